@@ -3,31 +3,45 @@
 
 BIN := .venv/bin
 STAMP := .venv/.installed
+DOCS_STAMP := .venv/.docs-installed
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format soak bench eval setup clean FORCE
+.PHONY: help demo test test-all check format docs soak bench eval setup clean FORCE
 
 help: ## Show this list
 	@echo "afresh: keeps a searchable knowledge base of documentation fresh"
 	@echo
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' $(MAKEFILE_LIST) | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' $(MAKEFILE_LIST) | expand -t 18
 
 demo: $(STAMP) ## Crawl, change, refresh and search a small site on this machine
 	@$(BIN)/afresh demo $(ARGS)
 
-test: $(STAMP) ## Run every test
+# One file of tests goes to one process, so that it makes what its tests share once.
+PYTEST = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
+
+test: $(STAMP) ## Test every package on SQLite, in about 3 minutes
+	@$(BIN)/python -m compileall -q -j 0 src
+	@$(PYTEST) -m "not slow" --hypothesis-profile=quick $(ARGS)
+	@echo "Left out: what is marked slow (PostgreSQL, browsers, kills, whole sites). Run everything: make test-all"
+
+test-all: $(STAMP) $(DOCS_STAMP) ## Run every test, as CI does
 	@sh scripts/browser.sh
 	@$(BIN)/python -m compileall -q -j 0 src
-	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
+	@$(PYTEST) $(ARGS)
 
-check: $(STAMP) ## Lint, formatting, types, import contracts, table of faults; report the shape of the code
+check: $(STAMP) ## Lint, formatting, types, import contracts, table of faults, docs; report the shape of the code
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python scripts/report_shape.py
 	$(BIN)/python scripts/fault_table.py --check
+	$(BIN)/python -m pytest -q tests/project/test_docs.py
+
+docs: $(DOCS_STAMP) ## Build the documentation site into build/site
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet $(ARGS)
+	@echo "Open build/site/index.html, or serve it: $(BIN)/python -m http.server -d build/site"
 
 format: $(STAMP) ## Format the code and repair what lint can repair
 	$(BIN)/ruff check --fix .
@@ -55,3 +69,7 @@ endif
 
 $(STAMP): pyproject.toml constraints.txt scripts/setup.sh
 	@PYTHON="$(PYTHON)" sh scripts/setup.sh
+
+$(DOCS_STAMP): $(STAMP)
+	@sh scripts/setup.sh --group docs
+	@touch $@

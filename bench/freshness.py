@@ -13,7 +13,15 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from afresh.schedule.change_rate import DAY, NO_SIGNALS, Plan, Rate, Rhythm, Signals, plan_looks
+from afresh.schedule.change_rate import (
+    DAY,
+    NO_SIGNALS,
+    ChangeRate,
+    ChangeStats,
+    CheckPlan,
+    HintAccuracy,
+    plan_looks,
+)
 
 HOUR = 3_600.0
 TICK = 600.0  # seconds from one run to the next
@@ -170,9 +178,9 @@ class Signalled:
 class Optimum(Signalled):
     """Knows the true rates and what hints are worth."""
 
-    def __init__(self, rates: Numbers, looks: float, signals: Signals, first: float) -> None:
+    def __init__(self, rates: Numbers, looks: float, signals: HintAccuracy, first: float) -> None:
         super().__init__(len(rates), first)
-        known = [Rate(CERTAIN, CERTAIN / rate) for rate in rates]
+        known = [ChangeRate(CERTAIN, CERTAIN / rate) for rate in rates]
         low, high = -7.0, 25.0
         for _ in range(50):
             price = np.exp((low + high) / 2)
@@ -195,8 +203,8 @@ class Ours(Signalled):
         super().__init__(len(hosts), first)
         self._hosts = hosts
         self._looks = looks
-        self._rhythms = [Rhythm()] * len(hosts)
-        self._plan: Plan | None = None
+        self._rhythms = [ChangeStats()] * len(hosts)
+        self._plan: CheckPlan | None = None
         self._planned = 0.0
         self._told = self._told_changes = self._looked = self._changes = 0
         self._signals_seen: npt.NDArray[np.int64] = np.zeros(len(hosts), dtype=np.int64)
@@ -210,7 +218,7 @@ class Ours(Signalled):
 
     def _replan(self, now: float) -> None:
         signals = (
-            Signals.of(self._told, self._told_changes, self._looked, self._changes)
+            HintAccuracy.of(self._told, self._told_changes, self._looked, self._changes)
             if self._told
             else NO_SIGNALS
         )
@@ -270,7 +278,7 @@ def _rule(name: str, mix: Mix, rates: Numbers, looks: float) -> Rule:
             return Stepwise(len(rates), first)
         case "ours":
             return Ours([f"h{page % mix.hosts}" for page in range(len(rates))], looks, first)
-    signals = Signals(mix.recall, mix.precision) if mix.recall else NO_SIGNALS
+    signals = HintAccuracy(mix.recall, mix.precision) if mix.recall else NO_SIGNALS
     return Optimum(rates, looks, signals, first)
 
 

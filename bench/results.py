@@ -1,7 +1,9 @@
 """All that a benchmark found, in one value."""
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 
 from bench import recorded
 from bench.checks import Check
@@ -38,6 +40,8 @@ class Results:
     def as_json(self) -> dict[str, object]:
         """Everything in the types of JSON."""
         return {
+            "command": " ".join(["python -m bench", *sys.argv[1:]]),
+            "date": datetime.now(UTC).date().isoformat(),
             "version": self.version,
             "machine": dict(self.machine),
             "server": self.server,

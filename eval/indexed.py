@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from afresh.app import build
 from afresh.config import load
 from afresh.kb import KnowledgeBase
-from afresh.search.request import Mode
+from afresh.search.records import SearchMode
 from afresh.testing import TinySite
 from eval.scores import DEPTH
 from eval.sets import Page, QuestionSet
@@ -36,7 +36,7 @@ class Asking:
     async def ranking(self, query: str, mode: str) -> list[str]:
         """The best pages for a query."""
         answer = await self._kb.search.search(
-            query, mode=Mode(mode), limit=DEPTH + 1
+            query, mode=SearchMode(mode), limit=DEPTH + 1
         )  # contents are no answer
         if answer.notes:  # a half that was not asked would be scored as if it had been
             raise NotAsked(f"{mode}: {'; '.join(answer.notes)}")

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
-from afresh.links.score import AskedLink, Verdict, usual
+from afresh.links.score import LinkJudgement, LinkToScore, usual
 from afresh.models.offline_scorer import OfflineLinkScorer
 from eval.sets import HERE
 
@@ -21,7 +21,7 @@ class Labelled:
 
     site: str
     part: str
-    link: AskedLink
+    link: LinkToScore
     wanted: frozenset[str]
 
 
@@ -60,7 +60,7 @@ def labelled() -> list[Labelled]:
         Labelled(
             site=each["site"],
             part=each["part"],
-            link=AskedLink(each["url"], each["text"]),
+            link=LinkToScore(each["url"], each["text"]),
             wanted=frozenset(map(usual, each["wanted"])),
         )
         for each in map(json.loads, lines)
@@ -71,10 +71,10 @@ async def measure_links() -> list[LinkFigures]:
     """The figures of every part of the set, and of all of it."""
     links = labelled()
     scorer = OfflineLinkScorer()
-    given: dict[AskedLink, Set[str]] = {}
+    given: dict[LinkToScore, Set[str]] = {}
     for site, keywords in keywords_by_site().items():
         verdicts = await scorer.score([each.link for each in links if each.site == site], keywords)
-        given.update((AskedLink(each.url, each.text), _named(each)) for each in verdicts)
+        given.update((LinkToScore(each.url, each.text), _named(each)) for each in verdicts)
     split = {part: [each for each in links if part in (each.part, ALL)] for part in FLOORS}
     return [_figures(part, mine, given) for part, mine in split.items()]
 
@@ -105,7 +105,7 @@ def links_as_json(figures: Sequence[LinkFigures]) -> dict[str, object]:
     }
 
 
-def _figures(part: str, links: Sequence[Labelled], given: Mapping[AskedLink, Set[str]]) -> LinkFigures:
+def _figures(part: str, links: Sequence[Labelled], given: Mapping[LinkToScore, Set[str]]) -> LinkFigures:
     pairs = [(each.wanted, given.get(each.link, frozenset())) for each in links]
     return LinkFigures(
         part,
@@ -121,5 +121,5 @@ def _figures(part: str, links: Sequence[Labelled], given: Mapping[AskedLink, Set
     )
 
 
-def _named(verdict: Verdict) -> frozenset[str]:
+def _named(verdict: LinkJudgement) -> frozenset[str]:
     return frozenset(verdict.keywords)

@@ -1,4 +1,4 @@
-"""Writes the tables of docs/reliability.md from the names of the tests; --check only tells if it is stale.
+"""Write docs/reference/faults.md from the names of the tests; --check only says whether it is stale.
 
 A test covers a row when the row stands in its name: `test_F57_F58_a_bomb_is_cut`. Nothing is imported.
 """
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "docs" / "reliability.md"
+PAGE = ROOT / "docs" / "reference" / "faults.md"
 START, END = "<!-- written from the names of the tests -->", "<!-- end of what is written from the tests -->"
 _NAME = re.compile(r"test_((?:[A-Z]\d+_)+)(.*)")
 _PROMISES = tuple(f"P{number}" for number in (*range(1, 10), *range(11, 16), 19, 20))
@@ -60,11 +60,11 @@ def functions(source: str) -> Iterator[str]:
 
 def tables(faults: Sequence[Row], named: Mapping[str, Sequence[Test]]) -> str:
     """Both tables, as the page has to hold them."""
-    lines = ["### Promises and their tests", "", "| | tests |", "|---|---|"]
+    lines = ["## Promises and their tests", "", "| | tests |", "|---|---|"]
     lines += [f"| {promise} | {_cell(named.get(promise, ()))} |" for promise in _PROMISES]
     lines += [
         "",
-        "### Faults and their tests",
+        "## Faults and their tests",
         "",
         "| | what happens | what must follow | tests |",
         "|---|---|---|---|",
@@ -100,7 +100,7 @@ def main(arguments: Sequence[str]) -> int:
     if "--check" not in arguments:
         PAGE.write_text(new, "utf-8")
     elif new != page:
-        print("docs/reliability.md is stale: run python scripts/fault_table.py")
+        print("docs/reference/faults.md is stale: run python scripts/fault_table.py")
         return 1
     return 0
 

@@ -218,8 +218,11 @@ def make_package(folder: Path) -> None:
 
 def rewrite_mentions(text: str, moves: Mapping[str, str]) -> str:
     """Replace dotted names and paths of moved modules."""
-    text = re.sub(rf"(?<![\w.])({alternatives(moves)})(?!\w)", lambda match: moves[match[1]], text)
+    if any(old in text for old in moves):
+        text = re.sub(rf"(?<![\w.])({alternatives(moves)})(?!\w)", lambda match: moves[match[1]], text)
     paths = {file_name(old): file_name(new) for old, new in moves.items()}
+    if not any(old in text for old in paths):
+        return text
     pattern = rf"(?<![\w/.-])((?:src/)?(?:afresh/)?)({alternatives(paths)})(?!\w)"
     return re.sub(pattern, lambda match: match[1] + paths[match[2]], text)
 

@@ -1,5 +1,6 @@
 #!/bin/sh
 # Makes .venv with afresh and its tools in it. Called by the Makefile; safe to run again.
+# `setup.sh --group NAME` adds a further dependency group of pyproject.toml to a .venv that is there.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -49,15 +50,18 @@ with_uv() {
     run .venv/bin/python -m uv --version ||
         run .venv/bin/python -m pip install --quiet -c constraints.txt uv || return 1
     run .venv/bin/python -m uv pip install --quiet --compile-bytecode --python .venv/bin/python \
-        -e . --group dev -c constraints.txt
+        -e . --group "$group" -c constraints.txt
 }
 
 with_pip() {
     run .venv/bin/python -m pip install --quiet --upgrade 'pip>=25.1' &&
-        run .venv/bin/python -m pip install --quiet -e . --group dev -c constraints.txt
+        run .venv/bin/python -m pip install --quiet -e . --group "$group" -c constraints.txt
 }
 
-say "installing afresh and its tools"
+group=dev
+[ "${1:-}" = "--group" ] && group="$2"
+
+say "installing afresh and its tools ($group)"
 if ! with_uv; then
     say "installing with pip (uv is not at hand; this takes a minute or two)"
     with_pip || { show; exit 1; }

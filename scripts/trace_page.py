@@ -2,9 +2,10 @@
 
     python scripts/trace_page.py [--list]
 
-The real command line crawls one page of a site in this process; `sys.setprofile` records every function of
-afresh that is called, in all threads. Comprehensions, lambdas and class bodies are left out, and so is what
-runs in parser processes and in the served site.
+The real command line crawls two pages of a site in this process; `sys.setprofile` records every function of
+afresh that the second one calls, in all threads. Comprehensions, lambdas and class bodies are left out, and so
+is what runs in parser processes and in the served site, and what goes on waiting from before: the first page
+has loaded the model and started the processes by then.
 """
 
 import os
@@ -20,6 +21,7 @@ from afresh.cli import main as run_command
 from afresh.testing import TinySite
 
 PACKAGE = Path(afresh.__file__).parent
+PAGE = 2  # that is traced
 BEGIN, END = "claim", "commit"  # methods of the store; both answer with a list
 
 
@@ -28,26 +30,32 @@ class Trace:
 
     def __init__(self) -> None:
         self.functions: dict[CodeType, None] = {}
+        self.frames: set[FrameType] = set()  # kept, so that a coroutine that goes on is not taken for a call
+        self.claims = 0
         self.begun = self.ended = False
 
     def __call__(self, frame: FrameType, event: str, answer: object) -> None:
         code = frame.f_code
         if self.ended or not code.co_filename.startswith(str(PACKAGE)) or "/testing/" in code.co_filename:
             return
-        if event == "call" and self.begun and not code.co_name.startswith("<"):
-            self.functions.setdefault(code)
+        if event == "call" and not code.co_name.startswith("<") and frame not in self.frames:
+            self.frames.add(frame)
+            if self.begun:
+                self.functions.setdefault(code)
         if event == "return" and "/store/" in code.co_filename and isinstance(answer, list) and answer:
-            self.begun = self.begun or code.co_name == BEGIN
+            self.claims += code.co_name == BEGIN
+            self.begun = self.claims >= PAGE
             self.ended = self.begun and code.co_name == END
 
 
 def main() -> int:
-    """Crawl one page and print what it passed; the exit code is that of the crawl."""
+    """Crawl two pages and print what it passed; the exit code is that of the crawl."""
     trace = Trace()
     with tempfile.TemporaryDirectory() as folder, TinySite.docs() as site:
         os.environ["AFRESH_NETWORK__ALLOW"] = "127.0.0.1"
         store = f"sqlite:///{folder}/afresh.db"
-        arguments = ["crawl", site.url, "--max-pages", "1", "--store", store, "--quiet"]
+        site.sitemap(False)  # so that the second page is claimed after the first
+        arguments = ["crawl", site.url, "--max-pages", str(PAGE), "--store", store, "--quiet"]
         threading.setprofile(trace)
         sys.setprofile(trace)
         try:

@@ -25,7 +25,7 @@ from tests.postgres import running
 from afresh.app import build
 from afresh.config import Config, load
 from afresh.server.app import make_app
-from afresh.server.serving import Server
+from afresh.server.uvicorn_server import Server
 from afresh.testing import TinySite
 
 NAUGHTY = Path(__file__).resolve().parents[2] / "shared" / "data" / "naughty" / "blns.json"

@@ -16,15 +16,15 @@ from pathlib import Path
 from statistics import median
 
 import asyncpg
-from tests.contract.desk import LIMITS, POLICY
 from tests.postgres import Postgres, running
+from tests.store.desk import LIMITS, POLICY
 
 from afresh.crawl.decide import decide
-from afresh.crawl.worker import BATCH, TURN
+from afresh.crawl.worker import FIRST_TURN_SECONDS, MAX_BATCH_VISITS
 from afresh.model.fetch import NotModified
-from afresh.model.records import Claim, Harvest, Run, RunMode, Visit, Worker
+from afresh.model.records import Claim, Run, RunMode, Visit, VisitContent, WorkerRecord
 from afresh.store.open import open_store
-from afresh.store.retry import RetryPolicy
+from afresh.store.repository import RetryPolicy
 
 ROOT = "https://h0.example.org/"
 NUMBERS = "with recursive n (i) as (select 1 union all select i + 1 from n where i < {count})"
@@ -90,18 +90,18 @@ async def site_at(url: str, pages: int, hosts: int) -> Site:
 def unchanged(claim: Claim) -> Visit:
     """The visit of a page that answered 304."""
     decision = decide(claim.page, NotModified(), POLICY, datetime.now(UTC))
-    return Visit(claim=claim, decision=decision, harvest=Harvest())
+    return Visit(claim=claim, decision=decision, harvest=VisitContent())
 
 
 async def work(site: Site, name: str, barrier: Barrier) -> tuple[int, float]:
     """Claim and commit until nothing is left; how many pages it were, and the processor's time."""
     store, done = (await open_store(site.url)).with_retries(RetryPolicy()), 0
-    me = Worker(name=name, host="here", pid=1, heartbeat_at=datetime.now(UTC))
+    me = WorkerRecord(name=name, host="here", pid=1, heartbeat_at=datetime.now(UTC))
     await store.workers.join(me)
     await asyncio.to_thread(barrier.wait)
     began = time.process_time()
     while True:
-        claims = await store.queue.claim(site.run.id, name, datetime.now(UTC), limit=BATCH)
+        claims = await store.queue.claim(site.run.id, name, datetime.now(UTC), limit=MAX_BATCH_VISITS)
         visits = [unchanged(claim) for claim in claims]
         if visits:
             now = datetime.now(UTC)
@@ -110,7 +110,7 @@ async def work(site: Site, name: str, barrier: Barrier) -> tuple[int, float]:
         elif (await store.queue.backlog(site.run.id)).open == 0:
             break
         else:
-            await asyncio.sleep(TURN)
+            await asyncio.sleep(FIRST_TURN_SECONDS)
     used = time.process_time() - began
     await store.close()
     return done, used
@@ -143,9 +143,9 @@ async def claim_times(sites: Sequence[Site]) -> list[float]:
     for _ in range(TIMES):
         for site, store, times in zip(sites, stores, taken, strict=True):
             began = time.perf_counter()
-            claims = await store.queue.claim(site.run.id, "w", datetime.now(UTC), limit=BATCH)
+            claims = await store.queue.claim(site.run.id, "w", datetime.now(UTC), limit=MAX_BATCH_VISITS)
             times.append(1000 * (time.perf_counter() - began))
-            assert len(claims) == BATCH, "the queue is long enough"
+            assert len(claims) == MAX_BATCH_VISITS, "the queue is long enough"
             visits = [unchanged(claim) for claim in claims]
             await store.visits.commit(site.run, visits, "w", datetime.now(UTC), limits=LIMITS, keep_body=True)
     for store in stores:
@@ -190,7 +190,10 @@ async def long_queue(kind: str, server: Postgres, folder: Path, given: argparse.
         ]
         small, large = await claim_times(sites)
     for rows, milliseconds in zip(given.rows, (small, large), strict=True):
-        print(f"{kind:8} a claim of {BATCH} with {rows:>9,} rows waiting: {milliseconds:6.1f} ms", flush=True)
+        print(
+            f"{kind:8} a claim of {MAX_BATCH_VISITS} with {rows:>9,} rows waiting: {milliseconds:6.1f} ms",
+            flush=True,
+        )
     return large <= 2 * small
 
 

@@ -21,7 +21,7 @@ from tests.postgres import running
 
 from afresh.app import build
 from afresh.config import load
-from afresh.store.tables import tables
+from afresh.store.copy import tables
 
 QUESTIONS = ("create index concurrently", "vacuum freeze", "logical replication slot", "jsonb operators")
 LONGEST = 900  # seconds of one try

@@ -11,8 +11,8 @@ from bench import packages
 from bench.corpus import Corpus, prepare
 from bench.servers import serving
 from bench.trouble import Trouble
-from tests.http.served import served
-from tests.web.showroom import beside
+from tests.server.served import served
+from tests.server.web.showroom import beside
 
 from afresh.app import build
 from afresh.config import Config, load

@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from tests.contract.desk import Desk, read
+from tests.store.desk import Desk, read
 
 from afresh.app import TRY_SECONDS
 from afresh.errors import StoreError
-from afresh.model.records import Limits
-from afresh.search.request import Narrowed
+from afresh.model.records import RunLimits
+from afresh.search.records import SearchFilter
 from afresh.store.open import open_store
-from afresh.store.retry import RetryPolicy
+from afresh.store.repository import RetryPolicy
 from afresh.store.store import Store
 from afresh.testing import FrozenClock
 
@@ -57,7 +57,7 @@ async def write(url: str, number: int, seconds: float) -> Tally:
     tally = Tally()
     store = await _open(url)
     desk = await Desk.at(store, FrozenClock(), name=f"writer-{number}")
-    desk.worker, desk.limits = f"w{number}", Limits(max_pages=10**9, max_depth=20)
+    desk.worker, desk.limits = f"w{number}", RunLimits(max_pages=10**9, max_depth=20)
     await desk.begin()
     deadline = time.monotonic() + seconds
     while not tally.seconds or time.monotonic() < deadline:
@@ -86,7 +86,7 @@ async def search(url: str, number: int, seconds: float) -> Tally:
     store = await _open(url)
     deadline = time.monotonic() + seconds
     while not tally.seconds or time.monotonic() < deadline:
-        await tally.time(store.search.matches(f"word{number}", Narrowed(), 5))
+        await tally.time(store.search.matches(f"word{number}", SearchFilter(), 5))
         pages = (await store.stats.totals())["pages"]
         if pages < before:
             tally.errors.append(f"{before} pages became {pages}")

@@ -19,7 +19,7 @@ from typing import Any
 from afresh.app import build
 from afresh.config import load
 from afresh.server.app import make_app
-from afresh.server.serving import Server
+from afresh.server.uvicorn_server import Server
 from afresh.testing import TinySite
 
 INSPECTOR = "@modelcontextprotocol/inspector@0.15.0"

@@ -3,7 +3,7 @@
 import random
 from datetime import UTC, datetime, timedelta
 
-from tests.web.showroom import Stand, everything
+from tests.server.web.showroom import Stand, everything
 
 from afresh.kb import KnowledgeBase
 

@@ -24,8 +24,8 @@ from afresh.extract.chunk.markdown import chunk
 from afresh.model.fetch import Chunk, Document, embedded_text
 from afresh.model.records import SourceId
 from afresh.models.choose import FAST, builtin
-from afresh.ports import Access, Embedder
-from afresh.search.request import Asked, Mode, Narrowed
+from afresh.ports import Embedder, StoreAccess
+from afresh.search.records import SearchFilter, SearchMode, SearchRequest
 from afresh.search.search import answer
 from afresh.store.open import open_store
 from afresh.store.store import Store
@@ -68,14 +68,15 @@ def main(arguments: Sequence[str]) -> int:
 
 async def _measure(file: Path, found: QuestionSet, embedder: Embedder) -> None:
     questions = [question.query for question in found.questions]
-    store = await open_store(f"sqlite:///{file}", Access.READ)
+    store = await open_store(f"sqlite:///{file}", StoreAccess.READ)
     began = time.perf_counter()
-    await answer(store, Asked(query="the first question reads the vectors"), embedder)
+    await answer(store, SearchRequest(query="the first question reads the vectors"), embedder)
     print(f"first question {time.perf_counter() - began:.2f} s")
-    for where, within in (("all", Narrowed()), ("one source", Narrowed(sources=(SourceId(3),)))):
-        for mode in Mode:
+    for where, within in (("all", SearchFilter()), ("one source", SearchFilter(sources=(SourceId(3),)))):
+        for mode in SearchMode:
             times = [
-                await _time(store, Asked(query=q, within=within, mode=mode), embedder) for q in questions
+                await _time(store, SearchRequest(query=q, within=within, mode=mode), embedder)
+                for q in questions
             ]
             times.sort()
             middle, late = times[len(times) // 2], times[int(0.95 * len(times))]
@@ -83,7 +84,7 @@ async def _measure(file: Path, found: QuestionSet, embedder: Embedder) -> None:
     await store.close()
 
 
-async def _time(store: Store, asked: Asked, embedder: Embedder) -> float:
+async def _time(store: Store, asked: SearchRequest, embedder: Embedder) -> float:
     began = time.perf_counter()
     await answer(store, asked, embedder)
     return 1000 * (time.perf_counter() - began)

@@ -20,7 +20,7 @@ from afresh.app import build
 from afresh.config import load
 from afresh.model.records import RunMode
 from afresh.server.app import make_app
-from afresh.server.serving import Server
+from afresh.server.uvicorn_server import Server
 from afresh.testing import TinySite
 
 WORDS = ("retry", "harbor install", "how to configure", "timeout", "release notes", "webhook", "queue")

@@ -21,8 +21,8 @@ from tests.postgres import mortal
 from afresh.app import build
 from afresh.config import load
 from afresh.server.app import make_app
-from afresh.server.serving import Server
-from afresh.store import cached_stats
+from afresh.server.uvicorn_server import Server
+from afresh.store import stats
 from soak.large import Size, fill
 
 MOST_MS = 300.0
@@ -172,7 +172,7 @@ def main(arguments: Sequence[str]) -> int:
             url = f"sqlite:///{stack.enter_context(tempfile.TemporaryDirectory())}/large.db"
         source = asyncio.run(_filled(url, size))
         if given.cold:
-            stack.enter_context(patch.multiple(cached_stats, FRESH_SECONDS=0, AGING_SECONDS=0, OLD_SECONDS=0))
+            stack.enter_context(patch.multiple(stats, FRESH_SECONDS=0, AGING_SECONDS=0, OLD_SECONDS=0))
         places = [each for each in addresses(source, cold=given.cold) if given.only in each]
         found = asyncio.run(measured(url, places))
     slow = [each.place for each in found if each.quickest >= MOST_MS]

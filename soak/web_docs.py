@@ -18,8 +18,8 @@ from urllib.parse import quote
 
 from bench.trouble import Trouble
 from tests.postgres import mortal
-from tests.web.showroom import browser
-from tests.web.watching import Watched
+from tests.server.web.showroom import browser
+from tests.server.web.watching import Watched
 
 from afresh.model.records import PageStatus
 from soak.documentation import Shown, documentation

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tests.web.showroom import Stand, browser, standing
+from tests.server.web.showroom import Stand, browser, standing
 
 from afresh.testing import TinySite
 from soak.month import Month

@@ -6,10 +6,9 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.e2e.inprocess import InProcess
+from tests.e2e.inprocess import parse_in_process
 from tests.e2e.wild import wild_life
 
-import afresh.app
 from afresh.testing import TinySite
 
 
@@ -19,7 +18,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--seeds", type=int, default=100, help="how many lives")
     parser.add_argument("--first", type=int, default=1000, help="the seed of the first")
     given = parser.parse_args(arguments)
-    vars(afresh.app)["Offload"] = InProcess
+    parse_in_process()
     wrong = [seed for seed in range(given.first, given.first + given.seeds) if not _holds(seed)]
     print(f"{given.seeds} lives, {len(wrong)} of them wrong{f', seeds {wrong}' if wrong else ''}")
     return 1 if wrong else 0

@@ -4,22 +4,29 @@ import gc
 import ipaddress
 import os
 import socket
-from collections.abc import Callable, Generator, Iterator
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 from tests.postgres import Postgres, running
 from tests.quick import quick
-from tests.rewritten import rewrite_share
-from tests.shares import dealt
+from tests.stores import new_store
 
+from afresh.store.store import Store
 from afresh.testing import TinySite
 
 IN_CI = os.environ.get("CI", "").lower() == "true"
 SHARED = Path(os.environ.get("AFRESH_SHARED") or Path(__file__).resolve().parents[1].parent / "shared")
 _homes = count()
+
+# Used by `make test`; the default is 100 examples, and a complaint where a busy machine makes them slowly.
+settings.register_profile(
+    "quick", settings(), max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 
 
 class NetworkForbidden(RuntimeError):
@@ -134,6 +141,34 @@ def site() -> Iterator[TinySite]:
         yield site
 
 
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[Store]:
+    """An empty SQLite store; the folders `store` and `e2e` have others by this name."""
+    async with new_store(tmp_path, Store) as store:
+        yield store
+
+
+# ---- which tests `make test` leaves out -----------------------------------------------------------
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the slowest first, so that nobody waits for them in the end; what needs a server is slow too."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+    for item in items:
+        if needs_a_server(item):
+            item.add_marker("slow")
+
+
+def needs_a_server(item: pytest.Item) -> bool:
+    """Return whether a test needs PostgreSQL or a browser."""
+    fixtures = getattr(item, "fixturenames", ())
+    parameters = getattr(item, "callspec", None)
+    return not {"postgres", "chromium"}.isdisjoint(fixtures) or (
+        parameters is not None and "postgres" in parameters.params.values()
+    )
+
+
 # ---- what tests need not wait for ---------------------------------------------------------------
 
 
@@ -141,16 +176,6 @@ def site() -> Iterator[TinySite]:
 def _quick_stores() -> Iterator[None]:
     with quick():
         yield
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """Files are made ready by all processes together."""
-    rewrite_share(config)
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """What takes longest begins first, so that in the end nobody waits for it alone."""
-    items[:] = dealt(items, getattr(config, "workerinput", {}).get("workercount", 1))
 
 
 def pytest_collection_finish() -> None:
@@ -184,6 +209,18 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
     report = yield
     _as_failure(report)
     return report
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say in one line what was skipped and why."""
+    reasons = Counter(
+        str(report.longrepr[2]).removeprefix("Skipped: ")
+        for report in terminalreporter.stats.get("skipped", [])
+        if isinstance(report.longrepr, tuple | list)
+    )
+    if reasons:
+        told = "; ".join(f"{number} tests: {reason}" for reason, number in reasons.most_common())
+        terminalreporter.write_line(f"Skipped {told}")
 
 
 # ---- side by side -----------------------------------------------------------------------------

@@ -14,10 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from afresh.ports import Access
+from afresh.ports import StoreAccess
 from afresh.store import sqlite
-from afresh.store.sqlite_file import ways_in
-from afresh.store.sqlite_schema import migrate
+from afresh.store.sqlite_file import migrate, ways_in
 
 DURABLE = sqlite.PRAGMAS
 IDLE = ("pragma synchronous = off", *DURABLE[1:])  # a process that is killed loses nothing by it
@@ -33,7 +32,7 @@ def quick() -> Iterator[None]:
             migrate(connection)
         empty.chmod(0o600)
 
-        def ways(path: Path, access: Access) -> tuple[str, ...]:
+        def ways(path: Path, access: StoreAccess) -> tuple[str, ...]:
             if path.exists():
                 return ways_in(path, access)
             copy = empty.with_name(f"{os.getpid()}-{next(numbers)}.db")

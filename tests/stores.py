@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import TypeVar
 
-from afresh.config.store_url import sqlite_path
+from afresh.config.forms import sqlite_path
 from afresh.store.sqlite import SqliteDatabase
 from afresh.store.store import Store
 

@@ -1,4 +1,4 @@
-"""`python -m afresh`: the same as the command."""
+"""Run afresh with `python -m afresh`."""
 
 from afresh.cli import main
 

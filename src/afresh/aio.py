@@ -1,4 +1,4 @@
-"""Waiting that can be ended early.
+"""Wait for events and tasks, with timeouts and cancellation handled.
 
 `asyncio.wait_for` of Python 3.11 loses a cancellation that comes together with what it waits for, and whoever
 was cancelled goes on for ever; `asyncio.timeout` does not.
@@ -11,11 +11,21 @@ from typing import Any, TypeVar
 
 
 async def heard(event: asyncio.Event, seconds: float) -> bool:
-    """Whether an event came within some seconds."""
+    """Return whether an event came within some seconds."""
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await event.wait()
     return event.is_set()
+
+
+async def first_of(*events: asyncio.Event, seconds: float) -> None:
+    """Wait until one of some events comes, or for some seconds."""
+    waits = [asyncio.create_task(event.wait()) for event in events]
+    try:
+        await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in waits:
+            task.cancel()
 
 
 async def cancel_late(work: Coroutine[Any, Any, object], stopping: asyncio.Event, seconds: float) -> None:
@@ -32,13 +42,29 @@ async def cancel_late(work: Coroutine[Any, Any, object], stopping: asyncio.Event
         task.result()
 
 
+async def finished(work: "asyncio.Future[Any]") -> None:
+    """Wait until some work is done, however often we are cancelled; raise its error, else our cancellation.
+
+    `asyncio.shield` returns at once when it is cancelled: the work goes on with nobody to hear of its error.
+    """
+    cancelled = False
+    while not work.done():
+        try:
+            await asyncio.wait({work})
+        except asyncio.CancelledError:
+            cancelled = True
+    work.result()
+    if cancelled:
+        raise asyncio.CancelledError
+
+
 T = TypeVar("T")
 
-AT_ONCE = 3  # sources that are looked at side by side
+AT_ONCE = 3  # sources that are worked on concurrently
 
 
 async def side_by_side(work: Sequence[Callable[[], Coroutine[None, None, T]]]) -> list[T]:
-    """What all of it gives, in order; if some of it fails, the rest is done first."""
+    """Return all results in order; if something fails, finish the rest first."""
     gate = asyncio.Semaphore(AT_ONCE)
 
     async def turn(begin: Callable[[], Coroutine[None, None, T]]) -> T:
@@ -54,12 +80,14 @@ async def side_by_side(work: Sequence[Callable[[], Coroutine[None, None, T]]]) -
     return results
 
 
-TURN_CHARACTERS = 8 * 1024  # of URLs that are judged without a break: the work grows with their length
-ITEM_CHARACTERS = 64  # that each counts for beside its own
+TURN_CHARACTERS = (
+    8 * 1024
+)  # URL characters that are processed without a break: the work grows with their length
+ITEM_CHARACTERS = 64  # added for each item
 
 
 async def in_turns(items: Iterable[T], url_of: Callable[[T], str]) -> AsyncIterator[T]:
-    """Yield items of which each has a URL to be judged; other work gets its turn in between."""
+    """Yield items, giving other tasks a turn in between."""
     left = TURN_CHARACTERS
     for item in items:
         left -= ITEM_CHARACTERS + len(url_of(item))

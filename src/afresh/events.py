@@ -1,4 +1,4 @@
-"""What a run tells while it works: for people to look at, never to carry data."""
+"""What a run reports while it works: for display, never as data."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -8,19 +8,19 @@ from afresh.model.records import RunId
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """How far a run is; sent a few times a second at most."""
+    """The progress of a run; sent a few times per second at most."""
 
     run: RunId
     source: str
     done: int  # attempts finished in this run
-    queued: int  # attempts of this run still open, in flight included
-    counts: Mapping[str, int]  # the counting fields of RunReport so far
+    queued: int  # attempts of this run still open, active ones included
+    counts: Mapping[str, int]  # the counts of RunReport so far
     seconds: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Remaking:
-    """How far a longer piece of work on the store is."""
+class MaintenanceProgress:
+    """The progress of longer work on the store."""
 
     what: str  # pages or chunks
     done: int
@@ -29,31 +29,31 @@ class Remaking:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Syncing:
-    """How far an external store is brought in line."""
+class SyncProgress:
+    """The progress of a sync to an external store."""
 
     sink: str
-    counts: Mapping[str, int]  # the counting fields of SyncReport so far
+    counts: Mapping[str, int]  # the counts of SyncReport so far
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notice:
-    """One sentence the user should see now (a pause, a resumed run, a limit that was reached)."""
+    """One sentence that the user should see now: a pause, a resumed run, a limit."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
-    """One numbered step of the walk of a page, as docs/architecture.md lists them."""
+class PageStep:
+    """One numbered step of a page visit, as docs/explanation/architecture.md lists them."""
 
     name: str
     url: str
 
 
-Event = Progress | Remaking | Syncing | Notice | Step
+Event = Progress | MaintenanceProgress | SyncProgress | Notice | PageStep
 Listener = Callable[[Event], None]
 
 
 def ignore(event: Event) -> None:
-    """A listener that does not care."""
+    """Ignore an event."""

@@ -1,18 +1,15 @@
-"""The knowledge base: holds the services that every face calls."""
+"""The knowledge base: holds the services that every interface calls."""
 
 from dataclasses import replace
-from typing import cast
 
-from afresh.access.permissions import Allowed
-from afresh.crawl.factory import Tools
+from afresh.access.permissions import Permissions
 from afresh.services.charts import ChartService
-from afresh.services.context import Context
+from afresh.services.context import ServiceContext
 from afresh.services.digest import DigestService
 from afresh.services.links import LinkService
 from afresh.services.pages import PageService
 from afresh.services.runs import RunService
 from afresh.services.schedules import ScheduleService
-from afresh.services.scoped_tools import BoundedTools, ReadersTools
 from afresh.services.search import SearchService
 from afresh.services.sinks import SinkService
 from afresh.services.sources import SourceService
@@ -25,39 +22,36 @@ from afresh.store.scoped import ScopedStore
 class KnowledgeBase:
     """An open knowledge base; has no behaviour of its own."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: ServiceContext) -> None:
         self._context = context
         self.allowed = context.allowed
         self.sinks = SinkService(context)
-        self.runs = RunService(context, self.sinks)
+        self.runs = RunService(context)
         self.sources = SourceService(context, self.runs, self.sinks)
         self.pages = PageService(context, self.runs, self.sinks)
         self.links = LinkService(context)
-        self.search = SearchService(context, self.runs)
+        self.search = SearchService(context)
         self.status = StatusService(context, self.sinks)
-        self.schedules = ScheduleService(context, self.runs, self.sinks, self.status)
-        self.webhooks = WebhookService(context, self.runs)
+        self.schedules = ScheduleService(context, self.sinks, self.status)
+        self.webhooks = WebhookService(context)
         self.tokens = TokenService(context)
         self.charts = ChartService(context)
-        self.digest = DigestService(context, self.runs)
+        self.digest = DigestService(context)
 
-    def scoped_to(self, allowed: Allowed) -> "KnowledgeBase":
+    def scoped_to(self, allowed: Permissions) -> "KnowledgeBase":
         """Return a view limited to permitted sources; operations on the whole store raise Forbidden.
 
-        A token that may only read has no other pages of the web fetched.
+        Without write permission, it fetches no web pages outside the sources.
         """
         if allowed.everywhere and allowed.may_write:
             return self
         context = self._context
-        if allowed.everywhere:
-            tools = cast("Tools", ReadersTools(context.tools, context.store))
-            return KnowledgeBase(replace(context, allowed=allowed, tools=tools))
-        store = ScopedStore(context.store, allowed)
-        tools = cast("Tools", BoundedTools(context.tools, store))
+        store = context.store if allowed.everywhere else ScopedStore(context.store, allowed)
+        tools = context.tools.scoped_to(allowed, store)
         return KnowledgeBase(replace(context, allowed=allowed, store=store, tools=tools))
 
     def stop(self) -> None:
-        """Ask the run in progress to end soon; what is finished is kept, the rest waits."""
+        """Ask the active run to end soon; finished work is kept, the rest waits."""
         self._context.stopping.set()
 
     async def close(self) -> None:

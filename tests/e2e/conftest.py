@@ -16,12 +16,33 @@ USUAL = os.environ.get(
     "AFRESH_TEST_STORE", "sqlite"
 )  # `postgres` tries what is not for every store there, too
 
+# Files that `make test` runs too, some for each kind of source; `make test-all` runs all of this folder.
+QUICK = {
+    *(
+        "test_archive.py",
+        "test_deletion_safety.py",
+        "test_first_crawl.py",
+        "test_folder.py",
+        "test_git_source.py",
+    ),
+    *("test_kb_files.py", "test_library.py", "test_link_list.py", "test_mcp_http.py", "test_redirects.py"),
+    *("test_refresh.py", "test_rules.py", "test_schedule.py", "test_search_answers.py", "test_sync.py"),
+}
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the other files of this folder as slow."""
+    for item in items:
+        if item.path.parent == Path(__file__).parent and item.path.name not in QUICK:
+            item.add_marker("slow")
+
 
 @pytest.fixture
 def work(monkeypatch: pytest.MonkeyPatch) -> type[InProcess]:
     """Extraction and chunking in this process, counted."""
     InProcess.calls = 0
-    monkeypatch.setattr("afresh.app.Offload", InProcess)
+    monkeypatch.setattr("afresh.crawl.factory.ParserPool", InProcess)
     return InProcess
 
 

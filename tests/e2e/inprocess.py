@@ -1,16 +1,19 @@
 """Extraction and chunking without processes of their own."""
 
 from collections.abc import Callable
+from types import ModuleType
 from typing import ParamSpec, TypeVar
 
+import afresh.crawl.factory
+import afresh.search.model_provider
 from afresh.errors import ExtractError
-from afresh.extract.pool.pool import Offload
+from afresh.extract.pool.pool import ParserPool
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class InProcess(Offload):
+class InProcess(ParserPool):
     """Does the work where it is asked for and counts it: a test need not wait for processes to start."""
 
     calls = 0
@@ -22,3 +25,13 @@ class InProcess(Offload):
             return function(*args, **kwargs)
         except Exception as error:
             raise ExtractError(str(error)) from error
+
+
+USERS: tuple[ModuleType, ...] = (afresh.crawl.factory, afresh.search.model_provider)
+
+
+def parse_in_process() -> None:
+    """Let this process parse pages itself, to the end of its life."""
+    for module in USERS:
+        assert vars(module)["ParserPool"], module
+        vars(module)["ParserPool"] = InProcess

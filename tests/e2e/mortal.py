@@ -13,12 +13,10 @@ from datetime import UTC, datetime, timedelta
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
-from tests.e2e.inprocess import InProcess
+from tests.e2e.inprocess import parse_in_process
 from tests.forking import forking
 
-import afresh.app
 import afresh.crawl.worker
-import afresh.services.model_provider
 from afresh.cli import main
 from afresh.ops.failpoints import VARIABLE
 
@@ -67,7 +65,7 @@ def ended(process: BaseProcess) -> int:
 
 def _live(store: Path, url: str, mode: str, failpoints: str, flags: dict[str, object], at: int) -> None:
     os.environ[VARIABLE] = failpoints
-    vars(afresh.app)["Offload"] = vars(afresh.services.model_provider)["Offload"] = InProcess
+    parse_in_process()
     sys.exit(asyncio.run(_run(store, url, mode, flags, at)))
 
 
@@ -90,9 +88,9 @@ async def _run(store: Path, url: str, mode: str, flags: dict[str, object], at: i
 def command() -> int:
     """Do what the command line says; the exit code."""
     if os.environ.get("IN_PROCESS"):
-        vars(afresh.app)["Offload"] = InProcess
+        parse_in_process()
     if grace := os.environ.get("GRACE"):
-        vars(afresh.crawl.worker)["GRACE"] = float(grace)
+        vars(afresh.crawl.worker)["STOP_GRACE_SECONDS"] = float(grace)
     return main()
 
 

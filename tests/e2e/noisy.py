@@ -3,9 +3,8 @@
 import os
 import subprocess
 
-from tests.e2e.inprocess import InProcess
+from tests.e2e.inprocess import parse_in_process
 
-import afresh.app
 from afresh.cli import main
 from afresh.model.reports import FoundVersion
 from afresh.services.sources import SourceService
@@ -22,6 +21,6 @@ async def _noisy(self: SourceService, label: str) -> FoundVersion:
 
 
 if __name__ == "__main__":
-    vars(afresh.app)["Offload"] = InProcess
+    parse_in_process()
     setattr(SourceService, "find_version", _noisy)  # noqa: B010
     raise SystemExit(main())

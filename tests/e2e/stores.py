@@ -9,7 +9,7 @@ from tests.e2e.library import settings
 from tests.fakes.gemini_server import KEY, GeminiServer
 
 from afresh.app import build
-from afresh.config.sinks import SinkSettings
+from afresh.config.server import SinkSettings
 from afresh.kb import KnowledgeBase
 from afresh.testing import FrozenClock
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.adapters.servers import Answer, Wire, answer, html, redirect, serving
 from tests.e2e.inprocess import InProcess
 from tests.e2e.library import opened, rows
+from tests.fakes.servers import Answer, Wire, answer, html, redirect, serving
 
 from afresh.errors import SourceError
 from afresh.model.reports import RunReport

@@ -11,7 +11,7 @@ from tests.e2e.library import index_of, opened
 from tests.e2e.mortal import live
 from tests.e2e.sites import lay, looks, star
 
-from afresh.events import Event, Step
+from afresh.events import Event, PageStep
 from afresh.model.records import Visit
 from afresh.store.visits import VisitRepository
 from afresh.testing import TinySite
@@ -29,10 +29,10 @@ async def test_R0_F133_fetching_runs_no_more_than_twenty_pages_ahead_of_the_comm
 
     def listener(event: Event) -> None:
         nonlocal most
-        if isinstance(event, Step) and event.name == "fetch":
+        if isinstance(event, PageStep) and event.name == "fetch":
             fetched.add(event.url)
             most = max(most, len(fetched))
-        elif isinstance(event, Step) and event.name == "commit":
+        elif isinstance(event, PageStep) and event.name == "commit":
             fetched.discard(event.url)
 
     commit = VisitRepository.commit

@@ -16,7 +16,7 @@ from afresh.testing import TinySite
 async def test_a_run_under_way_is_cancelled_from_elsewhere_and_goes_on_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("afresh.app.Offload", InProcess)
+    monkeypatch.setattr("afresh.crawl.factory.ParserPool", InProcess)
     store, moving = tmp_path / "kb.db", asyncio.Event()
 
     def hear(event: Event) -> None:
@@ -47,7 +47,7 @@ async def test_a_run_under_way_is_cancelled_from_elsewhere_and_goes_on_later(
 async def test_a_glance_reads_any_web_page_and_keeps_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("afresh.app.Offload", InProcess)
+    monkeypatch.setattr("afresh.crawl.factory.ParserPool", InProcess)
     with TinySite() as site:
         lay(site, star(1))
         async with opened(tmp_path / "kb.db") as kb:
@@ -72,7 +72,7 @@ async def test_a_glance_reads_any_web_page_and_keeps_nothing(
 async def test_an_address_that_moved_is_looked_at_after_the_pause_of_its_host(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("afresh.app.Offload", InProcess)
+    monkeypatch.setattr("afresh.crawl.factory.ParserPool", InProcess)
     monkeypatch.setattr("afresh.crawl.fetch_once._PATIENCE_SECONDS", 0.01)
     with TinySite() as site:
         lay(site, star(1))
@@ -106,7 +106,7 @@ async def test_many_glances_at_once_take_few_processes_or_those_that_are_warm(
         async def close(self) -> None:
             alive.discard(id(self))
 
-    monkeypatch.setattr("afresh.app.Offload", Counted)
+    monkeypatch.setattr("afresh.crawl.factory.ParserPool", Counted)
     with TinySite() as site:
         lay(site, star(1))
         async with opened(tmp_path / "kb.db") as kb:

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from tests.e2e.library import EVERY_STORE, rows, settings
 from tests.e2e.sites import lay
-from tests.http.asking import Answered, ask
+from tests.server.asking import Answered, ask
 
-from afresh.access.permissions import Scope
-from afresh.errors import AlreadyKept
+from afresh.access.permissions import TokenScope
+from afresh.errors import AlreadyExists
 from afresh.kb import KnowledgeBase
 from afresh.server.app import make_app
 from afresh.server.asgi import App
@@ -173,14 +173,14 @@ async def test_S3_R6_the_operators_keys_do_not_follow_a_callers_url(
     assert (await kb.sources.get(number)).is_operators
     await crawled(kb, tiny, "other", "/other/")
     source = await kb.sources.get(number)
-    with pytest.raises(AlreadyKept):
+    with pytest.raises(AlreadyExists):
         await kb.sources.change(source, url=tiny.at("/other/"), by_operator=True)
 
 
 async def test_F158_a_rename_moves_no_access_silently(kb: KnowledgeBase, tiny: TinySite, app: App) -> None:
     docs, other = await crawled(kb, tiny), await crawled(kb, tiny, "other", "/other/")
-    bound = await kb.tokens.create(Scope.WRITE, sources=["docs"])
-    whole = (await kb.tokens.create(Scope.WRITE)).token
+    bound = await kb.tokens.create(TokenScope.WRITE, sources=["docs"])
+    whole = (await kb.tokens.create(TokenScope.WRITE)).token
     for body in ({"name": "docs/b"}, {"name": "free"}, {"version": "2"}, {"url": tiny.at("/x/")}):
         refused = await patch(app, f"/sources/{docs}", body, bound.token)
         assert refused.status == 403, body

@@ -10,7 +10,7 @@ from tests.fakes.chat_server import ChatServer
 from tests.fakes.city import CitySite
 from tests.fakes.city_pages import NAV
 
-from afresh.links.score import AskedLink
+from afresh.links.score import LinkToScore
 
 BATCH = 50
 CRAWL = ("--name", "city", "--keywords", "budget,minutes,contact:0.5,fee", "--json")
@@ -31,7 +31,7 @@ def city() -> Iterator[CitySite]:
 def model() -> Iterator[ChatServer]:
     """A model on loopback that goes by what links say, and not by where they lead."""
 
-    def by_text(link: AskedLink, keywords: Sequence[str]) -> dict[str, float]:
+    def by_text(link: LinkToScore, keywords: Sequence[str]) -> dict[str, float]:
         return {keyword: 1.0 for keyword in keywords if keyword in link.text.lower()}
 
     with ChatServer() as server:
@@ -39,7 +39,7 @@ def model() -> Iterator[ChatServer]:
         yield server
 
 
-def asked_of(model: ChatServer) -> list[AskedLink]:
+def asked_of(model: ChatServer) -> list[LinkToScore]:
     """What the model was asked since the last time."""
     asked = [link for chat in model.asked for link in chat.links]
     model.asked.clear()
@@ -61,7 +61,9 @@ def test_C9_C10_C17_C22_a_city_costs_a_call_per_fifty_new_links_then_none_then_o
     assert most <= BATCH
     labels = [link.text for link in asked]
     assert all(labels.count(label) == 1 for _, label in NAV), "once, though it stands on every page"
-    assert AskedLink(city.at("/departments/parks/fees/"), "Fees of Parks") in asked, "known to scripts alone"
+    assert LinkToScore(city.at("/departments/parks/fees/"), "Fees of Parks") in asked, (
+        "known to scripts alone"
+    )
     fees = program.run("links", "city", "--keyword", "fee", "--json").report
     assert {link["url"] for link in fees} == {city.at(path) for path in city.hidden if "fees" in path}
     assert {link["score"] for link in fees} == {1.0}
@@ -73,7 +75,7 @@ def test_C9_C10_C17_C22_a_city_costs_a_call_per_fifty_new_links_then_none_then_o
     city.add_to_nav("/elections/", "Elections")
     third = program.run("crawl", city.url, *CRAWL).report
     assert (third["new"], model.calls) == (1, 1)
-    assert asked_of(model) == [AskedLink(city.at("/elections/"), "Elections")]
+    assert asked_of(model) == [LinkToScore(city.at("/elections/"), "Elections")]
 
 
 def test_C7_C16_C18_a_city_gives_up_its_budgets_contacts_and_minutes_without_any_model(

@@ -9,7 +9,7 @@ from tests.e2e.library import assert_sound, counts, index_of, opened, rows
 from tests.e2e.sites import lay, star
 
 from afresh.app import utc_now
-from afresh.events import Event, Step
+from afresh.events import Event, PageStep
 from afresh.testing import FrozenClock, TinySite
 
 PAGES = 13
@@ -27,7 +27,7 @@ class SetClock:
 
     def hear(self, event: Event) -> None:
         """Count the pages that are written."""
-        if isinstance(event, Step) and event.name == "commit":
+        if isinstance(event, PageStep) and event.name == "commit":
             self.left -= 1
             if self.left == 0:
                 self.off += timedelta(days=self.days)
@@ -77,7 +77,7 @@ async def test_the_seconds_of_a_run_that_went_on_leave_out_the_pause(
     async with opened(store, clock=clock) as kb:
 
         def stop(event: Event) -> None:
-            if isinstance(event, Step) and event.name == "commit":
+            if isinstance(event, PageStep) and event.name == "commit":
                 kb.stop()
 
         stopped = await kb.runs.crawl(tiny.url, name="docs", listener=stop)

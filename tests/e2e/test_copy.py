@@ -15,15 +15,16 @@ from tests.e2e.library import assert_sound, opened, rows
 from tests.e2e.program import Program
 from tests.postgres import Postgres
 
+from afresh.cli import main
 from afresh.cli.demo import SEARCHES, change
-from afresh.errors import CopyStopped, SchemaTooNew, StoreError, StoreUnfinished, UsageError
-from afresh.events import Event, Remaking
+from afresh.errors import CopyStopped, IncompleteCopy, SchemaTooNew, StoreError, UsageError
+from afresh.events import Event, MaintenanceProgress
 from afresh.kb import KnowledgeBase
 from afresh.model.filters import ALL_PAGES
 from afresh.services.copy_store import copy_store
-from afresh.store.migrate import migrate_store
-from afresh.store.sql import migrations
-from afresh.store.tables import tables
+from afresh.store.copy import tables
+from afresh.store.dialect import migrations
+from afresh.store.open import migrate_store, open_store
 from afresh.testing import TinySite
 
 QUESTIONS = (*SEARCHES, "queue priorities", '"dead letter"', "retries*")
@@ -158,7 +159,7 @@ async def test_a_copy_killed_on_the_way_goes_on_and_is_whole(
     for number, point in enumerate(COPYING[direction]):
         again = ["--resume"] if number else []
         assert program.run("copy", place, url, *again, failpoints=point).code == -9
-    with pytest.raises(StoreUnfinished, match="--resume"):
+    with pytest.raises(IncompleteCopy, match="--resume"):
         await look(store, url)  # half a store answers nobody
     with pytest.raises(StoreError, match="--resume"):
         await copy_store(place, url)
@@ -167,7 +168,7 @@ async def test_a_copy_killed_on_the_way_goes_on_and_is_whole(
     written: list[str] = []
 
     def hear(event: Event) -> None:
-        if isinstance(event, Remaking) and "compared" not in event.what:
+        if isinstance(event, MaintenanceProgress) and "compared" not in event.what:
             written.append(event.what)
 
     done = await copy_store(place, url, resume=True, listener=hear)
@@ -203,20 +204,20 @@ async def test_a_copy_that_is_stopped_says_how_to_go_on(store: Path, work: type[
 async def test_a_row_that_differs_is_found(
     store: Path, work: type[InProcess], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from afresh.store import copy_sqlite
+    from afresh.store import copy
 
     await filled(store)
-    write = copy_sqlite.SqliteEnd.write
+    write = copy.SqliteEndpoint.write
 
     async def spoiled(self: Any, table: Any, found: Any) -> None:
         changed = [(*row[:3], "x", *row[4:]) for row in found] if table.name == "pages" else found
         await write(self, table, changed)
 
-    monkeypatch.setattr(copy_sqlite.SqliteEnd, "write", spoiled)
+    monkeypatch.setattr(copy.SqliteEndpoint, "write", spoiled)
     target = f"sqlite:///{store.with_name('two.db')}"
     with pytest.raises(StoreError, match=r"pages has .* rows"):
         await copy_store(f"sqlite:///{store}", target)
-    with pytest.raises(StoreUnfinished):
+    with pytest.raises(IncompleteCopy):
         await look(store, target)
 
 
@@ -234,54 +235,63 @@ async def test_a_store_is_not_copied_onto_itself_or_onto_another(store: Path, wo
 # ---- migrate
 
 
-def old_store(path: Path, version: int) -> None:
-    """A store as an afresh of that time made it."""
-    from afresh.store.sqlite_schema import DDL, split
-
-    with closing(sqlite3.connect(path)) as connection:
-        for number, script in migrations("sqlite"):
-            if number <= version:
-                for sql in split(script.format(**DDL)):
-                    connection.execute(sql)
-        connection.execute(f"pragma user_version = {version}")
-        connection.commit()
+NEXT = "create table laters (id {pk}, at {time})"
 
 
-async def test_an_older_store_is_brought_forward_and_a_newer_left_alone(store: Path) -> None:
-    newest, url = migrations("sqlite")[-1][0], f"sqlite:///{store}"
-    old_store(store, 3)
+def later_afresh(monkeypatch: pytest.MonkeyPatch, dialect: str) -> int:
+    """Let the schema have another step, and return its number."""
+    steps = migrations(dialect)
+    steps = [*steps, (steps[-1][0] + 1, NEXT)]
+    for module in ("open", "sqlite_file" if dialect == "sqlite" else "postgres"):
+        monkeypatch.setattr(f"afresh.store.{module}.migrations", lambda _: steps)
+    return steps[-1][0]
+
+
+async def test_an_older_store_is_brought_forward_and_a_newer_left_alone(
+    store: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url = f"sqlite:///{store}"
+    await (await open_store(url)).close()
+    [(old,)] = rows(store, "pragma user_version")
+    newest = later_afresh(monkeypatch, "sqlite")
     planned = await migrate_store(url, dry_run=True)
-    assert (planned.before, planned.after, planned.newest) == (3, 3, newest)
-    assert rows(store, "pragma user_version") == [(3,)]
-    program = Program(store)
-    done = program.run("migrate")
-    assert (done.code, f"from schema 3 to {newest}" in done.out) == (0, True), done
+    assert (planned.before, planned.after, planned.newest) == (old, old, newest)
+    assert rows(store, "pragma user_version") == [(old,)]
+    assert await asyncio.to_thread(main, ["migrate", "--store", url]) == 0
+    assert f"was brought from schema {old} to {newest}" in capsys.readouterr().out
     assert (await migrate_store(url)).before == newest
-    with closing(sqlite3.connect(store)) as connection:
-        connection.execute(f"pragma user_version = {newest + 1}")
+    monkeypatch.undo()
     with pytest.raises(SchemaTooNew, match="newer afresh"):
         await migrate_store(url)
-    assert rows(store, "pragma user_version") == [(newest + 1,)]
+    assert rows(store, "pragma user_version") == [(newest,)]
 
 
-async def test_a_postgres_store_is_brought_forward_and_a_newer_left_alone(postgres: Postgres) -> None:
-    import asyncpg
+def test_a_store_that_is_too_old_is_refused_by_every_command(store: Path) -> None:
+    with closing(sqlite3.connect(store)) as connection:
+        connection.execute("create table sources (id integer primary key)")
+        connection.execute("pragma user_version = 3")
+    program = Program(store)
+    for words in (("migrate",), ("status",), ("crawl", "https://docs.example.org/")):
+        refused = program.run(*words)
+        assert refused.code == 2, refused
+        assert "written by a much older afresh (schema 3" in refused.err
+        assert "crawl again" in refused.err
+    assert rows(store, "pragma user_version") == [(3,)]
 
-    from afresh.store.postgres_schema import portable
 
-    newest = migrations("postgres")[-1][0]
+async def test_a_postgres_store_is_brought_forward_and_a_newer_left_alone(
+    postgres: Postgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with postgres.bare() as url:
-        connection = await asyncpg.connect(url)
-        await connection.execute("create table afresh_schema (version bigint not null)")
-        for number, script in migrations("postgres"):
-            if number <= 3:
-                await connection.execute(portable(script))
-        await connection.execute("insert into afresh_schema values (3)")
-        assert (await migrate_store(url, dry_run=True)).before == 3
+        await (await open_store(url)).close()
+        old = migrations("postgres")[-1][0]
+        newest = later_afresh(monkeypatch, "postgres")
+        assert (await migrate_store(url, dry_run=True)).before == old
         done = await migrate_store(url)
-        assert (done.before, done.after) == (3, newest)
+        assert (done.before, done.after) == (old, newest)
+        connection = await asyncpg.connect(url)
         assert await connection.fetchval("select version from afresh_schema") == newest
-        await connection.execute("update afresh_schema set version = version + 1")
+        await connection.close()
+        monkeypatch.undo()
         with pytest.raises(SchemaTooNew, match="newer afresh"):
             await migrate_store(url)
-        await connection.close()

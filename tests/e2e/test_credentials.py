@@ -7,16 +7,16 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from tests.adapters.repositories import GitServer, Repo
 from tests.e2e.inprocess import InProcess
 from tests.e2e.library import opened, rows
 from tests.fakes.github_server import GithubServer
+from tests.sources.git.repositories import GitServer, Repo
 
 from afresh.errors import ConfigError, UsageError
 from afresh.kb import KnowledgeBase
 from afresh.model.reports import RunReport
 from afresh.sources.git.address import parse_git
-from afresh.sources.git.environment import GitOptions, environment
+from afresh.sources.git.remote import GitOptions, environment
 
 TOKEN = "ghp_hush"
 LOGIN = "Basic YW5hOnB3"  # ana:pw

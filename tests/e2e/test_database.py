@@ -13,11 +13,10 @@ from tests.e2e.library import Held, assert_sound, counts, in_database, index_of,
 from tests.e2e.sites import BusySite, lay, looks, star
 from tests.postgres import Postgres, mortal
 
-from afresh.errors import StoreDown, StoreError
-from afresh.events import Event, Notice, Step
+from afresh.errors import StoreError, StoreUnreachable
+from afresh.events import Event, Notice, PageStep
 from afresh.store.open import open_store
-from afresh.store.postgres import PostgresDatabase
-from afresh.store.postgres_trouble import explain
+from afresh.store.postgres import PostgresDatabase, explain
 
 END_AFRESH = "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'afresh'"
 PAGES = 31
@@ -57,7 +56,7 @@ async def undisturbed(busy: BusySite, tmp_path: Path, work: type[InProcess]) -> 
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("afresh.store.retry.PAUSE", 0.02)
+    monkeypatch.setattr("afresh.store.repository.PAUSE", 0.02)
 
 
 class Crawl:
@@ -72,7 +71,7 @@ class Crawl:
         """Note what the crawl says."""
         if isinstance(event, Notice):
             self.said.append(event.text)
-        if isinstance(event, Notice) or (isinstance(event, Step) and event.name == "commit"):
+        if isinstance(event, Notice) or (isinstance(event, PageStep) and event.name == "commit"):
             self.written.set()
 
     async def says(self, words: str) -> None:
@@ -185,7 +184,7 @@ async def test_P3_F20_a_commit_that_nobody_heard_of_is_not_made_again(
     async def deafen(crawl: Crawl) -> None:
         monkeypatch.setattr(PostgresDatabase, "_end", unheard)
 
-    monkeypatch.setattr("afresh.store.postgres_certainty.PAUSE", 0.01)
+    monkeypatch.setattr("afresh.store.postgres.PAUSE", 0.01)
     await ends_as_undisturbed(mortal_store, busy, undisturbed, deafen)
     assert next(numbers) > 10
 
@@ -290,7 +289,7 @@ async def test_F24_who_falls_asleep_in_a_transaction_keeps_nobody_waiting(
             await tx.all("sources")
 
     try:
-        with pytest.raises(StoreDown):
+        with pytest.raises(StoreUnreachable):
             await sleep()
     finally:
         await sleeper.close()

@@ -18,8 +18,8 @@ from tests.e2e.library import assert_sound, counts, found, index_of, opened, row
 from tests.e2e.program import PATIENCE, ROOT, Program, ended
 from tests.e2e.sites import lay, page, star, word
 
-from afresh.events import Event, Notice, Step
-from afresh.store.retry import FULL, GOING_ON
+from afresh.events import Event, Notice, PageStep
+from afresh.store.repository import FULL, GOING_ON
 from afresh.testing import TinySite
 
 PAGES = 12
@@ -159,7 +159,7 @@ async def test_F14_a_crawl_waits_for_a_lock_and_loses_nothing(
 ) -> None:
     """A lock that outlasts many tries: every try fails at once, so that the test need not wait for it."""
     monkeypatch.setattr("afresh.app.TRY_SECONDS", 0.0)
-    monkeypatch.setattr("afresh.store.retry.TELL_BUSY_AFTER", 0.0)
+    monkeypatch.setattr("afresh.store.repository.TELL_BUSY_AFTER", 0.0)
     lay(tiny, star(20))
     heard: list[str] = []
     locked: list[object] = []
@@ -168,7 +168,7 @@ async def test_F14_a_crawl_waits_for_a_lock_and_loses_nothing(
 
             def hear(event: Event) -> None:
                 """Lock the store behind the first page, free it once the run has noticed."""
-                if isinstance(event, Step) and event.name == "commit" and not locked:
+                if isinstance(event, PageStep) and event.name == "commit" and not locked:
                     locked.append(other.execute("begin exclusive"))
                 elif isinstance(event, Notice):
                     heard.append(event.text)
@@ -201,7 +201,7 @@ async def test_F11_what_a_run_has_acknowledged_survives_a_power_loss(
 
     def hear(event: Event) -> None:
         """After some pages, take file and log as a power loss would leave them."""
-        if isinstance(event, Step) and event.name == "commit":
+        if isinstance(event, PageStep) and event.name == "commit":
             acknowledged.append(event.url)
             if len(acknowledged) in (1, 5, 20):
                 folder = tmp_path / f"copy-{len(acknowledged)}"
@@ -264,7 +264,7 @@ async def test_F18_a_backup_taken_in_the_middle_of_a_run_goes_on(
 
     def hear(event: Event) -> None:
         """Takes the backup while a page is being looked at."""
-        if isinstance(event, Step) and event.name == "fetch" and event.url.endswith("/p5"):
+        if isinstance(event, PageStep) and event.name == "fetch" and event.url.endswith("/p5"):
             with closing(sqlite3.connect(store)) as now, closing(sqlite3.connect(backup)) as then:
                 now.backup(then)
 

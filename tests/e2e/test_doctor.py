@@ -9,15 +9,15 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from tests.contract.powerless import powerless
 from tests.e2e.inprocess import InProcess
 from tests.e2e.library import opened, settings
 from tests.e2e.sites import lay, star
+from tests.store.powerless import powerless
 
 from afresh.app import build
 from afresh.errors import StoreDamaged, StoreMissing
-from afresh.model.store_reports import Finding
-from afresh.ports import Access
+from afresh.model.reports import Finding
+from afresh.ports import StoreAccess
 from afresh.services.doctor import without_store
 from afresh.testing import TinySite
 
@@ -49,7 +49,7 @@ async def filled(tiny: TinySite, store: Path, work: type[InProcess]) -> Path:
 
 async def examined(store: Path, flags: Mapping[str, object] | None = None) -> dict[str, Finding]:
     """What the doctor finds."""
-    kb = await build(settings(store, flags), access=Access.READ)
+    kb = await build(settings(store, flags), access=StoreAccess.READ)
     findings = await kb.status.doctor()
     await kb.close()
     assert [finding.check for finding in findings] == CHECKS

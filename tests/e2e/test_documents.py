@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 
 from tests.e2e.library import assert_sound, counts, opened, rows
-from tests.extractors.files import docx, paragraph
-from tests.extractors.pdfs import Pdf, one_page, stream
-from tests.extractors.test_data import API
+from tests.extract.files import docx, paragraph
+from tests.extract.pdfs import Pdf, one_page, stream
+from tests.extract.test_data import API
 
 from afresh.testing import TinySite
 

@@ -23,14 +23,14 @@ from tests.fakes.lies import (
     wall,
 )
 
-from afresh.errors import ParserCrashed, ParserLate, ParserMissing
+from afresh.errors import ParserCrashed, ParserTimeout, ParserUnavailable
 from afresh.kb import KnowledgeBase
 from afresh.model.fetch import Body
 from afresh.model.filters import PageFilter
 from afresh.model.records import PageStatus
 from afresh.testing import FrozenClock
 from afresh.testing.script import Answer
-from afresh.testing.site import Asked
+from afresh.testing.site import RecordedRequest
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -186,7 +186,7 @@ async def test_F40_nothing_is_judged_while_the_rest_of_the_site_rests(
     await kb.runs.crawl(site.url, name="docs")
     before = index_of(store)
 
-    def lunch(asked: Asked, own: Answer) -> Answer:
+    def lunch(asked: RecordedRequest, own: Answer) -> Answer:
         return ok("Lunch", "<p>The harbour master is having lunch and will be back some day.</p>")
 
     for path in ("/p0", "/p1"):
@@ -350,7 +350,7 @@ async def test_F27_a_poison_page_is_quarantined_after_three_crashes_and_the_rest
     store: Path, site: HostileSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Fragile.crashes = 0
-    monkeypatch.setattr("afresh.app.Offload", Fragile)
+    monkeypatch.setattr("afresh.crawl.factory.ParserPool", Fragile)
     async with opened(store) as kb:
         await kb.runs.crawl(site.url, name="docs")
         before = index_of(store)
@@ -382,7 +382,7 @@ class Endless(InProcess):
         body = args[0] if args else None
         if isinstance(body, Body) and b"endless" in body.data:
             type(self).kills += 1
-            raise ParserLate("reading the page took longer than 30 s")
+            raise ParserTimeout("reading the page took longer than 30 s")
         return await super().call(function, *args, **kwargs)
 
 
@@ -390,7 +390,7 @@ async def test_F27_F63_a_page_that_takes_too_long_costs_one_deadline_a_run(
     store: Path, site: HostileSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Endless, "kills", 0)
-    monkeypatch.setattr("afresh.app.Offload", Endless)
+    monkeypatch.setattr("afresh.crawl.factory.ParserPool", Endless)
     async with opened(store) as kb:
         await kb.runs.crawl(site.url, name="docs")
         site.put("/p1", page("/p1", text="endless"))
@@ -407,13 +407,13 @@ async def test_a_parser_that_cannot_start_is_a_failure_and_no_refusal(
 
     class Unstarted(InProcess):
         async def call(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-            raise ParserMissing("the parser process does not start: too many open files")
+            raise ParserUnavailable("the parser process does not start: too many open files")
 
     async with opened(store) as kb:
         await kb.runs.crawl(site.url, name="docs")
     before = index_of(store)
     site.put("/p1", page("/p1", text="other words"))
-    monkeypatch.setattr("afresh.app.Offload", Unstarted)
+    monkeypatch.setattr("afresh.crawl.factory.ParserPool", Unstarted)
     async with opened(store) as kb:
         (report,) = await kb.runs.refresh(["docs"])
         assert (report.state, report.failed, report.refused) == ("partial", 1, 0)

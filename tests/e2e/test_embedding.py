@@ -16,20 +16,20 @@ from tests.fakes.embedding_server import Status
 from afresh.events import Event, Notice
 from afresh.kb import KnowledgeBase
 from afresh.models import endpoint
-from afresh.store import retry
-from afresh.testing import TinySite, Trouble
+from afresh.store import repository
+from afresh.testing import EmbedderTrouble, TinySite
 
 FOREVER = 1_000  # requests
-NO_WAY: dict[str, tuple[Trouble | Status, str]] = {
+NO_WAY: dict[str, tuple[EmbedderTrouble | Status, str]] = {
     "500 for ever": (Status(500), "answered 500"),
     "a key that is refused": (Status(401), "check embedding.api_key"),
     "429, come back in an hour": (Status(429, {"retry_after": "3600"}), "answered 429"),
-    "a hang": (Trouble.HANG, "no answer"),
+    "a hang": (EmbedderTrouble.HANG, "no answer"),
 }
-GARBAGE: dict[str, tuple[Trouble | Status, str]] = {
-    "no numbers": (Trouble.NAN, "no number"),
-    "fewer vectors than texts": (Trouble.FEWER, "vectors for"),
-    "another dimension": (Trouble.WIDER, "17 numbers"),
+GARBAGE: dict[str, tuple[EmbedderTrouble | Status, str]] = {
+    "no numbers": (EmbedderTrouble.NAN, "no number"),
+    "fewer vectors than texts": (EmbedderTrouble.FEWER, "vectors for"),
+    "another dimension": (EmbedderTrouble.WIDER, "17 numbers"),
     "413 whatever the size": (Status(413), "too large"),
 }
 TROUBLES = NO_WAY | GARBAGE
@@ -172,13 +172,13 @@ async def test_F93_a_budget_leaves_the_rest_to_the_next_runs_and_no_text_is_sent
 async def test_P12_F93_a_run_that_is_stopped_while_the_embedder_hangs_goes_on_with_the_next_command(
     server: PickyServer, store: Path, tiny: TinySite, work: type[InProcess], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("afresh.crawl.worker.GRACE", 0.1)
+    monkeypatch.setattr("afresh.crawl.worker.STOP_GRACE_SECONDS", 0.1)
     lay(tiny, star(3))
     async with opened(store, flags_for(server)) as kb:
         await kb.runs.crawl(tiny.url, name="docs")
         tiny.put("/p1", page("/p1", ["/"], "Quite other words."))
         tiny.put("/p2", page("/p2", ["/"], "And other words here."))
-        server.script = [Trouble.HANG]
+        server.script = [EmbedderTrouble.HANG]
         asked, run = len(server.asked), asyncio.create_task(kb.runs.refresh(["docs"]))
         while len(server.asked) == asked:  # noqa: ASYNC110 - the server has a thread of its own
             await asyncio.sleep(0.01)
@@ -201,7 +201,7 @@ async def test_F14_F93_a_store_that_is_locked_while_vectors_are_kept_is_waited_f
 ) -> None:
     """The patience of a run holds for vectors too."""
     monkeypatch.setattr("afresh.app.TRY_SECONDS", 0.01)
-    monkeypatch.setattr(retry, "TELL_BUSY_AFTER", 0.0)
+    monkeypatch.setattr(repository, "TELL_BUSY_AFTER", 0.0)
     lay(tiny, star(2))
     locks: list[sqlite3.Connection] = []
     heard: list[str] = []
@@ -215,13 +215,13 @@ async def test_F14_F93_a_store_that_is_locked_while_vectors_are_kept_is_waited_f
 
     def hear(event: Event) -> None:
         heard.append(event.text if isinstance(event, Notice) else "")
-        if heard[-1] == retry.BUSY:
+        if heard[-1] == repository.BUSY:
             locks[0].close()
 
     monkeypatch.setattr(server, "_too_large", locking)
     async with opened(store, flags) as kb:
         report = await kb.runs.crawl(tiny.url, name="docs", listener=hear)
-    assert retry.BUSY in heard
+    assert repository.BUSY in heard
     assert (report.state, report.chunks_embedded) == ("completed", 3)
 
 
@@ -341,7 +341,7 @@ async def test_P7_one_edited_paragraph_on_each_of_ten_pages_embeds_at_most_two_c
 async def test_a_store_without_vectors_answers_by_words_and_reindex_completes_it(
     store: Path, tiny: TinySite, work: type[InProcess], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("afresh.services.model_provider.Offload", InProcess)
+    monkeypatch.setattr("afresh.search.model_provider.ParserPool", InProcess)
     lay(tiny, star(5))
     async with opened(store, {"embedding.provider": "none"}) as kb:
         first = await kb.runs.crawl(tiny.url, name="docs")

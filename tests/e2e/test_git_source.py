@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.adapters.repositories import GitServer, Repo
 from tests.e2e.inprocess import InProcess
 from tests.e2e.library import assert_sound, counts, found, index_of, opened
+from tests.sources.git.repositories import GitServer, Repo
 
 from afresh.errors import UsageError
 from afresh.kb import KnowledgeBase

@@ -28,7 +28,7 @@ from tests.fakes.tricks import (
 )
 from tests.fakes.wire import answer
 
-from afresh.extract.pool.pool import Offload
+from afresh.extract.pool.pool import ParserPool
 from afresh.model.fetch import Body
 
 P = ParamSpec("P")
@@ -233,7 +233,7 @@ async def test_F61_naughty_strings_are_stored_found_and_asked_for(
     assert_sound(store)
 
 
-class Poisoned(Offload):
+class Poisoned(ParserPool):
     """An Offload whose process dies whenever it is handed the body of a page called /poison."""
 
     async def call(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
@@ -252,7 +252,7 @@ async def test_F27_F63_a_page_that_kills_the_parser_is_kept_and_the_rest_goes_on
             await kb.runs.crawl(site.url, name="docs")
             for path in site.paths:
                 site.edit(path, "little else", "much more")
-            monkeypatch.setattr("afresh.app.Offload", Poisoned)
+            monkeypatch.setattr("afresh.crawl.factory.ParserPool", Poisoned)
             (report,) = await kb.runs.refresh(["docs"])
             assert (report.changed, report.deleted) == (13, 0)
             assert await found(kb, word("/poison")) == {site.at("/poison")}

@@ -15,7 +15,7 @@ from tests.fakes.link_answers import Odd
 from afresh.kb import KnowledgeBase
 from afresh.model.reports import RunReport
 from afresh.models import endpoint
-from afresh.testing import TinySite, Trouble
+from afresh.testing import EmbedderTrouble, TinySite
 
 BATCH = 50
 KEYWORDS = "budget,contact:0.5"
@@ -26,11 +26,11 @@ WORTHLESS = {
     "another schema": [Odd.WRONG_SCHEMA] * 9,
     "nothing at all": [Odd.EMPTY] * 9,
 }
-SILENT: dict[str, list[str | Status | Trouble | Odd]] = {
+SILENT: dict[str, list[str | Status | EmbedderTrouble | Odd]] = {
     "500 for ever": [Status(500)] * 99,
     "429, come back in an hour": [Status(429, {"retry_after": "3600"})] * 99,
     "a key that is refused": [Status(401)] * 99,
-    "a hang": [Trouble.HANG] * 99,
+    "a hang": [EmbedderTrouble.HANG] * 99,
     "an answer that is cut off": [Odd.CUT] * 99,
     "200 with an error": [Odd.ERROR_OBJECT] * 99,
 }

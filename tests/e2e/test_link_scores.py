@@ -11,13 +11,13 @@ from tests.e2e.library import EVERY_STORE, assert_sound, found, opened, rows
 from tests.e2e.sites import looks, word
 from tests.fakes.link_scorer import FakeLinkScorer
 
-from afresh.errors import ScoreError, ScorerDown
+from afresh.errors import ScoreError, ScorerUnavailable
 from afresh.kb import KnowledgeBase
-from afresh.links.score import AskedLink, Verdict
+from afresh.links.score import LinkJudgement, LinkToScore
 from afresh.links.scoring import LinkScoring
 from afresh.model.records import SourceId
 from afresh.model.reports import LinkView, RunReport
-from afresh.models import link_scorers
+from afresh.models import link_scorer
 from afresh.testing import FrozenClock, TinySite
 
 KEYWORDS = {"budget": 1.0, "contact": 0.5}
@@ -35,7 +35,7 @@ CITY: dict[str, dict[str, str]] = {
 def scorer(monkeypatch: pytest.MonkeyPatch, work: type[InProcess]) -> FakeLinkScorer:
     """A model that is asked instead of any other, and remembers what; its counts go on from run to run."""
     scorer = FakeLinkScorer()
-    monkeypatch.setattr(link_scorers, "link_scorer_for", lambda *settings: scorer)
+    monkeypatch.setattr(link_scorer, "link_scorer_for", lambda *settings: scorer)
     return scorer
 
 
@@ -62,7 +62,7 @@ async def scored(kb: KnowledgeBase, **which: object) -> dict[str, LinkView]:
     return {view.url.rpartition("/")[2]: view for view in views if view.score is not None}
 
 
-def asked_links(scorer: FakeLinkScorer) -> list[AskedLink]:
+def asked_links(scorer: FakeLinkScorer) -> list[LinkToScore]:
     return [link for links, _ in scorer.asked for link in links]
 
 
@@ -147,7 +147,7 @@ async def test_C11_pages_are_stored_and_links_followed_whatever_becomes_of_score
     kb: KnowledgeBase, tiny: TinySite, scorer: FakeLinkScorer
 ) -> None:
     lay(tiny, CITY)
-    scorer.always = ScorerDown("the model is not there")
+    scorer.always = ScorerUnavailable("the model is not there")
     report = await crawl(kb, tiny)
     assert (report.new, report.state) == (5, "completed")
     assert await found(kb, word("/parks"), within="city") == {tiny.at("/parks")}
@@ -177,7 +177,7 @@ async def test_F90_what_a_batch_in_vain_did_say_is_kept_and_only_the_rest_asked_
 ) -> None:
     lay(tiny, CITY)
     trouble = ScoreError("it breaks off")
-    trouble.found = [Verdict(tiny.at("/contact"), "Contact us", {"contact": 1.0})]
+    trouble.found = [LinkJudgement(tiny.at("/contact"), "Contact us", {"contact": 1.0})]
     scorer.troubles = {1: trouble}
     report = await crawl(kb, tiny)
     assert (report.links_scored, report.links_unscored) == (1, 7)
@@ -276,7 +276,7 @@ async def test_F91_a_budget_per_day_counts_the_calls_of_all_runs(
         scorers.append(Obedient(allowance))
         return scorers[-1]
 
-    monkeypatch.setattr(link_scorers, "link_scorer_for", made)
+    monkeypatch.setattr(link_scorer, "link_scorer_for", made)
     reports = []
     async with opened(store, {"ai.budget_per_day": 2}, clock=clock) as kb:
         for hours in (0, 1, 1, 23):
@@ -294,10 +294,10 @@ class Obedient(FakeLinkScorer):
         super().__init__(batch=2)
         self.allowance = allowance
 
-    async def score(self, links: Sequence[AskedLink], keywords: Sequence[str]):  # type: ignore[no-untyped-def]
+    async def score(self, links: Sequence[LinkToScore], keywords: Sequence[str]):  # type: ignore[no-untyped-def]
         """The verdicts, if one more call may be made."""
         if refusal := self.allowance.refusal:  # type: ignore[attr-defined]
-            raise ScorerDown(refusal)
+            raise ScorerUnavailable(refusal)
         self.allowance.spend()  # type: ignore[attr-defined]
         return await super().score(links, keywords)
 
@@ -360,7 +360,7 @@ async def test_F91_links_that_a_model_was_not_asked_about_are_ranked_by_their_wo
 ) -> None:
     lay(tiny, DEEP, {})
     scorer.batch = 1 if spent else 1000
-    scorer.always = ScorerDown("ai.budget_per_run (0) is spent") if spent else None
+    scorer.always = ScorerUnavailable("ai.budget_per_run (0) is spent") if spent else None
     own = {"max_pages": 12, "order": "score", "probe": False}
     report = await kb.runs.crawl(tiny.url, name="city", rules=own, policy={"keywords": KEYWORDS})
     assert {"/", "/way", "/vault", "/gold"} <= set(looks(tiny)), "three steps away, and none a branch"
@@ -381,7 +381,7 @@ async def test_F91_links_do_not_pile_up_once_the_budget_is_spent(
     monkeypatch.setattr(LinkScoring, "settle", watched)
     lay(tiny, DEEP, {})
     scorer.batch = 5
-    scorer.troubles = {2: ScorerDown("ai.budget_per_run (1) is spent")}
+    scorer.troubles = {2: ScorerUnavailable("ai.budget_per_run (1) is spent")}
     report = await crawl(kb, tiny)
     [(pairs,)] = rows(store, "select count(distinct link_id || text) from page_links")
     assert (report.links_scored, report.links_unscored) == (5, pairs - 5)

@@ -29,7 +29,7 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     }.items():
         monkeypatch.setenv(name, value)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("afresh.app.Offload", InProcess)
+    monkeypatch.setattr("afresh.crawl.factory.ParserPool", InProcess)
     return file
 
 

@@ -6,9 +6,9 @@ import logging
 from pathlib import Path
 
 import pytest
-from tests.adapters.servers import answer, serving
 from tests.e2e.inprocess import InProcess
-from tests.http.served import served
+from tests.fakes.servers import answer, serving
+from tests.server.served import served
 
 from afresh.cli import main
 from afresh.config import load
@@ -31,7 +31,7 @@ REFUSAL = json.dumps({"error": {"message": "Incorrect API key provided: hush-emb
 async def test_F111_P19_no_secret_of_any_place_is_told_anywhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("afresh.app.Offload", InProcess)
+    monkeypatch.setattr("afresh.crawl.factory.ParserPool", InProcess)
     log_file, store = tmp_path / "afresh.log", f"sqlite:///{tmp_path / 'kb.db'}"
     async with serving({"/hook": answer(503)}) as wire:
         wire.routes["/v1/embeddings"] = answer(401, REFUSAL.encode())

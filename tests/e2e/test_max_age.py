@@ -216,7 +216,7 @@ async def test_hits_of_several_sources_are_looked_at_each_in_theirs(
 async def test_a_stop_ends_the_looking_and_the_answer_comes_as_it_is(
     store: Path, tiny: TinySite, work: type[InProcess], clock: FrozenClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("afresh.crawl.worker.GRACE", 0.1)
+    monkeypatch.setattr("afresh.crawl.worker.STOP_GRACE_SECONDS", 0.1)
     async with opened(store, ONCE, clock=clock) as kb:
         await crawled(kb, tiny, clock)
         tiny.hold("/p3")

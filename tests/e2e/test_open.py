@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from tests.e2e.library import opened, settings
 from tests.e2e.sites import lay, page, star
-from tests.http.asking import ask
+from tests.server.asking import ask
 
 from afresh.errors import UsageError
 from afresh.kb import KnowledgeBase

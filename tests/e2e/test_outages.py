@@ -9,7 +9,7 @@ import pytest
 from tests.e2e.library import assert_sound, counts, found, index_of, opened
 from tests.e2e.sites import lay, looks, star, word
 
-from afresh.crawl.politeness import MOST_WAITS, PATIENCE_SECONDS, Hosts
+from afresh.crawl.politeness import MOST_WAITS, TURN_SECONDS, HostLimiter
 from afresh.events import Notice
 from afresh.kb import KnowledgeBase
 from afresh.model.fetch import Outcome
@@ -323,14 +323,14 @@ async def test_F75_pages_of_a_host_that_rests_are_not_claimed_over_and_over(
     """Whoever was asked to wait, the queue knows it."""
     claims: list[int] = []
 
-    class Resting(Hosts):
-        async def enter(self, domain: str, patience: float = PATIENCE_SECONDS) -> bool:
+    class Resting(HostLimiter):
+        async def enter(self, domain: str, patience: float = TURN_SECONDS) -> bool:
             claims.append(1)
             if len(claims) == 1:
                 self.pause(domain, 1.5)
             return await super().enter(domain, patience)
 
-    monkeypatch.setattr("afresh.app.Hosts", Resting)
+    monkeypatch.setattr("afresh.crawl.factory.HostLimiter", Resting)
     lay(tiny, star(4))
     report = await kb.runs.crawl(tiny.url, name="docs")
     assert (report.state, report.new) == ("completed", 5)

@@ -52,7 +52,7 @@ async def test_R4_B16_F134_robots_sitemaps_llms_hops_and_the_root_keep_the_dista
 ) -> None:
     clock = Time()
     timed = partial(HttpFetcher, sleep=clock.sleep, ticks=clock.ticks)
-    monkeypatch.setattr("afresh.sources.web.http.HttpFetcher", timed)
+    monkeypatch.setattr("afresh.sources.web.lister.HttpFetcher", timed)
     with TimedSite(clock) as site:
         lay(site, {"/": ["/old"], "/new": []})
         site.move("/old", "/new")

@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.contract.desk import Desk
 from tests.e2e.library import EVERY_STORE, settings, url_of
+from tests.store.desk import Desk
 
 from afresh.cli import main
 from afresh.store.open import open_store

@@ -9,7 +9,7 @@ from tests.e2e.inprocess import InProcess
 from tests.e2e.library import EVERY_STORE, assert_sound, counts, found, index_of, opened, rows
 from tests.e2e.sites import StubbornSite, lay, looks, page, star, word
 
-from afresh.extract.pool.process import Child
+from afresh.extract.pool.pool import ParserProcess
 from afresh.kb import KnowledgeBase
 from afresh.model.fetch import Outcome
 from afresh.testing import TinySite
@@ -57,10 +57,10 @@ async def test_A4_an_unchanged_refresh_starts_no_process(
     async with opened(store) as kb:
         await kb.runs.crawl(tiny.url, name="docs")
 
-        async def forbidden() -> Child:
+        async def forbidden() -> ParserProcess:
             raise AssertionError("a process was started although nothing had changed")
 
-        monkeypatch.setattr(Child, "start", forbidden)
+        monkeypatch.setattr(ParserProcess, "start", forbidden)
         (report,) = await kb.runs.refresh(["docs"])
     assert counts(report) == {"not_modified": 4}
 

@@ -13,10 +13,10 @@ from tests.e2e.program import Program
 from tests.e2e.sites import lay, looks, page, star, word
 from tests.fakes.embedding_server import EmbeddingServer, Status
 
-from afresh.events import Event, Listener, Remaking
+from afresh.events import Event, Listener, MaintenanceProgress
 from afresh.kb import KnowledgeBase
 from afresh.model.fetch import Chunk, Document
-from afresh.model.reports import Reindexed
+from afresh.model.reports import ReindexReport
 from afresh.store.vectors import VectorRepository
 from afresh.testing import TinySite
 from afresh.text.normalize import text_hash
@@ -30,7 +30,7 @@ MODELS = "select name, serving from models order by serving desc"
 @pytest.fixture(autouse=True)
 def in_process(monkeypatch: pytest.MonkeyPatch, work: type[InProcess]) -> None:
     """Cutting anew in this process too."""
-    monkeypatch.setattr("afresh.services.model_provider.Offload", InProcess)
+    monkeypatch.setattr("afresh.search.model_provider.ParserPool", InProcess)
 
 
 @pytest.fixture
@@ -86,7 +86,7 @@ async def test_F93_another_model_takes_over_without_a_fetch(
         assert (report.state, report.left, report.error, report.source) == ("completed", 0, None, None)
         assert report.serving == report.model == name(api, "small")
         assert (report.chunks_embedded, report.pages_cut) == (PAGES + 1, 0)
-        told = [event for event in events if isinstance(event, Remaking)]
+        told = [event for event in events if isinstance(event, MaintenanceProgress)]
         assert (told[-1].what, told[-1].done, told[-1].of) == ("chunks", PAGES + 1, PAGES + 1)
         assert len(await by_meaning(kb)) == PAGES + 1
         assert (await kb.search.search("speaks", mode="vector")).notes == ()
@@ -115,7 +115,7 @@ async def test_the_old_index_answers_while_the_new_one_is_made(
             answered.set()
 
         def hear(event: Event) -> None:
-            if isinstance(event, Remaking) and not asking:
+            if isinstance(event, MaintenanceProgress) and not asking:
                 asking.append(asyncio.create_task(ask()))
 
         await switching_after(answered, kb, hear)
@@ -162,7 +162,7 @@ async def test_a_refresh_beside_it_gives_new_text_the_model_that_answers_and_the
             done.set()
 
         def hear(event: Event) -> None:
-            if isinstance(event, Remaking) and not came:
+            if isinstance(event, MaintenanceProgress) and not came:
                 came.append(asyncio.create_task(refresh()))
 
         report = await switching_after(done, kb, hear)
@@ -176,7 +176,7 @@ async def test_a_refresh_beside_it_gives_new_text_the_model_that_answers_and_the
     assert_sound(store)
 
 
-async def switching_after(until: asyncio.Event, kb: KnowledgeBase, listener: Listener) -> Reindexed:
+async def switching_after(until: asyncio.Event, kb: KnowledgeBase, listener: Listener) -> ReindexReport:
     """A reindex that asks for its switch only when something else is over."""
     serve = VectorRepository.serve
 
@@ -286,7 +286,7 @@ async def test_a_stop_is_heard_and_nothing_is_embedded_twice(
     async with opened(store, by(api)) as kb:
 
         def stop(event: Event) -> None:
-            if isinstance(event, Remaking):
+            if isinstance(event, MaintenanceProgress):
                 kb.stop()
 
         [report] = await kb.search.reindex(listener=stop)
@@ -336,8 +336,8 @@ def other_chunker(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     def change() -> None:
         for place in (
             "afresh.model.recipe.CHUNKER",
-            "afresh.bounds.CHUNKER",
-            "afresh.services.model_provider.CHUNKER",
+            "afresh.crawl.bounds.CHUNKER",
+            "afresh.search.model_provider.CHUNKER",
         ):
             monkeypatch.setattr(place, "sentences-1")
         monkeypatch.setattr("afresh.extract.chunk.markdown.chunk", by_sentence)
@@ -364,7 +364,7 @@ async def test_another_chunker_cuts_stored_text_anew_without_a_fetch(
         tasks: list[asyncio.Task[None]] = []
 
         def hear(event: Event) -> None:
-            if isinstance(event, Remaking):
+            if isinstance(event, MaintenanceProgress):
                 tasks.append(asyncio.create_task(ask()))
 
         [report] = await kb.search.reindex(listener=hear)

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import psutil
 import pytest
-from tests.adapters.servers import html, serving
 from tests.e2e.library import counts, found, opened
 from tests.e2e.program import Program, ended
 from tests.fakes.browser_traps import RESTLESS
 from tests.fakes.script_site import ScriptSite, WalledSite
+from tests.fakes.servers import html, serving
 
 from afresh.kb import KnowledgeBase
 from afresh.sources.web.browser.launch import NoBrowser

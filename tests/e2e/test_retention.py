@@ -10,7 +10,7 @@ from tests.e2e.library import EVERY_STORE, assert_sound, opened, rows, settings
 from tests.e2e.sites import lay, page, star
 
 from afresh.cli import main
-from afresh.events import Event, Remaking
+from afresh.events import Event, MaintenanceProgress
 from afresh.kb import KnowledgeBase
 from afresh.model.fetch import Outcome
 from afresh.model.filters import ALL_PAGES
@@ -113,7 +113,7 @@ async def test_R2_prune_counts_first_and_then_removes_table_by_table(store: Path
             assert getattr(planned, name) == getattr(done, name)
         assert (done.deleted_pages, done.changes, done.messages) == (1, 8, 0)
         assert done.attempts == planned.attempts + 1, "the latest of the page that went"
-        assert {(each.task, each.what) for each in heard if isinstance(each, Remaking)} == {
+        assert {(each.task, each.what) for each in heard if isinstance(each, MaintenanceProgress)} == {
             ("prune", "deleted pages"),
             ("prune", "attempts"),
             ("prune", "changes"),

@@ -10,10 +10,10 @@ from mcp import Client
 from selectolax.lexbor import LexborHTMLParser
 from tests.e2e.library import settings, url_of
 from tests.e2e.sites import lay
-from tests.http.asking import ask
+from tests.server.asking import ask
 
 from afresh.cli import main
-from afresh.errors import AlreadyKept
+from afresh.errors import AlreadyExists
 from afresh.kb import KnowledgeBase
 from afresh.server.app import make_app
 from afresh.server.mcp.server import make_server
@@ -30,7 +30,7 @@ async def test_R5_G18_a_url_that_a_source_has_is_refused_with_its_name(
     url = tiny.at("/docs/")
     await kb.runs.crawl(url, name="docs", again=False)
     for name, version in (("other", None), ("docs", "2"), (None, "2")):
-        with pytest.raises(AlreadyKept, match=r"docs has .*set `again`"):
+        with pytest.raises(AlreadyExists, match=r"docs has .*set `again`"):
             await kb.runs.crawl(url, name=name, version=version, again=False)
     assert [source.name for source in await kb.sources.views()] == ["docs"]
     for name in (None, "docs"):  # the same command goes on with the same source

@@ -1,4 +1,4 @@
-"""The SQL of docs/scale.md does what the page says, and afresh goes on with what it leaves."""
+"""The SQL of docs/explanation/scale.md does what the page says, and afresh goes on with what it leaves."""
 
 import re
 from pathlib import Path
@@ -11,7 +11,7 @@ from tests.e2e.sites import lay, star
 
 from afresh.testing import TinySite
 
-DOC = (Path(__file__).parents[2] / "docs" / "scale.md").read_text("utf-8")
+DOC = (Path(__file__).parents[2] / "docs" / "explanation" / "scale.md").read_text("utf-8")
 DELETES, ARCHIVES = re.findall(r"```sql\n(.*?)```", DOC, re.DOTALL)
 OLDER = "update page_crawls set completed_at = completed_at - interval '100 days' where outcome is not null"
 

@@ -15,7 +15,7 @@ from afresh.errors import UsageError
 from afresh.extract import extract
 from afresh.model.fetch import Body
 from afresh.ops.logging import kept
-from afresh.search.bodyless import signals
+from afresh.search.query import signals
 from afresh.search.stemming import words_in
 from afresh.testing import TinySite
 
@@ -59,7 +59,7 @@ def found_of(said: set[str], folder: Path) -> set[str]:
 
 @pytest.fixture(autouse=True)
 def in_process(monkeypatch: pytest.MonkeyPatch, work: type[InProcess]) -> None:
-    monkeypatch.setattr("afresh.services.model_provider.Offload", InProcess)
+    monkeypatch.setattr("afresh.search.model_provider.ParserPool", InProcess)
 
 
 @pytest.fixture

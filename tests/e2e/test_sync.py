@@ -17,13 +17,13 @@ import pytest
 from tests.e2e.library import opened
 from tests.e2e.program import PATIENCE
 
-from afresh.config.sinks import SinkSettings
+from afresh.config.server import SinkSettings
 from afresh.errors import UsageError
 from afresh.model.filters import PageFilter
 from afresh.model.records import PageStatus
 from afresh.ops.failpoints import VARIABLE
 from afresh.services import sink_registry
-from afresh.sync.remote import Remote, RemoteState, Upload
+from afresh.sync.copy import Remote, RemoteState, Upload
 from afresh.testing import ScriptedSink
 
 QUIET = {"embedding.provider": "none", "policy.brake_percent": 100.0}
@@ -40,6 +40,7 @@ def texts(folder: Path) -> set[str]:
     return {path.read_text("utf-8").split("\n---\n\n", 1)[1] for path in folder.rglob("*.md")}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("work")
 async def test_D5_D6_D7_D20_four_versions_of_a_documentation_cost_exactly_what_changed(
     shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -94,6 +95,7 @@ async def _ended(command: list[str], env: Mapping[str, str]) -> "subprocess.Comp
     )
 
 
+@pytest.mark.slow
 async def test_F07_F98_a_sync_that_is_killed_goes_on_in_the_next_without_doubles(tmp_path: Path) -> None:
     docs, out = tmp_path / "docs", tmp_path / "out"
     _lay(docs, {f"{number}.md": f"# Page {number}\n".encode() for number in range(6)})
@@ -179,6 +181,7 @@ class Forgetful(ScriptedSink):
         return remote
 
 
+@pytest.mark.slow
 async def test_P18_two_thousand_pages_are_synced_in_little_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

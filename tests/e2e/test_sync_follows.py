@@ -17,7 +17,7 @@ from afresh.errors import RunBusy
 from afresh.events import Event, Notice
 from afresh.model.reports import RunReport
 from afresh.sync import after_runs
-from afresh.sync.after_runs import Following
+from afresh.sync.after_runs import PostRunSync
 from afresh.sync.reports import SyncReport
 from afresh.testing import FrozenClock, TinySite
 
@@ -95,7 +95,7 @@ async def test_D12_D15_one_sync_of_a_store_at_a_time_and_what_is_left_is_tried_a
         assert isinstance(event, Notice)
         said.append(event.text)
 
-    syncs = Following(sync, stopping, tell=told.append, listener=hear)
+    syncs = PostRunSync(sync, stopping, tell=told.append, listener=hear)
     for _ in range(3):
         syncs.want(["one"])
     await asyncio.sleep(0)

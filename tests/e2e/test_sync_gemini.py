@@ -12,7 +12,7 @@ from tests.fakes.faults import HttpFault
 from tests.fakes.gemini_hosted import FAILS, NEVER, after
 from tests.fakes.gemini_server import KEY, GeminiServer
 
-from afresh.cli.sync_command import exit_code
+from afresh.cli.sync_commands import exit_code
 from afresh.errors import UsageError
 from afresh.kb import KnowledgeBase
 from afresh.model.filters import PageFilter
@@ -252,18 +252,20 @@ async def test_D16_D18_F98_F99_lost_answers_and_tampering_are_put_right_and_fore
             assert texts(server) == held(store)
             assert server.kinds["upload.bytes"] == 4
 
-            shelf = server.store(STORE)
+            digest_files = server.store(STORE)
             kept = {copy.remote_id for view in await kb.pages.of_source("docs") for copy in view.copies}
-            assert kept == set(shelf.documents)
-            first, second, *_ = list(shelf.documents.values())
-            del shelf.documents[first.name]
-            server.hosted.add(shelf, {"displayName": "twin", "customMetadata": second.metadata}, second.data)
-            foreign = server.hosted.add(shelf, {"displayName": "Minutes"}, b"of a meeting")
+            assert kept == set(digest_files.documents)
+            first, second, *_ = list(digest_files.documents.values())
+            del digest_files.documents[first.name]
+            server.hosted.add(
+                digest_files, {"displayName": "twin", "customMetadata": second.metadata}, second.data
+            )
+            foreign = server.hosted.add(digest_files, {"displayName": "Minutes"}, b"of a meeting")
             report = await synced(kb, verify=True)
             assert report.audit is not None
             assert (report.audit.missing, report.audit.doubled, report.audit.foreign) == (1, 1, 1)
-            assert foreign.name in shelf.documents
-            del shelf.documents[foreign.name]
+            assert foreign.name in digest_files.documents
+            del digest_files.documents[foreign.name]
             assert texts(server) == held(store)
 
 

@@ -16,7 +16,7 @@ from afresh.kb import KnowledgeBase
 from afresh.model.filters import PageFilter
 from afresh.testing import FrozenClock
 from afresh.testing.script import Answer
-from afresh.testing.site import Asked
+from afresh.testing.site import RecordedRequest
 
 LONG = "Every harbour has a keeper who writes down which ship came and which one left. " * 60
 
@@ -30,7 +30,7 @@ def site() -> Iterator[HostileSite]:
         yield site
 
 
-def short_login(asked: Asked, own: Answer) -> Answer:
+def short_login(asked: RecordedRequest, own: Answer) -> Answer:
     """A login of one password field and no text."""
     body = b"<!doctype html><html><body><form method=post><input type=password></form></body></html>"
     return Answer(status=200, headers={"Content-Type": "text/html"}, body=body)

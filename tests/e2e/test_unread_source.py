@@ -8,7 +8,7 @@ import pytest
 from tests.e2e.inprocess import InProcess
 from tests.e2e.library import EVERY_STORE, opened, rows, settings, url_of
 from tests.e2e.sites import lay
-from tests.http.asking import ask
+from tests.server.asking import ask
 
 from afresh.cli import main
 from afresh.kb import KnowledgeBase

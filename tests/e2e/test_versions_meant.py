@@ -8,7 +8,7 @@ from mcp import Client
 from tests.e2e.inprocess import InProcess
 from tests.e2e.library import settings
 from tests.e2e.sites import lay
-from tests.http.asking import ask
+from tests.server.asking import ask
 
 from afresh.cli import main
 from afresh.errors import UsageError
@@ -98,7 +98,7 @@ async def test_U2_rest_web_and_mcp_searches_say_which_version_answers(
 def test_U2_the_command_line_says_which_version_it_took(
     tiny: TinySite, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("afresh.app.Offload", InProcess)
+    monkeypatch.setattr("afresh.crawl.factory.ParserPool", InProcess)
     monkeypatch.setenv("AFRESH_NETWORK__ALLOW", "127.0.0.1/32")
     monkeypatch.setenv("AFRESH_EMBEDDING__PROVIDER", "none")
     monkeypatch.chdir(tmp_path)

@@ -17,7 +17,7 @@ from tests.e2e.program import Program, ended
 from tests.e2e.sites import SERVICE, BusySite, lay, looks, star
 from tests.postgres import Postgres, mortal
 
-from afresh.events import Event, Notice, Step
+from afresh.events import Event, Notice, PageStep
 from afresh.kb import KnowledgeBase
 from afresh.model.reports import RunReport
 from afresh.store.queue import QueueRepository
@@ -89,7 +89,7 @@ class Noted:
 
     def hear(self, event: Event) -> None:
         """Note a page that was written."""
-        if isinstance(event, Step) and event.name == "commit":
+        if isinstance(event, PageStep) and event.name == "commit":
             self.urls.append(event.url)
 
 

@@ -7,7 +7,7 @@ from typing import Self
 
 from tests.fakes.wire import Reply, raw_sockets
 
-from afresh.testing.site import HOST, Asked, LoopbackServer, RequestLog
+from afresh.testing.site import HOST, LoopbackServer, RecordedRequest, RequestLog
 
 
 class LoopbackApi(ABC):
@@ -17,7 +17,7 @@ class LoopbackApi(ABC):
         self._server = LoopbackServer(raw_sockets(self._respond))
 
     @abstractmethod
-    async def _respond(self, asked: Asked) -> Reply:
+    async def _respond(self, asked: RecordedRequest) -> Reply:
         """The answer to a request."""
 
     @property

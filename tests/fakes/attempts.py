@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from afresh.model.fetch import Outcome
 from afresh.model.records import Attempt, CrawlId, PageId, RunId
-from afresh.testing.clock import START
+from afresh.testing.script import START
 
 
 class Attempts:

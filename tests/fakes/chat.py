@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from afresh.links.score import AskedLink
+from afresh.links.score import LinkToScore
 
 _TITLE = re.compile(r"^Title: (.*)$", re.MULTILINE)
 _KEYWORDS = re.compile(r"^Keywords: (\[.*\])$", re.MULTILINE)
@@ -44,11 +44,11 @@ class Chat:
         return (self.body.get("response_format") or {}).get("type")
 
     @cached_property
-    def links(self) -> tuple[AskedLink, ...]:
+    def links(self) -> tuple[LinkToScore, ...]:
         """The links that are to be scored; none where a summary is asked for."""
         found = _LIST.search(self.user)
         entries = [json.loads(line) for line in found[2].split("\n")] if found else []
-        return tuple(AskedLink(each["url"], each["text"]) for each in entries)
+        return tuple(LinkToScore(each["url"], each["text"]) for each in entries)
 
     @property
     def keywords(self) -> tuple[str, ...]:

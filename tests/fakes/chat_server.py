@@ -11,9 +11,9 @@ from tests.fakes.embedding_server import Status
 from tests.fakes.link_answers import Odd, Scores, entry, literal_scores, said
 from tests.fakes.wire import Reply, answer, raw
 
-from afresh.links.score import AskedLink
-from afresh.testing.embedder import Trouble
-from afresh.testing.site import Asked
+from afresh.links.score import LinkToScore
+from afresh.testing.embedder import EmbedderTrouble
+from afresh.testing.site import RecordedRequest
 
 _JSON = "application/json"
 _REFUSED = b'{"error": {"message": "unknown parameter: response_format"}}'
@@ -31,9 +31,9 @@ class ChatServer(LoopbackApi):
 
     def __init__(self) -> None:
         super().__init__()
-        self.script: list[str | Status | Trouble | Odd] = []
+        self.script: list[str | Status | EmbedderTrouble | Odd] = []
         self.asked: list[Chat] = []
-        self.scorer: Callable[[AskedLink, Sequence[str]], Scores] = literal_scores
+        self.scorer: Callable[[LinkToScore, Sequence[str]], Scores] = literal_scores
         self.refused_forms: frozenset[str] = frozenset()  # of `json_schema` and `json_object`
         self.usage: int | None = None  # tokens that each completion says it used
 
@@ -52,14 +52,14 @@ class ChatServer(LoopbackApi):
         """How many links each request for scores held."""
         return [len(chat.links) for chat in self.asked if chat.links]
 
-    async def _respond(self, asked: Asked) -> Reply:
+    async def _respond(self, asked: RecordedRequest) -> Reply:
         chat = Chat(asked.path, asked.headers, json.loads(asked.body))
         self.asked.append(chat)
         if chat.form in self.refused_forms:
             return answer(400, _REFUSED, content_type=_JSON)
         due = self.script.pop(0) if self.script else None
         match due:
-            case Trouble.HANG:
+            case EmbedderTrouble.HANG:
                 await asyncio.Event().wait()
             case Status():
                 return answer(due.code, due.body, content_type=_JSON, **(due.headers or {}))

@@ -9,8 +9,8 @@ from typing import Any
 from tests.fakes.api import LoopbackApi
 from tests.fakes.wire import answer
 
-from afresh.testing.embedder import FakeEmbedder, Trouble
-from afresh.testing.site import Asked
+from afresh.testing.embedder import EmbedderTrouble, FakeEmbedder
+from afresh.testing.site import RecordedRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class EmbeddingServer(LoopbackApi):
     def __init__(self, *, dimension: int = 16) -> None:
         super().__init__()
         self.dimension = dimension
-        self.script: list[Trouble | Status] = []
+        self.script: list[EmbedderTrouble | Status] = []
         self.asked: list[Asking] = []
         self.most_texts: int | None = None  # requests with more are answered 413
         self.longest_text: int | None = None  # and so are texts with more characters
@@ -49,7 +49,7 @@ class EmbeddingServer(LoopbackApi):
         """What `embedding.base_url` has to be."""
         return f"{self.origin}/v1"
 
-    async def _respond(self, asked: Asked) -> bytes:
+    async def _respond(self, asked: RecordedRequest) -> bytes:
         body = json.loads(asked.body)
         gemini = asked.path.endswith(":batchEmbedContents")
         parts = [each["content"]["parts"] for each in body["requests"]] if gemini else []
@@ -58,7 +58,7 @@ class EmbeddingServer(LoopbackApi):
         due = self.script.pop(0) if self.script else self._too_large(texts)
         if isinstance(due, Status):
             return answer(due.code, due.body, content_type="application/json", **(due.headers or {}))
-        if due is Trouble.HANG:
+        if due is EmbedderTrouble.HANG:
             await asyncio.Event().wait()
         rows = await self._rows(texts, due)
         found = {"embeddings": [{"values": row} for row in rows]} if gemini else self._numbered(rows)
@@ -69,7 +69,7 @@ class EmbeddingServer(LoopbackApi):
         long = self.longest_text is not None and max(map(len, texts)) > self.longest_text
         return Status(413) if many or long else None
 
-    async def _rows(self, texts: tuple[str, ...], due: Trouble | None) -> list[list[float]]:
+    async def _rows(self, texts: tuple[str, ...], due: EmbedderTrouble | None) -> list[list[float]]:
         fake = FakeEmbedder(dimension=self.dimension)
         fake.always = due
         return [row.tolist() for row in await fake.embed(texts)]

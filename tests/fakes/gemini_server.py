@@ -22,9 +22,8 @@ from tests.fakes.gemini_upload import Uploads
 from tests.fakes.wire import Reply, sent
 
 from afresh.ports import Clock
-from afresh.testing.clock import FrozenClock
-from afresh.testing.script import Answer
-from afresh.testing.site import Asked
+from afresh.testing.script import Answer, FrozenClock
+from afresh.testing.site import RecordedRequest
 
 KEY = "a-key-of-gemini"
 _PATH = re.compile(
@@ -74,7 +73,7 @@ class GeminiServer(CountedApi):
         mark = _digest(key)
         return any(mark in shown for shown in self._shown_keys.values())
 
-    async def _respond(self, asked: Asked) -> Reply:
+    async def _respond(self, asked: RecordedRequest) -> Reply:
         found = _PATH.fullmatch(asked.path.partition("?")[0])
         kind = _kind(asked, found)
         self.kinds[kind] += 1
@@ -83,18 +82,18 @@ class GeminiServer(CountedApi):
         self._note(asked, fault.status if fault else answer.status if answer else None)
         return fault.reply() if fault else sent(answer or Answer(status=500))
 
-    def _note(self, asked: Asked, status: int | None) -> None:
+    def _note(self, asked: RecordedRequest, status: int | None) -> None:
         """Keep a request, the key only as a digest."""
         head = dict(asked.headers)
         if key := head.get("x-goog-api-key"):
             head["x-goog-api-key"] = "***"
             self._shown_keys.setdefault(asked.path, set()).add(_digest(key))
-        told = Asked(
+        told = RecordedRequest(
             method=asked.method, path=asked.path, status=status, headers=head, body=asked.body, at=asked.at
         )
         self.requests.add(told)
 
-    def _answer(self, kind: str, found: re.Match[str] | None, asked: Asked) -> Answer:
+    def _answer(self, kind: str, found: re.Match[str] | None, asked: RecordedRequest) -> Answer:
         try:
             if kind == "upload.bytes":  # the address is the secret
                 return self.uploads.go_on(asked)
@@ -122,7 +121,7 @@ class GeminiServer(CountedApi):
             message = "API key not valid. Please pass a valid API key."
             raise Wrong(400, "INVALID_ARGUMENT", message, [reason])
 
-    def _resource(self, kind: str, found: re.Match[str], asked: Asked) -> Mapping[str, Any]:
+    def _resource(self, kind: str, found: re.Match[str], asked: RecordedRequest) -> Mapping[str, Any]:
         """What a request for a resource is answered with."""
         name, query = found["name"] + (found["rest"] or ""), parse_qs(asked.path.partition("?")[2])
         now = self.clock()
@@ -196,7 +195,7 @@ class GeminiServer(CountedApi):
         return {"name": operation.name, "done": True, "response": made}
 
 
-def _kind(asked: Asked, found: re.Match[str] | None) -> str:
+def _kind(asked: RecordedRequest, found: re.Match[str] | None) -> str:
     if found is None:
         return "other"
     if found["verb"] == "uploadToFileSearchStore" and found["upload"]:

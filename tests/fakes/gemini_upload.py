@@ -12,7 +12,7 @@ from urllib.parse import parse_qs
 from tests.fakes.gemini_hosted import Hosted, HostedStore, Wrong, invalid, missing
 
 from afresh.testing.script import Answer
-from afresh.testing.site import Asked
+from afresh.testing.site import RecordedRequest
 
 _STATUS = "X-Goog-Upload-Status"
 GRANULARITY = 262_144
@@ -42,7 +42,7 @@ class Uploads:
         self._keep = keep
         self._numbers = count(1)
 
-    def begin(self, store: HostedStore, asked: Asked, base_url: str) -> Answer:
+    def begin(self, store: HostedStore, asked: RecordedRequest, base_url: str) -> Answer:
         """A request to the upload address of a store: the start of a session, or a whole multipart body."""
         protocol = asked.headers.get("x-goog-upload-protocol", "")
         if protocol == "multipart" or asked.headers.get("content-type", "").startswith("multipart/"):
@@ -67,7 +67,7 @@ class Uploads:
         }
         return Answer(status=200, headers=head)
 
-    def go_on(self, asked: Asked) -> Answer:
+    def go_on(self, asked: RecordedRequest) -> Answer:
         """A request to the address of a session."""
         key = parse_qs(asked.path.partition("?")[2])["upload_id"][0]
         session = self.sessions.get(key)
@@ -86,7 +86,7 @@ class Uploads:
             return Answer(status=200, headers={_STATUS: "active"})
         return self._finish(session)
 
-    def _receive(self, session: Session, asked: Asked, commands: set[str]) -> None:
+    def _receive(self, session: Session, asked: RecordedRequest, commands: set[str]) -> None:
         if not commands & {"upload", "finalize"}:
             raise invalid("Unknown upload command.")
         if int(asked.headers.get("x-goog-upload-offset", 0)) != len(session.data):
@@ -107,7 +107,7 @@ class Uploads:
             raise Wrong(413, "INVALID_ARGUMENT", f"The file is larger than {self.largest} bytes.")
 
 
-def _parts(asked: Asked) -> tuple[Mapping[str, Any], bytes]:
+def _parts(asked: RecordedRequest) -> tuple[Mapping[str, Any], bytes]:
     """The JSON and the file of a multipart body, related or form-data."""
     head = f"Content-Type: {asked.headers.get('content-type', '')}\r\n\r\n".encode()
     parts = list(BytesParser(policy=HTTP).parsebytes(head + asked.body).iter_parts())

@@ -15,7 +15,7 @@ from tests.fakes.github_wiki import wiki_answer
 from tests.fakes.wire import sent
 
 from afresh.testing.script import Answer, unless_known
-from afresh.testing.site import Asked
+from afresh.testing.site import RecordedRequest
 
 ROBOTS = b"User-agent: *\nDisallow: /*/*/pulse\nDisallow: /*/raw/\nDisallow: /*/*/wiki/*/_history\n"
 _MOST_ENTRIES = 100_000
@@ -104,7 +104,7 @@ class GithubServer(CountedApi):
 
     # ---- what it answers ---------------------------------------------------------------------
 
-    async def _respond(self, asked: Asked) -> bytes:
+    async def _respond(self, asked: RecordedRequest) -> bytes:
         path, _, query = asked.path.partition("?")
         kind, answer = self._find(path, query, asked)
         self.kinds[kind] += 1
@@ -113,11 +113,11 @@ class GithubServer(CountedApi):
             self.used += answer.status != 304
             answer = _with(answer, self._limits())
         self.requests.add(
-            Asked(method=asked.method, path=asked.path, status=answer.status, headers=asked.headers)
+            RecordedRequest(method=asked.method, path=asked.path, status=answer.status, headers=asked.headers)
         )
         return sent(answer)
 
-    def _find(self, path: str, query: str, asked: Asked) -> tuple[str, Answer]:
+    def _find(self, path: str, query: str, asked: RecordedRequest) -> tuple[str, Answer]:
         if path.startswith("/api/v3/"):
             return self._api(path.removeprefix("/api/v3"), query, asked)
         if path.startswith("/raw/"):
@@ -126,7 +126,7 @@ class GithubServer(CountedApi):
             return "robots", Answer(status=200, headers={"Content-Type": "text/plain"}, body=ROBOTS)
         return wiki_answer(self.repository, path)
 
-    def _api(self, path: str, query: str, asked: Asked) -> tuple[str, Answer]:
+    def _api(self, path: str, query: str, asked: RecordedRequest) -> tuple[str, Answer]:
         parts = path.strip("/").split("/", 3)
         kind = _kind(parts)
         if self.script:
@@ -151,7 +151,7 @@ class GithubServer(CountedApi):
             known = parts[:2] == ["repositories", str(repository.number)]
         return kind, self._answer(kind, rest, query, asked) if known else _message(404, "Not Found")
 
-    def _answer(self, kind: str, rest: str, query: str, asked: Asked) -> Answer:
+    def _answer(self, kind: str, rest: str, query: str, asked: RecordedRequest) -> Answer:
         if kind == "repo":
             return self._json(kind, self.repository.facts(self.web_url))
         if kind == "tree":
@@ -164,7 +164,7 @@ class GithubServer(CountedApi):
             return self._blob(rest.removeprefix("git/blobs/"), asked)
         return _message(404, "Not Found")
 
-    def _blob(self, name: str, asked: Asked) -> Answer:
+    def _blob(self, name: str, asked: RecordedRequest) -> Answer:
         data = self.repository.objects.blobs.get(name)
         if data is None:
             return _message(404, "Not Found")

@@ -8,9 +8,9 @@ from typing import Self
 from tests.fakes.wire import Reply, raw_sockets, sent
 
 from afresh.testing.script import Answer, notice, unless_known
-from afresh.testing.site import Asked, Listen, ServedSite
+from afresh.testing.site import Listen, RecordedRequest, ServedSite
 
-Script = bytes | Callable[[Asked, Answer], "Reply | Answer"]
+Script = bytes | Callable[[RecordedRequest, Answer], "Reply | Answer"]
 SERVICE = ("/robots.txt", "/sitemap.xml")
 
 
@@ -89,7 +89,7 @@ class HostileSite(ServedSite):
     def _listening(self) -> Listen:
         return raw_sockets(self._respond)
 
-    async def _respond(self, asked: Asked) -> Reply:
+    async def _respond(self, asked: RecordedRequest) -> Reply:
         with self._lock:
             self._visits[asked.path] += 1
             asked = replace(asked, visit=self._visits[asked.path])
@@ -98,7 +98,7 @@ class HostileSite(ServedSite):
         reply = self._reply(asked)
         return sent(reply) if isinstance(reply, Answer) else reply
 
-    def _reply(self, asked: Asked) -> Reply | Answer:
+    def _reply(self, asked: RecordedRequest) -> Reply | Answer:
         with self._lock:
             own = self.find(asked.path, self.url)
             script = self._script(asked.path, known=own != notice(404))

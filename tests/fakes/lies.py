@@ -11,7 +11,7 @@ from tests.fakes.hostile import Script
 from tests.fakes.wire import Reply
 
 from afresh.testing.script import Answer, notice
-from afresh.testing.site import Asked
+from afresh.testing.site import RecordedRequest
 
 Wall = Literal["login", "challenge", "consent"]
 _WALLS: Mapping[str, tuple[str, str]] = {
@@ -60,7 +60,7 @@ def same_etag(etag: str = '"one"') -> Script:
 def always_304(etag: str = '"one"') -> Script:
     """The page for those who ask plainly; 304 for all who ask conditionally, whatever has changed."""
 
-    def script(asked: Asked, own: Answer) -> Answer:
+    def script(asked: RecordedRequest, own: Answer) -> Answer:
         headers = {**_unvalidated(own), "ETag": etag}
         if asked.conditional:
             return Answer(status=HTTPStatus.NOT_MODIFIED, headers={"ETag": etag})
@@ -84,7 +84,7 @@ def _unvalidated(own: Answer) -> dict[str, str]:
 def in_turn(*scripts: Script | None) -> Script:
     """One script per visit, over and over; None is the site's own answer."""
 
-    def script(asked: Asked, own: Answer) -> Reply | Answer:
+    def script(asked: RecordedRequest, own: Answer) -> Reply | Answer:
         turn = scripts[(asked.visit - 1) % len(scripts)]
         if turn is None:
             return own
@@ -117,7 +117,7 @@ def hop(to: str, code: int = 302) -> Script:
 def chain(prefix: str, code: int = 302) -> Script:
     """/hop/1 leads to /hop/2 and so on, without end."""
 
-    def script(asked: Asked, own: Answer) -> Answer:
+    def script(asked: RecordedRequest, own: Answer) -> Answer:
         number = int(asked.path.removeprefix(prefix) or 0)
         return notice(code, {"Location": f"{prefix}{number + 1}"})
 
@@ -127,7 +127,7 @@ def chain(prefix: str, code: int = 302) -> Script:
 def to_login(code: int = 302, login: str = "/login") -> Script:
     """Every path leads to the login page."""
 
-    def script(asked: Asked, own: Answer) -> Answer:
+    def script(asked: RecordedRequest, own: Answer) -> Answer:
         if asked.path.partition("?")[0] == login:
             return ok(*_WALLS["login"])
         return notice(code, {"Location": f"{login}?next={asked.path}"})
@@ -142,7 +142,7 @@ def wall(kind: Wall = "login", *, naming_path: bool = True) -> Script:
     """A login, challenge or consent page with status 200, which differs only in the path it names."""
     title, body = _WALLS[kind]
 
-    def script(asked: Asked, own: Answer) -> Answer:
+    def script(asked: RecordedRequest, own: Answer) -> Answer:
         note = f'<input type="hidden" name="next" value="{escape(asked.path)}">' if naming_path else ""
         return ok(title, body + note)
 
@@ -152,7 +152,7 @@ def wall(kind: Wall = "login", *, naming_path: bool = True) -> Script:
 def soft_404(naming_path: bool = True) -> Script:
     """`Page not found`, with status 200."""
 
-    def script(asked: Asked, own: Answer) -> Answer:
+    def script(asked: RecordedRequest, own: Answer) -> Answer:
         what = f" <code>{escape(asked.path)}</code>" if naming_path else ""
         text = f"<p>Sorry, the page{what} you are looking for does not exist or was moved.</p>"
         return ok("Page not found", text + '<p>Go back to the <a href="/">start page</a>.</p>')
@@ -169,7 +169,7 @@ def emptied(kind: Literal["none", "blanks", "shell"] = "none") -> Script:
 def shrunken(share: float = 0.05) -> Script:
     """The site's own page with only the first part of the text of its paragraphs."""
 
-    def script(asked: Asked, own: Answer) -> Answer:
+    def script(asked: RecordedRequest, own: Answer) -> Answer:
         def cut(found: re.Match[bytes]) -> bytes:
             return b"<p>" + found[1][: max(1, int(len(found[1]) * share))] + b"</p>"
 
@@ -185,7 +185,7 @@ def shrunken(share: float = 0.05) -> Script:
 def calendar(prefix: str) -> Script:
     """A month per page, each of which leads to the next and the one before, for ever."""
 
-    def script(asked: Asked, own: Answer) -> Answer:
+    def script(asked: RecordedRequest, own: Answer) -> Answer:
         year, _, month = asked.path.removeprefix(prefix).partition("/")
         here = int(year or 2026) * 12 + int(month or 1) - 1
         near = [f"{prefix}{each // 12}/{each % 12 + 1}" for each in (here - 1, here + 1)]
@@ -197,7 +197,7 @@ def calendar(prefix: str) -> Script:
 def pager(path: str, parameter: str = "page") -> Script:
     """Lists without a last page."""
 
-    def script(asked: Asked, own: Answer) -> Answer:
+    def script(asked: RecordedRequest, own: Answer) -> Answer:
         number = int(asked.path.partition(f"{parameter}=")[2] or 1)
         return ok(f"List {number}", _links([f"{path}?{parameter}={number + 1}"]))
 
@@ -207,7 +207,7 @@ def pager(path: str, parameter: str = "page") -> Script:
 def sessions(path: str, parameter: str = "sid") -> Script:
     """The same page under a new session id with every visit."""
 
-    def script(asked: Asked, own: Answer) -> Answer:
+    def script(asked: RecordedRequest, own: Answer) -> Answer:
         seed = sum(map(ord, asked.path)) * 7919 + asked.visit
         links = [f"{path}?{parameter}={(seed + n) * 2654435761 % 2**64:016x}" for n in range(5)]
         return ok("Welcome back", _links(links))

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Any
 
-from afresh.links.score import AskedLink
+from afresh.links.score import LinkToScore
 
 _WORD = re.compile(r"[^\W_]+")
 Scores = Mapping[str, float]
@@ -30,7 +30,7 @@ class Odd(Enum):
     DRIP = "drip"  # a byte now and then, without end
 
 
-def literal_scores(link: AskedLink, keywords: Sequence[str]) -> Scores:
+def literal_scores(link: LinkToScore, keywords: Sequence[str]) -> Scores:
     """1 for each keyword that stands in the text or path of a link, alone or with an `s`."""
     path = link.url.partition("://")[2].partition("/")[2]
     words = {word.casefold() for word in _WORD.findall(f"{link.text} {path}")}

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 from afresh.errors import ScoreError
-from afresh.links.score import AskedLink, Verdict
+from afresh.links.score import LinkJudgement, LinkToScore
 
 _WORD = re.compile(r"[^\W_]+")
 TOKENS = 10  # that a link costs
@@ -25,7 +25,7 @@ class FakeLinkScorer:
         recipe: str = "fake/1",
         is_free: bool = False,
         troubles: Mapping[int, ScoreError] | None = None,
-        volunteers: Callable[[AskedLink], Mapping[str, float]] = lambda link: {},
+        volunteers: Callable[[LinkToScore], Mapping[str, float]] = lambda link: {},
     ) -> None:
         self.recipe = recipe
         self.is_free = is_free
@@ -35,13 +35,13 @@ class FakeLinkScorer:
         self.troubles = dict(troubles or {})
         self.always: ScoreError | None = None  # raised by every call that `troubles` does not name
         self.volunteers = volunteers
-        self.asked: list[tuple[tuple[AskedLink, ...], tuple[str, ...]]] = []
+        self.asked: list[tuple[tuple[LinkToScore, ...], tuple[str, ...]]] = []
         self.hangs_at: int | None = None  # the number of a call that waits until it is cancelled
         self.hanging = asyncio.Event()
         self.answered = asyncio.Event()  # set once a call has ended well
         self.closed = False
 
-    async def score(self, links: Sequence[AskedLink], keywords: Sequence[str]) -> Sequence[Verdict]:
+    async def score(self, links: Sequence[LinkToScore], keywords: Sequence[str]) -> Sequence[LinkJudgement]:
         """What stands in each link, or the trouble that is due."""
         self.calls += 1
         self.asked.append((tuple(links), tuple(keywords)))
@@ -60,7 +60,7 @@ class FakeLinkScorer:
         """Remember that the owner closed it."""
         self.closed = True
 
-    def _verdict(self, link: AskedLink, keywords: Sequence[str]) -> Verdict:
+    def _verdict(self, link: LinkToScore, keywords: Sequence[str]) -> LinkJudgement:
         words = {word.casefold() for word in _WORD.findall(f"{link.text} {link.url}")}
         found = {keyword: 1.0 for keyword in keywords if words & {keyword, f"{keyword}s"}}
-        return Verdict(link.url, link.text, {**found, **self.volunteers(link)}, f"says {link.text}")
+        return LinkJudgement(link.url, link.text, {**found, **self.volunteers(link)}, f"says {link.text}")

@@ -10,7 +10,7 @@ from tests.fakes.hostile import Script
 from tests.fakes.wire import answer, sent
 
 from afresh.testing.script import Answer
-from afresh.testing.site import Asked
+from afresh.testing.site import RecordedRequest
 
 MEGABYTE = 1024 * 1024
 _OK = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"
@@ -147,7 +147,7 @@ def flood(kind: Literal["endless", "giant", "many"]) -> Script:
             return _endless_head
 
 
-def _endless_head(asked: Asked, own: Answer) -> AsyncIterator[bytes]:
+def _endless_head(asked: RecordedRequest, own: Answer) -> AsyncIterator[bytes]:
     async def pieces() -> AsyncIterator[bytes]:
         yield _OK
         while True:

@@ -17,9 +17,8 @@ from tests.fakes.gemini_hosted import AT_ONCE, Fate
 from tests.fakes.wire import Reply, sent
 
 from afresh.ports import Clock
-from afresh.testing.clock import FrozenClock
-from afresh.testing.script import Answer
-from afresh.testing.site import Asked
+from afresh.testing.script import Answer, FrozenClock
+from afresh.testing.site import RecordedRequest
 
 KEY = "a-key-of-openai"
 _PATH = re.compile(
@@ -106,7 +105,7 @@ class VectorStoreServer(CountedApi):
         self._place(file, store, dict(attributes or {}))
         return file
 
-    async def _respond(self, asked: Asked) -> Reply:
+    async def _respond(self, asked: RecordedRequest) -> Reply:
         found = _PATH.fullmatch(asked.path.partition("?")[0])
         kind = f"{asked.method} {found['what']}{found['in'] or ''}" if found else "other"
         self.kinds[kind] += 1
@@ -117,11 +116,13 @@ class VectorStoreServer(CountedApi):
             self._shown_keys.add(_digest(key.removeprefix("Bearer ")))
         status = fault.status if fault else answer.status if answer else None
         self.requests.add(
-            Asked(method=asked.method, path=asked.path, status=status, headers=head, body=asked.body)
+            RecordedRequest(
+                method=asked.method, path=asked.path, status=status, headers=head, body=asked.body
+            )
         )
         return fault.reply() if fault else sent(answer or Answer(status=500))
 
-    def _answer(self, found: re.Match[str] | None, asked: Asked) -> Answer:
+    def _answer(self, found: re.Match[str] | None, asked: RecordedRequest) -> Answer:
         if self.bend is not None:
             return Answer(status=200, headers={"Content-Type": "application/json"}, body=self.bend)
         try:
@@ -129,14 +130,14 @@ class VectorStoreServer(CountedApi):
         except _Refusal as refusal:
             return _told(refusal.status, {"error": refusal.error})
 
-    def _body(self, found: re.Match[str] | None, asked: Asked) -> Mapping[str, Any]:
+    def _body(self, found: re.Match[str] | None, asked: RecordedRequest) -> Mapping[str, Any]:
         if asked.headers.get("authorization", "").removeprefix("Bearer ") not in self.keys:
             raise _Refusal(401, "Incorrect API key provided.", "invalid_api_key")
         if found is None:
             raise _Refusal(404, f"Invalid URL ({asked.method} {asked.path})")
         return self._files(found["id"], asked) if found["what"] == "files" else self._stores(found, asked)
 
-    def _files(self, file: str | None, asked: Asked) -> Mapping[str, Any]:
+    def _files(self, file: str | None, asked: RecordedRequest) -> Mapping[str, Any]:
         if asked.method == "POST" and file is None:
             name, data = _file_in(asked)
             if sum(len(each.data) for each in self.files.values()) + len(data) > self.storage_limit:
@@ -150,7 +151,7 @@ class VectorStoreServer(CountedApi):
             return {"id": held.id, "object": "file", "deleted": True}
         return _file(held)
 
-    def _stores(self, found: re.Match[str], asked: Asked) -> Mapping[str, Any]:
+    def _stores(self, found: re.Match[str], asked: RecordedRequest) -> Mapping[str, Any]:
         if found["id"] is None:
             if asked.method == "POST":
                 return self._store(self.make_store(json.loads(asked.body).get("name", "")))
@@ -166,7 +167,7 @@ class VectorStoreServer(CountedApi):
             return {"id": found["id"], "object": "vector_store.deleted", "deleted": True}
         return self._store(found["id"])
 
-    def _places(self, store: str, file: str | None, asked: Asked) -> Mapping[str, Any]:
+    def _places(self, store: str, file: str | None, asked: RecordedRequest) -> Mapping[str, Any]:
         if file is None and asked.method == "POST":
             body = json.loads(asked.body)
             held = self._held(body["file_id"])
@@ -182,7 +183,7 @@ class VectorStoreServer(CountedApi):
             return {"id": file, "object": "vector_store.file.deleted", "deleted": True}
         return self._placed(held)
 
-    def _page(self, held: list[dict[str, Any]], asked: Asked) -> Mapping[str, Any]:
+    def _page(self, held: list[dict[str, Any]], asked: RecordedRequest) -> Mapping[str, Any]:
         query = parse_qs(asked.path.partition("?")[2])
         limit, after = int(query.get("limit", ["20"])[0]), query.get("after", [""])[0]
         if not 1 <= limit <= 100:
@@ -242,7 +243,7 @@ def _file(file: HostedFile) -> dict[str, Any]:
     return {**told, "id": file.id, "bytes": len(file.data), "filename": file.name}
 
 
-def _file_in(asked: Asked) -> tuple[str, bytes]:
+def _file_in(asked: RecordedRequest) -> tuple[str, bytes]:
     """The name and the bytes of the file in a form."""
     head = f"Content-Type: {asked.headers.get('content-type', '')}\r\n\r\n".encode()
     for part in BytesParser(policy=HTTP).parsebytes(head + asked.body).iter_parts():

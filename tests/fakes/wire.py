@@ -7,7 +7,7 @@ from contextlib import suppress
 from http import HTTPStatus
 
 from afresh.testing.script import Answer
-from afresh.testing.site import Asked, HangUp, Listen
+from afresh.testing.site import HangUp, Listen, RecordedRequest
 
 Reply = bytes | AsyncIterator[bytes]  # bytes leave the connection open, pieces end with it
 LONGEST_HEAD = 1024 * 1024
@@ -36,7 +36,7 @@ def _phrase(status: int) -> str:
     return HTTPStatus(status).phrase if status in list(HTTPStatus) else "Odd"
 
 
-async def next_request(reader: asyncio.StreamReader) -> Asked | None:
+async def next_request(reader: asyncio.StreamReader) -> RecordedRequest | None:
     """The next request of a connection, or None at its end."""
     try:
         head = (await reader.readuntil(b"\r\n\r\n")).decode("utf-8", "surrogateescape")
@@ -48,7 +48,7 @@ async def next_request(reader: asyncio.StreamReader) -> Asked | None:
     headers = {name.lower(): value.strip() for name, _, value in pairs}
     at = asyncio.get_running_loop().time()
     body = await reader.readexactly(int(headers.get("content-length", 0)))
-    return Asked(method=method, path=path, headers=headers, body=body, at=at)
+    return RecordedRequest(method=method, path=path, headers=headers, body=body, at=at)
 
 
 async def write(reply: Reply, writer: asyncio.StreamWriter) -> bool:
@@ -65,7 +65,7 @@ async def write(reply: Reply, writer: asyncio.StreamWriter) -> bool:
     return False
 
 
-def raw_sockets(respond: Callable[[Asked], Awaitable[Reply]]) -> Listen:
+def raw_sockets(respond: Callable[[RecordedRequest], Awaitable[Reply]]) -> Listen:
     """What lets a LoopbackServer answer in raw bytes."""
 
     async def listen(listener: socket.socket) -> HangUp:
@@ -90,7 +90,9 @@ def raw_sockets(respond: Callable[[Asked], Awaitable[Reply]]) -> Listen:
 
 
 async def _talk(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, respond: Callable[[Asked], Awaitable[Reply]]
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    respond: Callable[[RecordedRequest], Awaitable[Reply]],
 ) -> None:
     """Answer one client until either side has enough."""
     try:

@@ -1,18 +1,111 @@
-"""Answers that are kept, so that a request that is made twice is done once."""
+"""Idempotent requests: a request with a repeated name runs once, and its response is kept for a day."""
 
+import asyncio
+import logging
+from collections.abc import Coroutine
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
 
-KEPT = timedelta(hours=24)  # how long an answer is given again
-RENEWED = timedelta(seconds=15)  # how often who answers says that it goes on
-GIVEN_UP = timedelta(minutes=1)  # after which who was not heard of is taken for dead
+from afresh.aio import heard
+from afresh.errors import AfreshError
+from afresh.ports import Clock
+
+if TYPE_CHECKING:
+    from afresh.store.store import Store
+
+KEPT = timedelta(hours=24)  # how long a response is replayed
+RENEWED = timedelta(seconds=15)  # how often a claim is renewed
+GIVEN_UP = timedelta(minutes=1)  # a claim that was not renewed for so long is abandoned
 
 
 @dataclass(frozen=True, slots=True)
-class KeptAnswer:
-    """What was asked under a name, and what was answered; no status while it is being answered."""
+class StoredResponse:
+    """A request with a name, and its response; no status while it is being answered."""
 
-    asked: str  # a fingerprint
+    asked: str  # a fingerprint of the request
     status: int | None = None
     location: str | None = None
     body: str | None = None
+
+
+log = logging.getLogger(__name__)
+
+
+class RequestClaim:
+    """A renewed claim to answer a request; if the request fails, the claim is deleted."""
+
+    def __init__(self, store: "Store", clock: Clock, caller: str, name: str, began: datetime) -> None:
+        self._store = store
+        self._clock = clock
+        self._key = caller, name
+        self._began = began
+        self._over = asyncio.Event()
+        self._renewing: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        """Start to renew the claim."""
+        self._renewing = asyncio.create_task(self._renew())
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stop renewing; after an error, delete the claim so that the request can be repeated."""
+        await _to_its_end(self._end(forget=error is not None))
+
+    async def keep(self, answer: StoredResponse) -> None:
+        """Store the response for a day."""
+        await self._rest()
+        await self._store.access.keep_answer(*self._key, self._began, answer)
+
+    async def renew(self) -> bool:
+        """Renew the claim; return False if another process took it over."""
+        now = self._clock()
+        if not await self._store.access.renew_answer(*self._key, self._began, now):
+            return False
+        self._began = now
+        return True
+
+    async def _renew(self) -> None:
+        ours = True
+        while ours and not await heard(self._over, RENEWED.total_seconds()):
+            try:
+                ours = await self.renew()
+            except AfreshError as error:
+                log.warning("an answer under way cannot be renewed: %s", error)
+
+    async def _end(self, *, forget: bool) -> None:
+        await self._rest()
+        if forget:
+            await self._store.access.forget_answer(*self._key, self._began)
+
+    async def _rest(self) -> None:
+        """Stop renewing; wait for a renewal in progress, since it may have changed the claim time."""
+        self._over.set()
+        if self._renewing is not None:
+            await asyncio.wait({self._renewing})
+
+
+async def _to_its_end(work: Coroutine[None, None, None]) -> None:
+    """Finish the work even if this task is cancelled meanwhile."""
+    task = asyncio.ensure_future(work)
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError as told:
+            cancelled = told
+    if cancelled is not None:
+        raise cancelled
+    task.result()
+
+
+async def begin(
+    store: "Store", clock: Clock, caller: str, name: str, asked: str
+) -> StoredResponse | RequestClaim:
+    """Return the stored response to a request with this name, or a claim to answer it."""
+    now = clock()
+    known = await store.access.begin_answer(caller, name, asked, now)
+    return known if known is not None else RequestClaim(store, clock, caller, name, now)

@@ -1,4 +1,4 @@
-"""Who may ask for what: tokens as they are on record, and what one request is allowed."""
+"""Stored tokens, and the permissions of a request."""
 
 import hashlib
 import hmac
@@ -8,13 +8,14 @@ from enum import StrEnum
 
 from afresh.errors import Forbidden
 
-PREFIX = "afresh_"  # so that scanners for leaked secrets can know one
-LONGEST = 200  # characters of what may be a token
-MOST_LOGINS = 1_000  # with one token; the oldest ends when there is one more
+PREFIX = "afresh_"  # lets secret scanners recognise tokens
+LONGEST = 200  # characters of a possible token
+MOST_LOGINS = 1_000  # per token; one more ends the oldest
+READ_ONLY = "this token may only read: use one that was made with --scope write"
 BOUND = "this token is bound to some sources, and this concerns all of them"
 
 
-class Scope(StrEnum):
+class TokenScope(StrEnum):
     """How much a token allows."""
 
     READ = "read"
@@ -22,73 +23,73 @@ class Scope(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Token:
-    """A token as it is on record: never its text."""
+class AccessToken:
+    """A stored token, without its text."""
 
     id: int
     name: str
-    scope: Scope
-    sources: tuple[str, ...]  # labels; none: all of them
+    scope: TokenScope
+    sources: tuple[str, ...]  # labels; empty: all sources
     created_at: datetime
     expires_at: datetime | None = None
     revoked_at: datetime | None = None
 
     def state(self, now: datetime) -> str:
-        """`good`, `expired` or `revoked`."""
+        """Return `good`, `expired` or `revoked`."""
         if self.revoked_at is not None:
             return "revoked"
         return "expired" if self.expires_at is not None and self.expires_at <= now else "good"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MadeToken:
-    """A new token with its text, which is shown once and kept nowhere."""
+class CreatedToken:
+    """A new token with its text, which is shown once and not stored."""
 
     token: str
     id: int
     name: str
-    scope: Scope
+    scope: TokenScope
     sources: tuple[str, ...]
     expires_at: datetime | None
 
 
 def digest_of(text: str) -> str:
-    """What is kept of a token.
+    """Return the stored hash of a token.
 
-    A plain SHA-256 is enough: the text is 32 random bytes, so there is no list of likely ones to try, which
-    is all that a slow hash would hinder.
+    A plain SHA-256 is enough: the text is 32 random bytes, so no list of likely ones can be tried, which is
+    all that a slow hash would prevent.
     """
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def same(one: str | bytes, other: str | bytes) -> bool:
-    """Whether two secrets are equal, in a time that does not tell how far they are."""
+    """Return whether two secrets are equal, in constant time."""
     pair = [each.encode("utf-8", "surrogatepass") if isinstance(each, str) else each for each in (one, other)]
     return hmac.compare_digest(*pair)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Allowed:
-    """What one request may do; every route and tool asks it."""
+class Permissions:
+    """What a request may do; every route and tool checks it."""
 
-    who: str  # for logs and limits: a token's number or the peer
-    scope: Scope = Scope.READ
-    sources: frozenset[str] | None = None  # labels; None: all of them
+    who: str  # for logs and limits: a token id or the peer
+    scope: TokenScope = TokenScope.READ
+    sources: frozenset[str] | None = None  # labels; None: all sources
 
     @property
     def may_write(self) -> bool:
-        """Whether anything may be changed."""
-        return self.scope is Scope.WRITE
+        """Return whether changes are allowed."""
+        return self.scope is TokenScope.WRITE
 
     @property
     def everywhere(self) -> bool:
-        """Whether it is bound to no source."""
+        """Return whether all sources are allowed."""
         return self.sources is None
 
     def sees(self, label: str) -> bool:
-        """Whether a source is open to it, by the label of its library or its own.
+        """Return whether a source is allowed, by its own label or that of its library.
 
-        `react` opens every version of `react` and of `react/site`, `react@18` just that one of both.
+        `react` allows every version of `react` and of `react/site`; `react@18` only that version of both.
         """
         name, _, version = label.partition("@")
         parts = name.split("/")
@@ -98,14 +99,14 @@ class Allowed:
         )
 
     def check_write(self) -> None:
-        """Forbidden, unless it may write."""
+        """Raise Forbidden without write permission."""
         if not self.may_write:
-            raise Forbidden("this token may only read: use one that was made with --scope write")
+            raise Forbidden(READ_ONLY)
 
     def check_everywhere(self) -> None:
-        """Forbidden, unless it is bound to no source."""
+        """Raise Forbidden if only some sources are allowed."""
         if not self.everywhere:
             raise Forbidden(BOUND)
 
 
-EVERYTHING = Allowed(who="loopback", scope=Scope.WRITE)
+EVERYTHING = Permissions(who="loopback", scope=TokenScope.WRITE)

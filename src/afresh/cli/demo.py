@@ -1,4 +1,4 @@
-"""The demo: a small site of its own is crawled, changed, refreshed and searched, with captions."""
+"""The demo: crawl, change, refresh and search a small local site, with captions."""
 
 import time
 from dataclasses import dataclass, field, replace
@@ -9,11 +9,11 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from afresh.cli import hits, lists, report
-from afresh.cli.running import run
+from afresh.cli.progress import run
 from afresh.cli.session import Session
 from afresh.config import Config, NetworkSettings, StoreSettings
 from afresh.model.records import RunState
-from afresh.model.reports import Hit, RunReport
+from afresh.model.reports import RunReport, SearchHit
 from afresh.present.wording import count
 from afresh.testing import TinySite
 
@@ -29,7 +29,7 @@ WEBHOOKS = """<!doctype html><html lang="en"><head><title>Webhooks - Harbor 2.4 
 
 @dataclass
 class Stage:
-    """Where the demo plays: a site, a store that is thrown away, and what came of each scene."""
+    """The state of the demo: a site, a temporary store, and the result of each scene."""
 
     session: Session
     site: TinySite
@@ -38,23 +38,19 @@ class Stage:
     result: dict[str, object] = field(default_factory=dict)
 
     def caption(self, text: str) -> None:
-        """Tells what comes next."""
         if not self.session.json:
             time.sleep(self.pace)
             self.session.show(Text(f"\n{text}", style="bold cyan"))
 
     def typed(self, command: str) -> None:
-        """Shows the command a user would type here."""
         self.show(Text.assemble(("$ ", "dim"), command))
 
     def show(self, picture: RenderableType) -> None:
-        """Shows something, unless the demo is to answer with JSON."""
         if not self.session.json:
             self.session.show(picture)
 
 
 def play(session: Session, pace: float = 0.0) -> int:
-    """Plays every scene and tells the exit code."""
     with TemporaryDirectory(prefix="afresh-demo-") as folder, TinySite.docs() as site:
         stage = Stage(session, site, settings(Path(folder)), pace)
         code = next((1 for scene in SCENES if not scene(stage)), 0)
@@ -63,7 +59,6 @@ def play(session: Session, pace: float = 0.0) -> int:
 
 
 def settings(folder: Path) -> Config:
-    """Defaults, a store in the folder, and leave to visit this machine."""
     return replace(
         Config(),
         store=StoreSettings(url=f"sqlite:///{folder / 'demo.db'}"),
@@ -72,7 +67,6 @@ def settings(folder: Path) -> Config:
 
 
 def first_crawl(stage: Stage) -> bool:
-    """Everything is new."""
     stage.caption("1  A documentation site stands on this machine. The first crawl reads all of it.")
     stage.typed(f"afresh crawl {stage.site.url} --name {NAME}")
     done = run(
@@ -84,13 +78,11 @@ def first_crawl(stage: Stage) -> bool:
 
 
 def nothing_changed(stage: Stage) -> bool:
-    """A refresh right after finds nothing to do."""
     stage.caption("2  A moment later: every page is asked whether it changed, none has to be read again.")
     return _refresh(stage, "unchanged_refresh")
 
 
 def something_changed(stage: Stage) -> bool:
-    """The authors edit, add, move and delete, and a refresh finds just that."""
     stage.caption("3  Meanwhile the authors were at work.")
     for line in change(stage.site):
         stage.show(Text(f"   {line}"))
@@ -98,7 +90,6 @@ def something_changed(stage: Stage) -> bool:
 
 
 def change(site: TinySite) -> list[str]:
-    """Two pages edited, one added, one moved, one deleted; tells each in a line."""
     site.edit("/guide/retries/", "15 seconds", "20 seconds")
     site.edit("/faq/", add_paragraph="Harbor can call you when a job ends: see Webhooks.")
     site.put("/guide/webhooks/", WEBHOOKS)
@@ -125,7 +116,6 @@ def _reported(stage: Stage, name: str, done: RunReport) -> bool:
 
 
 def what_changed(stage: Stage) -> bool:
-    """The changes that the refresh found, with their diffs."""
     done = stage.result["refresh"]
     number = done.run if isinstance(done, RunReport) else None
     stage.caption("4  What exactly changed?")
@@ -137,14 +127,13 @@ def what_changed(stage: Stage) -> bool:
 
 
 def searches(stage: Stage) -> bool:
-    """Two questions, answered from the index as it is now."""
     stage.caption("5  The index answers with what is there now.")
     found = {query: _search(stage, query) for query in SEARCHES}
     stage.result["searches"] = found
     return all(found.values())
 
 
-def _search(stage: Stage, query: str) -> list[Hit]:
+def _search(stage: Stage, query: str) -> list[SearchHit]:
     stage.typed(f'afresh search "{query}" --limit 1')
     found = stage.session.ask(lambda kb: kb.search.search(query, limit=1), stage.config)
     stage.show(hits.draw(found.hits, query, stage.session.now))
@@ -152,7 +141,6 @@ def _search(stage: Stage, query: str) -> list[Hit]:
 
 
 def goodbye(stage: Stage) -> bool:
-    """What to type next."""
     asked = len(stage.site.requests)
     stage.result["requests"] = asked
     stage.caption(f"That took {count(asked, 'request')}, and its store is thrown away now. Yours next:")

@@ -1,29 +1,28 @@
-"""The commands that change by hand: settings of a source, single pages, single links."""
+"""Commands that change the settings of a source, single pages and single links."""
 
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
 from typing import TYPE_CHECKING, TypeVar
 
 import click
 
 from afresh.cli.session import Session
-from afresh.cli.shell import Group, argument, command, option, switch
-from afresh.config.overlay import check_names, typed
-from afresh.errors import ConfigError, Unknown, UsageError
-from afresh.links.score import KeywordError, parse_keywords
+from afresh.cli.shell import Group, argument, command, named, option, switch
+from afresh.config.layers import check_names, typed
+from afresh.errors import ConfigError, NotFound, UsageError
+from afresh.links.score import parse_keywords
 from afresh.model.filters import ALL_PAGES, LinkFilter, LinkRecord, Sources
 from afresh.model.labels import parse_label
 from afresh.model.records import Source
 from afresh.model.reports import PageView
-from afresh.ports import Access
-from afresh.present.safe_text import clean
-from afresh.text.durations import read_duration
+from afresh.ports import StoreAccess
+from afresh.present.wording import clean
+from afresh.text.quantities import read_duration
 
 if TYPE_CHECKING:
     from afresh.kb import KnowledgeBase
 
 Record = TypeVar("Record", PageView, LinkRecord)
-SECTION = "Look after"
+SECTION = "Manage"
 PAGE = ("page", "PAGE", "The page: its address, or its number.")
 LINK = ("link", "LINK", "The link: where it leads, or its number.")
 SETTINGS = (
@@ -34,18 +33,21 @@ SETTINGS = (
 PAGES = ("afresh page look https://react.dev/learn", "afresh page remove https://react.dev/old --in react@19")
 LINKS = ("afresh link set https://react.dev/learn --score 1.5", "afresh link remove 12")
 
-within = option("--in", "within", metavar="LABEL", text="Only in this source, as NAME or NAME@VERSION.")
+within = option("--in within", "LABEL", "Only in this source, as NAME or NAME@VERSION.")
 
 
 @command(SECTION, *SETTINGS, name="set")
 @argument("label", "LABEL", "The source, as NAME or NAME@VERSION.")
 @argument(
-    "pairs", "[KEY=VALUE]...", "Settings, as docs/configuration.md names them; lists with commas.", nargs=-1
+    "pairs",
+    "[KEY=VALUE]...",
+    "Settings, as docs/reference/settings.md names them; lists with commas.",
+    nargs=-1,
 )
-@option("--reset", metavar="KEY", multiple=True, text="Let this be as everywhere again; may be repeated.")
-@option("--rename", metavar="LABEL", text="Give it this name, as NAME or NAME@VERSION.")
-@option("--url", metavar="URL", text="Read it from this URL from the next run on.")
-@switch("--again", text="Take the URL even if another source has it.")
+@option("--reset", "KEY", "Let this be as everywhere again; may be repeated.", multiple=True)
+@option("--rename", "LABEL", "Give it this name, as NAME or NAME@VERSION.")
+@option("--url", "URL", "Read it from this URL from the next run on.")
+@switch("--again", "Take the URL even if another source has it.")
 def change(
     session: Session,
     label: str,
@@ -55,20 +57,21 @@ def change(
     url: str | None,
     again: bool,
 ) -> None:
-    """Change settings, name or URL of one source; what is not named stays, and nothing is read.
+    """Change settings, name or URL of one source; the rest stays, and nothing is fetched.
 
     Settings are those of crawl, files, policy, storage and links, without the section. The next run goes by
     them. A source that is renamed keeps its pages, history and schedule.
     """
-    settings = {key: _value(key, value) for key, value in map(_pair, pairs)}
+    settings = dict(map(_setting, pairs))
     if not settings and not reset and not rename and not url:
         raise UsageError(f"name what to change: {SETTINGS[0]}")
-    _refuse_wrong(reset)
+    with named("--reset"):
+        check_names(reset)
     name, version = parse_label(rename) if rename else (None, ...)
     before: list[str] = []
 
     async def work(kb: "KnowledgeBase") -> tuple[Source, list[str]]:
-        source = await _source(kb, label)
+        source = await kb.sources.find(label)
         before.append(source.label)
         return await kb.sources.change(
             source,
@@ -81,7 +84,7 @@ def change(
             by_operator=True,
         )
 
-    changed, notes = session.ask(work, access=Access.CHANGE)
+    changed, notes = session.ask(work, access=StoreAccess.CHANGE)
     own = {**changed.rules, **changed.policy}
     answer = {"source": changed.label, "url": changed.url, "settings": own, "notes": notes}
     if session.wrote_json(answer):
@@ -89,9 +92,8 @@ def change(
     if rename:
         session.show(clean(f"{before[0]} is now {changed.label}."))
     if url:
-        session.show(
-            clean(f"{changed.label} is read from {changed.url}; `afresh refresh {changed.label}` does.")
-        )
+        read = f"{changed.label} is read from {changed.url}; `afresh refresh {changed.label}` does."
+        session.show(clean(read))
     if settings or reset:
         told = ", ".join(f"{key}={_shown(value)}" for key, value in sorted(own.items()))
         session.show(clean(f"{changed.label} has of its own: {told or 'nothing'}."))
@@ -99,25 +101,14 @@ def change(
         session.say(clean(f"note: {note}"))
 
 
-def _pair(text: str) -> tuple[str, str]:
-    key, equals, value = text.partition("=")
+def _setting(pair: str) -> tuple[str, object]:
+    key, equals, value = pair.partition("=")
     if not equals:
-        raise UsageError(f"expected KEY=VALUE such as max_pages=500, got {text!r}")
-    return key.strip(), value
-
-
-def _value(key: str, text: str) -> object:
+        raise UsageError(f"expected KEY=VALUE such as max_pages=500, got {pair!r}")
     try:
-        return typed(key, text)
+        return key.strip(), typed(key.strip(), value)
     except ConfigError as wrong:
         raise UsageError(str(wrong)) from None
-
-
-def _refuse_wrong(names: Sequence[str]) -> None:
-    try:
-        check_names(names)
-    except ConfigError as wrong:
-        raise UsageError(f"--reset: {wrong}") from None
 
 
 def _shown(value: object) -> str:
@@ -130,7 +121,7 @@ def _shown(value: object) -> str:
 
 @click.group("page", cls=Group, no_args_is_help=False, section=SECTION, examples=PAGES)
 def page() -> None:
-    """Add, look at again or take out single pages.
+    """Add, recheck or remove single pages.
 
     What is changed by hand holds until a run finds otherwise.
     """
@@ -140,27 +131,28 @@ def page() -> None:
 @argument("label", "LABEL", "The source, as NAME or NAME@VERSION.")
 @argument("url", "URL", "Address of the page; it has to belong to the source.")
 def add_page(session: Session, label: str, url: str) -> None:
-    """Make an address known that no link leads to; it is looked at with what is due."""
+    """Add a page that no link leads to; it is checked with the due pages."""
 
     async def work(kb: "KnowledgeBase") -> PageView:
-        return await kb.pages.add(await _source(kb, label), url)
+        return await kb.pages.add(await kb.sources.find(label), url)
 
-    made = session.ask(work, access=Access.CHANGE)
+    made = session.ask(work, access=StoreAccess.CHANGE)
     _tell(session, made, f"{made.url} is page {made.id}; `afresh refresh {label} --due` looks at it.")
 
 
 @command("", PAGES[0], "afresh page look 12 --after 2h", name="look")
 @argument(*PAGE)
 @within
-@option("--after", metavar="TIME", default="0s", text="In so long, as 15m, 2h or 7d; else now.")
+@option("--after", "TIME", "In so long, as 15m, 2h or 7d; else now.", default="0s")
 def look_at_page(session: Session, page: str, within: str | None, after: str) -> None:
-    """Set when a page is looked at next."""
-    at = session.now + _length(after)
+    """Set when a page is checked next."""
+    with named("--after"):
+        at = session.now + read_duration(after)
 
     async def work(kb: "KnowledgeBase") -> PageView:
         return await kb.pages.check_at((await _page(kb, page, within)).id, at)
 
-    found = session.ask(work, access=Access.CHANGE)
+    found = session.ask(work, access=StoreAccess.CHANGE)
     due = f"{found.url} is due at {at:%Y-%m-%d %H:%M} UTC"
     _tell(session, found, f"{due}; `afresh refresh --due` looks at it then.")
 
@@ -169,21 +161,20 @@ def look_at_page(session: Session, page: str, within: str | None, after: str) ->
 @argument(*PAGE)
 @within
 def remove_page(session: Session, page: str, within: str | None) -> None:
-    """Take a page out of the index; a later run that finds it brings it back. `exclude` keeps it out."""
+    """Remove a page from the index; a later run that finds it adds it again. `exclude` keeps it out."""
 
     async def work(kb: "KnowledgeBase") -> PageView:
         found = await _page(kb, page, within)
         await kb.pages.drop(found.id)
         return found
 
-    gone = session.ask(work, access=Access.CHANGE)
-    if not session.wrote_json({"removed": gone.url, "id": gone.id}):
-        session.show(clean(f"{gone.url} is out of the index."))
+    gone = session.ask(work, access=StoreAccess.CHANGE)
+    _tell(session, {"removed": gone.url, "id": gone.id}, f"{gone.url} is out of the index.")
 
 
 @click.group("link", cls=Group, no_args_is_help=False, section=SECTION, examples=LINKS)
 def link() -> None:
-    """Add, score or take off single links.
+    """Add, score or remove single links.
 
     What is changed by hand holds until the links of a page change, or links are scored anew.
     """
@@ -193,25 +184,23 @@ def link() -> None:
 @argument(*PAGE)
 @argument("url", "URL", "Where the link leads.")
 @within
-@option("--text", metavar="TEXT", default="", text="Its words.")
+@option("--text", "TEXT", "Its words.", default="")
 def add_link(session: Session, page: str, url: str, within: str | None, text: str) -> None:
-    """Put a link on a page."""
+    """Add a link to a page."""
 
     async def work(kb: "KnowledgeBase") -> LinkRecord:
         return await kb.links.add((await _page(kb, page, within)).id, url, text)
 
-    made = session.ask(work, access=Access.CHANGE)
+    made = session.ask(work, access=StoreAccess.CHANGE)
     _tell(session, made, f"{made.url} is link {made.id}.")
 
 
 @command("", LINKS[0], "afresh link set 12 --comment 'read this first'", name="set")
 @argument(*LINK)
 @within
-@option("--score", metavar="S", type=click.FloatRange(0, 2), text="What it is worth, from 0 to 2.")
-@option("--comment", metavar="TEXT", text="Why.")
-@option(
-    "--keywords", metavar="WORDS", text="How well keywords fit, as budget:0.5,contact; they make the score."
-)
+@option("--score", "S", "What it is worth, from 0 to 2.", type=click.FloatRange(0, 2))
+@option("--comment", "TEXT", "Why.")
+@option("--keywords", "WORDS", "How well keywords fit, as budget:0.5,contact; they make the score.")
 def set_link(
     session: Session,
     link: str,
@@ -223,85 +212,62 @@ def set_link(
     """Set score, keywords or comment of a link."""
     if score is None and comment is None and keywords is None:
         raise UsageError("name --score, --keywords or --comment")
-    words = None if keywords is None else _keywords(keywords)
+    with named("--keywords"):
+        words = None if keywords is None else parse_keywords(keywords)
 
     async def work(kb: "KnowledgeBase") -> LinkRecord:
         found = await _link(kb, link, within)
         worth = found.score if score is None and words is None else score
         return await kb.links.set_worth(found.id, worth, found.comment if comment is None else comment, words)
 
-    made = session.ask(work, access=Access.CHANGE)
-    why = f": {made.comment}" if made.comment else ""
-    _tell(
-        session, made, f"{made.url} is worth {made.score if made.score is not None else 'nothing yet'}{why}."
-    )
+    made = session.ask(work, access=StoreAccess.CHANGE)
+    worth = "nothing yet" if made.score is None else made.score
+    _tell(session, made, f"{made.url} is worth {worth}{f': {made.comment}' if made.comment else ''}.")
 
 
 @command("", LINKS[1], name="remove")
 @argument(*LINK)
 @within
 def remove_link(session: Session, link: str, within: str | None) -> None:
-    """Take a link off all pages of its source."""
+    """Remove a link from all pages of its source."""
 
     async def work(kb: "KnowledgeBase") -> LinkRecord:
         found = await _link(kb, link, within)
         await kb.links.remove(found.id)
         return found
 
-    gone = session.ask(work, access=Access.CHANGE)
-    if not session.wrote_json({"removed": gone.url, "id": gone.id}):
-        session.show(clean(f"{gone.url} is off all pages."))
+    gone = session.ask(work, access=StoreAccess.CHANGE)
+    _tell(session, {"removed": gone.url, "id": gone.id}, f"{gone.url} is off all pages.")
 
 
-def _tell(session: Session, record: PageView | LinkRecord, sentence: str) -> None:
+def _tell(session: Session, record: object, sentence: str) -> None:
     if not session.wrote_json(record):
         session.show(clean(sentence))
 
 
-def _keywords(text: str) -> dict[str, float]:
-    try:
-        return parse_keywords(text)
-    except KeywordError as wrong:
-        raise UsageError(f"--keywords: {wrong}") from None
-
-
-def _length(text: str) -> timedelta:
-    try:
-        return read_duration(text)
-    except UsageError as wrong:
-        raise UsageError(f"--after: {wrong}") from None
-
-
-async def _source(kb: "KnowledgeBase", label: str) -> Source:
-    return await kb.sources.get((await kb.sources.view(label)).id)
-
-
 async def _sources(kb: "KnowledgeBase", within: str | None) -> Sources:
-    return None if within is None else [(await kb.sources.view(within)).id]
+    return None if within is None else [(await kb.sources.find(within)).id]
 
 
-async def _page(kb: "KnowledgeBase", named: str, within: str | None) -> PageView:
-    if named.isascii() and named.isdigit():
-        return await kb.pages.get(int(named))
-    return _only(
-        await kb.pages.records(await _sources(kb, within), ALL_PAGES, url=named, limit=2), "page", named
-    )
+async def _page(kb: "KnowledgeBase", wanted: str, within: str | None) -> PageView:
+    if wanted.isascii() and wanted.isdigit():
+        return await kb.pages.get(int(wanted))
+    sources = await _sources(kb, within)
+    return _only(await kb.pages.records(sources, ALL_PAGES, url=wanted, limit=2), "page", wanted)
 
 
-async def _link(kb: "KnowledgeBase", named: str, within: str | None) -> LinkRecord:
-    if named.isascii() and named.isdigit():
-        return await kb.links.get(int(named))
-    return _only(
-        await kb.links.records(await _sources(kb, within), LinkFilter(url=named), limit=2), "link", named
-    )
+async def _link(kb: "KnowledgeBase", wanted: str, within: str | None) -> LinkRecord:
+    if wanted.isascii() and wanted.isdigit():
+        return await kb.links.get(int(wanted))
+    sources = await _sources(kb, within)
+    return _only(await kb.links.records(sources, LinkFilter(url=wanted), limit=2), "link", wanted)
 
 
-def _only(found: Sequence[Record], kind: str, named: str) -> Record:
-    """The one that is meant."""
+def _only(found: Sequence[Record], kind: str, wanted: str) -> Record:
     if not found:
-        raise Unknown(f"there is no {kind} {named} on record; `afresh {kind}s NAME` lists them")
+        raise NotFound(f"there is no {kind} {wanted} on record; `afresh {kind}s NAME` lists them")
     if len(found) > 1:
-        raise UsageError(f"several sources have {named}: name one with --in LABEL")
+        raise UsageError(f"several sources have {wanted}: name one with --in LABEL")
     return found[0]
 
 
@@ -309,5 +275,3 @@ for each in (add_page, look_at_page, remove_page):
     page.add_command(each)
 for each in (add_link, set_link, remove_link):
     link.add_command(each)
-
-COMMANDS = (change, page, link)

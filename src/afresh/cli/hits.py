@@ -1,4 +1,4 @@
-"""Answers of a search, as they are read on a terminal."""
+"""Draw search results on a terminal."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -9,35 +9,33 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from afresh.cli.pieces import empty
-from afresh.model.reports import Hit
-from afresh.present.safe_text import clean
-from afresh.present.wording import ago, label, shortened
+from afresh.cli.tables import empty
+from afresh.model.reports import SearchHit
+from afresh.present.wording import ago, clean, label, shortened
 from afresh.text.plain import dedent_lists
 
 LINES = 8
-WIDTH = 420  # of one line of a passage before it is cut around the first match
+WIDTH = 420  # characters of a line of a passage before it is cut around the first match
 MARK = "bold yellow"
 
 _LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s\0]*(?:\([^()\s\0]*\)[^()\s\0]*)*(?:\s+\"[^\"\0]*\")?\)")
-# Stars and lines that stress what they enclose; not those of products, globs and names such as `__init__`.
+# Emphasis marks; not those of products, globs and names such as `__init__`.
 _STRESS = re.compile(
     r"(?<![*\\])(?P<strong>\*{2,3})(?=[^\s*/])([^*]{1,500}?)(?<=[^\s*/\\])(?P=strong)(?!\*)"
     r"|(?<![A-Za-z0-9_*/\\\x03])(?P<star>\*)(?=[^\s*/])([^*]{1,500}?)(?<=[^\s*/\\])\*(?![A-Za-z0-9_*/\x02])"
     r"|(?<![\w\\\x03])(?P<line>_{1,3})(?=[^\s_])(?![a-z0-9_]{1,100}__)([^_]{1,500}?)(?<=[^\s_\\])(?P=line)(?![\w\x02])"
     r"|(?<![~\\])~~(?=[^\s~])([^~]{1,500}?)(?<=[^\s~\\])~~(?!~)"
 )
-_MAX_NESTED = 3  # levels of stress within stress
+_MAX_NESTED = 3  # levels of nested emphasis
 _ESCAPED = re.compile(r"\\([*_`~|<>#\[\]])")
 _HEADING = re.compile(r"^#{1,6} (.*?)(?:\s*\{ ?#[^{}]*\})?\s*$")
 _ROW = re.compile(r"^\s*\|(.*?)\|?\s*$")
-_RULE = re.compile(r"[\s|:-]*-[\s|:-]*")  # below the head of a table
-_PLACE = "\0"  # of a code span, while the text around it is made readable
+_RULE = re.compile(r"[\s|:-]*-[\s|:-]*")  # below the header of a table
+_PLACE = "\0"  # placeholder of a code span while the text around it is processed
 _CODE = re.compile(rf"{_PLACE}|(?<![`\\])(`+)(?!`)[^\n]{{1,500}}?(?<!`)\1(?!`)")
 
 
-def draw(hits: Sequence[Hit], query: str, now: datetime, *, verbose: bool = False) -> RenderableType:
-    """Every hit with its best passage and its freshness."""
+def draw(hits: Sequence[SearchHit], query: str, now: datetime, *, verbose: bool = False) -> RenderableType:
     if not hits:
         return empty(f"Nothing found for {shortened(clean(query))}.", "afresh sources shows what is indexed.")
     parts: list[RenderableType] = []
@@ -47,47 +45,36 @@ def draw(hits: Sequence[Hit], query: str, now: datetime, *, verbose: bool = Fals
     return Group(*parts)
 
 
-def _hit(number: int, hit: Hit, now: datetime, *, verbose: bool) -> list[RenderableType]:
+def _hit(number: int, hit: SearchHit, now: datetime, *, verbose: bool) -> list[RenderableType]:
     indent = len(f"{number}  ")
     title = Text.assemble((f"{number}  ", "dim"), (clean(hit.title) or clean(hit.url), "bold"))
     title.append(f"  {clean(label(hit.source, hit.version))}", "cyan")
     body: list[RenderableType] = [Text(clean(hit.url), style="blue", overflow="fold")]
     if hit.also_at:
         body.append(Text(f"also at {', '.join(map(clean, hit.also_at))}", style="dim", overflow="fold"))
-    if trail := trail_of(hit):
-        body.append(Text(trail, style="dim"))
-    if hit.context:
-        body.append(passage(hit.context, whole=True))
-    else:
-        body.append(passage(hit.text, whole=verbose))
-    body.append(Text(freshness(hit, now, verbose=verbose), style="dim"))
+    path = [clean(part) for part in hit.path]
+    if trail := " › ".join(path[1:] if path and path[0] == clean(hit.title) else path):
+        body.append(Text(trail, style="dim"))  # `Guide › Retries`: the headings above, without the title
+    body.append(passage(hit.context or hit.text, whole=bool(hit.context) or verbose))
+    told = f"checked {ago(hit.checked_at, now)}, changed {ago(hit.changed_at, now)}"
+    body.append(Text(f"{told}, score {hit.score:.3f}" if verbose else told, style="dim"))
     return [title, *(Padding(each, (0, 0, 0, indent), expand=False) for each in body)]
 
 
-def trail_of(hit: Hit) -> str:
-    """`Guide › Retries`: the headings above the passage, without the title itself."""
-    path = [clean(part) for part in hit.path]
-    return " › ".join(path[1:] if path and path[0] == clean(hit.title) else path)
-
-
-def freshness(hit: Hit, now: datetime, *, verbose: bool = False) -> str:
-    """`checked 2 minutes ago, changed 3 days ago`."""
-    told = f"checked {ago(hit.checked_at, now)}, changed {ago(hit.changed_at, now)}"
-    return f"{told}, score {hit.score:.3f}" if verbose else told
-
-
 def passage(raw: str, *, whole: bool = False) -> Text:
-    """The passage with its matches highlighted; short, around the first match, unless `whole`."""
+    """Return a passage with highlighted matches, shortened around the first one unless `whole`."""
     raw = dedent_lists(raw)
     if whole:
         return Text("\n").join(_highlighted(line) for line in _shown_lines(raw))
     lines = [line.expandtabs(4) for line in _shown_lines(raw) if line.strip("\x02\x03 \t\r")]
-    shown = dedent("\n".join(_around_first(lines))).split("\n")
+    first = next((number for number, line in enumerate(lines) if "\x02" in line), 0)
+    start = max(0, min(first - 1, len(lines) - LINES))
+    shown = dedent("\n".join(lines[start : start + LINES])).split("\n")
     return Text("\n").join(_highlighted(_cut(line)) for line in shown)
 
 
 def _shown_lines(raw: str) -> Iterator[str]:
-    """The lines that say something: code as it is, the rest readable, no fences and no rules of tables."""
+    """Yield lines for display: code as it is, other lines without Markdown marks, fences and table rules."""
     fence = ""
     for line in raw.split("\n"):
         mark = line.lstrip()[:3]
@@ -100,7 +87,7 @@ def _shown_lines(raw: str) -> Iterator[str]:
 
 
 def readable(line: str) -> str:
-    """A line of Markdown without the signs that only get in the way here; code spans stay as they are."""
+    """Return a line of Markdown without its marks; code spans stay as they are."""
     line = _ROW.sub(lambda row: row[1].strip(), _HEADING.sub(r"\1", line))
     spans: list[str] = [found[0] for found in _CODE.finditer(line)]
     line = _LINK.sub(r"\1", _CODE.sub(_PLACE, line))
@@ -108,12 +95,6 @@ def readable(line: str) -> str:
         line = _STRESS.sub(lambda found: next(filter(None, found.group(2, 4, 6, 7))), line)
     parts = _ESCAPED.sub(r"\1", line).split(_PLACE)
     return "".join(text + span for text, span in zip(parts, [*spans, ""], strict=True))
-
-
-def _around_first(lines: list[str]) -> list[str]:
-    first = next((number for number, line in enumerate(lines) if "\x02" in line), 0)
-    start = max(0, min(first - 1, len(lines) - LINES))
-    return lines[start : start + LINES]
 
 
 def _cut(line: str) -> str:

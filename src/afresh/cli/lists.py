@@ -1,25 +1,29 @@
-"""Lists: sources, pages, attempts, changes."""
+"""Draw lists: sources, runs, pages, attempts, changes, links."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from afresh.cli.pieces import empty, facts, moment, short, state, table, text, vectors
-from afresh.cli.sinks import sink
-from afresh.model.history import HistoryEntry
+from afresh.cli.tables import empty, facts, moment, short, sink, state, table, text, vectors
+from afresh.errors import UsageError
+from afresh.links.score import usual
 from afresh.model.records import Attempt, ChangeKind
-from afresh.model.reports import ChangeView, PageView, RunReport, SourceView
-from afresh.present.safe_text import clean
-from afresh.present.wording import ago, count, due, duration, label
+from afresh.model.reports import ChangeView, HistoryEntry, LinkView, PageView, RunReport, SourceView
+from afresh.present.wording import ago, clean, count, due, duration, label
 from afresh.sync.reports import SyncedDocument
+
+if TYPE_CHECKING:
+    from afresh.kb import KnowledgeBase
+
 
 DIFF_LINES = 30
 KIND_WIDTH = 9
-WORDS = 24  # columns in which a sentence still reads well
+WORDS = 24  # columns in which a sentence is still readable
 CHANGE_STYLES = {
     ChangeKind.NEW: "green",
     ChangeKind.CHANGED: "yellow",
@@ -30,27 +34,23 @@ FIRST = "afresh crawl https://docs.example.org/"
 
 
 def sources(views: Sequence[SourceView], now: datetime) -> RenderableType:
-    """Every source on one line."""
     if not views:
         return empty("No sources yet. Add one:", FIRST)
     columns = ("source", "kind", ">pages", ">errors", "last run", "state", "*address")
-    return table(columns, (_source(view, now) for view in views), less=("kind", "last run"))
-
-
-def _source(view: SourceView, now: datetime) -> tuple[str | Text, ...]:
-    return (
-        text(label(view.name, view.version), "bold"),
-        text(view.kind),
-        count(view.pages),
-        text(count(view.errors), "red" if view.errors else "dim"),
-        ago(view.crawl_time, now),
-        text("wrong settings", "red") if view.trouble else state(view.last_state),
-        text(view.url, "blue"),
+    rows = (
+        (
+            *(text(label(view.name, view.version), "bold"), view.kind, count(view.pages)),
+            text(count(view.errors), "red" if view.errors else "dim"),
+            ago(view.crawl_time, now),
+            text("wrong settings", "red") if view.trouble else state(view.last_state),
+            text(view.url, "blue"),
+        )
+        for view in views
     )
+    return table(columns, rows, less=("kind", "last run"))
 
 
 def runs(reports: Sequence[RunReport]) -> RenderableType:
-    """Every run on one line."""
     if not reports:
         return empty("No runs yet. Add a source:", FIRST)
     rows = ((*_run(each), duration(each.seconds)) for each in reports)
@@ -58,8 +58,7 @@ def runs(reports: Sequence[RunReport]) -> RenderableType:
     return table(columns, rows, less=("mode", "took"))
 
 
-def _run(report: RunReport) -> tuple[str | Text, ...]:
-    """A run in numbers; of a sync those of its documents."""
+def _run(report: RunReport) -> tuple[object, ...]:
     numbers, done = (report.checked, report.new, report.changed, report.failed), report.documents
     if done is not None:
         failed = done.failed + done.stuck
@@ -68,9 +67,7 @@ def _run(report: RunReport) -> tuple[str | Text, ...]:
         numbers = (looked_at, taken, done.replaced, failed)
     *counted, failed = numbers
     return (
-        str(report.run),
-        text(label(report.source, report.version), "bold"),
-        text(report.mode),
+        *(report.run, text(label(report.source, report.version), "bold"), report.mode),
         state("interrupted" if report.interrupted else report.state),
         *map(count, counted),
         text(count(failed), "red" if failed else "dim"),
@@ -78,8 +75,10 @@ def _run(report: RunReport) -> tuple[str | Text, ...]:
 
 
 def source(view: SourceView, now: datetime) -> RenderableType:
-    """One source with all its numbers and its own rules."""
-    own = {**view.rules, **view.policy}
+    own, last_run = {**view.rules, **view.policy}, text(None)
+    if view.last_run is not None:
+        when = ago(view.last_end or view.crawl_time, now)
+        last_run = Text.assemble(f"{view.last_run} ({view.last_mode}, ", state(view.last_state), f", {when})")
     pairs: list[tuple[str, RenderableType]] = [
         ("address", text(view.url, "blue")),
         ("kind", text(view.kind)),
@@ -89,7 +88,7 @@ def source(view: SourceView, now: datetime) -> RenderableType:
         ("links", count(view.links)),
         ("errors", text(count(view.errors), "red" if view.errors else "")),
         ("doubtful", text(count(view.doubtful), "yellow" if view.doubtful else "")),
-        ("last run", _last_run(view, now)),
+        ("last run", last_run),
         ("oldest check", ago(view.oldest_check, now)),
     ]
     pairs += [("trouble", text(view.trouble, "red"))] if view.trouble else []
@@ -97,13 +96,6 @@ def source(view: SourceView, now: datetime) -> RenderableType:
     pairs += [(each.sink, sink(each, now)) for each in view.sinks or ()]
     pairs += [(clean(name), text(_value(value))) for name, value in own.items()]
     return Group(text(label(view.name, view.version), "bold"), facts(pairs))
-
-
-def _last_run(view: SourceView, now: datetime) -> Text:
-    if view.last_run is None:
-        return text(None)
-    when = ago(view.last_end or view.crawl_time, now)
-    return Text.assemble(f"{view.last_run} ({view.last_mode}, ", state(view.last_state), f", {when})")
 
 
 def _value(value: object) -> str:
@@ -120,34 +112,25 @@ def _value(value: object) -> str:
 
 
 def pages(views: Sequence[PageView], now: datetime) -> RenderableType:
-    """Pages with their state and freshness."""
     if not views:
         return empty("No pages match.")
     columns = ("status", ">depth", "title", "checked", "changed", "*address")
-    return table(
-        columns,
+    rows = (
         (
-            (
-                state(view.status),
-                str(view.depth),
-                text(short(view.title)),
-                ago(view.checked_at, now),
-                ago(view.changed_at, now),
-                _where(view),
-            )
-            for view in views
-        ),
-        less=("depth", "changed", "checked"),
+            *(state(view.status), view.depth, short(view.title)),
+            *(ago(view.checked_at, now), ago(view.changed_at, now), _where(view)),
+        )
+        for view in views
     )
+    return table(columns, rows, less=("depth", "changed", "checked"))
 
 
 def doubts(views: Sequence[PageView], now: datetime) -> RenderableType:
-    """Pages that show what is not believed, each with why."""
     if not views:
         return empty("Nothing is doubtful.")
     return table(
         ("checked", "*address", "why"),
-        ((ago(view.checked_at, now), text(view.url, "blue"), text(view.doubt)) for view in views),
+        ((ago(view.checked_at, now), text(view.url, "blue"), view.doubt) for view in views),
         less=("checked",),
     )
 
@@ -158,7 +141,7 @@ def _where(view: PageView) -> Text:
 
 
 def attempts(rows: Sequence[HistoryEntry], now: datetime) -> RenderableType:
-    """The history of a page, attempt by attempt, and source by source where several hold it."""
+    """Draw the attempts at a URL, grouped by source if there are several."""
     if not rows:
         return empty("Nothing was ever tried at this address.")
     columns = ("when", "outcome", ">code", ">run", "*evidence")
@@ -172,44 +155,39 @@ def attempts(rows: Sequence[HistoryEntry], now: datetime) -> RenderableType:
 
 
 def attempts_of_run(rows: Sequence[Attempt]) -> RenderableType:
-    """What a run looked at, attempt by attempt."""
     if not rows:
         return empty("It has looked at no such page.")
     columns = ("outcome", ">code", "evidence", "*page")
-    return table(columns, map(_attempt_of_run, rows), less=("code",), least=WORDS)
+    found = ((state(row.outcome), row.status_code, row.reason or row.error_message, row.url) for row in rows)
+    return table(columns, found, less=("code",), least=WORDS)
 
 
 def documents_of_run(rows: Sequence[SyncedDocument]) -> RenderableType:
-    """What a sync did about documents: as it left each, and as it is now."""
     if not rows:
         return empty("It has done nothing about such a document.")
     columns = ("outcome", "then", "now", "store", "evidence", "*page")
-    return table(columns, map(_document_of_run, rows), less=("store",), least=WORDS)
+    found = (
+        (
+            *map(state, (row.outcome, row.state, row.state_now)),
+            row.sink,
+            row.error or row.remote_name,
+            row.url,
+        )
+        for row in rows
+    )
+    return table(columns, found, less=("store",), least=WORDS)
 
 
-def _document_of_run(row: SyncedDocument) -> tuple[str | Text, ...]:
-    evidence = text(row.error or row.remote_name)
-    return state(row.outcome), state(row.state), state(row.state_now), text(row.sink), evidence, text(row.url)
-
-
-def _attempt_of_run(row: Attempt) -> tuple[str | Text, ...]:
-    evidence = text(row.reason or row.error_message)
-    return state(row.outcome), text(row.status_code), evidence, text(row.url)
-
-
-def _attempt(row: Attempt, now: datetime) -> tuple[str | Text, ...]:
+def _attempt(row: Attempt, now: datetime) -> tuple[object, ...]:
     done = row.completed_at is not None
     return (
         text(moment(row.completed_at) if done else due(row.scheduled_for, now), "" if done else "dim"),
         state(row.outcome) if row.outcome else text("claimed" if row.locked_at else "waiting", "cyan"),
-        text(row.status_code),
-        text(row.run_id),
-        text(row.reason or row.error_message),
+        *(row.status_code, row.run_id, row.reason or row.error_message),
     )
 
 
 def changes(views: Sequence[ChangeView], now: datetime, *, whole: bool = False) -> RenderableType:
-    """Changes, newest as given, each with its diff if it has one."""
     if not views:
         return empty("No changes on record.")
     return Group(*(_change(view, now, whole=whole) for view in views))
@@ -225,22 +203,60 @@ def _change(view: ChangeView, now: datetime, *, whole: bool) -> RenderableType:
     line.append(f", run {view.run}" if view.run else "", "dim")
     if view.kind is ChangeKind.CHANGED and view.diff is None:
         line.append(", no diff: its text was not kept", "dim")
-    return (
-        Group(line, Padding(diff(view.diff, whole=whole), (0, 0, 0, 2), expand=False)) if view.diff else line
-    )
+    if not view.diff:
+        return line
+    return Group(line, Padding(diff(view.diff, whole=whole), (0, 0, 0, 2), expand=False))
 
 
 def diff(raw: str, *, whole: bool = False) -> Text:
-    """A unified diff in colours; long ones are cut and say so."""
+    """Draw a unified diff in colours; long ones are shortened with a note."""
     lines = clean(raw, lines=True).rstrip("\n").split("\n")
     kept = lines if whole else lines[:DIFF_LINES]
-    shown = Text("\n", overflow="fold").join(Text(line, style=_diff_style(line)) for line in kept)
+    styles = {"+": "green", "-": "red", "@": "cyan"}
+    shown = Text("\n", overflow="fold").join(
+        Text(line, style="dim" if line.startswith(("+++", "---")) else styles.get(line[:1], "dim"))
+        for line in kept
+    )
     if len(kept) < len(lines):
         shown.append(f"\n… {count(len(lines) - len(kept), 'more line')} (-v shows all)", "dim")
     return shown
 
 
-def _diff_style(line: str) -> str:
-    if line.startswith(("+++", "---")):
-        return "dim"
-    return {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "dim")
+def links(views: Sequence[LinkView], *, whole: bool = False) -> RenderableType:
+    """Draw links in the given order; with scores only if a link has one."""
+    if not views:
+        return empty("No links match.")
+    if all(view.score is None for view in views):
+        return table((">pages", "text", "*address"), (_plain(view) for view in views))
+    columns = (">score", "keywords", ">pages", "text", "*address")
+    if whole:
+        rows = ((*_scored(each), each.comment, text(next(iter(each.pages), None), "blue")) for each in views)
+        return table((*columns, "why", "on"), rows, less=("pages",))
+    return table(columns, map(_scored, views), less=("pages", "text"))
+
+
+async def why_none(kb: "KnowledgeBase", label: str, page: str | None, keyword: str | None) -> list[str]:
+    """Return reasons in the request itself why no link is listed."""
+    reasons = []
+    if page:
+        try:
+            await kb.pages.explain(page, within=label)
+        except UsageError as unknown:
+            reasons.append(str(unknown))
+    known = ((await kb.sources.view(label)).keywords or {}) if keyword else {}
+    if keyword and usual(keyword) not in known:
+        none = "no keywords; `afresh crawl … --keywords` sets some"
+        has = f"the keywords {', '.join(known)}" if known else none
+        reasons.append(f"{label} is not scored by {usual(keyword)!r}: it has {has}")
+    return reasons
+
+
+def _plain(view: LinkView) -> tuple[object, ...]:
+    return count(view.page_count), short(view.text), text(view.url, "blue")
+
+
+def _scored(view: LinkView) -> tuple[object, ...]:
+    score = None if view.score is None else text(f"{view.score:.2f}", "bold")
+    # such as `budget, contact 0.5`: full scores are not shown
+    words = (word if fits >= 1 else f"{word} {fits:.2g}" for word, fits in view.keywords.items())
+    return score, ", ".join(words), *_plain(view)

@@ -1,7 +1,8 @@
-"""The commands that look after the store and the settings: remove, doctor, config, demo."""
+"""Commands for the store and the settings: remove, doctor, config, demo, migrate, copy, prune."""
 
 import os
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
@@ -9,44 +10,45 @@ from afresh.cli.session import Session, here
 from afresh.cli.shell import Group, argument, command, option, switch
 from afresh.config import describe, find_file, tell, usual_places
 from afresh.errors import ConfigError, StoreError, UsageError
-from afresh.model.reports import SourceView
-from afresh.model.store_reports import Finding
-from afresh.ports import Access
-from afresh.present.safe_text import clean
-from afresh.present.wording import count
+from afresh.model.reports import Finding
+from afresh.ports import StoreAccess
+from afresh.present.wording import clean, count, duration, size
 from afresh.present.wording import label as spoken
+from afresh.text.quantities import read_duration
+from afresh.text.redact import mask_secrets
 
-SECTION = "Look after"
+if TYPE_CHECKING:
+    from datetime import timedelta
+
+    from afresh.model.reports import CopyReport
+    from afresh.model.retention import PruneReport
+
+
+SECTION = "Manage"
 
 
 @command(SECTION, "afresh remove react@18", "afresh remove react@18 --yes")
 @argument("label", "LABEL", "The source, as NAME or NAME@VERSION.")
-@switch("--yes", "-y", text="Do not ask.")
+@switch("--yes -y", "Do not ask.")
 def remove(session: Session, label: str, yes: bool) -> int:
-    """Delete a source with its pages and index; the attempts stay in the history."""
+    """Delete a source with its pages and index; the fetch history is kept."""
     if not yes:
         view = session.ask(lambda kb: kb.sources.view(label, only=True))
-        if not _agreed(session, view):
+        name, pages = spoken(view.name, view.version), count(view.pages, "page")
+        if session.json or not (sys.stdin.isatty() and sys.stderr.isatty()):
+            raise UsageError(f"remove {name} would delete {pages}: add --yes to say that you mean it")
+        if not click.confirm(f"Delete {clean(name)} with {pages} for good?", err=True):
             session.say("Nothing was removed.")
             return 1
-    removed = session.ask(lambda kb: kb.sources.remove(label), access=Access.CHANGE)
+    removed = session.ask(lambda kb: kb.sources.remove(label), access=StoreAccess.CHANGE)
     if not session.wrote_json({"removed": label, "pages": removed}) and not session.quiet:
         session.show(f"Removed {clean(label)} with {count(removed, 'page')}.")
     return 0
 
 
-def _agreed(session: Session, view: SourceView) -> bool:
-    name = spoken(view.name, view.version)
-    if session.json or not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise UsageError(
-            f"remove {name} would delete {count(view.pages, 'page')}: add --yes to say that you mean it"
-        )
-    return click.confirm(f"Delete {clean(name)} with {count(view.pages, 'page')} for good?", err=True)
-
-
 @command(SECTION, "afresh doctor", "afresh doctor --json")
 def doctor(session: Session) -> int:
-    """Check settings, store and surroundings, and say how to fix what is wrong."""
+    """Check settings, store and environment, and say how to fix problems."""
     findings = _examine(session)
     if not session.wrote_json(findings):
         from afresh.cli import details
@@ -59,14 +61,8 @@ def _examine(session: Session) -> list[Finding]:
     try:
         found = session.config
     except ConfigError as wrong:
-        return [
-            Finding(
-                check="settings",
-                ok=False,
-                detail=str(wrong),
-                fix="correct it; afresh config check tells more",
-            )
-        ]
+        fix = "correct it; afresh config check tells more"
+        return [Finding(check="settings", ok=False, detail=str(wrong), fix=fix)]
     try:
         return session.ask(lambda kb: kb.status.doctor())
     except StoreError as wrong:
@@ -88,22 +84,21 @@ def config() -> None:
 
 @command("", "afresh config show", "afresh config show --json", name="show")
 def config_show(session: Session) -> None:
-    """Print every setting, its value and where it came from; secrets are masked."""
-    if session.wrote_json(describe(session.config)):
-        return
-    from afresh.cli import details
+    """Print every setting, its value and where it comes from; secrets are masked."""
+    if not session.wrote_json(describe(session.config)):
+        from afresh.cli import details
 
-    session.show(details.settings(tell(session.config)))
+        session.show(details.settings(tell(session.config)))
 
 
 @command("", "afresh config check", "afresh --config other.yaml config check", name="check")
 def config_check(session: Session) -> None:
-    """Say whether the settings are right; wrong ones are named with file, line and nearest key.
+    """Check the settings; errors name file, line and nearest key.
 
     Places that messages are sent to (webhooks, notify) are checked by the rules that hold when they are sent:
     private addresses are refused unless network.allow names them.
     """
-    from afresh.services.sink_registry import check_targets
+    from afresh.services.webhooks import check_targets
 
     found = session.config
     check_targets(found)
@@ -117,7 +112,7 @@ def config_check(session: Session) -> None:
 
 @command("", "afresh config path", name="path")
 def config_path(session: Session) -> None:
-    """Print the settings file in use, or where one is looked for."""
+    """Print the settings file in use, or where afresh looks for one."""
     file, _ = find_file(session.config_file, os.environ, here())
     places = usual_places(here())
     if session.wrote_json({"path": file, "looked_for": places}):
@@ -131,11 +126,9 @@ def config_path(session: Session) -> None:
 
 
 @command(SECTION, "afresh demo", "afresh demo --pace 2      # slowly, to read along")
-@option(
-    "--pace", metavar="SECONDS", type=click.FloatRange(0, 60), default=0.0, text="Pause between the scenes."
-)
+@option("--pace", "SECONDS", "Pause between the scenes.", type=click.FloatRange(0, 60), default=0.0)
 def demo(session: Session, pace: float) -> int:
-    """Show in a few seconds what afresh does, on a small site of its own.
+    """Show in a few seconds what afresh does, on a small local site.
 
     Serves a documentation site on this machine, crawls it, changes it, refreshes it and searches it, with a
     store that is thrown away. Needs no network and no key.
@@ -148,4 +141,120 @@ def demo(session: Session, pace: float) -> int:
 for each in (config_show, config_check, config_path):
     config.add_command(each)
 
-COMMANDS = (remove, doctor, config, demo)
+
+def age(typed: str) -> "tuple[timedelta | None]":
+    """Return a typed age such as 30d in a tuple; (None,) means forever, since None means not typed."""
+    return (None if typed.strip().lower() in ("none", "null", "for ever") else read_duration(typed),)
+
+
+@command(SECTION, "afresh migrate --dry-run", "afresh migrate --store postgresql://db.internal/afresh")
+@switch("--dry-run", "Only tell what would be done.")
+def migrate(session: Session, dry_run: bool) -> None:
+    """Upgrade a store of an older version.
+
+    Every command that writes does so by itself; this one does nothing else. It is one transaction: whatever
+    happens, the store is as before or new. A store of a newer afresh is left alone.
+    """
+    import asyncio
+
+    from afresh.store.open import migrate_store
+
+    url = session.config.store.url
+    with session.logged():
+        done = asyncio.run(migrate_store(url, dry_run=dry_run))
+    if not session.wrote_json(done):
+        did = f"{'would be' if dry_run else 'was'} brought from schema {done.before} to {done.newest}"
+        if done.before == done.newest:
+            did = f"is up to date (schema {done.newest})"
+        session.show(f"{clean(done.store)} {did}.")
+
+
+@command(
+    SECTION,
+    "afresh copy sqlite:///afresh.db postgresql://db.internal/afresh",
+    "afresh copy postgresql://db.internal/afresh sqlite:///react.db --source react@19",
+    "afresh copy sqlite:///afresh.db postgresql://db.internal/afresh --resume",
+)
+@argument("origin", "FROM_STORE", "The store to copy, as sqlite:///FILE or postgresql://…")
+@argument("target", "TO_STORE", "An empty store, or one that does not exist yet.")
+@option("--source labels", "LABEL", "Only this source; may be repeated.", multiple=True)
+@switch("--resume", "Go on with a copy that was stopped or killed.")
+def copy(session: Session, origin: str, target: str, labels: tuple[str, ...], resume: bool) -> None:
+    """Copy a whole store into an empty one, from SQLite to PostgreSQL or back.
+
+    Everything goes along: pages, text, vectors, links, changes, history, and what waits. At the end every row
+    of both stores is compared. The target can be used as soon as it is whole, and not before.
+    """
+    import asyncio
+
+    from afresh.cli.progress import StopSignals, signals, watching
+    from afresh.services.copy_store import copy_store
+
+    async def work() -> "CopyReport":
+        stopping = asyncio.Event()
+        with watching(session) as watch, signals(StopSignals(stopping.set, watch)):
+            return await copy_store(
+                origin,
+                target,
+                labels=tuple(dict.fromkeys(labels)),
+                resume=resume,
+                listener=watch.hear,
+                stopping=stopping,
+            )
+
+    with session.logged():
+        done = asyncio.run(work())
+    if not session.wrote_json(done):
+        session.show(_drawn(done))
+
+
+def _drawn(done: "CopyReport") -> str:
+    rows = {each.table: each.rows for each in done.tables}
+    addresses = count(rows["pages"], "address", "addresses")
+    what = f"{count(len(done.sources), 'source')}, {count(rows['documents'], 'page')} ({addresses} on record)"
+    total = f"{count(sum(rows.values()), 'row')} in {duration(done.seconds)}"
+    return f"Copied {what} to {clean(mask_secrets(done.target))}: {total}, every one compared."
+
+
+@command(
+    SECTION,
+    "afresh prune --dry-run",
+    "afresh prune",
+    "afresh prune --deleted-pages 0d --attempts 90d --changes 90d --vacuum",
+)
+@option("--deleted-pages", "AGE", "Keep records of deleted pages so long, as 30d; none: for ever.", type=age)
+@option("--attempts", "AGE", "Keep attempts so long; the latest of a page stays.", type=age)
+@option("--changes", "AGE", "Keep changes of pages so long.", type=age)
+@option("--outbox", "AGE", "Keep messages that were sent or given up so long.", type=age)
+@switch("--dry-run", "Only tell how many records would be removed.")
+@switch("--vacuum", "Give free room back to the disk afterwards (SQLite; PostgreSQL does so by itself).")
+def prune(session: Session, dry_run: bool, vacuum: bool, **ages: "tuple[timedelta | None] | None") -> int:
+    """Delete what is past its retention now.
+
+    What is not given comes from the settings (`retention.*`). Each run removes the deleted pages of its
+    source, and `afresh serve` and `afresh schedule` remove the rest once a day. What a run still needs, the
+    latest attempt of a page and pages whose external copies are not gone yet stay. A prune may be stopped or
+    killed at any time: the next one goes on.
+    """
+    kept = {name: given[0] for name, given in ages.items() if given is not None}
+    from afresh.cli.progress import run
+
+    done = run(
+        session,
+        lambda kb, hear: kb.status.prune(kept=kept, dry_run=dry_run, vacuum=vacuum, listener=hear),
+        access=StoreAccess.READ if dry_run else StoreAccess.CHANGE,
+    )
+    if not session.wrote_json(done):
+        session.show(_pruned(done))
+    return 0 if done.complete else 1
+
+
+def _pruned(done: "PruneReport") -> str:
+    names = {"deleted_pages": "deleted page", "former_texts": "former text"}
+    kinds = ("deleted_pages", "attempts", "changes", "messages", "former_texts")
+    removed = [count(getattr(done, kind), names.get(kind, kind[:-1])) for kind in kinds]
+    verb = "Would remove" if done.dry_run else "Removed"
+    lines = [f"{verb} {', '.join(removed)} in {duration(done.seconds)}."]
+    lines += [] if done.complete else ["Stopped before the end: afresh prune goes on."]
+    lines += [] if done.freed_bytes is None else [f"Gave {size(done.freed_bytes)} back to the disk."]
+    return "\n".join(lines)

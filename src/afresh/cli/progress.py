@@ -1,56 +1,48 @@
-"""What a run shows while it works: a live line on a terminal, a line now and then elsewhere."""
+"""Show the progress of a run, and handle Ctrl-C."""
 
+import asyncio
+import os
+import signal
+import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, TypeVar
 
 from afresh.cli.session import Session
-from afresh.events import Event, Notice, Progress, Remaking, Step, Syncing
-from afresh.present.safe_text import clean
-from afresh.present.wording import count, duration
+from afresh.config import Config
+from afresh.errors import StoreUnreachable
+from afresh.events import Event, Listener, MaintenanceProgress, Notice, PageStep, Progress, SyncProgress
+from afresh.ports import StoreAccess
+from afresh.present.wording import clean, count, duration
 
 if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
-    from rich.text import Text
+    from rich.console import RenderableType
+
+    from afresh.kb import KnowledgeBase
+
 
 LINE_SECONDS = 5.0
-REFRESHES = 8  # a second
+REFRESHES = 8  # per second
 STYLES = {"new": "green", "changed": "yellow", "deleted": "red", "failed": "bold red", "refused": "magenta"}
 SHOWN = ("new", "changed", "unchanged", "not_modified", "moved", "deleted", "missing", "refused", "failed")
 
 
-class Watch(Protocol):
-    """Someone who watches a run for the user."""
+class ProgressDisplay:
+    """Base class of progress displays; shows nothing."""
 
     def hear(self, event: Event) -> None:
-        """Takes an event of the run."""
-        ...
+        pass
 
     def say(self, text: str) -> None:
-        """Shows a sentence now."""
-        ...
+        pass
 
     def close(self) -> None:
-        """Leaves the terminal as it was."""
-        ...
+        """Restore the terminal."""
 
 
-class Silence:
-    """Watches without a word."""
-
-    def hear(self, event: Event) -> None:
-        """Nothing is shown."""
-
-    def say(self, text: str) -> None:
-        """Nothing is said."""
-
-    def close(self) -> None:
-        """Nothing to put back."""
-
-
-class Lines:
-    """At most one line every few seconds, for logs and pipes."""
+class LineDisplay(ProgressDisplay):
+    """Prints a line every few seconds at most, for logs and pipes."""
 
     def __init__(self, session: Session, clock: Callable[[], float] = time.monotonic) -> None:
         self._session = session
@@ -58,32 +50,21 @@ class Lines:
         self._next = clock() + LINE_SECONDS
 
     def hear(self, event: Event) -> None:
-        """Prints progress when its time has come, notices at once."""
         match event:
-            case Progress() if self._clock() >= self._next:
+            case Progress() | MaintenanceProgress() | SyncProgress() if self._clock() >= self._next:
                 self._next = self._clock() + LINE_SECONDS
-                self.say(f"{headline(event)}: {outcomes(event)}".removesuffix(": "))
-            case Remaking() if self._clock() >= self._next:
-                self._next = self._clock() + LINE_SECONDS
-                self.say(remaking(event))
-            case Syncing() if self._clock() >= self._next:
-                self._next = self._clock() + LINE_SECONDS
-                self.say(syncing(event))
+                self.say(line_of(event))
             case Notice():
                 self.say(event.text)
-            case Step() if self._session.verbose > 1:
+            case PageStep() if self._session.verbose > 1:
                 self.say(f"{event.name} {event.url}")
 
     def say(self, text: str) -> None:
-        """Prints one line."""
         self._session.say(text)
 
-    def close(self) -> None:
-        """Nothing to put back."""
 
-
-class Live:
-    """Two lines for each run at the bottom of the terminal that keep up with it and leave when all end."""
+class LiveDisplay(ProgressDisplay):
+    """Shows two lines for each run at the bottom of the terminal until all runs end."""
 
     def __init__(self, session: Session) -> None:
         from rich.live import Live as Display
@@ -91,102 +72,82 @@ class Live:
 
         self._session = session
         self._spinner = Spinner("dots", style="cyan")
-        self._runs: dict[str, Progress | Remaking | Syncing] = {}
+        self._runs: dict[str, Progress | MaintenanceProgress | SyncProgress] = {}
         self._display = Display(
             get_renderable=self._draw, console=session.err, refresh_per_second=REFRESHES, transient=True
         )
         self._display.start()
 
     def hear(self, event: Event) -> None:
-        """Remembers progress for the next refresh; prints notices above the line."""
         match event:
             case Progress():
                 self._runs[event.source] = event
-            case Remaking():
+            case MaintenanceProgress():
                 self._runs = {"": event}
-            case Syncing():
+            case SyncProgress():
                 self._runs = {event.sink: event}
             case Notice():
                 self.say(event.text)
-            case Step() if self._session.verbose > 1:
+            case PageStep() if self._session.verbose > 1:
                 self.say(f"{event.name} {event.url}")
 
     def say(self, text: str) -> None:
-        """Prints a sentence above the live lines."""
         self._session.say(text, style="dim")
 
     def close(self) -> None:
-        """Takes the live lines away and gives the cursor back."""
         self._display.stop()
 
     def _draw(self) -> "RenderableType":
         from rich.console import Group
         from rich.table import Table
+        from rich.text import Text
 
-        if not self._runs:
-            row = Table.grid(padding=(0, 1))
+        parts: list[RenderableType] = []
+        for event in self._runs.values():
+            parts.append(row := Table.grid(padding=(0, 1)))
+            match event:
+                case MaintenanceProgress():
+                    row.add_row(self._spinner, line_of(event), _bar(event.done, event.of))
+                case SyncProgress():
+                    row.add_row(self._spinner, line_of(event))
+                case Progress():
+                    done, *rest = _pace(event)
+                    head = (clean(event.source), "bold"), f"  {done}", (f" · {' · '.join(rest)}", "dim")
+                    bar = _bar(event.done, event.done + event.queued)
+                    row.add_row(self._spinner, Text.assemble(*head), bar)
+                    found = Text(" · ", "dim").join(Text(*each) for each in _outcomes(event))
+                    parts.append(Text("  ") + found)
+        if not parts:
+            parts.append(row := Table.grid(padding=(0, 1)))
             row.add_row(self._spinner, "starting …")
-            return row
-        return Group(*map(self._lines, self._runs.values()))
-
-    def _lines(self, event: Progress | Remaking | Syncing) -> "RenderableType":
-        from rich.console import Group
-        from rich.table import Table
-
-        row = Table.grid(padding=(0, 1))
-        if isinstance(event, Remaking):
-            row.add_row(self._spinner, remaking(event), _bar(event.done, event.of))
-            return row
-        if isinstance(event, Syncing):
-            row.add_row(self._spinner, syncing(event))
-            return row
-        row.add_row(self._spinner, _headline(event), _bar(event.done, event.done + event.queued))
-        return Group(row, _outcomes(event))
+        return Group(*parts)
 
 
-def headline(event: Progress) -> str:
-    """`python-docs: 312 done, 85 queued, 140/s, 12 s`."""
+def line_of(event: Progress | MaintenanceProgress | SyncProgress) -> str:
+    """Return the progress as a line such as `docs: 312 done, 85 queued, 140/s, 12 s: new 300, failed 1`."""
+    match event:
+        case MaintenanceProgress():
+            return f"{event.task}: {count(event.done)} of {count(event.of)} {event.what}"
+        case SyncProgress():
+            done = ", ".join(f"{name} {count(number)}" for name, number in event.counts.items() if number)
+            return f"{clean(event.sink)}: {done or 'comparing'}"
+    found = ", ".join(words for words, _ in _outcomes(event))
+    return f"{clean(event.source)}: {', '.join(_pace(event))}{found and f': {found}'}"
+
+
+def _pace(event: Progress) -> tuple[str, str, str, str]:
     rate = event.done / event.seconds if event.seconds > 0 else 0
-    return (
-        f"{clean(event.source)}: {count(event.done)} done, {count(event.queued)} queued, "
-        f"{rate:,.0f}/s, {duration(event.seconds)}"
-    )
+    queued, took = f"{count(event.queued)} queued", duration(event.seconds)
+    return f"{count(event.done)} done", queued, f"{rate:,.0f}/s", took
 
 
-def remaking(event: Remaking) -> str:
-    """`reindex: 512 of 6,331 chunks`."""
-    return f"{event.task}: {count(event.done)} of {count(event.of)} {event.what}"
-
-
-def syncing(event: Syncing) -> str:
-    """`team-docs: uploaded 120, replaced 3`."""
-    done = ", ".join(f"{name} {count(number)}" for name, number in event.counts.items() if number)
-    return f"{clean(event.sink)}: {done or 'comparing'}"
-
-
-def outcomes(event: Progress) -> str:
-    """`new 300, failed 1`: the counts that are not zero."""
-    return ", ".join(f"{word(name)} {count(event.counts[name])}" for name in _present(event))
-
-
-def word(name: str) -> str:
-    """A count's name as it is shown."""
-    return name.replace("_", " ")
-
-
-def _present(event: Progress) -> list[str]:
-    return [name for name in SHOWN if event.counts.get(name)]
-
-
-def _headline(event: Progress) -> "Text":
-    from rich.text import Text
-
-    rate = event.done / event.seconds if event.seconds > 0 else 0
-    return Text.assemble(
-        (clean(event.source), "bold"),
-        f"  {count(event.done)} done",
-        (f" · {count(event.queued)} queued · {rate:,.0f}/s · {duration(event.seconds)}", "dim"),
-    )
+def _outcomes(event: Progress) -> list[tuple[str, str]]:
+    """Return the counts that are not zero, each with its colour."""
+    return [
+        (f"{name.replace('_', ' ')} {count(number)}", STYLES.get(name, ""))
+        for name in SHOWN
+        if (number := event.counts.get(name))
+    ]
 
 
 def _bar(done: int, total: int) -> "RenderableType":
@@ -197,29 +158,100 @@ def _bar(done: int, total: int) -> "RenderableType":
     )
 
 
-def _outcomes(event: Progress) -> "Text":
-    from rich.text import Text
-
-    line = Text("  ")
-    for number, name in enumerate(_present(event)):
-        line.append(" · " if number else "", "dim")
-        line.append(f"{word(name)} {count(event.counts[name])}", STYLES.get(name, ""))
-    return line
-
-
-def watch_for(session: Session) -> Watch:
-    """The watch that fits where stderr goes."""
-    if session.quiet:
-        return Silence()
-    terminal: Console = session.err
-    return Live(session) if terminal.is_terminal and not terminal.is_dumb_terminal else Lines(session)
-
-
 @contextmanager
-def watching(session: Session) -> Iterator[Watch]:
-    """A watch for the time of a run."""
-    watch = watch_for(session)
+def watching(session: Session) -> Iterator[ProgressDisplay]:
+    """Show a run while it is active, in the way that suits stderr."""
+    on_terminal = not session.quiet and session.err.is_terminal and not session.err.is_dumb_terminal
+    watch = (
+        ProgressDisplay() if session.quiet else LiveDisplay(session) if on_terminal else LineDisplay(session)
+    )
     try:
         yield watch
     finally:
         watch.close()
+
+
+Answer = TypeVar("Answer")
+INTERRUPTED = 130
+UP_SECONDS = 60.0  # for which a service waits for its store at startup
+UP_PAUSE = 0.5
+
+
+def run(
+    session: Session,
+    work: Callable[["KnowledgeBase", Listener], Awaitable[Answer]],
+    config: Config | None = None,
+    *,
+    access: StoreAccess = StoreAccess.CREATE,
+    shown: Callable[[Session], AbstractContextManager[ProgressDisplay]] = watching,
+    stays: bool = False,
+) -> Answer:
+    """Run work and show its progress; the first Ctrl-C asks it to stop, the second quits.
+
+    With `stays`, as for services, wait at the start for a store that does not answer.
+    """
+
+    async def going(kb: "KnowledgeBase") -> Answer:
+        with shown(session) as watch, signals(StopSignals(kb.stop, watch)):
+            return await work(kb, watch.hear)
+
+    return session.ask(going, config, access=access, when_up=when_up if stays else None)
+
+
+async def when_up(opened: Callable[[], Awaitable[Answer]]) -> Answer:
+    """Open something as soon as its store answers, since database and service may start together."""
+    deadline = asyncio.get_running_loop().time() + UP_SECONDS
+    told = False
+    while True:
+        try:
+            return await opened()
+        except StoreUnreachable as away:
+            if asyncio.get_running_loop().time() >= deadline:
+                raise
+            if not told:
+                print(f"afresh: {away} (waiting)", file=sys.stderr, flush=True)
+            told = True
+            await asyncio.sleep(UP_PAUSE)
+
+
+class StopSignals:
+    """Turns the first signal into a graceful stop and the second into an immediate exit."""
+
+    def __init__(self, stop: Callable[[], None], watch: ProgressDisplay) -> None:
+        self._stop = stop
+        self._watch = watch
+        self._pressed = False
+
+    def interrupt(self) -> None:
+        if self._pressed:  # exit now; claims are released when their lease ends
+            self._watch.close()
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(INTERRUPTED)
+        self._pressed = True
+        self._watch.say("stopping … (press Ctrl-C again to quit at once)")
+        self._stop()
+
+    def terminate(self) -> None:
+        if not self._pressed:
+            self._watch.say("stopping …")
+        self._pressed = True
+        self._stop()
+
+
+@contextmanager
+def signals(brake: StopSignals) -> Iterator[None]:
+    """Handle SIGINT and SIGTERM while a run is active."""
+    loop = asyncio.get_running_loop()
+    handlers = {signal.SIGINT: brake.interrupt, signal.SIGTERM: brake.terminate}
+    try:
+        for number, press in handlers.items():
+            loop.add_signal_handler(number, press)
+    except (NotImplementedError, RuntimeError):  # Windows, or not the main thread: Ctrl-C cancels the run
+        yield
+        return
+    try:
+        yield
+    finally:
+        for number in handlers:
+            loop.remove_signal_handler(number)

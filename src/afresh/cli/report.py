@@ -1,4 +1,4 @@
-"""The report of a run: what happened, what it saved, what to do next."""
+"""Draw the report of a run: what happened, what it saved, and what to do next."""
 
 from collections.abc import Mapping, Sequence
 
@@ -7,13 +7,11 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from afresh.cli.pieces import STATE_STYLES
-from afresh.cli.sinks import states
+from afresh.cli.tables import STATE_STYLES, states
 from afresh.digest.records import FILES, LINKS
 from afresh.model.records import RunMode, RunState
 from afresh.model.reports import RunReport
-from afresh.present.safe_text import clean
-from afresh.present.wording import count, duration, label, percent, size
+from afresh.present.wording import clean, count, duration, label, percent, size
 
 MEANINGS = (
     ("new", "green", "read for the first time"),
@@ -34,7 +32,7 @@ COUNTED = (
     *("summaries", "links_scored", "links_unscored", "links_saved", "link_calls", "link_calls_saved"),
     *("ai_calls", "ai_tokens"),
 )
-NEEDS_CONFIRMATION = 3  # the exit code
+NEEDS_CONFIRMATION = 3  # exit code
 _WHEN: Mapping[str, str] = {
     RunState.RUNNING: "for",
     RunState.CANCELLED: "after",
@@ -48,7 +46,7 @@ _WORST_FIRST = (
 
 
 def draw(report: RunReport, *, again: str = "", verbose: int = 0, quiet: bool = False) -> RenderableType:
-    """The whole report, or its headline and what went wrong; `again` is the command that goes on with it."""
+    """Draw the whole report, or if `quiet` its headline and errors; `again` is the command to continue."""
     if quiet:
         return Group(headline(report), *_trouble(report, again))
     parts: list[RenderableType] = [headline(report), Padding(_counts(report), (0, 0, 0, 2), expand=False)]
@@ -58,30 +56,29 @@ def draw(report: RunReport, *, again: str = "", verbose: int = 0, quiet: bool = 
         parts.append(Text(f"  {scores}"))
     parts += [Text(f"  {clean(each.sink)}: {states(each)}") for each in report.sinks or ()]
     if verbose:
-        parts.append(Text(f"  {_work(report)}", style="dim"))
-    return Group(*parts, *_trouble(report, again, _new_notes(report)))
+        work = [f"run {report.run}", f"{size(report.bytes)} read"]
+        if report.chunks_embedded or report.chunks_reused:
+            made, reused = count(report.chunks_embedded, "chunk"), count(report.chunks_reused)
+            work.append(f"{made} made, {reused} reused")
+        parts.append(Text(f"  {' · '.join(work)}", style="dim"))
+    notes = [note for note in dict.fromkeys(report.notes) if _reason(note) not in clean(report.error or "")]
+    return Group(*parts, *_trouble(report, again, notes))
 
 
 def _trouble(report: RunReport, again: str, notes: Sequence[str] = ()) -> list[Text]:
-    """Why a run is not completed and what to type; nothing for one that went well and has no notes."""
+    """Return the error and notes of a run, and what to type next."""
     wrong = [Text(f"  {clean(report.error)}", style="red")] if report.error else []
     said = [Text(f"  note: {clean(note)}") for note in notes]
     return wrong + said + [Text.assemble("  ", line) for line in next_steps(report, again)]
 
 
-def _new_notes(report: RunReport) -> list[str]:
-    """The notes, each once, without those whose reason the error already gives."""
-    return [note for note in dict.fromkeys(report.notes) if _reason(note) not in clean(report.error or "")]
-
-
 def _reason(note: str) -> str:
-    """What a note says after the address it is about, if it names one."""
+    """Return the text of a note after the URL that it starts with, if any."""
     words = clean(note).rstrip(".")
     return words.partition(": ")[2] or words
 
 
 def draw_all(reports: Sequence[RunReport], *, verbose: int = 0, quiet: bool = False) -> RenderableType:
-    """The reports of several runs, one below the other."""
     parts: list[RenderableType] = []
     for number, report in enumerate(reports):
         parts += [Text()] if number and not quiet else []
@@ -90,7 +87,7 @@ def draw_all(reports: Sequence[RunReport], *, verbose: int = 0, quiet: bool = Fa
 
 
 def headline(report: RunReport) -> Text:
-    """`python-docs · refresh completed in 0.4 s`."""
+    """Return a line such as `python-docs · refresh completed in 0.4 s`."""
     words = {"needs_confirmation": "waits for a confirmation", "partial": "is partly done"}
     named = Text.assemble((clean(label(report.source, report.version)), "bold"), f" · {report.mode} ")
     if report.state == RunState.QUEUED:
@@ -106,7 +103,7 @@ def headline(report: RunReport) -> Text:
 
 
 def savings(report: RunReport) -> str:
-    """`30 checked: 23 skipped as unchanged, 4 processed; 85 % of the downloads saved`."""
+    """Return a line such as `30 checked: 23 skipped as unchanged, 4 processed; 85 % … saved`."""
     if not report.checked:
         return ""
     processed = report.new + report.changed
@@ -121,7 +118,7 @@ def savings(report: RunReport) -> str:
 
 
 def link_scores(report: RunReport) -> str:
-    """`links: 40 scored, 3 unscored, 1 call, 2,100 tokens; 5,000 known: 100 calls saved`."""
+    """Return a line such as `links: 40 scored, 1 call, 2,100 tokens; 5,000 known: 100 calls saved`."""
     if not (report.links_scored or report.links_unscored or report.links_saved):
         return ""
     parts = [f"{count(report.links_scored)} scored"]
@@ -136,23 +133,17 @@ def link_scores(report: RunReport) -> str:
 
 
 def next_steps(report: RunReport, again: str = "") -> list[Text]:
-    """What the user may want to type now."""
+    """Return what the user may want to type next."""
     name = label(report.source, report.version)
     of_kb = report.source in (FILES, LINKS)
     verb = "sync" if report.documents is not None else "refresh"
     refresh = again or ("afresh init-kb" if of_kb else f"afresh {verb} {clean(name)}")
     match report.state:
         case RunState.NEEDS_CONFIRMATION:
-            return [
-                Text(
-                    f"{count(report.held, 'page')} would be deleted, more than the brake allows: nothing was."
-                ),
-                Text.assemble(
-                    "If that is right, type ",
-                    (f"afresh confirm {report.run}", "bold"),
-                    *((" and then ", (refresh, "bold")) if of_kb else ()),
-                ),
-            ]
+            held = f"{count(report.held, 'page')} would be deleted, more than the brake allows: nothing was."
+            then = (" and then ", (refresh, "bold")) if of_kb else ()
+            confirm = (f"afresh confirm {report.run}", "bold")
+            return [Text(held), Text.assemble("If that is right, type ", confirm, *then)]
         case RunState.QUEUED:
             return [Text.assemble("It waits for a worker: ", ("afresh worker", "bold"), " works on it.")]
         case RunState.CANCELLED:
@@ -179,15 +170,8 @@ def _counts(report: RunReport) -> Table:
     return grid
 
 
-def _work(report: RunReport) -> str:
-    parts = [f"run {report.run}", f"{size(report.bytes)} read"]
-    if report.chunks_embedded or report.chunks_reused:
-        parts.append(f"{count(report.chunks_embedded, 'chunk')} made, {count(report.chunks_reused)} reused")
-    return " · ".join(parts)
-
-
 def totals(reports: Sequence[RunReport]) -> dict[str, object]:
-    """Several reports as one object: sums, the worst state, and each run by itself under `runs`."""
+    """Return several reports as one object: sums, the worst state, and each run under `runs`."""
     alone = reports[0] if len(reports) == 1 else None
     return {
         "run": alone.run if alone else None,
@@ -204,15 +188,15 @@ def totals(reports: Sequence[RunReport]) -> dict[str, object]:
 
 
 def worst(reports: Sequence[RunReport]) -> str:
-    """The state of several runs together: that of the one which needs most attention."""
+    """Return the state that needs most attention."""
     states = {report.state for report in reports}
     return next((str(state) for state in _WORST_FIRST if state in states), str(RunState.COMPLETED))
 
 
 def exit_code(reports: Sequence[RunReport]) -> int:
-    """0 when every run is completed, 3 when the only trouble is that one waits for a confirmation, else 1.
+    """Return 0 if all runs are completed, 3 if the only problem is a missing confirmation, else 1.
 
-    A source that was not kept is trouble, too.
+    A source that was removed after its first run counts as a problem.
     """
     states = {report.state for report in reports} - {RunState.COMPLETED, RunState.QUEUED}
     if not all(report.kept for report in reports):

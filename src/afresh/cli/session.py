@@ -1,35 +1,82 @@
-"""One invocation of the command line: its settings, where it prints, and how loudly."""
+"""One invocation of the command line: its settings, its output streams and its verbosity."""
 
+import codecs
 import os
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 import click
 
-from afresh.cli import opening
-from afresh.cli.streams import give_up
 from afresh.config import Config, load
 from afresh.errors import UsageError
-from afresh.ports import Access
+from afresh.ports import StoreAccess
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
     from afresh.kb import KnowledgeBase
 
+
+ERRORS = "afresh.nearest"
+# Replacements for signs of ours that the terminal cannot encode.
+NEAREST = {"✓": "+", "✗": "x", "·": "-", "–": "-", "…": "...", "→": "->", "›": ">", "━": "-", "╸": "-"}
+
+
+def stand_in() -> None:
+    """Open the null device for closed standard streams, so that no other file gets their numbers."""
+    for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest free number, which is this one
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(number, mode, closefd=False))
+
+
+def is_broken() -> bool:
+    """Return whether stdout cannot be written any more, such as on a full disk."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        return True
+    return False
+
+
+def print_anything() -> None:
+    """Replace characters that stdout and stderr cannot encode by similar ones or question marks."""
+    codecs.register_error(ERRORS, _nearest)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors=ERRORS)
+
+
+def give_up(stream: TextIO) -> None:
+    """Discard what a stream still buffers: its reader is gone, or the disk is full."""
+    with suppress(OSError, ValueError):  # a stream without a file descriptor buffers nothing
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
+
+
+def _nearest(wrong: UnicodeError) -> tuple[str, int]:
+    if not isinstance(wrong, UnicodeEncodeError):
+        raise wrong
+    return "".join(NEAREST.get(sign, "?") for sign in wrong.object[wrong.start : wrong.end]), wrong.end
+
+
 Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True)
 class Session:
-    """What the user asked for around the command itself."""
+    """The shared options of a command."""
 
     config_file: Path | None = None
     store: str | None = None
@@ -40,14 +87,12 @@ class Session:
     log_format: str | None = None
 
     def after(self, name: str, value: Any) -> "Session":
-        """The session with one more option of the command line; an option not given changes nothing."""
-        if not value:
-            return self
-        return replace(self, **{name: self.verbose + value if name == "verbose" else value})
+        """Return the session with one more option; an option that was not given changes nothing."""
+        added = self.verbose + value if name == "verbose" else value
+        return replace(self, **{name: added}) if value else self
 
     @cached_property
     def config(self) -> Config:
-        """The settings of this invocation, read when first needed."""
         flags: dict[str, object] = {"store.url": self.store} if self.store else {}
         if self.log_format:
             flags["log.format"] = self.log_format
@@ -55,42 +100,39 @@ class Session:
 
     @cached_property
     def now(self) -> datetime:
-        """The moment that relative times are counted from."""
         return datetime.now(UTC)
 
     @cached_property
     def out(self) -> "Console":
-        """Where answers go."""
         return _console(stderr=False)
 
     @cached_property
     def err(self) -> "Console":
-        """Where progress and messages go."""
         return _console(stderr=True)
 
     def wrote_json(self, value: object) -> bool:
-        """Whether the answer was wanted as JSON, and so has been written."""
+        """Write the answer if JSON was requested; return whether it was."""
         if self.json:
-            from afresh.present.as_json import write
+            from afresh.present.formats import write
 
             write(value, sys.stdout)
         return self.json
 
     def wrote_rows(self, rows: Sequence[object], kind: type) -> bool:
-        """Whether the list was wanted as CSV or JSON, and so has been written."""
+        """Write the list if CSV or JSON was requested; return whether it was."""
         if not self.csv:
             return self.wrote_json(rows)
         if self.json:
             raise UsageError("--csv and --json: choose one")
-        from afresh.cli.as_csv import write
+        from afresh.present.formats import write_csv
 
         if isinstance(sys.stdout, TextIOWrapper):
             sys.stdout.reconfigure(encoding="utf-8", newline="")
-        write(rows, kind, sys.stdout)
+        write_csv(rows, kind, sys.stdout)
         return True
 
     def show(self, answer: "RenderableType") -> None:
-        """Prints an answer for people; in a pipe without spaces at the ends of lines."""
+        """Print an answer for people; in a pipe without trailing spaces."""
         if self.out.is_terminal:
             self.out.print(answer)
             return
@@ -100,19 +142,29 @@ class Session:
         sys.stdout.write("".join(f"{line.rstrip()}\n" for line in lines))
 
     def write(self, text: str) -> None:
-        """Prints text line by line; nothing is wrapped or cut, and on a terminal nothing is unseen."""
-        from afresh.present.safe_text import clean, inert
+        """Print text without wrapping or cutting it; on a terminal, make control characters visible."""
+        from afresh.present.wording import clean, inert
 
         shown = clean(text, lines=True) if self.out.is_terminal else inert(text)
         sys.stdout.write(shown if shown.endswith("\n") else f"{shown}\n")
 
+    def write_event(self, event: object, line: str) -> None:
+        """Print an event immediately as a line, or with --json as an object on one line."""
+        if self.json:
+            from afresh.present.formats import write_line
+
+            write_line(event, sys.stdout)
+        else:
+            self.write(line)
+            sys.stdout.flush()
+
     def say(self, text: str, style: str = "") -> None:
-        """One sentence beside the answer; silent with --quiet."""
+        """Print a message on stderr, unless --quiet."""
         if not self.quiet:
             from rich.text import Text
 
             from afresh.ops.logging import event_line
-            from afresh.present.safe_text import clean
+            from afresh.present.wording import clean
             from afresh.text.redact import mask_secrets
 
             try:
@@ -121,7 +173,7 @@ class Session:
                     sys.stderr.flush()
                 else:
                     self.err.print(Text(clean(mask_secrets(text)), style=style))
-            except OSError:  # a full disk under the log is no reason to stop the work
+            except OSError:  # a full disk under the log must not stop the work
                 give_up(sys.stderr)
 
     def ask(
@@ -129,13 +181,17 @@ class Session:
         question: Callable[["KnowledgeBase"], Awaitable[Answer]],
         config: Config | None = None,
         *,
-        access: Access = Access.READ,
+        access: StoreAccess = StoreAccess.READ,
+        when_up: "Callable[[Callable[[], Awaitable[KnowledgeBase]]], Awaitable[KnowledgeBase]] | None" = None,
     ) -> Answer:
-        """The answer of the knowledge base, which is open just for this."""
+        """Open the knowledge base, return the answer and close it; `when_up` waits for its store."""
         import asyncio
 
+        def opened() -> "Awaitable[KnowledgeBase]":
+            return self.open_kb(config or self.config, access)
+
         async def work() -> Answer:
-            kb = await opening.open_kb(config or self.config, access)
+            kb = await (when_up(opened) if when_up else opened())
             try:
                 await self.tell_versions(kb)
                 return await question(kb)
@@ -145,28 +201,30 @@ class Session:
         with self.logged(config):
             return asyncio.run(work())
 
+    async def open_kb(self, config: Config, access: StoreAccess) -> "KnowledgeBase":
+        """Open the knowledge base of these settings; import the engine only now."""
+        from afresh.app import build
+
+        return await build(config, access=access)
+
     async def tell_versions(self, kb: "KnowledgeBase") -> None:
-        """Say which version is taken for each name that was typed without one."""
+        """Print which version is used for each name that was typed without one."""
         for label in _typed_labels():
             if note := await kb.sources.version_note(label):
                 self.say(note)
 
     @contextmanager
     def logged(self, config: Config | None = None) -> Iterator[None]:
-        """The log and what is told to tracing systems, kept while the command works."""
+        """Log and record spans while the command runs."""
         from afresh.ops import logging, otel
 
         own = config or self.config
         as_json = self.log_format == "json"
-        with (
-            logging.kept(own, verbose=self.verbose, quiet=self.quiet, as_json=as_json),
-            otel.kept(own),
-        ):
+        with logging.kept(own, verbose=self.verbose, quiet=self.quiet, as_json=as_json), otel.kept(own):
             yield
 
 
 def here() -> Path:
-    """The current folder, which may have been deleted meanwhile."""
     try:
         return Path.cwd()
     except OSError:
@@ -174,9 +232,10 @@ def here() -> Path:
 
 
 def _typed_labels() -> list[str]:
-    """The names of sources that the command was given."""
+    """Return the names of sources that were typed."""
     context = click.get_current_context(silent=True)
-    if context is None or context.info_name in ("remove", "search"):  # one refuses, one has notes of its own
+    # `remove` refuses such names, and `search` prints its own notes
+    if context is None or context.info_name in ("remove", "search"):
         return []
     names = ("target",) if context.info_name == "plan" else ("label", "labels", "within")
     given = [context.params.get(name) for name in names]
@@ -188,6 +247,6 @@ def _console(*, stderr: bool) -> "Console":
     from rich.console import Console
 
     stream = sys.stderr if stderr else sys.stdout
-    # In a pipe nothing is cut or wrapped, so that grep and awk see whole lines.
+    # Do not wrap lines in a pipe, so that grep and awk see whole ones.
     width = None if stream.isatty() else 10_000
     return Console(file=stream, highlight=False, markup=False, emoji=False, width=width)

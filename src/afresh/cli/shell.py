@@ -1,105 +1,74 @@
-"""How commands are made: the options every command takes, help in sections, examples."""
+"""Build commands: shared options, help in sections, examples."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
 from afresh.cli.session import Session
+from afresh.errors import ConfigError, UsageError
+from afresh.links.score import KeywordError
 
-SECTIONS = ("Keep fresh", "Find", "Look into", "Look after")
+SECTIONS = ("Keep fresh", "Find", "Inspect", "Manage")
+WRONG_VALUE = (UsageError, ConfigError, KeywordError)
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
 def _note(ctx: click.Context, param: click.Parameter, value: object) -> None:
-    """Keeps an option that every command takes; what stands after the command's name wins."""
+    """Store a shared option in the session; an option after the command name wins."""
     before = ctx.obj if isinstance(ctx.obj, Session) else Session()
     ctx.obj = before.after(str(param.name), value)
 
 
+SHARED: dict[str, Any] = {"expose_value": False, "callback": _note, "is_eager": True}
+
+
 def shared_options() -> list[click.Parameter]:
-    """The options that work before and after the command's name."""
-    common: dict[str, Any] = {"expose_value": False, "callback": _note, "is_eager": True}
     return [
-        click.Option(
-            ["--config", "config_file"],
+        _shared(
+            "--config",
+            "config_file",
+            text="Settings file (else AFRESH_CONFIG, ./afresh.yaml, …).",
             type=click.Path(path_type=Path),
             metavar="FILE",
-            help="Settings file (else AFRESH_CONFIG, ./afresh.yaml, …).",
-            **common,
         ),
-        click.Option(
-            ["--store"],
-            metavar="URL",
-            help="The store, as sqlite:///FILE or postgresql://… (AFRESH_STORE).",
-            **common,
+        _shared(
+            "--store", text="The store, as sqlite:///FILE or postgresql://… (AFRESH_STORE).", metavar="URL"
         ),
-        click.Option(["--json"], is_flag=True, help="Answer with one JSON document on stdout.", **common),
-        click.Option(
-            ["-v", "--verbose"],
-            count=True,
-            help="Tell more; twice: also tracebacks and every step.",
-            **common,
-        ),
-        click.Option(
-            ["--log-format"],
+        _shared("--json", text="Answer with one JSON document on stdout.", is_flag=True),
+        _shared("-v", "--verbose", text="Tell more; twice: also tracebacks and every step.", count=True),
+        _shared(
+            "--log-format",
+            text="How events are logged, text or json (log.format), on stderr too.",
             type=click.Choice(["text", "json"]),
             metavar="FORM",
-            help="How events are logged, text or json (log.format), on stderr too.",
-            **common,
         ),
-        click.Option(
-            ["-q", "--quiet"], is_flag=True, help="No progress, no messages, only the answer.", **common
-        ),
+        _shared("-q", "--quiet", text="No progress, no messages, only the answer.", is_flag=True),
     ]
 
 
+def _shared(*names: str, text: str, **more: Any) -> click.Option:
+    return click.Option(names, help=text, **SHARED, **more)
+
+
 def as_rows(function: Decorated) -> Decorated:
-    """Lets a command that lists answer with CSV."""
-    return click.option(
-        "--csv",
-        is_flag=True,
-        expose_value=False,
-        callback=_note,
-        is_eager=True,
-        help="Answer with CSV on stdout, one row each.",
-    )(function)
+    return click.option("--csv", is_flag=True, help="Answer with CSV on stdout, one row each.", **SHARED)(
+        function
+    )
 
 
 class Argument(click.Argument):
-    """An argument with a line of explanation."""
+    """An argument with a help text."""
 
     def __init__(self, *args: Any, note: str = "", **more: Any) -> None:
         super().__init__(*args, **more)
         self.note = note
 
 
-def _write_parameters(command: click.Command, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-    """Writes arguments and options, those of every command last and apart."""
-    everywhere = {"--help", *(name for each in shared_options() for name in each.opts)}
-    arguments: list[tuple[str, str]] = []
-    own: list[tuple[str, str]] = []
-    shared: list[tuple[str, str]] = []
-    for param in command.get_params(ctx):
-        if isinstance(param, Argument):
-            arguments.append((param.make_metavar(ctx), param.note))
-        elif record := param.get_help_record(ctx):
-            (shared if everywhere & set(param.opts) else own).append(record)
-    for heading, rows in (("Arguments", arguments), ("Options", own), ("Options of every command", shared)):
-        if rows:
-            with formatter.section(heading):
-                formatter.write_dl(rows)
-
-
-def _write_examples(lines: Iterable[str], formatter: click.HelpFormatter) -> None:
-    if lines:
-        formatter.write_paragraph()
-        formatter.write("Examples:\n" + "".join(f"  {line}\n" for line in lines))
-
-
 class Command(click.Command):
-    """A command with the options of every command, a section of the overview, and examples."""
+    """A command with the shared options, a section in the overview, and examples."""
 
     def __init__(self, *args: Any, section: str = "", examples: tuple[str, ...] = (), **more: Any) -> None:
         super().__init__(*args, **more)
@@ -108,34 +77,39 @@ class Command(click.Command):
         self.examples = examples
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Its own options first, those of every command apart."""
-        _write_parameters(self, ctx, formatter)
+        """Write arguments and options, shared options last."""
+        everywhere = {"--help", *(name for each in shared_options() for name in each.opts)}
+        rows: dict[str, list[tuple[str, str]]] = {
+            "Arguments": [],
+            "Options": [],
+            "Options of every command": [],
+        }
+        for param in self.get_params(ctx):
+            if isinstance(param, Argument):
+                rows["Arguments"].append((param.make_metavar(ctx), param.note))
+            elif record := param.get_help_record(ctx):
+                shared = everywhere & set(param.opts)
+                rows["Options of every command" if shared else "Options"].append(record)
+        for heading, lines in rows.items():
+            if lines:
+                with formatter.section(heading):
+                    formatter.write_dl(lines)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The examples, line by line as they are typed."""
-        _write_examples(self.examples, formatter)
+        if self.examples:
+            formatter.write_paragraph()
+            formatter.write("Examples:\n" + "".join(f"  {line}\n" for line in self.examples))
 
 
-class Group(click.Group):
-    """Commands listed by what they are for."""
-
-    def __init__(self, *args: Any, section: str = "", examples: tuple[str, ...] = (), **more: Any) -> None:
-        super().__init__(*args, **more)
-        self.params += shared_options()
-        self.section = section
-        self.examples = examples
+class Group(Command, click.Group):
+    """A group that lists its commands by section."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The commands first, then the options."""
         self.format_commands(ctx, formatter)
-        _write_parameters(self, ctx, formatter)
-
-    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The examples, line by line as they are typed."""
-        _write_examples(self.examples, formatter)
+        super().format_options(ctx, formatter)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """One list for each section, in the order the commands were added."""
+        """Write one list for each section, in the order the commands were added."""
         for section in (*SECTIONS, ""):
             rows = [
                 (name, command.get_short_help_str(limit=100))
@@ -147,12 +121,20 @@ class Group(click.Group):
                     formatter.write_dl(rows)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """In the order they were added."""
         return list(self.commands)
 
 
+@contextmanager
+def named(flag: str) -> Iterator[None]:
+    """Prefix errors about the value of a flag with its name."""
+    try:
+        yield
+    except WRONG_VALUE as wrong:
+        raise UsageError(f"{flag}: {wrong}") from None
+
+
 def command(section: str, *examples: str, name: str | None = None) -> Callable[[Callable[..., Any]], Command]:
-    """Makes a command of a function that takes the session and returns an exit code (None is 0)."""
+    """Return a decorator that makes a command; the function takes the session and returns an exit code."""
 
     def make(function: Callable[..., Any]) -> Command:
         made = click.command(name, cls=Command, section=section, examples=examples)
@@ -162,15 +144,21 @@ def command(section: str, *examples: str, name: str | None = None) -> Callable[[
 
 
 def argument(name: str, metavar: str, text: str, **more: Any) -> Callable[[Decorated], Decorated]:
-    """An argument with its line of help."""
     return click.argument(name, cls=Argument, metavar=metavar, note=text, **more)
 
 
-def option(*names: str, metavar: str, text: str, **more: Any) -> Callable[[Decorated], Decorated]:
-    """An option that takes a value."""
-    return click.option(*names, metavar=metavar, help=text, **more)
+def labels(text: str = "Sources, as NAME or NAME@VERSION; else all.") -> Callable[[Decorated], Decorated]:
+    """Return an argument for any number of sources, without duplicates."""
+    return argument(
+        "labels", "[LABEL]...", text, nargs=-1, callback=lambda ctx, param, typed: tuple(dict.fromkeys(typed))
+    )
 
 
-def switch(*names: str, text: str, **more: Any) -> Callable[[Decorated], Decorated]:
-    """An option that is on when it is given."""
-    return click.option(*names, is_flag=True, help=text, **more)
+def option(names: str, metavar: str, text: str, **more: Any) -> Callable[[Decorated], Decorated]:
+    """Return an option with a value; `names` holds its flags and optionally its parameter: `--in within`."""
+    return click.option(*names.split(), metavar=metavar, help=text, **more)
+
+
+def switch(names: str, text: str, **more: Any) -> Callable[[Decorated], Decorated]:
+    """Return an on/off option."""
+    return click.option(*names.split(), is_flag=True, help=text, **more)

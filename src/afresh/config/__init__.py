@@ -1,20 +1,11 @@
-"""Settings: one typed tree, read once, with defaults < file < environment < flags."""
+"""Settings: one typed tree, loaded once from defaults, file, environment and flags, in this order."""
 
-from afresh.config.ai import AiSettings
-from afresh.config.describe import Told, describe, secret_values, tell
-from afresh.config.embedding import EmbeddingSettings
-from afresh.config.kb import KbSettings
-from afresh.config.kb_paths import KbPaths, kb_paths
+from afresh.config.kb import KbPaths, KbSettings, kb_paths
 from afresh.config.layers import find_file, load, usual_places
-from afresh.config.tree import (
-    Config,
-    CrawlSettings,
-    LogSettings,
-    NetworkSettings,
-    PolicySettings,
-    StorageSettings,
-    StoreSettings,
-)
+from afresh.config.models import AiSettings, EmbeddingSettings
+from afresh.config.server import LogSettings
+from afresh.config.sources import CrawlSettings, NetworkSettings, PolicySettings, StorageSettings
+from afresh.config.tree import Config, SettingValue, StoreSettings, describe, secret_values, tell
 
 __all__ = [
     "AiSettings",
@@ -26,9 +17,9 @@ __all__ = [
     "LogSettings",
     "NetworkSettings",
     "PolicySettings",
+    "SettingValue",
     "StorageSettings",
     "StoreSettings",
-    "Told",
     "describe",
     "find_file",
     "kb_paths",

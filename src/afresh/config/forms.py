@@ -1,152 +1,262 @@
-"""The forms that texts among the settings take; each gives the usual spelling or raises WrongValue."""
+"""Parsers of text settings; each returns the normalised value or raises InvalidValue."""
 
 import re
+from collections.abc import Callable
+from dataclasses import field
+from pathlib import Path
+from typing import Any
 
-from afresh.config.spec import WrongValue, operator_only, shown
-from afresh.text.redact import MASK, mask_pairs
+from afresh.config.spec import Form, InvalidValue, SettingSpec, operator_only, shown
+from afresh.errors import ConfigError
+from afresh.text.redact import MASK, mask_pairs, mask_secrets
 from afresh.urls.globs import MAX_GLOB_CHARACTERS
+
+EXPECTED = (
+    "expected an address block, an address or a host name, as 10.0.0.0/8, 127.0.0.1:8000, docs.internal"
+)
+_LABEL = r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?"
+_NAME = re.compile(rf"({_LABEL}\.)*(?!\d+$){_LABEL}")  # a last label of digits is a mistyped IP address
+_WITH_PORT = re.compile(r"(?P<host>[^\s:/\[\]]+|\[[0-9a-f:.]+\]):(?P<port>[0-9]{1,5})")
+
+
+def _form(
+    expected: str,
+    accepts: Callable[[str], object],
+    *,
+    operator: bool = False,
+    secret: bool = False,
+    lower: bool = False,
+) -> Form:
+    """Return a parser that takes what `accepts` does, in lower case if `lower`; secrets are never quoted."""
+
+    def read(text: str) -> str:
+        value = text.lower() if lower else text
+        if accepts(value):
+            return value
+        raise InvalidValue(
+            f"expected {expected}, got {'a value that is kept secret' if secret else shown(text)}"
+        )
+
+    return operator_only(read) if operator else read
+
+
+@operator_only
+def network_place(typed: str) -> str:
+    """Return an entry of network.allow in its usual spelling."""
+    entry = typed.strip().lower()
+    if with_port := _WITH_PORT.fullmatch(entry):
+        host, port = with_port["host"], int(with_port["port"])
+        if not 1 <= port <= 65_535:
+            raise InvalidValue(f"expected a port from 1 to 65535, got {shown(typed)}")
+        bare = host.strip("[]")
+        spelled = host if _block(bare) else "" if bare != host else _name(host)
+        found = f"{spelled}:{port}" if spelled else ""
+    else:
+        found = _block(entry) or _name(entry)
+    if not found:
+        raise InvalidValue(f"{EXPECTED}; got {shown(typed)}")
+    return found
+
+
+def _block(entry: str) -> str:
+    import ipaddress
+
+    try:
+        bare = entry[1:-1] if entry.startswith("[") and entry.endswith("]") else entry
+        return str(ipaddress.ip_network(bare, strict=False))
+    except ValueError:
+        return ""
+
+
+def _name(entry: str) -> str:
+    name = entry.rstrip(".")
+    return name if len(name) <= 253 and _NAME.fullmatch(name) else ""
+
 
 _CONTACT = re.compile(r"(?:https?://[!-'*-~]{1,500}|[!-'*-?A-~]{1,64}@[!-'*-~]{1,255})")  # no parentheses
 _API_URL = re.compile(
     r"https?://(?:[a-z0-9](?:[a-z0-9._-]*[a-z0-9])?|\[[0-9a-f:.]+\])(?::(?P<port>\d{1,5}))?(?:/[\w.~%/:+-]*)?",
     re.IGNORECASE | re.ASCII,
 )
+_HOST = re.compile(r"[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::[0-9]{1,5})?")
+_REPOSITORY_PATH = re.compile(r"(?!\.{1,2}(?:/|$))[\w.~-]+(?:/(?!\.{1,2}(?:/|$))[\w.~-]+)*")
+_ORIGIN = re.compile(r"https?://[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::[0-9]{1,5})?")
 _PASSWORD = re.compile(r"(://[^/@\s:]*):(\S*)@")
 
 
 @operator_only
 def store_url(url: str) -> str:
-    """A store that can be opened."""
-    file = url.removeprefix("sqlite:///")
-    if url.startswith(("postgresql://", "postgres://")):
+    """Return the URL of a store."""
+    if is_postgres(url):
         return url
     if ":memory:" in url:
-        raise WrongValue("expected sqlite:///FILE, got :memory:, which would be lost between two commands")
-    if file and file != url and not file.endswith("/"):
+        raise InvalidValue("expected sqlite:///FILE, got :memory:, which would be lost between two commands")
+    if url.startswith(SQLITE_PREFIX) and not url.endswith("/"):
         return url
     hint = f"; did you mean sqlite:///{url}?" if re.fullmatch(r"[\w./~-]*[\w~-]", url) else ""
     expected = "sqlite:///FILE or postgresql://USER@HOST/DATABASE"
-    raise WrongValue(f"expected {expected}, got {shown(mask(url))}{hint}")
+    raise InvalidValue(f"expected {expected}, got {shown(mask(url))}{hint}")
 
 
-def header(value: str) -> str:
-    """A value that can stand in a header."""
-    if value.strip() and value.isascii() and value.isprintable():
-        return value
-    raise WrongValue(f"expected printable ASCII text, got {shown(value)}")
-
-
-def contact(value: str) -> str:
-    """Where people complain: it stands in a comment of the User-Agent."""
-    if _CONTACT.fullmatch(value):
-        return value
-    raise WrongValue(f"expected a URL or an e-mail address, got {shown(value)}")
+header = _form("printable ASCII text", lambda text: text.strip() and text.isascii() and text.isprintable())
+contact = _form("a URL or an e-mail address", _CONTACT.fullmatch)
+file = _form("the path of a file", lambda text: text.strip() and text.isprintable(), operator=True)
+name = _form(
+    "a name without blanks around it", lambda text: text and text.strip() == text and text.isprintable()
+)
+key = _form(
+    "printable ASCII text without blanks around it",
+    lambda text: text and text.strip() == text and text.isascii() and text.isprintable(),
+    operator=True,
+    secret=True,
+)
+secret = _form(  # a blank secret must not make every signature valid
+    "printable text that is not blank",
+    lambda text: text.strip() and text.isprintable(),
+    operator=True,
+    secret=True,
+)
+host_name = _form("a host such as docs.example.org", _HOST.fullmatch, operator=True, lower=True)
+origin = _form("a site such as https://docs.example.org", _ORIGIN.fullmatch, operator=True, lower=True)
 
 
 def glob(pattern: str) -> str:
-    """A pattern for addresses."""
+    """Return a pattern for URLs."""
     if len(pattern) > MAX_GLOB_CHARACTERS:
-        raise WrongValue(
+        raise InvalidValue(
             f"expected patterns of at most {MAX_GLOB_CHARACTERS} characters, "
             f"got one of {len(pattern):,}: {shown(pattern)}"
         )
     if pattern.strip() and pattern.isprintable():
         return pattern
-    raise WrongValue(f"expected a pattern such as */api/*, got {shown(pattern)}")
-
-
-@operator_only
-def file(path: str) -> str:
-    """The path of a file."""
-    if path.strip() and path.isprintable():
-        return path
-    raise WrongValue(f"expected the path of a file, got {shown(path)}")
-
-
-def name(text: str) -> str:
-    """The name of a model."""
-    if text.strip() == text and text and text.isprintable():
-        return text
-    raise WrongValue(f"expected a name without blanks around it, got {shown(text)}")
-
-
-@operator_only
-def key(text: str) -> str:
-    """A key that can stand in a header."""
-    if text.strip() == text and text and text.isascii() and text.isprintable():
-        return text
-    raise WrongValue(
-        "expected printable ASCII text without blanks around it, got a value that is kept secret"
-    )
+    raise InvalidValue(f"expected a pattern such as */api/*, got {shown(pattern)}")
 
 
 @operator_only
 def api_url(url: str) -> str:
-    """The address of an API."""
+    """Return the URL of an API."""
     found = _API_URL.fullmatch(url)
     if found and 0 < int(found["port"] or 1) < 65_536:
         return url.rstrip("/")
-    raise WrongValue(
+    raise InvalidValue(
         f"expected an address such as http://localhost:8080/v1, without a key in it, got {shown(mask(url))}"
     )
 
 
+def secret_text(default: str | None, doc: str, form: Form = key) -> Any:
+    """Return a setting that is never shown."""
+    spec = SettingSpec(kind="text", doc=doc, optional=default is None, secret=True, form=form)
+    return field(default=default, repr=False, metadata={"spec": spec})
+
+
 def schedule(text: str) -> str:
-    """Times at which a source is looked at by itself."""
+    """Return a schedule in its usual form."""
     from afresh.schedule.cron import CronError
     from afresh.schedule.rules import parse_schedule
 
     try:
         return parse_schedule(text).text
     except CronError as wrong:
-        raise WrongValue(
+        raise InvalidValue(
             f'expected five cron fields ("30 4 * * *"), an alias (@daily), "every 6h" or "auto", '
             f"got {shown(text)}: {wrong}"
         ) from None
 
 
 def duration(text: str) -> str:
-    """A length of time such as 30d."""
+    """Return a length of time such as 30d."""
     from afresh.errors import UsageError
-    from afresh.text.durations import read_duration
+    from afresh.text.quantities import read_duration
 
     try:
         read_duration(text)
     except UsageError as wrong:
-        raise WrongValue(str(wrong)) from None
+        raise InvalidValue(str(wrong)) from None
     return text.strip().lower()
 
 
 def budget(text: str) -> str:
-    """Looks in a length of time."""
+    """Return a budget: checks per unit of time."""
     from afresh.schedule.cron import CronError
     from afresh.schedule.rules import parse_budget
 
     try:
         parse_budget(text)
     except CronError as wrong:
-        raise WrongValue(str(wrong)) from None
+        raise InvalidValue(str(wrong)) from None
     return text
 
 
 def zone(name: str) -> str:
-    """The name of a time zone."""
+    """Return the name of a time zone."""
     from zoneinfo import ZoneInfo
 
     try:
         return ZoneInfo(name).key
     except (ValueError, OSError, KeyError):
-        raise WrongValue(f"expected a time zone such as UTC or Europe/Berlin, got {shown(name)}") from None
+        raise InvalidValue(f"expected a time zone such as UTC or Europe/Berlin, got {shown(name)}") from None
 
 
 def mask(value: object) -> object:
-    """A value without the password an address may carry."""
+    """Return a value without the password in its URL."""
     if not isinstance(value, str):
         return value
     return mask_pairs(_PASSWORD.sub(rf"\1:{MASK}@", value))
 
 
 def password_of(value: object) -> str:
-    """The password an address carries, or nothing."""
+    """Return the password in a URL, or an empty text."""
     found = _PASSWORD.search(value) if isinstance(value, str) else None
     return found[2] if found else ""
+
+
+@operator_only
+def repository_place(text: str) -> str:
+    """Return a host of repositories, or an owner or repository on it."""
+    host, slash, path = text.strip().rstrip("/").partition("/")
+    if not _HOST.fullmatch(host.lower()) or (slash and not _REPOSITORY_PATH.fullmatch(path)):
+        raise InvalidValue(f"expected a host or an owner such as github.com/acme, got {shown(text)}")
+    return f"{host.lower()}{slash}{path}"
+
+
+EVENTS = ("run.finished", "run.braked", "page.new", "page.changed", "page.deleted", "page.moved")
+
+
+def event(text: str) -> str:
+    """Return the name of an event that messages can report."""
+    if text not in EVENTS:
+        raise InvalidValue(f"expected one of {', '.join(EVENTS)}, got {text[:40]!r}")
+    return text
+
+
+@operator_only
+def service(text: str) -> str:
+    """Return a URL in the format of apprise; it contains a secret, so errors never quote it."""
+    kind, separator, rest = text.strip().partition("://")
+    if not (separator and rest and kind.replace("+", "").isalnum() and text.strip().isprintable()):
+        raise InvalidValue("expected an address such as slack://…, got a value that is kept secret")
+    return text.strip()
+
+
+SQLITE_PREFIX = "sqlite:///"
+POSTGRES = ("postgresql://", "postgres://")
+
+
+def is_postgres(url: str) -> bool:
+    """Return whether a store is a PostgreSQL database."""
+    return url.startswith(POSTGRES)
+
+
+def sqlite_path(url: str) -> Path:
+    """Return the file of `sqlite:///path`; three slashes are relative, four absolute."""
+    if not url.startswith(SQLITE_PREFIX) or len(url) == len(SQLITE_PREFIX):
+        raise ConfigError(
+            "store.url must look like sqlite:///path/to/afresh.db or postgresql://host/database, "
+            f"not {mask_secrets(url)!r}"
+        )
+    return Path(url.removeprefix(SQLITE_PREFIX)).expanduser()
+
+
+def file_of(url: str) -> Path | None:
+    """Return the file of a store; None if it is a PostgreSQL database."""
+    return None if is_postgres(url) else sqlite_path(url)

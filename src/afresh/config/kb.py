@@ -1,9 +1,17 @@
-"""The section `kb`: a folder of notes and a list of links, told in `index.txt`."""
+"""The settings of the section `kb` (files and links for the digest), and the paths of its files."""
 
+import os
+from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from afresh.config import forms
 from afresh.config.spec import flag, number, text, whole
+from afresh.errors import ConfigError
+
+if TYPE_CHECKING:
+    from afresh.config.tree import Config
 
 DAY = 86_400
 YEAR = 366 * DAY
@@ -12,17 +20,17 @@ MOST = 10_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KbSettings:
-    """What the knowledge base is made of, when its links are looked at, and how it follows changes.
+    """What the knowledge base consists of, when its links are checked, and how it follows changes.
 
-    A relative path in the settings file, and a default, starts at that file's folder; one in a variable,
-    and any path where there is no file, at the working directory.
+    A relative path in the settings file, and a default, starts at that file's folder. A path in a variable, and
+    any path without a settings file, starts at the working directory.
     """
 
     sources_dir: str | None = text(
-        None, "the folder whose text files are sources; null: none", optional=True, form=forms.file
+        None, "the folder whose text files are sources; null: none", form=forms.file
     )
     links_file_path: str | None = text(
-        None, "the file that lists links, one on each line; null: none", optional=True, form=forms.file
+        None, "the file that lists links, one on each line; null: none", form=forms.file
     )
     index_path: str = text("index.txt", "where the index is written", form=forms.file)
     index_cache_path: str = text(
@@ -51,5 +59,88 @@ class KbSettings:
 
     @property
     def in_use(self) -> bool:
-        """Whether there is a knowledge base at all."""
+        """Return whether the digest is configured."""
         return bool(self.sources_dir or self.links_file_path)
+
+
+LOCK = ".lock"
+_BESIDE = ("-wal", "-shm", "-journal")  # suffixes of files that SQLite keeps next to a database
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KbPaths:
+    """The paths of the digest; None for a part that is not set."""
+
+    sources_dir: Path | None
+    links_file: Path | None
+    index: Path
+    cache: Path
+    settings: Path | None = None
+
+    @property
+    def lock(self) -> Path:
+        """Return the lock file of the only writer of index and cache."""
+        return self.cache.with_name(self.cache.name + LOCK)
+
+    @property
+    def no_sources(self) -> list[tuple[Path, str]]:
+        """Return paths below `sources_dir` that are not sources, each with a pattern for its suffix."""
+        written = [(self.index, ".*"), (self.cache, ".*")]  # lock and temporary files
+        read = [self.links_file, self.settings]  # settings may contain keys, which must not be indexed
+        return [*written, *((path, "") for path in read if path)]
+
+
+def kb_paths(config: "Config", cwd: Path) -> KbPaths:
+    """Return the configured paths; raise ConfigError if writing one would destroy another file."""
+    kb = config.kb
+    paths = KbPaths(
+        sources_dir=_place(config, cwd, "sources_dir", kb.sources_dir) if kb.sources_dir else None,
+        links_file=_place(config, cwd, "links_file_path", kb.links_file_path) if kb.links_file_path else None,
+        index=_place(config, cwd, "index_path", kb.index_path),
+        cache=_place(config, cwd, "index_cache_path", kb.index_cache_path),
+        settings=config.file.resolve() if config.file else None,
+    )
+    _refuse_same(paths, dict(_others(config, cwd)))
+    return paths
+
+
+def _place(config: "Config", cwd: Path, key: str, typed: str) -> Path:
+    by_hand = config.origins.get(f"kb.{key}", "").startswith(("environment ", "flag "))
+    start = config.file.parent if config.file and not by_hand else cwd
+    return _resolved(start, typed, f"kb.{key}")
+
+
+def _resolved(start: Path, typed: str, key: str) -> Path:
+    try:
+        return Path(os.path.realpath(start / Path(typed).expanduser()))
+    except RuntimeError:
+        raise ConfigError(f"{key}: there is no home folder that {typed} could mean: write it out") from None
+
+
+def _others(config: "Config", cwd: Path) -> Iterator[tuple[Path, str]]:
+    """Yield files of afresh that the digest must not overwrite, with their names."""
+    file = config.store.url.removeprefix("sqlite:///")
+    named = {"store.url": file if file != config.store.url else "", "log.file": config.log.file}
+    if config.file:
+        yield config.file.resolve(), "the settings file"
+    for key, typed in named.items():
+        if typed:
+            yield (place := _resolved(cwd, typed, key)), key
+            if key == "store.url":
+                yield from ((place.with_name(place.name + end), f"a file of {key}") for end in _BESIDE)
+
+
+def _refuse_same(paths: KbPaths, taken: dict[Path, str]) -> None:
+    ours = [
+        ("kb.sources_dir", paths.sources_dir),
+        ("kb.links_file_path", paths.links_file),
+        ("kb.index_path", paths.index),
+        ("kb.index_cache_path", paths.cache),
+        (f"the lock of kb.index_cache_path ({LOCK})", paths.lock),
+    ]
+    for name, path in ours:
+        if path is None:
+            continue
+        if path in taken:
+            raise ConfigError(f"{taken[path]} and {name} are the same file ({path}): name two")
+        taken[path] = name

@@ -1,48 +1,70 @@
-"""The layers of settings: defaults < file < environment < flags."""
+"""Load settings in layers: defaults < file < environment < flags < rules of a source.
 
-from collections.abc import Mapping
+A variable is named AFRESH_<SECTION>__<KEY>, or AFRESH_SINKS__<NAME>__<KEY> for a named entry; AFRESH_STORE
+and AFRESH_LOG are short names.
+"""
+
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
-from afresh.config.agree import settle
-from afresh.config.environment import from_environment
-from afresh.config.kb_paths import kb_paths
-from afresh.config.spec import Entry, Scalar, Spec, WrongValue
-from afresh.config.tree import NAMED, SECTIONS, Config, Found, Place, replaced, settings, suggestion
+from afresh.config.kb import kb_paths
+from afresh.config.models import AI_BASE_URL, BASE_URLS, LOCAL_MODELS, REMOTE
+from afresh.config.spec import FileEntry, InvalidValue, Scalar, SettingSpec, nearest, plain, shown
+from afresh.config.tree import NAMED, SECTIONS, Config, LayerValues, Place, replaced, settings, suggestion
 from afresh.errors import ConfigError
+
+PREFIX = "AFRESH_"
+SHORT = {"AFRESH_STORE": ("store", "url"), "AFRESH_LOG": ("log", "file")}
+PER_SOURCE = ("crawl", "files", "policy", "storage", "links")
+# Names in the rules and policy of a source that differ from the key in the tree.
+SHORT_NAMES = {
+    "max_params": "max_url_params",
+    "max_components": "max_path_components",
+    "delay": "delay_seconds",
+}
+# Settings of a source that are rules; all others are policy.
+RULES = (
+    *("scope", "include", "exclude"),
+    *("max_depth", "max_pages", "max_params", "max_components", "max_per_pattern"),
+)
+_BACKOFFS = (  # the first wait of each must not exceed the longest
+    ("policy", "backoff_base_seconds", "backoff_max_seconds"),
+    ("kb", "url_refresh_fail_backoff_base_seconds", "url_refresh_fail_backoff_max_seconds"),
+)
 
 
 def load(path: Path | None, env: Mapping[str, str], flags: Mapping[str, object], cwd: Path) -> Config:
-    """All settings from every layer, or a ConfigError that names each wrong one.
+    """Return the settings of all layers; raise ConfigError with every invalid one.
 
-    `path` is the file the user named, if any; `flags` maps dotted keys such as `store.url` to values.
+    `path` is the file that the user named, if any; `flags` maps dotted keys such as `store.url` to values.
     """
     file, named = find_file(path, env, cwd)
-    table = settings()
-    found = from_file(file, table, named=named) if file else Found()
-    found |= from_environment(env, table, _names_in(found))
-    found |= from_flags(flags, table)
+    found = _from_file(file, named=named) if file else LayerValues()
+    found |= _from_environment(
+        env, {key.rpartition(".")[0] for section, key in found.values if section in NAMED}
+    )
+    found |= _from_flags(flags)
     try:
         config = replace(replaced(Config(), found.values), file=file, origins=found.origins)
-    except WrongValue as wrong:
+    except InvalidValue as wrong:
         raise ConfigError(str(wrong)) from None
     if not config.store.url:
         raise ConfigError(
             "there is no home folder to keep the store in: name one with --store sqlite:///FILE"
         )
-    config = settle(config, found.origins)
+    config = _settle(config, found.origins)
     if config.kb.in_use:
         kb_paths(config, cwd)
     return config
 
 
-def _names_in(found: Found) -> set[str]:
-    """The names of the entries that are set so far."""
-    return {key.rpartition(".")[0] for section, key in found.values if section in NAMED}
+# the file
 
 
 def find_file(path: Path | None, env: Mapping[str, str], cwd: Path) -> tuple[Path | None, bool]:
-    """The settings file in use, and whether the user named it; a named file must exist."""
+    """Return the settings file in use, and whether the user named it; a named file must exist."""
     if path is not None:
         return _named(cwd / path, f"--config {path}"), True
     if variable := env.get("AFRESH_CONFIG"):
@@ -51,13 +73,13 @@ def find_file(path: Path | None, env: Mapping[str, str], cwd: Path) -> tuple[Pat
 
 
 def usual_places(cwd: Path) -> tuple[Path, ...]:
-    """Where a settings file is looked for when none is named, the first that exists."""
+    """Return where a settings file is searched if none is named; the first existing one is used."""
     import platformdirs
 
     here = cwd / "afresh.yaml", cwd / "config.yaml"
     try:
         return *here, Path(platformdirs.user_config_dir("afresh", appauthor=False)) / "config.yaml"
-    except RuntimeError:  # this user has no home
+    except RuntimeError:  # the user has no home folder
         return here
 
 
@@ -69,20 +91,18 @@ def _named(file: Path, how: str) -> Path:
     return file
 
 
-def from_file(file: Path, table: Mapping[Place, Spec], *, named: bool) -> Found:
-    """The settings of a file; every wrong key and value is reported, not just the first."""
+def _from_file(file: Path, *, named: bool) -> LayerValues:
+    """Read a file; report every invalid key and value, not only the first."""
     from afresh.config.yaml_file import read
 
-    found = Found()
+    found = LayerValues()
     problems: list[str] = []
     for entry in read(file):
         where = f"{file.name} line {entry.line}"
         try:
-            if entry.path[0] in NAMED:
-                _add_named(entry, found, where)
-            elif place := _place(entry, table):
-                found.add(place, _value(entry, table[place]), where)
-        except WrongValue as wrong:
+            if place := _place(entry):
+                found.add(place, _value(entry, _spec_at(*place)), where)
+        except InvalidValue as wrong:
             problems.append(f"{where}: {wrong}")
     if problems and not named and file.name == "config.yaml" and not found.values:
         problems.append(
@@ -93,65 +113,228 @@ def from_file(file: Path, table: Mapping[Place, Spec], *, named: bool) -> Found:
     return found
 
 
-def _add_named(entry: Entry, found: Found, where: str) -> None:
-    """Take a setting of an entry with a name; the headings above it hold no value."""
-    if len(entry.path) < 3:
-        empty = isinstance(entry.value, Scalar) and entry.value.kind == "null"
-        bare = len(entry.path) > 1 and not entry.items and entry.items is not None
-        if bare or (not entry.is_mapping and not (empty and len(entry.path) == 1)):
-            raise WrongValue(f"{'.'.join(entry.path)}: expected its keys, indented below it")
-        return
-    section, dotted = entry.path[0], ".".join(entry.path[1:])
-    found.add((section, dotted), _value(entry, NAMED[section].spec_of(dotted)), where)
-
-
-def _place(entry: Entry, table: Mapping[Place, Spec]) -> Place | None:
-    """The setting an entry of the file sets; None for a section's heading or what an error already covers."""
+def _place(entry: FileEntry) -> Place | None:
+    """Return what an entry of the file sets; None for a section or what another error covers."""
     section, *rest = entry.path
-    if not rest:
-        _check_heading(entry, table)
-        return None
-    if section not in SECTIONS or len(rest) > 1:
-        return None
-    if (section, rest[0]) not in table:
-        dotted = f"{section}.{rest[0]}"
-        raise WrongValue(f"unknown key {dotted}{suggestion(dotted, table)}")
-    return section, rest[0]
+    if section not in SECTIONS and section not in NAMED:
+        if rest:
+            return None
+        raise InvalidValue(f"unknown key {section}{suggestion(section)}")
+    depth = 2 if section in NAMED else 1  # of its values
+    if len(rest) >= depth:
+        return (section, ".".join(rest)) if section in NAMED or len(rest) == 1 else None
+    empty = isinstance(entry.value, Scalar) and entry.value.kind == "null" and not rest
+    bare = bool(rest) and entry.items is not None and not entry.items
+    if bare or (not entry.is_mapping and not empty):
+        raise InvalidValue(f"{'.'.join(entry.path)}: expected its keys, indented below it")
+    return None
 
 
-def _check_heading(entry: Entry, table: Mapping[Place, Spec]) -> None:
-    name = entry.path[0]
-    if name not in SECTIONS:
-        raise WrongValue(f"unknown key {name}{suggestion(name, table)}")
-    empty = not isinstance(entry.value, list) and entry.value is not None and entry.value.kind == "null"
-    if not entry.is_mapping and not empty:
-        raise WrongValue(f"{name}: expected its keys, indented below it")
+def _spec_at(section: str, key: str) -> SettingSpec:
+    if section in NAMED:
+        return NAMED[section].spec_of(key)
+    if (section, key) not in settings():
+        raise InvalidValue(f"unknown key {section}.{key}{suggestion(f'{section}.{key}')}")
+    return settings()[section, key]
 
 
-def _value(entry: Entry, spec: Spec) -> object:
-    dotted = ".".join(entry.path)
-    raw = entry.items if entry.value is None else entry.value
+def _value(entry: FileEntry, spec: SettingSpec) -> object:
+    dotted, raw = ".".join(entry.path), entry.items if entry.value is None else entry.value
     if raw is None:
-        raise WrongValue(f"{dotted}: expected {spec.expected}, got a mapping")
+        raise InvalidValue(f"{dotted}: expected {spec.expected}, got a mapping")
     try:
         return spec.read(raw)
-    except WrongValue as wrong:
-        raise WrongValue(f"{dotted}: {wrong}") from None
+    except InvalidValue as wrong:
+        raise InvalidValue(f"{dotted}: {wrong}") from None
 
 
-def from_flags(flags: Mapping[str, object], table: Mapping[Place, Spec]) -> Found:
-    """The settings given on the command line, under their dotted keys."""
-    found = Found()
+# the environment and flags
+
+
+def _from_environment(env: Mapping[str, str], entries: Iterable[str]) -> LayerValues:
+    """Read the variables; an empty one counts as not set."""
+    names = {f"{PREFIX}{section}__{key}".upper(): (section, key) for section, key in settings()} | SHORT
+    found = LayerValues()
+    problems: list[str] = []
+    # Read short names first, so that the full name wins if both are set.
+    for variable in sorted(env, key=lambda name: (name not in SHORT, name)):
+        try:
+            place = _place_of_variable(variable, names, entries) if variable.startswith(PREFIX) else None
+            if place is not None:
+                spec = _spec_at(*place)
+                if env[variable]:
+                    found.add(place, read_typed_value(env[variable], spec), f"environment {variable}")
+        except InvalidValue as wrong:
+            problems.append(f"{variable}: {wrong}")
+    if problems:
+        raise ConfigError("\n".join(problems))
+    return found
+
+
+def _place_of_variable(variable: str, names: Mapping[str, Place], entries: Iterable[str]) -> Place | None:
+    section, _, rest = variable.removeprefix(PREFIX).partition("__")
+    if section.lower() in NAMED:
+        return section.lower(), NAMED[section.lower()].from_variable(rest, entries)
+    if variable in names:
+        return names[variable]
+    almost = {name.replace("__", "_"): name for name in names}
+    if variable in almost:
+        raise InvalidValue(f"not a setting; did you mean {almost[variable]} (two underscores)?")
+    if "__" in variable:
+        raise InvalidValue(f"not a setting{nearest(variable, list(names))}")
+    return None
+
+
+def read_typed_value(text: str, spec: SettingSpec) -> object:
+    """Return the value of a typed text for a setting; raise InvalidValue if it has none."""
+    if spec.optional and text.strip().lower() in {"null", "none"}:
+        return spec.accept(None)
+    if spec.kind != "list":
+        return spec.read(Scalar(text))
+    if not text.lstrip().startswith("["):
+        return spec.read([Scalar(item.strip()) for item in text.split(",") if item.strip()])
+    from afresh.config.yaml_file import flow_list
+
+    items = flow_list(text)
+    if items is None:
+        raise InvalidValue(f"expected a list such as [a, b] or a, b; got {text[:60]!r}")
+    return spec.read(items)
+
+
+def _from_flags(flags: Mapping[str, object]) -> LayerValues:
+    found = LayerValues()
     for dotted, value in flags.items():
         section, _, key = dotted.partition(".")
-        if section in NAMED:
-            found.add((section, key), NAMED[section].spec_of(key).accept(value), f"flag {dotted}")
-            continue
-        if (section, key) not in table:
-            raise ConfigError(f"unknown setting {dotted}{suggestion(dotted, table)}")
+        if section not in NAMED and (section, key) not in settings():
+            raise ConfigError(f"unknown setting {dotted}{suggestion(dotted)}")
         flag = "--store" if dotted == "store.url" else f"--{key.replace('_', '-')}"
         try:
-            found.add((section, key), table[section, key].accept(value), f"flag {flag}")
-        except WrongValue as wrong:
+            found.add((section, key), _spec_at(section, key).accept(value), f"flag {flag}")
+        except InvalidValue as wrong:
             raise ConfigError(f"{flag}: {wrong}") from None
     return found
+
+
+# settings that depend on each other
+
+
+def _settle(config: Config, given: Container[str]) -> Config:
+    """Return the tree with defaults adapted to given values; refuse given values that conflict."""
+    policy = config.policy
+    if policy.heartbeat_seconds * 2 > policy.lease_seconds:
+        if "policy.heartbeat_seconds" in given:
+            raise ConfigError(
+                f"policy.heartbeat_seconds ({plain(policy.heartbeat_seconds)}) must be at most half of "
+                f"policy.lease_seconds ({plain(policy.lease_seconds)}), or workers would lose their pages"
+            )
+        config = replaced(config, {("policy", "heartbeat_seconds"): policy.lease_seconds / 6})
+    for section, first, longest in _BACKOFFS:
+        own = getattr(config, section)
+        if (wait := getattr(own, first)) > (most := getattr(own, longest)):
+            if f"{section}.{first}" in given:
+                raise ConfigError(
+                    f"{section}.{first} ({plain(wait)}) must be at most {section}.{longest} ({plain(most)})"
+                )
+            config = replaced(config, {(section, first): most})
+    if wrong := _why_no_models(config):
+        raise ConfigError(wrong)
+    return config
+
+
+def _why_no_models(config: Config) -> str | None:
+    """Return why the settings of models conflict, or None."""
+    embedding, ai = config.embedding, config.ai
+    provider, model = embedding.provider, embedding.model
+    if provider == "local" and model not in (None, *LOCAL_MODELS):
+        known = f"expected {' or '.join(LOCAL_MODELS)} with embedding.provider: local"
+        return f"embedding.model: {known}, got {shown(model)}{nearest(str(model), LOCAL_MODELS)}"
+    if provider == "openai" and not model:
+        return "embedding.model: embedding.provider: openai needs the name of a model"
+    if provider in REMOTE and not embedding.api_key and embedding.address == BASE_URLS[provider]:
+        return (
+            f"embedding.provider: {provider} needs a key (AFRESH_EMBEDDING__API_KEY), "
+            "or embedding.base_url names a server that needs none"
+        )
+    if provider not in (*REMOTE, "none") and embedding.dimensions is not None:
+        return f"embedding.dimensions: embedding.provider: {provider} has vectors of one size only"
+    if ai.provider == "openai" and not ai.model:
+        return "ai.model: ai.provider: openai needs the name of a model"
+    if not ai.api_key and ai.address == AI_BASE_URL:
+        return (
+            "ai.provider: openai needs a key (AFRESH_AI__API_KEY), "
+            "or ai.base_url names a server that needs none"
+        )
+    if config.links.keywords and config.links.scorer == "model" and ai.address is None:
+        return "links.scorer: model needs ai.provider: openai and ai.model, or set it to offline"
+    return None
+
+
+# the rules and policy of one source
+
+
+def overlay(config: Config, partials: Iterable[Mapping[str, object]]) -> Config:
+    """Return the tree with the keys of each partial replaced; a later partial wins."""
+    values: dict[Place, object] = {}
+    for partial in partials:
+        for name, value in partial.items():
+            section, key, spec = _rule(name)
+            try:
+                values[section, key] = spec.accept(value)
+            except InvalidValue as wrong:
+                raise ConfigError(f"{name}: {wrong}") from None
+    given = {".".join(place) for place in values} | set(config.origins)
+    return _settle(replaced(config, values), given)
+
+
+def split_settings(settings: Mapping[str, object]) -> tuple[dict[str, object], dict[str, object]]:
+    """Return the rules and the policy among the settings of a source."""
+    rules = {key: value for key, value in settings.items() if key in RULES}
+    return rules, {key: value for key, value in settings.items() if key not in RULES}
+
+
+def own_settings(stored: Mapping[str, object]) -> dict[str, object]:
+    """Return the stored settings of a source without operator-only ones, which older versions allowed."""
+    return {name: value for name, value in stored.items() if name not in operator_only()}
+
+
+@cache
+def operator_only() -> frozenset[str]:
+    """Return the keys that no source may set because they name a path, a key or a program."""
+    return frozenset(
+        key for (section, key), spec in settings().items() if section in PER_SOURCE and spec.is_operator_only
+    )
+
+
+@cache
+def per_source() -> Mapping[str, tuple[str, str, SettingSpec]]:
+    """Return the settings that a source may have of its own, by all their names."""
+    places = {
+        key: (section, key, spec)
+        for (section, key), spec in settings().items()
+        if section in PER_SOURCE and not spec.is_operator_only
+    }
+    return places | {short: places[key] for short, key in SHORT_NAMES.items()}
+
+
+def typed(name: str, text: str) -> object:
+    """Return the value of a source's own setting from its typed text."""
+    try:
+        return read_typed_value(text, _rule(name)[2])
+    except InvalidValue as wrong:
+        raise ConfigError(f"{name}: {wrong}") from None
+
+
+def check_names(names: Iterable[str]) -> None:
+    """Raise ConfigError if a source cannot have settings with these names."""
+    for name in names:
+        _rule(name)
+
+
+def _rule(name: str) -> tuple[str, str, SettingSpec]:
+    if name in per_source():
+        return per_source()[name]
+    if name in operator_only():
+        raise ConfigError(
+            f"{name}: only the operator may set this, in the settings file or the environment: leave it out"
+        )
+    raise ConfigError(f"unknown rule {name}{nearest(name, list(per_source()))}")

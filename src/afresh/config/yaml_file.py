@@ -1,4 +1,4 @@
-"""A settings file read into (key path, value, line), refusing every YAML trick that settings do not need."""
+"""Read a settings file into (key path, value, line), and refuse YAML features that settings do not need."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from afresh.config.spec import Entry, Scalar, shown
+from afresh.config.spec import FileEntry, Scalar, shown
 from afresh.errors import ConfigError
 
 MAX_BYTES = 1_048_576
@@ -14,13 +14,9 @@ MAX_DEPTH = 10
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-def read(path: Path) -> list[Entry]:
-    """Every key of the file, sections included, in the order of the file."""
-    return entries(_text(path), path.name)
-
-
-def entries(text: str, name: str) -> list[Entry]:
-    """Every key of a YAML text; `name` is what errors call it."""
+def read(path: Path) -> list[FileEntry]:
+    """Return every key of the file, sections included, in file order."""
+    text, name = _text(path), path.name
     try:
         _refuse_tricks(text, name)
         root = yaml.compose(text, Loader=_LOADER)
@@ -34,7 +30,7 @@ def entries(text: str, name: str) -> list[Entry]:
 
 
 def flow_list(text: str) -> list[Scalar] | None:
-    """The items of a YAML list such as `[a, b]`, or None if the text is not one."""
+    """Return the items of a YAML list such as `[a, b]`; None if the text is not one."""
     try:
         _refuse_tricks(text, "the value")
         root = yaml.compose(text, Loader=_LOADER)
@@ -78,7 +74,7 @@ def _refuse_tricks(text: str, name: str) -> None:
             raise ConfigError(f"{where}: a second document (---) in one file: keep one")
 
 
-def _walk(mapping: Any, path: tuple[str, ...], name: str) -> Iterator[Entry]:
+def _walk(mapping: Any, path: tuple[str, ...], name: str) -> Iterator[FileEntry]:
     seen: dict[str, int] = {}
     for key_node, node in mapping.value:
         line = _line(key_node)
@@ -94,22 +90,22 @@ def _walk(mapping: Any, path: tuple[str, ...], name: str) -> Iterator[Entry]:
         yield from _entry(node, here, line, name)
 
 
-def _entry(node: Any, path: tuple[str, ...], line: int, name: str) -> Iterator[Entry]:
+def _entry(node: Any, path: tuple[str, ...], line: int, name: str) -> Iterator[FileEntry]:
     if isinstance(node, yaml.MappingNode):
-        yield Entry(path, None, line, is_mapping=True, items=_items(node))
+        yield FileEntry(path, None, line, is_mapping=True, items=_items(node))
         yield from _walk(node, path, name)
     elif isinstance(node, yaml.SequenceNode):
         if bad := next((item for item in node.value if not isinstance(item, yaml.ScalarNode)), None):
             raise ConfigError(
                 f"{name} line {_line(bad)}: {'.'.join(path)}: expected plain items, got {_what(bad)}"
             )
-        yield Entry(path, [_scalar(item) for item in node.value], line)
+        yield FileEntry(path, [_scalar(item) for item in node.value], line)
     else:
-        yield Entry(path, _scalar(node), line)
+        yield FileEntry(path, _scalar(node), line)
 
 
 def _items(mapping: Any) -> dict[str, Scalar] | None:
-    """The values of a mapping of plain ones; None of any other."""
+    """Return the items of a mapping with plain values; None for any other."""
     plain = all(isinstance(node, yaml.ScalarNode) for pair in mapping.value for node in pair)
     return {key.value: _scalar(node) for key, node in mapping.value} if plain else None
 
@@ -123,9 +119,7 @@ def _line(node: Any) -> int:
 
 
 def _what(node: Any) -> str:
-    return {"MappingNode": "a mapping", "SequenceNode": "a list"}.get(
-        type(node).__name__, f"{shown(node.value)}"
-    )
+    return {"mapping": "a mapping", "sequence": "a list"}.get(node.id, shown(node.value))
 
 
 def _broken(error: yaml.YAMLError, text: str, name: str) -> str:

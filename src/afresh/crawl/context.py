@@ -1,63 +1,79 @@
-"""One run under way, with what it learns about itself."""
+"""The state of one run in progress, and its monotonic clock."""
 
 import asyncio
 import json
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from datetime import datetime, timedelta
 
-from afresh.crawl.tools import Kit
-from afresh.model.records import Limits, Listed, Run, Source
+from afresh.crawl.tools import RunTools
+from afresh.model.records import ListedUrl, Run, RunLimits, Source
+from afresh.ports import Clock
 from afresh.urls.scope import Rules
 
 _OF_ROOT = ("aside", "former", "may_move")
 
 
 @dataclass(slots=True)
-class Course:
-    """One run under way, with what it learns about itself."""
+class RunContext:
+    """One run in progress, with what it has learned so far."""
 
-    kit: Kit
+    tools: RunTools
     source: Source
     rules: Rules
     run: Run
     stopping: asyncio.Event
-    resumed: bool = False  # it was begun before, by us or by another process
+    resumed: bool = False  # by this or another process
     notes: list[str] = field(default_factory=list)
-    unlisted: str | None = None  # why the source could not be read at all
-    listed: Sequence[Listed] = ()  # by a listing that tells all, unless it was the same as before
-    held_back: Sequence[Listed] = ()  # listed, and read in their turn where the best links come first
-    moved_root: str | None = None  # where the root is for good, if not where it was
-    lost_root: bool = False  # the root leads to what cannot be the source: nothing else is asked
-    unfilled: bool = False  # told to stop before it was known what there is to look at
-    filled: int = 0  # chunks of earlier runs that got the vectors they lacked
+    unlisted: str | None = None  # why the source could not be read
+    listed: Sequence[ListedUrl] = ()  # from a complete listing, unless it was unchanged
+    held_back: Sequence[ListedUrl] = ()  # listed, and admitted later by score
+    moved_root: str | None = None  # where a permanent redirect of the root leads
+    lost_root: bool = False  # the root leads to another site or to no content: read nothing else
+    unfilled: bool = False  # stopped before the queue was filled
+    filled: int = 0  # chunks of earlier runs that got missing vectors
     began: float = field(default_factory=time.monotonic)
 
     @property
-    def worked_ms(self) -> int:
-        """How long this process has worked on the run."""
-        return round((time.monotonic() - self.began) * 1000)
-
-    @property
-    def limits(self) -> Limits:
-        """How far the run may go."""
-        rules, budget = self.rules, self.kit.budget(self.run.mode)
-        return Limits(max_pages=rules.max_pages, max_depth=rules.max_depth, budget=budget)
+    def limits(self) -> RunLimits:
+        """Return how far the run may go."""
+        rules, budget = self.rules, self.tools.budget(self.run.mode)
+        return RunLimits(max_pages=rules.max_pages, max_depth=rules.max_depth, budget=budget)
 
     @property
     def starts_at_root(self) -> bool:
-        """Whether the root is a page itself, from which the others are found."""
-        return self.kit.lister.walks(self.rules.root)
+        """Return whether the root is a page from which the others are found."""
+        return self.tools.lister.walks(self.rules.root)
 
     def admits(self, url: str, found_on: str | None) -> bool:
-        """Whether a link on record belongs to the source by its present rules."""
-        lister = self.kit.lister
+        """Return whether a stored link belongs to the source under the current rules."""
+        lister = self.tools.lister
         if not lister.walks(url) or lister.refusal(url, 0) is not None:
             return False
-        return self.kit.patterns.admits(url, found_on, follow=found_on is not None)
+        return self.tools.patterns.admits(url, found_on, follow=found_on is not None)
 
     @property
     def fingerprint(self) -> str:
-        """The rules as text, to notice when they change."""
+        """Return the rules as text, to detect changes."""
         rules = {name: value for name, value in asdict(self.rules).items() if name not in _OF_ROOT}
         return json.dumps(rules | ({"aside": self.rules.aside} if self.rules.aside else {}), sort_keys=True)
+
+
+class MonotonicClock:
+    """Wraps a clock: when the clock is set back, time continues from where it was.
+
+    Due times within a run come from this clock, so they are reached even if the other clock jumps back.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._last = clock()
+        self._ahead = timedelta()
+
+    def __call__(self) -> datetime:
+        said = self._clock()
+        if said < self._last:
+            self._ahead += self._last - said
+        self._last = said
+        return said + self._ahead

@@ -1,36 +1,27 @@
-"""Counting: what one visit adds to the report of its run."""
+"""Count what a visit adds to its run report, and what a resumed run carries over."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from datetime import datetime, timedelta
 
 from afresh.model.fetch import Outcome
-from afresh.model.records import ChangeKind, Content, Visit
-from afresh.search.vectors import UNEMBEDDED
+from afresh.model.records import ChangeKind, ContentAction, Run, RunState, Visit
+from afresh.search.records import UNEMBEDDED
 
-KEPT = frozenset(
-    [
-        "new",
-        "changed",
-        "bytes",
-        "rendered",
-        "retried",
-        "chunks_embedded",
-        "chunks_reused",
-        "summaries",
-        "links_scored",
-        "links_saved",
-        "link_calls",
-        "link_calls_saved",
-        "ai_calls",
-        "ai_tokens",
-        "worked_ms",
-    ]
+RESUME_WITHIN = timedelta(hours=24)  # an older run is replaced by a new one
+CONTINUE_WITHIN = timedelta(minutes=3)  # since its last work; later, every page is checked again
+KEPT = frozenset(  # kept when a run checks every page again: what it wrote and what that cost
+    (
+        *("new", "changed", "bytes", "rendered", "retried", "chunks_embedded", "chunks_reused", "summaries"),
+        *("links_scored", "links_saved", "link_calls", "link_calls_saved"),
+        *("ai_calls", "ai_tokens", "worked_ms"),
+    )
 )
 
 
 def change_of(visit: Visit) -> ChangeKind | None:
-    """Whether a visit brought new or changed content; deletions and moves are the sweep's to tell."""
+    """Return whether a visit brought new or changed content; the end of the run reports deletions and moves."""
     decision, before = visit.decision, visit.claim.page
-    if decision.content is not Content.REPLACE:
+    if decision.content is not ContentAction.REPLACE:
         return None
     if before.content_hash is None:
         return ChangeKind.NEW
@@ -38,111 +29,55 @@ def change_of(visit: Visit) -> ChangeKind | None:
 
 
 def tally(visit: Visit) -> dict[str, int]:
-    """The counts of one visit; a failure that is tried again in the same run is not counted yet."""
-    decision = visit.decision
+    """Return the counts of one visit; a failure that is retried in the same run is not counted yet.
+
+    Pages with content are counted separately (`known_…`): many failures among them mean an outage.
+    """
+    decision, harvest = visit.decision, visit.harvest
     if decision.retry:
-        return {"retried": 1, "bytes": visit.harvest.body_bytes}
+        return {"retried": 1, "bytes": harvest.body_bytes}
+    known, change = visit.claim.page.content_hash is not None, change_of(visit)
+    match decision.outcome:
+        case Outcome.NOT_MODIFIED:
+            kind = "not_modified"
+        case Outcome.SUCCESS:  # dropped content is a page with noindex
+            kind = "refused" if decision.content is ContentAction.DROP else str(change or "unchanged")
+        case Outcome.GONE:
+            kind = "gone" if known else "dead"
+        case Outcome.MOVED:
+            kind = "redirects"
+        case _:
+            kind = "refused" if decision.refused else "doubtful" if decision.doubtful else "failed"
+    unembedded = decision.reason.startswith(UNEMBEDDED)  # the page was fetched, only the embedder failed
+    flagged = decision.page.doubt is not None and decision.content is ContentAction.REPLACE
+    made, told, cut = harvest.embedded, harvest.told, decision.page.links_left_out
     counts = {
         "checked": 1,
-        "bytes": visit.harvest.body_bytes,
-        _kind(visit): 1,
-        **_known(visit),
-        **_left_out(visit),
-        **_embedded(visit),
-        **_summarised(visit),
-    }
-    if visit.harvest.rendered:
-        counts["rendered"] = 1
-    if visit.hinted:
-        counts |= {"hinted": 1, "hinted_changed": int(change_of(visit) is ChangeKind.CHANGED)}
-    flagged = decision.page.doubt is not None and decision.content is Content.REPLACE
-    if not flagged:
-        return counts
-    return {**counts, "flagged": 1, "flagged_new": int(change_of(visit) is ChangeKind.NEW)}
-
-
-def _embedded(visit: Visit) -> dict[str, int]:
-    """What a page cost in vectors, and what it did not."""
-    if _awaits_vectors(visit):
-        return {"unembedded": 1}
-    made = visit.harvest.embedded
-    if made is None or visit.decision.content is not Content.REPLACE:
-        return {}
-    return {"chunks_embedded": made, "chunks_reused": len(visit.harvest.chunks) - made}
-
-
-def _summarised(visit: Visit) -> dict[str, int]:
-    """What a page of the knowledge base cost."""
-    told = visit.harvest.told
-    if told is None or told.summary is None:
-        return {}
-    return {"summaries": 1, "ai_calls": int(told.asked_model)}
-
-
-def _awaits_vectors(visit: Visit) -> bool:
-    """Whether a look was well and only the embedder was not."""
-    return visit.decision.reason.startswith(UNEMBEDDED)
-
-
-def _left_out(visit: Visit) -> dict[str, int]:
-    """Links that nobody will follow: they end a run as notes."""
-    harvest, cut = visit.harvest, visit.decision.page.links_left_out
-    if not (cut or harvest.trapped or harvest.long_links):
-        return {}
-    found = {
+        "bytes": harvest.body_bytes,
+        kind: 1,
+        "known_asked": known,
+        "known_barred": known and kind == "refused" and decision.status_code in (401, 403, 407),
+        f"known_{kind}": known and kind in ("failed", "doubtful") and not unembedded,
         "trapped": harvest.trapped,
         "long_links": harvest.long_links,
         "cut_links": cut,
-        "cut_pages": min(cut, 1),
+        "cut_pages": cut > 0,
+        "unembedded": unembedded,
+        "chunks_embedded": made or 0,
+        "chunks_reused": 0 if made is None else len(harvest.chunks) - made,
+        "summaries": told is not None and told.summary is not None,
+        "ai_calls": told is not None and told.summary is not None and told.asked_model,
+        "rendered": harvest.rendered,
+        "hinted": visit.hinted,
+        "hinted_changed": visit.hinted and change is ChangeKind.CHANGED,
+        "flagged": flagged,
+        "flagged_new": flagged and change is ChangeKind.NEW,
     }
-    return {name: number for name, number in found.items() if number}
-
-
-def _kind(visit: Visit) -> str:
-    match visit.decision.outcome:
-        case Outcome.NOT_MODIFIED:
-            return "not_modified"
-        case Outcome.SUCCESS:
-            change = change_of(visit)
-            unwanted = visit.decision.content is Content.DROP  # it asks not to be indexed
-            return "refused" if unwanted else str(change) if change else "unchanged"
-        case Outcome.GONE:
-            return "gone" if visit.claim.page.content_hash is not None else "dead"
-        case Outcome.MOVED:
-            return "redirects"
-        case _:
-            decision = visit.decision
-            return "refused" if decision.refused else "doubtful" if decision.doubtful else "failed"
-
-
-def _known(visit: Visit) -> Mapping[str, int]:
-    """Pages with content are counted apart: how many of them fail tells an outage."""
-    if visit.claim.page.content_hash is None:
-        return {}
-    kind = _kind(visit)
-    if _awaits_vectors(visit):  # no fault of the source
-        return {"known_asked": 1}
-    if kind == "refused" and visit.decision.status_code in (401, 403, 407):
-        return {"known_asked": 1, "known_barred": 1}
-    return {"known_asked": 1, f"known_{kind}": 1} if kind in ("failed", "doubtful") else {"known_asked": 1}
-
-
-def kept_counts(counts: Mapping[str, int]) -> dict[str, int]:
-    """The counts of a run that stay when it looks at everything again: what it wrote and what that cost."""
-    return {name: number for name, number in counts.items() if name in KEPT}
-
-
-def total(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    """The sum of counts, key by key."""
-    result: dict[str, int] = {}
-    for part in parts:
-        for key, number in part.items():
-            result[key] = result.get(key, 0) + number
-    return result
+    return {name: int(number) for name, number in counts.items() if number}
 
 
 def only_checked(visit: Visit) -> bool:
-    """Whether nothing about the page changed but that it was looked at."""
+    """Return whether the check changed nothing but the time of the last check."""
     before, decision = visit.claim.page, visit.decision
     return (
         decision.outcome is Outcome.NOT_MODIFIED
@@ -151,3 +86,20 @@ def only_checked(visit: Visit) -> bool:
         and before.doubt_hash is None
         and before.doubt is None
     )
+
+
+def looks_again(run: Run, now: datetime) -> bool:
+    """Return whether the run was interrupted for so long that it checks every page again."""
+    last = run.worked_at or run.taken_at
+    if last is None:
+        return bool(run.queued or run.counts)
+    return abs(now - last) > CONTINUE_WITHIN
+
+
+def counts_so_far(run: Run, *, again: bool) -> Mapping[str, int]:
+    """Return the counts that a run continues with, including the working time of a worker that died."""
+    counts = {name: number for name, number in run.counts.items() if not again or name in KEPT}
+    if run.state is RunState.RUNNING and run.taken_at is not None and run.worked_at is not None:
+        spent = max(timedelta(0), run.worked_at - run.taken_at)
+        counts["worked_ms"] = counts.get("worked_ms", 0) + round(spent.total_seconds() * 1000)
+    return counts

@@ -1,79 +1,114 @@
-"""Claims in line, host by host: no more of a host are let through at once than may be asked of it.
+"""Dispatch claimed pages by host, and wait for new work.
 
-So those who look never wait at a host that is slow, dead or resting while others could be looked at.
+Each host gets only as many concurrent requests as it allows, so a slow host never blocks the others.
 """
 
 import asyncio
 from collections import Counter, deque
 
-from afresh.crawl.politeness import PATIENCE_SECONDS, Hosts
+from afresh.backoff import next_wait
+from afresh.crawl.politeness import TURN_SECONDS, HostLimiter
 from afresh.model.records import Claim
+from afresh.store.store import Store
 
-Ticket = tuple[int, Claim]  # with the lapses of our lease when it was claimed
+Ticket = tuple[int, Claim]  # with the number of lost leases at the time of the claim
 
 
-class Lineup:
-    """Hands out claims of hosts that can be asked now."""
+class HostDispatcher:
+    """Hands out claims whose host can take a request now."""
 
-    def __init__(self, hosts: Hosts) -> None:
+    def __init__(self, hosts: HostLimiter) -> None:
         self._hosts = hosts
         self._ready: asyncio.Queue[Ticket] = asyncio.Queue()
-        self._behind: dict[str, deque[Ticket]] = {}  # those that wait for their host
-        self._waiting = 0  # how many those are together
-        self._inside: Counter[str] = Counter()  # looks at a host that are ready or under way
+        self.get = self._ready.get  # the caller calls `done` after the request
+        self._queued: dict[str, deque[Ticket]] = {}  # claims that wait for their host
+        self._waiting = 0  # how many of them
+        self._in_flight: Counter[str] = Counter()  # requests to a host, ready or in progress
 
     def __len__(self) -> int:
         return self._ready.qsize() + self._waiting
 
     @property
-    def near(self) -> float:
-        """How many have their turn now or next."""
-        rooms = ((len(behind), self._hosts.room(domain)) for domain, behind in self._behind.items())
+    def ready_count(self) -> float:
+        """Return how many claims can go out now or next."""
+        rooms = ((len(queued), self._hosts.room(domain)) for domain, queued in self._queued.items())
         return self._ready.qsize() + sum(min(each) for each in rooms)
 
-    def crowded(self, most: int) -> frozenset[str]:
-        """The hosts behind which so many wait."""
-        return frozenset(domain for domain, behind in self._behind.items() if len(behind) >= most)
+    def crowded_hosts(self, limit: int) -> frozenset[str]:
+        """Return the hosts for which at least `limit` claims wait."""
+        return frozenset(domain for domain, queued in self._queued.items() if len(queued) >= limit)
 
     def put(self, ticket: Ticket) -> None:
-        """Let a claim wait for its turn."""
+        """Queue a claim."""
         domain = ticket[1].domain
-        if self._inside[domain] < self._hosts.room(domain):
-            self._inside[domain] += 1
+        if self._in_flight[domain] < self._hosts.room(domain):
+            self._in_flight[domain] += 1
             self._ready.put_nowait(ticket)
         else:
-            self._behind.setdefault(domain, deque()).append(ticket)
+            self._queued.setdefault(domain, deque()).append(ticket)
             self._waiting += 1
 
-    async def get(self) -> Ticket:
-        """The next claim; who takes it says `done` when the look is over."""
-        return await self._ready.get()
-
     def done(self, domain: str) -> None:
-        """The look is over: the next one of the host may follow when it has rested."""
-        rest = self._hosts.rest_of(domain)
-        if domain in self._behind and 0 < rest <= max(PATIENCE_SECONDS, self._hosts.delay_of(domain)):
-            asyncio.get_running_loop().call_later(rest, self._follow, domain)
-        else:  # if it rests for long, who is next is told so and given back
-            self._follow(domain)
+        """End a request; the next one to the host follows after its delay."""
+        pause = self._hosts.rest_of(domain)
+        if domain in self._queued and 0 < pause <= max(TURN_SECONDS, self._hosts.delays.get(domain, 0.0)):
+            asyncio.get_running_loop().call_later(pause, self._release_next, domain)
+        else:  # after a long pause the next claim goes back to the store
+            self._release_next(domain)
 
-    def _follow(self, domain: str) -> None:
-        behind = self._behind.get(domain)
-        if behind and self._inside[domain] <= self._hosts.room(domain):
-            self._ready.put_nowait(behind.popleft())
+    def _release_next(self, domain: str) -> None:
+        queued = self._queued.get(domain)
+        if queued and self._in_flight[domain] <= self._hosts.room(domain):
+            self._ready.put_nowait(queued.popleft())
             self._waiting -= 1
         else:
-            self._inside[domain] -= 1
-        if not behind:
-            self._behind.pop(domain, None)
-        if not self._inside[domain]:
-            del self._inside[domain]
+            self._in_flight[domain] -= 1
+        if not queued:
+            self._queued.pop(domain, None)
+        if not self._in_flight[domain]:
+            del self._in_flight[domain]
 
-    def dismiss(self) -> int:
-        """Send home all who wait; how many they were."""
+    def clear(self) -> int:
+        """Drop all waiting claims and return their number."""
         number = len(self)
-        self._behind.clear()
+        self._queued.clear()
         self._waiting = 0
         while not self._ready.empty():
             self._ready.get_nowait()
         return number
+
+
+FIRST_MUTE_SECONDS, MAX_MUTE_SECONDS = 0.05, 1.0  # pause after a wake-up that brought no work
+
+
+class WakeupListener:
+    """Waits for new-work notifications, backing off after wake-ups that found nothing."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._since = store.db.news.count
+        self.mute_seconds = 0.0  # set to 0 by a caller that found work
+
+    def mark(self) -> None:
+        """Remember the current state before the queue is read; later notifications end the next `wait`."""
+        self._since = self._store.db.news.count
+
+    async def wait(self, seconds: float, *ends: asyncio.Event) -> None:
+        """Wait for a notification, for one of the events, or for some seconds."""
+        waits: list[asyncio.Task[object]] = [asyncio.create_task(end.wait()) for end in ends]
+        waits.append(asyncio.create_task(self._wait_for_news(seconds)))
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for each in waits:
+                each.cancel()
+            await asyncio.gather(*waits, return_exceptions=True)
+
+    async def _wait_for_news(self, seconds: float) -> None:
+        mute = min(self.mute_seconds, seconds)
+        await asyncio.sleep(mute)
+        await self._store.db.news.hear(self._since, seconds - mute)
+        woken = self._store.db.news.count != self._since
+        self.mute_seconds = (
+            next_wait(self.mute_seconds, FIRST_MUTE_SECONDS, MAX_MUTE_SECONDS) if woken else 0.0
+        )

@@ -1,162 +1,439 @@
-"""What the use cases are given: the tools of each run, and the models."""
+"""Build the tools of each run from the settings of its source."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Protocol
+import os
+import socket
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext, suppress
+from copy import copy
+from dataclasses import replace
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from afresh.crawl.heartbeat import Vigil
-from afresh.crawl.tools import Kit, RunOptions
-from afresh.digest.update import Desk
-from afresh.events import Listener
-from afresh.model.records import Policy, Source, Worker
-from afresh.model.store_reports import Finding
-from afresh.ports import Embedder, Lookout
-from afresh.search.reindex import Remake
-from afresh.search.request import Mode
+from afresh.access.permissions import EVERYTHING, Permissions
+from afresh.config import Config, PolicySettings
+from afresh.config.sources import retention_of
+from afresh.crawl.bounds import own_settings_of, policy_for, rules_at_root, rules_for, schedule_of
+from afresh.crawl.context import MonotonicClock
+from afresh.crawl.heartbeat import Heartbeat, registered_worker
+from afresh.crawl.plausibility import PROBE
+from afresh.crawl.politeness import HostLimiter
+from afresh.crawl.run_log import unfailing
+from afresh.crawl.soft_404 import Soft404Probe
+from afresh.crawl.tools import RunOptions, RunTools
+from afresh.crawl.url_patterns import UrlPatternCounter
+from afresh.digest.summaries import DigestSummaries
+from afresh.errors import AfreshError, ConfigError, NotFound
+from afresh.events import Listener, Notice
+from afresh.extract.pool.pool import ParserPool
+from afresh.extract.pool.wire import CHUNK, EXTRACT, EXTRACT_VISIBLE
+from afresh.links.score import KeywordWeights
+from afresh.links.scoring import LinkScoring
+from afresh.model.charts import Politeness
+from afresh.model.fetch import Body
+from afresh.model.labels import is_among
+from afresh.model.overview import SourceListing
+from afresh.model.records import Policy, Source, WorkerRecord
+from afresh.model.retention import Retention
+from afresh.notify.outbox import MessageTarget
+from afresh.ports import ChangeFeed, Clock
+from afresh.schedule.plan import with_plan
+from afresh.search.model_provider import ModelProvider
+from afresh.sources.linklist.parse import LINKS
+from afresh.sources.registry import SourceContext
+from afresh.store.repository import FOREVER, RetryPolicy
 from afresh.store.store import Store
 from afresh.urls.scope import Rules
 
 if TYPE_CHECKING:
-    from afresh.config.kb import KbSettings
-    from afresh.crawl.fetched_page import Glimpse
-    from afresh.model.charts import Politeness
-    from afresh.model.overview import Contents
-    from afresh.model.retention import Retention
-    from afresh.notify.outbox import Target
-    from afresh.notify.sender import Postman
+    from afresh.config.server import NotifySettings, WebhookSettings
+    from afresh.model.overview import FetchedPage
     from afresh.schedule.rules import Schedule
-    from afresh.sync.sync import Syncs
-    from afresh.sync.sync_pass import Outlet
+    from afresh.sources.web.guard import AddressPolicy
+
+GLANCES = 4  # concurrent single-page fetches: each may need a process and a browser
+NOTIFY = "notify."  # prefix of targets that are notified through apprise
+
+T = TypeVar("T")
 
 
-class Tools(Protocol):
-    """What makes the tools of each run."""
+class RunToolFactory:
+    """Builds the tools of each run from the settings of its source."""
 
-    def bounds(self, source: Source) -> tuple[Rules, Policy]: ...
+    def __init__(self, config: Config, store: Store, models: ModelProvider, clock: Clock) -> None:
+        self.config = config
+        self.store = store
+        self.models = models
+        self.clock = clock
+        self._allowed = EVERYTHING
+        self._visible = store
+        self._processes = _Processes(models)
+        self._glances = asyncio.Semaphore(GLANCES)
+        self._hosts = HostLimiter(GLANCES)  # hosts of single-page fetches
 
-    def open(
-        self, source: Source, options: RunOptions, listener: Listener, stopping: asyncio.Event
-    ) -> AbstractAsyncContextManager[tuple[Kit, Rules]]: ...
+    def scoped_to(self, allowed: Permissions, visible: Store) -> "RunToolFactory":
+        """Return a factory limited by a token; store-wide operations raise Forbidden if it is bound to sources."""
+        scoped = copy(self)
+        scoped._allowed, scoped._visible = allowed, visible
+        return scoped
 
-    def why_left_out(self, source: Source, url: str) -> str | None:
-        """Why a file is no part of a folder, or None if it is, or stands elsewhere."""
-        ...
+    def check_everywhere(self) -> None:
+        """Raise Forbidden for a token that is bound to some sources."""
+        self._allowed.check_everywhere()
 
-    def recognise(self, target: str) -> tuple[str, str]:
-        """The kind and the root of the source that is meant by what was typed."""
-        ...
+    def recognise(self, target: str, *, afar: bool = False, on_the_web: bool = False) -> tuple[str, str]:
+        """Return the kind and the root of the source that a target means.
 
-    def address(self, typed: str) -> str:
-        """The address of a page that is meant by what was typed."""
-        ...
+        Remote callers reach files only where the settings allow it; agents reach only the web.
+        """
+        from afresh.sources import detect
 
-    def recognise_from_afar(self, target: str) -> tuple[str, str]:
-        """The same for a target that a caller of the server names: files only where the settings allow."""
-        ...
-
-    def recognise_on_the_web(self, target: str) -> tuple[str, str]:
-        """The same for a target that an agent names: what is on the web alone."""
-        ...
-
-    def page_address(self, typed: str) -> str:
-        """The address of a page on record that a caller names; UsageError if it is not whole."""
-        ...
-
-    def web_address(self, typed: str) -> str:
-        """The address of a page that a caller of the server names; UsageError if it is none of the web."""
-        ...
+        github_urls = self.config.github.web_urls
+        if on_the_web:
+            return detect.recognise_on_the_web(target, github_urls)
+        if not afar:
+            return detect.recognise(target, github_urls)
+        roots, lent = self.config.server.allowed_roots, self.config.access.credentials_for
+        return detect.recognise_from_afar(target, roots, github_urls, lent)
 
     def check_settings(self, rules: Mapping[str, object], policy: Mapping[str, object]) -> None:
-        """ConfigError, if a source cannot have these settings and no others."""
-        ...
+        """Raise ConfigError if a source cannot have these settings."""
+        self.config.with_overrides(rules, policy)
 
-    def keeps_text(self, source: Source) -> bool:
-        """Whether the text of its pages is stored."""
-        ...
+    def settings_of(self, source: Source) -> Config:
+        """Return the settings of a source."""
+        return own_settings_of(self.config, source)
 
-    def keywords(self, source: Source) -> Mapping[str, float]:
-        """What its links are scored by, with weights."""
-        ...
+    def bounds(self, source: Source) -> tuple[Rules, Policy]:
+        """Return the rules and the policy of a source."""
+        own = self.settings_of(source)
+        return rules_for(source, own), policy_for(own, source)
 
-    def manners(self, source: Source | None) -> "Politeness":
-        """How hosts are asked for a source, or where none is named."""
-        ...
+    def why_left_out(self, source: Source, url: str) -> str | None:
+        """Return why a file is excluded from a folder source; None if it is included or belongs elsewhere."""
+        from afresh.sources.folder.filter import why_left_out
+
+        own = self.settings_of(source)
+        return why_left_out(own, rules_for(source, own), source.kind, url)
+
+    def manners(self, source: Source | None) -> Politeness:
+        """Return the politeness settings of a source, or the default ones."""
+        crawl = (self.settings_of(source) if source else self.config).crawl
+        return Politeness(crawl.delay_seconds, crawl.respect_robots, crawl.concurrency)
 
     def schedule(self, source: Source) -> "Schedule | None":
-        """When a source is looked at by itself, if its settings name times."""
-        ...
+        """Return the schedule of a source, or None."""
+        return schedule_of(self.settings_of(source).policy)
 
-    def identity(self) -> tuple[Worker, float]:
-        """Who this process is as a worker, and how long a silent one counts as alive."""
-        ...
+    def retention(self) -> Retention:
+        """Return how long obsolete records are kept."""
+        return retention_of(self.config.retention)
 
-    def standing(self, listener: Listener, stopping: asyncio.Event) -> tuple[Store, Vigil]:
-        """The store and the life of a process that works until it is told to stop."""
-        ...
+    def sinks_of(self, source: Source) -> dict[str, str]:
+        """Return the sinks of a source with their kinds, by name."""
+        sinks = sorted(self.config.sinks.items())
+        return {name: sink.kind for name, sink in sinks if is_among(source.label, sink.sources)}
 
-    def sees(self, source: Source) -> bool:
-        """Whether a source can be read from this machine; may block."""
-        ...
+    def targets(self) -> list[MessageTarget]:
+        """Return the targets of webhooks and notifications."""
+        hooks = {name: hook for name, hook in self.config.webhooks.items() if hook.url is not None}
+        people = {f"{NOTIFY}{name}": place for name, place in self.config.notify.items()}
+        told: dict[str, WebhookSettings | NotifySettings] = {**hooks, **people}
+        return [
+            MessageTarget(name=name, events=frozenset(each.events), sources=frozenset(each.sources))
+            for name, each in told.items()
+        ]
 
-    def sinks_of(self, source: Source) -> Mapping[str, str]:
-        """The external stores that are to hold a source, with their kinds."""
-        ...
+    def identity(self) -> tuple[WorkerRecord, float]:
+        """Return this process as a worker, and after how many seconds without a heartbeat it counts as dead."""
+        return _worker(self.clock()), self.config.policy.lease_seconds
 
-    def syncing(
-        self, names: Sequence[str], listener: Listener, stopping: asyncio.Event
-    ) -> "AbstractAsyncContextManager[tuple[Syncs, list[Outlet]]]":
-        """What syncs, and the external stores of these names, or all; UsageError if there is none."""
-        ...
+    def standing(self, listener: Listener, stopping: asyncio.Event) -> tuple[Store, Heartbeat]:
+        """Return the store and the heartbeat of a process that works until it is stopped."""
+        self.check_everywhere()
+        store = self._patient_store(listener, stopping)
+        return store, _vigil(store, self.config.policy, MonotonicClock(self.clock))
 
-    def targets(self) -> "Sequence[Target]":
-        """Who is told of events."""
-        ...
+    def change_feed(self, source: Source) -> ChangeFeed:
+        """Return the change feed of a source on this machine."""
+        from afresh.sources.folder.change_feed import lookout_for
 
-    def post_office(self) -> "AbstractAsyncContextManager[Postman]":
-        """What sends messages to them."""
-        ...
+        self.check_everywhere()
+        return lookout_for(self.settings_of(source), self.bounds(source)[0], source.kind)
 
-    def retention(self) -> "Retention":
-        """How long records stay that nothing needs any more."""
-        ...
+    @asynccontextmanager
+    async def open(
+        self, source: Source, options: RunOptions, listener: Listener, stopping: asyncio.Event
+    ) -> AsyncIterator[tuple[RunTools, Rules]]:
+        """Open the tools for one run of a source; this process is registered as a worker meanwhile."""
+        own = self.settings_of(source)
+        own = own.with_overrides({"doubt": False}) if options.trust else own
+        listener, clock, for_digest = unfailing(listener), MonotonicClock(self.clock), source.is_of_digest
+        store = self._patient_store(listener, stopping)
+        rules, policy = await _bounds_of_run(source, own, options, store)
+        heartbeat = _vigil(store, own.policy, clock)
+        async with (
+            self._site_tools(source, own, options, rules, store, clock) as site,
+            self.models.for_run(own.storage.body, store) as (embedding, model_notes),
+            registered_worker(heartbeat, stopping),
+            self.models.for_texts(own.links, summaries=for_digest) as (summarizer, scorer),
+        ):
+            notes, scoring = list(model_notes), None
+            best_first = scorer is not None and own.crawl.order == "score"
+            if scorer is not None:
+                weighing = KeywordWeights(
+                    weights=own.links.keywords, unknown=own.links.unknown_keyword_weight
+                )
+                guesser = self.models.guesser(scorer) if best_first else None
+                scoring = LinkScoring(store, scorer, weighing, clock, stopping, guesser)
+            elif "score" in (source.policy.get("order"), source.rules.get("order")):
+                notes.append("--crawl-order score needs --keywords: the nearest come first")
+            for note in notes:
+                listener(Notice(text=note))
+            tools = RunTools(
+                **site,
+                store=store,
+                extract=EXTRACT if own.crawl.hidden_links else EXTRACT_VISIBLE,
+                hosts=HostLimiter(own.crawl.concurrency),
+                policy=policy,
+                settings=own.crawl,
+                keep_body=own.storage.body == "markdown",
+                heartbeat=heartbeat,
+                clock=clock,
+                embedding=embedding,
+                summaries=DigestSummaries(store, summarizer) if summarizer else None,
+                scoring=scoring,
+                best_first=best_first,
+                full=options.full or options.redetect,
+                probe=Soft404Probe(rules.root, PROBE + os.urandom(6).hex()) if own.crawl.probe else None,
+                listener=listener,
+                targets=self.targets(),
+                retention=self.retention(),
+            )
+            yield tools, rules
 
-    async def examine(self) -> list[Finding]: ...
+    @asynccontextmanager
+    async def _site_tools(
+        self, source: Source, own: Config, options: RunOptions, rules: Rules, store: Store, clock: Clock
+    ) -> AsyncIterator[dict[str, Any]]:
+        """Open the fetcher and the lister of a source; `aim` does it again for another root."""
+        current = await store.sources.get(source.id)
+        mark = current.mark if current is not None else None
+        listed = source.kind in ("web", LINKS) and (
+            await store.listings.lists_pages(source.id)
+            or bool(await store.digest.pages(source.id))  # a cache may know links that the list does not name
+        )
+        async with AsyncExitStack() as opened:
+            parsers = self._processes.warm
+            if parsers is None:
+                parsers = ParserPool()
+                opened.push_async_callback(parsers.close)
+            reach = await self._reach(rules.root)
+            at = partial(SourceContext, own, clock=clock, parsers=parsers, policy=reach, full=options.full)
 
-    async def glance(self, url: str) -> "Glimpse":
-        """The text at a web address as it is now; SourceError says why there is none."""
-        ...
+            def site(context: SourceContext, *, listed: bool) -> dict[str, Any]:
+                web, lister = context.open(source.kind, listed=listed)
+                opened.push_async_callback(web.close)
+                return {
+                    "web": web,
+                    "lister": lister,
+                    "patterns": UrlPatternCounter(store, source.id, context.rules),
+                    "trim": context.trim,
+                    "modified": context.modified,
+                    "notes": context.notes,
+                    "tells_news": context.tells_news,
+                    "was_ours": context.rules.was_ours,
+                }
 
-    async def contents(self, source: Source) -> "Contents":
-        """What a source of files, links or a repository lists now; SourceError says why nothing."""
-        ...
+            def aim(tools: RunTools, rules: Rules) -> RunTools:
+                return replace(tools, **site(at(rules, last_mark=None), listed=False))
 
-    def lookout(self, source: Source) -> Lookout:
-        """What hears of changes at the root of a source on this machine."""
-        ...
+            at_root = at(
+                rules,
+                last_mark=None if rules.may_move else mark,
+                anonymous=not self._lends_keys(source),
+                for_kb=source.is_of_digest,
+            )
+            tools = site(at_root, listed=listed and not rules.may_move)
+            yield tools | {"parsers": parsers, "mark": mark, "aim": aim if source.kind == "web" else None}
 
-    def desk(self) -> "tuple[Desk, KbSettings]":
-        """Where the knowledge base of files and links is, and its settings; ConfigError if there is none."""
-        ...
+    async def glance(self, url: str) -> "FetchedPage":
+        """Return the current text of a web page, fetched by the same guarded client as in a run.
 
-    def kept_warm(self) -> AbstractAsyncContextManager[None]:
-        """While it is open, what a run starts up is there for the next one."""
-        ...
+        A token that is read-only or bound to sources reaches only URLs that belong to a source.
+        """
+        from afresh.crawl.fetch_once import glance
+
+        await self._check_glance(url)
+        delay = self.config.crawl.delay_seconds
+        async with self._glances, self._processes.borrowed() as parsers:
+            reach = await self._reach(url)
+            context = SourceContext(self.config, Rules(root=url), self.clock, parsers, None, reach)
+            web = context.client(paced=False)
+            try:
+                glimpse = await glance(
+                    web, partial(parsers.call, EXTRACT), url, self.clock, self._hosts, delay
+                )
+            finally:
+                await web.close()
+        await self._check_glance(glimpse.url)
+        return glimpse
+
+    async def _check_glance(self, url: str) -> None:
+        if (self._allowed.everywhere and self._allowed.may_write) or await self._visible.pages.find(url):
+            return
+        for source in await self._visible.sources.all():
+            bounds = if_settled(self.bounds, source) if source.kind == "web" else None
+            if bounds is not None and bounds[0].refusal(url, 0) is None:
+                return
+        if self._allowed.everywhere:
+            raise NotFound(f"{url} is no part of any source, and this token may only read what is kept")
+        raise NotFound(f"{url} is no part of the sources that this token is bound to")
+
+    async def contents(self, source: Source) -> SourceListing:
+        """Return what a source lists now, without storing any page."""
+        self.check_everywhere()
+        own = self.settings_of(source)
+        turn = (
+            self._glances if source.kind in ("git", "github") else nullcontext()
+        )  # the other kinds are quick
+        async with turn, self._processes.borrowed() as parsers:
+            rules, reach = rules_for(source, own), await self._reach(source.url)
+            anonymous = not self._lends_keys(source)
+            context = SourceContext(own, rules, self.clock, parsers, None, reach, anonymous=anonymous)
+            web, lister = context.open(source.kind)
+            try:
+                urls = tuple([each.url async for each in lister.list()])
+            finally:
+                await web.close()
+        errors, notes = tuple(lister.listing_errors), tuple(lister.notes)
+        return SourceListing(urls=urls, dropped=dict(lister.dropped), errors=errors, notes=notes)
+
+    @asynccontextmanager
+    async def kept_warm(self) -> AsyncIterator[None]:
+        """Start parser processes and models in advance, and keep them between runs."""
+        self.check_everywhere()
+        async with self._processes.kept():
+            yield
+
+    def _patient_store(self, listener: Listener, stopping: asyncio.Event) -> Store:
+        """Return a store that retries without a time limit."""
+        retry = RetryPolicy(busy_seconds=FOREVER, full_seconds=FOREVER, listener=listener, stopping=stopping)
+        return self.store.with_retries(retry)
+
+    async def _reach(self, root: str) -> "AddressPolicy":
+        """Return which addresses requests for a source may connect to."""
+        from afresh.sources.web.guard import policy_at
+
+        network = self.config.network
+        return await policy_at(network.allow, root, seconds=network.connect_seconds)
+
+    def _lends_keys(self, source: Source) -> bool:
+        """Return whether a source is read with the operator's credentials."""
+        from afresh.sources.detect import lends_keys
+
+        places, github_urls = self.config.access.credentials_for, self.config.github.web_urls
+        return source.is_operators or lends_keys(source.kind, source.url, places, github_urls)
 
 
-class Models(Protocol):
-    """The models that the store works with."""
+async def _bounds_of_run(
+    source: Source, own: Config, options: RunOptions, store: Store
+) -> tuple[Rules, Policy]:
+    """Return the rules and the policy of one run."""
+    rules = await rules_at_root(source, own, store)
+    if options.follow_move and source.kind == "web":
+        rules = replace(rules, may_move=True)
+    policy = replace(policy_for(own, source), redetect=options.redetect)
+    policy = await with_plan(policy, store, source, schedule_of(own.policy))
+    return rules, policy if options.budget is None else replace(policy, budget_per_run=options.budget)
 
-    def wanted(self) -> str | None:
-        """The model that the settings name; None where search goes by words alone."""
-        ...
 
-    def for_questions(
-        self, mode: Mode = Mode.HYBRID
-    ) -> AbstractAsyncContextManager[tuple[Embedder | None, Sequence[str]]]:
-        """What turns questions into vectors, and what there is to say about it."""
-        ...
+class _Processes:
+    """Parser processes that outlive a run while they are in use."""
 
-    def for_remake(
-        self, listener: Listener, stopping: asyncio.Event
-    ) -> AbstractAsyncContextManager[Remake]: ...
+    def __init__(self, models: ModelProvider) -> None:
+        self.warm: ParserPool | None = None
+        self._users = 0
+        self._models = models
+
+    @asynccontextmanager
+    async def kept(self) -> AsyncIterator[None]:
+        warm = self.warm = self.warm or ParserPool()
+        self._users += 1
+        warming = asyncio.create_task(self._warm_up(warm)) if self._users == 1 else None
+        try:
+            yield
+        finally:
+            if warming is not None:
+                warming.cancel()
+                await asyncio.wait({warming})
+            await self._release(warm)
+
+    @asynccontextmanager
+    async def borrowed(self) -> AsyncIterator[ParserPool]:
+        """Lend the warm processes, or one that is closed afterwards."""
+        warm = self.warm
+        if warm is not None:
+            self._users += 1
+        own = warm or ParserPool(1)
+        try:
+            yield own
+        finally:
+            await (own.close() if warm is None else self._release(own))
+
+    async def _release(self, warm: ParserPool) -> None:
+        self._users -= 1
+        if not self._users:
+            self.warm = None
+            await warm.close()
+
+    async def _warm_up(self, parsers: ParserPool) -> None:
+        """Start processes and models; errors are left to the caller that needs them."""
+        body = Body(url="file:///warm.md", data=b"# Warm", media_type="text/markdown")
+        with suppress(AfreshError):
+            await parsers.everywhere(EXTRACT, body)
+            document = await parsers.call(EXTRACT, body)
+            await parsers.everywhere(CHUNK, document)
+            await self._models.warm_up()
+
+
+def _worker(now: datetime) -> WorkerRecord:
+    host, pid = socket.gethostname(), os.getpid()
+    return WorkerRecord(name=f"{host}:{pid}:{os.urandom(4).hex()}", host=host, pid=pid, heartbeat_at=now)
+
+
+def _vigil(store: Store, policy: PolicySettings, clock: Clock) -> Heartbeat:
+    return Heartbeat(
+        store=store,
+        me=_worker(clock()),
+        lease_seconds=policy.lease_seconds,
+        heartbeat_seconds=policy.heartbeat_seconds,
+        clock=clock,
+    )
+
+
+# sources whose settings contradict those of this machine: the others continue
+
+
+def if_settled(ask: Callable[[Source], T], source: Source) -> T | None:
+    """Return what the settings of a source say, or None if they contradict each other."""
+    try:
+        return ask(source)
+    except ConfigError:
+        return None
+
+
+def trouble_with(tools: RunToolFactory, source: Source) -> str | None:
+    """Return why the settings of a source cannot be used, or None."""
+    try:
+        tools.bounds(source)
+    except ConfigError as wrong:
+        return str(wrong)
+    return None
+
+
+def max_age_of(tools: RunToolFactory, source: Source) -> float | None:
+    """Return the age at which pages of a source are due in any case."""
+    bounds = if_settled(tools.bounds, source)
+    return bounds[1].max_age_seconds if bounds else None

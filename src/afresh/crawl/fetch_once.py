@@ -1,56 +1,57 @@
-"""A look at one address that belongs to no run: fetched, read, and not kept."""
+"""Fetch and read one page that belongs to no run; nothing is stored."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 
-from afresh.crawl.fetched_page import Glimpse
-from afresh.crawl.politeness import Hosts
+from afresh.crawl.politeness import HostLimiter
 from afresh.errors import SourceError
 from afresh.model.fetch import Body, Document, Failed, Gone, Moved, NotModified, Refused, Request
-from afresh.ports import Clock
-from afresh.ports.web import Web
+from afresh.model.overview import FetchedPage
+from afresh.ports import Clock, Web
 from afresh.urls.canonical import domain_of
 
 _MAX_MOVES = 5
-_PATIENCE_SECONDS = 5.0  # that a glance waits for its turn at a host
-_LONGER_SECONDS = 30.0  # that it waits in all where an address moved, which nobody could know before
+_PATIENCE_SECONDS = 5.0  # how long a fetch waits for its turn at a host
+_LONGER_SECONDS = 30.0  # how long it waits in all if the page moved
 
 
-@dataclass(frozen=True, slots=True)
-class Manners:
-    """How far apart glances at a host are: as far as the settings or the host itself say."""
+@asynccontextmanager
+async def _turn(
+    hosts: HostLimiter, delay_seconds: float, web: Web, url: str, patience: float, then: str
+) -> AsyncIterator[None]:
+    """Wait for a turn at a host; raise SourceError, naming what to try `then`, if that takes too long.
 
-    hosts: Hosts
-    delay_seconds: float
-
-    @asynccontextmanager
-    async def turn(self, web: Web, url: str, patience: float, then: str) -> AsyncIterator[None]:
-        """A turn at the host of an address; SourceError says what to try `then` if it rests for longer."""
-        domain = domain_of(url)
-        delay = max(self.delay_seconds, await web.crawl_delay(url) or 0.0)
-        if not delay:  # nothing is remembered of hosts that ask for nothing
-            yield
-            return
-        self.hosts.learn(domain, delay)
-        rest = self.hosts.rest_of(domain)
-        if rest > patience or not await self.hosts.enter(domain, patience):
-            raise SourceError(f"{domain} is asked once in {delay:g} s: try {then} in {max(1, round(rest))} s")
-        try:
-            yield
-        finally:
-            self.hosts.leave(domain)
+    Requests are as far apart as the settings or the host ask for.
+    """
+    domain = domain_of(url)
+    delay = max(delay_seconds, await web.crawl_delay(url) or 0.0)
+    if not delay:  # keep no state of hosts without a delay
+        yield
+        return
+    hosts.learn(domain, delay)
+    rest = hosts.rest_of(domain)
+    if rest > patience or not await hosts.enter(domain, patience):
+        raise SourceError(f"{domain} is asked once in {delay:g} s: try {then} in {max(1, round(rest))} s")
+    try:
+        yield
+    finally:
+        hosts.leave(domain)
 
 
 async def glance(
-    web: Web, extract: Callable[[Body], Awaitable[Document]], asked: str, clock: Clock, manners: Manners
-) -> Glimpse:
-    """The text at an address, wherever it moved to; SourceError says why there is none."""
+    web: Web,
+    extract: Callable[[Body], Awaitable[Document]],
+    asked: str,
+    clock: Clock,
+    hosts: HostLimiter,
+    delay_seconds: float,
+) -> FetchedPage:
+    """Return the text at a URL after following redirects; raise SourceError if there is none."""
     url, patience, then = asked, _PATIENCE_SECONDS, "again"
     until = asyncio.get_running_loop().time() + _LONGER_SECONDS
     for _ in range(_MAX_MOVES + 1):
-        async with manners.turn(web, url, patience, then):
+        async with _turn(hosts, delay_seconds, web, url, patience, then):
             seen = await web.fetch(Request(url=url))
         match seen:
             case Moved(to=to):
@@ -58,7 +59,7 @@ async def glance(
                 patience = max(_PATIENCE_SECONDS, until - asyncio.get_running_loop().time())
             case Body():
                 document = await extract(seen)
-                return Glimpse(
+                return FetchedPage(
                     url=seen.url,
                     asked=asked,
                     title=document.title,

@@ -1,4 +1,4 @@
-"""The life of a worker: it joins, takes back what dead workers held, and leaves nothing locked behind."""
+"""Register a worker, send its heartbeat, and release what dead workers held."""
 
 import asyncio
 import logging
@@ -11,132 +11,133 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from afresh.aio import heard
-from afresh.errors import StoreError, StoreWaits
-from afresh.model.records import Run, RunId, Worker
+from afresh.errors import StoreError, StoreUnavailable
+from afresh.model.records import Run, RunId, WorkerRecord
 from afresh.ports import Clock
 from afresh.store.store import Store
 
 log = logging.getLogger(__name__)
 
-BEATS = 1.5  # intervals without a beat after which a heart that looks silent is taken for stopped
-PEEK = 0.2  # seconds between looks at hearts that are in doubt
+DEAD_AFTER_INTERVALS = 1.5  # heartbeat intervals without a change
+RECHECK_SECONDS = 0.2  # between checks of a worker that may be dead
 
 
 @dataclass(slots=True, kw_only=True)
-class Vigil:
-    """Keeps our heart beating and watches those of the others.
+class Heartbeat:
+    """Sends this worker's heartbeat and detects workers that died.
 
-    Clocks jump and differ, so a silent heart by the clock is only a doubt: dead is whose process is gone from
-    this machine, or whose heart is also seen to stand still for longer than a beat takes.
+    Clocks jump and differ, so an old heartbeat alone proves nothing. A worker counts as dead if its process is
+    gone from this machine, or if its heartbeat does not change for longer than an interval.
     """
 
     store: Store
-    me: Worker
+    me: WorkerRecord
     lease_seconds: float
     heartbeat_seconds: float
     clock: Clock
-    ticks: Callable[[], float] = time.monotonic
-    _beaten: float = field(init=False)  # when our own heart did last
+    monotonic: Callable[[], float] = time.monotonic
+    _sent_at: float = field(init=False)  # when our last heartbeat was sent
     _lapses: int = 0
-    _back_at: float | None = None  # when our own heart beat again after a lapse
-    _seen: dict[str, tuple[datetime, float]] = field(default_factory=dict)  # heartbeats, and since when
-    _beating: set[str] = field(default_factory=set)  # whose heart was seen to move, whatever the clock says
+    _back_at: float | None = None  # when we sent again after a lapse
+    _seen: dict[str, tuple[datetime, float]] = field(
+        default_factory=dict
+    )  # last heartbeat of a worker, and since when
+    _seen_alive: set[str] = field(default_factory=set)  # workers whose heartbeat changed while we watched
 
     def __post_init__(self) -> None:
-        self._beaten = self.ticks()
+        self._sent_at = self.monotonic()
 
     @property
     def lapses(self) -> int:
-        """How often we were silent for longer than our lease: what was claimed before is no longer ours."""
-        return self._lapses + (self.ticks() - self._beaten > self.lease_seconds)
+        """Return how often our lease ran out; claims from before such a lapse are no longer ours."""
+        return self._lapses + (self.monotonic() - self._sent_at > self.lease_seconds)
 
-    async def beat(self) -> None:
-        """Say that we are alive, for one more lease."""
-        began = self.ticks()
+    async def send(self) -> None:
+        """Renew our lease."""
+        began = self.monotonic()
         known = await self.store.workers.beat(replace(self.me, heartbeat_at=self.clock()))
         if self.lapses > self._lapses:
             self._lapses, self._back_at = self.lapses, began
-        if not known:  # others took us for dead, for whatever reason
+        if not known:  # another worker took us for dead
             self._lapses += 1
-        self._beaten = began  # the lease runs from before it was written down
+        self._sent_at = began  # the lease counts from before the write
 
-    async def renew(self) -> None:
-        """Beat until we have a lease: what is claimed without one is taken from us without our notice."""
-        while self.ticks() - self._beaten > self.lease_seconds:  # a beat may itself take longer than that
-            await self.beat()
+    async def ensure_lease(self) -> None:
+        """Renew the lease if it ran out: claims made without one would be taken over unnoticed."""
+        while self.monotonic() - self._sent_at > self.lease_seconds:  # sending may itself take that long
+            await self.send()
 
     async def reclaim(self) -> bool:
-        """Put back what nobody works on any more; whether all others are surely dead or alive."""
-        owners = (
-            await self.store.workers.lock_owners()
-        )  # first: who joins now and claims at once is no orphan
+        """Release claims of dead workers; return whether every other worker is certainly dead or alive."""
+        # owners first: a worker that joins and claims right now is not an orphan
+        owners = await self.store.workers.lock_owners()
         known = await self.store.workers.all()
-        doubted = [each for each in known if not is_alive(each, self.me, self.lease_seconds, self.clock())]
-        dead = {each.name for each in doubted if _is_gone(each, self.me) or self._stands_still(each)}
-        self._seen = {name: seen for name, seen in self._seen.items() if name in {d.name for d in doubted}}
+        uncertain = [each for each in known if not is_alive(each, self.me, self.lease_seconds, self.clock())]
+        dead = {each.name for each in uncertain if _is_process_gone(each, self.me) or self._has_stopped(each)}
+        self._seen = {name: seen for name, seen in self._seen.items() if name in {d.name for d in uncertain}}
         orphaned = owners - {worker.name for worker in known}
         if dead or orphaned:
-            hearts = {each.name: each.heartbeat_at for each in doubted}
-            await self.store.workers.reclaim(sorted(dead | orphaned), self.clock(), hearts)
-        return all(each.name in dead | self._beating for each in doubted)
+            heartbeats = {each.name: each.heartbeat_at for each in uncertain}
+            await self.store.workers.reclaim(sorted(dead | orphaned), self.clock(), heartbeats)
+        return all(each.name in dead | self._seen_alive for each in uncertain)
 
-    def _stands_still(self, worker: Worker) -> bool:
+    def _has_stopped(self, worker: WorkerRecord) -> bool:
         heartbeat, since = self._seen.get(worker.name, (None, 0.0))
         if heartbeat != worker.heartbeat_at:
-            self._seen[worker.name] = (worker.heartbeat_at, self.ticks())
+            self._seen[worker.name] = (worker.heartbeat_at, self.monotonic())
             if heartbeat is not None:
-                self._beating.add(worker.name)
+                self._seen_alive.add(worker.name)
             return False
-        if self._back_at is not None and self.ticks() - self._back_at < self.lease_seconds:
-            return False  # what silenced us, a database that was away, may have silenced it as well
-        return self.ticks() - since >= BEATS * self.heartbeat_seconds
+        if self._back_at is not None and self.monotonic() - self._back_at < self.lease_seconds:
+            return False  # the outage that stopped our heartbeat may have stopped this one, too
+        return self.monotonic() - since >= DEAD_AFTER_INTERVALS * self.heartbeat_seconds
 
-    async def settle(self, stopping: asyncio.Event) -> None:
-        """Reclaim, and stay until no worker is in doubt or we are to stop."""
+    async def wait_until_certain(self, stopping: asyncio.Event) -> None:
+        """Release claims of dead workers, and wait until no worker is uncertain."""
         while not await self.reclaim() and not stopping.is_set():
-            log.info("a worker was not heard of for longer than its lease: watching whether its heart beats")
-            await heard(stopping, PEEK)
+            log.info("the lease of a worker has expired: checking whether it is still alive")
+            await heard(stopping, RECHECK_SECONDS)
 
 
 @asynccontextmanager
-async def at_work(vigil: Vigil, stopping: asyncio.Event) -> AsyncIterator[None]:
-    """Be known as a worker for a while, heart beating; claims of workers that died are put back first."""
-    await vigil.store.workers.join(vigil.me)
-    heart = asyncio.create_task(_beat(vigil))
+async def registered_worker(heartbeat: Heartbeat, stopping: asyncio.Event) -> AsyncIterator[None]:
+    """Register as a worker and send its heartbeat meanwhile; release claims of dead workers first."""
+    await heartbeat.store.workers.join(heartbeat.me)
+    sending = asyncio.create_task(_send_regularly(heartbeat))
     try:
-        await vigil.settle(stopping)
+        await heartbeat.wait_until_certain(stopping)
         yield
     finally:
-        heart.cancel()
+        sending.cancel()
         try:
-            await vigil.store.workers.release(vigil.me.name, vigil.clock())
-        except StoreWaits as error:  # what stays locked is taken back once this process is gone
-            log.info("nothing could be given back: %s", error)
+            await heartbeat.store.workers.release(heartbeat.me.name, heartbeat.clock())
+        except StoreUnavailable as error:  # other workers release the locks once this process is gone
+            log.info("claims could not be released: %s", error)
 
 
-async def _beat(vigil: Vigil) -> None:
+async def _send_regularly(heartbeat: Heartbeat) -> None:
     while True:
-        await asyncio.sleep(vigil.heartbeat_seconds)
+        await asyncio.sleep(heartbeat.heartbeat_seconds)
         try:
-            await vigil.beat()
-        except StoreError as error:  # the lease outlives a few missed beats
-            log.info("the heart missed a beat: %s", error)
+            await heartbeat.send()
+        except StoreError as error:  # the lease outlasts a few missed heartbeats
+            log.info("the heartbeat could not be sent: %s", error)
 
 
-async def release_gone(store: Store, me: Worker, now: datetime) -> None:
-    """Put back what processes of this machine held that are gone."""
+async def release_dead_processes(store: Store, me: WorkerRecord, now: datetime) -> None:
+    """Release what ended processes of this machine held."""
     workers = await store.workers.all()
-    gone = {each.name: each.heartbeat_at for each in workers if _is_gone(each, me)}
+    gone = {each.name: each.heartbeat_at for each in workers if _is_process_gone(each, me)}
     if gone:
         await store.workers.reclaim(sorted(gone), now, gone)
 
 
-def _is_gone(worker: Worker, me: Worker) -> bool:
+def _is_process_gone(worker: WorkerRecord, me: WorkerRecord) -> bool:
     return worker.host == me.host and not process_exists(worker.pid)
 
 
-def is_alive(worker: Worker, me: Worker, lease_seconds: float, now: datetime) -> bool:
-    """Whether a worker seems to work: its heart beat lately and, on this machine, its process exists."""
+def is_alive(worker: WorkerRecord, me: WorkerRecord, lease_seconds: float, now: datetime) -> bool:
+    """Return whether a worker seems alive: a recent heartbeat and, on this machine, a running process."""
     if worker.name == me.name:
         return True
     if abs(now - worker.heartbeat_at) > timedelta(seconds=lease_seconds):
@@ -146,40 +147,38 @@ def is_alive(worker: Worker, me: Worker, lease_seconds: float, now: datetime) ->
 
 @dataclass(frozen=True, slots=True)
 class LiveWorkers:
-    """The workers that really work, and the runs of others that they help in."""
+    """The workers that are alive, and the runs they assist in."""
 
     names: frozenset[str]
     helped: frozenset[RunId]
-    heartbeats: Mapping[str, datetime] = field(default_factory=dict)  # of all, also of those that died
+    heartbeats: Mapping[str, datetime] = field(default_factory=dict)  # of all workers, dead ones too
 
-    def work_on(self, run: Run) -> bool:
-        """Whether somebody leads a run, or helps in it and leads it as soon as its leader is missed."""
+    def is_working_on(self, run: Run) -> bool:
+        """Return whether a live worker leads a run or assists in it."""
         return run.worker in self.names or run.id in self.helped
 
 
-def live_workers(workers: Sequence[Worker], me: Worker, lease_seconds: float, now: datetime) -> LiveWorkers:
-    """Those of some workers that really work."""
+def live_workers(
+    workers: Sequence[WorkerRecord], me: WorkerRecord, lease_seconds: float, now: datetime
+) -> LiveWorkers:
+    """Return which workers are alive."""
     alive = [each for each in workers if is_alive(each, me, lease_seconds, now)]
     helped = frozenset(each.helps for each in alive if each.helps is not None)
-    beats = {each.name: each.heartbeat_at for each in workers}
-    return LiveWorkers(frozenset(each.name for each in alive), helped, beats)
+    heartbeats = {each.name: each.heartbeat_at for each in workers}
+    return LiveWorkers(frozenset(each.name for each in alive), helped, heartbeats)
 
 
 def process_exists(pid: int) -> bool:
-    """Whether a process of this machine is there, whoever owns it."""
+    """Return whether a process of this machine runs, whoever owns it."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
     except PermissionError:
         return True
-    return not _has_ended(pid)
-
-
-def _has_ended(pid: int) -> bool:
-    """Whether a process is over and only its parent has not asked how it ended."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_bytes()
     except OSError:
-        return False
-    return stat.rpartition(b")")[2].split()[:1] in ([b"Z"], [b"X"])
+        return True
+    # a zombie has ended
+    return stat.rpartition(b")")[2].split()[:1] not in ([b"Z"], [b"X"])

@@ -1,56 +1,82 @@
-"""Comparing what a source lists with what is on record of it: only what differs is looked at."""
+"""Compare what a source lists with what is stored, so that only differences are fetched."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, time, timedelta
 from typing import NamedTuple
 
-from afresh.model.fetch import Validators
-from afresh.model.records import Listed, PageId
+from afresh.crawl.decide import is_stale
+from afresh.model.fetch import NotModified, Validators
+from afresh.model.records import ListedUrl, Page, PageId, Policy
 
 
-class OnRecord(NamedTuple):
-    """What is known of a page that a listing may show unchanged."""
+class KnownPage(NamedTuple):
+    """What is stored of a page that a listing may show unchanged."""
 
     id: PageId
     url: str
     depth: int
     validators: Validators
-    sound: bool  # read well, by the present recipe, and nothing speaks against it
+    sound: bool  # read without problems, by the current recipe
     checked_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Compared:
-    """What a listing leaves to look at."""
+class ListingDiff:
+    """What a listing leaves to check."""
 
-    asked: Sequence[Listed]  # new, other than on record, or of unknown state
-    gone: Sequence[Listed]  # on record and no longer listed
+    asked: Sequence[ListedUrl]  # new, changed or of unknown state
+    gone: Sequence[ListedUrl]  # stored, but no longer listed
 
 
 def compare(
-    listed: Iterable[Listed], on_record: Iterable[OnRecord], walks: Callable[[str], bool], *, full: bool
-) -> Compared:
-    """What to look at: what is listed as it is on record is left alone, unless all is to be read anew."""
+    listed: Iterable[ListedUrl], on_record: Iterable[KnownPage], walks: Callable[[str], bool], *, full: bool
+) -> ListingDiff:
+    """Return what to check: listed items that are stored unchanged are skipped, unless `full`."""
     known = {page.url: page for page in on_record}
     asked, names = [], set()
     for item in listed:
         names.add(item.url)
-        if full or not _is_same(item, known.get(item.url)):
+        page = known.get(item.url)
+        if (
+            full
+            or page is None
+            or not (page.sound and item.validators and item.validators == page.validators)
+        ):
             asked.append(item)
     gone = [
-        Listed(page.url, page.depth)
+        ListedUrl(page.url, page.depth)
         for page in known.values()
         if page.url not in names and not walks(page.url)
     ]
-    return Compared(asked=asked, gone=gone)
+    return ListingDiff(asked=asked, gone=gone)
 
 
-def _is_same(item: Listed, page: OnRecord | None) -> bool:
-    return (
-        page is not None
-        and page.sound
-        and item.validators is not None
-        and bool(item.validators)
-        and item.validators == page.validators
-    )
+SLACK = timedelta(hours=1)  # clocks differ, and caches serve old pages for a while
+DAY_SLACK = timedelta(hours=36)  # midnight means any time of that day, in any time zone
+
+
+def is_news(modified: datetime | None, checked_at: datetime | None, now: datetime) -> bool:
+    """Return whether the site says that a page changed since the last check."""
+    if modified is None or checked_at is None or modified > now:
+        return False
+    return modified > checked_at
+
+
+def is_settled(page: Page, modified: datetime | None, policy: Policy, now: datetime) -> bool:
+    """Return whether a page can be skipped: the site says it did not change since the last good check."""
+    if not policy.trust_lastmod or modified is None or modified > now or page.checked_at is None:
+        return False
+    held = page.content_hash is not None and page.moved_to is None and page.recipe == policy.recipe
+    well = not page.failures and not page.gone_count and page.doubt is None
+    if not held or not well or is_stale(page, policy, now):
+        return False
+    slack = DAY_SLACK if modified.timetz().replace(tzinfo=None) == time() else SLACK
+    return modified + slack <= page.checked_at
+
+
+def unasked(modified: datetime) -> NotModified:
+    """Return the result for a skipped page; the time of its last check stays."""
+    said = f"{modified.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+    reason = f"not asked: the site says it last changed {said} (crawl.trust_lastmod)"
+    return NotModified(status_code=None, unasked=reason)

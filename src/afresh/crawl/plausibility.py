@@ -1,4 +1,4 @@
-"""Whether content is to be believed: error pages, walls and emptied pages come with a 200, too.
+"""Decide whether content can be trusted: error, login and empty pages may come with status 200.
 
 | what came with a 200                                   | of a known page         | of a new one |
 |--------------------------------------------------------|-------------------------|--------------|
@@ -23,20 +23,20 @@ import re
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from afresh.model.fetch import Document, Read, Signs
+from afresh.model.fetch import ContentSignals, Document
 from afresh.model.records import Page, Policy
 from afresh.sources.web.render_check import BARE, RENDERED
 from afresh.text.normalize import EMPTY_HASH
 
-STRANGE = 0.2  # a page that keeps less of its words than this has become another page
-SAME = 0.8  # two pages that share more of their words than this are one
-TWINS = 2  # other addresses that turned into the same page: from here on it is a wall
-SHRUNK = 0.05  # of its old length
-SHORT = 2_000  # characters: a challenge says little
-CURT = 600  # characters: a login form says even less
-TERSE = 120  # characters: beside a login form that is no content, whatever it says
-PROBE = "afresh-probe-"  # how the name of an address that cannot exist begins
-CRASHES = 3  # of the parser on one page, then it is not given to it again
+STRANGE = 0.2  # less of its words left: it has become another page
+SAME = 0.8  # more words in common: the same page
+TWINS = 2  # so many other URLs turned into the same page: it is a login or error page
+SHRUNK = 0.05  # of the former length
+SHORT = 2_000  # characters: a challenge page is short
+CURT = 600  # characters: a login page is shorter
+TERSE = 120  # characters: beside a login form, this is no content
+PROBE = "afresh-probe-"  # prefix of the URL that cannot exist
+CRASHES = 3  # of the parser on one page; then its body is skipped
 
 _CHALLENGE = re.compile(
     r"just a moment\.\.\.|checking your browser before|enable javascript and cookies to continue"
@@ -52,55 +52,47 @@ _CONSENT = re.compile(
 )
 
 
-class Trust(StrEnum):
-    """How far content is believed."""
+class SuspicionAction(StrEnum):
+    """What to do with suspicious content."""
 
-    HOLD = "hold"  # not at all: what is on record stays
-    WAIT = "wait"  # that shows when the run has seen the rest
-    FLAG = "flag"  # it is taken, and a person may want to know
+    HOLD = "hold"  # keep the stored content
+    WAIT = "wait"  # decide when the run has seen the other pages
+    FLAG = "flag"  # accept it, and flag the page
 
 
 @dataclass(frozen=True, slots=True)
-class Doubt:
-    """Why content is not simply believed."""
+class Suspicion:
+    """Why content is suspicious, and what to do with it."""
 
-    trust: Trust
+    trust: SuspicionAction
     text: str
 
 
 NO_TEXT = "it has no text"
 ANOTHER_WITH_LOGIN = "it has become another page, with a login form"
 RESTORED = "its former text was restored, the page itself still shows what was there before that"
-WAIT = Doubt(Trust.WAIT, "it has become another page: that shows when the others were seen")
+WAIT = Suspicion(SuspicionAction.WAIT, "it has become another page: that shows when the others were seen")
 
 
-def doubt_of(page: Page, document: Document, signs: Signs, policy: Policy) -> Doubt | None:
-    """What speaks against the content that came; None if nothing does, or if nobody wants to know."""
+def doubt_of(page: Page, document: Document, signs: ContentSignals, policy: Policy) -> Suspicion | None:
+    """Return what makes new content suspicious, or None."""
     if not policy.doubts or page.content_hash == document.content_hash:
         return None
-    is_known = page.content_hash is not None
-    doubt = _of_known_page(page, document, signs, policy) if is_known else _of_new_page(document, signs)
-    if doubt is not None and doubt.trust is Trust.HOLD and not policy.holds:
-        return replace(doubt, trust=Trust.FLAG)
+    if page.content_hash is None:
+        doubt = _of_new_page(document, signs)
+    elif not policy.holds and not document.markdown.strip():
+        doubt = _lost_all(signs)
+    else:
+        doubt = (
+            _no_content(page, document, signs) or _not_its_own(document, signs) or _shrunk(document, signs)
+        )
+    if doubt is not None and doubt.trust is SuspicionAction.HOLD and not policy.holds:
+        return replace(doubt, trust=SuspicionAction.FLAG)
     return doubt
 
 
-def _of_known_page(page: Page, document: Document, signs: Signs, policy: Policy) -> Doubt | None:
-    if not policy.holds and not document.markdown.strip():
-        return _lost_all(signs)
-    return (
-        _no_content(page, document, signs) or _not_its_own(page, document, signs) or _shrunk(document, signs)
-    )
-
-
-def must_wait(page: Page, seen: Read, policy: Policy) -> bool:
-    """Whether content is judged only when the run has seen the rest."""
-    doubt = None if seen.proven else doubt_of(page, seen.document, seen.signs, policy)
-    return doubt is not None and doubt.trust is Trust.WAIT
-
-
 def flag_that_stays(page: Page, policy: Policy) -> str | None:
-    """The flag of a page whose content is as it was when it was flagged."""
+    """Return the flag of a page whose content is still the flagged one."""
     if not policy.doubts or page.doubt is None:
         return None
     if page.doubt_hash is None:
@@ -108,98 +100,101 @@ def flag_that_stays(page: Page, policy: Policy) -> str | None:
     return NO_TEXT if page.content_hash == EMPTY_HASH else None
 
 
-def loses_text(page: Page, document: Document, signs: Signs, policy: Policy, flag: str | None) -> bool:
-    """Whether a change replaces a text that is worth keeping: the new one is flagged, or would be if it were
-    not trusted, and the old one was not."""
+def loses_text(
+    page: Page, document: Document, signs: ContentSignals, policy: Policy, flag: str | None
+) -> bool:
+    """Return whether to keep the former text: only the new one is flagged, or would be without `--trust`."""
     was_flagged = page.doubt not in (None, RESTORED) and page.doubt_hash is None
     return not was_flagged and (flag is not None or (not policy.doubts and _is_other(document, signs)))
 
 
 def is_strange(likeness: float | None) -> bool:
-    """Whether a page has become another one."""
+    """Return whether a page has become another one."""
     return likeness is not None and likeness < STRANGE
 
 
 def is_poison(page: Page, body_hash: str | None) -> bool:
-    """Whether a body has crashed the parser so often that it is not given to it again."""
+    """Return whether a body has crashed the parser too often."""
     return page.crashes >= CRASHES and page.doubt_hash == body_hash
 
 
-def _of_new_page(document: Document, signs: Signs) -> Doubt | None:
+def _of_new_page(document: Document, signs: ContentSignals) -> Suspicion | None:
     if signs.like_missing:
-        return Doubt(Trust.HOLD, "the site says the same for addresses that do not exist (soft 404)")
+        return Suspicion(
+            SuspicionAction.HOLD, "the site says the same for addresses that do not exist (soft 404)"
+        )
     if _says(_CHALLENGE, document, SHORT):
-        return Doubt(Trust.HOLD, "it is a challenge for browsers, not the page")
+        return Suspicion(SuspicionAction.HOLD, "it is a challenge for browsers, not the page")
     if document.markdown.strip() or document.leads_on:
         return None
-    return Doubt(Trust.FLAG, f"{NO_TEXT}, only a login form" if document.login else NO_TEXT)
+    return Suspicion(SuspicionAction.FLAG, f"{NO_TEXT}, only a login form" if document.login else NO_TEXT)
 
 
-def _no_content(page: Page, document: Document, signs: Signs) -> Doubt | None:
-    """An answer that no site means as the content of a page that had some."""
+def _no_content(page: Page, document: Document, signs: ContentSignals) -> Suspicion | None:
+    """Return why this cannot be the content of a page that had some, or None."""
     other = signs.likeness is None or signs.likeness < 0.5
     if signs.like_missing and other:
-        return Doubt(
-            Trust.HOLD, "the site now says the same for addresses that do not exist (soft 404 or a wall)"
+        return Suspicion(
+            SuspicionAction.HOLD,
+            "the site now says the same for addresses that do not exist (soft 404 or a wall)",
         )
     if other and _says(_CHALLENGE, document, SHORT):
-        return Doubt(Trust.HOLD, "it is a challenge for browsers, not the page")
+        return Suspicion(SuspicionAction.HOLD, "it is a challenge for browsers, not the page")
     if _is_other(document, signs) and is_wall(document):
-        return Doubt(Trust.HOLD, "it looks like a login or consent page")
-    if page.content_type == RENDERED and _is_bare(document, signs):
-        return Doubt(
-            Trust.HOLD, "a browser shows next to nothing now: what its scripts ask for may be out of reach"
-        )
-    return None if document.markdown.strip() else _emptied(page, document, signs)
-
-
-def _is_bare(document: Document, signs: Signs) -> bool:
-    """Whether a page shows next to nothing of what it showed."""
+        return Suspicion(SuspicionAction.HOLD, "it looks like a login or consent page")
     size = len(document.markdown.strip())
-    return size == 0 or (size < BARE and size < (signs.length or 0) * SHRUNK)
+    bare = size == 0 or (size < BARE and size < (signs.length or 0) * SHRUNK)
+    if page.content_type == RENDERED and bare:
+        return Suspicion(
+            SuspicionAction.HOLD,
+            "a browser shows next to nothing now: what its scripts ask for may be out of reach",
+        )
+    return _emptied(page, document, signs) if size == 0 else None
 
 
-def _emptied(page: Page, document: Document, signs: Signs) -> Doubt | None:
-    """A page without content is believed when two runs saw it so, unless others lost theirs with it."""
+def _emptied(page: Page, document: Document, signs: ContentSignals) -> Suspicion | None:
+    """Return what to do about an empty page: accept it after two runs, unless other pages are empty, too."""
     if page.doubt_hash != document.content_hash or page.doubt_run == signs.run:
-        return Doubt(Trust.HOLD, "the page is empty now; if a later run finds it so again, that is believed")
+        return Suspicion(
+            SuspicionAction.HOLD, "the page is empty now; if a later run finds it so again, that is believed"
+        )
     if signs.twins >= TWINS:
-        return Doubt(Trust.HOLD, f"the page is empty now, and {signs.twins} others too")
+        return Suspicion(SuspicionAction.HOLD, f"the page is empty now, and {signs.twins} others too")
     if not signs.last:
         return WAIT
     return _lost_all(signs)
 
 
-def _lost_all(signs: Signs) -> Doubt:
+def _lost_all(signs: ContentSignals) -> Suspicion:
     lost = f"it lost all its text: {signs.length:,} characters" if signs.length else NO_TEXT
-    return Doubt(Trust.FLAG, lost)
+    return Suspicion(SuspicionAction.FLAG, lost)
 
 
-def _not_its_own(page: Page, document: Document, signs: Signs) -> Doubt | None:
-    """A page that became another one: the same other one as its neighbours, or too early to tell."""
+def _not_its_own(document: Document, signs: ContentSignals) -> Suspicion | None:
+    """Return what to do about a page that became another one; WAIT until the other pages are checked."""
     if not is_strange(signs.likeness) or not document.markdown.strip():
         return None
     if signs.twins >= TWINS:
-        return Doubt(Trust.HOLD, f"{signs.twins} other addresses show the same now: a wall?")
+        return Suspicion(SuspicionAction.HOLD, f"{signs.twins} other addresses show the same now: a wall?")
     if not signs.last:
         return WAIT
-    return Doubt(Trust.FLAG, ANOTHER_WITH_LOGIN) if document.asks_password else None
+    return Suspicion(SuspicionAction.FLAG, ANOTHER_WITH_LOGIN) if document.asks_password else None
 
 
-def _shrunk(document: Document, signs: Signs) -> Doubt | None:
+def _shrunk(document: Document, signs: ContentSignals) -> Suspicion | None:
     size = len(document.markdown)
     if signs.length and size < signs.length * SHRUNK:
-        return Doubt(Trust.FLAG, f"it shrank from {signs.length:,} to {size:,} characters")
+        return Suspicion(SuspicionAction.FLAG, f"it shrank from {signs.length:,} to {size:,} characters")
     return None
 
 
-def _is_other(document: Document, signs: Signs) -> bool:
-    """Whether next to nothing is left of the page on record."""
+def _is_other(document: Document, signs: ContentSignals) -> bool:
+    """Return whether next to nothing is left of the stored page."""
     return is_strange(signs.likeness) or not document.markdown.strip() or _shrunk(document, signs) is not None
 
 
 def is_wall(document: Document) -> bool:
-    """Whether a page does nothing but ask for a password or for consent."""
+    """Return whether a page only asks for a password or for consent."""
     if document.login or (document.asks_password and _says(_LOGIN, document, CURT)):
         return True
     login = _says(_LOGIN, document, CURT) and _says(_PASSWORD, document, CURT)
@@ -207,7 +202,7 @@ def is_wall(document: Document) -> bool:
 
 
 def _says(pattern: re.Pattern[str], document: Document, longest: int) -> bool:
-    """Whether a short page says something."""
+    """Return whether a short page matches a pattern."""
     return len(document.markdown) <= longest and bool(
         pattern.search(f"{document.title}\n{document.markdown}")
     )

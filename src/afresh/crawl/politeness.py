@@ -1,16 +1,24 @@
-"""Politeness within one process: how many looks at a host at once, how far apart, and when it rests."""
+"""Limit requests to each host within one process: concurrency, delay, pauses and dead hosts."""
 
 import asyncio
 import time
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-FAILURES_OF_A_DEAD_HOST = 10  # in a row, with no answer in between
-FIRST_TRIAL_SECONDS = 5.0  # after which a dead host is tried again, each time twice as long
+from afresh.model.fetch import Failed, Fetched, Moved, Outcome, Request
+
+if TYPE_CHECKING:
+    from afresh.crawl.tools import RunTools
+
+
+HOST_PAUSE_SECONDS = 300.0  # how long a run waits for a host that asked for a pause
+FAILURES_OF_A_DEAD_HOST = 10  # in a row
+FIRST_TRIAL_SECONDS = 5.0  # before the first attempt at a dead host; doubles each time
 LAST_TRIAL_SECONDS = 300.0
-MOST_WAITS = 5  # times that a page is told to wait before that counts as a failure
-PATIENCE_SECONDS = 1.0  # how long a turn at a resting host is waited for, so that other hosts have theirs
+MOST_WAITS = 5  # deferrals of a page before it counts as failed
+TURN_SECONDS = 1.0  # how long to wait for a pausing host before another host gets the turn
 
 
 @dataclass(slots=True)
@@ -21,8 +29,8 @@ class _Silence:
     pause: float = FIRST_TRIAL_SECONDS
 
 
-class Hosts:
-    """Lets looks at each host pass as its rules allow."""
+class HostLimiter:
+    """Limits the requests to each host."""
 
     def __init__(self, concurrency: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._concurrency = concurrency
@@ -33,105 +41,92 @@ class Hosts:
         self._failures: dict[str, int] = defaultdict(int)
         self._silent: dict[str, _Silence] = {}
         self._waits: dict[str, int] = defaultdict(int)
-        self._delays: dict[str, float] = {}
+        self.delays: dict[str, float] = {}  # seconds between requests to a host, if known
         self._arrived: dict[str, float] = {}
 
-    def is_known(self, domain: str) -> bool:
-        """Whether it is known how far apart looks at a host must be."""
-        return domain in self._delays
-
     def learn(self, domain: str, delay: float) -> None:
-        """Note how far apart looks at a host must be, in seconds; if they must, it is asked one by one.
+        """Set the delay between requests to a host in seconds; with a delay, requests go one at a time.
 
         A request reaches the host at some time between its turn and its answer: the distance counts from the
         answer.
         """
-        self._delays[domain] = delay
+        self.delays[domain] = delay
         if delay > 0 and domain not in self._gates:
             self._gates[domain] = asyncio.Semaphore(1)
 
-    def delay_of(self, domain: str) -> float:
-        """How far apart looks at a host must be, in seconds, as far as that is known."""
-        return self._delays.get(domain, 0.0)
-
     def room(self, domain: str) -> float:
-        """How many looks at a host may be under way at once."""
-        if not domain:  # a file: nobody is bothered
+        """Return how many requests to a host may be in progress at once."""
+        if not domain:  # a file: no host
             return float("inf")
-        return 1 if self._delays.get(domain) else self._concurrency
+        return 1 if self.delays.get(domain) else self._concurrency
 
     def arrived(self, domain: str) -> None:
-        """Note that a host comes from another worker, who may have asked it a moment ago."""
+        """Note that another worker may have sent a request to this host a moment ago."""
         self._arrived[domain] = asyncio.get_running_loop().time()
 
-    async def enter(self, domain: str, patience: float = PATIENCE_SECONDS) -> bool:
-        """Wait for a turn at a host; False if it rests for longer than `patience`. Who enters leaves."""
+    async def enter(self, domain: str, patience: float = TURN_SECONDS) -> bool:
+        """Wait for a turn at a host and return True, or False if that takes longer than `patience`; then `leave`."""
         await self._gates[domain].acquire()
-        delay = self._delays.get(domain, 0.0)
-        since = self._arrived.pop(domain, None)
+        delay, since = self.delays.get(domain, 0.0), self._arrived.pop(domain, None)
         if delay == 0 and domain not in self._next:
             return True
         if since is not None:
             self._next[domain] = max(since + delay, self._next.get(domain, 0.0))
-        entered = False
+        entered, loop = False, asyncio.get_running_loop()
         try:
-            entered = await self._wait(domain, delay, patience)
+            async with self._pace[domain]:
+                while (pause := self._next.get(domain, 0.0) - loop.time()) > 0:
+                    if pause > max(patience, delay):
+                        return False
+                    await asyncio.sleep(min(pause, 1.0))  # an active request may ask for a longer pause
+                if delay > 0:
+                    self._next[domain] = loop.time() + delay
+                else:
+                    self._next.pop(domain, None)
+            entered = True
         finally:
             if not entered:
                 self._gates[domain].release()
-        return entered
+        return True
 
     def leave(self, domain: str) -> None:
-        """End a turn, answered or not."""
-        if delay := self._delays.get(domain, 0.0):
+        """End a turn, whether answered or not."""
+        if delay := self.delays.get(domain, 0.0):
             self._next[domain] = max(asyncio.get_running_loop().time() + delay, self._next.get(domain, 0.0))
         self._gates[domain].release()
 
-    async def _wait(self, domain: str, delay: float, patience: float) -> bool:
-        loop = asyncio.get_running_loop()
-        async with self._pace[domain]:
-            while (pause := self._next.get(domain, 0.0) - loop.time()) > 0:
-                if pause > max(patience, delay):
-                    return False
-                await asyncio.sleep(min(pause, 1.0))  # a look under way may ask for a longer rest
-            if delay > 0:
-                self._next[domain] = loop.time() + delay
-            else:
-                self._next.pop(domain, None)
-        return True
-
     def pause(self, domain: str, seconds: float) -> None:
-        """Let a host rest."""
+        """Pause a host."""
         until = asyncio.get_running_loop().time() + seconds
         self._next[domain] = max(until, self._next.get(domain, 0.0))
 
     def rest_of(self, domain: str) -> float:
-        """Seconds until a host may be asked again."""
+        """Return the seconds until a host may be requested again."""
         return max(0.0, self._next.get(domain, 0.0) - asyncio.get_running_loop().time())
 
     def puts_off(self, url: str) -> bool:
-        """Note that a host told us to come back later for a page; False once that happened too often."""
+        """Count a deferral of a page; return False after too many."""
         self._waits[url] += 1
         return self._waits[url] <= MOST_WAITS
 
     def answered(self, domain: str) -> None:
-        """Note that a host gave an answer, whatever it said."""
+        """Note that a host answered."""
         if self._failures.pop(domain, None):
             self._silent.pop(domain, None)
 
     def failed(self, domain: str) -> None:
-        """Note that a host gave none."""
+        """Note that a host did not answer."""
         self._failures[domain] += 1
         if self._failures[domain] == FAILURES_OF_A_DEAD_HOST:
             self._silent[domain] = _Silence(self._clock() + FIRST_TRIAL_SECONDS)
 
     def is_dead(self, domain: str) -> bool:
-        """Whether a host has not answered for so long that asking now is pointless."""
+        """Return whether a host is dead and not due for another attempt."""
         silence = self._silent.get(domain)
         return silence is not None and self._clock() < silence.until
 
     def may_try(self, domain: str) -> bool:
-        """Whether a look may be taken: of a dead host one at a time, after a pause that grows."""
+        """Return whether a request may be sent; to a dead host one at a time, with growing pauses."""
         silence = self._silent.get(domain)
         if silence is None:
             return True
@@ -140,3 +135,33 @@ class Hosts:
         silence.pause = min(2 * silence.pause, LAST_TRIAL_SECONDS)
         silence.until = self._clock() + silence.pause
         return True
+
+
+async def fetch_politely(
+    domain: str, request: Request, tools: "RunTools", patience: float = TURN_SECONDS
+) -> Fetched | None:
+    """Fetch when the host allows it, and learn from its answer; return None if it pauses for longer."""
+    if not domain:  # a file: no host
+        return await tools.web.fetch(request)
+    lapses = tools.heartbeat.lapses
+    if domain not in tools.hosts.delays and not tools.hosts.is_dead(domain):
+        asked = await tools.web.crawl_delay(request.url)
+        if asked is not None:  # else robots.txt is unavailable, and requested again with the next page
+            tools.hosts.learn(domain, max(tools.settings.delay_seconds, asked))
+    if not await tools.hosts.enter(domain, patience):
+        return None
+    try:
+        if tools.heartbeat.lapses != lapses:  # this process slept, and others took over
+            return None
+        if not tools.hosts.may_try(domain):
+            return Failed(outcome=Outcome.FAILED, reason=f"{domain} has stopped answering")
+        fetched = await tools.web.fetch(request)
+    finally:
+        tools.hosts.leave(domain)
+    if isinstance(fetched, Failed) and fetched.status_code is None:
+        tools.hosts.failed(domain)
+    else:
+        tools.hosts.answered(domain)
+    if isinstance(fetched, Failed | Moved) and fetched.retry_after:
+        tools.hosts.pause(domain, fetched.retry_after)
+    return fetched

@@ -1,6 +1,7 @@
-"""From a run on record to the report that people read."""
+"""Build the report of a run from its record."""
 
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
 from afresh.model.records import Run, RunMode, RunState, Source
@@ -8,37 +9,13 @@ from afresh.model.reports import RunReport
 from afresh.ports import Lister
 from afresh.sync.reports import DOCUMENTS, DocumentCounts, DocumentOutcome
 
-COUNTS = (
-    "checked",
-    "new",
-    "changed",
-    "unchanged",
-    "not_modified",
-    "deleted",
-    "missing",
-    "moved",
-    "failed",
-    "refused",
-    "doubtful",
-    "flagged",
-    "held",
-    "rendered",
-    "bytes",
-    "chunks_embedded",
-    "chunks_reused",
-    "summaries",
-    "links_scored",
-    "links_unscored",
-    "links_saved",
-    "link_calls",
-    "link_calls_saved",
-    "ai_calls",
-    "ai_tokens",
+COUNTS = tuple(
+    each.name for each in fields(RunReport) if each.type is int and each.name not in ("known", "queued")
 )
 
 
 def seconds_of(run: Run) -> float:
-    """How long a run was worked on; a pause before it went on does not count."""
+    """Return how long a run was worked on, without pauses."""
     if run.state is RunState.RUNNING and run.taken_at is not None:
         until = run.finished_at or run.worked_at or run.taken_at
         before = run.counts.get("worked_ms", 0) / 1000
@@ -49,8 +26,9 @@ def seconds_of(run: Run) -> float:
 
 
 def report_of(run: Run, source: Source) -> RunReport:
-    """What a run did, in the words of the report."""
+    """Return the report of a run."""
     counts: dict[str, Any] = {name: run.counts.get(name, 0) for name in COUNTS}
+    documents = {each: run.counts.get(f"{DOCUMENTS}{each}", 0) for each in DocumentOutcome}
     return RunReport(
         run=run.id,
         source=source.name,
@@ -62,7 +40,7 @@ def report_of(run: Run, source: Source) -> RunReport:
         seconds=round(seconds_of(run), 3),
         error=run.error,
         notes=run.notes,
-        documents=_documents(run),
+        documents=DocumentCounts(**documents) if run.mode is RunMode.SYNC else None,
         started_at=run.started_at,
         finished_at=run.finished_at,
         kept=not run.counts.get("unkept"),
@@ -70,14 +48,8 @@ def report_of(run: Run, source: Source) -> RunReport:
     )
 
 
-def _documents(run: Run) -> DocumentCounts | None:
-    if run.mode is not RunMode.SYNC:
-        return None
-    return DocumentCounts(**{each: run.counts.get(f"{DOCUMENTS}{each}", 0) for each in DocumentOutcome})
-
-
 def dropped_notes(lister: Lister) -> list[str]:
-    """What a source lists that is left out, and why, as one sentence."""
+    """Return a sentence about listed items that were left out, and why."""
     dropped = lister.dropped
     if not dropped:
         return []
@@ -92,7 +64,7 @@ def dropped_notes(lister: Lister) -> list[str]:
 
 
 def left_out_notes(counts: Mapping[str, int]) -> list[str]:
-    """Links that were not kept, and what that means for the run."""
+    """Return notes about links that were not kept."""
     notes = []
     if pages := counts.get("cut_pages", 0):
         which = "1 page has" if pages == 1 else f"{pages:,} pages have"

@@ -1,76 +1,217 @@
-"""Filling the queue: what a run is to look at; repeating it adds nothing."""
+"""Fill the queue of a run: follow the root, then queue what is to be checked. Repeating it adds nothing.
+
+| the root answers with                | the source                                                        |
+|--------------------------------------|-------------------------------------------------------------------|
+| content                              | is read from its root                                             |
+| a permanent redirect, on its site    | moves there if the run ends well; pages below the old root follow |
+| a temporary redirect, on its site    | keeps its URL; pages below the target belong to it, too           |
+| a redirect to another site           | is not read, unless `may_move` says that it may                   |
+| a redirect to a login, an error, 404 | is not read, nothing moves                                        |
+
+A chain counts as permanent only if every redirect of it is.
+"""
 
 import asyncio
 from collections.abc import Coroutine, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
-from afresh.crawl.context import Course
-from afresh.crawl.lastmod import is_news
-from afresh.crawl.listing_diff import OnRecord, compare
-from afresh.crawl.root import follow_root
-from afresh.errors import SourceError
-from afresh.model.records import Listed, Page, RunMode
-from afresh.ports import Lister
+from afresh.crawl.context import RunContext
+from afresh.crawl.decide import request_for
+from afresh.crawl.listing_diff import KnownPage, compare, is_news
+from afresh.crawl.plausibility import SuspicionAction, doubt_of, is_wall
+from afresh.crawl.politeness import fetch_politely
+from afresh.crawl.soft_404 import signs_of
+from afresh.errors import ExtractError, ParserCrashed, ParserUnavailable, SourceError
+from afresh.model.fetch import Body, Failed, Fetched, Gone, Moved, NotModified, Outcome, Refused, Request
+from afresh.model.records import Claim, CrawlId, ListedUrl, Page, PageId, RunMode
 from afresh.urls.canonical import domain_of
+from afresh.urls.scope import OTHER_SITE, Rules
+
+MAX_ROOT_MOVES = 5
+MAX_DELAY_SECONDS = 60  # a host that may be requested later than that counts as pausing
 
 
-async def fill(course: Course, pages: Sequence[Listed]) -> None:
-    """Put what is to be looked at into the queue; a source that cannot be read is noted."""
-    mode, store, now = course.run.mode, course.kit.store, course.kit.clock()
+async def follow_root(context: RunContext) -> list[ListedUrl]:
+    """Fetch the root, point the run at where it leads, and return the URLs to queue as roots.
+
+    The answers are kept for the visits of these URLs, so that none of them is asked twice.
+    """
+    tools, root, asked_by = context.tools, context.rules.root, context.rules
+    if tools.aim is None or context.source.kind != "web":
+        return [ListedUrl(root, 0)]
+    page = await _page_at(context, root)
+    chain, answers = [root], [await _ask(context, root, page)]
+    while isinstance(seen := answers[-1], Moved):
+        if refused := _why_not_followed(context.rules, chain, seen):
+            return _lose(context, asked_by, refused)
+        chain.append(seen.to)
+        _aim(context, replace(context.rules, root=seen.to, aside=None, former=(root, *context.rules.former)))
+        known = await _page_at(context, seen.to)
+        answers.append(await _ask(context, seen.to, known if known and known.content_hash else page))
+    seen = answers[-1]
+    if seen is None or (len(chain) == 1 and not isinstance(seen, Body)):
+        if seen is not None:
+            tools.answers[root] = seen
+        return [ListedUrl(root, 0)]
+    if len(chain) > 1 and isinstance(seen, Gone | Refused | Failed):
+        said = seen.reason or f"nothing is there ({seen.status_code})"
+        return _lose(context, asked_by, _refused(f"it moved permanently to {chain[-1]}: {said}"))
+    is_temporary = isinstance(seen, NotModified) and seen.validators.url not in (None, chain[-1])
+    if isinstance(seen, Body):  # the last redirect may be temporary
+        is_temporary, is_aside = seen.url != chain[-1], context.rules.refusal(seen.url, 0) is not None
+        if is_aside or len(chain) > 1:
+            why = await _why_implausible(context, page, chain[-1], seen)
+            if why is not None:
+                place = seen.url if is_aside else chain[-1]
+                return _lose(context, asked_by, _refused(f"it leads to {place}: {why}"))
+    if is_temporary:
+        return _stay(context, asked_by, seen)
+    tools.answers.update((url, seen) for url, seen in zip(chain, answers, strict=True) if seen is not None)
+    if len(chain) > 1:
+        context.moved_root = chain[-1]
+    return [ListedUrl(url, 0) for url in reversed(chain)]
+
+
+async def _page_at(context: RunContext, url: str) -> Page | None:
+    return (await context.tools.store.history.root_attempt(context.source.id, url))[0]
+
+
+async def _ask(context: RunContext, url: str, page: Page | None) -> Fetched | None:
+    """Fetch a URL, conditionally if the page's validators belong to it; return None if its host pauses."""
+    tools, request = context.tools, Request(url=url)
+    soon = tools.clock() + timedelta(seconds=MAX_DELAY_SECONDS)
+    if any(
+        host.next_allowed_at and host.next_allowed_at > soon
+        for host in await tools.store.stats.host_states([domain_of(url)])
+    ):
+        return None
+    if page is not None:
+        known = request_for(page, tools.policy, tools.clock(), full=tools.full)
+        validators = known.validators
+        if validators is not None and page.url != url:
+            validators = replace(validators, url=validators.url or page.url)
+        request = replace(known, url=url, validators=validators)
+    return await fetch_politely(domain_of(url), request, tools)
+
+
+def _aim(context: RunContext, rules: Rules) -> None:
+    context.rules = rules
+    if context.tools.aim is not None:
+        context.tools = context.tools.aim(context.tools, rules)
+
+
+def _why_not_followed(rules: Rules, chain: list[str], seen: Moved) -> Refused | None:
+    """Return why a permanent redirect of the root is not followed, or None."""
+    way = " → ".join((*chain, seen.to))
+    if seen.to in chain:
+        return _refused(f"redirect loop: {way}", seen)
+    if len(chain) > MAX_ROOT_MOVES:
+        return _refused(f"more than {MAX_ROOT_MOVES} redirects: {way}", seen)
+    if not rules.may_lead(chain[-1], seen.to):
+        return _refused(f"it moved permanently to {seen.to}, {OTHER_SITE}", seen)
+    return None
+
+
+def _refused(reason: str, seen: Moved | None = None) -> Refused:
+    return Refused(outcome=Outcome.FAILED, reason=reason, status_code=seen.status_code if seen else None)
+
+
+def _lose(context: RunContext, rules: Rules, refused: Refused) -> list[ListedUrl]:
+    """Queue only the root, which fails with the reason."""
+    _aim(context, rules)
+    context.tools.answers[rules.root] = refused
+    context.lost_root = True
+    return [ListedUrl(rules.root, 0)]
+
+
+def _stay(context: RunContext, rules: Rules, seen: Fetched) -> list[ListedUrl]:
+    """Keep the root, with the content of its temporary redirect target."""
+    if isinstance(seen, Body):
+        seen = replace(seen, validators=replace(seen.validators, url=seen.url))
+        if rules.refusal(seen.url, 0) is not None:
+            rules = replace(rules, aside=seen.url)
+            context.notes.append(f"the root leads to {seen.url} for now: pages below it are read, too")
+    if rules != context.rules:
+        _aim(context, rules)
+    context.tools.answers[rules.root] = seen
+    return [ListedUrl(rules.root, 0)]
+
+
+async def _why_implausible(context: RunContext, page: Page | None, url: str, body: Body) -> str | None:
+    """Return why the target of a redirect cannot be the source, or None."""
+    tools = context.tools
+    if not tools.policy.doubts:
+        return None
+    try:
+        document = await tools.parsers.call(tools.extract, body)
+    except (ExtractError, ParserCrashed, ParserUnavailable) as error:
+        return str(error)
+    asked = page or Page(id=PageId(0), source_id=context.source.id, url=url)
+    claim = Claim(crawl_id=CrawlId(0), page=asked, run_id=context.run.id, domain=domain_of(url))
+    doubt = doubt_of(asked, document, await signs_of(claim, document, tools), tools.policy)
+    if doubt is not None and doubt.trust is SuspicionAction.HOLD:
+        return doubt.text
+    is_new_wall = asked.content_hash is None and is_wall(document)
+    return "it looks like a login or consent page" if is_new_wall else None
+
+
+async def fill(context: RunContext, pages: Sequence[ListedUrl]) -> None:
+    """Queue what is to be checked; note why a source cannot be listed."""
+    mode, store, now = context.run.mode, context.tools.store, context.tools.clock()
     if mode is RunMode.CHECK:
-        if not course.starts_at_root:
-            await store.sources.forget_mark(course.source.id)
-        await store.queue.enqueue(course.run, pages, course.limits, now)
+        if not context.starts_at_root:
+            await store.sources.forget_mark(context.source.id)
+        await store.queue.enqueue(context.run, pages, context.limits, now)
         return
-    if not course.starts_at_root:
+    if not context.starts_at_root:
         if mode is not RunMode.DUE:
-            await _keep_within_limit(course)
-        await _fill_from_listing(course, now)
+            await _keep_within_limit(context)
+        await _fill_from_listing(context, now)
     elif mode is RunMode.DUE:
-        await _fill_due(course, now)
+        await _fill_due(context, now)
     else:
-        await _fill_from_root(course, now)
+        await _fill_from_root(context, now)
 
 
-async def _keep_within_limit(course: Course) -> None:
-    """Hold a run that goes on to its limit, which may be another one than when it began."""
-    if course.resumed:
-        await course.kit.store.queue.keep_within(course.run, course.limits.max_pages)
+async def _keep_within_limit(context: RunContext) -> None:
+    """Apply the current limit to a resumed run."""
+    if context.resumed:
+        await context.tools.store.queue.keep_within(context.run, context.limits.max_pages)
 
 
-async def _fill_due(course: Course, now: datetime) -> None:
-    store, run, limits = course.kit.store, course.run, course.limits
-    news = await _news(course, now) if course.kit.tells_news else []
-    if course.kit.policy.looks is not None:  # what is worth a look for what was told of it comes first
-        await store.queue.enqueue(run, await _worth_a_look(course, news, now), limits, now)
-    await store.queue.enqueue_due(run, limits, now, max_age=course.kit.policy.max_age_seconds)
-    if course.kit.policy.looks is None:
+async def _fill_due(context: RunContext, now: datetime) -> None:
+    store, run, limits = context.tools.store, context.run, context.limits
+    news = await _news(context, now) if context.tools.tells_news else []
+    if context.tools.policy.looks is not None:  # pages with a change hint come first
+        await store.queue.enqueue(run, await _worth_a_look(context, news, now), limits, now)
+    await store.queue.enqueue_due(run, limits, now, max_age=context.tools.policy.max_age_seconds)
+    if context.tools.policy.looks is None:
         await store.queue.enqueue(run, news, limits, now)
-    if (await store.links.frontier_is_open(course.source.id, course.fingerprint))[0]:
-        await store.queue.enqueue(run, await store.queue.frontier(course.source.id), limits, now)
+    if (await store.links.frontier_is_open(context.source.id, context.fingerprint))[0]:
+        await store.queue.enqueue(run, await store.queue.frontier(context.source.id), limits, now)
     if (await store.queue.backlog(run.id)).open:
-        roots = await _roots(course)  # is the site well at all?
+        roots = await _roots(context)  # check whether the site itself is available
         await store.queue.enqueue(run, roots or [], replace(limits, budget=None), now)
 
 
-async def _news(course: Course, now: datetime) -> list[Listed]:
-    """What the site lists as new or as changed since it was last looked at."""
-    listed = await _listed(course) or []
-    record = await course.kit.store.listings.on_record(course.source.id, course.kit.policy.recipe)
+async def _news(context: RunContext, now: datetime) -> list[ListedUrl]:
+    """Return what the site lists as new or changed since the last check."""
+    listed = await _listed(context) or []
+    record = await context.tools.store.listings.on_record(context.source.id, context.tools.policy.recipe)
     checked = {page.url: page.checked_at for page in record}
     return [
         item for item in listed if item.url not in checked or is_news(item.modified, checked[item.url], now)
     ]
 
 
-async def _worth_a_look(course: Course, news: Sequence[Listed], now: datetime) -> list[Listed]:
-    """News as far as it is believed: what the site told so far decides how much."""
-    plan, source = course.kit.policy.looks, course.source.id
+async def _worth_a_look(context: RunContext, news: Sequence[ListedUrl], now: datetime) -> list[ListedUrl]:
+    """Return the hinted pages that are worth a check, given how reliable the hints were so far."""
+    plan, source = context.tools.policy.looks, context.source.id
     if plan is None or not news:
         return list(news)
-    rhythms = dict(await course.kit.store.schedules.rhythms(source))
-    record = await course.kit.store.listings.on_record(source, course.kit.policy.recipe)
+    rhythms = dict(await context.tools.store.schedules.rhythms(source))
+    record = await context.tools.store.listings.on_record(source, context.tools.policy.recipe)
     ages = {page.url: (now - page.checked_at).total_seconds() for page in record if page.checked_at}
     return [
         item
@@ -80,145 +221,142 @@ async def _worth_a_look(course: Course, news: Sequence[Listed], now: datetime) -
     ]
 
 
-async def _fill_from_root(course: Course, now: datetime) -> None:
-    store, run = course.kit.store, course.run
-    roots = await _roots(course)
-    lister = course.kit.lister
-    await store.queue.enqueue(run, roots or [], course.limits, now)
-    await _keep_within_limit(course)
-    if roots is None or course.lost_root:
+async def _fill_from_root(context: RunContext, now: datetime) -> None:
+    store, run = context.tools.store, context.run
+    roots = await _roots(context)
+    lister = context.tools.lister
+    await store.queue.enqueue(run, roots or [], context.limits, now)
+    await _keep_within_limit(context)
+    if roots is None or context.lost_root:
         return
-    await store.queue.enqueue_known(run, course.limits, now)
-    listed = await _listed(course)
+    await store.queue.enqueue_known(run, context.limits, now)
+    listed = await _listed(context)
     if listed is None:
         return
-    limits = course.limits
-    if course.kit.best_first:  # only what is known: the rest has to be the best of what there is
-        course.held_back, limits = listed, replace(limits, max_pages=0)
+    limits = context.limits
+    if context.tools.best_first:  # queue known pages only; new ones are admitted by score
+        context.held_back, limits = listed, replace(limits, max_pages=0)
     await store.queue.enqueue(run, listed, limits, now)
-    await store.listings.record(course.source.id, listed, complete=not lister.listing_errors)
-    await _follow_stored(course, now)
+    await store.listings.record(context.source.id, listed, complete=not lister.listing_errors)
+    await _follow_stored(context, now)
 
 
-async def _fill_from_listing(course: Course, now: datetime) -> None:
-    """Queue what the listing does not show to be as it is on record, and stamp the rest at once."""
-    store, run, lister = course.kit.store, course.run, course.kit.lister
-    listed = await _listed(course)
-    if listed is None or course.unlisted is not None:
+async def _fill_from_listing(context: RunContext, now: datetime) -> None:
+    """Queue what differs from the listing, and record the rest as checked at once."""
+    store, run, lister = context.tools.store, context.run, context.tools.lister
+    listed = await _listed(context)
+    if listed is None or context.unlisted is not None:
         return
     if lister.unchanged:
-        await _fill_from_same_listing(course, listed, now)
+        await _fill_from_same_listing(context, listed, now)
         return
-    on_record = await store.listings.on_record(course.source.id, course.kit.policy.recipe)
-    if _is_suddenly_empty(lister, listed, on_record):
-        course.unlisted = (
-            f"{course.source.url} is empty, and was not before (is it mounted?): all its pages are kept; "
+    on_record = await store.listings.on_record(context.source.id, context.tools.policy.recipe)
+    there = lister.dropped or any(
+        not lister.walks(item.url) for item in listed
+    )  # items left out by rules exist
+    if not there and any(not lister.walks(page.url) for page in on_record):
+        context.unlisted = (
+            f"{context.source.url} is empty, and was not before (is it mounted?): all its pages are kept; "
             "if that is meant, put a file there"
         )
         return
-    course.listed = [item for item in listed if not lister.walks(item.url)]
-    await store.sources.forget_mark(course.source.id)
-    compared = compare(listed, on_record, lister.walks, full=course.kit.full)
-    if course.resumed:  # what was edited or deleted since this run looked at it
+    context.listed = [item for item in listed if not lister.walks(item.url)]
+    await store.sources.forget_mark(context.source.id)
+    compared = compare(listed, on_record, lister.walks, full=context.tools.full)
+    if context.resumed:  # edited or deleted since this run checked it
         since = compare(listed, on_record, lister.walks, full=False)
         shown_again = [item.url for item in since.asked if item.validators is not None]
         await store.queue.ask_again(run, [*shown_again, *(item.url for item in since.gone)])
     walked = [page for page in on_record if lister.walks(page.url)]
     shown = [item for item in compared.asked if item.validators is not None]
     in_turn = [item for item in compared.asked if item.validators is None]
-    await _take_turns(course, [*in_turn, *_again(course, walked)], now)
-    await store.listings.record(course.source.id, listed, complete=not lister.listing_errors)
-    await _look_at(course, [*shown, *compared.gone], now)
-    await store.listings.record(course.source.id, shown, complete=False)  # those that are pages only now
+    await _take_turns(context, [*in_turn, *_again(context, walked)], now)
+    await store.listings.record(context.source.id, listed, complete=not lister.listing_errors)
+    await _look_at(context, [*shown, *compared.gone], now)
+    await store.listings.record(context.source.id, shown, complete=False)  # those that became pages just now
     untold = {item.url for item in in_turn} | {page.url for page in walked}
     await store.listings.believe(run, now, [page.id for page in on_record if page.url in untold])
 
 
-def _is_suddenly_empty(lister: Lister, listed: Sequence[Listed], on_record: Sequence[OnRecord]) -> bool:
-    """Whether nothing is there of what was: not mounted, most likely; what rules leave out is there."""
-    there = lister.dropped or any(not lister.walks(item.url) for item in listed)
-    return not there and any(not lister.walks(page.url) for page in on_record)
-
-
-async def is_as_listed(course: Course, dropped: Sequence[Page]) -> bool:
-    """Whether the record, once some pages are dropped, is what was listed, down to the last page."""
-    lister, recipe = course.kit.lister, course.kit.policy.recipe
-    if lister.mark is None or lister.unchanged or course.starts_at_root:
+async def is_as_listed(context: RunContext, dropped: Sequence[Page]) -> bool:
+    """Return whether the stored pages, without the dropped ones, equal the listing."""
+    lister, recipe = context.tools.lister, context.tools.policy.recipe
+    if lister.mark is None or lister.unchanged or context.starts_at_root:
         return lister.mark is not None
     leaving = {page.id for page in dropped}
-    record = await course.kit.store.listings.on_record(course.source.id, recipe)
+    record = await context.tools.store.listings.on_record(context.source.id, recipe)
     on_record = [page for page in record if page.id not in leaving]
-    compared = compare(course.listed, on_record, lister.walks, full=False)
+    compared = compare(context.listed, on_record, lister.walks, full=False)
     return not compared.asked and not compared.gone
 
 
-async def _fill_from_same_listing(course: Course, listed: list[Listed], now: datetime) -> None:
-    """Queue just what was not read well, and pages that are found by links: those tell for themselves."""
-    store, run, recipe = course.kit.store, course.run, course.kit.policy.recipe
-    if not await store.sources.has_mark(course.source.id, course.kit.mark):
-        course.unlisted = "another process has looked at it in the meantime: run the command again"
+async def _fill_from_same_listing(context: RunContext, listed: list[ListedUrl], now: datetime) -> None:
+    """Queue only pages that were not read well and pages found by links; the listing is unchanged."""
+    store, run, recipe = context.tools.store, context.run, context.tools.policy.recipe
+    if not await store.sources.has_mark(context.source.id, context.tools.mark):
+        context.unlisted = "another process has looked at it in the meantime: run the command again"
         return
-    record = await store.listings.on_record(course.source.id, recipe) if listed else ()
-    walked = [page for page in record if course.kit.lister.walks(page.url)]
+    record = await store.listings.on_record(context.source.id, recipe) if listed else ()
+    walked = [page for page in record if context.tools.lister.walks(page.url)]
     unsound, in_turn = (
-        await store.listings.unsound(course.source.id, recipe),
-        [*listed, *_again(course, walked)],
+        await store.listings.unsound(context.source.id, recipe),
+        [*listed, *_again(context, walked)],
     )
-    await _take_turns(course, in_turn, now)
-    await _look_at(course, unsound, now)
+    await _take_turns(context, in_turn, now)
+    await _look_at(context, unsound, now)
     asked = unsound if run.mode is RunMode.DUE else [*unsound, *in_turn]
     urls = {item.url for item in asked}
     await store.listings.record_unchanged(run, now, [page.id for page in walked if page.url not in urls])
 
 
-async def _take_turns(course: Course, in_turn: Sequence[Listed], now: datetime) -> None:
-    """Queue pages that are asked by themselves; in a run of what is due they wait for their time."""
-    store, run, limits = course.kit.store, course.run, course.limits
+async def _take_turns(context: RunContext, in_turn: Sequence[ListedUrl], now: datetime) -> None:
+    """Queue pages that are requested individually; in a run of due pages when they are due."""
+    store, run, limits = context.tools.store, context.run, context.limits
     if run.mode is RunMode.DUE:
-        await store.queue.schedule(run, in_turn, limits, course.kit.policy.recheck_seconds, now)
+        await store.queue.schedule(run, in_turn, limits, context.tools.policy.recheck_seconds, now)
     else:
         await store.queue.enqueue(run, in_turn, limits, now)
 
 
-async def _look_at(course: Course, asked: Sequence[Listed], now: datetime) -> None:
-    """Queue what the listing shows, whatever the budget; before it what is due, if that is asked for."""
-    store, run, limits = course.kit.store, course.run, course.limits
+async def _look_at(context: RunContext, asked: Sequence[ListedUrl], now: datetime) -> None:
+    """Queue what the listing shows, whatever the budget; in a run of due pages, those first."""
+    store, run, limits = context.tools.store, context.run, context.limits
     if run.mode is RunMode.DUE:
-        await store.queue.enqueue_due(run, limits, now, max_age=course.kit.policy.max_age_seconds)
+        await store.queue.enqueue_due(run, limits, now, max_age=context.tools.policy.max_age_seconds)
     await store.queue.enqueue(run, asked, replace(limits, budget=None), now)
 
 
-def _again(course: Course, walked: Sequence[OnRecord]) -> list[Listed]:
-    """Pages that are found by links, to be asked again unless only what is due is."""
-    return [] if course.run.mode is RunMode.DUE else [Listed(page.url, page.depth) for page in walked]
+def _again(context: RunContext, walked: Sequence[KnownPage]) -> list[ListedUrl]:
+    """Return pages found by links, to be checked unless only due pages are."""
+    return [] if context.run.mode is RunMode.DUE else [ListedUrl(page.url, page.depth) for page in walked]
 
 
-async def _roots(course: Course) -> list[Listed] | None:
-    """Where the source starts; None if the run stops before that is known."""
-    roots = await _unless_stopped(follow_root(course), course.stopping)
-    course.unfilled = roots is None
+async def _roots(context: RunContext) -> list[ListedUrl] | None:
+    """Return where the source starts; None if the run was stopped first."""
+    roots = await _unless_stopped(follow_root(context), context.stopping)
+    context.unfilled = roots is None
     return roots
 
 
-async def _listed(course: Course) -> list[Listed] | None:
-    """What the source lists; None if the run stops before that is known."""
+async def _listed(context: RunContext) -> list[ListedUrl] | None:
+    """Return what the source lists; None if the run was stopped first."""
 
-    async def items() -> list[Listed]:
-        return [item async for item in course.kit.lister.list()]
+    async def items() -> list[ListedUrl]:
+        return [item async for item in context.tools.lister.list()]
 
     try:
-        listed = await _unless_stopped(items(), course.stopping)
+        listed = await _unless_stopped(items(), context.stopping)
     except SourceError as error:
-        course.unlisted = str(error)
+        context.unlisted = str(error)
         return []
-    course.unfilled = listed is None
+    context.unfilled = listed is None
     return listed
 
 
 async def _unless_stopped(
-    work: Coroutine[None, None, list[Listed]], stopping: asyncio.Event
-) -> list[Listed] | None:
-    """The result of a longer piece of work, or None if the run is told to stop before."""
+    work: Coroutine[None, None, list[ListedUrl]], stopping: asyncio.Event
+) -> list[ListedUrl] | None:
+    """Return the result, or None if the run was stopped first."""
     task, stop = asyncio.create_task(work), asyncio.create_task(stopping.wait())
     try:
         await asyncio.wait({task, stop}, return_when=asyncio.FIRST_COMPLETED)
@@ -228,13 +366,13 @@ async def _unless_stopped(
         stop.cancel()
 
 
-async def _follow_stored(course: Course, now: datetime) -> None:
-    """Make pages of links on record that a limit or other rules had left out."""
-    store, source = course.kit.store, course.source.id
-    waiting, changed = await store.links.frontier_is_open(source, course.fingerprint)
+async def _follow_stored(context: RunContext, now: datetime) -> None:
+    """Queue stored links that a limit or earlier rules had left out."""
+    store, source = context.tools.store, context.source.id
+    waiting, changed = await store.links.frontier_is_open(source, context.fingerprint)
     if changed:
-        await course.kit.patterns.load()
-        await store.links.judge(source, course.admits)
-    if (waiting or changed) and not course.kit.best_first:
-        await store.queue.enqueue(course.run, await store.queue.frontier(source), course.limits, now)
-    await store.links.close_frontier(source, course.fingerprint, course.rules.max_depth)
+        await context.tools.patterns.load()
+        await store.links.judge(source, context.admits)
+    if (waiting or changed) and not context.tools.best_first:
+        await store.queue.enqueue(context.run, await store.queue.frontier(source), context.limits, now)
+    await store.links.close_frontier(source, context.fingerprint, context.rules.max_depth)

@@ -1,36 +1,129 @@
-"""What a site says where there is nothing: asked once a run, of an address that cannot exist."""
+"""Detect pages that answer 200 but show something else: soft 404s, login walls, identical pages."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from afresh.crawl.plausibility import SAME
-from afresh.text.similarity import likeness
-from afresh.urls.canonical import directory_of, origin_of
+from afresh.crawl.plausibility import SAME, is_strange
+from afresh.crawl.politeness import HOST_PAUSE_SECONDS, fetch_politely
+from afresh.errors import ExtractError
+from afresh.model.fetch import Body, ContentSignals, Document, Request
+from afresh.model.records import Claim
+from afresh.text.normalize import WIDTH, likeness, sketch_of
+from afresh.urls.canonical import directory_of, domain_of, origin_of
+
+if TYPE_CHECKING:
+    from afresh.crawl.tools import RunTools
+
 
 SUFFIXES = (".html", ".htm", ".php", ".aspx", ".md")
 
 
-class Probe:
-    """Asks each site once, when it first shows content; a site that says 404 leaves nothing to compare."""
+class Soft404Probe:
+    """Requests a URL that cannot exist, once per site, to compare pages with the answer."""
 
     def __init__(self, root: str, name: str) -> None:
         self._root = root
         self._name = name  # random, so that no site knows it
         self._answers: dict[tuple[str, str], asyncio.Future[str]] = {}
 
-    async def says_the_same(self, url: str, sketch: str, ask: Callable[[str], Awaitable[str]]) -> bool:
-        """Whether a page is what its site answers for an address that cannot exist."""
-        missing = await self._answer(url, ask)
+    async def says_the_same(self, url: str, sketch: str, tools: "RunTools") -> bool:
+        """Return whether a page looks like the answer for a URL that cannot exist.
+
+        Pages that arrive meanwhile wait for the one question.
+        """
+        suffix = next((ending for ending in SUFFIXES if url.partition("?")[0].endswith(ending)), "")
+        origin = origin_of(url)
+        if (origin, suffix) not in self._answers:
+            folder = directory_of(self._root) if origin == origin_of(self._root) else f"{origin}/"
+            asked = asyncio.ensure_future(_sketch_at(folder + self._name + suffix, tools))
+            self._answers[origin, suffix] = asked
+        missing = await asyncio.shield(self._answers[origin, suffix])
         return bool(missing and sketch) and likeness(missing, sketch) >= SAME
 
-    async def _answer(self, url: str, ask: Callable[[str], Awaitable[str]]) -> str:
-        """The sketch of what the site shows there; pages that arrive meanwhile wait for the one question."""
-        suffix = next((ending for ending in SUFFIXES if url.partition("?")[0].endswith(ending)), "")
-        key = (origin_of(url), suffix)
-        if key not in self._answers:
-            self._answers[key] = asyncio.ensure_future(ask(self._address(url) + suffix))
-        return await asyncio.shield(self._answers[key])
 
-    def _address(self, url: str) -> str:
-        at_home = origin_of(url) == origin_of(self._root)
-        return (directory_of(self._root) if at_home else f"{origin_of(url)}/") + self._name
+KEYS = 4  # leading numbers of a sketch: equal pages share some of them almost certainly
+MOST = 2_000  # groups to remember
+MEMBERS = 50  # of a group: enough to be sure
+
+
+@dataclass(slots=True)
+class _Group:
+    """URLs that show the same page now, each with the sketch of its former content."""
+
+    sketch: str
+    before: dict[str, str] = field(default_factory=dict)
+
+
+class WallDetector:
+    """Counts URLs that show the same page now but did not before."""
+
+    def __init__(self) -> None:
+        self._groups: dict[str, _Group] = {}  # by the first numbers of the sketch
+
+    def join(self, url: str, before: str, sketch: str) -> int:
+        """Add a URL and return how many others changed from other content into the same page."""
+        group = self._group(sketch)
+        if len(group.before) < MEMBERS:
+            group.before[url] = before
+        others = [old for other, old in group.before.items() if other != url]
+        return sum(1 for old in others if likeness(old, before) < SAME)
+
+    def _group(self, sketch: str) -> _Group:
+        keys = [sketch[at : at + WIDTH] for at in range(0, KEYS * WIDTH, WIDTH)]  # "" for an empty page
+        for key in keys:
+            found = self._groups.get(key)
+            if found is not None and likeness(found.sketch, sketch) >= SAME:
+                return found
+        group = _Group(sketch)
+        if len(self._groups) < MOST * KEYS:
+            self._groups |= dict.fromkeys(keys, group)
+        return group
+
+
+async def signs_of(claim: Claim, document: Document, tools: "RunTools") -> ContentSignals:
+    """Return the signals that `crawl/plausibility.py` needs; none for unchanged content."""
+    page, run, probe = claim.page, claim.run_id, tools.probe
+    if page.content_hash == document.content_hash:
+        return ContentSignals(run=run)
+    at_root, trusted = page.depth == 0, not tools.policy.doubts  # with `--trust` no probe is sent
+    if page.content_hash is None:  # the root is accepted as it is
+        if probe is None or at_root or trusted:
+            return ContentSignals(run=run)
+        return ContentSignals(
+            run=run, like_missing=await probe.says_the_same(page.url, document.sketch, tools)
+        )
+    held = await tools.store.pages.content(page.id)
+    before, length = held.sketch, held.length
+    if trusted:
+        return ContentSignals(
+            run=run, likeness=likeness(before, document.sketch) if length else None, length=length
+        )
+    if page.doubt is not None and held.former and not tools.policy.holds:  # what is stored is the wall itself
+        before, length = await asyncio.to_thread(sketch_of, held.former, page.url), len(held.former)
+    alike, twins = likeness(before, document.sketch) if length else None, 0
+    if is_strange(alike):  # other URLs with the same page, in this or an earlier run
+        in_run = tools.crowd.join(page.url, before, document.sketch)
+        twins = max(in_run, await tools.store.pages.count_alike(page, document, run))
+    like_missing = probe is not None and await probe.says_the_same(page.url, document.sketch, tools)
+    former = len(held.former or "") if page.doubt is not None else 0
+    return ContentSignals(
+        run=run,
+        likeness=alike,
+        length=max(held.length or 0, former) or None,
+        twins=twins,
+        like_missing=like_missing
+        and (not at_root or twins > 0),  # many sites show their start page for missing URLs
+    )
+
+
+async def _sketch_at(url: str, tools: "RunTools") -> str:
+    """Return the sketch of the page at a URL; "" if there is none."""
+    fetched = await fetch_politely(domain_of(url), Request(url=url), tools, HOST_PAUSE_SECONDS)
+    if not isinstance(fetched, Body):
+        return ""
+    try:
+        document = await tools.parsers.call(tools.extract, fetched)
+    except ExtractError:
+        return ""
+    return document.sketch

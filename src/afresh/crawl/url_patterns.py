@@ -1,4 +1,4 @@
-"""Counts pages by pattern, so that what looks endless ends, in this run and over all runs (urls/traps.py)."""
+"""Count pages by URL pattern, to stop infinite URL spaces (urls/traps.py)."""
 
 import asyncio
 from collections import Counter
@@ -8,27 +8,27 @@ from afresh.aio import in_turns
 from afresh.model.fetch import Link
 from afresh.model.records import SourceId
 from afresh.store.store import Store
-from afresh.text.wording import count
+from afresh.text.quantities import count
 from afresh.urls.scope import Rules
 from afresh.urls.traps import ENDLESS, is_vouched_for, pattern_of, shown
 
-NOTES = 5  # traps that are named one by one
+NOTES = 5  # traps that are listed individually
 
 
-class Patterns:
-    """What a source has of each pattern: read from the record once, when a link first has a pattern."""
+class UrlPatternCounter:
+    """Counts the pages of a source by URL pattern; loaded when a link first has a pattern."""
 
     def __init__(self, store: Store, source: SourceId, rules: Rules) -> None:
         self._store = store
         self._source = source
         self._rules = rules
-        self._known: set[int] = set()  # hashes of addresses that are let in and have a pattern
+        self._known: set[int] = set()  # hashes of admitted URLs that have a pattern
         self._counts: Counter[str] = Counter()
         self._loading = asyncio.Lock()
         self._loaded = False
 
     async def let_in(self, links: Iterable[Link], found_on: str) -> frozenset[str]:
-        """Those of the links of a page that may become pages."""
+        """Return the links of a page that may become pages."""
         if not self._rules.max_per_pattern:
             return frozenset(link.url for link in links)
         plain, open_ = set(), []
@@ -43,7 +43,7 @@ class Patterns:
         return frozenset(plain)
 
     async def load(self) -> None:
-        """Count what is on record."""
+        """Count the stored pages."""
         async with self._loading:
             if self._loaded:
                 return
@@ -54,7 +54,7 @@ class Patterns:
             self._loaded = True
 
     def admits(self, url: str, found_on: str | None, follow: bool = True) -> bool:
-        """Whether an address may become a page, counting it if so; asking twice changes nothing."""
+        """Return whether a URL may become a page, and count it; repeating that changes nothing."""
         most = self._rules.max_per_pattern
         pattern = pattern_of(url, self._rules.root) if most else None
         if pattern is None or hash(url) in self._known:
@@ -68,7 +68,7 @@ class Patterns:
 
 
 async def trap_notes(store: Store, source: SourceId, rules: Rules) -> list[str]:
-    """What was left out as endless, one sentence for each trap, with what lets it in."""
+    """Return a note for each URL trap, with the flag that admits more."""
     patterns: Counter[str] = Counter()
     forms: dict[str, list[str]] = {}
     async for url in in_turns(await store.links.left_out(source), str):
@@ -86,7 +86,7 @@ async def trap_notes(store: Store, source: SourceId, rules: Rules) -> list[str]:
 def _pattern_note(pattern: str, left: int, rules: Rules) -> str:
     most = rules.max_per_pattern
     return (
-        f"stopped at {count(most, 'page')} like {shown(pattern)}: looks endless, {_links(left)} left out; "
+        f"stopped at {count(most, 'page')} like {shown(pattern)}: looks endless, {count(left, 'link')} left out; "
         f"`afresh crawl {rules.root} --max-per-pattern {most * 5}` lets more in"
     )
 
@@ -94,8 +94,4 @@ def _pattern_note(pattern: str, left: int, rules: Rules) -> str:
 def _form_note(form: str, urls: list[str]) -> str:
     why = "the path repeats itself" if form == "path" else "the parameters grow and grow"
     example = shown(min(urls, key=len))[:100]
-    return f"{_links(len(urls))} left out, as {example}: {why}; `--max-per-pattern none` lets them in"
-
-
-def _links(number: int) -> str:
-    return f"{number:,} {'link' if number == 1 else 'links'}"
+    return f"{count(len(urls), 'link')} left out, as {example}: {why}; `--max-per-pattern none` lets them in"

@@ -1,235 +1,277 @@
-"""The walk of one page: six steps, of which the worker takes the last for many pages at once."""
+"""Visit one page in six steps; the slow work (chunks, diff, links) happens before the transaction."""
 
 from dataclasses import dataclass, replace
 
-from afresh.crawl.content_signals import signs_of
+from afresh.aio import in_turns
 from afresh.crawl.decide import decide, request_for
-from afresh.crawl.lastmod import is_news, is_settled, unasked
-from afresh.crawl.plausibility import is_poison, must_wait
-from afresh.crawl.polite_fetch import fetch_politely
-from afresh.crawl.prepare import prepare
-from afresh.crawl.tools import Kit
+from afresh.crawl.listing_diff import is_news, is_settled, unasked
+from afresh.crawl.plausibility import SuspicionAction, doubt_of, is_poison
+from afresh.crawl.politeness import fetch_politely
+from afresh.crawl.soft_404 import signs_of
+from afresh.crawl.tools import RunTools
 from afresh.digest.summaries import file_hash
 from afresh.errors import (
     AfreshError,
-    EmbedderDown,
+    EmbedderUnavailable,
     EmbedError,
     ExtractError,
     ParserCrashed,
-    ParserLate,
-    ParserMissing,
+    ParserTimeout,
+    ParserUnavailable,
     StoreError,
-    SummarizerDown,
+    SummarizerUnavailable,
 )
-from afresh.events import Step
+from afresh.events import PageStep
+from afresh.extract.pool.wire import CHUNK, DIFF
 from afresh.model.fetch import (
     Body,
+    Document,
     Failed,
     Fetched,
+    Gone,
+    Link,
     Moved,
-    NotModified,
     Outcome,
-    Read,
+    ReadDocument,
     Refused,
     Request,
     Seen,
+    media_type_of_file,
 )
-from afresh.model.media_types import media_type_of_file
-from afresh.model.records import Claim, Decision, Harvest, Visit
+from afresh.model.records import Claim, ContentAction, Decision, LinkAction, Visit, VisitContent
 from afresh.ops.failpoints import failpoint
-from afresh.ops.tracing import UNHEARD, Value, sampled
-from afresh.search.vectors import UNEMBEDDED
+from afresh.ops.tracing import UNHEARD, sampled
+from afresh.search.records import UNEMBEDDED
 from afresh.sources.web.render_check import RENDERED
 from afresh.text.normalize import bytes_hash
+from afresh.urls.traps import ENDLESS
 
-LINK_BYTES = 500  # that a link costs in memory, with its address and its text
-
-
-async def look(claim: Claim, kit: Kit) -> Fetched | None:
-    """Steps 1 and 2: ask for a page as cheaply as what is known of it allows; None if its host rests."""
-    request = request_for(claim.page, kit.policy, kit.clock(), full=kit.full)
-    kit.listener(Step(name="request", url=request.url))
-    failpoint("page.request")
-    with sampled("look", {"url.full": request.url}) as note:
-        fetched = await _fetch(claim, request, kit)
-        if note is not UNHEARD:
-            note.add(_signs(fetched))
-    if fetched is not None:
-        kit.listener(Step(name="fetch", url=request.url))
-        failpoint("page.fetched")
-    return fetched
+LINK_BYTES = 500  # memory of a link with its URL and text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Arrived:
-    """What is remembered of an answer once its body was read: bodies are large, and many are in work."""
+class FetchSummary:
+    """What is kept of a response once its body is parsed: bodies are large."""
 
     claim: Claim
     size: int = 0
     body_hash: str | None = None
     pause: float | None = None
-    text_hash: str | None = None  # of a file of the knowledge base
+    text_hash: str | None = None  # of a file in the digest
     rendered: bool = False
-
-    @classmethod
-    def from_(cls, claim: Claim, fetched: Fetched) -> "Arrived":
-        """The answer without its body."""
-        if isinstance(fetched, Body):
-            data, rendered = fetched.data, fetched.rendered is not None
-            return cls(claim=claim, size=len(data), body_hash=bytes_hash(data), rendered=rendered)
-        return cls(claim=claim, pause=fetched.retry_after if isinstance(fetched, Failed | Moved) else None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Waiting:
-    """A look whose meaning shows when the run has seen the rest."""
+class PendingVisit:
+    """A visit that can be decided only after the other pages."""
 
-    arrived: Arrived
-    seen: Read
+    arrived: FetchSummary
+    seen: ReadDocument
 
     @property
     def weight(self) -> int:
-        """About how many bytes it keeps in memory."""
+        """Return about how many bytes of memory it takes."""
         document = self.seen.document
         return 2 * len(document.markdown) + LINK_BYTES * len(document.links)
 
 
-async def conclude(claim: Claim, fetched: Fetched, kit: Kit) -> Visit | Waiting:
-    """Steps 3 to 5: read what came, decide what it means and make what that needs; nothing is written yet."""
-    arrived = Arrived.from_(claim, fetched)
-    if kit.telling is not None and isinstance(fetched, Body):
-        arrived = replace(arrived, text_hash=file_hash(fetched))
-    seen = _weary(await _extract(arrived, fetched, kit), claim.page.url, kit)
-    del fetched
-    if arrived.body_hash is not None:
-        kit.listener(Step(name="extract", url=claim.page.url))
-        failpoint("page.extracted")
-    if isinstance(seen, Read) and not seen.proven:
-        seen = replace(seen, signs=await signs_of(claim, seen.document, kit))
-        if must_wait(claim.page, seen, kit.policy):
-            return Waiting(arrived=arrived, seen=seen)
-    return await _finish(arrived, seen, kit)
+async def look(claim: Claim, tools: RunTools) -> Fetched | None:
+    """Fetch a page as cheaply as possible (steps 1 and 2); return None if its host pauses."""
+    request = request_for(claim.page, tools.policy, tools.clock(), full=tools.full)
+    tools.listener(PageStep(name="request", url=request.url))
+    failpoint("page.request")
+    with sampled("look", {"url.full": request.url}) as note:
+        fetched = await _fetch(claim, request, tools)
+        if note is not UNHEARD:
+            code = getattr(fetched, "status_code", None)
+            kind = type(fetched).__name__ if fetched else "PutOff"
+            note.add({"afresh.look": kind, **({"http.response.status_code": code} if code else {})})
+    if fetched is not None:
+        tools.listener(PageStep(name="fetch", url=request.url))
+        failpoint("page.fetched")
+    return fetched
 
 
-async def conclude_last(waiting: Waiting, kit: Kit) -> Visit:
-    """The same for a look that waited until the rest was seen."""
-    signs = await signs_of(waiting.arrived.claim, waiting.seen.document, kit)
-    seen = replace(waiting.seen, signs=replace(signs, last=True))
-    return await _finish(waiting.arrived, seen, kit)
-
-
-async def _finish(arrived: Arrived, seen: Seen, kit: Kit) -> Visit:
-    claim, url = arrived.claim, arrived.claim.page.url
-    decision = decide(claim.page, seen, kit.policy, kit.clock())
-    kit.listener(Step(name="decide", url=url))
-    failpoint("page.decided")
-    decision, harvest = await _prepare(arrived, decision, seen, kit)
-    kit.listener(Step(name="prepare", url=url))
-    failpoint("page.prepared")
-    if arrived.size:
-        harvest = replace(harvest, body_bytes=arrived.size, rendered=arrived.rendered)
-    known = claim.page.content_hash is not None
-    hinted = known and is_news(kit.modified(url), claim.page.checked_at, kit.clock())
-    return Visit(claim=claim, decision=decision, harvest=harvest, pause=arrived.pause, hinted=hinted)
-
-
-def broken_visit(claim: Claim, error: Exception, kit: Kit) -> Visit:
-    """The visit of a page on which afresh itself stumbled: a failure like any other, so the rest goes on."""
-    failed = Failed(outcome=Outcome.FAILED, reason=f"internal error: {type(error).__name__}: {error}")
-    return Visit(claim=claim, decision=decide(claim.page, failed, kit.policy, kit.clock()))
-
-
-def _signs(fetched: Fetched | None) -> dict[str, Value]:
-    """What a span tells of a look."""
-    code = getattr(fetched, "status_code", None)
-    kind = type(fetched).__name__ if fetched else "PutOff"
-    return {"afresh.look": kind, **({"http.response.status_code": code} if code else {})}
-
-
-async def _fetch(claim: Claim, request: Request, kit: Kit) -> Fetched | None:
-    if (asked := kit.answers.pop(request.url, None)) is not None:
+async def _fetch(claim: Claim, request: Request, tools: RunTools) -> Fetched | None:
+    page, url = claim.page, request.url
+    if (asked := tools.answers.pop(url, None)) is not None:
         return asked
-    refusal = kit.lister.refusal(request.url, claim.page.depth)
-    if refusal is not None and not kit.was_ours(request.url, claim.page.depth):  # the rules changed
+    refusal = tools.lister.refusal(url, page.depth)
+    if refusal is not None and not tools.was_ours(url, page.depth):  # the rules changed
         return Refused(outcome=Outcome.FAILED, reason=refusal)
-    if kit.policy.trust_lastmod and (settled := _settled(claim, kit)):
-        return settled
-    return await fetch_politely(claim.domain, request, kit)
+    if (
+        tools.policy.trust_lastmod and not tools.full and page.depth
+    ):  # the root shows whether the site is available
+        modified = tools.modified(page.url)
+        if modified is not None and is_settled(page, modified, tools.policy, tools.clock()):
+            return unasked(modified)
+    return await fetch_politely(claim.domain, request, tools)
 
 
-def _settled(claim: Claim, kit: Kit) -> NotModified | None:
-    """What is known of a page without a look, because its site says that nothing changed since the last."""
-    page, modified = claim.page, kit.modified(claim.page.url)
-    if kit.full or page.depth == 0 or modified is None:  # the root tells whether the site is well
-        return None
-    return unasked(modified) if is_settled(page, modified, kit.policy, kit.clock()) else None
+async def conclude(claim: Claim, fetched: Fetched, tools: RunTools) -> Visit | PendingVisit:
+    """Parse, decide and prepare the content (steps 3 to 5); nothing is written yet."""
+    url = claim.page.url
+    arrived = FetchSummary(
+        claim=claim, pause=fetched.retry_after if isinstance(fetched, Failed | Moved) else None
+    )
+    if isinstance(fetched, Body):
+        arrived = FetchSummary(
+            claim=claim,
+            size=len(fetched.data),
+            body_hash=bytes_hash(fetched.data),
+            text_hash=file_hash(fetched) if tools.summaries is not None else None,
+            rendered=fetched.rendered is not None,
+        )
+    seen = await _extract(arrived, fetched, tools) if isinstance(fetched, Body) else fetched
+    del fetched
+    if isinstance(seen, Failed) and seen.retry_after is not None and not tools.hosts.puts_off(url):
+        seen = replace(
+            seen, retry_after=None
+        )  # too many deferrals count as a failure, so that the run can end
+    if arrived.body_hash is not None:
+        tools.listener(PageStep(name="extract", url=url))
+        failpoint("page.extracted")
+    if isinstance(seen, ReadDocument) and not seen.proven:
+        seen = replace(seen, signs=await signs_of(claim, seen.document, tools))
+        doubt = doubt_of(claim.page, seen.document, seen.signs, tools.policy)
+        if doubt is not None and doubt.trust is SuspicionAction.WAIT:
+            return PendingVisit(arrived=arrived, seen=seen)
+    return await _finish(arrived, seen, tools)
 
 
-def _weary(seen: Seen, url: str, kit: Kit) -> Seen:
-    """What was seen; a page that is put off for ever fails in the end like any other, so that a run ends."""
-    if isinstance(seen, Failed) and seen.retry_after is not None and not kit.hosts.puts_off(url):
-        return replace(seen, retry_after=None)
-    return seen
+async def conclude_last(waiting: PendingVisit, tools: RunTools) -> Visit:
+    """Finish a visit that waited for the other pages."""
+    signs = await signs_of(waiting.arrived.claim, waiting.seen.document, tools)
+    seen = replace(waiting.seen, signs=replace(signs, last=True))
+    return await _finish(waiting.arrived, seen, tools)
 
 
-async def _extract(arrived: Arrived, fetched: Fetched, kit: Kit) -> Seen:
-    if not isinstance(fetched, Body):
-        return fetched
+def broken_visit(claim: Claim, error: Exception, tools: RunTools) -> Visit:
+    """Return a failed visit for an internal error, so that the other pages continue."""
+    failed = Failed(outcome=Outcome.FAILED, reason=f"internal error: {type(error).__name__}: {error}")
+    return Visit(claim=claim, decision=decide(claim.page, failed, tools.policy, tools.clock()))
+
+
+async def _extract(arrived: FetchSummary, fetched: Body, tools: RunTools) -> Seen:
     page, code = arrived.claim.page, fetched.status_code
     came = code or "read"
     if is_poison(page, arrived.body_hash):
         reason = f"{came}, but not read again: {page.doubt}"
         return Refused(outcome=Outcome.FAILED, reason=reason, status_code=code)
     try:
-        document = await kit.offload.call(kit.extract, fetched)
+        document = await tools.parsers.call(tools.extract, fetched)
     except ParserCrashed as error:
         return Failed(
             outcome=Outcome.FAILED,
             reason=f"{came}, but {error}",
             status_code=code,
             poison=arrived.body_hash,
-            hopeless=isinstance(error, ParserLate),
+            hopeless=isinstance(error, ParserTimeout),
         )
-    except ParserMissing as error:
+    except ParserUnavailable as error:
         return Failed(outcome=Outcome.FAILED, reason=f"{came}, but {error}", status_code=code)
     except ExtractError as error:
         reason = str(error) if code is None else f"{code}, but not read: {error}"
         kept = fetched.validators if fetched.proven else None
         return Refused(outcome=Outcome.FAILED, reason=reason, status_code=code, validators=kept)
-    return Read(
+    of_file = media_type_of_file(fetched.url) if fetched.proven else ""
+    return ReadDocument(
         document=document,
         validators=fetched.validators,
-        media_type=RENDERED if fetched.rendered else _media_type(fetched),
+        media_type=RENDERED if fetched.rendered else fetched.media_type or of_file,
         status_code=code,
         proven=fetched.proven,
         rendered=fetched.rendered,
     )
 
 
-def _media_type(body: Body) -> str:
-    """Return what a server called a body, or what the name of a file says."""
-    return body.media_type or (media_type_of_file(body.url) if body.proven else "")
-
-
-async def _prepare(arrived: Arrived, decision: Decision, seen: Seen, kit: Kit) -> tuple[Decision, Harvest]:
-    """Make what the decision needs; if that fails the old content and its validators stay (G13)."""
-    claim = arrived.claim
+async def _finish(arrived: FetchSummary, seen: Seen, tools: RunTools) -> Visit:
+    """Decide and prepare; if that fails, the old content and its validators stay (G13)."""
+    claim, url = arrived.claim, arrived.claim.page.url
+    decision = decide(claim.page, seen, tools.policy, tools.clock())
+    tools.listener(PageStep(name="decide", url=url))
+    failpoint("page.decided")
     try:
-        harvest = await prepare(claim, decision, seen, kit)
-        return decision, await _told(harvest, arrived, decision, seen, kit)
-    except StoreError:  # no fault of the page
+        harvest = await _prepare(arrived, decision, seen, tools)
+    except StoreError:  # not the page's fault
         raise
     except AfreshError as error:
-        poison = arrived.body_hash if isinstance(error, ParserCrashed) else None
-        said = f"{UNEMBEDDED}: {error}" if isinstance(error, EmbedError) else str(error)
-        hopeless = isinstance(error, EmbedderDown | ParserLate | SummarizerDown)
-        failed = Failed(outcome=Outcome.FAILED, reason=said, poison=poison, hopeless=hopeless)
-        decision = decide(claim.page, failed, kit.policy, kit.clock())
-        return decision, await _told(Harvest(), arrived, decision, failed, kit)
+        failed = Failed(
+            outcome=Outcome.FAILED,
+            reason=f"{UNEMBEDDED}: {error}" if isinstance(error, EmbedError) else str(error),
+            poison=arrived.body_hash if isinstance(error, ParserCrashed) else None,
+            hopeless=isinstance(error, EmbedderUnavailable | ParserTimeout | SummarizerUnavailable),
+        )
+        decision = decide(claim.page, failed, tools.policy, tools.clock())
+        harvest = await _prepare(arrived, decision, failed, tools)
+    tools.listener(PageStep(name="prepare", url=url))
+    failpoint("page.prepared")
+    known = claim.page.content_hash is not None
+    hinted = known and is_news(tools.modified(url), claim.page.checked_at, tools.clock())
+    return Visit(claim=claim, decision=decision, harvest=harvest, pause=arrived.pause, hinted=hinted)
 
 
-async def _told(harvest: Harvest, arrived: Arrived, decision: Decision, seen: Seen, kit: Kit) -> Harvest:
-    """With what the record of a page of the knowledge base is to say."""
-    if kit.telling is None:
-        return harvest
-    return replace(harvest, told=await kit.telling.of(arrived.claim, decision, seen, arrived.text_hash))
+async def _prepare(arrived: FetchSummary, decision: Decision, seen: Seen, tools: RunTools) -> VisitContent:
+    """Prepare only what the decision needs; nothing for an unchanged page."""
+    claim, harvest = arrived.claim, VisitContent(body_bytes=arrived.size, rendered=arrived.rendered)
+    match seen:
+        case Moved(to=to):  # its only link is the target
+            harvest = await _linked(harvest, (Link(to, ""),), claim, tools)
+            if not tools.lister.walks(to) or tools.lister.refusal(to, claim.page.depth) is not None:
+                harvest = replace(harvest, children=frozenset())
+        case Gone() if claim.page.content_hash is None:
+            harvest = replace(harvest, links=())  # a former redirect has no links any more
+        case ReadDocument(document=document):
+            if decision.content is ContentAction.REPLACE:
+                harvest = await _cut(harvest, claim, decision, document, tools)
+            if decision.follow is not LinkAction.STORED:
+                harvest = await _linked(harvest, _trimmed(document, decision, tools), claim, tools)
+            if decision.follow is LinkAction.NEW:
+                harvest = replace(harvest, long_links=document.long_links)
+    if tools.summaries is not None:
+        told = await tools.summaries.of(claim, decision, seen, arrived.text_hash)
+        harvest = replace(harvest, told=told)
+    return harvest
+
+
+async def _cut(
+    harvest: VisitContent, claim: Claim, decision: Decision, document: Document, tools: RunTools
+) -> VisitContent:
+    """Add the chunks of new text, their vectors and the diff."""
+    text = replace(document, links=(), language=decision.page.language)  # links are not needed there
+    chunks = await tools.parsers.call(CHUNK, text)
+    failpoint("page.chunked")
+    embedded = await tools.embedding.ensure(chunks) if tools.embedding else None
+    diff = None
+    if tools.keep_body and claim.page.content_hash not in (None, document.content_hash):
+        old = (await tools.store.pages.content(claim.page.id)).markdown
+        diff = None if old is None else await tools.parsers.call(DIFF, old, document.markdown)
+    return replace(harvest, document=document, chunks=tuple(chunks), embedded=embedded, diff=diff)
+
+
+def _trimmed(document: Document, decision: Decision, tools: RunTools) -> tuple[Link, ...]:
+    """Return the links of a page, each URL once, and whether to follow them."""
+    trimmed: dict[str, Link] = {}
+    for link in document.links:
+        url = tools.trim(link.url)
+        follow = decision.follow is LinkAction.NEW and (link.follow or not tools.policy.respect_nofollow)
+        if url not in trimmed:
+            same = url == link.url and follow == link.follow
+            trimmed[url] = link if same else link._replace(url=url, follow=follow)
+    return tuple(trimmed.values())
+
+
+async def _linked(
+    harvest: VisitContent, links: tuple[Link, ...], claim: Claim, tools: RunTools
+) -> VisitContent:
+    """Add the links and those that belong to the source; the queue checks their depth."""
+    belonging, trapped = [], 0
+    async for link in in_turns(links, lambda link: link.url):
+        refusal = tools.lister.refusal(link.url, 0)
+        if refusal is None and tools.lister.walks(link.url):
+            belonging.append(link)
+        elif link.follow and refusal is not None and refusal.startswith(ENDLESS):
+            trapped += 1
+    children = await tools.patterns.let_in(belonging, claim.page.url)
+    trapped += sum(link.follow and link.url not in children for link in belonging)
+    return replace(harvest, links=links, children=children, trapped=trapped)

@@ -1,29 +1,37 @@
-"""The cache of the knowledge base: what is known of every file and link, written as JSON."""
+"""The cache of the digest: a record for every file and link, written as JSON and read back strictly."""
 
 import hashlib
 import json
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple, NoReturn
+
+from afresh.errors import KbError
+from afresh.text.redact import one_line
 
 SCHEMA_VERSION = 1
-NOTHING_READ = hashlib.sha256(b"").hexdigest()  # the hash of a source whose content was never read
-NEVER = datetime(1970, 1, 1, tzinfo=UTC)  # how the file, whose times are never null, writes "not yet"
+NOTHING_READ = hashlib.sha256(b"").hexdigest()  # hash of a source that was never read
+NEVER = datetime(1970, 1, 1, tzinfo=UTC)  # stands for "not yet" in the file, whose times are never null
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _ENCODE = json.JSONEncoder(ensure_ascii=False).encode
+REPAIR = "Repair it, restore a copy, or move it away and it is written anew"
+UPDATE = "Update afresh, or name another file in kb.index_cache_path"
+_SHOWN = 60  # characters of a value in an error message
 
 
 class FetchStatus(StrEnum):
-    """How the last request for a link ended."""
+    """The result of the last request for a link."""
 
     SUCCESS = "success"
     NOT_MODIFIED = "not_modified"
     TIMEOUT = "timeout"
     ERROR = "error"
-    REFUSED = "refused"  # in the store alone; the cache says error
+    REFUSED = "refused"  # in the store only; the cache has `error`
 
 
 STATUSES = {status.value: status for status in FetchStatus}
@@ -39,30 +47,30 @@ class SeenCache(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileRecord:
-    """What is known of a file below `kb.sources_dir`."""
+    """The record of a file below `kb.sources_dir`."""
 
     rel_path: str
     size_bytes: int
     mtime_ns: int
     content_hash: str
     summary_text: str
-    last_indexed_at: datetime  # when the content behind hash and summary was last read
+    last_indexed_at: datetime  # when the content of hash and summary was last read
 
     @property
     def source_id(self) -> str:
-        """What the file is called in cache and index."""
+        """Return the id of the file in cache and index."""
         return self.rel_path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UrlRecord:
-    """What is known of a link in `kb.links_file_path`."""
+    """The record of a link in `kb.links_file_path`."""
 
     url: str
     content_hash: str
     summary_text: str
-    last_indexed_at: datetime | None  # when the content behind hash and summary was last read; None: never
-    last_fetched_at: datetime | None  # when a request was last answered (200 or 304); None: never
+    last_indexed_at: datetime | None  # when the content of hash and summary was last read; None: never
+    last_fetched_at: datetime | None  # when a request last succeeded (200 or 304); None: never
     etag: str | None
     last_modified: str | None
     fetch_status: FetchStatus
@@ -71,24 +79,16 @@ class UrlRecord:
 
     @property
     def source_id(self) -> str:
-        """What the link is called in cache and index."""
+        """Return the id of the link in cache and index."""
         return self.url
 
     @classmethod
     def added(cls, url: str, now: datetime) -> "UrlRecord":
-        """A link that nobody has asked for yet: due at once, without a failure, without content."""
-        return cls(
-            url=url,
-            content_hash=NOTHING_READ,
-            summary_text="",
-            last_indexed_at=None,
-            last_fetched_at=None,
-            etag=None,
-            last_modified=None,
-            fetch_status=FetchStatus.ERROR,  # of the four words the one that promises no content
-            consecutive_failures=0,
-            next_check_at=now,
-        )
+        """Return the record of a link that was not requested yet: due now, without failures and content."""
+        none: Any = dict.fromkeys(("last_indexed_at", "last_fetched_at", "etag", "last_modified"))
+        status = FetchStatus.ERROR  # the only one of the four that promises no content
+        read: Any = {"content_hash": NOTHING_READ, "summary_text": "", "fetch_status": status}
+        return cls(url=url, **read, **none, consecutive_failures=0, next_check_at=now)
 
 
 Record = FileRecord | UrlRecord
@@ -102,51 +102,233 @@ class Cache:
     sources: Mapping[str, Record]
 
     def with_sources(self, sources: Mapping[str, Record], now: datetime) -> "Cache":
-        """The cache with other records; the very same one where nothing differs."""
-        return self if self.sources == sources else replace(self, generated_at=now, sources=sources)
+        """Return the cache with other records, or this one if they are equal."""
+        return self if self.sources == sources else Cache(generated_at=now, sources=sources)
 
 
 def format_cache(cache: Cache) -> str:
-    """The text of the cache file, a line for each source; equal caches give equal texts."""
+    """Return the text of the cache file, one line per source; equal caches give equal texts."""
     head = f'{{\n  "schema_version": {SCHEMA_VERSION},\n  "generated_at": "{rfc3339(cache.generated_at)}",\n'
     lines = [f"    {_ENCODE(name)}: {_ENCODE(_plain(cache.sources[name]))}" for name in sorted(cache.sources)]
     body = "{\n" + ",\n".join(lines) + "\n  }" if lines else "{}"
-    # A name that is not UTF-8 on disk holds lone surrogates, which JSON can only write as escapes.
-    return _SURROGATE.sub(_escaped, f'{head}  "sources": {body}\n}}\n')
+    # File names that are not UTF-8 contain lone surrogates, which JSON can only write as escapes.
+    return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", f'{head}  "sources": {body}\n}}\n')
 
 
 def rfc3339(at: datetime | None) -> str:
-    """A time as RFC 3339 in UTC; the beginning of 1970 for one that never was."""
+    """Return a time as RFC 3339 in UTC; the beginning of 1970 for None."""
     return (at or NEVER).astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
-def _escaped(found: re.Match[str]) -> str:
-    return f"\\u{ord(found[0]):04x}"
-
-
 def _plain(record: Record) -> dict[str, object]:
-    about = _about_file(record) if isinstance(record, FileRecord) else _about_url(record)
-    source_type = "file" if isinstance(record, FileRecord) else "url"
-    return {
-        "source_type": source_type,
-        "content_hash": record.content_hash,
-        "summary_text": record.summary_text,
-        "last_indexed_at": rfc3339(record.last_indexed_at),
-        source_type: about,
-    }
+    kind = "file" if isinstance(record, FileRecord) else "url"
+    return {"source_type": kind, **_written(record, _FORMS), kind: _written(record, _ABOUT[kind])}
 
 
-def _about_file(record: FileRecord) -> dict[str, object]:
-    return {"rel_path": record.rel_path, "size_bytes": record.size_bytes, "mtime_ns": record.mtime_ns}
+def _written(record: Record, keys: Iterable[str]) -> dict[str, object]:
+    values = {key: getattr(record, key) for key in keys}
+    return {key: rfc3339(value) if key.endswith("_at") else value for key, value in values.items()}
 
 
-def _about_url(record: UrlRecord) -> dict[str, object]:
-    return {
-        "url": record.url,
-        "last_fetched_at": rfc3339(record.last_fetched_at),
-        "etag": record.etag,
-        "last_modified": record.last_modified,
-        "fetch_status": record.fetch_status.value,
-        "consecutive_failures": record.consecutive_failures,
-        "next_check_at": rfc3339(record.next_check_at),
-    }
+# ---- reading: exactly the schema, or an error that says where it differs
+
+
+class _Wrong(ValueError):
+    """A value that violates the schema."""
+
+
+class _Newer(_Wrong):
+    """A file with a newer schema."""
+
+
+def parse_cache(data: bytes, path: str) -> Cache:
+    """Return the cache from a file; raise KbError, naming the path, for anything that violates the schema."""
+    try:
+        return _cache(_json(data))
+    except _Wrong as wrong:
+        advice = UPDATE if isinstance(wrong, _Newer) else REPAIR
+        raise KbError(f"{path} cannot be used as the cache: {one_line(str(wrong))}. {advice}") from None
+
+
+def _json(data: bytes) -> object:
+    try:
+        return json.loads(data.decode("utf-8-sig"), object_pairs_hook=_once, parse_constant=_no_number)
+    except UnicodeDecodeError as error:
+        raise _Wrong(f"byte {error.start} is not UTF-8") from None
+    except json.JSONDecodeError as error:
+        raise _Wrong(f"line {error.lineno} is not JSON ({error.msg})") from None
+    except RecursionError:
+        raise _Wrong("it is nested too deeply") from None
+    except _Wrong:
+        raise
+    except ValueError:  # Python refuses integers with thousands of digits
+        raise _Wrong("it holds a number that is too long") from None
+
+
+def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    held = dict(pairs)
+    if len(held) < len(pairs):
+        twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
+        raise _Wrong(f"{_shown(twice)} stands twice in one object")
+    return held
+
+
+def _no_number(word: str) -> NoReturn:
+    raise _Wrong(f"{word} is no number")
+
+
+def _cache(held: object) -> Cache:
+    if not isinstance(held, dict):
+        raise _Wrong(f"expected an object, got {_shown(held)}")
+    version = held.get("schema_version")
+    if type(version) is not int or version < SCHEMA_VERSION:
+        raise _Wrong(f"schema_version: expected {SCHEMA_VERSION}, got {_shown(version)}")
+    if version > SCHEMA_VERSION:
+        known = f"this one knows {SCHEMA_VERSION}"
+        raise _Newer(f"schema_version {_shown(version)} is of a newer afresh, {known}")
+    forms = {"generated_at": _TIME, "sources": _OBJECT}
+    _check_keys(held, {"schema_version", *forms})
+    top, sources = _read(held, forms), {}
+    for name, each in top["sources"].items():
+        try:
+            sources[name] = _record(name, each)
+        except _Wrong as wrong:
+            raise _Wrong(f"sources[{_shown(name)}]: {wrong}") from None
+    return Cache(generated_at=top["generated_at"], sources=sources)
+
+
+def _record(name: str, held: object) -> Record:
+    if not isinstance(held, dict):
+        raise _Wrong(f"expected an object, got {_shown(held)}")
+    kind = held.get("source_type")
+    if kind != "file" and kind != "url":
+        raise _Wrong(f'source_type: expected "file" or "url", got {_shown(kind)}')
+    _check_keys(held, {"source_type", kind, *_FORMS})
+    about = _read(held, {kind: _OBJECT})[kind]
+    _check_keys(about, _ABOUT[kind].keys())
+    if kind == "file":
+        record: Record = FileRecord(**_read(held, _FORMS), **_read(about, _ABOUT[kind]))
+    else:
+        forms = {**_FORMS, "last_indexed_at": _TIME_OR_NEVER}
+        record = UrlRecord(**_read(held, forms), **_read(about, _ABOUT[kind]))
+    if record.source_id != name:
+        raise _Wrong(f"it is about {_shown(record.source_id)}")
+    return record
+
+
+def _check_keys(held: Mapping[str, object], keys: AbstractSet[str]) -> None:
+    if missing := sorted(keys - held.keys()):
+        raise _Wrong(f"{missing[0]} is missing")
+    if odd := sorted(held.keys() - keys):
+        raise _Wrong(f"{_shown(odd[0])} is no key of the schema")
+
+
+def _read(held: Mapping[str, object], forms: "Mapping[str, _Form]") -> dict[str, Any]:
+    values = {}
+    for key, form in forms.items():
+        try:
+            values[key] = form.read(held[key])
+        except (ValueError, TypeError, KeyError):
+            raise _Wrong(f"{key}: expected {form.expected}, got {_shown(held[key])}") from None
+    return values
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, dict | list):
+        return "an object" if isinstance(value, dict) else "a list"
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
+
+
+# ---- values
+
+
+class _Form(NamedTuple):
+    """What a value has to be, and its parser, which raises ValueError, TypeError or KeyError."""
+
+    expected: str
+    read: Callable[[Any], object]
+
+
+def _object(value: object) -> dict[str, object]:
+    if not isinstance(value, dict):
+        raise TypeError
+    return value
+
+
+def _text(pattern: str, flags: int = 0) -> Callable[[str], str]:
+    """Return a parser for text that matches a pattern completely."""
+    whole = re.compile(pattern, flags)
+
+    def read(value: str) -> str:
+        if not whole.fullmatch(value):
+            raise ValueError
+        return value
+
+    return read
+
+
+def _number(low: int, high: int) -> Callable[[object], int]:
+    def read(value: object) -> int:
+        if type(value) is not int or not low <= value <= high:
+            raise ValueError
+        return value
+
+    return read
+
+
+def _time(value: str) -> datetime:
+    found = _RFC3339.fullmatch(value)
+    if found is None or int(found[1][:4]) not in _YEARS:
+        raise ValueError
+    return datetime.fromisoformat(f"{found[1]}T{found[2]}.{(found[3] or '')[:6].ljust(6, '0')}+00:00")
+
+
+def _time_or_never(value: str | None) -> datetime | None:
+    at = None if value is None else _time(value)
+    return None if at == NEVER else at
+
+
+def _path(value: str) -> str:
+    if _NO_NAME.search(value) or {"", ".", ".."}.intersection(value.split("/")):
+        raise ValueError
+    return value
+
+
+_RFC3339 = re.compile(r"(\d{4}-\d\d-\d\d)[tT ](\d\d:\d\d:\d\d)(?:\.(\d+))?(?:[zZ]|[+-]00:00)", re.ASCII)
+_NO_NAME = re.compile("[\0\ud800-\udc7f\udd00-\udfff]")  # the other surrogates are bytes of a file name
+_YEARS = range(1970, 9999)  # what databases can store and compute with
+_LARGEST = 2**63 - 1
+_MOST_FAILURES = 1_000_000_000  # so that it can still be incremented
+_LINE = "[^\x00-\x1f\x7f\ud800-\udfff]"
+_OBJECT = _Form("an object", _object)
+_TIME = _Form("a time in UTC such as 2026-03-01T12:00:00Z", _time)
+_TIME_OR_NEVER = _Form(_TIME.expected, _time_or_never)
+_hash, _header = _text("[0-9a-f]{64}"), _text(f"{_LINE}*")
+_HEADER = _Form(
+    "text without control characters, or null", lambda value: None if value is None else _header(value)
+)
+_FORMS = {
+    # other programs may write an empty hash for "not read yet"
+    "content_hash": _Form("a SHA-256 in hex", lambda value: _hash(value) if value != "" else NOTHING_READ),
+    "summary_text": _Form("text", _text("[^\ud800-\udfff]*")),
+    "last_indexed_at": _TIME,
+}
+_ABOUT = {
+    "file": {
+        "rel_path": _Form("a path below kb.sources_dir", _path),
+        "size_bytes": _Form("a whole number from 0", _number(0, _LARGEST)),
+        "mtime_ns": _Form("a whole number", _number(-_LARGEST, _LARGEST)),
+    },
+    "url": {
+        "url": _Form("an http or https address", _text(f"https?://(?!/){_LINE}+", re.IGNORECASE)),
+        "last_fetched_at": _TIME_OR_NEVER,
+        "etag": _HEADER,
+        "last_modified": _HEADER,
+        "fetch_status": _Form(f"one of {', '.join(CACHE_STATUSES)}", CACHE_STATUSES.__getitem__),
+        "consecutive_failures": _Form(
+            f"a whole number from 0, at most {_MOST_FAILURES}", _number(0, _MOST_FAILURES)
+        ),
+        "next_check_at": _TIME,
+    },
+}

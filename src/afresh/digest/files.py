@@ -1,57 +1,140 @@
-"""The two files that the knowledge base keeps for others: its cache and its index."""
+"""The cache and the index on disk, and the lock for writing them."""
 
+import asyncio
 import hashlib
-from contextlib import AbstractAsyncContextManager
+import os
+import sys
+import time
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from pathlib import Path
 
-from afresh.digest.cache import Cache, format_cache
-from afresh.digest.cache_schema import parse_cache
+from afresh.digest.cache import Cache, format_cache, parse_cache, rfc3339
 from afresh.digest.index_txt import index_text
-from afresh.digest.lock import one_writer
-from afresh.files.whole_file import read_whole, write_whole
+from afresh.errors import KbBusy, KbError
+from afresh.files import read_whole, write_whole
 from afresh.ops.failpoints import failpoint
 from afresh.ports import Clock
+from afresh.text.redact import one_line
+
+PATIENCE_SECONDS = 30.0
+_POLL_SECONDS = 0.05
+_TOLD = 200  # bytes to read of the description of the lock holder
+_OPEN = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+
+if sys.platform == "win32":
+    import msvcrt
+
+    _FAR = 1 << 30  # Windows forbids reading locked bytes, so a byte after the text is locked
+
+    def _take(file: int) -> None:
+        os.lseek(file, _FAR, os.SEEK_SET)
+        msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
+
+    def _let_go(file: int) -> None:
+        os.lseek(file, _FAR, os.SEEK_SET)
+        msvcrt.locking(file, msvcrt.LK_UNLCK, 1)
+
+else:
+    import fcntl
+
+    def _take(file: int) -> None:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    def _let_go(file: int) -> None:
+        fcntl.flock(file, fcntl.LOCK_UN)
 
 
-class KbFiles:
-    """Cache and index as they stand on disk; whoever writes holds the lock."""
+@asynccontextmanager
+async def one_writer(path: Path, clock: Clock, seconds: float = PATIENCE_SECONDS) -> AsyncIterator[None]:
+    """Hold the lock, against this process and others; raise KbBusy, naming the holder, after a timeout.
+
+    The lock file stays when the lock is released; only its text is removed.
+    """
+    until = time.monotonic() + seconds
+    while (file := _try(path)) is None:
+        if time.monotonic() >= until:
+            raise KbBusy(f"{_holder(path)} is writing the index: try again later (the lock is {path})")
+        await asyncio.sleep(_POLL_SECONDS)
+    try:
+        with suppress(OSError):  # on a full disk the holder is unknown, but the lock works
+            os.ftruncate(file, 0)
+            os.lseek(file, 0, os.SEEK_SET)
+            os.write(file, f"process {os.getpid()} since {rfc3339(clock())}\n".encode())
+        yield
+    finally:
+        with suppress(OSError):
+            os.ftruncate(file, 0)
+        with suppress(OSError):
+            _let_go(file)
+        os.close(file)
+
+
+def _try(path: Path) -> int | None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = os.open(path, _OPEN, 0o666)
+    except OSError as error:
+        raise KbError(f"cannot lock {path}: {error.strerror or error}") from None
+    try:
+        _take(file)
+        if os.path.samestat(os.fstat(file), path.stat()):
+            return file
+    except (BlockingIOError, PermissionError, FileNotFoundError):
+        pass
+    except OSError as error:
+        os.close(file)
+        raise KbError(f"cannot lock {path}: {error.strerror or error}") from None
+    os.close(file)  # held by another process, or the file was removed before we had the lock
+    return None
+
+
+def _holder(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            told = one_line(file.read(_TOLD).decode("utf-8", "replace").strip())
+    except OSError:
+        told = ""
+    return told or "another process"
+
+
+class DigestFiles:
+    """Cache and index on disk; writers hold the lock."""
 
     def __init__(self, *, index: Path, cache: Path, lock: Path | None = None) -> None:
         self.index = index
         self.cache = cache
         self._lock = lock or cache.with_name(cache.name + ".lock")
-        self.digest: str | None = None  # of the cache as it was last read or written
-        self._held: Cache | None = None  # what the file holds
+        self.digest: str | None = None  # of the cache as last read or written
+        self._held: Cache | None = None  # content of the file
 
     def one_writer(self, clock: Clock) -> AbstractAsyncContextManager[None]:
-        """Nobody else writes meanwhile."""
+        """Hold the write lock."""
         return one_writer(self._lock, clock)
 
     def read(self) -> Cache | None:
-        """The cache; None where there is none yet, KbError where it cannot be used."""
+        """Return the cache, or None if there is none; raise KbError if it cannot be used."""
         data = read_whole(self.cache)
         self.digest = None if data is None else _digest(data)
         self._held = None if data is None else parse_cache(data, str(self.cache))
         return self._held
 
     def write(self, cache: Cache) -> bool:
-        """Bring both files in line with the cache; whether any of them had to be written.
+        """Update both files; return whether one had to be written.
 
-        The cache comes first: an update that was killed in between finds it whole, and the index, which
-        follows from it alone, is put right by the next call.
+        The cache is written first: after a crash in between it is complete, and the index, which is derived
+        from it, is corrected by the next call.
         """
         failpoint("kb.cache")
-        told = cache is not self._held and self._tell(cache)
+        told = False
+        if cache is not self._held:
+            data = format_cache(cache).encode()
+            told = write_whole(self.cache, data)
+            self.digest, self._held = _digest(data), cache
         failpoint("kb.index")
         shown = write_whole(self.index, index_text(cache.sources.values()).encode())
         failpoint("kb.written")
         return told or shown
-
-    def _tell(self, cache: Cache) -> bool:
-        data = format_cache(cache).encode()
-        told = write_whole(self.cache, data)
-        self.digest, self._held = _digest(data), cache
-        return told
 
 
 def _digest(data: bytes) -> str:

@@ -1,4 +1,4 @@
-"""The text of `index.txt`: for each source a line that names it, its summary, and one blank line."""
+"""The text of `index.txt`: for each source its id, its summary, and one blank line."""
 
 import json
 import re
@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from afresh.digest.cache import FileRecord, Record
 
-# What would end the line, steer a terminal, turn the direction of the text or not be seen, and lone
-# surrogates; the two joiners (200C, 200D) are part of words and signs.
+# Line breaks, terminal controls, direction marks, invisible characters and lone surrogates. The two joiners
+# (200C, 200D) are allowed as parts of words and emoji.
 _UNSAFE = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff"
     "\U000e0000-\U000e007f]"
@@ -17,26 +17,19 @@ _REPLACEMENT = "\ufffd"
 
 
 def index_text(records: Iterable[Record]) -> str:
-    """The whole index: files first, then links, each by source id; equal records give equal texts."""
-    return "".join(_entry(record) for record in sorted(records, key=_order))
+    """Return the whole index: files first, then links, each by source id; equal records give equal texts."""
+    ordered = sorted(records, key=lambda record: (not isinstance(record, FileRecord), record.source_id))
+    entries = ((identifier_line(each.source_id), summary_lines(each.summary_text)) for each in ordered)
+    return "".join("\n".join(filter(None, entry)) + "\n\n" for entry in entries)
 
 
 def identifier_line(source_id: str) -> str:
-    """The line that names a source: its id, as a JSON string where it could not stand there plainly."""
+    """Return the line with the id of a source, as a JSON string if it is not safe as plain text."""
     plain = source_id == source_id.strip() and not source_id.startswith('"') and not _UNSAFE.search(source_id)
     return source_id if plain and source_id else json.dumps(source_id)
 
 
 def summary_lines(summary: str) -> str:
-    """A summary as the index shows it: no blank line, no blanks at the ends of lines, nothing unseen."""
+    """Return a summary without blank lines, trailing spaces and control characters."""
     lines = (_NO_TEXT.sub(_REPLACEMENT, line.replace("\t", " ")).rstrip() for line in summary.splitlines())
     return "\n".join(line for line in lines if line)
-
-
-def _entry(record: Record) -> str:
-    lines = [identifier_line(record.source_id), summary_lines(record.summary_text)]
-    return "\n".join(line for line in lines if line) + "\n\n"
-
-
-def _order(record: Record) -> tuple[bool, str]:
-    return not isinstance(record, FileRecord), record.source_id

@@ -1,14 +1,47 @@
-"""What a document is, in a few plain lines taken from itself: title, first sentences, headings, terms."""
+"""Summaries without a model: title, first sentences, headings and terms; and excerpts for a model."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from importlib.resources import files
 
-from afresh.digest.key_terms import keywords
+from afresh.search.stemming import SPACELESS, WORD, all_stop_words
+from afresh.text.normalize import headings_in
 from afresh.text.outline import Heading, Outline, Paragraph, outline_of
-from afresh.text.plain import cut, joined, sentences, shortened, without_marks
+from afresh.text.plain import cut, joined, sentences, shortened, visible, without_marks
+
+_OUTLINE = "Headings of the whole document:"
+_BEGINNING = "Its beginning:"
+_READ = 1_000_000  # characters to search for headings
+_LONGEST_HEADING = 120
+
+
+def excerpt(text: str, most: int) -> str:
+    """Return the visible text; if it is too long, its headings and its beginning."""
+    whole = visible(text[: max(most, _READ)])
+    if len(whole) <= most:
+        return whole
+    headings = _headings(whole, most // 4)
+    if not headings:
+        return whole[:most]
+    top = f"{_OUTLINE}\n{headings}\n\n{_BEGINNING}\n"
+    return top + whole[: max(most - len(top), 0)]
+
+
+def _headings(text: str, room: int) -> str:
+    lines: list[str] = []
+    for heading in headings_in(text):
+        line = shortened(heading, _LONGEST_HEADING)
+        room -= len(line) + 1
+        if room < 0:
+            break
+        lines.append(line)
+    return "\n".join(lines)
+
 
 RECIPE = "extract-1"
-READ = 40_000  # characters; what a document is shows long before
+READ = 40_000  # characters, which are enough to know what a document is about
 WEIGHED = 6_000  # characters of prose whose words are counted
 EMPTY = "(empty document)"
 UNREADABLE = "(no readable text)"
@@ -30,29 +63,30 @@ _LINK_TEXT = re.compile(r"\[([^\[\]]{0,500})\]\(")
 _LETTERS = re.compile(r"[^\W\d_]")
 _CROWDED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _MOST_LINES = 100
-_NOTE = 3  # a text of so many summaries has terms worth telling
+_NOTE = 3  # minimum length of a text with terms, in summaries
 
 
 def summary_of(title: str, text: str, most: int = 400) -> str:
-    """At most so many characters: never empty, no blank line, no marks, the same for the same document."""
+    """Return a summary of at most so many characters: not empty, no blank line, no markup, deterministic."""
     outline = outline_of(text[:READ])
     prose = _telling(outline.paragraphs)
-    name = shortened(without_marks(title) or _first_title(outline), min(most, max(most // 3, 40)))
+    title = without_marks(title) or next((heading.text for heading in outline.headings), "")
+    name = shortened(title, min(most, max(most // 3, 40)))
     sections = _sections(outline.headings, name, most * 3 // 10)
     scraps = [] if prose else _second_best(outline)
     body = " ".join(prose or scraps)
     long = len(body) > _NOTE * most
     room = most - len(name) - len(sections) - 2 - (most // 5 if long else 0)
     lead = _lead(_abstract(outline) or prose, scraps, max(room, most // 3))
-    lines = [lead] if _repeats(lead, name) else [name, lead]
-    lines = [*lines, sections]
+    repeats = lead and lead.casefold().startswith(name.casefold())  # then the title adds nothing
+    lines = [*([] if repeats else [name]), lead, sections]
     if long:
-        lines.append(_terms(body, " ".join(lines), most - sum(map(len, lines)) - len(lines)))
-    return _fitted(lines, most) or _nothing(text)
+        left = most - sum(map(len, lines)) - len(lines)
+        lines.append(_listed("Terms: ", ", ", keywords(body, " ".join(lines)), left, more=""))
+    return _fitted(lines, most) or (UNREADABLE if text.strip() else EMPTY)
 
 
 def _fitted(lines: Iterable[str], most: int) -> str:
-    """The lines that fit as a whole; the first one in any case."""
     kept = ""
     for line in filter(None, lines):
         if not kept:
@@ -62,21 +96,7 @@ def _fitted(lines: Iterable[str], most: int) -> str:
     return kept
 
 
-def _nothing(text: str) -> str:
-    return UNREADABLE if text.strip() else EMPTY
-
-
-def _first_title(outline: Outline) -> str:
-    return next((heading.text for heading in outline.headings), "")
-
-
-def _repeats(lead: str, name: str) -> bool:
-    """Whether the first sentence begins with the title, so that it says nothing more."""
-    return bool(lead) and lead.casefold().startswith(name.casefold())
-
-
 def _telling(paragraphs: Iterable[Paragraph]) -> list[str]:
-    """The words of the first paragraphs that tell something."""
     found: list[str] = []
     left = WEIGHED
     for each in paragraphs:
@@ -87,23 +107,17 @@ def _telling(paragraphs: Iterable[Paragraph]) -> list[str]:
 
 
 def _prose(raw: str) -> str:
-    """The words of a paragraph that tells something; nothing of a menu, a badge or a scrap."""
+    """Return the words of a meaningful paragraph; empty for a menu, a badge or a fragment."""
     words = without_marks(raw)
     if len(words) < 12 or _BOILERPLATE.match(words):
         return ""
     linked = sum(map(len, _LINK_TEXT.findall(raw))) if "](" in raw else 0
     whole = words.count(" ") >= 4 or len(_CROWDED.findall(words[:80])) >= 8
-    return words if whole and linked * 10 < len(words) * 7 and _worded(words) else ""
-
-
-def _worded(words: str) -> bool:
-    """Whether it is letters rather than signs."""
-    start = words[:200]
-    return sum(map(str.isalpha, start)) * 2 > len(start)
+    worded = sum(map(str.isalpha, words[:200])) * 2 > len(words[:200])
+    return words if whole and worded and linked * 10 < len(words) * 7 else ""
 
 
 def _lead(prose: Sequence[str], scraps: Sequence[str], room: int) -> str:
-    """How the prose begins; where there is none, how lists, tables or code begin."""
     if not prose:
         return shortened("; ".join(_opening(scraps, room)), room)
     found: list[str] = []
@@ -121,15 +135,13 @@ def _lead(prose: Sequence[str], scraps: Sequence[str], room: int) -> str:
 
 
 def _abstract(outline: Outline) -> list[str]:
-    """The prose under the first heading that announces one."""
-    for at, heading in enumerate(outline.headings, start=1):
-        if _ABSTRACT.fullmatch(heading.text):
-            return _telling(each for each in outline.paragraphs if each.under == at)
-    return []
+    titled = (at for at, heading in enumerate(outline.headings, 1) if _ABSTRACT.fullmatch(heading.text))
+    at = next(titled, None)
+    return [] if at is None else _telling(each for each in outline.paragraphs if each.under == at)
 
 
 def _second_best(outline: Outline) -> list[str]:
-    """What is left to tell of a text without prose: scraps, else lists, else code and tables."""
+    """Return lines of a text without prose: fragments, else lists, else code and tables."""
     scraps = [each.raw[:WEIGHED] for each in outline.paragraphs[:_MOST_LINES]]
     kinds = (scraps, outline.items[:_MOST_LINES], outline.rest[:_MOST_LINES])
     for lines in kinds:
@@ -139,7 +151,6 @@ def _second_best(outline: Outline) -> list[str]:
 
 
 def _opening(lines: Sequence[str], room: int) -> Iterator[str]:
-    """The first lines, each once, until the room is taken."""
     for line in dict.fromkeys(lines):
         if room <= 0:
             return
@@ -148,24 +159,18 @@ def _opening(lines: Sequence[str], room: int) -> Iterator[str]:
 
 
 def _sections(headings: Sequence[Heading], name: str, room: int) -> str:
-    """The main headings below the title."""
     titled = headings[:1] == [each for each in headings if each.level == 1]
     below = headings[1:] if titled else headings
     named = [each for each in below if each.text.casefold() != name.casefold()]
-    telling = [each for each in named if each.text.casefold() not in _DULL_HEADINGS]
-    levels = sorted({each.level for each in telling})
-    main = [each.text for level in levels[:1] for each in telling if each.level == level]
+    summaries = [each for each in named if each.text.casefold() not in _DULL_HEADINGS]
+    levels = sorted({each.level for each in summaries})
+    main = [each.text for level in levels[:1] for each in summaries if each.level == level]
     if len(main) < 2:
-        main = [each.text for each in telling if each.level in levels[:2]]
+        main = [each.text for each in summaries if each.level in levels[:2]]
     return _listed("Sections: ", "; ", [shortened(each, 60) for each in dict.fromkeys(main)], room)
 
 
-def _terms(text: str, told: str, room: int) -> str:
-    return _listed("Terms: ", ", ", keywords(text, told), room, more="")
-
-
 def _listed(label: str, between: str, entries: Sequence[str], room: int, more: str = "…") -> str:
-    """As many entries as fit on a line, or nothing if none does."""
     line = label
     for at, entry in enumerate(entries):
         joined = line + (between if at else "") + entry
@@ -173,3 +178,79 @@ def _listed(label: str, between: str, entries: Sequence[str], room: int, more: s
             return line + (between + more if more else "") if at else ""
         line = joined
     return line if entries else ""
+
+
+_IDEOGRAPHS = re.compile("[\u3005\u30a1-\u30fa\u30fc\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]{2,}")
+_FUNCTION = re.compile("[的了是在和与及或也就都而其这那我你他她它们被把个着不有为以可等使用对于从到]")
+_SPACELESS = re.compile(f"[{SPACELESS}]")
+_SAMPLE = 1_500  # characters of a script without spaces, which has many pairs
+# Scripts whose words contain marks that are not letters: they need the slow pattern.
+_INTRICATE = re.compile(
+    "[\u0300-\u036f\u0483-\u0487\u0590-\u1dff\u2e80-\ua4cf\ua500-\uffef\U00010000-\U0010ffff]"
+)
+_SIMPLE = re.compile(r"[^\W\d_][^\W_]*")
+_SHORTEST = 4  # letters, unless all are upper case
+
+
+def keywords(text: str, told: str, most: int = 8) -> list[str]:
+    """Return up to so many repeated words of a text, most significant first, without those in `told`."""
+    if text.isascii() or not _INTRICATE.search(text):
+        return _words(text, told, _SIMPLE)[:most]
+    sample = text[:_SAMPLE]
+    if len(_SPACELESS.findall(sample)) * 4 <= len(sample):
+        return _words(text, told, WORD)[:most]
+    known = told.casefold()
+    return [run for run in _runs(sample) if run.casefold() not in known][:most]
+
+
+def _words(text: str, told: str, word: re.Pattern[str]) -> list[str]:
+    forms = {form: count for form, count in Counter(word.findall(text)).items() if count > 1}
+    known = {_key(form) for form in word.findall(told)}
+    counts: Counter[str] = Counter()
+    shown: dict[str, str] = {}
+    dull = _dull_words()
+    for form, count in forms.items():
+        if form[0].isdigit() or form.lower() in dull or (key := _key(form)) in known:
+            continue
+        if len(form) < _SHORTEST and not (len(form) > 1 and (form.isupper() or form[0] >= "\u1100")):
+            continue
+        counts[key] += count
+        if key not in shown or count > forms[shown[key]]:
+            shown[key] = form
+    ranked = sorted(counts, key=lambda key: -counts[key] * (10 + min(len(key), 10)))
+    return [shown[key] for key in ranked]
+
+
+@cache
+def _dull_words() -> frozenset[str]:
+    """Return stop words and words that are common in documents of any subject."""
+    words = files("afresh.digest").joinpath("dull_words.txt").read_bytes().decode().split()
+    return all_stop_words().union(words)
+
+
+def _key(form: str) -> str:
+    """Return the same key for a word and its plural."""
+    key = form.casefold()
+    return key[:-1] if len(key) > 4 and key.endswith("s") and not key.endswith("ss") else key
+
+
+def _runs(text: str) -> list[str]:
+    """Return repeated strings of two to four characters; of overlapping ones the best."""
+    counts = Counter(_pieces(text))
+    often = [piece for piece, count in counts.items() if count > 2]
+    ranked = sorted(often, key=lambda piece: -counts[piece] * len(piece))
+    kept: list[str] = []
+    for piece in ranked[:64]:
+        if not any(piece in other or other in piece for other in kept):
+            kept.append(piece)
+    return kept
+
+
+def _pieces(text: str) -> Iterable[str]:
+    for found in _IDEOGRAPHS.findall(text):
+        for run in _FUNCTION.split(found):
+            if run and "\u30a1" <= run[0] <= "\u30fc" and len(run) <= 10:
+                yield run
+                continue
+            for size in (2, 3, 4):
+                yield from (run[at : at + size] for at in range(len(run) - size + 1))

@@ -1,12 +1,13 @@
-"""Pages of the knowledge base as the store knows them, and their records in the cache."""
+"""Digest pages in the store, and their records in the cache."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 
 from afresh.digest.cache import NOTHING_READ, FetchStatus, FileRecord, Record, UrlRecord
 from afresh.model.fetch import Outcome
 
-FILES, LINKS = "kb/files", "kb/links"  # the names of the two sources: together the library `kb`
+FILES, LINKS = "kb/files", "kb/links"  # names of the two sources, which form the library `kb`
 _STATUS = {
     Outcome.SUCCESS: FetchStatus.SUCCESS,
     Outcome.NOT_MODIFIED: FetchStatus.NOT_MODIFIED,
@@ -15,20 +16,20 @@ _STATUS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
-    """What one look adds to the record of a page; None leaves a field as it is."""
+class DigestUpdate:
+    """What one visit adds to the record of a page; None leaves a field unchanged."""
 
     text_hash: str | None = None
     summary: str | None = None
     indexed_at: datetime | None = None
     fetched_at: datetime | None = None
     status: FetchStatus | None = None
-    asked_model: bool = False  # the summary was paid for
+    asked_model: bool = False  # the summary was made by a model
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KbPage:
-    """What is known of a file or a link, whichever table holds it."""
+class DigestPage:
+    """The stored data of a file or a link, from all tables."""
 
     url: str
     depth: int = 0
@@ -46,17 +47,17 @@ class KbPage:
 
 
 def status_of(outcome: Outcome, *, refused: bool) -> FetchStatus:
-    """How a look ended."""
+    """Return the fetch status for an outcome."""
     return FetchStatus.REFUSED if refused else _STATUS.get(outcome, FetchStatus.ERROR)
 
 
-def is_dead(page: KbPage) -> bool:
-    """Whether the last look at a link failed; one that refuses us is there."""
+def is_dead(page: DigestPage) -> bool:
+    """Return whether the last request for a link failed; a link that refuses us exists."""
     return page.failures > 0 and page.status is not FetchStatus.REFUSED
 
 
-def file_record(page: KbPage, path: str) -> FileRecord | None:
-    """The record of a file; None for one that was never read well."""
+def file_record(page: DigestPage, path: str) -> FileRecord | None:
+    """Return the record of a file; None if it was never read successfully."""
     if page.text_hash is None or page.size is None or page.mtime_ns is None or page.indexed_at is None:
         return None
     return FileRecord(
@@ -69,8 +70,8 @@ def file_record(page: KbPage, path: str) -> FileRecord | None:
     )
 
 
-def url_record(page: KbPage, name: str, now: datetime) -> UrlRecord:
-    """The record of a link, also of one that nobody has asked for yet."""
+def url_record(page: DigestPage, name: str, now: datetime) -> UrlRecord:
+    """Return the record of a link, even if it was not requested yet."""
     return UrlRecord(
         url=name,
         content_hash=page.text_hash or NOTHING_READ,
@@ -85,20 +86,20 @@ def url_record(page: KbPage, name: str, now: datetime) -> UrlRecord:
     )
 
 
-def page_of(record: Record, url: str) -> KbPage:
-    """What a record of the cache says of the page at an address."""
+def page_of(record: Record, url: str) -> DigestPage:
+    """Return the page for a record of the cache."""
     if isinstance(record, FileRecord):
-        return KbPage(
+        return DigestPage(
             url=url,
             depth=record.rel_path.count("/"),
             size=record.size_bytes,
             mtime_ns=record.mtime_ns,
-            text_hash=record.content_hash,  # an empty file was read as well
+            text_hash=record.content_hash,  # empty files count as read, too
             summary=record.summary_text,
             indexed_at=record.last_indexed_at,
         )
     read = record.content_hash != NOTHING_READ or bool(record.summary_text)
-    return KbPage(
+    return DigestPage(
         url=url,
         text_hash=record.content_hash if read else None,
         summary=record.summary_text if read else None,
@@ -112,19 +113,16 @@ def page_of(record: Record, url: str) -> KbPage:
     )
 
 
-def forgotten(page: KbPage, now: datetime | None) -> KbPage:
-    """A page that the cache does not know: new, and a link due now."""
-    return KbPage(url=page.url, depth=page.depth, next_at=now)
-
-
-def as_cached(page: KbPage, *, is_file: bool) -> KbPage:
-    """The page without what the cache does not tell of its kind, to be compared with what it says."""
+def as_cached(page: DigestPage, *, is_file: bool) -> DigestPage:
+    """Return the page without fields that the cache does not have for its kind, for a comparison."""
     if is_file:
-        return replace(
-            page, failures=0, next_at=None, fetched_at=None, status=None, etag=None, last_modified=None
-        )
+        none: Any = dict.fromkeys(("next_at", "fetched_at", "status", "etag", "last_modified"))
+        return replace(page, failures=0, **none)
     return replace(page, size=None, mtime_ns=None, depth=0, status=_in_cache(page.status))
 
 
 def _in_cache(status: FetchStatus | None) -> FetchStatus | None:
     return FetchStatus.ERROR if status is FetchStatus.REFUSED else status
+
+
+KINDS = {FILES: "folder", LINKS: "links"}

@@ -1,41 +1,43 @@
-"""What a look adds to the record of a page of the knowledge base; a summary only where its text changed."""
+"""Digest records of visits; a summary is made only if the text has changed."""
 
 import asyncio
+from dataclasses import replace
 
-from afresh.digest.records import Told, status_of
-from afresh.model.fetch import Body, Gone, Moved, Outcome, Read, Seen
+from afresh.digest.records import DigestUpdate, status_of
+from afresh.model.fetch import Body, Gone, Moved, Outcome, ReadDocument, Seen
 from afresh.model.records import Claim, Decision
 from afresh.ports import Summarizer
 from afresh.store.store import Store
 from afresh.text.normalize import content_hash
 
-AT_A_TIME = 4  # summaries that are asked for side by side
+AT_A_TIME = 4  # concurrent summaries
 OFFLINE = "offline"
 
 
-class Telling:
-    """Keeps the records of a run; a summary is made only where the text is another than on record."""
+class DigestSummaries:
+    """Creates the digest records of a run; a summary is made only if the text differs from the stored one."""
 
     def __init__(self, store: Store, summarizer: Summarizer) -> None:
         self._store = store
         self._summarizer = summarizer
         self._turns = asyncio.Semaphore(AT_A_TIME)
 
-    async def of(self, claim: Claim, decision: Decision, seen: Seen, text_hash: str | None) -> Told:
-        """What to write down; a SummaryError where the text is new and no summary can be had."""
+    async def of(self, claim: Claim, decision: Decision, seen: Seen, text_hash: str | None) -> DigestUpdate:
+        """Return what to store; raise SummaryError if the text is new and cannot be summarised."""
         if isinstance(seen, Gone | Moved):
-            return Told()
+            return DigestUpdate()
         status, at = status_of(decision.outcome, refused=decision.refused), decision.page.checked_at
         if decision.outcome is Outcome.NOT_MODIFIED:
-            return Told(status=status, fetched_at=at)
-        if not isinstance(seen, Read) or decision.outcome is not Outcome.SUCCESS:
-            return Told(status=status)
+            return DigestUpdate(status=status, fetched_at=at)
+        if not isinstance(seen, ReadDocument) or decision.outcome is not Outcome.SUCCESS:
+            return DigestUpdate(status=status)
         known = await self._store.digest.records(claim.page.id)
-        if known is not None and known.text_hash is not None and _is_same_file(claim, seen):
-            return Told(status=status)  # read for another reason than a change: its record stands
-        told = Told(status=status, fetched_at=at, indexed_at=at)
+        same = seen.validators.mtime_ns is not None and seen.validators == claim.page.validators
+        if same and known is not None and known.text_hash is not None:
+            return DigestUpdate(status=status)  # not read because of a change: the record stays
+        told = DigestUpdate(status=status, fetched_at=at, indexed_at=at)
         title, text, found = seen.document.title, seen.document.markdown, text_hash
-        if decision.page.refused_hash is not None:  # its owner restored the former text
+        if decision.page.refused_hash is not None:  # the user restored the former text
             held = await self._store.pages.content(claim.page.id)
             title, text, found = decision.page.title or "", held.markdown or "", decision.page.content_hash
         found = found or seen.document.content_hash
@@ -43,26 +45,15 @@ class Telling:
             return told
         async with self._turns:
             summary = await self._summarizer.summarise(title, text)
-        return Told(
-            status=status,
-            fetched_at=at,
-            indexed_at=at,
-            text_hash=found,
-            summary=summary,
-            asked_model=not self._summarizer.recipe.startswith(OFFLINE),
-        )
+        asked_model = not self._summarizer.recipe.startswith(OFFLINE)
+        return replace(told, text_hash=found, summary=summary, asked_model=asked_model)
 
 
 def file_hash(body: Body) -> str | None:
-    """The hash of a file as the cache knows it: of its text, if it is UTF-8; None for any other body."""
+    """Return the hash of a file for the cache: of its text if it is UTF-8, else None."""
     if not body.proven:
         return None
     try:
         return content_hash(body.data.decode("utf-8"))
     except UnicodeDecodeError:
         return None
-
-
-def _is_same_file(claim: Claim, seen: Read) -> bool:
-    """Whether size and time say that a file is the one on record, whatever else it was read for."""
-    return seen.validators.mtime_ns is not None and seen.validators == claim.page.validators

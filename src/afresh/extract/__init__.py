@@ -1,8 +1,7 @@
-"""From bytes to a document: web pages, text, and the files that stand beside them."""
+"""Convert bytes to documents: web pages, text and other files."""
 
 from afresh.extract.html.html import HtmlExtractor
-from afresh.extract.markdown import MarkdownExtractor
+from afresh.extract.markdown import MarkdownExtractor, TextExtractor
 from afresh.extract.registry import VERSION, extract, extract_visible
-from afresh.extract.text import TextExtractor
 
 __all__ = ["VERSION", "HtmlExtractor", "MarkdownExtractor", "TextExtractor", "extract", "extract_visible"]

@@ -1,4 +1,4 @@
-"""The language of a text: what its page says of itself, unless the text clearly says otherwise."""
+"""Determine the language of a text: the declared one, unless the text clearly contradicts it."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -18,15 +18,15 @@ from afresh.text.language import (
 if TYPE_CHECKING:
     from py3langid.langid import LanguageIdentifier
 
-CLEAR = 0.6  # the share of a language among all that a text could be in
-CONFIRMED = 0.3  # the same where the small guess says so, too
+CLEAR = 0.6  # probability of a language
+CONFIRMED = 0.3  # the same if the small guess agrees
 _NO_LANGUAGE = frozenset({"und", "mul", "zxx", "mis", "x", "i"})
 
 
 def language_of(text: str, *told: str | None) -> str | None:
-    """The tag of a text; of what it is told, the first that agrees with the text keeps its region and script.
+    """Return the tag of a text; the first declared tag that agrees with the text keeps its region and script.
 
-    A small guess comes first and is mostly enough; the large model is loaded only where it is not.
+    A small guess usually suffices; the large model is loaded only if it does not.
     """
     hints = [tag for raw in told if (tag := normalise_tag(raw)) and primary(tag) not in _NO_LANGUAGE]
     sample = prose_of(text)
@@ -43,7 +43,7 @@ def _agreeing(hints: Sequence[str], language: str | None) -> str | None:
 
 
 def _settle(sample: str, hints: Sequence[str], guess: str | None) -> str:
-    """What is true where the text does not confirm what it is told: just that, unless it is clearly wrong."""
+    """Return the first declared tag if the text does not confirm any, unless it is clearly wrong."""
     doubtful = guess is not None or (primary(hints[0]) == "en" and contradicts_english(sample))
     if not doubtful or not is_long(sample):
         return hints[0]
@@ -54,7 +54,7 @@ def _settle(sample: str, hints: Sequence[str], guess: str | None) -> str:
 
 
 def classify(sample: str, enough: float = CLEAR) -> str | None:
-    """The language that a large model sees in prose, None where it has no clear favourite."""
+    """Return the language of prose according to a large model; None if it is not clear."""
     language, share = _model().classify(sample)
     return str(language) if share >= enough else None
 
@@ -64,5 +64,5 @@ def _model() -> "LanguageIdentifier":
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
     model = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
-    model.set_languages([label for label in model.labels if len(label) == 2])  # dialects only add doubt
+    model.set_languages([label for label in model.labels if len(label) == 2])  # dialects only add uncertainty
     return model

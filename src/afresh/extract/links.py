@@ -1,6 +1,6 @@
-"""Every link of a page, navigation included: where it leads and what a reader sees of it."""
+"""Collect every link of a page, including navigation: its target and its visible text."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -12,27 +12,27 @@ from afresh.urls.files import link_target
 
 MOST_LINKS = 5_000
 LONGEST_TEXT = 300
-MANY_TAGS = 200_000  # above this, nodes are walked one by one, so that memory stays bounded
+MANY_TAGS = 200_000  # above this, nodes are traversed one by one to limit memory
 
 _TAGS = frozenset({"a", "area", "frame"})
 _NO_PAGES = ("data:", "javascript:", "mailto:", "blob:")
 
 
 class Links(NamedTuple):
-    """The links of a page, and how many were not kept."""
+    """The links of a page, and how many were dropped."""
 
     kept: tuple[Link, ...]
     left_out: int = 0  # beyond `MOST_LINKS`
-    too_long: int = 0  # to addresses that are longer than any page needs
-    by_href: Mapping[str, tuple[str, bool]] = MappingProxyType({})  # text and follow, as they are written
+    too_long: int = 0  # with URLs that exceed the maximum length
+    by_href: Mapping[str, tuple[str, bool]] = MappingProxyType({})  # text and follow by raw URL
 
 
 def collect_links(
     tree: LexborHTMLParser, base: str, tag_count: int, refresh: str = "", twin: str | None = None
 ) -> Links:
-    """The links of a page, one per target in document order, at most `MOST_LINKS`; `refresh` is one more.
+    """Return the links of a page and `refresh`, one per target in document order, at most `MOST_LINKS`.
 
-    Those to its `twin`, the same page as Markdown, do not count.
+    Links to `twin`, the same page as Markdown, are left out.
     """
     by_href, left_out = _by_href(tree, tag_count, refresh)
     links = _by_target(by_href, base)._replace(left_out=left_out, by_href=by_href)
@@ -44,9 +44,9 @@ def collect_links(
 def with_hidden(
     links: Links, hidden: Iterable[tuple[str, str]], base: str, same: Collection[str | None]
 ) -> Links:
-    """The links, then hidden ones in the room that is left; `same` are addresses of the page itself.
+    """Return the links, then hidden ones up to the limit; `same` are URLs of the page itself.
 
-    What a visible link says holds: hidden ones only lend their words where it has none.
+    Visible links take precedence: a hidden one only adds its text if the visible one has none.
     """
     found = {link.url: link for link in links.kept}
     left_out = set()
@@ -65,7 +65,7 @@ def with_hidden(
 
 
 def with_seen_words(links: Links, tree: LexborHTMLParser, base: str, tag_count: int) -> Links:
-    """The links with the words that are left of them now that hidden text is off the tree."""
+    """Return the links with the text that remains after hidden text was removed from the tree."""
     left, _ = _by_href(tree, tag_count)
     by_href = {href: (left.get(href, ("",))[0], follow) for href, (_, follow) in links.by_href.items()}
     if by_href == links.by_href:
@@ -77,10 +77,15 @@ def with_seen_words(links: Links, tree: LexborHTMLParser, base: str, tag_count: 
 def _by_href(
     tree: LexborHTMLParser, tag_count: int, refresh: str = ""
 ) -> tuple[dict[str, tuple[str, bool]], int]:
-    """Text and follow of the links as they are written, and how many were left out."""
+    """Return text and follow of the links by raw URL, and how many were left out."""
     by_href: dict[str, tuple[str, bool]] = {refresh: ("", True)} if refresh else {}
     left_out = 0
-    for node in _anchors(tree, tag_count):
+    nodes: Iterable[LexborNode] = ()
+    if tag_count <= MANY_TAGS:
+        nodes = tree.css("a[href], area[href], frame[src]")
+    elif tree.root is not None:
+        nodes = (node for node in tree.root.traverse() if node.tag in _TAGS)
+    for node in nodes:
         attributes = node.attributes
         href = (attributes.get("href") or attributes.get("src") or "").partition("#")[0].strip()
         if not href:
@@ -97,20 +102,8 @@ def _by_href(
     return by_href, left_out
 
 
-def _anchors(tree: LexborHTMLParser, tag_count: int) -> Iterable[LexborNode]:
-    if tag_count <= MANY_TAGS:
-        return tree.css("a[href], area[href], frame[src]")
-    return _walk(tree)
-
-
-def _walk(tree: LexborHTMLParser) -> Iterator[LexborNode]:
-    for node in tree.root.traverse() if tree.root is not None else ():
-        if node.tag in _TAGS:
-            yield node
-
-
 def _by_target(by_href: dict[str, tuple[str, bool]], base: str) -> Links:
-    """The links by canonical address: many spellings may lead to one page."""
+    """Return the links by canonical URL, because several spellings may lead to one page."""
     found: dict[str, tuple[str, bool]] = {}
     too_long = 0
     for href, (text, follow) in by_href.items():
@@ -128,8 +121,6 @@ def _visible_text(node: LexborNode, attributes: dict[str, str | None]) -> str:
     if not text:
         picture = node.css_first("img[alt]")
         alternative = picture.attributes.get("alt") if picture is not None else None
-        spoken = (
-            alternative or attributes.get("aria-label") or attributes.get("alt") or attributes.get("title")
-        )
-        text = " ".join((spoken or "").split())
+        spoken = (alternative, *map(attributes.get, ("aria-label", "alt", "title")))
+        text = " ".join(next(filter(None, spoken), "").split())
     return text[:LONGEST_TEXT].rstrip()

@@ -1,18 +1,48 @@
-"""Markdown to a document: kept as it is written, front matter read, links resolved."""
+"""Convert text, Markdown and MDX to documents; helpers with which other extractors write Markdown."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from urllib.parse import unquote
 
-from afresh.extract.decode import decode
+from afresh.extract.decode import decode, storable
 from afresh.extract.html.head import LONGEST_TITLE, foreign_canonical, one_line, robot_wishes
 from afresh.extract.language import language_of
 from afresh.extract.links import LONGEST_TEXT, MOST_LINKS
-from afresh.extract.text import first_line
 from afresh.model import recipe
 from afresh.model.fetch import Body, Document, Link
 from afresh.text.normalize import links_hash, normalise, text_hash
+from afresh.urls.canonical import canonical
 from afresh.urls.files import link_target
 from afresh.urls.scope import WHOLE_SITE
+
+_WORD = re.compile(r"\w")
+
+
+class TextExtractor:
+    """Reads plain text."""
+
+    version = recipe.TEXT
+
+    def extract(self, body: Body) -> Document:
+        """Return the document of a plain text body; it has no links, because text does not mark them."""
+        text = normalise(decode(body.data, body.charset))
+        return Document(
+            title=first_line(text),
+            markdown=text,
+            language=language_of(text, body.language),
+            content_hash=text_hash(text),  # already normalised
+            links_hash=links_hash(()),
+            index=body.index,
+            follow=body.follow,
+        )
+
+
+def first_line(text: str) -> str:
+    """Return the first line that contains a word, as a title."""
+    lines = (line for line in text.split("\n", 50)[:50] if _WORD.search(line))
+    return one_line(next(lines, ""))[:LONGEST_TITLE].strip()
+
 
 _FRONT_MATTER = re.compile(r"---\n(.*?\n)?(?:---|\.\.\.)\n", re.DOTALL)
 _FRONT_FIELD = re.compile(
@@ -20,7 +50,7 @@ _FRONT_FIELD = re.compile(
 )
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,}).*?(?:^ {0,3}\1|\Z)", re.DOTALL | re.MULTILINE)
 _CODE_SPAN = re.compile(r"(?<!`)(`++)[^`\n]+\1")
-# What a heading says, and what closes it: a run of blanks or of # is looked through from its start alone.
+# Text of a heading without its closing hashes; each run of blanks or hashes is scanned only once.
 HEADING_TEXT = r"([ \t#](?=[ \t]*+#*+$)|.+?(?=(?<![ \t])[ \t]++#*+$|(?<![ \t#])#*+$))[ \t]*+#*+$"
 _HEADING = re.compile(rf"^ {{0,3}}#[ \t]+{HEADING_TEXT}|^(\S[^\n]*+)\n=++$", re.MULTILINE)
 _LINK = re.compile(
@@ -38,11 +68,12 @@ class MarkdownExtractor:
     version = recipe.MARKDOWN
 
     def extract(self, body: Body) -> Document:
-        """The document of a Markdown body."""
+        """Return the document of a Markdown body."""
         source = normalise(decode(body.data, body.charset))
         front = _FRONT_MATTER.match(source)
         text = normalise(source[front.end() :]) if front else source
-        fields = _fields(front[0]) if front else {}
+        said = _FRONT_FIELD.findall(front[0]) if front else ()
+        fields = {name: value.strip().strip("\"'") for name, value in said}
         prose = without_code(text)
         links = links_in(prose, body.url)
         index, follow = robot_wishes(fields.get("robots", ""))
@@ -53,29 +84,24 @@ class MarkdownExtractor:
             markdown=text,
             links=links,
             language=language_of(text, fields.get("lang"), fields.get("language"), body.language),
-            content_hash=text_hash(text),  # it is in normal form already
+            content_hash=text_hash(text),  # already normalised
             links_hash=links_hash(links),
             index=body.index and index,
-            follow=body.follow and follow and not body.url.endswith(WHOLE_SITE),  # it holds what they lead to
+            follow=body.follow and follow and not body.url.endswith(WHOLE_SITE),  # it contains the targets
             foreign_canonical=foreign_canonical(named, body.url, body.url),
         )
 
 
-def _fields(front: str) -> dict[str, str]:
-    """What a page says of itself in front of its text."""
-    return {name: value.strip().strip("\"'") for name, value in _FRONT_FIELD.findall(front)}
-
-
 def without_code(text: str) -> str:
-    """The text without its fenced code, in which nothing is a heading or a link."""
+    """Return the text without fenced code, which contains no headings or links."""
     return _FENCE.sub("", text)
 
 
 def title_in(prose: str, told: str = "") -> str:
-    """The title that a text is told to have, else its first large heading, else its first line."""
+    """Return the given title, else the first top-level heading, else the first line."""
     heading = _HEADING.search(prose)
     title = told or (heading[1] or heading[2] if heading else first_line(prose))
-    return _plain(title[: 20 * LONGEST_TITLE])[:LONGEST_TITLE].strip()  # markup may take most of it
+    return _plain(title[: 20 * LONGEST_TITLE])[:LONGEST_TITLE].strip()  # markup may take up most of it
 
 
 def _plain(text: str) -> str:
@@ -83,7 +109,7 @@ def _plain(text: str) -> str:
 
 
 def links_in(prose: str, base: str) -> tuple[Link, ...]:
-    """The links of a text without fenced code, one per target, at most `MOST_LINKS`."""
+    """Return the links of a text without fenced code, one per target, at most `MOST_LINKS`."""
     found: dict[str, Link] = {}
     for raw_url, text in _raw_links(_CODE_SPAN.sub(" ", prose)):
         target = raw_url.partition("#")[0]
@@ -102,3 +128,172 @@ def _raw_links(prose: str) -> Iterator[tuple[str, str]]:
         yield definition[2], definition[1]
     for autolink in _AUTOLINK.finditer(prose):
         yield autolink[1], ""
+
+
+LONGEST_TAG = 5_000
+MOST_OPEN = 100  # unclosed tags; a text with more is not MDX
+
+_MDX_FENCE = re.compile(r"^ {0,3}(`{3,}+|~{3,}+)[^\n]*\n.*?(?:^ {0,3}\1[^\n]*$|\Z)", re.DOTALL | re.MULTILINE)
+_STATEMENT = re.compile(r"^(?:import|export)[ \t{*][^\n]*(?:\n(?!\s*\n|#|<)[^\n]+)*", re.MULTILINE)
+_COMMENT = re.compile(r"\{/\*(?:[^{]|\{(?!/\*))*?\*/\}")
+_TAG = re.compile(r"(?<!`)(`++)[^`\n]+\1|</?(?=[A-Z>])")  # inline code is skipped
+_SAID = re.compile(r"\b(?:title|label|summary|heading)=(?:\"([^\"]*)\"|'([^']*)')")
+
+
+class MdxExtractor:
+    """Reads MDX."""
+
+    version = recipe.MARKDOWN
+
+    def extract(self, body: Body) -> Document:
+        """Return the document of an MDX body."""
+        text = without_components(normalise(decode(body.data, body.charset)))
+        return MarkdownExtractor().extract(
+            replace(body, data=text.encode("utf-8", "replace"), charset="utf-8")
+        )
+
+
+def without_components(text: str) -> str:
+    """Return MDX as plain Markdown; code stays unchanged."""
+    parts, at = [], 0
+    for fence in _MDX_FENCE.finditer(text):
+        parts += [_plain_mdx(text[at : fence.start()]), fence[0]]
+        at = fence.end()
+    return re.sub(r"\n{3,}", "\n\n", "".join([*parts, _plain_mdx(text[at:])]))
+
+
+def _plain_mdx(prose: str) -> str:
+    prose = _COMMENT.sub("", _STATEMENT.sub("", prose))
+    return "".join(_pieces(prose)) if "<" in prose else prose
+
+
+def _pieces(prose: str) -> Iterator[str]:
+    """Yield the prose in pieces, with each tag replaced by its title or label."""
+    at, open_tags, start = 0, 0, _TAG.search(prose)
+    while start is not None and open_tags < MOST_OPEN:
+        end = None if start[1] else _end_of_tag(prose, start.end())
+        if end is None:
+            yield prose[at : start.end()]
+            at = start.end()
+            open_tags += start[1] is None
+        else:
+            yield prose[at : start.start()]
+            said = _SAID.search(prose, start.end(), end)
+            if said is not None:
+                yield f"\n\n**{said[1] or said[2]}**\n\n"
+            at = end
+        start = _TAG.search(prose, at)
+    yield prose[at:]
+
+
+def _end_of_tag(text: str, at: int) -> int | None:
+    """Return where a tag ends; `>` in quotes or braces does not end it."""
+    depth, quote = 0, ""
+    for place in range(at, min(len(text), at + LONGEST_TAG)):
+        character = text[place]
+        if quote:
+            quote = "" if character == quote else quote
+        elif character in "\"'`":
+            quote = character
+        elif character in "{}":
+            depth += 1 if character == "{" else -1
+        elif character == ">" and depth <= 0:
+            return place + 1
+    return None
+
+
+MOST_CHARS = 4_000_000  # of one document: some thousand pages of a book
+
+_TICKS = re.compile(r"`{3,}")
+_MARKED = re.compile(r"^(\d{1,9}(?=[.)]\s)|(?=[#>+*|=~`-]))(.)")
+
+
+def written(
+    body: Body,
+    markdown: str,
+    title: str = "",
+    *languages: str | None,
+    links: Iterable[tuple[str, str]] | None = None,
+) -> Document:
+    """Return the document of a body converted to Markdown; given `links` replace those found in the text."""
+    text = normalise(cut(storable(markdown)))
+    prose = without_code(text)
+    found = links_in(prose, body.url) if links is None else _known(links, body.url)
+    return Document(
+        title=one_line(storable(title))[:LONGEST_TITLE].strip() or title_in(prose),
+        markdown=text,
+        links=found,
+        language=language_of(text, *languages, body.language),
+        content_hash=text_hash(text),
+        links_hash=links_hash(found),
+        index=body.index,
+        follow=body.follow,
+    )
+
+
+def _known(links: Iterable[tuple[str, str]], base: str) -> tuple[Link, ...]:
+    found: dict[str, Link] = {}
+    for raw_url, text in links:
+        url = canonical(raw_url.partition("#")[0], base) if raw_url.startswith(("http:", "https:")) else None
+        if url is not None and url not in found:
+            found[url] = Link(url, one_line(storable(text))[:LONGEST_TEXT].strip())
+            if len(found) >= MOST_LINKS:
+                break
+    return tuple(found.values())
+
+
+def file_name(body: Body) -> str:
+    """Return the file name of a body, as a title of last resort."""
+    return one_line(unquote(body.url.partition("?")[0].partition("#")[0].rstrip("/").rpartition("/")[2]))
+
+
+def cut(text: str, most: int = MOST_CHARS) -> str:
+    """Return the text; if it is too long, cut at a line end, with a note."""
+    if len(text) <= most:
+        return text
+    end = text.rfind("\n", most // 2, most)
+    return f"{text[: end if end > 0 else most]}\n\n(cut after {most:,} characters)"
+
+
+def fenced(code: str, language: str = "") -> str:
+    """Return code as a fenced block, with a fence longer than any backticks in it."""
+    code = code.strip("\n")
+    longest = max((len(ticks) for ticks in _TICKS.findall(code)), default=2)
+    mark = "`" * (longest + 1)
+    return f"{mark}{language}\n{code}\n{mark}"
+
+
+def table(rows: Sequence[Sequence[str]]) -> str:
+    """Return rows as a Markdown table with the first as its head; "" if all cells are empty."""
+    width = max((len(row) for row in rows), default=0)
+    if not any(cell.strip() for row in rows for cell in row):
+        return ""
+    lines = []
+    for row in rows:
+        cells = [one_line(cell).replace("|", "\\|") for cell in row]
+        lines.append("| " + " | ".join([*cells, *[""] * (width - len(cells))]) + " |")
+    return "\n".join([lines[0], "|" + " --- |" * width, *lines[1:]])
+
+
+def plain(text: str) -> str:
+    """Return plain text escaped so that no line begins a list, a heading or code in Markdown."""
+    return "\n".join([_MARKED.sub(r"\1\\\2", line.strip()) for line in text.split("\n")])
+
+
+def heading(level: int, text: str) -> str:
+    """Return a heading on one line; "" without text."""
+    words = one_line(text)[:LONGEST_TITLE]
+    return f"{'#' * min(max(level, 1), 6)} {words}" if words else ""
+
+
+def linked(text: str, url: str) -> str:
+    """Return a Markdown link, or only its text if the URL cannot be written in one."""
+    words = one_line(text)
+    if not words or not url.startswith(("http://", "https://", "mailto:")) or re.search(r"[\s<>()]", url):
+        return words
+    return f"[{words.replace('[', '(').replace(']', ')')}]({url})"
+
+
+def joined(blocks: Iterable[str]) -> str:
+    """Return the blocks with blank lines between them, without empty ones."""
+    return "\n\n".join([block for block in blocks if block.strip()])

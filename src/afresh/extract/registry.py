@@ -1,21 +1,48 @@
-"""Which extractor reads a body: by its media type, else by its name, else by its bytes."""
+"""Choose the extractor of a body: by its media type, else by its name, else by its bytes."""
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from afresh.errors import ExtractError
-from afresh.extract.code.names import ENDINGS
 from afresh.model import recipe
 from afresh.model.fetch import Body, Document
-from afresh.text.similarity import sketch_of
+from afresh.plugins import EXTRACTORS, PluginError, installed_plugins, load_plugin
+from afresh.text.normalize import sketch_of
 from afresh.urls.scope import WHOLE_SITE
 
 if TYPE_CHECKING:
     from afresh.ports import Extractor
+
+
+_LANGUAGES = {ending: name for name, endings in {
+    # divided by symbols, see code_languages.py
+    "python": (".py", ".pyi", ".pyw", ".pyx", ".pxd"), "javascript": (".js", ".mjs", ".cjs", ".jsx"),
+    "typescript": (".ts", ".tsx", ".mts", ".cts"), "go": (".go",), "rust": (".rs",), "csharp": (".cs",),
+    "java": (".java", ".groovy", ".gradle"), "kotlin": (".kt", ".kts"), "swift": (".swift",),
+    "scala": (".scala", ".sc"), "dart": (".dart",), "php": (".php",), "lua": (".lua",), "r": (".r",),
+    "cpp": (".c", ".h", ".cc", ".cpp", ".cxx", ".hpp", ".hh", ".hxx", ".inl", ".ipp", ".cu", ".ino"),
+    "ruby": (".rb", ".rake", ".gemspec", "rakefile", "gemfile"), "elixir": (".ex", ".exs"),
+    "bash": (".sh", ".bash", ".zsh", ".ksh", ".bats"), "perl": (".pl", ".pm"),
+    # code without symbols
+    "sql": (".sql",), "toml": (".toml",), "ini": (".ini", ".cfg", ".conf", ".properties"),
+    "css": (".css", ".scss"), "makefile": ("makefile", ".mk"), "dockerfile": ("dockerfile",),
+    "protobuf": (".proto",), "graphql": (".graphql",), "hcl": (".tf",), "haskell": (".hs",),
+    "clojure": (".clj",), "ocaml": (".ml",), "erlang": (".erl",), "zig": (".zig",), "julia": (".jl",),
+    "powershell": (".ps1",), "batch": (".bat", ".cmd"), "cmake": (".cmake", "cmakelists.txt"),
+    "diff": (".diff", ".patch"),
+}.items() for ending in endings}  # fmt: skip
+
+
+def language_of_name(name: str) -> str:
+    """Return the language of a file by its name, as fences spell it; "" if it is not code."""
+    lower = name.lower()
+    return _LANGUAGES.get(lower) or _LANGUAGES.get("." + lower.rpartition(".")[2], "")
+
 
 SNIFFED_BYTES = 1_024
 
@@ -23,100 +50,62 @@ VERSION = recipe.READING
 
 
 class Format(NamedTuple):
-    """One format that is read; a row of the table below."""
+    """A supported format; a row of `FORMATS`."""
 
-    name: str  # as reasons call it
-    reader: str  # module and class below `afresh.extract`, imported when first needed
+    name: str  # as shown in error messages
+    reader: "str | Callable[[], Extractor]"  # ours: module and class below `afresh.extract`, imported late
     media: tuple[str, ...] = ()
     names: tuple[str, ...] = ()  # endings such as `.md`, or whole names such as `makefile`, in lower case
-    magic: bytes = b""  # how each file of a binary format begins; text has none
-    member: str = ""  # of a ZIP file: a folder or file in it that tells what it is
+    magic: bytes = b""  # the first bytes of a binary format; text formats have none
+    member: str = ""  # of a ZIP file: a folder or file that identifies the format
 
 
 _ZIP = b"PK\x03\x04"
-_PDF = b"%PDF-"  # somewhere in the first bytes: some writers put a line before it
+_PDF = b"%PDF-"  # anywhere in the first bytes: some writers put a line before it
 _OFFICE = "application/vnd.openxmlformats-officedocument"
 _HTML = Format(
     "HTML", "html.html:HtmlExtractor", ("text/html", "application/xhtml+xml"), (".html", ".htm", ".xhtml")
 )
-_TEXT = Format("text", "text:TextExtractor", (), (".txt", ".text"))
+_TEXT = Format("text", "markdown:TextExtractor", (), (".txt", ".text"))
 
-# The order matters only for ZIP files that nothing names: the first whose member is there reads them.
+# The order matters only for ZIP files of unknown type: the first format whose member exists is chosen.
 FORMATS = (
     _HTML,
-    Format(
-        "Markdown",
-        "markdown:MarkdownExtractor",
-        ("text/markdown", "text/x-markdown"),
-        (".md", ".markdown", "llms.txt", WHOLE_SITE.strip("/")),
-    ),
-    Format("MDX", "mdx:MdxExtractor", ("text/mdx",), (".mdx",)),
-    Format(
-        "reStructuredText",
-        "markup.rst:RstExtractor",
-        ("text/x-rst", "text/prs.fallenstein.rst"),
-        (".rst", ".rest"),
-    ),
-    Format(
-        "AsciiDoc", "markup.asciidoc:AsciidocExtractor", ("text/asciidoc",), (".adoc", ".asciidoc", ".asc")
-    ),
+    Format("Markdown", "markdown:MarkdownExtractor", ("text/markdown", "text/x-markdown"),
+           (".md", ".markdown", "llms.txt", WHOLE_SITE.strip("/"))),
+    Format("MDX", "markdown:MdxExtractor", ("text/mdx",), (".mdx",)),
+    Format("reStructuredText", "markup.rst:RstExtractor", ("text/x-rst", "text/prs.fallenstein.rst"),
+           (".rst", ".rest")),
+    Format("AsciiDoc", "markup.asciidoc:AsciidocExtractor", ("text/asciidoc",), (".adoc", ".asciidoc", ".asc")),
     _TEXT,
     Format("PDF", "office.pdf:PdfExtractor", ("application/pdf", "application/x-pdf"), (".pdf",), _PDF),
-    Format(
-        "DOCX",
-        "office.docx:DocxExtractor",
-        (f"{_OFFICE}.wordprocessingml.document", "application/vnd.ms-word.document.macroenabled.12"),
-        (".docx", ".docm", ".dotx"),
-        _ZIP,
-        "word/",
-    ),
-    Format(
-        "PPTX",
-        "office.pptx:PptxExtractor",
-        (f"{_OFFICE}.presentationml.presentation", f"{_OFFICE}.presentationml.slideshow"),
-        (".pptx", ".pptm", ".ppsx"),
-        _ZIP,
-        "ppt/",
-    ),
-    Format(
-        "XLSX",
-        "office.xlsx:XlsxExtractor",
-        (f"{_OFFICE}.spreadsheetml.sheet", "application/vnd.ms-excel.sheet.macroenabled.12"),
-        (".xlsx", ".xlsm"),
-        _ZIP,
-        "xl/",
-    ),
-    Format(
-        "EPUB",
-        "office.epub:EpubExtractor",
-        ("application/epub+zip",),
-        (".epub",),
-        _ZIP,
-        "META-INF/container.xml",
-    ),
-    Format("notebook", "data.notebook:NotebookExtractor", ("application/x-ipynb+json",), (".ipynb",)),
-    Format("JSON", "data.data:JsonExtractor", ("application/json", "text/json"), (".json", ".webmanifest")),
-    Format(
-        "YAML",
-        "data.data:YamlExtractor",
-        ("application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml", "text/vnd.yaml"),
-        (".yaml", ".yml"),
-    ),
-    Format("code", "code.code:CodeExtractor", (), ENDINGS),
-)
+    Format("DOCX", "office.docx:DocxExtractor",
+           (f"{_OFFICE}.wordprocessingml.document", "application/vnd.ms-word.document.macroenabled.12"),
+           (".docx", ".docm", ".dotx"), _ZIP, "word/"),
+    Format("PPTX", "office.pptx:PptxExtractor",
+           (f"{_OFFICE}.presentationml.presentation", f"{_OFFICE}.presentationml.slideshow"),
+           (".pptx", ".pptm", ".ppsx"), _ZIP, "ppt/"),
+    Format("XLSX", "office.xlsx:XlsxExtractor",
+           (f"{_OFFICE}.spreadsheetml.sheet", "application/vnd.ms-excel.sheet.macroenabled.12"),
+           (".xlsx", ".xlsm"), _ZIP, "xl/"),
+    Format("EPUB", "office.epub:EpubExtractor", ("application/epub+zip",), (".epub",), _ZIP,
+           "META-INF/container.xml"),
+    Format("notebook", "data_files:NotebookExtractor", ("application/x-ipynb+json",), (".ipynb",)),
+    Format("JSON", "data_files:JsonExtractor", ("application/json", "text/json"), (".json", ".webmanifest")),
+    Format("YAML", "data_files:YamlExtractor",
+           ("application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml", "text/vnd.yaml"),
+           (".yaml", ".yml")),
+    Format("code", "source_code:CodeExtractor", (), tuple(_LANGUAGES)),
+)  # fmt: skip
 
-# What says nothing, or just what a server calls everything it does not know.
-_VAGUE_TYPES = frozenset(
-    [
-        "",
-        "application/octet-stream",
-        "application/unknown",
-        "application/x-zip-compressed",
-        "application/zip",
-        "binary/octet-stream",
-        "text/plain",
-    ]
-)
+_BY_MEDIA = {media: each for each in FORMATS for media in each.media}
+_BY_ENDING = {name: each for each in FORMATS for name in each.names}
+
+# media types that say nothing, or that servers use for unknown files
+_VAGUE_TYPES = frozenset((
+    "", "application/octet-stream", "application/unknown", "application/x-zip-compressed",
+    "application/zip", "binary/octet-stream", "text/plain",
+))  # fmt: skip
 
 _MARKUP = re.compile(
     rb"\s*+(?:<\?xml[^>]*+>\s*+)?+(?:(?><!--.*?-->)\s*+)*+<(?:!doctype\s+html|html|head|body|title|meta|script|div|h1|p|a|table)"
@@ -124,25 +113,17 @@ _MARKUP = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _SIGNATURES = (
-    (b"%PDF-", "PDF"),
-    (b"\x89PNG", "a PNG image"),
-    (b"GIF8", "a GIF image"),
-    (b"\xff\xd8\xff", "a JPEG image"),
-    (b"PK\x03\x04", "a ZIP archive or office file"),
-    (b"PK\x05\x06", "an empty ZIP archive"),
-    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old or encrypted office file"),
-    (b"\x1f\x8b", "gzip data"),
-    (b"\x7fELF", "a program"),
-    (b"RIFF", "a media file"),
-    (b"OggS", "a media file"),
-    (b"ID3", "a media file"),
-)
+    (_PDF, "PDF"), (b"\x89PNG", "a PNG image"), (b"GIF8", "a GIF image"), (b"\xff\xd8\xff", "a JPEG image"),
+    (_ZIP, "a ZIP archive or office file"), (b"PK\x05\x06", "an empty ZIP archive"),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old or encrypted office file"), (b"\x1f\x8b", "gzip data"),
+    (b"\x7fELF", "a program"), (b"RIFF", "a media file"), (b"OggS", "a media file"), (b"ID3", "a media file"),
+)  # fmt: skip
 _WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff")
 _CONTROL = bytes(set(range(0x20)) - {0x09, 0x0A, 0x0C, 0x0D, 0x1B})
 
 
 def extract(body: Body, *, hidden_links: bool = True) -> Document:
-    """The document of a body, read by the extractor that fits; ExtractError says why none does."""
+    """Return the document of a body; raise ExtractError if no extractor can read it."""
     chosen = choose(body)
     _refuse_another(chosen, body)
     document = _reader(chosen.reader, hidden_links or chosen is not _HTML).extract(body)
@@ -150,28 +131,30 @@ def extract(body: Body, *, hidden_links: bool = True) -> Document:
 
 
 def extract_visible(body: Body) -> Document:
-    """The document of a body with the links that it shows, and no hidden ones."""
+    """Return the document of a body without hidden links."""
     return extract(body, hidden_links=False)
 
 
 def choose(body: Body) -> Format:
-    """The format of a body: as its media type says, else as its name ends, else as its bytes look."""
+    """Return the format of a body: by its media type, else its file name, else its bytes."""
     media = body.media_type
-    told = _by_media().get(media) or _by_suffix_of(media)
-    if told is not None:
-        return told
-    return _by_name(body.url) or _by_look(body, media)
+    _, plus, family = media.rpartition("+")  # as in `application/problem+json`
+    plain = f"application/{family}" if plus and family in ("json", "yaml") else ""
+    told = _BY_MEDIA.get(media) or _BY_MEDIA.get(plain)
+    return told or _by_name(body.url) or _by_plugin(body) or _by_look(body, media)
 
 
 def _by_look(body: Body, media: str) -> Format:
     head = body.data[:SNIFFED_BYTES]
-    found = next(
-        (each for each in FORMATS if each.magic and not each.member and head.startswith(each.magic)), None
-    )
+    if head.startswith(_PDF):
+        return _BY_ENDING[".pdf"]
     if head.startswith(_ZIP):
-        found = _by_member(body.data) or found
-    if found is not None:
-        return found
+        from afresh.extract.office.package import ZipReader
+
+        names = [member.name for member in ZipReader(body.data).members]
+        for each in FORMATS:
+            if each.member and any(name.startswith(each.member) for name in names):
+                return each
     binary = _binary(head)
     if binary is not None:
         raise ExtractError(f"unknown binary ({media if media not in _VAGUE_TYPES else binary})")
@@ -181,50 +164,45 @@ def _by_look(body: Body, media: str) -> Format:
     return _HTML if is_page else _TEXT
 
 
-def _by_member(data: bytes) -> Format | None:
-    """The format of a ZIP file, by what is in it."""
-    from afresh.extract.zip import Zipped
-
-    names = [member.name for member in Zipped(data).members]
-    told = (each for each in FORMATS if each.member)
-    return next((each for each in told if any(name.startswith(each.member) for name in names)), None)
-
-
 def _by_name(url: str) -> Format | None:
     name = url.partition("?")[0].partition("#")[0].rpartition("/")[2].lower()
     _, *endings = name.rsplit(".", 2)
-    known = _by_ending()
     for ending in (name, *("." + ".".join(endings[at:]) for at in range(len(endings)))):
-        if ending in known:
-            return known[ending]
+        if ending in _BY_ENDING:
+            return _BY_ENDING[ending]
     return None
 
 
-def _by_suffix_of(media: str) -> Format | None:
-    """What `application/problem+json` says of itself."""
-    _, plus, family = media.rpartition("+")
-    return _by_media().get(f"application/{family}") if plus and family in ("json", "yaml") else None
+def _by_plugin(body: Body) -> Format | None:
+    """Return the plugin format that names the media type or the file name of a body, or None."""
+    name = body.url.partition("?")[0].rpartition("/")[2].lower()
+    for each in plugin_formats():
+        if body.media_type in each.media or name in each.names or name.endswith(tuple(each.names) or " "):
+            return each
+    return None
 
 
 @cache
-def _by_media() -> dict[str, Format]:
-    return {media: each for each in FORMATS for media in each.media}
+def plugin_formats() -> tuple[Format, ...]:
+    """Return the formats of installed plugins; those that fail to load are skipped."""
+    found: list[Format] = []
+    for name in installed_plugins(EXTRACTORS):
+        with suppress(PluginError):
+            loaded = load_plugin(EXTRACTORS, name, Format)
+            found += [loaded] if loaded else []
+    return tuple(found)
 
 
 @cache
-def _by_ending() -> dict[str, Format]:
-    return {name: each for each in FORMATS for name in each.names}
-
-
-@cache
-def _reader(where: str, hidden_links: bool = True) -> "Extractor":
+def _reader(where: "str | Callable[[], Extractor]", hidden_links: bool = True) -> "Extractor":
+    if not isinstance(where, str):
+        return where()
     module, _, name = where.partition(":")
     made = cast("Callable[..., Extractor]", getattr(import_module(f"afresh.extract.{module}"), name))
     return made() if hidden_links else made(hidden_links=False)
 
 
 def _refuse_another(chosen: Format, body: Body) -> None:
-    """Refuse a body that is plainly something else than it is called."""
     head = body.data[:SNIFFED_BYTES]
     magic = chosen.magic
     if magic and magic in (head if magic == _PDF else head[: len(magic)]):
@@ -239,7 +217,6 @@ def _refuse_another(chosen: Format, body: Body) -> None:
 
 
 def _binary(head: bytes) -> str | None:
-    """What a body is that is no text."""
     for signature, name in _SIGNATURES:
         if head.startswith(signature):
             return name

@@ -1,4 +1,4 @@
-"""What reading a ZIP file raises that is not whole, or is packed in a way that Python does not know."""
+"""The exceptions of reading a ZIP file that is broken or has an unsupported compression."""
 
 import struct
 import zlib
@@ -6,5 +6,5 @@ from zipfile import BadZipFile
 
 BROKEN_ZIP = (
     *(BadZipFile, zlib.error, struct.error, EOFError, OSError, ValueError, RuntimeError),
-    NotImplementedError,  # raised by zipfile for such a packing
+    NotImplementedError,  # raised by zipfile for unsupported compression
 )

@@ -1,37 +1,49 @@
-"""Which keywords fit a link, by the words of its text and address: the scores of the offline scorer."""
+"""Match keywords with the words of a link's text and URL: the scores of the offline scorer."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from afresh.links.inflections import Kin, Wanted, kinship, wanted
-from afresh.links.score import AskedLink
-from afresh.links.synonyms import related
-from afresh.links.words import link_words, plain_words, spellings
+from afresh.links.score import LinkToScore
+from afresh.links.words import KeywordForms, WordMatch, kinship, link_words, related, spellings, wanted
+from afresh.search.stemming import all_stop_words, words_in
 
-Alike = Callable[[str, str], float]  # how near two words are in meaning, from -1 to 1
+Alike = Callable[[str, str], float]  # similarity of meaning of two words, from -1 to 1
 
-SCORES = {Kin.SAME: 1.0, Kin.FORM: 1.0, Kin.HEAD: 0.9, Kin.COMPOUND: 0.9, Kin.STEM: 0.8, Kin.ROOT: 0.7}
-RELATED = 0.6  # another word for it
-APART = 0.8  # the words of a keyword are there, but not side by side
-# How near in meaning words that look alike have to be; less is chance, as with `court` and `courtyard`.
-NEAREST = {Kin.FORM: 0.4, Kin.STEM: 0.2, Kin.HEAD: 0.3, Kin.COMPOUND: 0.3, Kin.ROOT: 0.3}
+SCORES = {
+    WordMatch.SAME: 1.0,
+    WordMatch.FORM: 1.0,
+    WordMatch.HEAD: 0.9,
+    WordMatch.COMPOUND: 0.9,
+    WordMatch.STEM: 0.8,
+    WordMatch.ROOT: 0.7,
+}
+RELATED = 0.6  # a synonym or related phrase
+APART = 0.8  # the words of a keyword occur, but not side by side
+# Minimum similarity of meaning for words that look alike; less is chance, as with `court` and `courtyard`.
+NEAREST = {
+    WordMatch.FORM: 0.4,
+    WordMatch.STEM: 0.2,
+    WordMatch.HEAD: 0.3,
+    WordMatch.COMPOUND: 0.3,
+    WordMatch.ROOT: 0.3,
+}
 _NEAREST_LONG_HEAD = 0.15
-_LONG_FORM = 5  # letters from which on a plural needs no proof
-_LONG_PART = 6  # letters of a part that hardly stands in a longer word by chance
+_LONG_FORM = 5  # letters; a longer plural needs no check
+_LONG_PART = 6  # letters; a longer part rarely occurs in another word by chance
 
 
-class Match(NamedTuple):
-    """How well a keyword fits a link, and the word of the link that says so."""
+class KeywordMatch(NamedTuple):
+    """How well a keyword fits a link, and the matching word of the link."""
 
     score: float
     word: str
 
 
 class _Entry(NamedTuple):
-    """One way to say a keyword."""
+    """One phrase for a keyword."""
 
     keyword: str
-    words: tuple[Wanted, ...]
+    words: tuple[KeywordForms, ...]
     is_related: bool
 
 
@@ -40,17 +52,14 @@ class _Place(NamedTuple):
 
     entry: int
     part: int
-    sought: Wanted
+    sought: KeywordForms
 
 
-class _Hit(NamedTuple):
-    entry: int
-    part: int
-    score: float
+_Hit = tuple[int, int, float]  # index of the entry, index of its word, score
 
 
-class Seeker:
-    """Looks for keywords in links; it remembers every word it met."""
+class KeywordFinder:
+    """Finds keywords in links; caches every word it has seen."""
 
     def __init__(self, keywords: Sequence[str], alike: Alike | None = None) -> None:
         self._alike = alike
@@ -59,62 +68,55 @@ class Seeker:
         self._by_form: dict[str, list[_Place]] = {}
         for number, entry in enumerate(self._entries):
             for part, word in enumerate(entry.words):
-                self._index(_Place(number, part, word), entry.is_related)
+                place = _Place(number, part, word)
+                if not entry.is_related:
+                    self._own.append(place)
+                for form in word.forms | word.unsure if entry.is_related else ():
+                    self._by_form.setdefault(form, []).append(place)
         self._known: dict[str, list[_Hit]] = {}
 
-    def _index(self, place: _Place, is_related: bool) -> None:
-        if not is_related:
-            self._own.append(place)
-            return
-        for form in place.sought.forms | place.sought.unsure:
-            self._by_form.setdefault(form, []).append(place)
-
-    def matches(self, link: AskedLink) -> dict[str, Match]:
-        """The keywords that the words of a link hold, each with its best match."""
-        found: dict[str, Match] = {}
+    def matches(self, link: LinkToScore) -> dict[str, KeywordMatch]:
+        """Return the keywords that occur in the words of a link, each with its best match."""
+        found: dict[str, KeywordMatch] = {}
         for words in link_words(link.text, link.url):
             for keyword, match in self._in(words):
                 if keyword not in found or match.score > found[keyword].score:
                     found[keyword] = match
         return found
 
-    def _in(self, words: Sequence[str]) -> Iterator[tuple[str, Match]]:
-        """Every entry of which all words are there."""
+    def _in(self, words: Sequence[str]) -> Iterator[tuple[str, KeywordMatch]]:
         places: dict[int, dict[int, dict[int, float]]] = {}
         for at, word in enumerate(words):
-            for hit in self._hits(word):
-                places.setdefault(hit.entry, {}).setdefault(hit.part, {})[at] = hit.score
+            for number, part, score in self._hits(word):
+                places.setdefault(number, {}).setdefault(part, {})[at] = score
         for number, parts in places.items():
             entry = self._entries[number]
             if len(parts) == len(entry.words) and (match := _best(entry, parts, words)):
                 yield entry.keyword, match
 
     def _hits(self, word: str) -> list[_Hit]:
+        """Return the matches of a word; only keywords, not related phrases, match as part of a compound."""
         if word not in self._known:
-            self._known[word] = list(self._found(word))
+            hits = self._known[word] = []
+            related = (place for form in spellings(word) for place in self._by_form.get(form, ()))
+            for entry, part, sought in dict.fromkeys((*self._own, *related)):
+                kin = kinship(sought, word)
+                if kin is not None and self._is_believed(kin, sought.word, word):
+                    hits.append((entry, part, SCORES[kin]))
         return self._known[word]
 
-    def _found(self, word: str) -> Iterator[_Hit]:
-        """Own words may be part of a compound, so each is looked at; others have to be there as they are."""
-        related = (place for form in spellings(word) for place in self._by_form.get(form, ()))
-        for place in dict.fromkeys((*self._own, *related)):
-            kin = kinship(place.sought, word)
-            if kin is not None and self._is_believed(kin, place.sought.word, word):
-                yield _Hit(place.entry, place.part, SCORES[kin])
-
-    def _is_believed(self, kin: Kin, sought: str, word: str) -> bool:
-        if kin is Kin.SAME or (kin is Kin.FORM and len(sought) >= _LONG_FORM):
+    def _is_believed(self, kin: WordMatch, sought: str, word: str) -> bool:
+        if kin is WordMatch.SAME or (kin is WordMatch.FORM and len(sought) >= _LONG_FORM):
             return True
         is_long = len(sought) >= _LONG_PART
         if self._alike is None:
-            return kin is Kin.STEM or (kin in (Kin.HEAD, Kin.COMPOUND) and is_long)
-        least = _NEAREST_LONG_HEAD if kin is Kin.HEAD and is_long else NEAREST[kin]
+            return kin is WordMatch.STEM or (kin in (WordMatch.HEAD, WordMatch.COMPOUND) and is_long)
+        least = _NEAREST_LONG_HEAD if kin is WordMatch.HEAD and is_long else NEAREST[kin]
         return self._alike(sought, word) >= least
 
 
 def _entries(keyword: str) -> Iterator[_Entry]:
-    """The keyword itself, and other words for it."""
-    words = tuple(plain_words(keyword))
+    words = tuple(words_in(keyword))
     if not words:
         return
     yield _Entry(keyword, tuple(map(wanted, words)), is_related=False)
@@ -122,8 +124,10 @@ def _entries(keyword: str) -> Iterator[_Entry]:
         yield _Entry(keyword, tuple(map(wanted, phrase)), is_related=True)
 
 
-def _best(entry: _Entry, parts: Mapping[int, Mapping[int, float]], words: Sequence[str]) -> Match | None:
-    """The best place where an entry stands; other words for a keyword count only side by side."""
+def _best(
+    entry: _Entry, parts: Mapping[int, Mapping[int, float]], words: Sequence[str]
+) -> KeywordMatch | None:
+    """Return the best match of an entry; words of related phrases count only side by side."""
     inner = range(1, len(entry.words))
     whole = {
         at: min(score, *(parts[part][at + part] for part in inner)) if inner else score
@@ -133,8 +137,42 @@ def _best(entry: _Entry, parts: Mapping[int, Mapping[int, float]], words: Sequen
     if whole:
         at = max(whole, key=lambda place: whole[place])
         share = RELATED if entry.is_related else 1.0
-        return Match(share * whole[at], " ".join(words[at : at + len(entry.words)]))
+        return KeywordMatch(share * whole[at], " ".join(words[at : at + len(entry.words)]))
     if entry.is_related:
         return None
     places = [max(parts[part].items(), key=lambda item: item[1]) for part in range(len(entry.words))]
-    return Match(APART * min(score for _, score in places), " … ".join(words[at] for at, _ in sorted(places)))
+    return KeywordMatch(
+        APART * min(score for _, score in places), " … ".join(words[at] for at, _ in sorted(places))
+    )
+
+
+NEAR_MEANING = 0.40  # similarity at which more than two thirds of such links are about the keyword
+NEAREST_MEANING = 0.60
+_LOWEST, _HIGHEST = 0.3, 0.5  # scores of these two: lower than those of any matching word
+_BEGINNING, _END = 3, 4  # letters
+_SHORTEST = 3
+
+
+def telling_words(link: LinkToScore) -> list[str]:
+    """Return the significant words of a link: of its text, and of the last segment of its path."""
+    path = link.url.partition("?")[0].partition("#")[0].rstrip("/")
+    words = link_words(link.text, f"/{path.rpartition('/')[2]}")
+    found = dict.fromkeys((*words.text, *words.address))
+    return [
+        word
+        for word in found
+        if len(word) >= _SHORTEST and word not in all_stop_words() and not word.isdigit()
+    ]
+
+
+def looks_alike(word: str, other: str) -> bool:
+    """Return whether two words share letters that may mislead a model: `taxi` and `tax`."""
+    return word[:_BEGINNING] == other[:_BEGINNING] or word[-_END:] == other[-_END:]
+
+
+def likely_score(likeness: float) -> float | None:
+    """Return the score of a similarity; None if it is too low."""
+    if not likeness >= NEAR_MEANING:
+        return None
+    share = min((likeness - NEAR_MEANING) / (NEAREST_MEANING - NEAR_MEANING), 1.0)
+    return round(_LOWEST + share * (_HIGHEST - _LOWEST), 3)

@@ -1,15 +1,18 @@
-"""The words of a link: of its visible text and of its address, in the order in which they stand."""
+"""Compare words of links and keywords: spellings, inflections, compounds and synonyms."""
 
 import re
 import unicodedata
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from functools import cache, lru_cache
+from importlib.resources import files
 from typing import NamedTuple
 from urllib.parse import unquote_plus, urlsplit
 
-from afresh.search.stemming import words_in
+from afresh.search.stemming import ENGLISH, is_run, shared_start, snowball, words_in
 
-_LONGEST_TEXT = 500  # characters; nobody reads a longer one as a link
+_LONGEST_TEXT = 500  # characters; real link texts are shorter
 _LONGEST_PATH = 1_000
 _MOST_WORDS = 60
 _HUMP = re.compile(
@@ -24,25 +27,20 @@ TRANSCRIBED = str.maketrans(
 
 
 class LinkWords(NamedTuple):
-    """What can be read off a link."""
+    """The words of a link's text and of its URL."""
 
     text: Sequence[str]
     address: Sequence[str]
 
 
 def link_words(text: str, url: str) -> LinkWords:
-    """The words of a link in lower case: `meetingMinutes_2026` and `meeting-minutes-2026` are the same."""
+    """Return the words of a link in lower case; `meetingMinutes_2026` equals `meeting-minutes-2026`."""
     return LinkWords(_words(text[:_LONGEST_TEXT]), _words(_address(url)))
-
-
-def plain_words(text: str) -> list[str]:
-    """The words of a keyword, spelt like those of a link."""
-    return words_in(text)
 
 
 @lru_cache(maxsize=65_536)
 def spellings(word: str) -> frozenset[str]:
-    """The ways in which a word is written where its accents cannot be: `anträge`, `antrage`, `antraege`."""
+    """Return the spellings of a word with and without accents: `anträge`, `antrage`, `antraege`."""
     if word.isascii():
         return frozenset((word,))
     bare = "".join(each for each in unicodedata.normalize("NFD", word) if not unicodedata.combining(each))
@@ -50,7 +48,7 @@ def spellings(word: str) -> frozenset[str]:
 
 
 def _address(url: str) -> str:
-    """Path and values of the query as text; the host is the site's and no link's own."""
+    """Return path and query values of a URL as text; the host says nothing about a single link."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -62,3 +60,182 @@ def _address(url: str) -> str:
 
 def _words(text: str) -> list[str]:
     return words_in(_HUMP.sub(" ", text.replace("_", " ")))[:_MOST_WORDS]
+
+
+_IRREGULAR = """
+child children person people man men woman women foot feet tooth teeth mouse mice datum data medium media
+criterion criteria index indices appendix appendices curriculum curricula alumnus alumni matrix matrices
+"""
+_PAIRS = list(zip(_IRREGULAR.split()[::2], _IRREGULAR.split()[1::2], strict=True))
+_ODD = dict(_PAIRS) | {many: one for one, many in _PAIRS}
+# Singular and plural endings: English, French, Spanish, Portuguese, Italian, German.
+_ENDINGS = (
+    ("y", "ies"), ("fe", "ves"), ("lf", "lves"), ("is", "es"),
+    ("al", "aux"), ("ail", "aux"), ("au", "aux"), ("eu", "eux"),
+    ("ión", "iones"), ("z", "ces"), ("ão", "ões"), ("m", "ns"), ("ca", "che"), ("ga", "ghe"),
+    ("ung", "ungen"), ("heit", "heiten"), ("keit", "keiten"), ("schaft", "schaften"), ("tät", "täten"),
+    ("in", "innen"),
+)  # fmt: skip
+_HISSES = ("s", "x", "z", "ch", "sh", "o")
+_UMLAUTS = {"a": "ä", "o": "ö", "u": "ü"}
+_LONG = 5  # letters; longer words that are similar are rarely so by chance
+_STEMMERS = "german french spanish italian portuguese dutch swedish danish norwegian russian"
+_BEFORE = "re pre un non sub co inter multi anti mid eco geo bio vor ab an aus ein ver be"
+_PREFIXES = frozenset(_BEFORE.split())
+_LINKING = ("s", "n", "en", "es", "")  # German connects the parts of a compound with these
+_SHORTEST_PART = 4
+_SHORTEST_REST = 3
+_SHORTEST_ROOT = 3
+MOST_RELATED = 60
+Phrase = tuple[str, ...]
+# Suffixes of a root: `don-ation` and `don-or`, `librar-y` and `librar-ian`.
+_AFTER = """
+a able al ance ant ation ations e ed ement ements ent er ers es ian ians ic ing ings ion ions ist ists
+ity ive ment ments or ors ory s y ies
+"""
+_SUFFIXES = frozenset(_AFTER.split())
+
+
+class WordMatch(Enum):
+    """How a word matches a keyword."""
+
+    SAME = "the word or its plural"
+    FORM = "what may be its plural"
+    STEM = "one stem"
+    HEAD = "a compound that ends with it, and so is one: `Stadtbibliothek`"
+    COMPOUND = "a compound that begins with it: `Haushaltsplan`"
+    ROOT = "one root"
+
+
+@dataclass(frozen=True, slots=True)
+class KeywordForms:
+    """A keyword with all forms that count as a match."""
+
+    word: str
+    forms: frozenset[str]
+    unsure: frozenset[str]  # forms that may be other words
+    stems: frozenset[str]
+    beginnings: tuple[str, ...]  # every word related to it contains one of them
+
+
+@cache
+def wanted(word: str) -> KeywordForms:
+    """Return the forms of a keyword in lower case."""
+    forms = {spelt for form in _forms(word) for spelt in spellings(form)} | set(_umlauts(word))
+    unsure = {spelt for form in _unsure(word) for spelt in spellings(form)} - forms
+    beginnings = dict.fromkeys(spelt[:_SHORTEST_ROOT] for spelt in spellings(word))
+    return KeywordForms(word, frozenset(forms), frozenset(unsure), stems_of(word), tuple(beginnings))
+
+
+def kinship(sought: KeywordForms, word: str) -> WordMatch | None:
+    """Return the closest way in which a word in lower case matches a keyword, or None."""
+    spelt = spellings(word)
+    if spelt & sought.forms or (is_run(sought.word) and sought.word in word):
+        return WordMatch.SAME
+    if spelt & sought.unsure:
+        return WordMatch.FORM
+    if stems_of(word) & sought.stems:
+        return WordMatch.STEM
+    if not any(beginning in form for form in spelt for beginning in sought.beginnings):
+        return None
+    parts = sought.forms | sought.unsure
+    if any(_ends_with(form, part) for form in spelt for part in parts):
+        return WordMatch.HEAD
+    if any(_begins_with(form, part) for form in spelt for part in parts):
+        return WordMatch.COMPOUND
+    return WordMatch.ROOT if any(_one_root(form, sought.word) for form in spelt) else None
+
+
+@lru_cache(maxsize=65_536)
+def stems_of(word: str) -> frozenset[str]:
+    """Return the stems of a word; short ones only in English, because others would match by chance."""
+    found = {f"{ENGLISH} {stem}" for stem in snowball(ENGLISH)([word]) if len(stem) > 2}
+    for language in _STEMMERS.split():
+        found |= {
+            f"{language} {stem}"
+            for form in spellings(word)
+            for stem in snowball(language)([form])
+            if len(stem) >= _LONG
+        }
+    return frozenset(found)
+
+
+def _forms(word: str) -> Iterator[str]:
+    yield word
+    if word in _ODD:
+        yield _ODD[word]
+    if len(word) < 2:
+        return
+    yield f"{word}s"
+    if word.endswith(_HISSES) or len(word) >= _LONG:
+        yield f"{word}es"
+    for one, many in _ENDINGS:
+        if word.endswith(one):
+            yield word.removesuffix(one) + many
+        if word.endswith(many) and len(word) > len(many) + 2:
+            yield word.removesuffix(many) + one
+    if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        yield word[:-1]
+        if word[:-2].endswith(_HISSES) and word.endswith("es"):
+            yield word[:-2]
+
+
+def _umlauts(word: str) -> Iterator[str]:
+    """Yield plurals with an umlaut: `Anträge`, `Häuser`."""
+    at = max(map(word.rfind, _UMLAUTS))
+    if at < 0 or len(word) - at > 4 or len(word) < 3:
+        return
+    vowel = "äu" if word[at - 1 : at + 1] == "au" else _UMLAUTS[word[at]]
+    begun = word[: at - 1] if vowel == "äu" else word[:at]
+    for ending in ("", "e", "er"):
+        plural = f"{begun}{vowel}{word[at + 1 :]}{ending}"
+        yield plural
+        yield plural.translate(TRANSCRIBED)
+
+
+def _unsure(word: str) -> Iterator[str]:
+    """Yield German and Dutch plurals that are often other words in English, such as `listen` for `list`."""
+    yield f"{word}en"
+    if word.endswith(("e", "el", "er")):
+        yield f"{word}n"
+    if len(word) >= _LONG:
+        yield f"{word}e"
+
+
+def _ends_with(word: str, part: str) -> bool:
+    before = word.removesuffix(part) if len(part) >= _SHORTEST_PART else word
+    return before != word and (len(before) >= _SHORTEST_REST or before in _PREFIXES)
+
+
+def _begins_with(word: str, part: str) -> bool:
+    if len(part) < _SHORTEST_PART or not word.startswith(part):
+        return False
+    rest = word[len(part) :]
+    return any(rest.startswith(link) and len(rest) - len(link) >= _SHORTEST_REST for link in _LINKING)
+
+
+def _one_root(word: str, other: str) -> bool:
+    shared = shared_start(word, other)
+    return any(
+        word[root:] in _SUFFIXES and other[root:] in _SUFFIXES for root in range(_SHORTEST_ROOT, shared + 1)
+    )
+
+
+@cache
+def _subjects() -> list[list[Phrase]]:
+    lines = files("afresh.links").joinpath("synonyms.txt").read_bytes().decode().splitlines()
+    said = [line.split(",") for line in lines if not line.startswith("#")]
+    return [[tuple(words_in(phrase)) for phrase in line] for line in said]
+
+
+@cache
+def related(keyword: Phrase) -> tuple[Phrase, ...]:
+    """Return phrases related to a keyword from the synonym list; empty if it is not listed."""
+    lines = [line for line in _subjects() if any(_is_same(keyword, phrase) for phrase in line)]
+    found = dict.fromkeys(phrase for line in lines for phrase in line if not _is_same(keyword, phrase))
+    return tuple(found)[:MOST_RELATED]
+
+
+def _is_same(keyword: Phrase, phrase: Phrase) -> bool:
+    pairs = zip(keyword, phrase, strict=False)
+    return len(keyword) == len(phrase) and all(wanted(one).forms & spellings(other) for one, other in pairs)

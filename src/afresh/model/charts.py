@@ -1,20 +1,20 @@
-"""What pictures of a source are drawn from: changes by day, a map of its pages, hosts, what a run saved."""
+"""Chart data of a source: changes by day, site map, hosts, next checks, and what a run saved."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import date, datetime, timedelta
 from typing import NamedTuple
 
 from afresh.model.records import PageId, PageStatus, SourceId
 from afresh.model.reports import RunReport
-from afresh.schedule.change_rate import Rhythm
+from afresh.schedule.change_rate import ChangeStats
 
 DAY = 86_400.0
 MONTH = 30 * DAY
 
 
 class DayCount(NamedTuple):
-    """How many changes of one kind a day brought to a source."""
+    """How many changes of one kind a source had on a day."""
 
     source: SourceId
     day: date
@@ -33,7 +33,7 @@ class ChangeDay:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calendar:
-    """The changes of every day of a span that had any, in order; days are those of UTC."""
+    """The days of a period that had changes, in order; days in UTC."""
 
     since: date
     through: date
@@ -42,47 +42,45 @@ class Calendar:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MapPage:
-    """A page as a map shows it."""
-
+class _Mapped:
     id: PageId
     url: str
     title: str | None
     status: PageStatus
     depth: int
     doubtful: bool
-    rhythm: Rhythm
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MapNode:
-    """A page on the map, and the page that leads to it on the shortest way."""
+class MapPage(_Mapped):
+    """A page as input for a map."""
 
-    id: PageId
-    url: str
-    title: str | None
-    status: PageStatus
-    depth: int
-    doubtful: bool
+    rhythm: ChangeStats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MapNode(_Mapped):
+    """A page on the map, and the page before it on the shortest path from the root."""
+
     changes: int
-    changes_per_month: float | None  # None: not watched for a day yet
+    changes_per_month: float | None  # None: observed for less than a day
     parent: PageId | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SiteMap:
-    """Pages and the links between them, those nearest to the root first, as far as there is room."""
+    """Pages and the links between them, nearest to the root first, up to a limit."""
 
-    pages: int  # there are
+    pages: int  # in total
     nodes: tuple[MapNode, ...]
-    links: tuple[tuple[PageId, PageId], ...]  # beyond those from a parent to its child
+    links: tuple[tuple[PageId, PageId], ...]  # without those from a parent to its child
     pages_left_out: int
-    links_left_out: int  # of those between the pages shown
+    links_left_out: int  # between the shown pages
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostState:
-    """A host that somebody looks at, or that rests."""
+    """A host that is locked by a worker or pauses."""
 
     domain: str
     locked_by: str | None
@@ -91,12 +89,12 @@ class HostState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostView:
-    """How a host is treated just now."""
+    """The current state of a host."""
 
     domain: str
     waiting: int  # pages of open runs
-    held: int  # of those, looked at or about to be
-    oldest: datetime | None  # since when the first has been due
+    held: int  # of those, claimed by workers
+    oldest: datetime | None  # when the first one became due
     worked_on: bool  # by a worker
     resting: bool
     next_allowed_at: datetime | None
@@ -104,41 +102,41 @@ class HostView:
 
 @dataclass(frozen=True, slots=True)
 class Politeness:
-    """The rules by which hosts are asked, and how they stand."""
+    """The rate limits, and the state of each host."""
 
-    delay_seconds: float  # between two requests to a host; robots.txt may ask for more
+    delay_seconds: float  # between two requests to a host; robots.txt may demand more
     respects_robots: bool
-    concurrency: int  # requests to one host at once, where no delay is asked for
+    concurrency: int  # concurrent requests to one host without a delay
     hosts: tuple[HostView, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LooksAhead:
-    """When pages are looked at next."""
+class UpcomingChecks:
+    """When pages are checked next."""
 
     due: int  # now
-    hours: tuple[int, ...]  # in each of the hours to come
+    hours: tuple[int, ...]  # in each of the next hours
     later: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Receipt:
-    """What the last run that ended cost, and what it did not."""
+class RunSavings:
+    """What the last finished run cost and saved."""
 
     pages: int  # with content
-    fresh: int  # of those, not due for a look
+    fresh: int  # of those, not due
     oldest_check: datetime | None
     run: RunReport | None
     processed: int = 0  # new or changed
-    skipped: int = 0  # as they were
-    bytes_saved: int | None = None  # beside a run that read everything, as far as one is on record
+    skipped: int = 0  # unchanged
+    bytes_saved: int | None = None  # compared with a run that read everything, if there is one
     bytes_saved_percent: int | None = None
-    embeddings_saved: int = 0  # chunks of the pages that were skipped, and those kept of changed ones
-    counted: Mapping[str, int] = field(default_factory=dict)  # looks by what they showed
+    embeddings_saved: int = 0  # chunks of skipped pages, and reused chunks of changed ones
+    counted: Mapping[str, int] = field(default_factory=dict)  # checks by outcome
 
 
 def calendar_of(counts: Sequence[DayCount], since: date, through: date) -> Calendar:
-    """The days of some counts, added up over sources."""
+    """Return the days of some counts, summed over sources."""
     by_day: dict[date, dict[str, int]] = {}
     for each in counts:
         if since <= each.day <= through:
@@ -154,7 +152,7 @@ def calendar_of(counts: Sequence[DayCount], since: date, through: date) -> Calen
 def by_source(
     counts: Sequence[DayCount], sources: Sequence[SourceId], since: date, days: int
 ) -> dict[SourceId, tuple[int, ...]]:
-    """For each source how many changes each of some days brought."""
+    """Return for each source the number of changes on each of some days."""
     found = {source: [0] * days for source in sources}
     for each in counts:
         place = (each.day - since).days
@@ -166,7 +164,7 @@ def by_source(
 def map_of(
     pages: Sequence[MapPage], links: Sequence[tuple[PageId, PageId]], there: int, room: int
 ) -> SiteMap:
-    """The map of some pages, nearest first, with as many other links as there is room for."""
+    """Return the map of some pages (nearest first), with at most `room` other links."""
     places = {page.id: place for place, page in enumerate(pages)}
     nearest: dict[PageId, PageId] = {}
     for start, end in links:
@@ -185,30 +183,18 @@ def map_of(
 
 
 def _node(page: MapPage, parent: PageId | None) -> MapNode:
-    return MapNode(
-        id=page.id,
-        url=page.url,
-        title=page.title,
-        status=page.status,
-        depth=page.depth,
-        doubtful=page.doubtful,
-        changes=page.rhythm.changes,
-        changes_per_month=_per_month(page.rhythm),
-        parent=parent,
-    )
+    own = {each.name: getattr(page, each.name) for each in fields(page) if each.name != "rhythm"}
+    seconds = page.rhythm.quiet + page.rhythm.spans
+    pace = round(page.rhythm.changes / seconds * MONTH, 2) if seconds >= DAY else None
+    return MapNode(**own, changes=page.rhythm.changes, changes_per_month=pace, parent=parent)
 
 
-def _per_month(rhythm: Rhythm) -> float | None:
-    seconds = rhythm.quiet + rhythm.spans
-    return round(rhythm.changes / seconds * MONTH, 2) if seconds >= DAY else None
-
-
-def ahead_of(due: int, hours: Mapping[datetime, int], now: datetime, wanted: int) -> LooksAhead:
-    """Looks by the hour they are planned in, seen from now."""
+def ahead_of(due: int, hours: Mapping[datetime, int], now: datetime, wanted: int) -> UpcomingChecks:
+    """Return the planned checks by hour, starting at the current one."""
     first = now.replace(minute=0, second=0, microsecond=0)
     ends = [first + timedelta(hours=place + 1) for place in range(wanted)]
     last = ends[-1] if ends else first
-    return LooksAhead(
+    return UpcomingChecks(
         due=due,
         hours=tuple(hours.get(end - timedelta(hours=1), 0) for end in ends),
         later=sum(number for hour, number in hours.items() if hour >= last),

@@ -1,14 +1,14 @@
-"""What a look at an address asks, shows and yields: requests, answers, documents and chunks."""
+"""Requests, responses, documents and chunks."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
-from afresh.text.link_targets import without_targets
+from afresh.text.plain import without_targets
 
 
 class Outcome(StrEnum):
-    """How one attempt to look at a page ended; an attempt without one is still open."""
+    """How one attempt ended; an attempt without an outcome is open."""
 
     SUCCESS = "success"
     NOT_MODIFIED = "not_modified"
@@ -23,7 +23,7 @@ class Outcome(StrEnum):
     ABANDONED = "abandoned"
 
 
-WORST_FIRST = (  # the order in which the attempts of a run are told
+WORST_FIRST = (  # the order in which the attempts of a run are listed
     Outcome.TIMEOUT,
     Outcome.FAILED,
     Outcome.BLOCKED_5XX,
@@ -40,19 +40,19 @@ WORST_FIRST = (  # the order in which the attempts of a run are told
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Validators:
-    """What lets the next look ask "has it changed?" instead of "give me everything"."""
+    """What makes the next request conditional (ETag, Last-Modified; for files size and time)."""
 
     etag: str | None = None
     last_modified: str | None = None
     size: int | None = None
     mtime_ns: int | None = None
-    url: str | None = None  # the address that issued them, where a temporary redirect led elsewhere
+    url: str | None = None  # the URL that issued them, if a temporary redirect led elsewhere
 
     def __bool__(self) -> bool:
         return bool(self.etag or self.last_modified or self.mtime_ns is not None)
 
     def renewed(self, later: "Validators") -> "Validators":
-        """These, with what a "not modified" named anew; what it left out still holds."""
+        """Return these, updated by those of a "not modified" response."""
         if not later or later == self:
             return self
         return Validators(
@@ -66,88 +66,88 @@ class Validators:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """One look to be taken; conditional when it carries validators."""
+    """One request; conditional when it carries validators."""
 
     url: str
     validators: Validators | None = None
-    media_type: str | None = None  # of the content on record; None where there is none
+    media_type: str | None = None  # of the stored content; None if there is none
     at: str | None = None  # where that content was read, if not at `url` itself
-    markdown: bool = False  # Markdown is preferred to HTML
+    markdown: bool = False  # prefer Markdown to HTML
     root: str = ""  # the listed URL that led here, if it is another
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Body:
-    """The server sent content: `data` is decoded from its transfer and content codings."""
+    """A response with content; `data` is decoded from transfer and content codings."""
 
     url: str  # where the content came from, after temporary redirects
     data: bytes
-    media_type: str = "text/html"  # lower case, without parameters; "" when the server named none
-    charset: str | None = None  # as the Content-Type header says
+    media_type: str = "text/html"  # lower case, without parameters; "" if the server named none
+    charset: str | None = None  # from the Content-Type header
     validators: Validators = Validators()
-    status_code: int | None = 200  # None where no server was asked
+    status_code: int | None = 200  # None if no server was involved
     language: str | None = None  # Content-Language
-    index: bool = True  # False when X-Robots-Tag says noindex
-    follow: bool = True  # False when X-Robots-Tag says nofollow
-    proven: bool = False  # this is what the source holds: a file, a blob that fits its id
-    rendered: str | None = None  # by which browser it was shown, and why; None: as it came
+    index: bool = True  # False if X-Robots-Tag says noindex
+    follow: bool = True  # False if X-Robots-Tag says nofollow
+    proven: bool = False  # certainly what the source holds: a file, a blob that matches its id
+    rendered: str | None = None  # by which browser, and why; None: not rendered
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotModified:
-    """The content is as the validators remember it; `validators` holds those the answer renewed."""
+    """The content is unchanged; `validators` holds those that the response renewed."""
 
     validators: Validators = Validators()
     status_code: int | None = 304
-    unasked: str | None = None  # why the page was not asked at all: then this is no look at it
+    unasked: str | None = None  # why no request was made: then this was no check
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gone:
-    """There is nothing at this address any more (404, 410, a deleted file)."""
+    """The URL has no content any more (404, 410, a deleted file)."""
 
     status_code: int | None = 404
-    reason: str | None = None  # where it is not that nothing is there
+    reason: str | None = None  # if it is another than 404 or 410
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moved:
-    """The address moved for good; `to` is canonical."""
+    """The URL moved permanently; `to` is canonical."""
 
     to: str
     status_code: int | None = 301
-    retry_after: float | None = None  # seconds the server asked for before the target is looked at
+    retry_after: float | None = None  # seconds that the server asked to wait before the target is requested
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refused:
-    """We may not look: robots.txt, 401/403 and other 4xx, a forbidden address, a refused media type."""
+    """The page may not be read: robots.txt, 401/403 and other 4xx, a blocked address, a media type."""
 
     outcome: Outcome  # BLOCKED_ROBOTS, BLOCKED_4XX or FAILED
     reason: str  # "robots.txt line 12", "403 Forbidden", "address not allowed"
     status_code: int | None = None
-    validators: Validators | None = None  # of content that cannot be read: left alone while they hold
-    challenge: bool = False  # it came with a page that lets browsers through
+    validators: Validators | None = None  # of unreadable content: skip it while they match
+    challenge: bool = False  # it came with a challenge page for browsers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failed:
-    """The look went wrong in a way that may pass: time-out, 5xx, 429, a broken body."""
+    """A temporary failure: timeout, 5xx, 429, a broken body."""
 
     outcome: Outcome  # TIMEOUT, FAILED, BLOCKED_4XX (429) or BLOCKED_5XX
     reason: str
     status_code: int | None = None
-    retry_after: float | None = None  # seconds the server asked for, already capped
+    retry_after: float | None = None  # seconds that the server asked to wait, already capped
     poison: str | None = None  # the hash of a body on which the parser crashed
-    hopeless: bool = False  # another look in the same run would fare no better
-    challenge: bool = False  # it came with a page that lets browsers through
+    hopeless: bool = False  # a retry in the same run would fail, too
+    challenge: bool = False  # it came with a challenge page for browsers
 
 
 Fetched = Body | NotModified | Gone | Moved | Refused | Failed
 
 
 class Link(NamedTuple):
-    """One link of a page: canonical target and the text a reader sees."""
+    """One link of a page: its canonical target and its visible text."""
 
     url: str
     text: str
@@ -164,33 +164,33 @@ class Document:
     language: str | None = None
     content_hash: str
     links_hash: str
-    sketch: str = ""  # tells how alike it is to others (text/similarity.py)
-    index: bool = True  # the page does not ask to be left out (meta robots, X-Robots-Tag)
+    sketch: str = ""  # fingerprint for similarity (text/normalize.py)
+    index: bool = True  # False for noindex (meta robots, X-Robots-Tag)
     follow: bool = True
-    links_left_out: int = 0  # beyond the most that are kept of one page
-    long_links: int = 0  # to addresses that are longer than any page needs
-    foreign_canonical: str | None = None  # rel=canonical names another host: told, not believed
-    login: bool = False  # little text, and a login is all that the page offers
+    links_left_out: int = 0  # more than are kept of one page
+    long_links: int = 0  # to URLs longer than any page needs
+    foreign_canonical: str | None = None  # rel=canonical names another host: reported, not followed
+    login: bool = False  # little text, and nothing but a login
     asks_password: bool = False  # little text, and a login form beside it
-    leads_on: bool = False  # it sends its readers on, or shows other pages in frames
-    styles_cut: bool = False  # more styles than are read: text that they hide may be in it
+    leads_on: bool = False  # it redirects its readers, or shows other pages in frames
+    styles_cut: bool = False  # more styles than are read: hidden text may be included
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Signs:
-    """What was seen around a document: how far it is to be believed."""
+class ContentSignals:
+    """What was seen around a document: shows whether to trust it."""
 
     run: int = 0
-    likeness: float | None = None  # to the content on record, None if that is not known
-    length: int | None = None  # of the content on record, in characters
-    last: bool = False  # all else that the run looks at was seen
-    twins: int = 0  # other addresses that show the same page
-    like_missing: bool = False  # the site says the same for an address that cannot exist
+    likeness: float | None = None  # to the stored content, None if unknown
+    length: int | None = None  # of the stored content, in characters
+    last: bool = False  # the run has checked all other pages
+    twins: int = 0  # other URLs that show the same page
+    like_missing: bool = False  # the site answers the same for a URL that cannot exist
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Read:
-    """A body that was read into a document: what `decide` sees of a 200."""
+class ReadDocument:
+    """A parsed body: the result of a 200."""
 
     document: Document
     validators: Validators
@@ -198,31 +198,65 @@ class Read:
     status_code: int | None = 200
     proven: bool = False
     rendered: str | None = None
-    signs: Signs = Signs()
+    signs: ContentSignals = ContentSignals()
 
 
-Seen = Read | NotModified | Gone | Moved | Refused | Failed
+Seen = ReadDocument | NotModified | Gone | Moved | Refused | Failed
 
 
-class Terms(NamedTuple):
-    """What is searched of a chunk where that is not the text itself (search/stemming.py)."""
+class SearchTerms(NamedTuple):
+    """The searched words of a chunk, if they differ from its text (search/stemming.py)."""
 
     heading: str | None = None
     content: str | None = None
 
 
 def embedded_text(path: tuple[str, ...], content: str) -> str:
-    """What of a chunk is hashed and turned into a vector: where it stands and what it says, no addresses."""
+    """Return what is hashed and embedded of a chunk: headings and text, without link targets."""
     return " > ".join(path) + "\n\n" + without_targets(content)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chunk:
-    """A piece of a document that is searched; `path` is its heading trail, outermost first."""
+    """A searchable piece of a document; `path` is its headings, outermost first."""
 
     content: str
     path: tuple[str, ...] = ()
     level: int = 0  # of the innermost heading, 0 before the first
     types: tuple[str, ...] = ("text",)  # of text, code, table, list
     text_hash: str
-    terms: Terms = Terms()  # noqa: RUF009 - a tuple, so it can be shared
+    terms: SearchTerms = SearchTerms()  # noqa: RUF009 - a tuple, so it can be shared
+
+
+_OFFICE = "application/vnd.openxmlformats-officedocument"
+_BY_ENDING = {
+    "adoc": "text/asciidoc",
+    "asc": "text/asciidoc",
+    "asciidoc": "text/asciidoc",
+    "css": "text/css",
+    "csv": "text/csv",
+    "docx": f"{_OFFICE}.wordprocessingml.document",
+    "epub": "application/epub+zip",
+    "htm": "text/html",
+    "html": "text/html",
+    "ipynb": "application/x-ipynb+json",
+    "json": "application/json",
+    "markdown": "text/markdown",
+    "md": "text/markdown",
+    "mdx": "text/mdx",
+    "pdf": "application/pdf",
+    "pptx": f"{_OFFICE}.presentationml.presentation",
+    "rest": "text/x-rst",
+    "rst": "text/x-rst",
+    "xhtml": "application/xhtml+xml",
+    "xlsx": f"{_OFFICE}.spreadsheetml.sheet",
+    "xml": "application/xml",
+    "yaml": "application/yaml",
+    "yml": "application/yaml",
+}
+
+
+def media_type_of_file(url: str) -> str:
+    """Return the media type of a file by its name; text if unknown."""
+    name = url.partition("?")[0].partition("#")[0].rpartition("/")[2].lower()
+    return _BY_ENDING.get(name.rpartition(".")[2], "text/plain")

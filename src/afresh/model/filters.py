@@ -1,4 +1,4 @@
-"""Records as they are shown by their numbers, and where a list of them goes on."""
+"""Filters and cursors for lists of pages, links and attempts, and links as shown there."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,17 +12,17 @@ from afresh.model.reports import PageView
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageFilter:
-    """Which pages are asked for: those that everything said here fits."""
+    """Which pages to return: those that match all conditions."""
 
     status: PageStatus | None = None
-    everything: bool = False  # also deleted ones; a status says so by itself
-    doubtful: bool = False  # only those whose last look is not believed
+    everything: bool = False  # also deleted pages and redirects; ignored if a status is set
+    doubtful: bool = False  # only those whose last check is doubted
     language: str | None = None
     depth: int | None = None
-    text: str | None = None  # in address or title, whatever the case
+    text: str | None = None  # in URL or title, case-insensitive
 
     def fits(self, page: PageView) -> bool:
-        """Whether a page is among them."""
+        """Return whether a page matches."""
         if self.status is not None:
             if page.status is not self.status:
                 return False
@@ -38,9 +38,9 @@ class PageFilter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkFilter:
-    """Which links are asked for: those that everything said here fits."""
+    """Which links to return: those that match all conditions."""
 
-    page: PageId | None = None  # that they stand on
+    page: PageId | None = None  # that contains them
     url: str | None = None
     keyword: str | None = None
     min_score: float | None = None
@@ -48,7 +48,7 @@ class LinkFilter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkedPage:
-    """A page that a link stands on, and the words it has there."""
+    """A page that holds a link, and the text of the link there."""
 
     id: PageId
     url: str
@@ -58,7 +58,7 @@ class LinkedPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkRecord:
-    """A link joined with the pages it stands on."""
+    """A link with the pages that hold it."""
 
     id: int
     source_id: SourceId
@@ -68,36 +68,36 @@ class LinkRecord:
     comment: str | None
     crawl_time: datetime | None
     page_count: int
-    pages: tuple[LinkedPage, ...]  # the nearest of them
+    pages: tuple[LinkedPage, ...]  # nearest to the root, the first few
 
 
-class LinkPlace(NamedTuple):
-    """Where a list of links goes on: behind this one."""
+class LinkCursor(NamedTuple):
+    """The last link of a part of a list."""
 
     score: float
     url: str
     id: int
 
 
-class AttemptPlace(NamedTuple):
-    """Where a list of the attempts of a run goes on: behind this one."""
+class AttemptCursor(NamedTuple):
+    """The last attempt of a part of a list."""
 
     outcome: Outcome
     id: int
 
 
-def parts_of_run(outcome: Outcome | None, after: AttemptPlace | None) -> list[AttemptPlace]:
-    """The places behind which attempts of a run are found in turn, one for each outcome that is left."""
+def parts_of_run(outcome: Outcome | None, after: AttemptCursor | None) -> list[AttemptCursor]:
+    """Return where to continue the attempts of a run: one cursor for each remaining outcome."""
     left = WORST_FIRST[WORST_FIRST.index(after.outcome) :] if after else WORST_FIRST
     return [
-        after if after and after.outcome is each else AttemptPlace(each, 0)
+        after if after and after.outcome is each else AttemptCursor(each, 0)
         for each in left
         if outcome in (None, each)
     ]
 
 
-class LookPlace(NamedTuple):
-    """Where a list of pages that wait goes on: behind this one."""
+class CheckCursor(NamedTuple):
+    """The last page of a part of a list of next checks."""
 
     planned: datetime
     url: str

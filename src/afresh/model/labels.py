@@ -1,4 +1,4 @@
-"""Names of sources: `react` or `react@18`, and the name a web address gets when none is given."""
+"""Labels of sources such as `react` or `react@18`, and default names made from URLs."""
 
 import re
 from collections.abc import Collection
@@ -15,18 +15,23 @@ _OTHER = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 def parse_label(label: str) -> tuple[str, str | None]:
-    """The name and the version of a label."""
+    """Return the name and the version of a label."""
     name, _, version = label.partition("@")
     return check_name(name), version or None
 
 
+def label_of(name: str, version: str | None) -> str:
+    """Return the label of a name and a version."""
+    return f"{name}@{version}" if version else name
+
+
 def is_among(label: str, names: Collection[str]) -> bool:
-    """Whether a list of names and labels is for a source; one that names none is for all."""
+    """Return whether a list of names and labels includes a source; an empty list includes all."""
     return not names or label in names or label.partition("@")[0] in names
 
 
 def check_name(name: str) -> str:
-    """The name, if it can be typed and stored."""
+    """Return the name; raise UsageError if it is not a valid one."""
     if not _NAME.fullmatch(name):
         raise UsageError(
             f"{name!r} cannot be the name of a source: use letters, digits, dots, dashes and slashes"
@@ -35,13 +40,13 @@ def check_name(name: str) -> str:
 
 
 def check_version(version: str | None) -> None:
-    """Refuse a version that could not be typed in a label."""
+    """Raise UsageError if a version is not valid in a label."""
     if version is not None and not _NAME.fullmatch(version):
         raise UsageError(f"{version!r} cannot be a version: use letters, digits, dots, dashes and slashes")
 
 
 def name_for(url: str, kind: str = "web") -> str:
-    """A short name for a web address: its host and its path, without what says nothing."""
+    """Return a short name for a URL, made of its host and path."""
     if kind == "github":
         return "/".join(url.split("/")[3:5]).partition("@")[0]
     if is_file_url(url):

@@ -1,36 +1,36 @@
-"""What an overview shows of a source: its numbers, how fresh it is, and how its last run went."""
+"""The overview of a source, the preview of a new one, blocked deletions and fetched pages."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Self
 
-from afresh.model.charts import Receipt
+from afresh.model.charts import RunSavings
 from afresh.model.records import PageId
-from afresh.model.reports import Plan, RunReport, SourceView
+from afresh.model.reports import RefreshPlan, RunReport, SourceView
 from afresh.urls.scope import Rules
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SourceGlance:
-    """A source at a glance."""
+class SourceOverview:
+    """The overview of a source."""
 
     label: str
     view: SourceView
-    due: int  # pages whose time has come
-    next_at: datetime | None  # when the next of the others is due
-    run: RunReport | None  # the last one, as far as it is
-    receipt: Receipt  # of the last one that ended
+    due: int  # pages that are due
+    next_at: datetime | None  # when the next other page is due
+    run: RunReport | None  # the last one, with its progress
+    receipt: RunSavings  # of the last run that ended
 
     @property
     def fresh(self) -> int | None:
-        """The share of its pages whose time has not come, in full percent; 100 means all."""
+        """Return the share of pages that are not due, in whole percent; 100 means all."""
         return 100 * self.receipt.fresh // self.receipt.pages if self.receipt.pages else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangedSourceView(SourceView):
-    """A source that was changed, with what follows from it."""
+    """A changed source, and what follows from the change."""
 
     notes: tuple[str, ...] = ()
 
@@ -42,37 +42,37 @@ class ChangedSourceView(SourceView):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preview:
-    """What would be read of a source that somebody is about to add."""
+    """What would be read of a new source."""
 
     kind: str
     url: str
     name: str
-    known: str | None  # the label of the source that has this root already
-    plan: Plan | None  # what a refresh of that one would do
+    known: str | None  # the label of the existing source with this root
+    plan: RefreshPlan | None  # of a refresh of that source
     rules: Rules
     title: str | None = None  # of the start page
     language: str | None = None
-    begins: str = ""  # its text
-    belong: tuple[str, ...] = ()  # addresses that it leads to and that would be read
-    left_out: tuple[tuple[str, str], ...] = ()  # those that would not, each with the reason
-    trouble: str | None = None  # why the start page or the list of files cannot be read just now
-    listed: int | None = None  # files or addresses that would be read, where a source lists them
-    dropped: Mapping[str, int] = field(default_factory=dict)  # those that would not: why, and how many
-    notes: tuple[str, ...] = ()  # what else there is to know of the list
+    begins: str = ""  # the beginning of its text
+    belong: tuple[str, ...] = ()  # linked URLs that would be read
+    left_out: tuple[tuple[str, str], ...] = ()  # other URLs, each with the reason
+    trouble: str | None = None  # why the start page or the listing cannot be read now
+    listed: int | None = None  # number of URLs that would be read, if the source lists them
+    dropped: Mapping[str, int] = field(default_factory=dict)  # number of others, by reason
+    notes: tuple[str, ...] = ()  # about the listing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Contents:
-    """What a source lists by itself."""
+class SourceListing:
+    """What a source lists."""
 
     urls: tuple[str, ...]
-    dropped: Mapping[str, int]  # what is left out: why, and how many
+    dropped: Mapping[str, int]  # excluded URLs: their number by reason
     errors: tuple[str, ...]  # what could not be listed
     notes: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HeldPage:
+class BlockedPage:
     """A page that would be deleted."""
 
     id: PageId
@@ -82,19 +82,34 @@ class HeldPage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
-    """What the brake holds: pages that would be deleted once somebody confirms it."""
+class BlockedDeletions:
+    """Deletions that await confirmation."""
 
-    pages: tuple[HeldPage, ...]  # the first of them
+    pages: tuple[BlockedPage, ...]  # the first few
     count: int
-    percent: float  # of the pages of its source, above which deletions wait …
-    allowed: int  # … unless they are so few
+    percent: float  # of the pages of the source: more deletions need confirmation
+    allowed: int  # so many deletions never need it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PassageView:
-    """A piece of a page that is searched, with the headings above it."""
+    """A searchable passage of a page, with the headings above it."""
 
     content: str
     path: tuple[str, ...]
     types: tuple[str, ...]  # of text, code, table, list
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchedPage:
+    """The current text at a URL."""
+
+    url: str  # after redirects
+    asked: str
+    title: str
+    markdown: str
+    language: str | None
+    media_type: str
+    content_hash: str
+    looked_at: datetime
+    links: tuple[str, ...] = ()  # without duplicates

@@ -1,7 +1,7 @@
-"""The recipe: what turns a body into what is indexed, by version; bump one whenever its output changes.
+"""Versions of everything that turns a body into indexed content; bump one whenever its output changes.
 
-A page is read again when the recipe of its reading changed; its chunks are cut again from its stored text
-when only theirs did, and its vectors are made again when only the model changed (`afresh reindex`).
+A page is read again if its reading recipe changed. If only the chunker changed, chunks are made again from
+the stored text; if only the model changed, vectors are made again (`afresh reindex`).
 """
 
 import hashlib
@@ -18,11 +18,11 @@ RST = "rst-1"
 ASCIIDOC = "asciidoc-1"
 CODE = "code-1"
 READING = "+".join((HTML, MARKDOWN, TEXT, PDF, OFFICE, EPUB, NOTEBOOK, DATA, RST, ASCIIDOC, CODE))
-CHUNKER = "markdown-4"  # and the analysis of its words
+CHUNKER = "markdown-4"  # includes the analysis of words
 
 
 def recipe_of(body: str, model: str | None, *, hidden_links: bool = True, render: str = "auto") -> str:
-    """The fingerprint of what needs the page itself; where no text is kept, that is everything."""
+    """Return the fingerprint of all steps that need the page itself: without stored text, all steps."""
     parts = (READING, body) if body != "none" else (READING, body, CHUNKER, model or "")
     parts = parts if hidden_links else (*parts, "visible links only")
     parts = parts if render == "auto" else (*parts, f"render {render}")

@@ -1,4 +1,4 @@
-"""The nouns of the system, as frozen records that any layer may share; what a look shows is in looks.py."""
+"""The records that all packages share; those of a fetch are in fetch.py."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,9 +6,9 @@ from datetime import datetime
 from enum import StrEnum
 from typing import NewType
 
-from afresh.digest.records import Told
+from afresh.digest.records import KINDS, DigestUpdate
 from afresh.model.fetch import Chunk, Document, Link, Outcome, Validators
-from afresh.schedule.change_rate import Plan, Rhythm
+from afresh.schedule.change_rate import ChangeStats, CheckPlan
 
 SourceId = NewType("SourceId", int)
 RunId = NewType("RunId", int)
@@ -17,7 +17,7 @@ CrawlId = NewType("CrawlId", int)
 
 
 class PageStatus(StrEnum):
-    """The life of a page, in the words the outside sees."""
+    """The state of a page, as users see it."""
 
     PENDING = "pending"
     READY_FOR_INDEXING = "ready_for_indexing"
@@ -34,12 +34,12 @@ class RunMode(StrEnum):
     CRAWL = "crawl"
     REFRESH = "refresh"
     DUE = "due"
-    CHECK = "check"  # a few pages: before a search answers from them, or as their files changed
-    SYNC = "sync"  # no look: external stores are brought in line with the pages
+    CHECK = "check"  # a few pages: before a search returns them, or because their files changed
+    SYNC = "sync"  # no fetching: external stores are updated
 
 
 class RunState(StrEnum):
-    """Where a run stands."""
+    """The state of a run."""
 
     QUEUED = "queued"  # waits for a worker
     RUNNING = "running"
@@ -51,7 +51,7 @@ class RunState(StrEnum):
 
 
 class ChangeKind(StrEnum):
-    """What happened to a page as a reader of the index sees it."""
+    """How a page changed, as users see it."""
 
     NEW = "new"
     CHANGED = "changed"
@@ -59,16 +59,16 @@ class ChangeKind(StrEnum):
     MOVED = "moved"
 
 
-class Content(StrEnum):
-    """What a decision means for the stored content of a page."""
+class ContentAction(StrEnum):
+    """What a decision does with the stored content of a page."""
 
     KEEP = "keep"
     REPLACE = "replace"
     DROP = "drop"
 
 
-class Follow(StrEnum):
-    """Which links a decision follows: none, those on record, or those just read."""
+class LinkAction(StrEnum):
+    """Which links a decision follows: none, the stored ones, or the new ones."""
 
     NONE = "none"
     STORED = "stored"
@@ -77,7 +77,7 @@ class Follow(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """One thing that is kept fresh; `rules` and `policy` hold just what differs from the configuration."""
+    """One source that is kept fresh; `rules` and `policy` hold only what differs from the configuration."""
 
     id: SourceId
     name: str
@@ -86,39 +86,46 @@ class Source:
     url: str
     rules: Mapping[str, object] = field(default_factory=dict)
     policy: Mapping[str, object] = field(default_factory=dict)
-    mark: str | None = None  # the state that was listed when all of it was last read
-    trial: bool = False  # not kept if its first run reads nothing
+    mark: str | None = None  # state token of the last complete listing
+    trial: bool = False  # removed if its first run reads nothing
     crawl_time: datetime | None = None
-    operator_url: str | None = None  # the root as the operator named it; empty: a caller did; None: unknown
+    operator_url: str | None = (
+        None  # the root as the operator named it; empty: a remote caller did; None: unknown
+    )
     created_at: datetime
     updated_at: datetime
 
     @property
+    def is_of_digest(self) -> bool:
+        """Return whether only `afresh init-kb` reads it."""
+        return self.name in KINDS
+
+    @property
     def is_operators(self) -> bool:
-        """Whether the operator named the root that it has now: then the operator's keys may read it."""
+        """Return whether the operator named the current root; then the operator's credentials may be used."""
         return bool(self.operator_url) and self.operator_url == self.url
 
     @property
     def label(self) -> str:
-        """The name as it is typed: `react@18`."""
+        """Return the name as users type it: `react@18`."""
         return f"{self.name}@{self.version}" if self.version else self.name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One pass over a source; its start time stamps everything it saw."""
+    """One pass over a source; its start time marks everything it saw."""
 
     id: RunId
     source_id: SourceId
     mode: RunMode
     state: RunState
-    full: bool = False  # looks without validators
+    full: bool = False  # fetches unconditionally
     started_at: datetime
     finished_at: datetime | None = None
     worker: str | None = None
-    taken_at: datetime | None = None  # when its present worker took it up
-    worked_at: datetime | None = None  # when something was last written for it
-    queued: int = 0  # pages put into the queue by this run
+    taken_at: datetime | None = None  # when its current worker took it
+    worked_at: datetime | None = None  # when it was last written to
+    queued: int = 0  # pages queued by this run
     known: int = 0  # pages that had content when it began
     counts: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
@@ -127,7 +134,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """One address in a source, and what is known of its content."""
+    """One URL of a source, and what is known of its content."""
 
     id: PageId
     source_id: SourceId
@@ -142,43 +149,43 @@ class Page:
     links_hash: str | None = None
     links_left_out: int = 0  # more links than are kept: absence proves nothing
     recipe: str | None = None
-    chunker: str | None = None  # the version that cut its chunks
-    failures: int = 0  # failed looks in a row: the fold of the history
+    chunker: str | None = None  # the version that made its chunks
+    failures: int = 0  # failed checks in a row
     gone_count: int = 0  # 404/410 in a row
     missing_count: int = 0  # complete runs in a row that did not reach the page
-    doomed_by: RunId | None = None  # the run whose sweep is to drop the content
+    doomed_by: RunId | None = None  # the run that is to delete the content
     crashes: int = 0  # of the parser on this page, in a row
-    doubt: str | None = None  # why what was last seen is not believed, or is worth a look
-    doubt_hash: str | None = None  # of the content or the body that is not believed
-    doubt_run: RunId | None = None  # the run that had the doubt
-    refused_hash: str | None = None  # of the content in whose place the former text was restored
+    doubt: str | None = None  # why the last content is suspicious
+    doubt_hash: str | None = None  # of the suspicious content or body
+    doubt_run: RunId | None = None  # the run that found it suspicious
+    refused_hash: str | None = None  # of the content that was replaced by the restored former text
     moved_to: str | None = None
-    crawl_time: datetime | None = None  # start of the last run that looked at it
+    crawl_time: datetime | None = None  # start of the last run that checked it
     last_seen: datetime | None = None  # start of the last complete run that reached it
     last_scraped: datetime | None = None
     checked_at: datetime | None = None
     changed_at: datetime | None = None
-    observed_at: datetime | None = None  # the last answer that told whether it had changed
-    rhythm: Rhythm = Rhythm()  # noqa: RUF009 - frozen, so it can be shared
-    created_at: datetime | None = None  # kept by the store, as is:
-    updated_at: datetime | None = None  # the last time that anything but its checks was written
+    observed_at: datetime | None = None  # the last answer that showed whether it had changed
+    rhythm: ChangeStats = ChangeStats()  # noqa: RUF009 - frozen, so it can be shared
+    created_at: datetime | None = None  # maintained by the store:
+    updated_at: datetime | None = None  # the last write other than a check
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
-    """The content on record of a page, as far as it is kept."""
+class StoredContent:
+    """The stored content of a page."""
 
-    markdown: str | None = None  # None where only the words are kept
+    markdown: str | None = None  # None if only the words are stored
     sketch: str = ""
     length: int | None = None
-    former: str | None = None  # the text before a change that was flagged
+    former: str | None = None  # the text before a flagged change
     former_title: str | None = None
     former_at: datetime | None = None  # when it was replaced
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """One row of the history: an attempt to look at a page, open while `outcome` is None."""
+    """One row of the history: an attempt to check a page, open while `outcome` is None."""
 
     id: CrawlId
     page_id: PageId | None
@@ -193,7 +200,7 @@ class Attempt:
     outcome: Outcome | None = None
     status_code: int | None = None
     error_message: str | None = None
-    reason: str | None = None  # the evidence: why the outcome is what it is
+    reason: str | None = None  # the evidence for the outcome
     created_at: datetime
     updated_at: datetime
     unchanged: int | None = None  # of a listing: how many pages it shows unchanged
@@ -201,77 +208,77 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """The right to look at one page, held until its lease ends."""
+    """The right to check one page, held until its lease ends."""
 
     crawl_id: CrawlId
     page: Page
     run_id: RunId
     domain: str
-    arrived: bool = False  # its host comes from another worker, who may have asked it a moment ago
+    arrived: bool = False  # another worker may have sent a request to its host a moment ago
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """The numbers that `decide` obeys."""
+    """The numbers that `decide` follows."""
 
     recipe: str = ""
     chunker: str = ""
     recheck_seconds: float = 86_400.0
     backoff_base_seconds: float = 2.0
     backoff_max_seconds: float = 86_400.0
-    retries: int = 2  # further looks within one run after a failure that may pass
+    retries: int = 2  # further attempts in the same run after a temporary failure
     gone_after: int = 1
     missing_after: int = 3
     brake_percent: float = 10.0
     brake_pages: int = 10
     respect_noindex: bool = True
     respect_nofollow: bool = True
-    doubts: bool = True  # False: whatever comes with a 200 is believed
-    holds: bool = True  # False: what is doubted is taken and flagged, its former text is kept (E23)
-    redetect: bool = False  # the language of a page that is read is set anew
-    reread_seconds: float = 2_592_000.0  # how long a page is believed on "not modified" alone; 0: for ever
-    max_age_seconds: float | None = None  # since its last answer, after which a page is due in any case
-    budget_per_run: int | None = None  # looks of one run at what is due; None: no limit
-    adapt: bool = False  # pages that stay as they are wait longer, up to:
+    doubts: bool = True  # False: accept every 200 response
+    holds: bool = True  # False: accept and flag suspicious content, and keep the former text (E23)
+    redetect: bool = False  # detect the language of every page again
+    reread_seconds: float = 2_592_000.0  # how long "not modified" alone is trusted; 0: for ever
+    max_age_seconds: float | None = None  # age of the last answer at which a page is due in any case
+    budget_per_run: int | None = None  # checks of due pages in one run; None: no limit
+    adapt: bool = False  # pages that do not change wait longer, up to:
     adapt_max_seconds: float = 2_592_000.0
-    refusals_back_off: bool = False  # a refusal makes a page wait as a failure does
-    trust_lastmod: bool = False  # a page that its site lists as older than the last look is not asked
-    looks: Plan | None = None  # pages are looked at as often as it is worth
+    refusals_back_off: bool = False  # a refusal backs off like a failure
+    trust_lastmod: bool = False  # skip pages that the site lists as older than the last check
+    looks: CheckPlan | None = None  # check pages as often as it pays off
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """What one look means: a value, made apart from carrying it out."""
+    """What to do after a check: a value, made before it is carried out."""
 
     page: Page  # as it is to be stored
     outcome: Outcome
-    content: Content
-    follow: Follow
-    next_at: datetime | None  # when to look again; None: when something links here again
-    retry: bool = False  # the next look belongs to this run
-    refused: bool = False  # we may not read the page: not a failure of the source
-    doubtful: bool = False  # content came and is not believed
-    keeps_former: bool = False  # the text that is replaced is kept, to be restored
+    content: ContentAction = ContentAction.KEEP
+    follow: LinkAction = LinkAction.NONE
+    next_at: datetime | None  # when to check again; None: when it is linked again
+    retry: bool = False  # the next attempt belongs to this run
+    refused: bool = False  # the page may not be read: not a failure of the source
+    doubtful: bool = False  # the content is suspicious
+    keeps_former: bool = False  # keep the replaced text, so that it can be restored
     reason: str = ""
     status_code: int | None = None
     error_message: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Harvest:
-    """What a visit made; empty where it made nothing."""
+class VisitContent:
+    """What a visit produced; empty if nothing."""
 
     document: Document | None = None  # set when content is replaced
     chunks: tuple[Chunk, ...] = ()
-    embedded: int | None = None  # of the chunks; None where no model is used
-    links: tuple[Link, ...] | None = None  # set when the links on record are to be replaced
+    embedded: int | None = None  # number of chunks; None without a model
+    links: tuple[Link, ...] | None = None  # set when the stored links are to be replaced
     children: frozenset[str] = frozenset()  # targets of links that belong to the source
     diff: str | None = None
     body_bytes: int = 0
-    rendered: bool = False  # shown in a browser
-    trapped: int = 0  # links left out because they look endless
+    rendered: bool = False  # by a browser
+    trapped: int = 0  # links left out as part of an infinite URL space
     long_links: int = 0
-    told: Told | None = None  # for the cache of the knowledge base
+    told: DigestUpdate | None = None  # for the cache of the digest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -280,40 +287,40 @@ class Visit:
 
     claim: Claim
     decision: Decision
-    harvest: Harvest = Harvest()
-    pause: float | None = None  # seconds that the host asked to be left alone
-    hinted: bool = False  # its site had said that the page changed
+    harvest: VisitContent = VisitContent()
+    pause: float | None = None  # seconds that the host asked to wait
+    hinted: bool = False  # its site had announced a change
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Worker:
-    """A process that holds claims as long as its heart beats."""
+class WorkerRecord:
+    """A process that holds claims as long as it sends heartbeats."""
 
     name: str
     host: str
     pid: int
     heartbeat_at: datetime
     started_at: datetime | None = None
-    helps: RunId | None = None  # the run of another worker that it works on
+    helps: RunId | None = None  # the run of another worker that it assists in
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
-    """An address that a source lists by itself (its root, a sitemap entry, a file)."""
+class ListedUrl:
+    """A URL that a source lists (its root, a sitemap entry, a file)."""
 
     url: str
     depth: int = 0
-    validators: Validators | None = None  # as the listing shows them: those on record mean "unchanged"
+    validators: Validators | None = None  # as listed: equal to the stored ones means unchanged
     modified: datetime | None = None  # when the source says it changed: a hint, no proof
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class RunLimits:
     """How far a run may go."""
 
     max_pages: int
     max_depth: int
-    budget: int | None = None  # pages that a run of what is due queues in all; the rest waits for the next
+    budget: int | None = None  # pages that a run of due pages queues in all
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -322,4 +329,4 @@ class Backlog:
 
     open: int
     held: int
-    next_at: datetime | None  # when the first row that nobody holds is due and its host does not rest
+    next_at: datetime | None  # when the first unclaimed row is due and its host available

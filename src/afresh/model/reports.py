@@ -1,7 +1,7 @@
-"""What the faces show: answers of the use cases, as frozen records with the field names scripts rely on."""
+"""Results that the interfaces show, as frozen records; scripts rely on the field names."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 
 from afresh.model.records import Attempt, ChangeKind, PageId, PageStatus, RunId, RunState, SourceId
@@ -11,15 +11,15 @@ from afresh.sync.reports import CopyView, DocumentCounts, SinkView
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunReport:
-    """What a run did and what it saved."""
+    """What a run did and saved."""
 
     run: RunId
     source: str
     version: str | None
     mode: str
     state: str
-    known: int = 0  # pages that had content when it began; none: a first crawl
-    queued: int = 0  # pages that it took up so far, those that are checked among them
+    known: int = 0  # pages with content at its start; 0: a first crawl
+    queued: int = 0  # pages that it has taken up so far, checked ones included
     checked: int = 0
     new: int = 0
     changed: int = 0
@@ -30,41 +30,41 @@ class RunReport:
     moved: int = 0
     failed: int = 0
     refused: int = 0
-    doubtful: int = 0  # 200, but not believed: the content on record stays
-    flagged: int = 0  # of the changed: those that lost nearly all of their text
-    held: int = 0  # deletions the brake holds until `afresh confirm`
-    rendered: int = 0  # of all that was read: what a browser had to show
+    doubtful: int = 0  # 200, but doubted: the stored content stays
+    flagged: int = 0  # of the changed ones: lost nearly all text
+    held: int = 0  # deletions that wait for `afresh confirm`
+    rendered: int = 0  # of all read pages: rendered in a browser
     bytes: int = 0
     chunks_embedded: int = 0
     chunks_reused: int = 0
-    summaries: int = 0  # made for the knowledge base
-    links_scored: int = 0  # by keywords; those asked about in this run
+    summaries: int = 0  # made for the digest
+    links_scored: int = 0  # by keywords, in this run
     links_unscored: int = 0  # left for the next run
-    links_saved: int = 0  # whose scores were known
-    link_calls: int = 0  # of the calls to a model, those for links
+    links_saved: int = 0  # with known scores
+    link_calls: int = 0  # of the AI calls: those for links
     link_calls_saved: int = 0
     ai_calls: int = 0
     ai_tokens: int = 0
     seconds: float = 0.0
     error: str | None = None
-    notes: tuple[str, ...] = ()  # what else the user should know, one sentence each
-    sinks: tuple[SinkView, ...] | None = None  # where its documents are to be, and how they stand there
-    documents: DocumentCounts | None = None  # of a sync: what it did
+    notes: tuple[str, ...] = ()  # one sentence each
+    sinks: tuple[SinkView, ...] | None = None  # the external stores of the source, with counts
+    documents: DocumentCounts | None = None  # of a sync
     started_at: datetime | None = None
     finished_at: datetime | None = None
-    kept: bool = True  # False: the source is gone, because its first run read nothing
+    kept: bool = True  # False: the source was removed because its first run read nothing
 
     @property
     def interrupted(self) -> bool:
-        """Whether its worker died: nobody cancelled it, and nothing wrote down when it ended."""
+        """Return whether its worker died: it was not cancelled, and has no end time."""
         return self.state == RunState.CANCELLED and self.started_at is not None and self.finished_at is None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KbReport:
-    """What an update of the knowledge base did."""
+    """What an update of the digest did."""
 
-    index: str  # the file
+    index: str  # path of the file
     cache: str
     file_records: int
     url_records: int
@@ -72,17 +72,17 @@ class KbReport:
     removed: int = 0
     summaries: int = 0
     ai_calls: int = 0
-    due: int = 0  # links whose time has come and that the budget left for the next update
-    next_check_at: datetime | None = None  # when the next of the others is due
-    written: bool = False  # a file had to be written
-    failing_links: tuple["BackingOff", ...] = ()  # listed links whose last check failed, by URL
+    due: int = 0  # due links that the budget left for the next update
+    next_check_at: datetime | None = None  # when the next other link is due
+    written: bool = False  # whether a file was written
+    failing_links: tuple["BackingOffPage", ...] = ()  # whose last check failed, by URL
     files: RunReport | None = None
     links: RunReport | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hit:
-    """One answer of a search: the best passage of a page, and how fresh it is."""
+class SearchHit:
+    """One search result: the best passage of a page, and how fresh it is."""
 
     url: str
     title: str
@@ -94,32 +94,32 @@ class Hit:
     language: str | None
     checked_at: datetime | None
     changed_at: datetime | None
-    also_at: tuple[str, ...] = ()  # other addresses with the same content
+    also_at: tuple[str, ...] = ()  # other URLs with the same content
     depth: int = 0  # of its page
-    seen_at: datetime | None = None  # when the page last answered with this content
-    context: str | None = None  # the passage with what stands around it, where asked for
+    seen_at: datetime | None = None  # when the page last had this content
+    context: str | None = None  # the passage with the text around it, if requested
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """What a search found, and what the user should know about it."""
+class SearchAnswer:
+    """The results of a search, with notes."""
 
-    hits: tuple[Hit, ...] = ()
+    hits: tuple[SearchHit, ...] = ()
     notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reindexed:
-    """What was made anew from stored text, and what is left to do."""
+class ReindexReport:
+    """What was rebuilt from stored text, and what is left to do."""
 
-    source: str | None  # None: all of them
+    source: str | None  # None: all sources
     state: str  # completed, partial or failed
     pages_cut: int
     chunks_embedded: int
     chunks_reused: int
-    left: int  # pages and chunks that are still as another recipe made them
-    model: str | None  # that the settings want
-    serving: str | None  # that answers searches
+    left: int  # pages and chunks of another recipe
+    model: str | None  # as configured
+    serving: str | None  # the model that answers searches
     seconds: float
     error: str | None = None
     notes: tuple[str, ...] = ()
@@ -139,14 +139,14 @@ class OpenedPage:
     checked_at: datetime | None
     changed_at: datetime | None
     markdown: str
-    moved_from: tuple[str, ...] = ()  # the addresses that led here, first the one that was asked for
-    also_in: tuple[str, ...] = ()  # other sources that hold the address, as they are typed
-    doubt: str | None = None  # why its last look is not believed, or was believed with a flag
+    moved_from: tuple[str, ...] = ()  # URLs that redirected here, the requested one first
+    also_in: tuple[str, ...] = ()  # labels of other sources with this URL
+    doubt: str | None = None  # why its last check is doubted or flagged
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundVersion:
-    """The version of a source that is meant, and the versions there are."""
+    """The version of a source that a label means, and the existing versions."""
 
     source: str
     wanted: str | None
@@ -154,11 +154,11 @@ class FoundVersion:
     match: Match
     url: str
     versions: tuple[str, ...]  # newest first
-    unversioned: bool  # whether there is a source of this name without a version
+    unversioned: bool  # whether a source of this name has no version
 
     @property
     def is_stand_in(self) -> bool:
-        """Whether it is less than what was asked for."""
+        """Return whether it is another version than the requested one."""
         return self.match is Match.NEAREST_LOWER or (
             self.match is Match.UNVERSIONED and self.wanted is not None
         )
@@ -185,47 +185,47 @@ class SourceView:
     rules: Mapping[str, object] = field(default_factory=dict)
     policy: Mapping[str, object] = field(default_factory=dict)
     last_end: datetime | None = None  # when the last run ended
-    next_time: datetime | None = None  # when its schedule wants the next look, if it has one
-    model: str | None = None  # whose vectors answer searches; told of one source, not in lists
-    unembedded: int | None = None  # chunks that lack them
-    keywords: Mapping[str, float] | None = None  # its links are scored by; told of one source, not in lists
-    sinks: tuple[SinkView, ...] | None = None  # that are to hold it; told of one source, not in lists
-    trouble: str | None = None  # why its settings cannot be used, so that it is not looked at
+    next_time: datetime | None = None  # when its schedule starts the next run
+    model: str | None = None  # whose vectors answer searches; only set for a single source
+    unembedded: int | None = None  # chunks without such a vector
+    keywords: Mapping[str, float] | None = None  # that score its links; only set for a single source
+    sinks: tuple[SinkView, ...] | None = None  # that are to hold it; only set for a single source
+    trouble: str | None = None  # why its settings are invalid, so that it is not checked
     id: SourceId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScheduleView:
-    """When a source is looked at by itself, and how that last went."""
+    """The schedule of a source, and how its last run went."""
 
     source: str
     version: str | None
     schedule: str
-    time_zone: str | None  # None where the rule needs none
+    time_zone: str | None  # None if the rule needs none
     next_time: datetime | None
     overdue: bool
-    running: bool  # a scheduler looks at it just now
+    running: bool  # a scheduler runs it now
     last_time: datetime | None
     last_run: RunId | None
     last_state: str | None
-    budget: str | None = None  # looks in a length of time, where pages are looked at as often as they change
-    due: int | None = None  # pages whose time has come
+    budget: str | None = None  # checks per unit of time, for the schedule "auto"
+    due: int | None = None  # pages that are due
     source_id: SourceId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NextLook:
-    """A page that waits, and when it is looked at by a run of what is due."""
+class NextCheck:
+    """A waiting page, and when it will be checked."""
 
     url: str
     next_look: datetime
-    due: bool  # its time has come
-    planned: datetime  # what the order of turns goes by; an age makes a page due before
+    due: bool  # now
+    planned: datetime  # decides the order; a maximum age makes a page due earlier
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageView:
-    """A page as it is listed."""
+    """A page in a list."""
 
     id: PageId
     url: str
@@ -243,20 +243,20 @@ class PageView:
     changed_at: datetime | None
     missing_count: int
     moved_to: str | None
-    doubt: str | None = None  # why its last look is not believed, or was believed with a flag
-    copies: tuple[CopyView, ...] = ()  # in the external stores that are to hold it
+    doubt: str | None = None  # why its last check is doubted or flagged
+    copies: tuple[CopyView, ...] = ()  # in its external stores
     created_at: datetime | None = None
-    updated_at: datetime | None = None  # the last time that anything but its checks was written
-    last_scraped: datetime | None = None  # the last time that its content was read
+    updated_at: datetime | None = None  # when anything but its checks was last written
+    last_scraped: datetime | None = None  # when its content was last read
     size: int | None = None  # of a file, in bytes
-    mtime: datetime | None = None  # when a file was last written
+    mtime: datetime | None = None  # of a file
     next_look: datetime | None = None  # None: when its source lists it, or a page links to it
     source_id: SourceId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkView:
-    """A link with its score and the pages it stands on."""
+    """A link with its score and the pages that contain it."""
 
     url: str
     text: str
@@ -286,48 +286,48 @@ class ChangeView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Why:
-    """The evidence behind the present state of a page."""
+class PageExplanation:
+    """The evidence for the current state of a page."""
 
     url: str
     source: str
     version: str | None
     status: PageStatus
-    summary: str  # one sentence: what the last look showed and what was decided
+    summary: str  # one sentence: the result of the last check and the decision
     page: PageView
     latest: Attempt | None
     next_look: datetime | None
     linked_from: tuple[str, ...]
     attempts: int
-    former: str | None = None  # the text before a change that was flagged
-    former_until: datetime | None = None  # when that is removed; None: never, or there is none
+    former: str | None = None  # the text before a flagged change
+    former_until: datetime | None = None  # when it is removed; None: never, or there is none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class RefreshPlan:
     """What a refresh would do and cost."""
 
     source: str
     version: str | None
     mode: str
-    known: int  # pages on record that would be looked at
-    conditional: int  # of those, asked with validators
+    known: int  # stored pages that would be checked
+    conditional: int  # of those, requested with validators
     unconditional: int
-    first_looks: int  # pages known by a link but never read
-    not_looked_at: int  # pages on record that the rules now leave out
+    first_looks: int  # pages known from links but never read
+    not_looked_at: int  # stored pages that the rules now exclude
     last_run_bytes: int
     last_full_bytes: int
     estimated_seconds: float | None
     root: str
     notes: tuple[str, ...] = ()
-    next_time: datetime | None = None  # when the schedule wants the next look, if there is one
-    due: int = 0  # pages whose time for another look has come
-    budget: int | None = None  # of those, how many one `refresh --due` looks at; None: all
+    next_time: datetime | None = None  # when the schedule starts the next run
+    due: int = 0  # pages that are due
+    budget: int | None = None  # of those, how many one `refresh --due` checks; None: all
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BackingOff:
-    """A page that failed and waits before it is tried again."""
+class BackingOffPage:
+    """A failed page that waits for its next attempt."""
 
     url: str
     failures: int
@@ -343,55 +343,138 @@ class Freshness:
     version: str | None
     kind: str
     oldest_check: datetime | None  # of its pages with content
-    due: int  # pages whose time has come
-    next_at: datetime | None  # when the next of the others is due
-    backing_off: tuple[BackingOff, ...] = ()  # the first few, soonest first
+    due: int  # pages that are due
+    next_at: datetime | None  # when the next other page is due
+    backing_off: tuple[BackingOffPage, ...] = ()  # the first few, soonest first
     backing_off_count: int = 0
-    trouble: str | None = None  # why its settings cannot be used, so that it is not looked at
+    trouble: str | None = None  # why its settings are invalid, so that it is not checked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerView:
-    """A process that works on the store, or stands by."""
+    """A process that works on the store, or is idle."""
 
     host: str
     pid: int
     since: datetime
     heartbeat_at: datetime
-    runs: tuple[int, ...]  # that it leads
-    held: int  # pages it looks at, or is about to
+    runs: tuple[int, ...]  # of which it is the worker
+    held: int  # pages that it has claimed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostQueue:
-    """What waits for one host in the runs that are open."""
+    """What waits for one host in open runs."""
 
     domain: str
     waiting: int
     held: int
-    oldest: datetime | None  # since when the first of it has been due
+    oldest: datetime | None  # when the first one became due
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreStatus:
-    """The store at a glance."""
+    """An overview of the store."""
 
     store: str
     sources: int
     pages: int
-    doubtful: int  # pages whose last look is not believed, or is worth a look
+    doubtful: int  # pages whose last check is doubted or flagged
     chunks: int
     attempts: int
     pending: int
-    in_flight: int  # held by workers that live
+    in_flight: int  # claimed by live workers
     oldest_pending: datetime | None
     runs: tuple[RunReport, ...]  # running or waiting for a confirmation, newest first
     workers: tuple[WorkerView, ...]
     size_bytes: int
-    hosts: tuple[HostQueue, ...] = ()  # that most waits for
-    pages_per_second: float = 0.0  # of the runs under way, since each began
+    hosts: tuple[HostQueue, ...] = ()  # with the longest queues
+    pages_per_second: float = 0.0  # of the active runs, since their start
     model: str | None = None  # whose vectors answer searches
-    unembedded: int = 0  # chunks that lack them, so that only their words find them
-    wanted_model: str | None = None  # that the settings name
+    unembedded: int = 0  # chunks without a vector, found only by words
+    wanted_model: str | None = None  # as configured
     freshness: tuple[Freshness, ...] = ()  # of every source
     sinks: tuple[SinkView, ...] = ()  # the external stores
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryEntry(Attempt):
+    """An attempt with its source."""
+
+    source: str | None = None  # None: the source was removed
+    version: str | None = None
+
+
+def history_entry(attempt: Attempt, source: str | None, version: str | None) -> HistoryEntry:
+    """Return an attempt with the name and version of its source."""
+    values = {each.name: getattr(attempt, each.name) for each in fields(Attempt)}
+    return HistoryEntry(**values, source=source, version=version)
+
+
+def listing_reason(unchanged: int) -> str:
+    """Return the reason of an attempt that covers many pages."""
+    return f"the listing shows {unchanged} {'page' if unchanged == 1 else 'pages'} unchanged"
+
+
+def newest_first(own: Iterable[Attempt], listings: Iterable[Attempt]) -> list[Attempt]:
+    """Return one history of the attempts of a page and of the listings that cover it."""
+    said = [
+        replace(each, reason=f"unchanged by the listing of {each.url}, run {each.run_id}")
+        for each in listings
+    ]
+    return sorted([*own, *said], key=recency, reverse=True)
+
+
+def recency(attempt: Attempt) -> tuple[bool, datetime, int]:
+    """Return the sort key of an attempt by time; open attempts are newest."""
+    is_open = attempt.completed_at is None
+    return is_open, attempt.completed_at or attempt.scheduled_for, attempt.id
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CopiedTable:
+    """A copied table, identical in both stores."""
+
+    table: str
+    rows: int
+    sha256: str  # over all rows in key order
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CopyReport:
+    """A store that was copied into another."""
+
+    origin: str
+    target: str
+    sources: tuple[str, ...]
+    tables: tuple[CopiedTable, ...]
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MigrationReport:
+    """A migrated store, or one that would be migrated; the numbers are schema versions."""
+
+    store: str
+    before: int
+    after: int
+    newest: int  # that this version of afresh supports
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One line of `afresh doctor`."""
+
+    check: str
+    ok: bool
+    detail: str
+    fix: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workload:
+    """What open runs still have to check."""
+
+    waiting: int = 0
+    held: int = 0  # by live workers
+    oldest: datetime | None = None  # when the first waiting one became due

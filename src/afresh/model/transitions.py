@@ -1,72 +1,46 @@
-"""The transitions that are possible: the table that the laws of decide and judge are held to."""
+"""The allowed transitions of pages, copies and runs."""
 
 from afresh.model.records import PageStatus, RunState
 
+P, R = PageStatus, RunState
+
 PAGE: dict[PageStatus, frozenset[PageStatus]] = {
-    PageStatus.PENDING: frozenset(
-        {PageStatus.ACTIVE, PageStatus.ERROR, PageStatus.DELETED, PageStatus.REDIRECT}
-    ),
-    PageStatus.ACTIVE: frozenset({PageStatus.DELETED, PageStatus.REDIRECT}),
-    PageStatus.ERROR: frozenset({PageStatus.ACTIVE, PageStatus.DELETED, PageStatus.REDIRECT}),
-    PageStatus.DELETED: frozenset({PageStatus.ACTIVE, PageStatus.REDIRECT}),
-    PageStatus.REDIRECT: frozenset({PageStatus.ACTIVE, PageStatus.DELETED}),
+    P.PENDING: frozenset({P.ACTIVE, P.ERROR, P.DELETED, P.REDIRECT}),
+    P.ACTIVE: frozenset({P.DELETED, P.REDIRECT}),
+    P.ERROR: frozenset({P.ACTIVE, P.DELETED, P.REDIRECT}),
+    P.DELETED: frozenset({P.ACTIVE, P.REDIRECT}),
+    P.REDIRECT: frozenset({P.ACTIVE, P.DELETED}),
 }
 
-# The life that the outside sees, where external stores are attached: the status of a page, and while it has
-# content the state of its copies. The copy of one page moves by the same table.
+# The status that users see if external stores are attached: the status of a page, and while it has content
+# the state of its copies. A copy follows the same table. A processing or active page becomes ready again when
+# it changes; a processing one also when its copy is missing or FAILED.
 LIFE: dict[PageStatus, frozenset[PageStatus]] = {
-    PageStatus.PENDING: frozenset(
-        {PageStatus.READY_FOR_INDEXING, PageStatus.ERROR, PageStatus.DELETED, PageStatus.REDIRECT}
-    ),
-    PageStatus.READY_FOR_INDEXING: frozenset(
-        {PageStatus.PROCESSING, PageStatus.ERROR, PageStatus.DELETED, PageStatus.REDIRECT}
-    ),
-    PageStatus.PROCESSING: frozenset(
-        {
-            PageStatus.ACTIVE,
-            PageStatus.ERROR,
-            PageStatus.READY_FOR_INDEXING,  # it changed, is missing or FAILED
-            PageStatus.DELETED,
-            PageStatus.REDIRECT,
-        }
-    ),
-    PageStatus.ACTIVE: frozenset(
-        {PageStatus.READY_FOR_INDEXING, PageStatus.DELETED, PageStatus.REDIRECT}  # the first: it changed
-    ),
-    PageStatus.ERROR: frozenset({PageStatus.READY_FOR_INDEXING, PageStatus.DELETED, PageStatus.REDIRECT}),
-    PageStatus.DELETED: frozenset({PageStatus.READY_FOR_INDEXING, PageStatus.REDIRECT}),
-    PageStatus.REDIRECT: frozenset({PageStatus.READY_FOR_INDEXING, PageStatus.DELETED}),
+    P.PENDING: frozenset({P.READY_FOR_INDEXING, P.ERROR, P.DELETED, P.REDIRECT}),
+    P.READY_FOR_INDEXING: frozenset({P.PROCESSING, P.ERROR, P.DELETED, P.REDIRECT}),
+    P.PROCESSING: frozenset({P.ACTIVE, P.ERROR, P.READY_FOR_INDEXING, P.DELETED, P.REDIRECT}),
+    P.ACTIVE: frozenset({P.READY_FOR_INDEXING, P.DELETED, P.REDIRECT}),
+    P.ERROR: frozenset({P.READY_FOR_INDEXING, P.DELETED, P.REDIRECT}),
+    P.DELETED: frozenset({P.READY_FOR_INDEXING, P.REDIRECT}),
+    P.REDIRECT: frozenset({P.READY_FOR_INDEXING, P.DELETED}),
 }
 
-UNFINISHED = (RunState.QUEUED, RunState.RUNNING, RunState.CANCELLED)
+UNFINISHED = (R.QUEUED, R.RUNNING, R.CANCELLED)
 
 RUN: dict[RunState, frozenset[RunState]] = {
-    RunState.QUEUED: frozenset({RunState.RUNNING, RunState.CANCELLED}),
-    RunState.RUNNING: frozenset(
-        {
-            RunState.QUEUED,  # its worker leaves, another goes on
-            RunState.COMPLETED,
-            RunState.PARTIAL,
-            RunState.FAILED,
-            RunState.CANCELLED,
-            RunState.NEEDS_CONFIRMATION,
-        }
-    ),
-    RunState.CANCELLED: frozenset(
-        {RunState.QUEUED, RunState.RUNNING}
-    ),  # the next command goes on where it was
-    RunState.NEEDS_CONFIRMATION: frozenset({RunState.COMPLETED, RunState.PARTIAL}),
-    RunState.COMPLETED: frozenset(),
-    RunState.PARTIAL: frozenset(),
-    RunState.FAILED: frozenset(),
+    R.QUEUED: frozenset({R.RUNNING, R.CANCELLED}),
+    R.RUNNING: frozenset(set(R) - {R.RUNNING}),  # queued: its worker leaves, another one continues
+    R.CANCELLED: frozenset({R.QUEUED, R.RUNNING}),  # the next command resumes it
+    R.NEEDS_CONFIRMATION: frozenset({R.COMPLETED, R.PARTIAL}),
+    **dict.fromkeys((R.COMPLETED, R.PARTIAL, R.FAILED), frozenset[RunState]()),
 }
 
 
 def may_become(old: PageStatus, new: PageStatus) -> bool:
-    """Whether a page may go from one status to another; staying is always allowed."""
+    """Return whether a page may change from one status to another; staying is always allowed."""
     return old == new or new in PAGE.get(old, frozenset())
 
 
 def may_live_on(old: PageStatus, new: PageStatus) -> bool:
-    """The same for a page with stores attached, and for a copy."""
+    """Return whether a page with external stores, or a copy, may change from one status to another."""
     return old == new or new in LIFE[old]

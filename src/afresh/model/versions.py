@@ -1,7 +1,8 @@
-"""How the label of a version is read and compared: SemVer, PEP 440 and dates, by one key.
+"""Parse and compare version labels (SemVer, PEP 440 and dates) with one sort key.
 
-`18`, `18.0` and `v18.0.0` are the same number. A suffix stands before its number (`-rc.1`, `a2`, `.dev3`), at
-it (`-lts`, `+build`) or after it (`.post1`). What is no number (`main`, `stable`, a commit) has no order.
+`18`, `18.0` and `v18.0.0` are equal. A suffix sorts before its number (`-rc.1`, `a2`, `.dev3`), equal to it
+(`-lts`, `+build`) or after it (`.post1`). Labels that are not numbers (`main`, `stable`, a commit) have no
+order.
 """
 
 import re
@@ -36,24 +37,24 @@ _STAGES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
-    """A label that can be compared."""
+class ParsedVersion:
+    """A version label that can be compared."""
 
     label: str
     key: Key
-    written: Numbers  # the numbers as they stand there: `18.0` has two
+    written: Numbers  # the numbers as written: `18.0` has two
 
     @property
     def is_release(self) -> bool:
-        """Whether it is no pre-release."""
+        """Return whether it is not a pre-release."""
         return self.key[1] >= _RELEASE
 
 
-def read(label: str) -> Version | None:
-    """The label as a version, or None for words and for open ends such as `18.x`."""
+def read(label: str) -> ParsedVersion | None:
+    """Return the label as a version; None for words and for open ends such as `18.x`."""
     if _DATE.fullmatch(label):
         numbers = tuple(int(part) for part in label.split("-"))
-        return Version(label, (_plain(numbers), _RELEASE, ()), numbers)
+        return ParsedVersion(label, (_plain(numbers), _RELEASE, ()), numbers)
     found = _NUMBERS.match(label)
     if found is None:
         return None
@@ -61,30 +62,16 @@ def read(label: str) -> Version | None:
     suffix = _SEPARATED.fullmatch(rest) or _ATTACHED.fullmatch(rest)
     if _OPEN_END.fullmatch(rest) or not (suffix or not rest or rest.startswith("+")):
         return None
-    return Version(label, (_plain(numbers), *_place(suffix[1] if suffix else "")), numbers)
-
-
-def open_numbers(text: str) -> Numbers | None:
-    """The numbers before an open end, `18.2` of `18.2.x`, or None if there is no open end."""
-    found = _NUMBERS.match(text)
-    if found is None or not _OPEN_END.fullmatch(text[found.end() :]):
-        return None
-    return tuple(int(part) for part in found[1].split("."))
+    return ParsedVersion(label, (_plain(numbers), *_place(suffix[1] if suffix else "")), numbers)
 
 
 def floor_of(numbers: Numbers) -> Key:
-    """A key below every version with these numbers, pre-releases too."""
+    """Return a key below every version with these numbers, pre-releases included."""
     return _plain(numbers), _FLOOR, ()
 
 
-def just_above(key: Key) -> Key:
-    """The least key above another one."""
-    numbers, stage, suffix = key
-    return numbers, stage, (*suffix, (-1, 0, ""))
-
-
 def bare(label: str) -> str:
-    """The label as two people may write the same one: without case and without a `v` before its number."""
+    """Return the label in lower case, without a `v` before its number."""
     lower = label.lower()
     return lower[1:] if lower[:1] == "v" and lower[1:2].isdigit() else lower
 
@@ -97,21 +84,19 @@ def _plain(numbers: Numbers) -> Numbers:
 
 
 def _place(suffix: str) -> tuple[int, tuple[tuple[int, int, str], ...]]:
-    """Where a suffix stands: `dev`, `alpha`, `beta`, `rc`, none, `post`; unknown words are pre-releases."""
+    """Return the sort key of a suffix: `dev`, `alpha`, `beta`, `rc`, none, `post`; others like `alpha`."""
     parts = _PART.findall(suffix.lower())
     if not parts or _STAGES.get(parts[0]) == _RELEASE:
         return _RELEASE, ()
-    return _STAGES.get(parts[0], _OTHER_STAGE), tuple(_identifier(part) for part in parts)
-
-
-def _identifier(part: str) -> tuple[int, int, str]:
-    return (0, int(part), "") if part.isdigit() else (1, 0, part)
+    return _STAGES.get(parts[0], _OTHER_STAGE), tuple(
+        (0, int(part), "") if part.isdigit() else (1, 0, part) for part in parts
+    )
 
 
 LATEST = ("latest", "*")
-FULL = 3  # numbers of a version that stands for itself alone
+FULL = 3  # numbers of a complete version
 MAX_WANTED = 200
-_STABLE = ("stable", "current", "release", "lts")  # words for what is released, best first
+_STABLE = ("stable", "current", "release", "lts")  # words for releases, best first
 _COMPARISON = re.compile(r"(\^|~=|~|>=|<=|==|=|>|<)?[ \t]*([^ \t,<>=~^]+)[ \t]*,?[ \t]*")
 
 
@@ -127,7 +112,7 @@ class Match(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A version that was chosen, None for the source without one."""
+    """A chosen version; None for the source without one."""
 
     version: str | None
     match: Match
@@ -135,7 +120,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class _Span:
-    """From where up to where a range reaches, the upper end not included."""
+    """A range of versions, without its upper end."""
 
     low: Key | None
     high: Key | None
@@ -145,7 +130,7 @@ class _Span:
 
 
 def choose(wanted: str | None, existing: Iterable[str | None]) -> Choice | None:
-    """The version that is meant among those that exist, or None if none will do."""
+    """Return the best match among the existing versions, or None."""
     labels = dict.fromkeys(label or None for label in existing)
     known = [each for label in labels if label is not None and (each := read(label))]
     if not wanted:
@@ -165,14 +150,14 @@ def choose(wanted: str | None, existing: Iterable[str | None]) -> Choice | None:
 
 
 def newest_first(labels: Iterable[str]) -> list[str]:
-    """Versions in the order a reader expects: numbers downwards, then words."""
+    """Return versions for display: numbers newest first, then words."""
     keyed = {label: read(label) for label in labels}
     numbered = sorted(((known.key, label) for label, known in keyed.items() if known), reverse=True)
     return [label for _, label in numbered] + sorted(label for label, known in keyed.items() if not known)
 
 
 def is_newer(one: str | None, other: str | None) -> bool:
-    """Whether a version is to be preferred to another where none was asked for."""
+    """Return whether a version is preferred to another if none was requested."""
     choice = choose(None, [one, other]) if one != other else None
     return choice is not None and choice.version == one
 
@@ -184,8 +169,8 @@ def _same_label(wanted: str, labels: Iterable[str | None]) -> str | None:
     return min((label for label in given if bare(label) == bare(wanted)), default=None)
 
 
-def _latest(labels: Iterable[str | None], known: Sequence[Version]) -> Choice | None:
-    """Releases, words for a release, no version at all, pre-releases, other words: the first there is."""
+def _latest(labels: Iterable[str | None], known: Sequence[ParsedVersion]) -> Choice | None:
+    """Return the first that exists: release, word for a release, no version, pre-release, other word."""
     words = {label.lower(): label for label in labels if label is not None}
     if best := _newest(each for each in known if each.is_release):
         return Choice(best.label, Match.LATEST)
@@ -198,21 +183,21 @@ def _latest(labels: Iterable[str | None], known: Sequence[Version]) -> Choice | 
     return Choice(min(words.values()), Match.LATEST) if words else None
 
 
-def _newest(known: Iterable[Version]) -> Version | None:
+def _newest(known: Iterable[ParsedVersion]) -> ParsedVersion | None:
     return max(known, key=lambda each: (each.key, each.label), default=None)
 
 
-def _best(known: Sequence[Version], match: Match) -> Choice | None:
-    """The newest release, else the newest pre-release."""
+def _best(known: Sequence[ParsedVersion], match: Match) -> Choice | None:
+    """Return the newest release, else the newest pre-release."""
     best = _newest(each for each in known if each.is_release) or _newest(known)
     return Choice(best.label, match) if best else None
 
 
-def _stands_for_itself(version: Version) -> bool:
+def _stands_for_itself(version: ParsedVersion) -> bool:
     return len(version.written) >= FULL or not version.is_release
 
 
-def _exact_or_lower(asked: Version, known: Sequence[Version]) -> Choice | None:
+def _exact_or_lower(asked: ParsedVersion, known: Sequence[ParsedVersion]) -> Choice | None:
     if same := [each.label for each in known if each.key == asked.key]:
         return Choice(min(same), Match.EXACT)
     lower = [each for each in known if each.key < asked.key]
@@ -222,7 +207,7 @@ def _exact_or_lower(asked: Version, known: Sequence[Version]) -> Choice | None:
     return Choice(nearby.label, Match.NEAREST_LOWER) if nearby else _best(lower, Match.NEAREST_LOWER)
 
 
-def _within_or_lower(span: _Span, known: Sequence[Version]) -> Choice | None:
+def _within_or_lower(span: _Span, known: Sequence[ParsedVersion]) -> Choice | None:
     within = _best([each for each in known if span.holds(each.key)], Match.RANGE)
     if within is not None or span.low is None:
         return within
@@ -233,7 +218,7 @@ def _within_or_lower(span: _Span, known: Sequence[Version]) -> Choice | None:
 
 
 def _span(wanted: str) -> _Span | None:
-    """The range that is written there, or None for a word such as `main`."""
+    """Return the range that a text describes; None for a word such as `main`."""
     parts = _comparisons(wanted)
     if parts is None:
         if any(sign in wanted for sign in "^~<>=*, |") or len(wanted) > MAX_WANTED:
@@ -249,7 +234,7 @@ def _span(wanted: str) -> _Span | None:
 
 
 def _comparisons(wanted: str) -> list[tuple[str, str]] | None:
-    """The signs and versions of a range, or None if it is not made of such."""
+    """Return the signs and versions of a range; None if it is not one."""
     text, parts, at = wanted.strip()[: MAX_WANTED + 1], [], 0
     while at < len(text):
         found = _COMPARISON.match(text, at)
@@ -261,8 +246,12 @@ def _comparisons(wanted: str) -> list[tuple[str, str]] | None:
 
 
 def _numbers_of(version: str) -> Numbers | None:
-    exact = read(version)
-    return exact.written if exact else open_numbers(version)
+    """Return the numbers of a version, or those before an open end: `18.2` of `18.2.x`."""
+    if exact := read(version):
+        return exact.written
+    found = _NUMBERS.match(version)
+    is_open = found is not None and _OPEN_END.fullmatch(version[found.end() :])
+    return tuple(int(part) for part in found[1].split(".")) if found and is_open else None
 
 
 def _reach(sign: str, version: str, wanted: str) -> _Span:
@@ -271,7 +260,9 @@ def _reach(sign: str, version: str, wanted: str) -> _Span:
         raise _no_range(wanted)
     alone = exact is not None and _stands_for_itself(exact)
     low = exact.key if exact and not exact.is_release else floor_of(numbers)
-    after = just_above(exact.key) if exact and alone else floor_of(_next(numbers))
+    after = floor_of(_next(numbers))
+    if exact and alone:  # the smallest key above it
+        after = *exact.key[:2], (*exact.key[2], (-1, 0, ""))
     match sign:
         case ">=":
             return _Span(low, None)
@@ -281,8 +272,9 @@ def _reach(sign: str, version: str, wanted: str) -> _Span:
             return _Span(None, low)
         case "<=":
             return _Span(None, after)
-        case "^":
-            return _Span(low, floor_of(_next(numbers[: _held(numbers) + 1])))
+        case "^":  # keeps the first number that is not zero: in 0.2, the second number marks breaking changes
+            held = next((place for place, number in enumerate(numbers) if number), len(numbers) - 1)
+            return _Span(low, floor_of(_next(numbers[: held + 1])))
         case "~":
             return _Span(low, floor_of(_next(numbers[:2])))
         case "~=" if len(numbers) > 1:
@@ -290,11 +282,6 @@ def _reach(sign: str, version: str, wanted: str) -> _Span:
         case "~=":
             raise UsageError(f"{wanted!r}: ~= needs two numbers at least, as in ~=18.2")
     return _Span(exact.key if exact and alone else low, after)
-
-
-def _held(numbers: Numbers) -> int:
-    """Which number a caret holds: the first that is not nought, for in 0.2 the second tells what breaks."""
-    return next((place for place, number in enumerate(numbers) if number), len(numbers) - 1)
 
 
 def _next(numbers: Numbers) -> Numbers:

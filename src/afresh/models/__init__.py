@@ -1,1 +1,1 @@
-"""Models that turn texts into vectors, embedded or behind an API."""
+"""Models for vectors, summaries and link scores, built-in or behind an API."""

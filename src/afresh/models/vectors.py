@@ -1,5 +1,6 @@
-"""Rows of numbers as vectors that can be compared: checked, and of length 1."""
+"""Prepare the input of models (text without Markdown) and check their output (rows of length 1)."""
 
+import re
 from typing import TYPE_CHECKING
 
 from afresh.errors import EmbedError
@@ -7,11 +8,12 @@ from afresh.errors import EmbedError
 if TYPE_CHECKING:
     from afresh.ports import Matrix
 
+
 _SHORTEST = 1e-6
 
 
 def unit_rows(rows: "Matrix") -> "Matrix":
-    """Each row scaled to length 1; one that points nowhere becomes the first axis, never NaN."""
+    """Return each row scaled to length 1; a zero row becomes the first axis, never NaN."""
     import numpy as np
 
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
@@ -23,7 +25,7 @@ def unit_rows(rows: "Matrix") -> "Matrix":
 
 
 def checked(rows: object, count: int, dimension: int | None, model: str) -> "Matrix":
-    """What a model answered as unit rows, or an EmbedError if it cannot be the vectors of `count` texts."""
+    """Return a model's output as unit rows; raise EmbedError if it cannot be the vectors of `count` texts."""
     import numpy as np
 
     try:
@@ -43,4 +45,20 @@ def checked(rows: object, count: int, dimension: int | None, model: str) -> "Mat
     largest = np.abs(found).max(axis=1, initial=0, keepdims=True)
     if not np.isfinite(largest).all() or not largest.all():
         raise EmbedError(f"{model} answered with a vector that is all zeros or no number")
-    return unit_rows(found / largest)  # first to a size at which squares are numbers too
+    return unit_rows(found / largest)  # scale first, so that squares do not overflow
+
+
+MAX_TEXT_CHARS = 8_000  # a chunk has about 2,000, and a query is short
+
+_MARKS = re.compile(
+    r"\{[ *#][^}]{0,200}\}"  # { #anchor }
+    r"|\]\([^)\s]{0,2000}(?:\s[^)]{0,200})?\)"  # the target of a link
+    r"|https?://\S+"
+    r"|[`*#_>|\[\]]+"
+)
+
+
+def prose(text: str) -> str:
+    """Return the text on one line without Markdown marks, URLs and invalid Unicode."""
+    whole = text[:MAX_TEXT_CHARS].encode("utf-8", "replace").decode("utf-8")
+    return " ".join(_MARKS.sub(" ", whole).split())

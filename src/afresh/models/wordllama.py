@@ -1,16 +1,15 @@
-"""The fast embedded model: the weights of the wordllama package, read by a loader of our own."""
+"""The fast built-in model: the weights of the wordllama package, read by our own loader."""
 
 import hashlib
 import os
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from afresh.errors import EmbedderDown
-from afresh.models.prose import prose
-from afresh.models.vectors import unit_rows
+from afresh.errors import EmbedderUnavailable
+from afresh.models.vectors import prose, unit_rows
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from afresh.ports import Matrix
 
 DIMENSION = 256
-POOLING = 1  # the version of everything between a text and its vector: raise it when a vector would change
+POOLING = 1  # version of the conversion from text to vector: raise it when a vector would change
 INSTALL = "pip install wordllama==0.4.0.post1"
 _INSTEAD = "or set embedding.provider: none and search by words alone"
 _TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
@@ -26,15 +25,13 @@ _WEIGHTS = "weights/l2_supercat_256.safetensors"
 _DIGEST = "e492dc7b14cadcbdb5cb6d3808af733a"
 _MOST_TOKENS = 4_096
 _MOST_WORDS = 60_000
-_DAMPING = 0.75  # a token that is repeated counts more than once, but less than each time anew
-_FIRST, _FADING = (
-    2.0,
-    48.0,
-)  # a text begins with what it is about: the first token counts thrice, later ones less
+_DAMPING = 0.75  # repeated tokens count more, but less than proportionally
+# A text begins with its subject: the first token counts three times, later ones less.
+_FIRST, _FADING = 2.0, 48.0
 
 
-class Wordllama:
-    """Gives each text the weighted sum of its tokens' vectors, scaled to length 1."""
+class WordllamaModel:
+    """Embeds each text as the weighted sum of its tokens' vectors, scaled to length 1."""
 
     def __init__(self) -> None:
         import numpy as np
@@ -45,7 +42,7 @@ class Wordllama:
         self._lock = threading.Lock()
 
     def rows(self, texts: Sequence[str], *, query: bool = False) -> "Matrix":
-        """One row of length 1 for each text; a question is made like any text."""
+        """Return one row of length 1 for each text; queries are treated like any text."""
         import numpy as np
 
         sums = np.zeros((len(texts), DIMENSION), np.float32)
@@ -57,26 +54,23 @@ class Wordllama:
         return unit_rows(sums)
 
     def tokens(self, text: str) -> list[int]:
-        """The tokens of a text of words with one blank between them.
+        """Return the tokens of a text of words separated by single blanks.
 
-        No token of this vocabulary goes across a blank, so words are tokenised once and remembered.
+        No token of this vocabulary spans a blank, so each word is tokenised once and cached.
         """
         words = text.split(" ") if text else []
         with self._lock:
             if len(self._known) > _MOST_WORDS:
                 self._known.clear()
-            self._learn({word for word in words if word not in self._known})
+            new = list({word for word in words if word not in self._known})
+            found = self._tokenizer.encode_batch_fast(new, add_special_tokens=False)
+            self._known.update((word, each.ids) for word, each in zip(new, found, strict=True))
             return [token for word in words for token in self._known[word]][:_MOST_TOKENS]
-
-    def _learn(self, words: Iterable[str]) -> None:
-        new = list(words)
-        found = self._tokenizer.encode_batch_fast(new, add_special_tokens=False)
-        self._known.update((word, each.ids) for word, each in zip(new, found, strict=True))
 
 
 def installed() -> tuple["Tokenizer", "Matrix"]:
-    """The tokenizer and the vectors of its tokens as the package holds them; the package is not imported."""
-    # Said outright, the library neither starts threads of its own nor warns when a process is forked.
+    """Return the tokenizer and its token vectors from the package files, without importing the package."""
+    # Set explicitly, so that the library starts no threads and does not warn about forks.
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     place = folder()
     try:
@@ -87,23 +81,18 @@ def installed() -> tuple["Tokenizer", "Matrix"]:
         tokenizer = Tokenizer.from_file(str(place / _TOKENIZER))
         weights = load_file(place / _WEIGHTS)["embedding.weight"]
     except Exception as error:
-        raise EmbedderDown(f"the embedded model cannot be read: {INSTALL} anew, {_INSTEAD}") from error
-    if _digest(place, weights) != _DIGEST:
-        raise EmbedderDown(f"the embedded model is not the one afresh knows: {INSTALL}, {_INSTEAD}")
+        raise EmbedderUnavailable(f"the embedded model cannot be read: {INSTALL} anew, {_INSTEAD}") from error
+    sample = weights[::64].tobytes()  # hashing everything would take 25 ms
+    if hashlib.sha256((place / _TOKENIZER).read_bytes() + sample).hexdigest()[:32] != _DIGEST:
+        raise EmbedderUnavailable(f"the embedded model is not the one afresh knows: {INSTALL}, {_INSTEAD}")
     tokenizer.no_padding()
     tokenizer.no_truncation()
     return tokenizer, weights.astype(np.float32)
 
 
 def folder() -> Path:
-    """Where the package is."""
+    """Return the folder of the package; raise EmbedderUnavailable if it is not installed."""
     spec = find_spec("wordllama")
     if spec is None or spec.origin is None:
-        raise EmbedderDown(f"the embedded model is not installed: {INSTALL}, {_INSTEAD}")
+        raise EmbedderUnavailable(f"the embedded model is not installed: {INSTALL}, {_INSTEAD}")
     return Path(spec.origin).parent
-
-
-def _digest(place: Path, weights: "Matrix") -> str:
-    """A fingerprint of what decides vectors; of the weights every 64th row, as all would take 25 ms."""
-    sample = weights[::64].tobytes()
-    return hashlib.sha256((place / _TOKENIZER).read_bytes() + sample).hexdigest()[:32]

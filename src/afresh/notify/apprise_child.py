@@ -1,4 +1,4 @@
-"""The process that sends one message through apprise; run as a program, it reads its order from stdin."""
+"""The process that sends one message with apprise; it reads its order from stdin."""
 
 import json
 import logging
@@ -13,15 +13,15 @@ _PROGRAMS = frozenset(("subprocess.Popen", "os.exec", "os.posix_spawn", "os.syst
 _STATUS = re.compile(r"error[=: ]+(\d{3})\b")
 
 
-class Wall:
-    """Hears of every connection before it is made, whoever makes it, and refuses those that may not be."""
+class ConnectGuard:
+    """Checks every connection of the process before it is made, and refuses forbidden ones."""
 
     def __init__(self, policy: AddressPolicy) -> None:
         self._policy = policy
         self.refused: tuple[str, str] | None = None
 
     def __call__(self, event: str, args: tuple[Any, ...]) -> None:
-        """Take part in an audit event of Python."""
+        """Handle an audit event of Python."""
         if event == "socket.getaddrinfo":
             host = args[0]
             asked_host.set(host.decode() if isinstance(host, bytes) else str(host or ""))
@@ -31,7 +31,7 @@ class Wall:
             self._refuse("this service", "a program of this machine")
 
     def _check(self, address: object) -> None:
-        if not isinstance(address, tuple):  # None: to where a socket is connected already
+        if not isinstance(address, tuple):  # None: the socket is already connected
             if address is not None:
                 self._refuse("this service", "a socket of this machine")
             return
@@ -46,15 +46,15 @@ class Wall:
         raise AddressRefused(kind)
 
 
-class Heard(logging.Handler):
-    """What apprise complains of; its words may hold parts of the address, so only the gist is told."""
+class LogSummary(logging.Handler):
+    """Summarises log messages of apprise, which may contain parts of the URL."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
         self.gist = "the service did not take the message"
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Take a line of apprise."""
+        """Summarise a log message."""
         line = record.getMessage()
         if found := _STATUS.search(line):
             self.gist = f"the service answered {found[1]}"
@@ -63,16 +63,16 @@ class Heard(logging.Handler):
 
 
 def send(order: dict[str, Any]) -> dict[str, object]:
-    """Why the message did not get there; nothing if it did."""
+    """Send a message; return the reason if that failed."""
     from apprise import Apprise, AppriseAsset, NotifyFormat
 
-    heard, wall = Heard(), Wall(AddressPolicy(order["allow"]))
+    heard, wall = LogSummary(), ConnectGuard(AddressPolicy(order["allow"]))
     logging.getLogger("apprise").addHandler(heard)
     asset = AppriseAsset(http_redirects=False, async_mode=False, app_id="afresh", app_desc="afresh")
     service = Apprise.instantiate(order["url"], asset=asset)
     if not service:
         return _told("apprise does not know this kind of address, or it lacks a part")
-    service.redirects = False  # whatever the address says
+    service.redirects = False  # whatever the URL says
     sys.addaudithook(wall)
     if service.notify(title=order["title"], body=order["text"], body_format=NotifyFormat.TEXT):
         return _told(None)
@@ -84,10 +84,10 @@ def _told(reason: str | None, refused: tuple[str, str] | None = None) -> dict[st
 
 
 def main() -> None:
-    """Read one order, carry it out, tell how it went."""
+    """Read one order, execute it and print the result."""
     try:
         told = send(json.load(sys.stdin))
-    except Exception as error:  # a plugin may raise anything; its text may hold the address
+    except Exception as error:  # plugins may raise anything, with the URL in the text
         told = _told(f"apprise failed ({type(error).__name__})")
     print(json.dumps(told))
 

@@ -1,4 +1,4 @@
-"""Webhooks that come in: whether they are signed, and what they ask to be looked at."""
+"""Incoming webhooks: check signatures, and read what they ask to refresh."""
 
 import base64
 import binascii
@@ -6,6 +6,7 @@ import hashlib
 import hmac
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -16,8 +17,8 @@ from afresh.sources.git.address import GitAddress
 from afresh.sources.github.address import GithubAddress
 
 TOLERANCE_SECONDS = 300  # between the clocks of two machines
-MOST_URLS = 1_000  # of one message
-LONGEST = 2_000  # characters of an address, and of an id
+MOST_URLS = 1_000  # per message
+LONGEST = 2_000  # characters of a URL or an id
 _HEX = re.compile(r"sha256=[0-9a-f]{64}")
 _BRANCH, _TAG = "refs/heads/", "refs/tags/"
 _REMOTE = re.compile(
@@ -26,25 +27,25 @@ _REMOTE = re.compile(
 
 
 class BadMessage(ValueError):
-    """A message that is not what its sender should send; the sentence says what is."""
+    """A malformed message; the text says what is expected."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
-    """That a page, or with no address a whole source, is to be looked at."""
+class RefreshRequest:
+    """A request to check a page or, without a URL, a whole source."""
 
     id: int
     source_id: SourceId
     url: str
-    times: int  # it was wished for: what is wished for again meanwhile is looked at again
+    times: int  # number of requests; a repeated one is served again
     at: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Heard:
-    """What became of a message."""
+class ReceivedMessage:
+    """What was done with a message."""
 
-    state: str  # taken, known (it came before), nothing (it changes nothing here)
+    state: str  # taken, known (a duplicate), nothing (nothing to do)
     sources: tuple[str, ...] = ()
     pages: int = 0
     unknown: int = 0
@@ -52,23 +53,23 @@ class Heard:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Push:
-    """A push as GitHub tells it."""
+    """A push event of GitHub."""
 
-    web: str  # of the repository
-    remotes: tuple[str, ...]  # how else it is addressed
+    web: str  # URL of the repository
+    remotes: tuple[str, ...]  # its other URLs
     ref: str  # refs/heads/… or refs/tags/…
     default: str  # the default branch
-    paths: frozenset[str] | None  # that changed; None: that cannot be told
+    paths: frozenset[str] | None  # changed paths; None: unknown
     wiki: bool = False
 
 
 def may_be_signed_by_github(header: str | None) -> bool:
-    """Whether a header has the form of GitHub's signatures, before the body is known."""
+    """Return whether a header has the form of a GitHub signature, before the body is read."""
     return header is not None and _HEX.fullmatch(header) is not None
 
 
 def github_signed(secret: str, body: bytes, header: str | None) -> bool:
-    """Whether GitHub signed a body; nothing is signed with a secret that is none."""
+    """Return whether GitHub signed a body; False if the secret is empty."""
     if not secret or header is None or not may_be_signed_by_github(header):
         return False
     digest = hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
@@ -76,7 +77,7 @@ def github_signed(secret: str, body: bytes, header: str | None) -> bool:
 
 
 def sign(secret: str, message: str, timestamp: int, body: bytes) -> str:
-    """The signature of a message, in the form of Standard Webhooks."""
+    """Return the signature of a message as in Standard Webhooks."""
     told = f"{message}.{timestamp}.".encode() + body
     digest = hmac.new(_key(secret), told, hashlib.sha256).digest()
     return f"v1,{base64.b64encode(digest).decode()}"
@@ -84,15 +85,13 @@ def sign(secret: str, message: str, timestamp: int, body: bytes) -> str:
 
 def _key(secret: str) -> bytes:
     if secret.startswith("whsec_"):
-        try:
+        with suppress(binascii.Error):
             return base64.b64decode(secret.removeprefix("whsec_"), validate=True)
-        except binascii.Error:
-            pass
     return secret.encode()
 
 
 def may_be_signed(message: str | None, timestamp: str | None, header: str | None, now: datetime) -> bool:
-    """Whether the headers of a message are there and not old, before the body is known."""
+    """Return whether the headers of a message are complete and recent, before the body is read."""
     if not message or not header or not re.fullmatch(r"[0-9]{1,12}", timestamp or ""):
         return False
     return abs(now.timestamp() - int(timestamp or "")) <= TOLERANCE_SECONDS
@@ -101,7 +100,7 @@ def may_be_signed(message: str | None, timestamp: str | None, header: str | None
 def signed(
     secret: str, message: str | None, timestamp: str | None, body: bytes, header: str | None, now: datetime
 ) -> bool:
-    """Whether a message is signed, and not long ago; a header may hold several signatures."""
+    """Return whether a message has a valid and recent signature; a header may contain several."""
     if not secret or not message or not header or not may_be_signed(message, timestamp, header, now):
         return False
     wanted = sign(secret, message, int(timestamp or ""), body)
@@ -109,7 +108,7 @@ def signed(
 
 
 def read_push(told: Any, event: str) -> Push:
-    """The push, or the edit of a wiki, that a message of GitHub tells of."""
+    """Return the push, or the edit of a wiki, from a GitHub message."""
     repository = told.get("repository") if isinstance(told, dict) else None
     if not isinstance(repository, dict) or not isinstance(web := repository.get("html_url"), str):
         raise BadMessage("repository.html_url is missing")
@@ -130,24 +129,20 @@ def read_push(told: Any, event: str) -> Push:
 
 
 def _paths(told: Mapping[str, Any]) -> frozenset[str] | None:
-    """What changed; a push that adds no commits, or rewrites some, does not tell."""
+    """Return the changed paths; None if a push adds no commits or rewrites some."""
     commits = told.get("commits")
     if told.get("forced") or told.get("created") or not isinstance(commits, list) or not commits:
         return None
-    found: set[str] = set()
-    for commit in commits:
-        if not isinstance(commit, dict):
-            return None
-        for kind in ("added", "modified", "removed"):
-            names = commit.get(kind, [])
-            if not isinstance(names, list):
-                return None
-            found.update(name for name in names if isinstance(name, str))
-    return frozenset(found) or None
+    if not all(isinstance(commit, dict) for commit in commits):
+        return None
+    lists = [commit.get(kind, []) for commit in commits for kind in ("added", "modified", "removed")]
+    if not all(isinstance(names, list) for names in lists):
+        return None
+    return frozenset(name for names in lists for name in names if isinstance(name, str)) or None
 
 
 def concerns_github(push: Push, address: GithubAddress) -> bool:
-    """Whether a push may change what is read of a repository."""
+    """Return whether a push may change the content that is read from a repository."""
     if push.wiki:
         return address.has_wiki
     branch = push.ref.removeprefix(_BRANCH) if push.ref.startswith(_BRANCH) else None
@@ -161,14 +156,14 @@ def concerns_github(push: Push, address: GithubAddress) -> bool:
 
 
 def concerns_git(push: Push, address: GitAddress) -> bool:
-    """Whether a push may change what is read of a repository through git."""
+    """Return whether a push may change the content that is read from a repository with git."""
     folder = address.folder.decode("utf-8", "replace")
     meant = not push.wiki and _is_meant(push, address.ref)
     return meant and is_pushed(push, address) and (not folder or _touches(push, folder))
 
 
 def is_pushed(push: Push, address: GitAddress) -> bool:
-    """Whether a push is one to the repository that is read, whatever branch and folder of it."""
+    """Return whether a push is to this repository, on any branch and in any folder."""
     ours = _place(address.remote)
     return ours is not None and ours in {_place(each) for each in (push.web, *push.remotes)}
 
@@ -178,7 +173,6 @@ def _is_meant(push: Push, ref: str | None) -> bool:
 
 
 def _touches(push: Push, folder: str) -> bool:
-    """Whether something in a folder changed, or the one file that it is."""
     if push.paths is None:
         return True
     return any(path == folder or path.startswith(f"{folder}/") for path in push.paths)
@@ -190,7 +184,7 @@ def _place(remote: str) -> tuple[str, str] | None:
 
 
 def read_urls(told: Any) -> Sequence[str]:
-    """The addresses that a message lists."""
+    """Return the URLs that a message lists."""
     urls = told.get("urls") if isinstance(told, dict) else None
     if not isinstance(urls, list) or not urls or not all(isinstance(url, str) for url in urls):
         raise BadMessage('expected {"urls": ["https://…", …]}')

@@ -1,4 +1,4 @@
-"""Messages to others: what a run has to tell whom, and how long it is tried."""
+"""Outgoing messages: events of runs, their targets, and retries."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,16 +12,16 @@ from afresh.model.reports import ChangeView, RunReport
 from afresh.model.transitions import UNFINISHED
 
 FINISHED, BRAKED = "run.finished", "run.braked"
-PAGES = "pages"  # what became of pages: one message for all of a run
-DROPPED = "pages.dropped"  # the same for what a confirmed run deletes: the rest was told before
+PAGES = "pages"  # changes of pages: one message per run
+DROPPED = "pages.dropped"  # only deletions of a confirmed run: the rest was sent before
 DROPS = (ChangeKind.DELETED, ChangeKind.MOVED)
 MOST_CHANGES = 1_000  # in one message
-_PAUSES = (10, 60, 300, 1_800, 7_200, 14_400)  # seconds before each further try; the last repeats
+_PAUSES = (10, 60, 300, 1_800, 7_200, 14_400)  # seconds before each retry; the last one repeats
 LIFE = timedelta(days=1)
 
 
-class LetterState(StrEnum):
-    """What became of a message."""
+class MessageState(StrEnum):
+    """The state of a message."""
 
     WAITING = "waiting"
     SENT = "sent"
@@ -29,35 +29,35 @@ class LetterState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
-    """Someone who is told of events."""
+class MessageTarget:
+    """A receiver of events."""
 
     name: str
-    events: frozenset[str] = frozenset()  # none: all
-    sources: frozenset[str] = frozenset()  # none: all
+    events: frozenset[str] = frozenset()  # empty: all
+    sources: frozenset[str] = frozenset()  # empty: all
 
     def concerns(self, label: str) -> bool:
-        """Whether it is told of a source."""
+        """Return whether it receives events of a source."""
         return is_among(label, self.sources)
 
     def wants(self, event: str) -> bool:
-        """Whether it is told of events of this kind."""
+        """Return whether it receives this kind of event."""
         return not self.events or event in self.events
 
     def wants_change(self, kind: ChangeKind) -> bool:
-        """Whether it is told of pages to which this happened."""
+        """Return whether it receives this kind of page change."""
         return self.wants(f"page.{kind}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Letter:
-    """One message to one target."""
+class OutboxMessage:
+    """A message to one target."""
 
     id: int
     target: str
     event: str
     run_id: RunId
-    state: LetterState
+    state: MessageState
     attempts: int
     created_at: datetime
     next_try_at: datetime | None = None
@@ -66,19 +66,19 @@ class Letter:
 
     @property
     def message(self) -> str:
-        """Its id, the same at every try, so that whoever got it twice can tell."""
+        """Return the message id, the same for every attempt, so that receivers can detect duplicates."""
         return f"afresh_{self.id}_{self.created_at:%Y%m%d%H%M%S}"
 
 
 def letters(
-    targets: Sequence[Target],
+    targets: Sequence[MessageTarget],
     label: str,
     state: RunState,
     counts: Mapping[str, int],
     *,
     confirmed: bool = False,
 ) -> list[tuple[str, str]]:
-    """What is to be told when a run ends like this: target and event of each message."""
+    """Return target and event of each message to send when a run ends like this."""
     if state in UNFINISHED:
         return []
     ended = BRAKED if state is RunState.NEEDS_CONFIRMATION else FINISHED
@@ -95,48 +95,37 @@ def letters(
     return found
 
 
-def run_told(letter: Letter, report: RunReport) -> dict[str, Any]:
-    """The body of a message about a run."""
+def run_told(letter: OutboxMessage, report: RunReport) -> dict[str, Any]:
+    """Return the body of a message about a run."""
     return {"event": letter.event, "at": letter.created_at.isoformat(), **_run(report)}
 
 
 def _run(report: RunReport) -> dict[str, Any]:
     names = ("checked", "new", "changed", "deleted", "moved", "missing", "failed", "refused", "held")
     counts = {name: getattr(report, name) for name in names}
-    return {
-        "source": report.source,
-        "version": report.version,
-        "run": report.run,
-        "state": str(report.state),
-        "error": report.error,
-        "counts": counts,
-    }
+    whose = {"source": report.source, "version": report.version, "run": report.run}
+    return {**whose, "state": str(report.state), "error": report.error, "counts": counts}
 
 
-def kinds_told(letter: Letter, target: Target) -> list[ChangeKind]:
-    """Which changes a message about pages tells of."""
+def kinds_told(letter: OutboxMessage, target: MessageTarget) -> list[ChangeKind]:
+    """Return the kinds of changes in a message about pages."""
     kinds = DROPS if letter.event == DROPPED else tuple(ChangeKind)
     return [kind for kind in kinds if target.wants_change(kind)]
 
 
-def pages_told(letter: Letter, report: RunReport, changes: Sequence[ChangeView]) -> dict[str, Any]:
-    """The body of a message about pages: the first of these, and whether there are more."""
+def pages_told(letter: OutboxMessage, report: RunReport, changes: Sequence[ChangeView]) -> dict[str, Any]:
+    """Return the body of a message about pages: the first changes, and whether there are more."""
+    names = ("old_hash", "new_hash", "moved_to")
     told = [
-        {
-            "event": f"page.{change.kind}",
-            "url": change.url,
-            "at": change.at.isoformat(),
-            "old_hash": change.old_hash,
-            "new_hash": change.new_hash,
-            "moved_to": change.moved_to,
-        }
+        {"event": f"page.{change.kind}", "url": change.url, "at": change.at.isoformat()}
+        | {name: getattr(change, name) for name in names}
         for change in changes[:MOST_CHANGES]
     ]
     more = len(changes) > MOST_CHANGES
     return {"event": PAGES, "at": letter.created_at.isoformat(), **_run(report), "pages": told, "more": more}
 
 
-def next_try(letter: Letter, now: datetime) -> datetime | None:
-    """When a message that failed is tried again; None: never, it is a day old."""
+def next_try(letter: OutboxMessage, now: datetime) -> datetime | None:
+    """Return the next attempt for a failed message; None once it is a day old."""
     at = now + timedelta(seconds=_PAUSES[min(letter.attempts, len(_PAUSES) - 1)])
     return at if at <= letter.created_at + LIFE else None

@@ -1,55 +1,188 @@
-"""Sending messages: each target by itself, tried again for a day."""
+"""Send messages: signed to webhooks or as plain text through apprise, per target, with retries for a day."""
 
 import asyncio
+import json
 import logging
-from collections.abc import Mapping
+import re
+import socket
+import threading
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
+from difflib import get_close_matches
 from itertools import groupby
-from typing import Any
+from typing import Any, Protocol
+from urllib.parse import quote, urlsplit
 
 from afresh.crawl.report import report_of
+from afresh.errors import ApiError
+from afresh.notify.incoming import sign
 from afresh.notify.outbox import (
+    BRAKED,
     DROPPED,
     MOST_CHANGES,
     PAGES,
-    Letter,
-    LetterState,
-    Target,
+    MessageState,
+    MessageTarget,
+    OutboxMessage,
     kinds_told,
     next_try,
     pages_told,
     run_told,
 )
-from afresh.notify.transports import Carrier
-from afresh.ports import Clock
+from afresh.ports import Clock, HttpApi
+from afresh.sources.web.client import not_allowed
+from afresh.sources.web.guard import AddressPolicy
 from afresh.store.store import Store
+from afresh.text.quantities import count
+from afresh.text.redact import NOT_ALLOWED, mask_secrets, one_line
 
 log = logging.getLogger(__name__)
 
-LEASE = timedelta(seconds=120)  # after which another takes up what someone was sending
+Told = Mapping[str, Any]
+Outcome = tuple[str | None, bool]  # why sending failed, and whether that is final
+
+TIMEOUT = 15.0  # seconds per message
+RESOLVE_SECONDS = 5.0
+LEASE = timedelta(seconds=120)  # after which another sender may take over a message
+MOST_LINES = 20  # pages listed in one message
+_MAX_TEXT_CHARS = 300  # of a URL or a reason
+_MARKS = re.compile(r"[<>`*|@]")
+_CALLS = re.compile(r"[<>`*|]|@(?=everyone|here|channel|all)")
+_COUNTED = ("new", "changed", "deleted", "moved", "missing", "failed", "refused")
+
+
+def plain_text(told: Mapping[str, Any]) -> tuple[str, str]:
+    """Return title and text for the body of a message."""
+    label = _safe(told["source"] + (f"@{told['version']}" if told["version"] else ""))
+    run = f"Run {told['run']} of {label}"
+    if told["event"] == PAGES:
+        return f"afresh: pages of {label}", _of_pages(run, told["pages"], more=told["more"])
+    counts = told["counts"]
+    if told["event"] == BRAKED:
+        held = count(counts["held"], "page")
+        waits = f"{run} would delete {held}, so it waits. To let it: afresh confirm {told['run']}"
+        return f"afresh: {label} waits for you", waits
+    parts = ", ".join(f"{counts[name]} {name}" for name in _COUNTED if counts[name]) or "none changed"
+    why = f"\nWhy: {_safe(told['error'])}" if told["error"] else ""
+    ended = f"{run} ended: {told['state']}.\n{counts['checked']} checked, {parts}.{why}"
+    return f"afresh: {label} {told['state']}", ended
+
+
+def _of_pages(run: str, pages: Sequence[Mapping[str, Any]], *, more: bool) -> str:
+    lines = [f"{run}:"]
+    for page in pages[:MOST_LINES]:
+        moved = f" -> {_address(page['moved_to'])}" if page["moved_to"] else ""
+        lines.append(f"{page['event'].removeprefix('page.')} {_address(page['url'])}{moved}")
+    left = len(pages) - MOST_LINES
+    if left > 0:
+        lines.append(f"and {'more than ' if more else ''}{left} more")
+    return "\n".join(lines)
+
+
+def _address(url: str) -> str:
+    """Return a URL that mentions no user: some services would act on `@everyone` in a path."""
+    return mask_secrets(_MARKS.sub(lambda found: quote(found[0]), one_line(url)))[:_MAX_TEXT_CHARS]
+
+
+def _safe(text: str) -> str:
+    """Return one line without markup and without mentions of everyone."""
+    return mask_secrets(_CALLS.sub(" ", one_line(text)))[:_MAX_TEXT_CHARS]
+
+
+class Transport(Protocol):
+    """Sends messages to one target."""
+
+    @property
+    def target(self) -> MessageTarget:
+        """Return the target."""
+        ...
+
+    async def carry(self, letter: OutboxMessage, told: Told, now: datetime) -> Outcome:
+        """Try to send a message once; return the outcome."""
+        ...
+
+
+class Notifier(Protocol):
+    """Sends text to people; raises ApiError with the reason if it cannot."""
+
+    async def tell(self, url: str, title: str, text: str) -> None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookTransport:
+    """Sends messages as signed JSON."""
+
+    target: MessageTarget
+    url: str
+    secret: str
+    client: HttpApi
+
+    async def carry(self, letter: OutboxMessage, told: Told, now: datetime) -> Outcome:
+        """Try to send a message once; return the outcome."""
+        at, body = int(now.timestamp()), json.dumps(told).encode()
+        headers = {
+            "Content-Type": "application/json",
+            "webhook-id": letter.message,
+            "webhook-timestamp": str(at),
+            "webhook-signature": sign(self.secret, letter.message, at, body),
+        }
+        try:
+            answer = await self.client.ask("POST", self.url, headers, body, TIMEOUT)
+        except ApiError as error:
+            return _refused(error)
+        if 200 <= answer.status < 300:
+            return None, True
+        if 300 <= answer.status < 400:
+            return f"it answered {answer.status}: redirects are not followed, set the address itself", False
+        return f"it answered {answer.status}", answer.status == 410
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppriseTransport:
+    """Sends messages as a few lines of text."""
+
+    target: MessageTarget
+    url: str
+    notifier: Notifier
+
+    async def carry(self, letter: OutboxMessage, told: Told, now: datetime) -> Outcome:
+        """Try to send a message once; return the outcome."""
+        try:
+            await self.notifier.tell(self.url, *plain_text(told))
+        except ApiError as error:
+            return _refused(error)
+        return None, True
+
+
+def _refused(error: ApiError) -> Outcome:
+    return one_line(mask_secrets(str(error)))[:_MAX_TEXT_CHARS], NOT_ALLOWED in str(error)
 
 
 @dataclass(slots=True, kw_only=True)
-class Postman:
-    """Sends what is due."""
+class MessageSender:
+    """Sends the messages that are due."""
 
     store: Store
-    carriers: Mapping[str, Carrier]
+    carriers: Mapping[str, Transport]
     clock: Clock
 
     async def deliver(self) -> int:
-        """Try every message whose time has come, side by side for each target; how many were sent."""
+        """Try to send all due messages, concurrently per target; return how many were sent."""
         due = sorted(await self.store.messages.letters_due(self.clock()), key=lambda letter: letter.target)
         rounds = [list(group) for _, group in groupby(due, key=lambda letter: letter.target)]
-        done = await asyncio.gather(*map(self._round, rounds), return_exceptions=True)  # each to its end
+        done = await asyncio.gather(
+            *map(self._round, rounds), return_exceptions=True
+        )  # let all targets finish
         for each in done:
             if isinstance(each, BaseException):
                 raise each
         return sum(each for each in done if isinstance(each, int))
 
-    async def _round(self, letters: list[Letter]) -> int:
-        """The messages of one target, oldest first, until one does not get there."""
+    async def _round(self, letters: list[OutboxMessage]) -> int:
+        """Send the messages of one target, oldest first, until one fails; return how many were sent."""
         sent = 0
         for letter in letters:
             if not await self.store.messages.take_letter(letter, self.clock() + LEASE):
@@ -57,16 +190,15 @@ class Postman:
             carrier = self.carriers.get(letter.target)
             told = await self._told(letter, carrier.target) if carrier is not None else None
             if carrier is None or told is None:
-                gone = f"{_setting(letter)} is not set any more" if carrier is None else "its run is gone"
+                setting = letter.target if "." in letter.target else f"webhooks.{letter.target}"
+                gone = f"{setting} is not set any more" if carrier is None else "its run is gone"
                 await self._settle(letter, gone, final=True)
                 continue
             try:
                 reason, final = await carrier.carry(letter, told, self.clock())
-            except asyncio.CancelledError:  # whoever sends next need not wait until the lease ends
-                now = self.clock()
-                await self.store.messages.settle_letter(
-                    letter, LetterState.WAITING, now, again=now, error=None
-                )
+            except asyncio.CancelledError:  # so that the next sender need not wait for the lease
+                waiting, now = MessageState.WAITING, self.clock()
+                await self.store.messages.settle_letter(letter, waiting, now, again=now, error=None)
                 raise
             await self._settle(letter, reason, final=final)
             if reason is not None:
@@ -74,27 +206,78 @@ class Postman:
             sent += 1
         return sent
 
-    async def _settle(self, letter: Letter, reason: str | None, *, final: bool) -> None:
+    async def _settle(self, letter: OutboxMessage, reason: str | None, *, final: bool) -> None:
         now = self.clock()
         again = None if final else next_try(letter, now)
-        state = LetterState.SENT if reason is None else LetterState.WAITING if again else LetterState.DEAD
-        if state is LetterState.DEAD:
+        state = MessageState.SENT if reason is None else MessageState.WAITING if again else MessageState.DEAD
+        if state is MessageState.DEAD:
             told = {"target": letter.target, "event": letter.event, "why": reason}
             log.warning("a message was given up", extra={"data": told})
         await self.store.messages.settle_letter(letter, state, now, again=again, error=reason)
 
-    async def _told(self, letter: Letter, target: Target) -> dict[str, Any] | None:
+    async def _told(self, letter: OutboxMessage, target: MessageTarget) -> dict[str, Any] | None:
         run = await self.store.runs.get(letter.run_id)
         source = await self.store.sources.get(run.source_id) if run else None
         if run is None or source is None:
             return None
         report = report_of(run, source)
-        if letter.event in (PAGES, DROPPED):
-            kinds = kinds_told(letter, target)
-            changes = await self.store.history.changes_of_run(run.id, kinds, limit=MOST_CHANGES + 1)
-            return pages_told(letter, report, changes)
-        return run_told(letter, report)
+        if letter.event not in (PAGES, DROPPED):
+            return run_told(letter, report)
+        kinds = kinds_told(letter, target)
+        changes = await self.store.history.changes_of_run(run.id, kinds, limit=MOST_CHANGES + 1)
+        return pages_told(letter, report, changes)
 
 
-def _setting(letter: Letter) -> str:
-    return letter.target if "." in letter.target else f"webhooks.{letter.target}"
+def why_not_posted(url: str, allow: Sequence[str]) -> str | None:
+    """Return why nothing would be sent to a URL; None also if its host cannot be resolved now."""
+    parts = urlsplit(url)
+    host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
+    policy = AddressPolicy(allow)
+    kinds = [kind for ip in _addresses(host, port) if (kind := policy.check(ip, host, port))]
+    return not_allowed(host, kinds[0]) if kinds else None
+
+
+def _addresses(host: str, port: int) -> list[str]:
+    """Return the IP addresses of a host; none if the resolver does not answer in time."""
+    found: list[str] = []
+
+    def resolve() -> None:
+        with suppress(OSError, UnicodeError):
+            found.extend(str(each[4][0]) for each in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+
+    thread = threading.Thread(target=resolve, daemon=True)
+    thread.start()
+    thread.join(RESOLVE_SECONDS)
+    return list(found)
+
+
+def why_not_told(url: str) -> str | None:
+    """Return why apprise cannot use a URL, without its secrets."""
+    kind = url.partition("://")[0].lower()
+    with _unheard():
+        from apprise import Apprise
+        from apprise.manager_plugins import NotificationManager
+
+        manager: Any = NotificationManager
+        known: list[str] = sorted(manager().schemas())
+        usable = Apprise.instantiate(url, suppress_exceptions=True) if kind in known else None
+    if kind not in known:
+        near = get_close_matches(kind, known, 5, 0.5) or ("discord", "mailtos", "ntfys", "slack", "tgram")
+        return (
+            f"apprise knows no {kind[:20]}://; it knows {', '.join(f'{each}://' for each in near)} and "
+            f"{len(known) - len(near)} others (`apprise --details` lists them)"
+        )
+    return None if usable else f"apprise cannot use this address: a part of {kind}:// is missing or wrong"
+
+
+@contextmanager
+def _unheard() -> Iterator[None]:
+    """Silence apprise: its log messages contain the secret URL, and its plugins emit warnings."""
+    logger = logging.getLogger("apprise")
+    before, logger.disabled = logger.disabled, True
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logger.disabled = before

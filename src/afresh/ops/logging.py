@@ -1,4 +1,4 @@
-"""The log: one line per event, nothing unseen in it, no secrets, and never a reason for the work to stop."""
+"""Log one line per event, without control characters and secrets; log errors never stop the work."""
 
 import errno
 import json
@@ -12,16 +12,16 @@ from pathlib import Path
 
 from afresh.config import Config, secret_values
 from afresh.errors import ConfigError
-from afresh.files.private import open_private_log
+from afresh.files import open_private_log
 from afresh.text.redact import mask_secrets, one_line
 
 LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
-LONGEST = 4_000  # characters of one value: a log is for reading
+LONGEST = 4_000  # characters of one value, to keep the log readable
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG)
 
 
-class Lines(logging.Formatter):
-    """Writes an event as one line of text or as one JSON object; `data` of a record are its named values."""
+class LineFormatter(logging.Formatter):
+    """Formats an event as a line of text or as a JSON object; `data` of a record holds its named values."""
 
     def __init__(self, *, as_json: bool = False, secrets: Sequence[str] = ()) -> None:
         super().__init__()
@@ -29,7 +29,7 @@ class Lines(logging.Formatter):
         self._secrets = secrets
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line of a record, without its end."""
+        """Return the line of a record, without the newline."""
         told = self._told(record)
         if self._as_json:
             return json.dumps(told)
@@ -41,10 +41,14 @@ class Lines(logging.Formatter):
     def _told(self, record: logging.LogRecord) -> dict[str, str]:
         moment = datetime.fromtimestamp(record.created, UTC)
         data: Mapping[str, object] = getattr(record, "data", {})
+        try:
+            event = record.getMessage()
+        except (TypeError, ValueError):  # a library passed the wrong number of values
+            event = str(record.msg)
         told = {
             "at": moment.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
             "level": record.levelname.lower(),
-            "event": self._safe(_message(record)),
+            "event": self._safe(event),
         }
         told |= {
             f"its_{name}" if name in told else name: self._safe(str(value))
@@ -57,16 +61,9 @@ class Lines(logging.Formatter):
         return told
 
     def _safe(self, text: str) -> str:
-        """Escaped before it is masked: a line end must not hide the rest of a secret."""
+        """Escape first, then mask: a line break must not hide the rest of a secret."""
         line = mask_secrets(one_line(text), self._secrets)
         return line if len(line) <= LONGEST else f"{line[:LONGEST]}…"
-
-
-def _message(record: logging.LogRecord) -> str:
-    try:
-        return record.getMessage()
-    except (TypeError, ValueError):  # a library that logs with the wrong number of values
-        return str(record.msg)
 
 
 def _quoted(value: str) -> str:
@@ -74,10 +71,10 @@ def _quoted(value: str) -> str:
     return value if plain else json.dumps(value, ensure_ascii=False)
 
 
-class Unstoppable(logging.Handler):
-    """Writes lines and swallows what goes wrong: the first time it says so on stderr."""
+class SafeHandler(logging.Handler):
+    """Writes lines and ignores errors, except for one message on stderr."""
 
-    def __init__(self, place: str, write: Callable[[str], None], level: int, lines: Lines) -> None:
+    def __init__(self, place: str, write: Callable[[str], None], level: int, lines: LineFormatter) -> None:
         super().__init__(level)
         self._place = place
         self._write = write
@@ -85,35 +82,32 @@ class Unstoppable(logging.Handler):
         self.setFormatter(lines)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write one record, or leave it."""
+        """Write one record; ignore errors."""
         try:
             self._write(self.format(record) + "\n")
         except (OSError, ValueError) as error:
-            self._complain(error)
-
-    def _complain(self, error: Exception) -> None:
-        if self._complained:
-            return
-        self._complained = True
-        why = getattr(error, "strerror", None) or error
-        with suppress(OSError, ValueError):
-            to_stderr(f"afresh: {self._place} cannot be written ({why}); the work goes on\n")
+            told, self._complained = self._complained, True
+            why = getattr(error, "strerror", None) or error
+            with suppress(OSError, ValueError):
+                if not told:
+                    to_stderr(f"afresh: {self._place} cannot be written ({why}); the work goes on\n")
 
 
 def event_line(text: str, level: int = logging.INFO) -> str:
-    """A sentence as an event in JSON, for whoever reads stderr as a log."""
-    return Lines(as_json=True).format(logging.LogRecord("afresh", level, "", 0, text, None, None)) + "\n"
+    """Return a sentence as a JSON log line for stderr."""
+    record = logging.LogRecord("afresh", level, "", 0, text, None, None)
+    return LineFormatter(as_json=True).format(record) + "\n"
 
 
 def to_stderr(line: str) -> None:
-    """Print a line; stderr is looked up each time, because a live display takes its place for a while."""
+    """Write a line to stderr, looked up each time because a live display replaces it for a while."""
     if sys.stderr is not None:
         sys.stderr.write(line)
         sys.stderr.flush()
 
 
 class LogFile:
-    """A file to which lines are appended, each at once; several processes may share it."""
+    """A file to which lines are appended unbuffered; several processes may share it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -138,17 +132,17 @@ class LogFile:
 
 @contextmanager
 def kept(config: Config, *, verbose: int = 0, quiet: bool = False, as_json: bool = False) -> Iterator[None]:
-    """Keep the log for a while: on stderr as loudly as asked, and in the file that the settings name."""
+    """Log in this context: to stderr with the requested verbosity, and to the configured file."""
     secrets = secret_values(config)
     shown = logging.CRITICAL if quiet else (logging.ERROR, logging.INFO, logging.DEBUG)[min(verbose, 2)]
     with ExitStack() as stack:
-        _hang(stack, Unstoppable("stderr", to_stderr, shown, Lines(as_json=as_json, secrets=secrets)))
+        _hang(stack, SafeHandler("stderr", to_stderr, shown, LineFormatter(as_json=as_json, secrets=secrets)))
         level = shown
         if config.log.file is not None:
             file = stack.enter_context(closing(LogFile(Path(config.log.file).expanduser())))
-            lines = Lines(as_json=config.log.format == "json", secrets=secrets)
+            lines = LineFormatter(as_json=config.log.format == "json", secrets=secrets)
             level = min(shown, LEVELS[config.log.level])
-            _hang(stack, Unstoppable(f"log.file {file.path}", file.write, LEVELS[config.log.level], lines))
+            _hang(stack, SafeHandler(f"log.file {file.path}", file.write, LEVELS[config.log.level], lines))
         ours = logging.getLogger("afresh")
         stack.callback(ours.setLevel, ours.level)
         ours.setLevel(level)
@@ -156,6 +150,6 @@ def kept(config: Config, *, verbose: int = 0, quiet: bool = False, as_json: bool
 
 
 def _hang(stack: ExitStack, handler: logging.Handler) -> None:
-    """Let a handler hear everything, libraries too, until the stack unwinds."""
+    """Add a handler to the root logger, so that it gets the records of libraries too."""
     logging.getLogger().addHandler(handler)
     stack.callback(logging.getLogger().removeHandler, handler)

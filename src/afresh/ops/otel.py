@@ -1,4 +1,4 @@
-"""OpenTelemetry: spans of requests, runs and looks for a collector; its packages are imported only then."""
+"""Send spans to an OpenTelemetry collector; its packages are imported only if one is configured."""
 
 import logging
 import os
@@ -15,7 +15,6 @@ from afresh.ops.tracing import Value
 from afresh.text.redact import mask_secrets, one_line
 
 if TYPE_CHECKING:
-    from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.sdk.trace.export import SpanExporter
     from opentelemetry.trace import Span, Tracer
 
@@ -23,16 +22,17 @@ log = logging.getLogger(__name__)
 
 VARIABLES = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
 TIMEOUT = "OTEL_EXPORTER_OTLP_TIMEOUT"
-SECONDS = 3.0  # that a collector may keep us waiting at the end of a command
+SECONDS = 3.0  # for the collector at the end of a command
 INSTALL = "pip install 'afresh[otel]'"
 LONGEST = 1_000  # characters of one value
 
 
 @contextmanager
 def kept(config: Config) -> Iterator[None]:
-    """Have spans kept and sent for a while, if the settings or the environment name a collector."""
+    """Record and send spans in this context, if the settings or the environment name a collector."""
     endpoint = config.telemetry.endpoint
-    if not (endpoint or any(map(os.environ.get, VARIABLES))) or _is_off():
+    off = [os.environ.get(name, "").strip().lower() for name in ("OTEL_TRACES_EXPORTER", "OTEL_SDK_DISABLED")]
+    if not (endpoint or any(map(os.environ.get, VARIABLES))) or off[0] == "none" or off[1] == "true":
         yield
         return
     try:
@@ -49,22 +49,23 @@ def kept(config: Config) -> Iterator[None]:
 
 @contextmanager
 def recorded(exporter: "SpanExporter", share: float) -> Iterator[None]:
-    """Have spans kept for an exporter, and of looks this share."""
+    """Record spans for an exporter; of checks only this share."""
     from opentelemetry import trace
+    from opentelemetry.sdk.resources import Resource
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
-    provider = _provider(exporter)
-    trace.set_tracer_provider(provider)  # what libraries tell of MCP goes there too
+    named = {"service.name": "afresh"} if not os.environ.get("OTEL_SERVICE_NAME") else {}
+    resource = Resource.create({**named, "service.version": __version__})
+    provider = TracerProvider(resource=resource, shutdown_on_exit=False)
+    provider.add_span_processor(BatchSpanProcessor(exporter))
+    trace.set_tracer_provider(provider)  # spans of libraries, such as MCP, use it too
     tracing.record(Spans(provider.get_tracer("afresh", __version__), share))
     try:
         yield
     finally:
         tracing.record(None)
         provider.shutdown()
-
-
-def _is_off() -> bool:
-    none = os.environ.get("OTEL_TRACES_EXPORTER", "").strip().lower() == "none"
-    return none or os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true"
 
 
 def _exporter(endpoint: str | None) -> "SpanExporter":
@@ -80,34 +81,22 @@ def _exporter(endpoint: str | None) -> "SpanExporter":
     )
 
 
-def _provider(exporter: "SpanExporter") -> "TracerProvider":
-    from opentelemetry.sdk.resources import Resource
-    from opentelemetry.sdk.trace import TracerProvider
-    from opentelemetry.sdk.trace.export import BatchSpanProcessor
-
-    named = {"service.name": "afresh"} if not os.environ.get("OTEL_SERVICE_NAME") else {}
-    resource = Resource.create({**named, "service.version": __version__})
-    provider = TracerProvider(resource=resource, shutdown_on_exit=False)
-    provider.add_span_processor(BatchSpanProcessor(exporter))
-    return provider
-
-
 class Spans:
-    """Fulfils `traces.Recorder`."""
+    """Implements `SpanRecorder`."""
 
     def __init__(self, tracer: "Tracer", share: float) -> None:
         self._tracer = tracer
         self._share = share
 
     def picks(self) -> bool:
-        """Whether the next of many is to be kept."""
+        """Return whether to record the next sampled span."""
         return random.random() < self._share  # noqa: S311
 
     @contextmanager
     def span(
         self, name: str, told: Mapping[str, Value], caller: Mapping[str, str] | None = None
     ) -> Iterator["OpenSpan"]:
-        """A span while it is open; of an error only its kind is told."""
+        """Yield an open span; of an error only the type is recorded."""
         from opentelemetry import propagate
         from opentelemetry.trace import SpanKind, Status, StatusCode
 
@@ -128,17 +117,17 @@ class Spans:
 
 
 class OpenSpan:
-    """Fulfils `traces.Note`."""
+    """Implements `SpanNotes`."""
 
     def __init__(self, span: "Span") -> None:
         self._span = span
 
     def add(self, told: Mapping[str, Value]) -> None:
-        """Say more of it."""
+        """Add attributes."""
         self._span.set_attributes(_safe(told))
 
     def rename(self, name: str, *, failed: bool = False) -> None:
-        """Name it by what it turned out to be."""
+        """Rename the span once its final name is known."""
         from opentelemetry.trace import Status, StatusCode
 
         self._span.update_name(name)

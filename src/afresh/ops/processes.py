@@ -1,4 +1,4 @@
-"""How processes of ours begin and end."""
+"""Environment and exit of child processes."""
 
 import asyncio
 import os
@@ -6,7 +6,7 @@ from asyncio.subprocess import Process
 from contextlib import suppress
 
 _PIECE = 65_536
-# What a process needs to run at all; keys, tokens and settings are never among it.
+# What a process needs to run; it includes no keys, tokens or settings.
 _PASSED_ON = frozenset(
     {
         *("PATH", "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "TZ", "TMPDIR", "TEMP", "TMP"),
@@ -21,18 +21,17 @@ _PASSED_ON = frozenset(
 
 def passed_on() -> dict[str, str]:
     """Return the environment for a process that handles outside input: it holds no secret."""
-    return {name: value for name, value in os.environ.items() if _is_passed_on(name)}
-
-
-def _is_passed_on(name: str) -> bool:
-    return name.upper() in _PASSED_ON or name.upper().startswith("LC_")
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name.upper() in _PASSED_ON or name.upper().startswith("LC_")
+    }
 
 
 async def reaped(process: Process) -> int:
-    """The exit code of a process that ends; what is left in its pipes is thrown away.
+    """Return the exit code of a process that ends, and discard the rest of its output.
 
-    asyncio tells of an end only when the pipes are closed too, which they never are while somebody pauses
-    reading a full one.
+    asyncio reports an exit only when the pipes are closed, which never happens while a full one is not read.
     """
     await asyncio.gather(_drained(process.stdout), _drained(process.stderr))
     return await process.wait()

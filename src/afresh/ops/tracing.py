@@ -1,4 +1,4 @@
-"""Spans: what took how long, told to a tracing system; nothing happens unless somebody set a recorder."""
+"""Spans for a tracing system; without a recorder they do nothing."""
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
@@ -7,65 +7,65 @@ from typing import Protocol
 Value = str | int | float | bool
 
 
-class Note(Protocol):
-    """What may still be said of a span while it is open."""
+class SpanNotes(Protocol):
+    """Adds to an open span."""
 
     def add(self, told: Mapping[str, Value]) -> None: ...
 
     def rename(self, name: str, *, failed: bool = False) -> None: ...
 
 
-class Recorder(Protocol):
-    """Keeps spans."""
+class SpanRecorder(Protocol):
+    """Records spans."""
 
     def span(
         self, name: str, told: Mapping[str, Value], caller: Mapping[str, str] | None = None
-    ) -> AbstractContextManager[Note]:
-        """A span while it is open; `caller` are the headers of who asked for it."""
+    ) -> AbstractContextManager[SpanNotes]:
+        """Return a context manager for a span; `caller` holds the headers of the incoming request."""
         ...
 
     def picks(self) -> bool:
-        """Whether the next of many is to be kept."""
+        """Return whether to record the next sampled span."""
         ...
 
 
 class _Unheard:
-    """A span that nobody keeps; one is enough for all."""
+    """A span that is not recorded; one instance is enough."""
 
-    def __enter__(self) -> Note:
+    def __enter__(self) -> SpanNotes:
         return self
 
     def __exit__(self, *_: object) -> None:
         return None
 
     def add(self, told: Mapping[str, Value]) -> None:
-        """Nobody hears it."""
+        """Do nothing."""
 
     def rename(self, name: str, *, failed: bool = False) -> None:
-        """Nobody hears it."""
+        """Do nothing."""
 
 
 UNHEARD = _Unheard()
 """The span of whoever is not listened to."""
 
-_recorders: list[Recorder] = []  # one, or none
+_recorders: list[SpanRecorder] = []  # at most one
 
 
-def record(recorder: Recorder | None) -> None:
-    """Have spans kept from now on, or no more."""
+def record(recorder: SpanRecorder | None) -> None:
+    """Set the recorder of spans, or None to stop recording."""
     _recorders[:] = [] if recorder is None else [recorder]
 
 
-def recorder() -> Recorder | None:
-    """Who keeps spans, if anybody does."""
+def recorder() -> SpanRecorder | None:
+    """Return the recorder of spans, if there is one."""
     return _recorders[0] if _recorders else None
 
 
-def span(name: str, told: Mapping[str, Value]) -> AbstractContextManager[Note]:
-    """A span of work that is always worth telling."""
+def span(name: str, told: Mapping[str, Value]) -> AbstractContextManager[SpanNotes]:
+    """Return a span that is always recorded."""
     return _recorders[0].span(name, told) if _recorders else UNHEARD
 
 
-def sampled(name: str, told: Mapping[str, Value]) -> AbstractContextManager[Note]:
-    """A span of work of which there is so much that a part speaks for all."""
+def sampled(name: str, told: Mapping[str, Value]) -> AbstractContextManager[SpanNotes]:
+    """Return a span of frequent work, of which only a share is recorded."""
     return _recorders[0].span(name, told) if _recorders and _recorders[0].picks() else UNHEARD

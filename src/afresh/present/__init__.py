@@ -1,1 +1,1 @@
-"""Wording, JSON and numbers that all faces share."""
+"""Wording, JSON and number formats that all interfaces share."""

@@ -1,16 +1,21 @@
-"""Numbers, sizes and times in the words of a reader."""
+"""Format numbers, sizes and times, parse typed values, and make foreign text safe to print."""
 
-from datetime import datetime
+import re
+from datetime import datetime, timedelta
 
-from afresh.text import wording
+from afresh.errors import UsageError
+from afresh.model import labels
+from afresh.sync.reports import SyncReport
+from afresh.text import quantities
 
-count = wording.count
+count = quantities.count
+label = labels.label_of
 
 _UNITS = (("year", 31_557_600), ("month", 2_629_800), ("day", 86_400), ("hour", 3600), ("minute", 60))
 
 
 def size(number: int) -> str:
-    """`4.2 MB`."""
+    """Return a size such as `4.2 MB`."""
     value = float(number)
     for unit in ("bytes", "kB", "MB", "GB"):
         if value < 1000 or unit == "GB":
@@ -20,7 +25,7 @@ def size(number: int) -> str:
 
 
 def duration(seconds: float) -> str:
-    """`0.4 s`, `12 s`, `2 min 3 s`, `1 h 5 min`."""
+    """Return a duration such as `0.4 s`, `12 s`, `2 min 3 s` or `1 h 5 min`."""
     if seconds < 10:
         return f"{seconds:.2f} s" if seconds < 0.1 else f"{seconds:.1f} s"
     whole = round(seconds)
@@ -32,39 +37,105 @@ def duration(seconds: float) -> str:
 
 
 def ago(when: datetime | None, now: datetime, *, never: str = "never") -> str:
-    """`2 minutes ago`, `in 3 days`, `just now`."""
+    """Return a relative time such as `2 minutes ago`, `in 3 days` or `just now`."""
     if when is None:
         return never
     seconds = (now - when).total_seconds()
     if abs(seconds) < 60:
-        return _near(seconds)
+        if seconds >= 10:
+            return f"{int(seconds)} seconds ago"
+        return "just now" if seconds > -1 else f"in {max(1, int(-seconds))} seconds"
     unit, length = next(pair for pair in _UNITS if abs(seconds) >= pair[1])
     spoken = count(int(abs(seconds) // length), unit)
     return f"{spoken} ago" if seconds > 0 else f"in {spoken}"
 
 
 def due(when: datetime | None, now: datetime, *, never: str = "never") -> str:
-    """`in 3 days`, or `due now` for a time that has come."""
+    """Return a relative time such as `in 3 days`, or `due now` for a past one."""
     return "due now" if when is not None and when <= now else ago(when, now, never=never)
 
 
 def shortened(text: str, width: int = 60) -> str:
-    """The text as it may be repeated in a sentence."""
+    """Return a text shortened for use in a sentence."""
     return text if len(text) <= width else f"{text[: width - 1].rstrip()}…"
 
 
-def _near(seconds: float) -> str:
-    if seconds >= 10:
-        return f"{int(seconds)} seconds ago"
-    return "just now" if seconds > -1 else f"in {max(1, int(-seconds))} seconds"
-
-
 def percent(part: int, whole: int) -> int:
-    """The share in full percent; 100 means all of it."""
+    """Return the share in whole percent; 100 means all."""
     rounded = round(100 * part / whole) if whole else 0
     return rounded if part == whole else min(rounded, 99)
 
 
-def label(name: str, version: str | None) -> str:
-    """The name of a source as it is typed."""
-    return f"{name}@{version}" if version else name
+def read_language(field: str, typed: str | None) -> str | None:
+    """Return a typed language tag in normalised form; None if none was typed."""
+    if typed is None:
+        return None
+    from afresh.text.language import normalise_tag
+
+    tag = normalise_tag(typed)
+    if tag is None:
+        raise UsageError(f"{field}: expected a tag such as en or pt-BR, got {typed!r}")
+    return tag
+
+
+def read_path(field: str, typed: str | None) -> str | None:
+    """Return a typed path pattern; None if none was typed."""
+    if typed is not None and not typed.strip():
+        raise UsageError(f"{field}: expected a pattern such as '/guide/*', got nothing")
+    return typed
+
+
+def read_length(field: str, typed: str | None) -> timedelta | None:
+    """Return a typed length of time; None if none was typed."""
+    try:
+        return None if typed is None else quantities.read_duration(typed)
+    except UsageError as error:
+        raise UsageError(f"{field}: {error}") from None
+
+
+def sync_line(report: SyncReport) -> str:
+    """Return a line such as `team-search: 3 uploaded, 1 deleted in 0.2 s`."""
+    names = ("uploaded", "replaced", "deleted", "waiting", "failed")
+    done = [f"{count(number)} {name}" for name in names if (number := getattr(report, name))]
+    what = f"{clean(report.sink)}: {', '.join(done) or 'in line'} in {duration(report.seconds)}"
+    trouble = report.error or (report.failures[0].why if report.failures else None)
+    return f"{what} ({clean(trouble)})" if trouble else what
+
+
+# Characters that move the cursor, change colours or reorder text: C0 and C1 controls, DEL, line separators,
+# bidirectional overrides, zero-width characters and lone surrogates.
+_UNSAFE = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028\u2029\u202a-\u202e\u2060\u2066-\u2069\ufeff\ud800-\udfff]"
+)
+
+# Controls, and characters that reorder the text around them: programs do not need these.
+_ACTED_ON = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+def clean(text: str, *, lines: bool = False) -> str:
+    """Return the text with all control characters visible, on one line unless `lines` are kept."""
+    if not lines:
+        return _UNSAFE.sub(_visible, " ".join(re.split(r"[ \t\r\n\f\v]+", text)).strip())
+    tidy = text.replace("\r\n", "\n").expandtabs(4)
+    return "\n".join(_UNSAFE.sub(_visible, line) for line in tidy.split("\n"))
+
+
+def inert(text: str) -> str:
+    """Return the text with only those characters made visible that a terminal acts on, safe in any pipe."""
+    return _ACTED_ON.sub(_visible, whole_text(text).replace("\r\n", "\n"))
+
+
+def _visible(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    if code < 0x20:
+        return chr(0x2400 + code)  # control pictures such as ␛ for escape
+    return "␡" if code == 0x7F else "�"
+
+
+def whole_text(text: str) -> str:
+    """Return the text as valid Unicode: surrogate pairs joined, lone surrogates replaced."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text

@@ -1,8 +1,8 @@
-"""Times that repeat, written as cron writes them: five fields or an alias, in a time zone.
+"""Cron expressions: five fields or an alias, in a time zone.
 
-`*`, lists, ranges, steps, names of months and days, and 0 or 7 for Sunday mean what they mean in crontab. If
-both day fields are restricted, one of them is enough. A time of day that the clocks skip in spring comes at
-the end of the gap; one that they pass twice in autumn comes once, the first time. A date that never is (30
+`*`, lists, ranges, steps, names of months and days, and 0 or 7 for Sunday have the meaning of crontab. If
+both day fields are restricted, one of them is enough. A time that the clocks skip in spring comes at the end
+of the gap; one that occurs twice in autumn comes once, the first time. A date that does not exist (30
 February) is valid and has no next time.
 """
 
@@ -32,7 +32,7 @@ _ANY = datetime(2024, 1, 1, tzinfo=UTC)
 
 
 class CronError(ValueError):
-    """The text is no cron expression; the message says what is wrong with it."""
+    """The text is not a cron expression; the message says what is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +41,10 @@ class Cron:
 
     expression: str
     zone: tzinfo = UTC
-    fires: bool = True  # False for dates that never are
+    fires: bool = True  # False for dates that do not exist
 
     def next_after(self, moment: datetime) -> datetime | None:
-        """The first time after a moment, in UTC; None if there is none."""
+        """Return the first time after a moment, in UTC; None if there is none."""
         if not self.fires:
             return None
         times = CronSim(ALIASES.get(self.expression, self.expression), moment.astimezone(self.zone))
@@ -53,7 +53,7 @@ class Cron:
 
 
 def parse_cron(text: str, zone: tzinfo = UTC) -> Cron:
-    """Read an expression, or raise CronError with what is wrong."""
+    """Parse an expression; raise CronError with what is wrong."""
     expression = " ".join(text.split())
     if len(expression) > LONGEST:
         raise CronError(f"it is longer than {LONGEST} characters")
@@ -73,6 +73,6 @@ def parse_cron(text: str, zone: tzinfo = UTC) -> Cron:
 def _parses(fields: list[str]) -> bool:
     try:
         CronSim(" ".join(fields), _ANY)
-    except (CronSimError, ValueError, AssertionError):  # the last two for steps of what is no number
+    except (CronSimError, ValueError, AssertionError):  # the last two for steps that are not numbers
         return False
     return True

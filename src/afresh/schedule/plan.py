@@ -1,19 +1,21 @@
-"""What looks at the pages of a source are worth, where its schedule is `auto`."""
+"""The next run of a source, and the plan of page checks if its schedule is `auto`."""
 
 import asyncio
 from dataclasses import replace
+from datetime import datetime
 
 from afresh.model.records import Policy, Source
-from afresh.schedule.change_rate import NO_SIGNALS, Signals, plan_looks
+from afresh.model.transitions import UNFINISHED
+from afresh.schedule.change_rate import NO_SIGNALS, HintAccuracy, plan_looks
 from afresh.schedule.rules import Schedule
 from afresh.store.store import Store
 from afresh.urls.canonical import domain_of
 
-RUNS = 200  # whose looks tell what the hints of a site are worth
+RUNS = 200  # runs that tell how reliable the hints of a site are
 
 
 async def with_plan(policy: Policy, store: Store, source: Source, schedule: Schedule | None) -> Policy:
-    """The policy of a source; with `auto` each page is looked at as often as it is worth, in the budget."""
+    """Return the policy of a source; with `auto` it has a plan of checks within the budget."""
     if schedule is None or schedule.budget is None:
         return policy
     looks, seconds = schedule.budget.batch
@@ -29,11 +31,23 @@ async def with_plan(policy: Policy, store: Store, source: Source, schedule: Sche
     return replace(policy, looks=plan, budget_per_run=policy.budget_per_run or looks)
 
 
-async def _signals(store: Store, source: Source) -> Signals:
-    """What the dates of sitemaps and feeds were worth in the last runs."""
+async def _signals(store: Store, source: Source) -> HintAccuracy:
+    """Return how reliable the dates of sitemaps and feeds were in the last runs."""
     counts = [run.counts for run in await store.runs.last(source.id, RUNS)]
     told, told_changes, looks, changes = (
         sum(each.get(name, 0) for each in counts)
         for name in ("hinted", "hinted_changed", "known_asked", "changed")
     )
-    return Signals.of(told, told_changes, looks, changes) if told else NO_SIGNALS
+    return HintAccuracy.of(told, told_changes, looks, changes) if told else NO_SIGNALS
+
+
+async def next_time(
+    store: Store, source: Source, schedule: Schedule | None, now: datetime
+) -> datetime | None:
+    """Return the next time, perhaps overdue: now if never run or interrupted, None without a schedule."""
+    if schedule is None:
+        return None
+    runs = await store.runs.last(source.id, 1)
+    if not runs or runs[0].state in UNFINISHED:
+        return now
+    return schedule.next_after(runs[0].started_at)

@@ -1,4 +1,4 @@
-"""When a source is looked at by itself: at the times of cron, at an interval, or as its pages need it."""
+"""Schedules of sources: cron times, an interval, or as the pages need it."""
 
 import hashlib
 import re
@@ -9,10 +9,10 @@ from math import floor
 from afresh.errors import UsageError
 from afresh.model.records import RunId, SourceId
 from afresh.schedule.cron import Cron, CronError, parse_cron
-from afresh.text.durations import read_duration
+from afresh.text.quantities import read_duration
 
 SHORTEST = timedelta(minutes=1)  # between two runs of one source
-BATCH = 100  # looks of one run under `auto`, where the budget allows for it
+BATCH = 100  # checks per run with `auto`, if the budget allows it
 AUTO_SHORTEST, AUTO_LONGEST = 300.0, 21_600.0  # seconds between two such runs
 _BUDGET = re.compile(r"([0-9]{1,8})\s*(?:/|per )\s*(s|m|h|d)[a-z]*", re.IGNORECASE)
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0}
@@ -20,73 +20,73 @@ _UNITS = {"s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0}
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """How many looks a source may cost in a length of time."""
+    """How many checks a source may cost in a period."""
 
     looks: int
     seconds: float
 
     @property
     def rate(self) -> float:
-        """Looks a second."""
+        """Return the checks per second."""
         return self.looks / self.seconds
 
     @property
     def unit(self) -> str:
-        """The length of time as it is written."""
+        """Return the period as written."""
         return next(name for name, seconds in _UNITS.items() if seconds == self.seconds)
 
     @property
     def batch(self) -> tuple[int, float]:
-        """The looks of one run, and the seconds from one to the next."""
+        """Return the checks per run, and the seconds between two runs."""
         seconds = min(AUTO_LONGEST, max(AUTO_SHORTEST, BATCH / self.rate))
         looks = max(1, floor(self.rate * seconds + 1e-9))
         return looks, looks / self.rate
 
 
 @dataclass(frozen=True, slots=True)
-class Every:
-    """A time again and again, always as long after the one before."""
+class Interval:
+    """Times with a fixed distance."""
 
     interval: timedelta
 
     def next_after(self, moment: datetime) -> datetime:
-        """One interval after a moment."""
+        """Return the time one interval after a moment."""
         return moment + self.interval
 
     def following(self, slot: datetime, now: datetime) -> datetime:
-        """The first time after now that is in step with a slot: what was missed is not made up for."""
+        """Return the first time after now in step with a slot; missed times are skipped."""
         missed = max(0, (now - slot) // self.interval)
         return slot + (missed + 1) * self.interval
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """The times of one source, as they were written."""
+    """The schedule of one source, as written."""
 
     text: str
-    rule: Cron | Every
+    rule: Cron | Interval
     jitter_seconds: float = 0.0
-    budget: Budget | None = None  # set where pages are looked at as often as they change
+    budget: Budget | None = None  # set if pages are checked as often as they change
 
     @property
     def key(self) -> str:
-        """What tells two schedules apart: another one is planned anew."""
+        """Return a key that identifies the schedule; another key means a new plan."""
         zone = f" {self.rule.zone}" if isinstance(self.rule, Cron) else ""
         budget = f" {self.budget.looks}/{self.budget.seconds:g}s" if self.budget else ""
         return f"{self.text}{zone}{budget} ~{self.jitter_seconds:g}"
 
     def next_after(self, moment: datetime) -> datetime | None:
-        """The first time after a moment, in UTC; None if there is none."""
+        """Return the first time after a moment, in UTC; None if there is none."""
         return self.rule.next_after(moment)
 
     def following(self, slot: datetime, now: datetime) -> datetime | None:
-        """The time after a slot that was used: missed ones have become one."""
-        if isinstance(self.rule, Every):
+        """Return the time after a used slot; missed times are skipped."""
+        if isinstance(self.rule, Interval):
             return self.rule.following(slot, now)
         return self.rule.next_after(max(slot, now))
 
     def delayed(self, slot: datetime, name: str) -> datetime:
-        """When a slot is really used: a part of the jitter later, the same in every process."""
+        """Return the time of a slot with a part of the jitter that is the same in every process."""
         if not self.jitter_seconds:
             return slot
         digest = hashlib.sha256(f"{name}\n{slot.astimezone(UTC).isoformat()}".encode()).digest()
@@ -95,16 +95,16 @@ class Schedule:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Appointment:
-    """The next time of a source, and how the last one was used."""
+class ScheduledRun:
+    """The next scheduled run of a source, and the result of the last one."""
 
     source: SourceId
-    rule: str  # the schedule it was planned by
-    slot: datetime  # what the rule says
-    next_at: datetime  # with its part of the jitter
+    rule: str  # key of the schedule
+    slot: datetime  # time by the rule
+    next_at: datetime  # with jitter
     planned_at: datetime
-    held_by: str | None = None  # the worker that uses it just now
-    run: RunId | None = None  # the run that was last started so
+    held_by: str | None = None  # worker that has reserved it
+    run: RunId | None = None  # the last run started by the schedule
     outcome: str | None = None
     fired_at: datetime | None = None
 
@@ -112,13 +112,19 @@ class Appointment:
 def parse_schedule(
     text: str, zone: tzinfo = UTC, *, jitter_seconds: float = 0.0, budget: str = "500/h"
 ) -> Schedule:
-    """Read `0 3 * * *`, `@daily`, `every 6h` or `auto`; CronError tells what is wrong."""
+    """Parse `0 3 * * *`, `@daily`, `every 6h` or `auto`; CronError says what is wrong."""
     words = " ".join(text.split())
     if words.lower() == "auto":
         limit = parse_budget(budget)
-        return Schedule("auto", Every(timedelta(seconds=limit.batch[1])), jitter_seconds, limit)
+        return Schedule("auto", Interval(timedelta(seconds=limit.batch[1])), jitter_seconds, limit)
     if words.lower().startswith("every "):
-        return Schedule(words.lower(), Every(_interval(words[6:])), jitter_seconds)
+        try:
+            interval = read_duration(words[6:])
+        except UsageError as wrong:
+            raise CronError(str(wrong)) from None
+        if interval < SHORTEST:
+            raise CronError("the shortest interval is a minute")
+        return Schedule(words.lower(), Interval(interval), jitter_seconds)
     cron = parse_cron(words, zone)
     if not cron.fires:
         raise CronError("it names a day that never comes")
@@ -126,18 +132,8 @@ def parse_schedule(
 
 
 def parse_budget(text: str) -> Budget:
-    """Read `500/h`; CronError tells what is wrong."""
+    """Parse `500/h`; CronError says what is wrong."""
     found = _BUDGET.fullmatch(text.strip())
     if found is None or int(found[1]) < 1:
         raise CronError(f"expected looks in a length of time such as 500/h or 5000/d, got {text[:40]!r}")
     return Budget(int(found[1]), _UNITS[found[2].lower()])
-
-
-def _interval(text: str) -> timedelta:
-    try:
-        interval = read_duration(text)
-    except UsageError as wrong:
-        raise CronError(str(wrong)) from None
-    if interval < SHORTEST:
-        raise CronError("the shortest interval is a minute")
-    return interval

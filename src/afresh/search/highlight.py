@@ -1,72 +1,261 @@
-"""Finds the words of a query in a text and marks them: by their stems, whatever their case and accents."""
+"""Split Markdown into segments that are shown whole, and find and mark the words of a query in them."""
 
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from enum import Enum
 from functools import lru_cache
 from operator import attrgetter
+from typing import NamedTuple
 
-from afresh.search.segments import Inline, Kind, Segment, inlines_of
-from afresh.search.stemming import SPACELESS
-from afresh.search.stopwords import STOP_WORDS
+from afresh.search.stemming import SPACELESS, shared_start
+
+LONGEST = 200  # characters of a segment of prose, if it has spaces
+_FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})(.*)")
+_FENCES = ("```", "~~~")
+_FENCE_LINE = re.compile(r"^[ \t]*(?:```|~~~).*\n?", re.MULTILINE)
+_HEADING = re.compile(r" {0,3}#{1,6}(?:\s|$)")
+_BARE_TABLE = re.compile(
+    r"^[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)+$", re.MULTILINE
+)  # a table without leading pipes
+# Patterns start with one character of a set, which makes searching ten times faster.
+_SENTENCE_END = re.compile(
+    r"[.!?…。！？\n](?:(?<=\n)|(?<=[。！？])[。！？]*[」』”）]*\n?"
+    r"|(?<![\d.!?…].)(?<!\.\w.)[.!?…]{0,19}[\"'”’)\]*_]{0,20}(?=\s)[ \t]*\n?)"
+)
+# After a space, or between letters of a script without spaces.
+_WORD_END = re.compile(
+    r"(?<=\s)(?=\S)|(?<=[\u2e80-\ud7ff\uf900-\uffee])(?=[\u2e80-\u3098\u309b-\ud7ff\uf900-\uffee])"
+)
+
+# Inline elements of Markdown and how they start; the group names tell what may be marked.
+_INLINE_START = re.compile(r"[`\[*<&{!hw](?:(?<![!hw])|(?<=!)(?=\[)|(?<=h)(?=ttps?:)|(?<=w)(?=ww\.))")
+_INLINE = re.compile(
+    r"(?P<code>(?P<ticks>`+)(?!`)[^\n]{1,500}?(?<!`)(?P=ticks)(?!`))"
+    r"|(?P<link>!?\[(?P<words>(?:[^\[\]\\]|\\.|\[[^\[\]]{0,200}\]){0,500})\]"
+    r"(?:\((?:[^()\s]|\([^()\s]{0,200}\)){0,2000}(?:\s+\"[^\"]{0,200}\")?\)|\[[^\[\]]{0,200}\]))"
+    r"|(?P<definition>\[[^\[\]\n]{1,200}\]:[ \t]*\S*[/.#]\S*[^\n]*)"
+    r"|(?P<strong>(?P<stars>\*{1,2})(?=[^\s*])[^*\n]{1,200}?(?<=[^\s*])(?P=stars)(?!\*))"
+    r"|(?P<tag><[A-Za-z/!][^<>]{0,500}>)"
+    r"|(?P<url>(?:https?://|www\.)[^\s<>\"`|。、（）「」]+)"
+    r"|(?P<entity>&#?[A-Za-z0-9]{1,31};)"
+    r"|(?P<attributes>\{ ?#[^{}\n]{1,200}\})"
+)
+
+
+class SegmentKind(Enum):
+    """The kind of block a segment belongs to."""
+
+    PROSE = "prose"
+    HEADING = "heading"
+    ROW = "row"
+    CODE = "code"
+    OPENING = "opening"  # the line that opens a code block
+    CLOSING = "closing"
+    BLANK = "blank"
+
+
+class InlineSpan(NamedTuple):
+    """An inline element such as a link, a code span or a URL; `words` is the part that may be marked."""
+
+    start: int
+    end: int
+    words: tuple[int, int] | None = None
+
+
+class Segment(NamedTuple):
+    """A part of a text that is shown whole or not at all."""
+
+    start: int
+    end: int
+    kind: SegmentKind
+    opening: str = ""  # in a code block: the line that opens it
+    ends_line: bool = True
+    ends_sentence: bool = True
+    inlines: Sequence[InlineSpan] | None = None  # those of the surrounding prose
+
+
+def segments_of(text: str, longest: int = LONGEST, within: tuple[int, int] | None = None) -> list[Segment]:
+    """Return the segments of a text in order: all of them, or those of blocks that overlap a range."""
+    low, high = within or (0, len(text))
+    found: list[Segment] = []
+    for block in _blocks(text, _paragraph(text, low)):
+        if block.start > high:
+            break
+        if block.end < low:
+            continue
+        if block.kind is SegmentKind.PROSE:
+            found += _sentences(text, block.start, block.end, longest)
+        else:
+            found.append(block)
+    return found
+
+
+def _paragraph(text: str, place: int) -> int:
+    """Return where the paragraph or code block around a position starts."""
+    if place <= 0:
+        return 0
+    begin, fence = 0, ""
+    for line in _FENCE_LINE.finditer(text, 0, place):
+        before, fence = fence, _fence_after(line[0], fence)
+        if fence != before:
+            begin = line.start() if fence else line.end()
+    return begin if fence else max(begin, text.rfind("\n\n", 0, place) + 1)
+
+
+def _fence_after(line: str, fence: str) -> str:
+    """Return the fence that ends the code after a line; empty outside code."""
+    mark = _FENCE.match(line)
+    if mark is None:
+        return fence
+    if fence:
+        return "" if mark[1].startswith(fence) and not mark[2].strip() else fence
+    return "" if mark[1][0] == "`" and "`" in mark[2] else mark[1]
+
+
+def _blocks(text: str, begin: int) -> Iterator[Segment]:
+    """Yield every line that is not prose, and the prose between them as one segment."""
+    prose = at = begin
+    for line in _lines(text, begin):
+        at = line.end
+        if line.kind is SegmentKind.PROSE:
+            continue
+        if prose < line.start:
+            yield Segment(prose, line.start, SegmentKind.PROSE)
+        yield line
+        prose = at
+    if prose < at:
+        yield Segment(prose, at, SegmentKind.PROSE)
+
+
+def _lines(text: str, begin: int) -> Iterator[Segment]:
+    """Yield every line with its kind; `opening` is the line that opens the code block around it."""
+    pipe = "" if _BARE_TABLE.search(text) else "|"
+    opening, fence, at = "", "", begin
+    for line in text[begin:].splitlines(keepends=True):
+        start, at = at, at + len(line)
+        before, fence = fence, _fence_after(line, fence) if line.lstrip(" \t").startswith(_FENCES) else fence
+        if before:
+            yield Segment(start, at, SegmentKind.CODE if fence else SegmentKind.CLOSING, opening)
+        elif fence:
+            opening = line.rstrip()
+            yield Segment(start, at, SegmentKind.OPENING, opening)
+        else:
+            yield Segment(start, at, _kind(line, pipe))
+
+
+def _kind(line: str, pipe: str) -> SegmentKind:
+    if line.isspace():
+        return SegmentKind.BLANK
+    if "#" in line and _HEADING.match(line):
+        return SegmentKind.HEADING
+    return SegmentKind.ROW if "|" in line and line.lstrip().startswith(pipe) else SegmentKind.PROSE
+
+
+def inlines_of(text: str, start: int = 0, end: int | None = None) -> list[InlineSpan]:
+    """Return the inline elements in a range of prose, in order."""
+    found: list[InlineSpan] = []
+    at, end = start, len(text) if end is None else end
+    while (begin := _INLINE_START.search(text, at, end)) is not None:
+        inline = _INLINE.match(text, begin.start(), end)
+        if inline is None:
+            at = begin.start() + 1
+        else:
+            found.append(InlineSpan(*inline.span(), _markable(inline)))
+            at = inline.end()
+    return found
+
+
+def _markable(found: re.Match[str]) -> tuple[int, int] | None:
+    if found["code"] or found["strong"]:
+        around = len(found["ticks"] if found["code"] else found["stars"])
+        return found.start() + around, found.end() - around
+    if found["link"] and not found["link"].startswith("!") and "](" not in found["words"]:
+        return found.span("words")
+    return None
+
+
+def _sentences(text: str, start: int, end: int, longest: int) -> Iterator[Segment]:
+    inlines = inlines_of(text, start, end)
+    places = [each.end() for each in _SENTENCE_END.finditer(text, start, end)]
+    borders = [start, *_outside(places, inlines), end]
+    low = start
+    for high in borders[1:]:
+        if high > low:
+            for one, two in _short(text, low, high, inlines, longest):
+                ends_line = two == end or text[two - 1] == "\n"
+                yield Segment(one, two, SegmentKind.PROSE, "", ends_line, two == high, inlines)
+            low = high
+
+
+def _outside(places: Sequence[int], inlines: Sequence[InlineSpan]) -> list[int]:
+    kept, spans = [], iter(inlines)
+    span = next(spans, None)
+    for place in places:
+        while span is not None and span.end <= place:
+            span = next(spans, None)
+        if span is None or place <= span.start:
+            kept.append(place)
+    return kept
+
+
+def _short(
+    text: str, low: int, high: int, inlines: Sequence[InlineSpan], longest: int
+) -> Iterator[tuple[int, int]]:
+    if high - low <= longest:
+        yield low, high
+        return
+    near = [each for each in inlines if each.start < high and each.end > low]
+    places = _outside([each.start() for each in _WORD_END.finditer(text, low + 1, high)], near)
+    start = last = low
+    for place in [*places, high]:
+        if place - start > longest and last > start:
+            yield start, last
+            start = last
+        last = place
+    yield start, high
+
 
 OPEN, CLOSE = "\x02", "\x03"
 UNMARKED = str.maketrans("", "", OPEN + CLOSE)
 MAX_WORDS = 64
 
 _TOKEN = re.compile(rf"[^\W_{SPACELESS}](?:[^\W_{SPACELESS}]|[\u0300-\u036f])*")
-_RUN = re.compile(rf"[{SPACELESS}]+")  # a word is looked for anywhere in it
+_RUN = re.compile(rf"[{SPACELESS}]+")  # words are searched anywhere in it
 _BEYOND_ASCII = re.compile(r"[^\W\x00-\x7f]|[\u0300-\u036f]")  # letters, digits and accents
 _WORD_SIGN = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
 _URL = re.compile(r"(?:https?://|www\.)[^\s<>\"'`|。、（）「」]+")
 
-_ENDINGS = frozenset(
-    {
-        "",
-        "s",
-        "es",
-        "ed",
-        "d",
-        "ing",
-        "er",
-        "ers",
-        "r",
-        "rs",
-        "e",
-        "ies",
-        "y",
-        "ied",
-        "ier",
-        "ying",
-        "ly",
-        "ion",
-    }
-    | {"ions", "ation", "ations", "able", "ment", "ments", "en", "n"}
-)
+_AFTER = "s es ed d ing er ers r rs e ies y ied ier ying ly ion ions ation ations able ment ments en n"
+_ENDINGS = frozenset(("", *_AFTER.split()))
 _DOUBLED = frozenset(("ing", "ed", "er", "ers"))
 _LEAST_STEM = 3
 _END = attrgetter("end")
 
-Spot = tuple[int, int, str]  # where a word of the query stands, and which
+Spot = tuple[int, int, str]  # start and end of a match, and the word of the query
 
 
-class Words:
-    """The words of a query, ready to be looked for; the first are the rarest."""
+class QueryWords:
+    """The words of a query, prepared for matching; rarest first."""
 
     def __init__(self, words: Sequence[str]) -> None:
-        told = dict.fromkeys(part for word in words for part in _TOKEN.findall(word))
+        tokens = dict.fromkeys(part for word in words for part in _TOKEN.findall(word))
         runs = dict.fromkeys(run for word in words for run in _RUN.findall(word))
-        self.folded = {fold(word): None for word in list(told)[:MAX_WORDS]}
+        self.folded = {fold(word): None for word in list(tokens)[:MAX_WORDS]}
         self.runs = list(runs)[:MAX_WORDS]
         self._heads = frozenset(word[:_LEAST_STEM] for word in self.folded)
         heads = "|".join(sorted(head for head in self._heads if head.isascii()))
         self._beginning = re.compile(f"(?:{heads})[a-z0-9]*" if heads else "(?!)")
         self._known: dict[str, str | None] = {}
-        self.weights = _weights([*self.folded, *self.runs])
+        every = [*self.folded, *self.runs]
+        # similar weights, slightly higher for rarer words
+        self.weights = {
+            word: 1.0 + 0.5 * (len(every) - place) / len(every) for place, word in enumerate(every)
+        }
 
     def spots(self, text: str) -> list[Spot]:
-        """Where words stand in a text, in order."""
+        """Return the matches in a text, in order."""
         plain = text.isascii() or _BEYOND_ASCII.search(text) is None
         tokens = self._plain_tokens(text.lower()) if plain else _TOKEN.finditer(text)
         found: list[Spot] = []
@@ -80,7 +269,7 @@ class Words:
         return sorted([*found, *(spot for run in self.runs for spot in _in_run(text, run))])
 
     def _plain_tokens(self, text: str) -> Iterator[re.Match[str]]:
-        """The tokens in lower case of ASCII that begin like a word; hardly any other is looked at."""
+        """Yield the lower-case ASCII tokens that start like a word of the query."""
         for token in self._beginning.finditer(text):
             start = token.start()
             if not start or text[start - 1] not in _WORD_SIGN:
@@ -95,16 +284,8 @@ class Words:
         return word
 
 
-def _weights(words: Sequence[str]) -> Mapping[str, float]:
-    """What each word counts: about the same, the rarer a little more, stop words next to nothing."""
-    return {
-        word: 0.05 if word in STOP_WORDS else 1.0 + 0.5 * (len(words) - place) / len(words)
-        for place, word in enumerate(words)
-    }
-
-
 def _in_run(text: str, run: str) -> Iterator[Spot]:
-    """The whole run, or where it stands nowhere its pairs of letters."""
+    """Yield the matches of a run or, if there are none, of its pairs of letters."""
     pieces = [run] if run in text or len(run) < 3 else [run[at : at + 2] for at in range(len(run) - 1)]
     for piece in pieces:
         at = text.find(piece)
@@ -115,7 +296,7 @@ def _in_run(text: str, run: str) -> Iterator[Spot]:
 
 @lru_cache(maxsize=4096)
 def fold(word: str) -> str:
-    """The word without case and accents."""
+    """Return the word in lower case and without accents."""
     if word.isascii():
         return word.lower()
     parts = unicodedata.normalize("NFKD", word.casefold())
@@ -123,23 +304,15 @@ def fold(word: str) -> str:
 
 
 def same_stem(one: str, other: str) -> bool:
-    """Whether two words differ only in their endings: index and indexes, retry and retries, stop, stopped."""
+    """Return whether two words differ only in their endings: index and indexes, retry and retries."""
     if one == other:
         return True
-    shared = 0
-    for left, right in zip(one, other, strict=False):
-        if left != right:
-            break
-        shared += 1
+    shared = shared_start(one, other)
     if shared < _LEAST_STEM or not (one.isalpha() and other.isalpha()):
-        return _is_korean(one) and other.startswith(one)
-    if not one.isascii():  # endings of other languages are not known, only how long they mostly are
+        return len(one) > 1 and "\uac00" <= one[0] <= "\ud7a3" and other.startswith(one)  # Korean
+    if not one.isascii():  # endings of other languages are unknown, only their usual length
         return shared > _LEAST_STEM and max(len(one), len(other)) - shared <= _LEAST_STEM
     return _is_ending(one[:shared], one[shared:]) and _is_ending(one[:shared], other[shared:])
-
-
-def _is_korean(word: str) -> bool:
-    return len(word) > 1 and "\uac00" <= word[0] <= "\ud7a3"
 
 
 def _is_ending(stem: str, rest: str) -> bool:
@@ -147,24 +320,22 @@ def _is_ending(stem: str, rest: str) -> bool:
 
 
 def spots_in(text: str, segment: Segment, found: Sequence[Spot]) -> list[Spot]:
-    """Those of the words found in a segment that may be marked: none in an address, a tag or the line that
-    opens code."""
+    """Return the matches in a segment that may be marked: none in URLs, tags and opening lines of code."""
     match segment.kind:
-        case Kind.OPENING | Kind.CLOSING | Kind.BLANK:
+        case SegmentKind.OPENING | SegmentKind.CLOSING | SegmentKind.BLANK:
             return []
-        case Kind.CODE:
-            closed = [each.span() for each in _URL.finditer(text, segment.start, segment.end)]
-            stretches = _between(segment.start, segment.end, closed)
+        case SegmentKind.CODE:
+            urls = [each.span() for each in _URL.finditer(text, segment.start, segment.end)]
+            inside = [spot for spot in found if segment.start <= spot[0] and spot[1] <= segment.end]
+            return [spot for spot in inside if all(spot[1] <= low or high <= spot[0] for low, high in urls)]
         case _:
             inlines = segment.inlines
             if inlines is None:
                 inlines = inlines_of(text, segment.start, segment.end)
             return list(_spoken(text, inlines, found)) if inlines else list(found)
-    return [spot for spot in found if any(low <= spot[0] and spot[1] <= high for low, high in stretches)]
 
 
-def _spoken(text: str, inlines: Sequence[Inline], found: Sequence[Spot]) -> Iterator[Spot]:
-    """Those of the words found in Markdown with some inlines that a reader sees as words."""
+def _spoken(text: str, inlines: Sequence[InlineSpan], found: Sequence[Spot]) -> Iterator[Spot]:
     for spot in found:
         place = bisect_right(inlines, spot[0], key=_END)
         inline = inlines[place] if place < len(inlines) else None
@@ -174,26 +345,17 @@ def _spoken(text: str, inlines: Sequence[Inline], found: Sequence[Spot]) -> Iter
             yield from _spoken(text, inlines_of(text, *inline.words), [spot])
 
 
-def _between(start: int, end: int, taken: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    borders = [start, *(place for span in taken for place in span), end]
-    return [(low, high) for low, high in zip(borders[::2], borders[1::2], strict=True) if low < high]
-
-
 def marked(text: str, start: int, end: int, spots: Iterable[Spot]) -> str:
-    """The stretch of text with its spots between U+0002 and U+0003; those that a `_` joins are one."""
-    parts, at = [], start
-    for low, high in _merged(text, spots):
-        if low >= at and high <= end:
-            parts += [text[at:low], OPEN, text[low:high], CLOSE]
-            at = high
-    return "".join([*parts, text[at:end]])
-
-
-def _merged(text: str, spots: Iterable[Spot]) -> list[tuple[int, int]]:
+    """Return a range of text with matches between U+0002 and U+0003; matches joined by `_` become one."""
     merged: list[tuple[int, int]] = []
     for low, high, _ in sorted(spots):
         if merged and (low <= merged[-1][1] or text[merged[-1][1] : low] == "_"):
             merged[-1] = (merged[-1][0], max(merged[-1][1], high))
         else:
             merged.append((low, high))
-    return merged
+    parts, at = [], start
+    for low, high in merged:
+        if low >= at and high <= end:
+            parts += [text[at:low], OPEN, text[low:high], CLOSE]
+            at = high
+    return "".join([*parts, text[at:end]])

@@ -1,53 +1,56 @@
-"""Turns what a person types into full-text expressions that are never a syntax error.
+"""Turn user input into full-text expressions that are always valid.
 
-Nothing a person types is an operator, with two exceptions: quotes make a phrase, and a star right after
-a word matches every word that starts like it. What is written as one word but splits (`json.dumps`, `a-b`,
-`snake_case`) stays together as a phrase. Each word is looked for in every form that the languages of the
-index give it (analysis.py); a run of a script without spaces is a phrase of its pairs.
+User input has no operators, with two exceptions: quotes make a phrase, and a star right after a word matches
+every word with that prefix. A word that the tokenizer splits (`json.dumps`, `a-b`, `snake_case`) becomes a
+phrase. Each word is searched in every form that the languages of the index give it (stemming.py); a run of a
+script without spaces becomes a phrase of its character pairs.
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import groupby
+from math import inf, log
+from typing import NamedTuple
+from zlib import crc32
 
-from afresh.search.stemming import ENGLISH, is_run, pairs, stems, words_in
-from afresh.search.stopwords import stop_words
+from afresh.model.fetch import Chunk, SearchTerms
+from afresh.search.stemming import ENGLISH, is_run, pairs, stems, stop_words, words_in
+from afresh.text.normalize import headings_over
 
 MAX_WORDS = 64
 MAX_WORD_CHARS = 128
-MAX_CHARS = 10_000  # of a query that are looked at, far more than its words can need
+MAX_CHARS = 10_000  # of a query that are read, more than its words can need
 LONGEST_NAME = 12  # characters of a run that may be one word or a few: データベースエンジン
-SHORT_QUERY = 3  # up to so many words every word is meant: "for loop", "is not"
 
-_RUN = re.compile(r"[\w.:]+")  # that may be a name in code, which is one if signs join its parts
+_RUN = re.compile(r"[\w.:]+")  # a candidate for a name in code, if punctuation joins its parts
 _JOINED = re.compile(r"[.:]|_\w")
 _PART = re.compile(r'"([^"]*)"|“([^“”]*)”|([^\s"“”]+)')
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What a person asked for, in words that hold letters and digits only."""
+    """A parsed query; its words have letters and digits only."""
 
     terms: tuple[str, ...] = ()
-    phrases: tuple[tuple[str, ...], ...] = ()  # typed in quotes
-    compounds: tuple[tuple[str, ...], ...] = ()  # typed as one word that is split
-    names: tuple[tuple[str, ...], ...] = ()  # of them those that are names in code, as `to_char`
-    prefixes: tuple[str, ...] = ()  # match every word that starts like them
-    runs: tuple[str, ...] = ()  # of scripts without spaces: found anywhere inside a longer run
-    stop: frozenset[str] = field(default=frozenset(), compare=False)  # those of the words that say little
+    phrases: tuple[tuple[str, ...], ...] = ()  # in quotes
+    compounds: tuple[tuple[str, ...], ...] = ()  # written as one word that the tokenizer splits
+    names: tuple[tuple[str, ...], ...] = ()  # compounds that are names in code, such as `to_char`
+    prefixes: tuple[str, ...] = ()  # match every word that starts with them
+    runs: tuple[str, ...] = ()  # of scripts without spaces: matched anywhere inside a longer run
+    stop: frozenset[str] = field(default=frozenset(), compare=False)  # words that carry little meaning
 
     def __bool__(self) -> bool:
         return bool(self.terms or self.phrases or self.compounds or self.prefixes or self.runs)
 
 
 def parse(query: str, spoken: Sequence[str] = (ENGLISH,)) -> Query:
-    """Reads any text as a query to texts in some configurations; words beyond the first 64 are dropped."""
+    """Parse any text as a query for some search configurations; words after the first 64 are dropped."""
     return _parsed(query, tuple(spoken))
 
 
-@lru_cache(maxsize=64)  # one question is asked for in many places
+@lru_cache(maxsize=64)  # a query is parsed in several places
 def _parsed(query: str, spoken: tuple[str, ...]) -> Query:
     terms: dict[str, None] = {}
     phrases: dict[tuple[str, ...], None] = {}
@@ -73,54 +76,36 @@ def _parsed(query: str, spoken: tuple[str, ...]) -> Query:
 
 
 def _names(text: str) -> Iterator[str]:
-    """The names in code that a text holds."""
     runs = (run.strip(".:") for run in _RUN.findall(text))
     return (run for run in runs if _JOINED.search(run))
 
 
 def words_of(query: str) -> tuple[str, ...]:
-    """The words that a query is about: stop words only if there is nothing else."""
+    """Return the significant words of a query, or its stop words if there are no others."""
     parsed = parse(query)
     parts = [word for part in (*parsed.phrases, *parsed.compounds) for word in part]
     words = tuple(dict.fromkeys((*parsed.terms, *parsed.prefixes, *parsed.runs, *parts)))
     return _telling(words, parsed) or words
 
 
-def match_all(query: Query, configs: Sequence[str] = (ENGLISH,)) -> str | None:
-    """An FTS5 expression for texts that hold everything asked for, or None if nothing is.
-
-    A longer query is a question: its stop words are left out, because no text repeats them all.
-    """
-    others = (*query.phrases, *query.compounds, *query.prefixes, *query.runs)
-    short = len(query.terms) + len(others) <= SHORT_QUERY
-    terms = query.terms if short else _telling(query.terms, query) or (() if others else query.terms)
-    expressions = _expressions(query, configs, terms, (*query.compounds, *((run,) for run in query.runs)))
-    return " AND ".join(expressions) or None
-
-
-def match_any(query: Query, configs: Sequence[str] = (ENGLISH,)) -> str | None:
-    """An FTS5 expression for texts that hold anything asked for but stop words; None if nothing is."""
-    return " OR ".join(alternatives(query, configs)) or None
-
-
 def unquoted(query: str) -> str:
-    """The same words without quotes, so that each counts by itself."""
+    """Return the query without quotes, so that each word counts separately."""
     return re.sub(r'["“”]', " ", query)
 
 
 def phrases_of(query: Query, configs: Sequence[str] = (ENGLISH,)) -> str | None:
-    """An FTS5 expression for texts that hold every phrase in quotes as it stands; None if there is none."""
+    """Return an FTS5 expression for texts with every quoted phrase; None if there is none."""
     forms = [_either(dict.fromkeys(_phrase(words, config) for config in configs)) for words in query.phrases]
     return " AND ".join(forms) or None
 
 
 def alternatives(query: Query, configs: Sequence[str] = (ENGLISH,)) -> tuple[str, ...]:
-    """The expressions of which a text has to match any: everything asked for but stop words.
+    """Return the expressions of which a text has to match any: everything except stop words.
 
-    A compound counts as its parts: as a phrase beside them it would outweigh all other words. A name in code
-    shall, and counts as both. A run counts as its parts: a question in Chinese is one run, and no text holds
-    it as it stands; one that may be a name counts as a whole, too. If there is nothing but stop words, they
-    count.
+    A compound counts as its parts, because as an additional phrase it would outweigh all other words. A name
+    in code should, and counts as both. A run counts as its parts, because a question in Chinese is one run
+    that no text contains literally; a run that may be a name counts as a whole, too. Stop words count if
+    there is nothing else.
     """
     parts = [word for words in query.compounds for word in words if len(word) > 1]
     terms: Iterable[str] = _telling(dict.fromkeys((*query.terms, *parts)), query)
@@ -133,7 +118,6 @@ def alternatives(query: Query, configs: Sequence[str] = (ENGLISH,)) -> tuple[str
 
 
 def _parts(query: str) -> Iterator[tuple[tuple[str, ...], bool, bool]]:
-    """The words of each part of a query, and whether it was quoted or ended with a star."""
     room = MAX_WORDS
     for part in _PART.finditer(query[:MAX_CHARS]):
         bare = part[3]
@@ -165,7 +149,7 @@ def _either(forms: Collection[str]) -> str:
 
 
 def _phrase(words: Sequence[str], config: str) -> str:
-    """Words in the order in which a text of a configuration holds them; a character alone begins a pair."""
+    """Return words as a phrase in the form of a configuration; a single character is a prefix of pairs."""
     kept: list[str] = []
     for word, stem in zip(words, stems(words, config), strict=True):
         kept += pairs(word) if is_run(word) else (stem,)
@@ -174,3 +158,138 @@ def _phrase(words: Sequence[str], config: str) -> str:
         kept.pop()
     quoted = '"' + " ".join(kept) + '"'
     return quoted + "*" if ends_in_run and len(words[-1]) == 1 else quoted
+
+
+SHUFFLES = 3  # orders to try
+
+
+def signals(text: str) -> str:
+    """Return all words of a text, shuffled: enough to find the page, not enough to read it.
+
+    Words are ordered by a checksum, so that the order is reproducible. Of several orders, the one that
+    repeats the fewest sequences of three words is used. Alphabetical order would repeat more: "a", "after",
+    "again".
+    """
+    words = words_in(text)
+    said = set(_threes(words))
+
+    def shuffled(number: int) -> list[str]:
+        return sorted(words, key=lambda word: (crc32(f"{number} {word}".encode("utf-8", "replace")), word))
+
+    orders = [shuffled(number) for number in range(SHUFFLES)]
+    least = min(orders, key=lambda order: sum(three in said for three in _threes(order)))
+    return " ".join(least)
+
+
+def _threes(words: Sequence[str]) -> list[tuple[str, ...]]:
+    return [three for three in zip(words, words[1:], words[2:], strict=False) if len(set(three)) > 1]
+
+
+def only_signals(chunk: Chunk) -> Chunk:
+    """Return a chunk that can be found by its words and headings but not read."""
+    heading = signals(chunk.terms.heading or headings_over(chunk))
+    content = signals(chunk.terms.content or chunk.content)
+    return replace(chunk, content=content, path=(), level=0, terms=SearchTerms(heading or None, None))
+
+
+def needs_text(query: str, *, context: bool) -> bool:
+    """Return whether a search needs stored text: for a phrase, or for the context of a passage."""
+    return context or bool(parse(query).phrases)
+
+
+def without_text(labels: Sequence[str], query: str) -> list[str]:
+    """Return the notes for such a search if sources store no text."""
+    if not labels:
+        return []
+    which = f"{', '.join(labels)} {'keeps' if len(labels) == 1 else 'keep'} no text (storage.body: none)"
+    return [f"{which}: phrases in quotes find nothing there" if parse(query).phrases else f"{which} to show"]
+
+
+# Finding texts is fast, scoring is slow, and a third of 100,000 texts may contain a word of a query. But a
+# text without any rare word of the query is hardly among the best. So only texts with a rare word are scored,
+# for all their words; if they are few, texts with several frequent words are scored, too. A hybrid search
+# also scores the nearest texts, whatever they contain, so that nothing is lost.
+#
+# For every word of an expression, SQLite counts all texts with it before it scores the first one. Therefore
+# expressions contain as few frequent words as possible, even if texts are scored twice: each matching word
+# adds to the score, so the highest score of a text is that for all of its words. Texts with rare words only
+# are scored second, and not at all if none of them can score higher than enough of the others do.
+ROOM = 2_500  # texts to score per query
+ENOUGH = 100  # texts with rare words; if there are fewer, frequent words are used, too
+BM25_MOST = 2.2  # maximum that a word adds to the score of a text in SQLite, as a multiple of its rarity
+STEPS = 4  # frequent words that may be required together with any other
+
+
+class Scoring(NamedTuple):
+    """FTS5 expressions; the highest score of a text counts. One step, from wide to narrow, is used."""
+
+    scored: tuple[str, ...] = ()
+    steps: tuple[str, ...] = ()
+    alone: str | None = None  # the rarest word if all are frequent: maybe no text contains two of them
+    rest: float = inf  # upper bound of the scores of texts that the first expression does not find
+
+    @property
+    def whole(self) -> bool:
+        """Return whether every text with any of the words is scored."""
+        return len(self.scored) <= 1 and not self.steps
+
+
+def scoring(counts: Mapping[str, int], room: int = ROOM, enough: int = ENOUGH, texts: int = 0) -> Scoring:
+    """Return how to score texts, given the number of texts per word and in total."""
+    words = sorted((word for word in counts if counts[word]), key=lambda word: (counts[word], word))
+    seldom, left = _seldom(words, counts, room)
+    frequent = words[len(seldom) :]
+    if not frequent:
+        return Scoring((_any(seldom),) if seldom else ())
+    if not seldom:
+        return Scoring((), _steps(frequent), frequent[0])
+    scored = (f"{_any(seldom)} AND {_any(frequent)}", _any(seldom))
+    if room - left < enough:
+        return Scoring(scored, _steps(frequent))
+    return Scoring(scored, rest=highest([counts[word] for word in seldom], texts) if texts else inf)
+
+
+def highest(counts: Iterable[int], texts: int) -> float:
+    """Return the upper bound of the BM25 score for words with these text counts."""
+    return sum(BM25_MOST * max(log((texts - count + 0.5) / (count + 0.5)), 1e-6) for count in counts)
+
+
+def expressions(
+    plan: Scoring, counts: Sequence[int], room: int = ROOM, enough: int = ENOUGH
+) -> tuple[str, ...]:
+    """Return what to score, given the number of matches of each step: the widest step that fits.
+
+    If nothing else is scored, a step with too few texts is replaced by the one before, and the narrowest step
+    is used if none fits.
+    """
+    before = None
+    for step, found in zip(plan.steps, counts, strict=True):
+        if found <= room:
+            wider = before if found < enough and not plan.scored else None
+            return (*plan.scored, wider or (step if found else plan.alone) or step)
+        before = step
+    return plan.scored or ((before,) if before else ())
+
+
+def _seldom(words: Sequence[str], counts: Mapping[str, int], room: int) -> tuple[list[str], int]:
+    seldom: list[str] = []
+    for word in words:
+        if counts[word] > room:
+            break
+        seldom.append(word)
+        room -= counts[word]
+    return seldom, room
+
+
+def _steps(words: Sequence[str]) -> tuple[str, ...]:
+    """Return expressions for the rarest word and any other, the two rarest and any other, and so on."""
+    if len(words) == 1:
+        return (words[0],)
+    return tuple(
+        " AND ".join((*words[:needed], _any(words[needed:])))
+        for needed in range(1, min(len(words), STEPS + 1))
+    )
+
+
+def _any(words: Sequence[str]) -> str:
+    return "(" + " OR ".join(words) + ")"

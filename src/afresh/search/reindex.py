@@ -1,38 +1,38 @@
-"""Making chunks and vectors anew from stored text, without fetching; the old index answers meanwhile."""
+"""Rebuild chunks and vectors from stored text, without fetching; the old index serves meanwhile."""
 
 import asyncio
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from afresh.crawl.tools import Chunking
 from afresh.errors import EmbedError
-from afresh.events import Listener, Remaking
-from afresh.extract.pool.pool import Offload
-from afresh.model.fetch import Document
+from afresh.events import Listener, MaintenanceProgress
+from afresh.extract.pool.pool import ParserPool
+from afresh.model.fetch import Chunk, Document
 from afresh.model.records import Source, SourceId
-from afresh.model.reports import Reindexed
+from afresh.model.reports import ReindexReport
 from afresh.ops.failpoints import failpoint
 from afresh.ports import Clock
 from afresh.search.embedding import Embedding
-from afresh.search.vectors import Cut
+from afresh.search.records import RechunkJob
 from afresh.store.store import Store
 
-PAGES = 50  # cut anew in one transaction
-CHUNKS = 512  # embedded at most before the next are read
-AT_ONCE = 32  # embedded first, until it shows how long they take
-SECONDS = 1.0  # of work between two chances to stop
-ROUNDS = 3  # times that chunks are looked for which runs beside this one brought
+PAGES = 50  # to chunk in one transaction
+CHUNKS = 512  # maximum to embed before the next are read
+AT_ONCE = 32  # to embed first, until the speed is known
+SECONDS = 1.0  # of work between two checks for a stop
+ROUNDS = 3  # to find chunks that concurrent runs added
 
 
 @dataclass(slots=True, kw_only=True)
-class Remake:
-    """The tools to make an index anew: what cuts, what answers now, and what is to answer."""
+class ReindexTools:
+    """The tools and counters of a reindex."""
 
     store: Store
-    offload: Offload
-    chunk: Chunking
-    chunker: str  # the version that cuts
-    serving: Embedding | None  # gives new chunks the vectors by which they are found until the end
+    parsers: ParserPool
+    chunk: Callable[[Document], Sequence[Chunk]]
+    chunker: str  # version of the chunker
+    serving: Embedding | None  # creates the vectors that serve searches until the end
     wanted: Embedding | None
     clock: Clock
     listener: Listener
@@ -44,8 +44,8 @@ class Remake:
     began: float = field(default_factory=time.monotonic)
 
 
-async def reindex(remake: Remake, source: Source | None) -> Reindexed:
-    """Bring a source or all of them to the present recipe; stopped or failed, it goes on where it was."""
+async def reindex(remake: ReindexTools, source: Source | None) -> ReindexReport:
+    """Update one source or all to the current recipe; a later call continues after a stop or failure."""
     number = source.id if source else None
     error = None
     try:
@@ -56,7 +56,7 @@ async def reindex(remake: Remake, source: Source | None) -> Reindexed:
     return await _report(remake, source, error)
 
 
-async def _cut_anew(remake: Remake, source: SourceId | None) -> None:
+async def _cut_anew(remake: ReindexTools, source: SourceId | None) -> None:
     store, after = remake.store, 0
     total, without_text = await store.chunks.count_cut_by_others(remake.chunker, source)
     if without_text:
@@ -69,10 +69,10 @@ async def _cut_anew(remake: Remake, source: SourceId | None) -> None:
         failpoint("reindex.cut")
         remake.cut += await store.chunks.recut(cut, remake.chunker, remake.clock())
         after = cuts[-1].page.id
-        remake.listener(Remaking(what="pages", done=remake.cut, of=total))
+        remake.listener(MaintenanceProgress(what="pages", done=remake.cut, of=total))
 
 
-async def cut_page(remake: Remake, cut: Cut) -> Cut:
+async def cut_page(remake: ReindexTools, cut: RechunkJob) -> RechunkJob:
     """Return the text of a page with its chunks, which have vectors."""
     page = cut.page
     document = Document(
@@ -82,7 +82,7 @@ async def cut_page(remake: Remake, cut: Cut) -> Cut:
         content_hash=page.content_hash or "",
         links_hash="",
     )
-    chunks = await remake.offload.call(remake.chunk, document)
+    chunks = await remake.parsers.call(remake.chunk, document)
     if remake.serving is not None:
         made = await remake.serving.ensure(chunks)
         remake.made += made
@@ -90,8 +90,8 @@ async def cut_page(remake: Remake, cut: Cut) -> Cut:
     return cut._replace(chunks=tuple(chunks))
 
 
-async def _embed_anew(remake: Remake, source: SourceId | None) -> None:
-    """Give every chunk a vector of the wanted model; those that came meanwhile are found in another round."""
+async def _embed_anew(remake: ReindexTools, source: SourceId | None) -> None:
+    """Create vectors of the wanted model for all chunks; another round finds chunks added meanwhile."""
     if remake.wanted is None:
         return
     for _ in range(ROUNDS):
@@ -100,7 +100,7 @@ async def _embed_anew(remake: Remake, source: SourceId | None) -> None:
             return
 
 
-async def _embed_all(remake: Remake, wanted: Embedding, source: SourceId | None) -> None:
+async def _embed_all(remake: ReindexTools, wanted: Embedding, source: SourceId | None) -> None:
     total, without_text = await remake.store.stats.lack(wanted.model, source)
     after, done, size = 0, 0, AT_ONCE
     while total > without_text and not remake.stopping.is_set():
@@ -109,20 +109,16 @@ async def _embed_all(remake: Remake, wanted: Embedding, source: SourceId | None)
             return
         began = time.monotonic()
         made = await wanted.fill(lacking)
-        size = _size(made / max(time.monotonic() - began, 0.001))
+        rate = made / max(time.monotonic() - began, 0.001)
+        size = int(min(CHUNKS, max(AT_ONCE, rate * SECONDS)))  # about one second of work, to stop quickly
         remake.made += made
         remake.reused += len(lacking) - made
         after, done = lacking[-1].chunk, done + len(lacking)
-        remake.listener(Remaking(what="chunks", done=done, of=total - without_text))
+        remake.listener(MaintenanceProgress(what="chunks", done=done, of=total - without_text))
         failpoint("reindex.embedded")
 
 
-def _size(rate: float) -> int:
-    """How many chunks are about a second of work, so that a stop is heard soon."""
-    return int(min(CHUNKS, max(AT_ONCE, rate * SECONDS)))
-
-
-async def _report(remake: Remake, source: Source | None, error: str | None) -> Reindexed:
+async def _report(remake: ReindexTools, source: Source | None, error: str | None) -> ReindexReport:
     store, wanted = remake.store, remake.wanted
     serving = await store.vectors.serving_model()
     lack = await store.stats.lack(wanted.model, source.id if source else None) if wanted else None
@@ -132,11 +128,11 @@ async def _report(remake: Remake, source: Source | None, error: str | None) -> R
     textless = pages.without_text + (lack.without_text if lack else 0)
     left = pages.number + (lack.number if lack else 0) - textless
     switched = wanted is None or (serving is not None and serving.name == wanted.model)
-    if not left and wanted is not None and not switched and source is None:
-        switched = True  # there is nothing to search yet: the first vectors will be of this model
-    if not left and wanted is not None and not switched:
+    if not left and not switched and source is not None:
         remake.notes.append("other sources lack vectors of the model: run `afresh reindex` without a name")
-    return Reindexed(
+    elif not left:
+        switched = True  # nothing to search yet: the first vectors will be of this model
+    return ReindexReport(
         source=source.label if source else None,
         state="failed" if error else "partial" if left or textless or not switched else "completed",
         pages_cut=remake.cut,

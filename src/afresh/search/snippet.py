@@ -1,43 +1,46 @@
-"""A readable passage around what was asked for, and the longer context of a hit.
+"""Extract a readable passage for a query, and the longer context of a hit.
 
-A passage is a run of segments (segments.py) of one chunk: the one that holds most of the query's words, grown
-to both sides as far as there is room. It is cut at sentences and lines; `…` tells where a line was cut, and a
-block of code is closed where it was cut. A chunk that is short is shown with the lines around it.
+A passage is a sequence of segments (highlight.py) of one chunk: the one with most words of the query,
+extended to both sides as far as it fits. It is cut at sentences and lines; `…` marks a cut line, and a cut
+code block is closed.
 """
 
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
-from typing import Protocol
 
-from afresh.search.highlight import CLOSE, OPEN, UNMARKED, Spot, Words, marked, spots_in
-from afresh.search.segments import LONGEST, Kind, Segment, segments_of
+from afresh.model.fetch import Chunk
+from afresh.search.highlight import (
+    CLOSE,
+    LONGEST,
+    OPEN,
+    UNMARKED,
+    QueryWords,
+    Segment,
+    SegmentKind,
+    Spot,
+    marked,
+    segments_of,
+    spots_in,
+)
+from afresh.search.stemming import shared_start
 from afresh.text.normalize import headings_in
 
 WIDTH = 400
 CONTEXT_CHARS = 4_000
-LONGEST_READ = 20_000  # a chunk of links may be far longer than it reads
-_SHORT = 0.5  # of the width: what is shorter is shown with its neighbours
-_HEAD_ROWS = 2  # names and rule
-_LONG_BLOCKS = {Kind.CODE: (Kind.CODE, Kind.OPENING), Kind.ROW: (Kind.ROW,)}
-_IDLE_AT_START = (Kind.BLANK, Kind.CLOSING)
-_IDLE_AT_END = (Kind.BLANK, Kind.OPENING, Kind.HEADING)
-
-
-class Section(Protocol):
-    """A chunk as it is read: its text and the headings above it."""
-
-    @property
-    def content(self) -> str: ...
-
-    @property
-    def path(self) -> tuple[str, ...]: ...
+LONGEST_READ = 20_000  # characters; a chunk of links may be much longer than its readable text
+_HEAD_ROWS = 2  # names and separator
+_LONG_BLOCKS = {
+    SegmentKind.CODE: (SegmentKind.CODE, SegmentKind.OPENING),
+    SegmentKind.ROW: (SegmentKind.ROW,),
+}
+_IDLE_AT_START = (SegmentKind.BLANK, SegmentKind.CLOSING)
+_IDLE_AT_END = (SegmentKind.BLANK, SegmentKind.OPENING, SegmentKind.HEADING)
 
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """A text with its segments and where the words of the query stand in each."""
+    """A text with its segments and the matches in each."""
 
     text: str
     segments: Sequence[Segment]
@@ -47,27 +50,20 @@ class _Text:
         return self.segments[high - 1].end - self.segments[low].start if high > low else 0
 
 
-def passage(
-    content: str, words: Sequence[str] | Words, *, before: str = "", after: str = "", width: int = WIDTH
-) -> str:
-    """The part of a chunk that shows best what was asked for; matches stand between U+0002 and U+0003.
+def passage(content: str, words: Sequence[str] | QueryWords, *, width: int = WIDTH) -> str:
+    """Return the part of a chunk that matches best; matches are between U+0002 and U+0003.
 
-    `words` are the words of the query, the rarest first; `before` and `after` are the chunks around it.
+    `words` are the words of the query, rarest first.
     """
-    asked = words if isinstance(words, Words) else Words(words)
+    asked = words if isinstance(words, QueryWords) else QueryWords(words)
     text = _read_around(content, asked, width)
     if not text.segments:
         return ""
-    shown = _shown(text, *_grown(text, *_best(text, asked, width), width))
-    if len(text.text) > width * _SHORT:
-        return shown
-    following = _start_of(after, asked, width - len(text.text))
-    leading = _end_of(before, asked, width - len(text.text) - len(following))
-    return "\n\n".join(part for part in (leading, shown, following) if part)
+    return _shown(text, *_grown(text, *_best(text, asked, width), width))
 
 
-def context(chunks: Sequence[Section], hit: int, max_chars: int = CONTEXT_CHARS) -> str:
-    """The hit with the headings above it and as many of its neighbours as there is room for."""
+def context(chunks: Sequence[Chunk], hit: int, max_chars: int = CONTEXT_CHARS) -> str:
+    """Return the hit with the headings above it and as many neighbours as fit."""
     if len(chunks[hit].content) > max_chars:
         return passage(chunks[hit].content, (), width=max_chars)
     low, high = _around(chunks, hit, max_chars)
@@ -78,17 +74,13 @@ def context(chunks: Sequence[Section], hit: int, max_chars: int = CONTEXT_CHARS)
     return "\n\n".join(part for part in parts if part)
 
 
-# ---- which part ----------------------------------------------------------------------------------
+# ---- selection -----------------------------------------------------------------------------------
 
 
-def _read(content: str, words: Words, width: int) -> _Text:
-    text = _unmarked(content)
-    return _placed(text, words.spots(text), segments_of(text, _longest(width)))
-
-
-def _read_around(content: str, words: Words, width: int) -> _Text:
-    """A text, read only where most of the words stand close together: that is where a passage comes from."""
-    text = _unmarked(content)
+def _read_around(content: str, words: QueryWords, width: int) -> _Text:
+    """Parse a text only around the position with most matches, where the passage comes from."""
+    marked_already = OPEN in content or CLOSE in content
+    text = (content.translate(UNMARKED) if marked_already else content).strip("\n")
     found = words.spots(text)
     if len(text) <= 2 * width:
         return _placed(text, found, segments_of(text, _longest(width)))
@@ -101,11 +93,10 @@ def _read_around(content: str, words: Words, width: int) -> _Text:
     near = _placed(text, found, segments_of(text, _longest(width), (low, middle + width + width // 2)))
     if any(near.spots) or not found:
         return near
-    return _placed(text, found, segments_of(text, _longest(width)))  # there, words stood in addresses only
+    return _placed(text, found, segments_of(text, _longest(width)))  # only URLs matched there
 
 
-def _densest(found: Sequence[Spot], words: Words, width: int) -> int:
-    """Where a passage would begin that holds most of the words."""
+def _densest(found: Sequence[Spot], words: QueryWords, width: int) -> int:
     weights = words.weights
     best, place, last = 0.0, 0, 0
     held: dict[str, int] = {}
@@ -124,7 +115,6 @@ def _densest(found: Sequence[Spot], words: Words, width: int) -> int:
 
 
 def _score(held: Iterable[str], spots: int, weights: Mapping[str, float]) -> float:
-    """What a passage is worth that holds some words in so many spots."""
     return sum(map(weights.__getitem__, held)) + 0.02 * min(spots, 10)
 
 
@@ -137,16 +127,12 @@ def _placed(text: str, found: Sequence[Spot], segments: Sequence[Segment]) -> _T
     return _Text(text, segments, spots)
 
 
-def _unmarked(content: str) -> str:
-    return (content.translate(UNMARKED) if OPEN in content or CLOSE in content else content).strip("\n")
-
-
 def _longest(width: int) -> int:
     return max(40, min(LONGEST, width // 2))
 
 
-def _best(text: _Text, words: Words, width: int) -> tuple[int, int]:
-    """The run of segments that holds most, without what stands around its matches; else the beginning."""
+def _best(text: _Text, words: QueryWords, width: int) -> tuple[int, int]:
+    """Return the smallest sequence of segments with the best score; else the beginning."""
     weights = words.weights
     places = [at for at, spots in enumerate(text.spots) if spots]
     said = [dict.fromkeys(word for *_, word in text.spots[at]) for at in places]
@@ -167,11 +153,11 @@ def _best(text: _Text, words: Words, width: int) -> tuple[int, int]:
 
 
 def _grown(text: _Text, low: int, high: int, width: int) -> tuple[int, int]:
-    """The run with what stands around it: a little before, then what follows, then more before."""
+    """Extend a range of segments: a little before, then after it, then more before."""
     last, core = len(text.segments), (low, high)
     high = max(high, low + 1)
     lead = text.size(low, high) + (width - text.size(low, high)) // 3
-    while low > 0 and text.size(low - 1, high) <= lead and text.segments[low].kind is not Kind.HEADING:
+    while low > 0 and text.size(low - 1, high) <= lead and text.segments[low].kind is not SegmentKind.HEADING:
         low -= 1
     while high < last and text.size(low, high + 1) <= width:
         high += 1
@@ -185,8 +171,7 @@ def _grown(text: _Text, low: int, high: int, width: int) -> tuple[int, int]:
 
 
 def _trimmed(text: _Text, low: int, high: int) -> tuple[int, int]:
-    """The run without what says nothing at its edges: headings and heads of tables that lead to nothing,
-    blank lines, the last lines of code and tables that began before it."""
+    """Trim a range: headings and table heads without content, blank lines, ends of earlier code or tables."""
     low = _after_stray_end(text, low, high)
     while high - low > 1 and text.segments[low].kind in _IDLE_AT_START:
         low += 1
@@ -199,7 +184,7 @@ def _trimmed(text: _Text, low: int, high: int) -> tuple[int, int]:
 
 
 def _after_stray_end(text: _Text, low: int, high: int) -> int:
-    """Where the run goes on after code or a table that began before it and holds nothing asked for."""
+    """Return where a range continues after code or a table that started before it and has no match."""
     kind = text.segments[low].kind
     if not low or kind not in _LONG_BLOCKS or text.segments[low - 1].kind not in _LONG_BLOCKS[kind]:
         return low
@@ -210,60 +195,36 @@ def _after_stray_end(text: _Text, low: int, high: int) -> int:
 
 
 def _before_bare_head(text: _Text, low: int, high: int) -> int:
-    """Where the run ends before the head of a table whose rows are cut off."""
+    """Return where a range ends before the head of a table whose rows are cut off."""
     start = high
-    while start > low and text.segments[start - 1].kind is Kind.ROW:
+    while start > low and text.segments[start - 1].kind is SegmentKind.ROW:
         start -= 1
-    bare = high - start <= _HEAD_ROWS and text.segments[high].kind is Kind.ROW and start > low
+    bare = high - start <= _HEAD_ROWS and text.segments[high].kind is SegmentKind.ROW and start > low
     return start if bare and not any(text.spots[start:high]) else high
 
 
-# ---- how it is shown -----------------------------------------------------------------------------
+# ---- output --------------------------------------------------------------------------------------
 
 
 def _shown(text: _Text, low: int, high: int) -> str:
     first, last = text.segments[low], text.segments[high - 1]
     spots = [spot for each in text.spots[low:high] for spot in each]
     shown = marked(text.text, first.start, last.end, spots).strip("\n").rstrip()
-    if first.kind is Kind.CODE:
+    if first.kind is SegmentKind.CODE:
         shown = f"{first.opening}\n{shown}"
     elif low and not text.segments[low - 1].ends_line:
         shown = f"… {shown.lstrip()}"
-    if last.kind in (Kind.CODE, Kind.OPENING):
-        return f"{shown}\n{_closing(last.opening)}"
+    if last.kind in (SegmentKind.CODE, SegmentKind.OPENING):
+        mark = last.opening.lstrip()
+        return f"{shown}\n{last.opening[: len(last.opening) - len(mark.lstrip(mark[:1]))]}"
     return shown if last.ends_line else f"{shown} …"
 
 
-def _closing(opening: str) -> str:
-    mark = opening.lstrip()
-    return opening[: len(opening) - len(mark.lstrip(mark[:1]))]
+# ---- context -------------------------------------------------------------------------------------
 
 
-def _start_of(content: str, words: Words, room: int) -> str:
-    """As many whole segments of the beginning as there is room for."""
-    text = _read(content, words, LONGEST)
-    return _piece(text, 0, sum(1 for each in text.segments if each.end <= room))
-
-
-def _end_of(content: str, words: Words, room: int) -> str:
-    """As many whole segments of the end as there is room for."""
-    text = _read(content, words, LONGEST)
-    least = len(text.text) - room
-    return _piece(text, sum(1 for each in text.segments if each.start < least), len(text.segments))
-
-
-def _piece(text: _Text, low: int, high: int) -> str:
-    """A run of segments, or nothing if there is nothing to read in it."""
-    if all(each.kind in (*_IDLE_AT_START, *_IDLE_AT_END) for each in text.segments[low:high]):
-        return ""
-    return _shown(text, *_trimmed(text, low, high))
-
-
-# ---- the longer context --------------------------------------------------------------------------
-
-
-def _around(chunks: Sequence[Section], hit: int, max_chars: int) -> tuple[int, int]:
-    """The hit and its neighbours, those under the same headings first, as far as there is room."""
+def _around(chunks: Sequence[Chunk], hit: int, max_chars: int) -> tuple[int, int]:
+    """Return the range of the hit and its neighbours that fit, those with the same headings first."""
     low, high = hit, hit + 1
     room = max_chars - len(chunks[hit].content) - sum(len(title) + 8 for title in chunks[hit].path)
     while True:
@@ -272,18 +233,13 @@ def _around(chunks: Sequence[Section], hit: int, max_chars: int) -> tuple[int, i
         ]
         if not sides:
             return low, high
-        side = max(sides, key=lambda at: _shared(chunks[at].path, chunks[hit].path))
+        side = max(sides, key=lambda at: shared_start(chunks[at].path, chunks[hit].path))
         room -= len(chunks[side].content) + 2
         low, high = min(low, side), max(high, side + 1)
 
 
-def _shared(one: Sequence[str], other: Sequence[str]) -> int:
-    """How many headings two chunks have in common."""
-    return len(list(takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))))
-
-
-def _trail(chunk: Section) -> list[str]:
-    """The headings above a chunk that do not stand in it."""
+def _trail(chunk: Chunk) -> list[str]:
+    """Return the headings above a chunk that it does not contain."""
     inside = {_plain(title) for title in headings_in(chunk.content)}
     return [
         f"{'#' * min(depth, 6)} {title}"
@@ -293,7 +249,7 @@ def _trail(chunk: Section) -> list[str]:
 
 
 def _below(content: str, above: str) -> str:
-    """The text without a first heading that only repeats the one it stands under."""
+    """Return the text without a first heading that only repeats the one above it."""
     first, _, rest = content.partition("\n")
     repeats = above and [_plain(title) for title in headings_in(first)] == [_plain(above)]
     return rest.lstrip("\n") if repeats else content

@@ -1,20 +1,22 @@
-"""Words as the full-text index keeps them, the same for texts and for what people ask.
+"""Words in the form of the full-text index, for texts and queries.
 
-SQLite's own tokenizer splits at spaces and stems English. What it cannot do is done here: words of other
-languages are stemmed (Snowball), and scripts that are written without spaces are cut into pairs of characters
-that overlap (`依赖注入` is `依赖 赖注 注入 入`), so that a word is found wherever it stands.
+SQLite's own tokenizer splits at spaces and stems English. This module does the rest: it stems words of other
+languages (Snowball), and splits scripts without spaces into overlapping pairs of characters (`依赖注入` becomes
+`依赖 赖注 注入 入`), so that a word is found anywhere.
 """
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cache
+from importlib.resources import files
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     Stem = Callable[[list[str]], list[str]]
 
-# The text-search configurations of PostgreSQL by language; every other language is `simple`.
+
+# The text-search configurations of PostgreSQL by language; all others are `simple`.
 _CONFIGS = {
     "ar": "arabic", "ca": "catalan", "da": "danish", "de": "german", "el": "greek", "en": "english",
     "es": "spanish", "eu": "basque", "fi": "finnish", "fr": "french", "ga": "irish", "hi": "hindi",
@@ -24,15 +26,16 @@ _CONFIGS = {
     "sv": "swedish", "ta": "tamil", "tr": "turkish", "yi": "yiddish",
 }  # fmt: skip
 ENGLISH, SIMPLE = "english", "simple"
+TELLING = 2  # stop words of one language that identify the language of a query
 
 # Thai, Lao, Burmese, Khmer, kana and ideographs.
 SPACELESS = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30fa\u30fc-\u30ff"
     "\u3400-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
 )
-_HANGUL = "\u1100-\u11ff\uac00-\ud7af"  # has spaces, but endings grow onto its words
+_HANGUL = "\u1100-\u11ff\uac00-\ud7af"  # has spaces, but words have suffixes
 _UNSPACED = SPACELESS + _HANGUL
-# Marks that belong to the letter before them: accents, Hebrew points, Arabic vowels, vowel signs of India.
+# Marks that belong to the letter before: accents, Hebrew points, Arabic vowels, Indic vowel signs.
 _MARKS = (
     "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed"
     "\u0900-\u0963\u0966-\u0dff"
@@ -42,16 +45,18 @@ WORD = re.compile(rf"[{_UNSPACED}]+|[^\W_{_UNSPACED}](?:[^\W_{_UNSPACED}]|[{_MAR
 
 
 def search_config(language: str | None) -> str:
-    """The text-search configuration for a language; what names none is taken for English."""
+    """Return the text-search configuration for a language; None means English."""
     return ENGLISH if language is None else _CONFIGS.get(language.lower().partition("-")[0], SIMPLE)
 
 
 def analysed(text: str, config: str) -> str | None:
-    """The words of a text as they are to be indexed; None where SQLite's own tokenizer does it as well."""
+    """Return the words of a text for the index; None if SQLite's tokenizer does the same."""
     stem = _stem(config)
     if stem is not None:
         words = words_in(text)
-        return " ".join(stem(words if text.isascii() else _spread(words)))
+        if not text.isascii():
+            words = [part for word in words for part in (pairs(word) if is_run(word) else (word,))]
+        return " ".join(stem(words))
     if text.isascii() or RUN.search(text) is None:
         return None
     whole = unicodedata.normalize("NFKC", text)
@@ -59,41 +64,66 @@ def analysed(text: str, config: str) -> str | None:
 
 
 def words_in(text: str) -> list[str]:
-    """The words of a text in lower case, each run of an unspaced script as one of them."""
+    """Return the words of a text in lower case; a run of an unspaced script is one word."""
     whole = text if text.isascii() else unicodedata.normalize("NFKC", text)  # ﾒﾓﾘ is メモリ
     return WORD.findall(whole.lower())
 
 
 def stems(words: Iterable[str], config: str) -> list[str]:
-    """Words in lower case, each as a configuration keeps it."""
+    """Return lower-case words in the form of a configuration."""
     stem = _stem(config)
     return list(words) if stem is None else stem(list(words))
 
 
 def is_run(word: str) -> bool:
-    """Whether a word is written in a script without spaces."""
+    """Return whether a word is written in a script without spaces."""
     return RUN.match(word) is not None
 
 
 def pairs(run: str) -> list[str]:
-    """The overlapping pairs of a run, and its last character, by which a single one is found."""
+    """Return the overlapping pairs of a run and its last character, for searches of a single one."""
     return [run[at : at + 2] for at in range(len(run))]
-
-
-def _spread(words: Iterable[str]) -> list[str]:
-    return [part for word in words for part in (pairs(word) if is_run(word) else (word,))]
 
 
 @cache
 def _stem(config: str) -> "Stem | None":
-    """What brings words to their stem; None where nothing does, or SQLite."""
     return None if config in (ENGLISH, SIMPLE) else snowball(config)
 
 
 @cache
 def snowball(config: str) -> "Stem":
-    """The stemmer of a language."""
+    """Return the stemmer of a language."""
     import Stemmer
 
     found: Stem = Stemmer.Stemmer(config).stemWords
     return found
+
+
+def shared_start(one: Sequence[object], other: Sequence[object]) -> int:
+    """Return the length of the common prefix of two sequences."""
+    pairs_of = enumerate(zip(one, other, strict=False))
+    return next((at for at, (left, right) in pairs_of if left != right), min(len(one), len(other)))
+
+
+@cache
+def stop_word_lists() -> dict[str, frozenset[str]]:
+    """Return the stop words by configuration."""
+    lines = files("afresh.search").joinpath("stop_words.txt").read_bytes().decode().splitlines()
+    parts = [line.partition(":") for line in lines if not line.startswith("#")]
+    return {config: frozenset(words.split()) for config, _, words in parts}
+
+
+@cache
+def all_stop_words() -> frozenset[str]:
+    """Return the stop words of all languages."""
+    return frozenset[str]().union(*stop_word_lists().values())
+
+
+def stop_words(words: Collection[str], configs: Collection[str]) -> frozenset[str]:
+    """Return the stop words among some words, for the languages of the index and of the query."""
+    known = stop_word_lists()
+    asked = {config: len(stop.intersection(words)) for config, stop in known.items()}
+    most = max(asked.values())
+    own = [config for config, count in asked.items() if count == most >= TELLING]
+    spoken = [known[config] for config in (*own, *configs) if config in known]
+    return frozenset().union(*spoken).intersection(words)

@@ -1,1 +1,1 @@
-"""The server: REST, and what is mounted beside it."""
+"""The HTTP server: REST API, web interface, MCP and webhooks."""

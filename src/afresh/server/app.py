@@ -1,4 +1,4 @@
-"""The application: every route, what is mounted beside them, and its life."""
+"""The FastAPI application with its routes, mounted applications and lifespan."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -15,21 +15,20 @@ from afresh.config import Config
 from afresh.errors import AfreshError
 from afresh.kb import KnowledgeBase
 from afresh.ops import tracing
-from afresh.server import docs_page, health
-from afresh.server.api import changes, charts, links, overview, pages, runs, schedules, search, sources
-from afresh.server.asgi import MCP, PREFIX, Receive, Refused, Scope, Send
-from afresh.server.auth import Door, allowed_of
-from afresh.server.background import Desk, keep, tasks
-from afresh.server.failures import FailedLogins
-from afresh.server.limits import Buckets
+from afresh.server import own_routes, web
+from afresh.server.api import links, overview, pages, runs, search, sources
+from afresh.server.asgi import MCP, PREFIX, Receive, RequestRefused, Scope, Send
+from afresh.server.auth import AuthMiddleware, FailedLogins, allowed_of
+from afresh.server.background import ServerState, keep, tasks
 from afresh.server.mcp.http import asgi_app
-from afresh.server.problems import RESPONSES, tell_problems
-from afresh.server.tracing import Traced
-from afresh.server.web import site as web
-from afresh.server.webhooks import WebhookDoor
+from afresh.server.replies import RESPONSES, tell_problems
+from afresh.server.request_checks import RateLimiter
+from afresh.server.telemetry import TracingMiddleware
+from afresh.server.web.frame import trouble
+from afresh.server.webhooks import WebhookReceiver
 
 ABOUT = "Keeps a searchable knowledge base of documentation fresh, and pays only for what changed."
-# FastAPI would tell queries and messages of errors as they are; `tracing.py` tells what may be told.
+# FastAPI would record queries and error messages unredacted; `TracingMiddleware` records what is safe.
 UNTOLD: TelemetryConfig = {
     "tracing": False,
     "metrics": False,
@@ -37,7 +36,7 @@ UNTOLD: TelemetryConfig = {
     "operation_spans": False,
     "auto_configure": False,
 }
-BEARER = HTTPBearer(  # for the document alone: `Door` looks at tokens
+BEARER = HTTPBearer(  # only for the OpenAPI document: `AuthMiddleware` checks tokens
     scheme_name="token", description="`afresh token create` makes one.", auto_error=False
 )
 ROUTERS: tuple[APIRouter, ...] = (
@@ -45,28 +44,24 @@ ROUTERS: tuple[APIRouter, ...] = (
     pages.router,
     links.router,
     runs.router,
-    schedules.router,
+    sources.schedules_router,
     search.router,
-    changes.router,
+    pages.changes_router,
     overview.router,
-    charts.router,
+    overview.charts_router,
 )
 
 
 def make_app(
-    kb: KnowledgeBase,
-    config: Config,
-    *,
-    read_only: bool = False,
-    works: bool = True,
-    schedules: bool = False,
+    kb: KnowledgeBase, config: Config, *, read_only: bool = False, works: bool = True, schedules: bool = False
 ) -> FastAPI:
-    """The application over a knowledge base; where it `works`, it works on the runs that are open.
+    """Return the application of a knowledge base.
 
-    With `schedules` it starts what is to be done by itself: runs, syncs, updates of the files' index.
+    With `works`, it works on open runs. With `schedules`, it starts scheduled runs, syncs and updates of the
+    digest.
     """
-    desk = Desk()
-    mcp = asgi_app(kb, read_only=read_only, hosts=None, allowed=allowed_of)  # names: see Door
+    desk = ServerState()
+    mcp = asgi_app(kb, read_only=read_only, hosts=None, allowed=allowed_of)  # `AuthMiddleware` checks hosts
 
     @asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[None]:
@@ -87,18 +82,18 @@ def make_app(
         lifespan=life,
         docs_url=None,
         redoc_url=None,
-        openapi_url=docs_page.OPENAPI,
+        openapi_url=own_routes.OPENAPI,
         redirect_slashes=False,
         telemetry=UNTOLD,
     )
     app.state.kb, app.state.config, app.state.desk, app.state.read_only = kb, config, desk, read_only
     _add_routes(app, read_only=read_only)
     app.router.routes.append(Route(MCP, mcp, include_in_schema=False))
-    app.state.guesses = Buckets(config.access.requests_per_second, config.access.burst)
-    hooks = None if read_only else WebhookDoor(kb.webhooks, config.webhooks, utc_now)
+    app.state.guesses = RateLimiter(config.access.requests_per_second, config.access.burst)
+    hooks = None if read_only else WebhookReceiver(kb.webhooks, config.webhooks, utc_now)
     app.state.failures = failures = FailedLogins()
     app.add_middleware(
-        Door,
+        AuthMiddleware,
         tokens=kb.tokens,
         settings=config.access,
         hooks=hooks,
@@ -108,14 +103,14 @@ def make_app(
     )
     app.add_middleware(desk.metered)
     if recorder := tracing.recorder():
-        app.add_middleware(Traced, recorder=recorder)
+        app.add_middleware(TracingMiddleware, recorder=recorder)
     return app
 
 
 def _add_routes(app: FastAPI, *, read_only: bool) -> None:
-    tell_problems(app, web.trouble)
-    app.include_router(health.router)
-    app.include_router(docs_page.router)
+    tell_problems(app, trouble)
+    app.include_router(own_routes.health_router)
+    app.include_router(own_routes.docs_router)
     for page in web.OPEN:
         app.include_router(page)
     for page in web.ROUTERS:
@@ -125,21 +120,20 @@ def _add_routes(app: FastAPI, *, read_only: bool) -> None:
         app.include_router(part, prefix=PREFIX, responses=RESPONSES, dependencies=[Depends(BEARER)])
 
 
-async def _refusal(scope: Scope, receive: Receive, send: Send, refused: Refused) -> None:
-    """What the door says, as a page."""
-    answer = web.trouble(Request(scope), refused.status, refused.detail)
+async def _refusal(scope: Scope, receive: Receive, send: Send, refused: RequestRefused) -> None:
+    answer = trouble(Request(scope), refused.status, refused.detail)
     answer.headers.update(refused.headers)
     await answer(scope, receive, send)
 
 
 def stop(app: FastAPI) -> None:
-    """Have everything end soon that goes on by itself: the worker, and streams of events."""
+    """Stop the background tasks and the event streams."""
     app.state.desk.stopping.set()
     app.state.kb.stop()
 
 
 def _open_part(router: APIRouter) -> APIRouter:
-    """The routes that only read."""
+    """Return a router with the read-only routes."""
     part = APIRouter()
     part.routes.extend(
         route for route in router.routes if getattr(route, "methods", set()) <= {"GET", "HEAD"}
@@ -149,16 +143,16 @@ def _open_part(router: APIRouter) -> APIRouter:
 
 @asynccontextmanager
 async def _counting(kb: KnowledgeBase) -> AsyncIterator[None]:
-    """Numbers of large sources are kept, and counted at once: who looks first does not wait for them."""
+    """Cache the counts of large sources, and count them at startup so that the first request is fast."""
     kb.status.cache_counts()
-    task = asyncio.create_task(_count_all(kb))
+
+    async def count() -> None:
+        with suppress(AfreshError):
+            await kb.sources.overviews(await kb.sources.all())
+
+    task = asyncio.create_task(count())
     try:
         yield
     finally:
         task.cancel()
         await asyncio.wait({task})
-
-
-async def _count_all(kb: KnowledgeBase) -> None:
-    with suppress(AfreshError):
-        await kb.sources.overviews(await kb.sources.all())

@@ -1,4 +1,4 @@
-"""ASGI without a framework: what came, and small answers."""
+"""Small ASGI helpers without a framework: read requests and send short responses."""
 
 import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
@@ -12,15 +12,16 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
-LONGEST = 2_000  # characters of a sentence
+MAX_DETAIL_CHARS = 2_000
+PROBLEM_MEDIA = "application/problem+json"
 
 PREFIX = "/api/v1"
 MCP = "/mcp"
 OPEN = "/health"
 
 
-class Refused(Exception):
-    """A request that is not answered, with the status and the sentence that say why."""
+class RequestRefused(Exception):
+    """A refused request, with the status and the reason."""
 
     def __init__(self, status: int, detail: str, **headers: str) -> None:
         super().__init__(detail)
@@ -30,41 +31,38 @@ class Refused(Exception):
 
 
 def values(scope: Scope, name: bytes) -> list[str]:
-    """Every value of a header."""
     return [value.decode("latin-1") for key, value in scope["headers"] if key == name]
 
 
 def value(scope: Scope, name: bytes) -> str | None:
-    """The value of a header; None where it is missing or given twice."""
+    """Return the value of a header; None if it is missing or repeated."""
     found = values(scope, name)
     return found[0] if len(found) == 1 else None
 
 
 async def answer(send: Send, status: int, body: bytes, media: str, headers: Mapping[str, str]) -> None:
-    """Send a whole answer."""
     head = {"content-type": media, "content-length": str(len(body)), **headers}
     await send({"type": "http.response.start", "status": status, "headers": encoded(head.items())})
     await send({"type": "http.response.body", "body": body})
 
 
 async def answer_json(send: Send, status: int, told: object) -> None:
-    """Send a whole answer in JSON."""
     await answer(send, status, json.dumps(told).encode(), "application/json", {})
 
 
-async def refuse(send: Send, refused: Refused) -> None:
-    """Send a refusal as problem+json."""
-    told = {
-        "type": "about:blank",
-        "title": HTTPStatus(refused.status).phrase,
-        "status": refused.status,
-        "detail": one_line(refused.detail)[:LONGEST],
-    }
-    await answer(send, refused.status, json.dumps(told).encode(), "application/problem+json", refused.headers)
+def problem_of(status: int, detail: str) -> dict[str, object]:
+    """Return a problem document (RFC 9457)."""
+    title, told = HTTPStatus(status).phrase, one_line(detail)[:MAX_DETAIL_CHARS]
+    return {"type": "about:blank", "title": title, "status": status, "detail": told}
+
+
+async def refuse(send: Send, refused: RequestRefused) -> None:
+    body = json.dumps(problem_of(refused.status, refused.detail)).encode()
+    await answer(send, refused.status, body, PROBLEM_MEDIA, refused.headers)
 
 
 def bodiless(send: Send, asked: Scope, scope: Scope) -> Send:
-    """Sends what a HEAD asks for of the answer to the GET `asked`, and notes which route gave it."""
+    """Return a `send` that drops the body of the response to the GET `asked`, and copies its route."""
     ended = False
 
     async def head_only(message: Message) -> None:
@@ -80,12 +78,11 @@ def bodiless(send: Send, asked: Scope, scope: Scope) -> Send:
 
 
 def encoded(headers: Iterable[tuple[str, str]]) -> list[tuple[bytes, bytes]]:
-    """Headers as ASGI takes them."""
     return [(name.encode("latin-1"), text.encode("latin-1")) for name, text in headers]
 
 
 def route_of(scope: Scope) -> str:
-    """The pattern of an address and not the address: whoever asks must not make up new names."""
+    """Return the pattern of the route, never the path: clients must not create new metric names."""
     if scope["path"] == MCP:
         return MCP
     route: str | None = getattr(scope.get("route"), "path", None)

@@ -1,4 +1,4 @@
-"""What the server does by itself: work on runs, start those that are due, keep others in line."""
+"""Background tasks of the server: work on runs, start due ones, send messages, sync and prune."""
 
 import asyncio
 import logging
@@ -7,44 +7,43 @@ from collections.abc import Awaitable, Callable, Iterator
 from typing import TypeAlias
 
 from afresh.aio import heard
+from afresh.backoff import next_wait
 from afresh.config import Config
 from afresh.errors import AfreshError
 from afresh.events import Event, Notice
 from afresh.kb import KnowledgeBase
-from afresh.present.sync_line import line
+from afresh.present.wording import sync_line
 from afresh.server.asgi import App
-from afresh.server.metrics import Meter
+from afresh.server.telemetry import MetricsMiddleware
 from afresh.sync.reports import SyncReport
-from afresh.watch.options import Sight
+from afresh.watch.watcher import Sight
 
 log = logging.getLogger(__name__)
 
-PAUSE, LONGEST_PAUSE = 5.0, 300.0  # seconds before what fell is tried again, twice as many each time
+PAUSE, LONGEST_PAUSE = 5.0, 300.0  # seconds before a failed task is retried, doubled each time
 WORKER, SCHEDULES = "worker", "schedules"
 Work: TypeAlias = Callable[[], Awaitable[object]]
 
 
-class Desk:
-    """What the application is at: whether it stops, and what it does by itself."""
+class ServerState:
+    """State of the running application: whether it stops, its background tasks and open streams."""
 
     def __init__(self) -> None:
         self.stopping = asyncio.Event()
-        self.at_work: dict[str, str] = {}  # what is done here, or rests after it fell
-        self.meter: Meter | None = None
-        self.streams: Counter[str] = Counter()  # of events that are open, by who listens
+        self.at_work: dict[str, str] = {}  # "here" or "resting" after a failure, by task
+        self.meter: MetricsMiddleware | None = None
+        self.streams: Counter[str] = Counter()  # open event streams, by client
 
     def who(self, work: str) -> str:
-        """Who does a kind of work: it is done here, rests, or is left to other processes."""
+        """Return where a task runs: "here", "resting" after a failure, or "elsewhere"."""
         return self.at_work.get(work, "elsewhere")
 
-    def metered(self, app: App) -> Meter:
-        """An application whose answers are counted."""
-        self.meter = Meter(app)
+    def metered(self, app: App) -> MetricsMiddleware:
+        self.meter = MetricsMiddleware(app)
         return self.meter
 
 
 def tasks(kb: KnowledgeBase, config: Config, *, works: bool, schedules: bool) -> Iterator[tuple[str, Work]]:
-    """What the server does by itself, each by its name."""
     if works:
         yield WORKER, lambda: kb.runs.work(listener=_hear)
     if works or schedules:
@@ -59,8 +58,8 @@ def tasks(kb: KnowledgeBase, config: Config, *, works: bool, schedules: bool) ->
         yield "knowledge base", lambda: kb.digest.watch(tell=_see, listener=_hear)
 
 
-async def keep(desk: Desk, name: str, work: Work) -> None:
-    """Go on until told to stop, or until there is nothing more to do, whatever happens."""
+async def keep(desk: ServerState, name: str, work: Work) -> None:
+    """Run a task until it ends or the server stops, and retry it after errors."""
     pause, ticks = PAUSE, asyncio.get_running_loop().time
     while not desk.stopping.is_set():
         desk.at_work[name], began = "here", ticks()
@@ -74,11 +73,10 @@ async def keep(desk: Desk, name: str, work: Work) -> None:
             return
         desk.at_work[name] = "resting"
         await heard(desk.stopping, pause)
-        pause = PAUSE if ticks() - began > 2 * LONGEST_PAUSE else min(2 * pause, LONGEST_PAUSE)
+        pause = next_wait(0 if ticks() - began > 2 * LONGEST_PAUSE else pause, PAUSE, LONGEST_PAUSE)
 
 
 def _see(sight: Sight) -> None:
-    """What the keeper of the index has to say."""
     if isinstance(sight, Notice):
         _hear(sight)
     else:
@@ -86,11 +84,10 @@ def _see(sight: Sight) -> None:
 
 
 def _tell(report: SyncReport) -> None:
-    """What a sync did."""
-    log.log(logging.WARNING if report.error else logging.INFO, "synced %s", line(report))
+    log.log(logging.WARNING if report.error else logging.INFO, "synced %s", sync_line(report))
 
 
 def _hear(event: Event) -> None:
-    """What a worker has to say goes into the log."""
+    """Log the notices of a worker."""
     if isinstance(event, Notice):
         log.info("%s", event.text)

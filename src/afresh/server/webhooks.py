@@ -1,4 +1,4 @@
-"""`POST /api/v1/webhooks/NAME`: signed messages of those who know that something changed."""
+"""`POST /api/v1/webhooks/NAME`: receive signed messages about changes."""
 
 import logging
 import re
@@ -6,22 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from afresh.config.webhooks import GITHUB, WebhookSettings
+from afresh.config.server import GITHUB, WebhookSettings
 from afresh.errors import AfreshError, UsageError
-from afresh.notify.incoming import (
-    BadMessage,
-    Heard,
-    github_signed,
-    may_be_signed,
-    may_be_signed_by_github,
-    read_push,
-    read_urls,
-    signed,
-)
+from afresh.notify import incoming
 from afresh.ports import Clock
-from afresh.server.asgi import Receive, Refused, Scope, Send, answer_json, refuse, value
+from afresh.server.asgi import Receive, RequestRefused, Scope, Send, answer_json, refuse, value
 from afresh.server.auth import HOOKS
-from afresh.server.problems import status_of
+from afresh.server.replies import status_of
 from afresh.services.webhooks import WebhookService
 from afresh.text.json_input import BadJson, read_json
 from afresh.text.redact import mask_secrets
@@ -33,10 +24,11 @@ _PUSHES = ("push", "gollum")
 UNSIGNED = "the signature is missing, wrong or old"
 
 
-class WebhookDoor:
-    """An ASGI application: the signature is checked over the bytes as they came, before they are parsed.
+class WebhookReceiver:
+    """An ASGI application that receives webhooks.
 
-    Nothing of a body is taken in before the name and the headers are those of a message that can be good.
+    The signature is checked over the raw bytes before they are parsed. No body is read before name and
+    headers are plausible.
     """
 
     def __init__(self, service: WebhookService, hooks: Mapping[str, WebhookSettings], clock: Clock) -> None:
@@ -45,63 +37,64 @@ class WebhookDoor:
         self._clock = clock
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Take a message, or say what is wrong with it."""
         try:
             heard = await self._taken(scope, receive)
-        except Refused as refused:
+        except RequestRefused as refused:
             log.warning("a webhook was refused", extra={"data": {"status": refused.status, "why": refused}})
             await refuse(send, refused)
         except UsageError as wrong:
-            await refuse(send, Refused(404, str(wrong)))
+            await refuse(send, RequestRefused(404, str(wrong)))
         except AfreshError as trouble:
             status = status_of(trouble, scope["path"])
             headers = {"retry_after": "5"} if status == 503 else {}
-            await refuse(send, Refused(status, mask_secrets(str(trouble)), **headers))
+            await refuse(send, RequestRefused(status, mask_secrets(str(trouble)), **headers))
         else:
             await answer_json(send, 202 if heard.state == "taken" else 200, asdict(heard))
 
-    async def _taken(self, scope: Scope, receive: Receive) -> Heard:
+    async def _taken(self, scope: Scope, receive: Receive) -> incoming.ReceivedMessage:
         name = scope["path"].removeprefix(HOOKS)
         hook = self._hooks.get(name)
         if hook is None:
-            raise Refused(404, "there is no webhook of that name: webhooks.NAME.secret makes one")
+            raise RequestRefused(404, "there is no webhook of that name: webhooks.NAME.secret makes one")
         if name == GITHUB:
             return await self._from_github(scope, receive, hook)
         message = value(scope, b"webhook-id")
         timestamp, header = value(scope, b"webhook-timestamp"), value(scope, b"webhook-signature")
-        if not may_be_signed(message, timestamp, header, self._clock()):
-            raise Refused(401, UNSIGNED)
+        if not incoming.may_be_signed(message, timestamp, header, self._clock()):
+            raise RequestRefused(401, UNSIGNED)
         body = await _body(scope, receive)
-        if not signed(hook.secret, message, timestamp, body, header, self._clock()):
-            raise Refused(401, UNSIGNED)
-        urls = _read(read_urls, _json(body))
+        if not incoming.signed(hook.secret, message, timestamp, body, header, self._clock()):
+            raise RequestRefused(401, UNSIGNED)
+        urls = _read(incoming.read_urls, _json(body))
         return await self._service.hear_urls(name, _checked_id(message), urls, hook.concerns)
 
-    async def _from_github(self, scope: Scope, receive: Receive, hook: WebhookSettings) -> Heard:
+    async def _from_github(
+        self, scope: Scope, receive: Receive, hook: WebhookSettings
+    ) -> incoming.ReceivedMessage:
         header = value(scope, b"x-hub-signature-256")
-        if not may_be_signed_by_github(header):
-            raise Refused(401, UNSIGNED)
+        if not incoming.may_be_signed_by_github(header):
+            raise RequestRefused(401, UNSIGNED)
         body = await _body(scope, receive)
-        if not github_signed(hook.secret, body, header):
-            raise Refused(401, UNSIGNED)
+        if not incoming.github_signed(hook.secret, body, header):
+            raise RequestRefused(401, UNSIGNED)
         told, event = _json(body), value(scope, b"x-github-event") or ""
         delivery = _checked_id(value(scope, b"x-github-delivery"))
         if event not in _PUSHES or (isinstance(told, dict) and told.get("deleted")):
-            return Heard(state="nothing")
-        push = _read(lambda given: read_push(given, event), told)
+            return incoming.ReceivedMessage(state="nothing")
+        push = _read(lambda given: incoming.read_push(given, event), told)
         return await self._service.hear_push(delivery, push, hook.concerns)
 
 
 def _checked_id(delivery: str | None) -> str:
     if delivery is None or not _ID.fullmatch(delivery):
-        raise Refused(400, "a message needs an id, so that it is taken once")
+        raise RequestRefused(400, "a message needs an id, so that it is taken once")
     return delivery
 
 
 async def _body(scope: Scope, receive: Receive) -> bytes:
     media = (value(scope, b"content-type") or "").partition(";")[0].strip().lower()
     if media != "application/json":
-        raise Refused(400, "expected the content type application/json")
+        raise RequestRefused(400, "expected the content type application/json")
     body: bytes = (await receive())["body"]
     return body
 
@@ -110,11 +103,11 @@ def _json(body: bytes) -> Any:
     try:
         return read_json(body, max_bytes=len(body))
     except BadJson:
-        raise Refused(400, "the body is no JSON") from None
+        raise RequestRefused(400, "the body is no JSON") from None
 
 
 def _read(read: Callable[[Any], Any], told: Any) -> Any:
     try:
         return read(told)
-    except BadMessage as wrong:
-        raise Refused(400, str(wrong)) from None
+    except incoming.BadMessage as wrong:
+        raise RequestRefused(400, str(wrong)) from None

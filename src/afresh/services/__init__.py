@@ -1,1 +1,1 @@
-"""The use cases, one class for each noun; every face calls these."""
+"""The use cases, one class for each noun; all interfaces call these."""

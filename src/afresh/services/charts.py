@@ -1,42 +1,146 @@
-"""The use cases of charts: what changed when, what a site is like, how hosts are asked."""
+"""Compute charts of sources: changes by day, site map, host politeness, next checks and savings of a run."""
 
+from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
 
-from afresh.model.charts import Calendar, LooksAhead, Politeness, SiteMap
+from afresh.crawl.report import report_of
+from afresh.model import charts
+from afresh.model.charts import Calendar, HostView, Politeness, RunSavings, SiteMap, UpcomingChecks
 from afresh.model.filters import Sources
-from afresh.model.records import Source, SourceId
-from afresh.services import chart_data
+from afresh.model.records import Run, RunMode, RunState, Source, SourceId
+from afresh.model.reports import HostQueue, SourceView
 from afresh.services.context import Service
+from afresh.store.store import Store
+from afresh.urls.canonical import domain_of
 
 YEAR = 53 * 7
 MONTH = 30
 NODES = 2_000
+ENDED = (RunState.COMPLETED, RunState.PARTIAL, RunState.NEEDS_CONFIRMATION)
+LAST = 20  # runs that are searched for one that ended, and for one that read everything
+HOSTS = 100
+HOURS = 48
+LINKS = 4_000  # of a map, besides those of its tree
+OUTCOMES = (
+    "new",
+    "changed",
+    "unchanged",
+    "not_modified",
+    "deleted",
+    "moved",
+    "failed",
+    "refused",
+    "doubtful",
+)
 
 
 class ChartService(Service):
-    """Charts."""
+    """Computes charts."""
 
     async def calendar(self, sources: Sources, *, days: int = YEAR) -> Calendar:
-        """The changes of the last days, day by day, of some sources or all."""
-        return await chart_data.calendar(self._store, await self._numbers_of(sources), days, self._clock())
+        """Return the changes of the last days, day by day, of some sources or all."""
+        through, since = self._span(days)
+        counts = await self._store.stats.changes_by_day(await self._numbers_of(sources), since)
+        return charts.calendar_of(counts, since, through)
 
     async def recent_changes(self, sources: Sources, *, days: int = MONTH) -> dict[SourceId, tuple[int, ...]]:
-        """For each source how many changes each of the last days brought, today last."""
-        meant = await self._numbers_of(sources)
-        return await chart_data.recent_changes(self._store, meant, days, self._clock())
+        """Return for each source how many changes each of the last days brought, today last."""
+        meant, since = await self._numbers_of(sources), self._span(days)[1]
+        return charts.by_source(await self._store.stats.changes_by_day(meant, since), meant, since, days)
+
+    def _span(self, days: int) -> tuple[date, date]:
+        through = self._clock().astimezone(UTC).date()
+        return through, through - timedelta(days=days - 1)
 
     async def _numbers_of(self, sources: Sources) -> list[SourceId]:
         return [each.id for each in await self._store.sources.all()] if sources is None else list(sources)
 
     async def site_map(self, source: Source, *, limit: int = NODES) -> SiteMap:
-        """The pages of a source and the links between them, those nearest to the root first."""
-        return await chart_data.site_map(self._store, source.id, limit)
+        return await site_map(self._store, source.id, limit)
 
     async def politeness(self, source: Source | None = None) -> Politeness:
-        """How hosts are asked, and how they stand; of one source, or of all."""
-        hosts = await chart_data.hosts_of(self._store, source, self._clock())
+        """Return the request limits and the state of the hosts, of one source or all."""
+        hosts = await hosts_of(self._store, source, self._clock())
         return replace(self._tools.manners(source), hosts=hosts)
 
-    async def checks_ahead(self, source: Source) -> LooksAhead:
-        """How many pages are looked at in each of the next hours."""
-        return await chart_data.looks_ahead(self._store, source.id, self._clock())
+    async def checks_ahead(self, source: Source) -> UpcomingChecks:
+        return await looks_ahead(self._store, source.id, self._clock())
+
+
+async def site_map(store: Store, source: SourceId, limit: int) -> SiteMap:
+    """Return the pages nearest to the root and the links between them."""
+    pages, there = await store.stats.map_pages(source, limit)
+    links = await store.stats.map_links(source, [page.id for page in pages])
+    return charts.map_of(pages, links, there, LINKS)
+
+
+async def hosts_of(store: Store, source: Source | None, now: datetime) -> tuple[HostView, ...]:
+    """Return the hosts that open runs wait for, of one source or all, and the hosts that pause."""
+    runs = [run for run in await store.runs.live() if source is None or run.source_id == source.id]
+    queues = list(await store.stats.host_queues([run.id for run in runs], HOSTS))
+    named = {queue.domain for queue in queues}
+    if source is not None and source.kind == "web":
+        named.add(domain_of(source.url))
+    states = {state.domain: state for state in await store.stats.host_states(sorted(named))}
+    if source is None:
+        states |= {state.domain: state for state in await store.stats.resting_hosts(now, HOSTS)}
+    by_name = {queue.domain: queue for queue in queues}
+    views = [
+        _host(name, by_name.get(name), states.get(name), now) for name in sorted(named | set(states)) if name
+    ]
+    return tuple(sorted(views, key=lambda host: (-host.waiting, not host.resting, host.domain))[:HOSTS])
+
+
+def _host(name: str, queue: HostQueue | None, state: charts.HostState | None, now: datetime) -> HostView:
+    until = state.next_allowed_at if state else None
+    resting = until is not None and until > now
+    return HostView(
+        domain=name,
+        waiting=queue.waiting if queue else 0,
+        held=queue.held if queue else 0,
+        oldest=queue.oldest if queue else None,
+        worked_on=state is not None and state.locked_by is not None,
+        resting=resting,
+        next_allowed_at=until if resting else None,
+    )
+
+
+async def looks_ahead(store: Store, source: SourceId, now: datetime) -> UpcomingChecks:
+    """Return how many pages are checked in each of the next hours."""
+    return charts.ahead_of(*await store.stats.checks_by_hour(source, now), now.astimezone(UTC), HOURS)
+
+
+def receipt_of(source: Source, view: SourceView, stale: int, last: Sequence[Run]) -> RunSavings:
+    """Return how fresh a source is, and what its last ended run cost and saved; `last` is newest first."""
+    runs = [run for run in last if run.state in ENDED]
+    bare = RunSavings(
+        pages=view.pages, fresh=max(0, view.pages - stale), oldest_check=view.oldest_check, run=None
+    )
+    if not runs:
+        return bare
+    report = report_of(runs[0], source)
+    processed, skipped = report.new + report.changed, report.unchanged + report.not_modified
+    whole = _bytes_of_all(runs, processed + skipped)
+    saved = None if whole is None else max(0, whole - report.bytes)
+    chunks = round(view.chunks * min(1.0, skipped / view.pages)) if view.pages else 0
+    return replace(
+        bare,
+        run=report,
+        processed=processed,
+        skipped=skipped,
+        bytes_saved=saved,
+        bytes_saved_percent=100 * saved // whole if whole and saved is not None else None,
+        embeddings_saved=chunks + report.chunks_reused if view.model else 0,
+        counted={name: number for name in OUTCOMES if (number := int(getattr(report, name)))},
+    )
+
+
+def _bytes_of_all(runs: Sequence[Run], looks: int) -> int | None:
+    """Estimate the bytes of so many checks that read every page; None without such a run."""
+    for run in runs:
+        counts = run.counts
+        read = counts.get("new", 0) + counts.get("changed", 0) + counts.get("unchanged", 0)
+        if (run.full or run.mode is RunMode.CRAWL) and counts.get("bytes") and read:
+            return round(counts["bytes"] / read * looks)
+    return None

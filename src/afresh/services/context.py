@@ -1,52 +1,54 @@
-"""What services have in common."""
+"""The base class of the services and what they share."""
 
 import asyncio
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from afresh.access.permissions import EVERYTHING, Allowed
-from afresh.crawl.factory import Models, Tools
-from afresh.crawl.heartbeat import LiveWorkers
+from afresh.access.permissions import EVERYTHING, Permissions
+from afresh.crawl.factory import RunToolFactory
+from afresh.crawl.heartbeat import LiveWorkers, live_workers
+from afresh.crawl.run import Runner
 from afresh.model.records import Source
 from afresh.ports import Clock
-from afresh.schedule.next_time import next_time
+from afresh.schedule.plan import next_time
+from afresh.search.model_provider import ModelProvider
 from afresh.services.resolve import exact_source
-from afresh.services.status_views import alive_workers
 from afresh.store.store import Store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Context:
-    """What the services of one knowledge base are given."""
+class ServiceContext:
+    """The dependencies of the services."""
 
     store: Store
-    tools: Tools
-    models: Models
+    tools: RunToolFactory
+    models: ModelProvider
     clock: Clock
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
-    allowed: Allowed = EVERYTHING
+    allowed: Permissions = EVERYTHING
 
 
 class Service:
-    """The use cases of one noun."""
+    """Base class of the services."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: ServiceContext) -> None:
         self._store = context.store
         self._tools = context.tools
         self._models = context.models
         self._clock = context.clock
         self._stopping = context.stopping
+        self._runner = Runner(context.tools, context.stopping)
 
     async def _source(self, label: str) -> Source:
         return await exact_source(self._store, label)
 
     async def _alive(self) -> LiveWorkers:
-        return await alive_workers(self._store, *self._tools.identity(), self._clock())
+        return live_workers(await self._store.workers.all(), *self._tools.identity(), self._clock())
 
     async def _next_time(self, source: Source) -> datetime | None:
-        """Return when the schedule of a source wants its next run, if it has one."""
+        """Return when the schedule of a source starts its next run, or None."""
         return await next_time(self._store, source, self._tools.schedule(source), self._clock())
 
 
 def ignore_report(report: object) -> None:
-    """Do nothing with a report."""
+    """Ignore a report."""

@@ -1,36 +1,52 @@
-"""The use cases of the digest of files and links (init-kb): bring it up to date once, or keep it so."""
+"""Update the digest of files and links (init-kb), once or continuously."""
 
-from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
 
+from afresh.config import Config, kb_paths
 from afresh.config.kb import KbSettings
-from afresh.crawl.tools import RunOptions
-from afresh.digest.update import KbUpdate
-from afresh.digest.watch import KbWatch
+from afresh.crawl.bounds import policy_for
+from afresh.crawl.judge import brake_holds
+from afresh.digest.records import FILES, LINKS
+from afresh.digest.update import DigestPaths, DigestUpdater, DigestWatcher
+from afresh.errors import ConfigError
 from afresh.events import Listener, ignore
-from afresh.model.records import Listed, RunMode, Source
-from afresh.model.reports import (
-    KbReport,
-    RunReport,
-)
-from afresh.services.context import Context, Service
-from afresh.services.runs import RunService
-from afresh.watch.options import Sights, ignore_sight
+from afresh.model.reports import KbReport
+from afresh.services.context import Service
+from afresh.urls.files import file_url
+from afresh.watch.watcher import Sights, ignore_sight
+
+
+def desk_of(config: Config) -> DigestPaths:
+    """Return the paths of the digest; raise ConfigError if none is configured."""
+    from afresh.digest.files import DigestFiles
+    from afresh.sources.linklist.lister import is_filled, typed_links
+
+    if not config.kb.in_use:
+        raise ConfigError("there is no knowledge base: set kb.sources_dir, kb.links_file_path or both")
+    paths = kb_paths(config, Path.cwd())
+    places = {FILES: paths.sources_dir, LINKS: paths.links_file}
+    return DigestPaths(
+        roots={name: file_url(str(path)) for name, path in places.items() if path is not None},
+        cache=str(paths.cache),
+        index=str(paths.index),
+        digest_files=DigestFiles(index=paths.index, cache=paths.cache, lock=paths.lock),
+        is_filled=lambda name: is_filled(places[name], name),
+        typed=partial(typed_links, paths.links_file),
+        brake=partial(brake_holds, policy=policy_for(config)),
+    )
 
 
 class DigestService(Service):
-    """index.txt and its cache."""
-
-    def __init__(self, context: Context, runs: RunService) -> None:
-        super().__init__(context)
-        self._runs = runs
+    """Updates index.txt and its cache."""
 
     async def update(self, *, listener: Listener = ignore) -> KbReport:
-        """Bring index and cache of the knowledge base up to date: files, and links that are due."""
+        """Update index and cache of the digest: files, and links that are due."""
         update, settings = self._kb_update(listener)
         return await update.whole(settings.url_refresh_budget_per_init)
 
     async def watch(self, *, tell: Sights = ignore_sight, listener: Listener = ignore) -> KbReport:
-        """The same, and then keep both up to date until `stop`, as far as the settings say."""
+        """Update the digest, then keep it up to date until `stop` if the settings enable that."""
         update, settings = self._kb_update(listener)
         async with self._tools.kept_warm():
             report = await update.whole(settings.url_refresh_budget_per_init)
@@ -38,18 +54,13 @@ class DigestService(Service):
                 if run is not None:
                     tell(run)
             if settings.runtime_refresh_enabled:
-                lookout, stopping = self._tools.lookout, self._stopping
-                await KbWatch(update, settings, self._store, lookout, stopping, self._clock, tell).keep()
+                change_feed, stopping = self._tools.change_feed, self._stopping
+                await DigestWatcher(
+                    update, settings, self._store, change_feed, stopping, self._clock, tell
+                ).keep()
         return report
 
-    def _kb_update(self, listener: Listener) -> tuple[KbUpdate, KbSettings]:
-        desk, settings = self._tools.desk()
-
-        async def look(
-            source: Source, mode: RunMode, pages: Sequence[Listed], budget: int | None
-        ) -> RunReport:
-            return await self._runs.run_now(
-                source, RunOptions(mode=mode, pages=pages, budget=budget), listener
-            )
-
-        return KbUpdate(self._store, desk, look, self._clock), settings
+    def _kb_update(self, listener: Listener) -> tuple[DigestUpdater, KbSettings]:
+        self._tools.check_everywhere()
+        config = self._tools.config
+        return DigestUpdater(self._store, desk_of(config), self._runner, self._clock, listener), config.kb

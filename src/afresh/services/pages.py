@@ -1,46 +1,124 @@
-"""The use cases of pages: list, open, explain, add, check and drop them, and what changed."""
+"""List, open, explain, add, check, restore and drop pages, and list their changes."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 
-from afresh.crawl.fetched_page import Glimpse
-from afresh.digest.update import KINDS
-from afresh.errors import RunBusy, Unknown, UsageError
+from afresh.crawl.factory import RunToolFactory, if_settled, trouble_with
+from afresh.crawl.plausibility import RESTORED
+from afresh.errors import NotFound, RunBusy, UsageError, without_former_text
 from afresh.events import ignore
-from afresh.model.filters import LIVE_PAGES, LookPlace, PageFilter, Sources
-from afresh.model.history import HistoryEntry
-from afresh.model.overview import PassageView
-from afresh.model.records import Attempt, ChangeKind, Page, PageId, RunMode, Source, SourceId
+from afresh.model.filters import LIVE_PAGES, CheckCursor, PageFilter, Sources
+from afresh.model.labels import label_of
+from afresh.model.overview import FetchedPage, PassageView
+from afresh.model.records import Attempt, ChangeKind, Page, PageId, PageStatus, RunMode, Source, SourceId
 from afresh.model.reports import (
     ChangeView,
-    NextLook,
+    HistoryEntry,
+    NextCheck,
     OpenedPage,
+    PageExplanation,
     PageView,
-    Why,
+    history_entry,
+    recency,
 )
+from afresh.model.retention import REMOVED
+from afresh.model.versions import is_newer
 from afresh.schedule.due import due_at
-from afresh.services.context import Context, Service
-from afresh.services.explain import explain, explain_removed, history_of
-from afresh.services.read_page import open_page, why_unknown
-from afresh.services.records import (
-    add_page,
-    page_of,
-)
-from afresh.services.resolve import best_sources, exact_source
-from afresh.services.restore import restore_page
+from afresh.search.records import RechunkJob
+from afresh.search.reindex import ReindexTools, cut_page
+from afresh.services.context import Service, ServiceContext
+from afresh.services.resolve import best_sources, page_of
 from afresh.services.runs import RunService
 from afresh.services.sinks import SinkService
+from afresh.sources.detect import address as address_of
+from afresh.sources.detect import page_address, web_address
+from afresh.sources.linklist.parse import LINKS
+from afresh.store.store import Store
 from afresh.text.language import normalise_tag
+from afresh.text.normalize import text_hash
+from afresh.text.quantities import count
+from afresh.urls.files import is_file_url
+from afresh.urls.suggest import clues, nearest
+from afresh.urls.traps import pattern_of, shown
 
-LONGEST_TEXT = 500  # characters of a text that pages are found by
+
+def _summary(page: Page, latest: Attempt | None) -> str:
+    if latest is None:
+        return "not looked at yet: it waits in the queue"
+    parts = [latest.reason or str(latest.outcome)]
+    if page.doomed_by is not None:
+        parts.append(f"run {page.doomed_by} wants to drop it and waits for a confirmation")
+    elif page.status is PageStatus.ACTIVE and latest.error_message:
+        parts.append("the content of the last good look is kept")
+    if page.doubt is not None and page.doubt not in parts[0]:
+        parts.append(page.doubt)
+    if page.missing_count:
+        times = "run" if page.missing_count == 1 else "runs in a row"
+        parts.append(f"no link led here in {page.missing_count} complete {times}")
+    return "; ".join(parts)
+
+
+def _label(entry: HistoryEntry) -> tuple[str | None, str | None]:
+    return entry.source, entry.version
+
+
+async def explain_removed(store: Store, url: str, source: SourceId | None) -> PageExplanation | None:
+    """Explain a URL whose page is no longer stored, from its attempts and changes."""
+    done = [each for each in await store.history.of_url(url, source) if each.outcome is not None]
+    owned = [each for each in done if each.source is not None]
+    if not owned:
+        return None
+    latest, mine = owned[0], [each for each in owned if _label(each) == _label(owned[0])]
+    owner = await store.sources.find(latest.source or "", latest.version)
+    if owner is None:
+        return None
+    changes = await store.history.changes([owner.id], url=url, kind=ChangeKind.DELETED, limit=1)
+    deleted = next(iter(changes), None)
+    seen = next((each for each in mine if each.reason and not each.reason.startswith(REMOVED)), latest)
+    when = f"deleted on {deleted.at:%Y-%m-%d %H:%M} UTC by run {deleted.run}; " if deleted else ""
+    summary = f"{seen.reason or seen.outcome}; {when}its record was removed since (retention.deleted_pages)"
+    page = PageView(
+        id=PageId(0),  # no page is stored
+        source_id=owner.id,
+        url=url,
+        status=PageStatus.DELETED,
+        title=None,
+        depth=0,
+        language=None,
+        content_hash=None,
+        etag=None,
+        last_modified=None,
+        content_type=None,
+        crawl_time=None,
+        last_seen=None,
+        checked_at=seen.completed_at,
+        changed_at=deleted.at if deleted else None,
+        missing_count=0,
+        moved_to=None,
+    )
+    return PageExplanation(
+        url=url,
+        source=owner.name,
+        version=owner.version,
+        status=PageStatus.DELETED,
+        summary=summary,
+        page=page,
+        latest=seen,
+        next_look=None,
+        linked_from=(),
+        attempts=len(mine),
+    )
+
+
+LONGEST_TEXT = 500  # characters of a text filter
 
 
 class PageService(Service):
-    """Pages and their history."""
+    """Lists, opens and changes pages."""
 
-    def __init__(self, context: Context, runs: RunService, sinks: SinkService) -> None:
+    def __init__(self, context: ServiceContext, runs: RunService, sinks: SinkService) -> None:
         super().__init__(context)
         self._runs = runs
         self._sinks = sinks
@@ -48,9 +126,9 @@ class PageService(Service):
     async def of_source(
         self, label: str, which: PageFilter = LIVE_PAGES, *, limit: int | None = None
     ) -> list[PageView]:
-        """The pages of a source that a filter fits; with external stores its status is that of the copies."""
+        """Return the matching pages of a source; with external stores, the status is that of the copies."""
         which = in_usual_words(which)
-        source = await exact_source(self._store, label)
+        source = await self._source(label)
         sinks = list(self._tools.sinks_of(source))
         if not sinks or which.status is None:
             views = await self._store.pages.of_source(source.id, which, limit=limit)
@@ -68,9 +146,13 @@ class PageService(Service):
         after: int = 0,
         limit: int,
     ) -> list[PageView]:
-        """Pages in the order of their numbers, with their copies; with `url` just those at that address."""
+        """Return pages with their copies, ordered by id; with `url`, only the pages at that URL."""
         which, there = in_usual_words(which), await self._store.sources.all()
-        meant = {each.id: list(self._tools.sinks_of(each)) for each in there if _is_among(each.id, sources)}
+        meant = {
+            each.id: list(self._tools.sinks_of(each))
+            for each in there
+            if sources is None or each.id in sources
+        }
         if url is not None:
             found = [view for _, view, _, _ in await self._store.pages.find(url) if view.source_id in meant]
             views = await self._sinks.with_copies(meant, sorted(found, key=lambda view: view.id))
@@ -84,7 +166,7 @@ class PageService(Service):
     async def _by_copies(
         self, meant: Mapping[SourceId, Sequence[str]], which: PageFilter, after: int, limit: int
     ) -> list[PageView]:
-        """Pages of sources that a status fits, asked once for all sources that the same stores hold."""
+        """Return the pages with a status, with one query for each group of sources with the same stores."""
         groups: dict[tuple[str, ...], list[SourceId]] = {}
         for source, sinks in meant.items():
             groups.setdefault(tuple(sinks), []).append(source)
@@ -97,43 +179,65 @@ class PageService(Service):
         return sorted((view for part in parts for view in part), key=lambda view: view.id)[:limit]
 
     async def get(self, number: int) -> PageView:
-        """One page with its copies."""
+        """Return a page with its copies."""
         view = await page_of(self._store, number)
         return await self._sinks.with_its_copies(await self._store.sources.get(view.source_id), view)
 
     async def open(
         self, url: str, *, within: str | None = None, former: bool = False, from_afar: bool = False
     ) -> OpenedPage:
-        """The stored text of a page, or of the page it moved to; `from_afar`: no path is taken for one."""
-        address = (self._tools.page_address if from_afar else self._tools.address)(url)
+        """Return the stored text of a page or of its redirect target; `from_afar`: accept no local path."""
+        address = (page_address if from_afar else address_of)(url)
         chosen = (await best_sources(self._store, within))[0] if within else [None]
         for source in chosen:
             opened = await open_page(self._store, address, source.id if source else None, former=former)
             if opened is not None:
                 return opened
-        raise UsageError(await self._why_not(address, chosen[0].id if chosen[0] else None))
+        source_id = chosen[0].id if chosen[0] else None
+        raise UsageError(await why_unknown(self._store, self._tools, address, source_id))
 
-    async def explain(self, url: str, *, within: str | None = None) -> Why:
-        """The evidence behind the state of a page."""
-        source = (await self._source(within)).id if within else None
-        found = await self._store.pages.find(self._tools.address(url), source)
-        removed = None if found else await explain_removed(self._store, self._tools.address(url), source)
-        if removed is not None:
-            return removed
-        page, view, name, version = found[0] if found else await self._page(url, within)
+    async def explain(self, url: str, *, within: str | None = None) -> PageExplanation:
+        """Return a page with the evidence for its status."""
+        source, address = await self._within(within), address_of(url)
+        found = await self._store.pages.find(address, source)
+        if not found:
+            if (removed := await explain_removed(self._store, address, source)) is not None:
+                return removed
+            raise UsageError(await why_unknown(self._store, self._tools, address, source))
+        page, view, name, version = found[0]
         shown = await self._sinks.with_its_copies(await self._store.sources.get(page.source_id), view)
-        return await explain(self._store, page, shown, name, version, self._tools.retention().former_texts)
+        held, keep = await self._store.pages.content(page.id), self._tools.retention().former_texts
+        latest, next_look, linked_from, attempts = await self._store.history.evidence(page)
+        return PageExplanation(
+            url=page.url,
+            source=name,
+            version=version,
+            status=shown.status,
+            summary=_summary(page, latest),
+            page=shown,
+            latest=latest,
+            next_look=next_look,
+            linked_from=linked_from,
+            attempts=attempts,
+            former=held.former,
+            former_until=held.former_at + keep if held.former_at and keep is not None else None,
+        )
 
     async def history(self, url: str, *, within: str | None = None) -> list[HistoryEntry]:
-        """All attempts to look at an address, source by source, newest first."""
-        source = (await self._source(within)).id if within else None
-        attempts = await history_of(self._store, self._tools.address(url), source)
-        if not attempts:
+        """Return all attempts at a URL, grouped by source, newest first."""
+        store, address, source = self._store, address_of(url), await self._within(within)
+        found = {entry.id: entry for entry in await store.history.of_url(address, source)}
+        for page, _, name, version in await store.pages.find(address, source):
+            for attempt in await store.history.of_page(page.id):  # attempts at former URLs included
+                found[attempt.id] = history_entry(attempt, name, version)
+        if not found:
             raise UsageError(f"nothing is known of {url}; `afresh pages NAME` lists the addresses on record")
-        return attempts
+        newest = sorted(found.values(), key=recency, reverse=True)
+        order = {label: place for place, label in enumerate(dict.fromkeys(map(_label, newest)))}
+        return sorted(newest, key=lambda entry: order[_label(entry)])
 
     async def attempts(self, number: int, *, below: int | None, limit: int) -> list[Attempt]:
-        """The attempts of a page, newest first."""
+        """Return the attempts of a page, newest first."""
         await page_of(self._store, number)
         return list(await self._store.history.attempts(PageId(number), below=below, limit=limit))
 
@@ -141,97 +245,215 @@ class PageService(Service):
         self,
         label: str | None = None,
         *,
+        sources: Sources = None,
         run: int | None = None,
         url: str | None = None,
         kind: ChangeKind | None = None,
         below: int | None = None,
         limit: int = 50,
     ) -> list[ChangeView]:
-        """What changed, newest first; with `url` just on that page."""
-        sources = [(await exact_source(self._store, label)).id] if label else None
-        place = self._tools.address(url) if url is not None else None
-        return await self.change_records(sources, run=run, url=place, kind=kind, below=below, limit=limit)
-
-    async def change_records(
-        self,
-        sources: Sources,
-        *,
-        run: int | None = None,
-        url: str | None = None,
-        kind: ChangeKind | None = None,
-        below: int | None = None,
-        limit: int,
-    ) -> list[ChangeView]:
-        """Changes, newest first."""
-        found = self._store.history.changes(sources, run=run, url=url, kind=kind, below=below, limit=limit)
+        """Return changes, newest first; with `url` (exactly as stored), only the changes of that page."""
+        among = [(await self._source(label)).id] if label else sources
+        found = self._store.history.changes(among, run=run, url=url, kind=kind, below=below, limit=limit)
         return list(await found)
 
     async def add(self, source: Source, url: str) -> PageView:
-        """Make an address known and have it looked at: by the run that is open, or by one of what is due."""
-        rules, _ = self._tools.bounds(source)
-        page = await add_page(self._store, source, rules, self._tools.web_address(url), self._clock())
-        if source.name not in KINDS:
-            with suppress(RunBusy):  # else it waits for the next
+        """Add a URL as a page that is due now, and start a run of due pages unless a run is open."""
+        url, store, now = web_address(url), self._store, self._clock()
+        if (why := self._tools.bounds(source)[0].refusal(url, 1)) is not None:
+            raise UsageError(f"url: {url} is no part of {source.label}: {why}")
+        if known := await store.pages.find(url, source.id):
+            page = known[0][0]
+            if page.status is PageStatus.DELETED:
+                raise UsageError(
+                    f"url: {url} was deleted: a refresh brings it back where something links to it"
+                )
+            await store.pages.check_at(page.id, now, now)
+            added = page.id
+        else:
+            added = await store.pages.add(source.id, url, 1, now)
+        view = await page_of(store, added)
+        if not source.is_of_digest:
+            with suppress(RunBusy):  # otherwise the page waits for the next run
                 await self._runs.start(source, RunMode.DUE)
-        return page
+        return view
 
     async def check_at(self, number: int, at: datetime) -> PageView:
-        """Set when a page is looked at next."""
+        """Set when a page is checked next."""
         await page_of(self._store, number)
         if not await self._store.pages.check_at(PageId(number), at, self._clock()):
             raise RunBusy(f"page {number} is part of a run that is open: try again when it is over")
         return await self.get(number)
 
     async def drop(self, number: int) -> None:
-        """Take a page out of the index now; it comes back if a later run finds it."""
+        """Remove a page from the index now; a later run that finds it adds it again."""
         if not await self._store.pages.drop(PageId(number), self._clock()):
-            raise Unknown(f"there is no page {number} in the index")
+            raise NotFound(f"there is no page {number} in the index")
 
     async def restore(self, url: str, *, within: str | None = None) -> OpenedPage:
-        """Put the former text of a page back that lost nearly all of it."""
-        source = (await exact_source(self._store, within)).id if within else None
+        """Restore the former text of a page that lost nearly all of its text."""
+        source = await self._within(within)
         async with self._models.for_remake(ignore, self._stopping) as remake:
-            return await restore_page(remake, self._tools.address(url), source)
+            return await restore_page(remake, address_of(url), source)
 
     async def passages(self, page: int) -> list[PassageView]:
-        """The pieces of a page that are searched, in the order of its text."""
+        """Return the chunks of a page in the order of its text."""
         found = (await self._store.search.page_chunks([PageId(page)])).get(PageId(page), ())
         return [PassageView(content=each.content, path=each.path, types=each.types) for each in found]
 
-    async def fetch_once(self, url: str) -> Glimpse:
-        """The text at a web address as it is now; nothing is kept."""
-        return await self._tools.glance(self._tools.web_address(url))
+    async def fetch_once(self, url: str) -> FetchedPage:
+        """Return the current text at a URL, without storing anything."""
+        return await self._tools.glance(web_address(url))
 
     async def next_checks(
-        self, source: Source, *, everything: bool = False, after: LookPlace | None = None, limit: int
-    ) -> list[NextLook]:
-        """The pages of a source that are due, in the order of their turn; on request all that wait."""
+        self, source: Source, *, everything: bool = False, after: CheckCursor | None = None, limit: int
+    ) -> list[NextCheck]:
+        """Return the due pages of a source, next one first; with `everything`, all waiting pages."""
         now, max_age = self._clock(), self._tools.bounds(source)[1].max_age_seconds
         found = await self._store.due.next_checks(
             source.id, now, max_age, everything=everything, after=after, limit=limit
         )
         moments = [(page, due_at(page, now, max_age)) for page in found]
         return [
-            NextLook(url=page.url, next_look=at, due=at <= now, planned=page.next_at) for page, at in moments
+            NextCheck(url=page.url, next_look=at, due=at <= now, planned=page.next_at) for page, at in moments
         ]
 
-    async def _page(self, url: str, within: str | None) -> tuple[Page, PageView, str, str | None]:
-        source = (await self._source(within)).id if within else None
-        found = await self._store.pages.find(self._tools.address(url), source)
-        if not found:
-            raise UsageError(await self._why_not(self._tools.address(url), source))
-        return found[0]
-
-    async def _why_not(self, url: str, within: SourceId | None) -> str:
-        return await why_unknown(self._store, self._tools, url, within)
+    async def _within(self, label: str | None) -> SourceId | None:
+        return (await self._source(label)).id if label else None
 
 
 def in_usual_words(which: PageFilter) -> PageFilter:
-    """What is asked for, with the language as pages name it: EN is en."""
+    """Return the filter with its language tag normalised, such as EN to en."""
     if which.text and (len(which.text) > LONGEST_TEXT or not which.text.isprintable()):
         raise UsageError(f"text: expected at most {LONGEST_TEXT} characters that can be seen")
     return replace(which, language=normalise_tag(which.language) or which.language)
 
 
-def _is_among(source: SourceId, sources: Sources) -> bool:
-    return sources is None or source in sources
+_MAX_MOVES = 10
+_LOOKED_AT = 500  # stored URLs that are compared with an unknown one
+
+
+async def open_page(
+    store: Store, url: str, source: SourceId | None, *, former: bool = False
+) -> OpenedPage | None:
+    """Return the page at a URL or at its redirect target; None if the URL is not stored."""
+    moves: list[str] = []
+    while True:
+        found = await store.pages.find(url, source)
+        if not found:
+            if moves:
+                raise UsageError(f"{moves[-1]} moved to {url}, which is not on record")
+            return None
+        best = found[0]  # without a version in the request, the newest one wins
+        for each in found[1:]:
+            if each[2] == best[2] and is_newer(each[3], best[3]):
+                best = each
+        page, _, name, version = best
+        if page.status is not PageStatus.REDIRECT or not page.moved_to:
+            break
+        moves.append(url)
+        if page.moved_to in moves or len(moves) > _MAX_MOVES:
+            raise UsageError(f"{moves[0]} leads in circles: {' → '.join((*moves, page.moved_to))}")
+        url, source = page.moved_to, source or page.source_id
+    return OpenedPage(
+        url=page.url,
+        title=page.title or page.url,
+        source=name,
+        version=version,
+        language=page.language,
+        status=page.status,
+        content_type=page.content_type,
+        checked_at=page.checked_at,
+        changed_at=page.changed_at,
+        markdown=await _text(store, page, label_of(name, version), former=former),
+        moved_from=tuple(moves),
+        also_in=tuple(label_of(*each[2:]) for each in found[1:] if each[0].content_hash is not None),
+        doubt=page.doubt,
+    )
+
+
+async def why_unknown(store: Store, tools: RunToolFactory, url: str, within: SourceId | None) -> str:
+    """Return why a URL is no stored page: an excluded file, an excluded link or an unknown URL."""
+    for source in await store.sources.all() if is_file_url(url) else ():
+        meant = source.id == (within or source.id)
+        if meant and (reason := if_settled(lambda each: tools.why_left_out(each, url), source)):
+            return f"{url} is left out of {source.label}: {reason}"
+    link = await store.links.leading_to(url, within)
+    if link is None:
+        for clue in clues(url):
+            if near := nearest(url, await store.pages.urls_with(clue, within, limit=_LOOKED_AT)):
+                return f"{url} is not on record; near it are {', '.join(near)}"
+        return f"{url} is not on record; `afresh pages NAME` lists what is"
+    source, page, depth, follow, belongs = link
+    if source.kind == LINKS:
+        return f"{url} is linked from {page}, but {source.label} is a list of links: what it names is read"
+    if wrong := trouble_with(tools, source):
+        return f"{url} is linked from {page}, but the settings of {source.label} are wrong: {wrong}"
+    rules, _ = tools.bounds(source)
+    reason = rules.refusal(url, depth + 1)
+    if reason is None and follow and not belongs and (pattern := pattern_of(url, rules.root)):
+        most = count(rules.max_per_pattern, "page")
+        reason = f"there are already {most} like {shown(pattern)}, which look endless"
+    if reason is None:
+        reason = "max_pages was reached" if follow else "the link or its page says nofollow"
+    return f"{url} is linked from {page} but was left out: {reason}"
+
+
+async def _text(store: Store, page: Page, label: str, *, former: bool) -> str:
+    held = await store.pages.content(page.id)
+    if former:
+        if held.former is None:
+            raise UsageError(without_former_text(page.url))
+        return held.former
+    if page.content_hash is None:
+        raise UsageError(_why_empty(page, label))
+    if held.markdown is None:
+        raise UsageError(
+            f"no text of {page.url} is kept, only its words (storage.body: none); "
+            f"set storage.body: markdown, then `afresh refresh {label}` reads it again"
+        )
+    return held.markdown
+
+
+def _why_empty(page: Page, label: str) -> str:
+    match page.status:
+        case PageStatus.DELETED:
+            at = page.changed_at
+            since = f"on {at:%Y-%m-%d at %H:%M:%S} UTC" if at else "some time ago"
+            return f"{page.url} was deleted {since}; `afresh why {page.url}` tells why"
+        case PageStatus.PENDING:
+            return f"{page.url} has not been read yet; `afresh refresh {label}` reads it"
+    return f"{page.url} has no text on record; `afresh why {page.url}` tells why"
+
+
+async def restore_page(remake: ReindexTools, url: str, source: SourceId | None) -> OpenedPage:
+    """Restore the former text of a page and index it; it stays until the page shows another text."""
+    found = await remake.store.pages.find(url, source)
+    if not found:
+        raise UsageError(f"{url} is not on record; `afresh pages NAME --doubtful` lists pages that lost text")
+    for page, *_ in found:
+        held = await remake.store.pages.content(page.id)
+        if held.former is None or page.content_hash is None:
+            continue
+        restored = replace(
+            page,
+            title=held.former_title or page.title,
+            content_hash=text_hash(held.former),
+            refused_hash=page.content_hash,
+            doubt=RESTORED,
+            chunker=remake.chunker,
+        )
+        cut = await cut_page(remake, RechunkJob(restored, held.former))
+        if not await remake.store.chunks.restore(cut, page, remake.clock()):
+            raise RunBusy(f"{url} was read again just now: look at it first, `afresh why {url}`")
+        if await remake.store.digest.records(page.id) is not None:  # the next update summarises it
+            await remake.store.pages.check_at(page.id, remake.clock(), remake.clock())
+        opened = await open_page(remake.store, url, page.source_id)
+        if opened is not None:
+            return opened
+    if any(page.content_hash is not None and page.doubt and page.doubt_hash for page, *_ in found):
+        raise NotFound(
+            f"{url} still has its text: its last check was not believed, so there is nothing to put back "
+            f"(why: `afresh why {url}`)"
+        )
+    raise NotFound(without_former_text(url))

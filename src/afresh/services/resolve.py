@@ -1,15 +1,14 @@
-"""Which sources a label means: exactly that one, the best version there is, or all of a library.
+"""Find sources, pages and links by label or id, or raise NotFound."""
 
-A library is what shares the first part of a name: `react/site` and `react/repo` are the library `react`.
-"""
-
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
-from afresh.errors import Unknown, UsageError
+from afresh.crawl.heartbeat import LiveWorkers
+from afresh.errors import NotFound, RunBusy, UsageError
+from afresh.model.filters import LinkRecord
 from afresh.model.labels import parse_label
-from afresh.model.records import Source
-from afresh.model.reports import FoundVersion
+from afresh.model.records import PageId, Run, RunState, Source, SourceId
+from afresh.model.reports import FoundVersion, PageView
 from afresh.model.versions import choose, newest_first
 from afresh.store.store import Store
 
@@ -17,7 +16,7 @@ MANY_VERSIONS = 2
 
 
 async def exact_source(store: Store, label: str, *, only: bool = False) -> Source:
-    """The source with this name and version; without a version the newest, or the `only` one there is."""
+    """Return the source with this name and version; without a version, the newest or the `only` one."""
     name, version = parse_label(label)
     source = await store.sources.find(name, version)
     if source is None and version is None:
@@ -28,7 +27,7 @@ async def exact_source(store: Store, label: str, *, only: bool = False) -> Sourc
 
 
 async def exact_sources(store: Store, label: str) -> list[Source]:
-    """The source with this name and version, and all of the library of that name; without one the newest."""
+    """Return the sources of a library with this name and version; without a version, the newest."""
     name, version = parse_label(label)
     library = await _library(store, name)
     if version is None and not any(source.version is None for source in library):
@@ -40,8 +39,13 @@ async def exact_sources(store: Store, label: str) -> list[Source]:
     return found
 
 
+async def labelled_sources(store: Store, labels: Iterable[str]) -> list[Source]:
+    """Return the sources that labels mean, with all sources of libraries."""
+    return [source for label in dict.fromkeys(labels) for source in await exact_sources(store, label)]
+
+
 async def version_note(store: Store, label: str) -> str | None:
-    """Say which version a name without one means; None where it has just one, or names it."""
+    """Return a note on which of several versions a name without version means, or None."""
     name, _, version = label.partition("@")
     library = [] if version else await _library(store, name)
     versions = {source.version for source in library}
@@ -52,7 +56,7 @@ async def version_note(store: Store, label: str) -> str | None:
 
 
 def _newest(sources: Sequence[Source], *, only: bool = False) -> Source | None:
-    """The newest of the sources of one name; UsageError if it has to be the only one and is not."""
+    """Return the newest source of one name; raise UsageError if it has to be the only one and is not."""
     if only and len(sources) >= MANY_VERSIONS:
         which = ", ".join(labels_of(sources))
         raise UsageError(f"{sources[0].name} has {len(sources)} versions: name one of {which}")
@@ -61,7 +65,7 @@ def _newest(sources: Sequence[Source], *, only: bool = False) -> Source | None:
 
 
 async def best_sources(store: Store, label: str) -> tuple[list[Source], FoundVersion]:
-    """The sources that are meant by `react`, `react@18` or `react@^18.2`, and how the version was chosen."""
+    """Return the sources that `react`, `react@18` or `react@^18.2` means, and how the version was chosen."""
     name, wanted = parse_label(label)
     sources = await _library(store, name)
     choice = choose(wanted, [source.version for source in sources])
@@ -82,13 +86,13 @@ async def best_sources(store: Store, label: str) -> tuple[list[Source], FoundVer
 
 
 async def _library(store: Store, name: str) -> list[Source]:
-    """The sources of one name, and those whose name begins with it and a slash."""
+    """Return the sources with this name, or with this name and a slash as prefix."""
     sources = await store.sources.all()
     return [source for source in sources if source.name == name or source.name.startswith(f"{name}/")]
 
 
 def stand_in_note(found: FoundVersion) -> str | None:
-    """What a reader should know of the version an answer is from; None if it is what was asked for."""
+    """Return a note if the answer is from another version than the requested one, else None."""
     if not found.is_stand_in:
         return None
     asked = f"{found.source}@{found.wanted}"
@@ -97,32 +101,63 @@ def stand_in_note(found: FoundVersion) -> str | None:
     return f"there is no {asked}: the answer is from {found.source}@{found.version}, the nearest lower"
 
 
-async def _unknown(store: Store, label: str, name: str, version: str | None) -> Unknown:
-    """What to type instead of a label that names nothing."""
+async def _unknown(store: Store, label: str, name: str, version: str | None) -> NotFound:
+    """Return a NotFound error that suggests other labels."""
     others = labels_of(await store.sources.all(name))
     if others:
-        return Unknown(f"there is no {label}, but {', '.join(others)}")
-    library = await _library(store, name)
-    if library:
-        return Unknown(_of_library(label, name, version, library))
+        return NotFound(f"there is no {label}, but {', '.join(others)}")
+    if library := await _library(store, name):
+        if members := [source.label for source in library if source.version == version]:
+            return NotFound(f"{label} is a library: name one of {', '.join(members)}")
+        versions = newest_first({source.version for source in library if source.version is not None})
+        there = ", ".join(f"{name}@{each}" for each in versions) or name
+        return NotFound(f"there is no {label}, but {there}")
     names = list(dict.fromkeys(source.name for source in await store.sources.all()))
     near = get_close_matches(name, names, n=3)
     meant = f"; did you mean {' or '.join(near)}?" if near else "; `afresh sources` lists them"
-    return Unknown(f"there is no source {label}{meant}")
-
-
-def _of_library(label: str, name: str, version: str | None, library: Sequence[Source]) -> str:
-    """What to type instead of the name of a library: one of its versions, or one of its sources."""
-    members = [source.label for source in library if source.version == version]
-    if members:
-        return f"{label} is a library: name one of {', '.join(members)}"
-    versions = newest_first({source.version for source in library if source.version is not None})
-    return f"there is no {label}, but {', '.join(f'{name}@{each}' for each in versions) or name}"
+    return NotFound(f"there is no source {label}{meant}")
 
 
 def labels_of(sources: Sequence[Source]) -> list[str]:
-    """The labels of sources with one name, the one without a version first, then newest first."""
+    """Return the labels of sources with one name: first the one without version, then newest first."""
     by_version = {source.version: source.label for source in sources}
     order = newest_first(version for version in by_version if version is not None)
     plain = [by_version[None]] if None in by_version else []
     return plain + [by_version[version] for version in order]
+
+
+async def source_of(store: Store, number: int) -> Source:
+    """Return the source with this id."""
+    source = await store.sources.get(SourceId(number))
+    if source is None:
+        raise NotFound(f"there is no source {number}")
+    return source
+
+
+async def page_of(store: Store, number: int) -> PageView:
+    """Return the page with this id."""
+    page = await store.pages.get(PageId(number))
+    if page is None:
+        raise NotFound(f"there is no page {number}")
+    return page
+
+
+async def link_of(store: Store, number: int) -> LinkRecord:
+    """Return the link with this id."""
+    link = await store.links.get(number)
+    if link is None:
+        raise NotFound(f"there is no link {number} on any page")
+    return link
+
+
+def is_under_way(run: Run, alive: LiveWorkers) -> bool:
+    """Return whether a run waits for a worker or is active."""
+    return run.state is RunState.QUEUED or (run.state is RunState.RUNNING and alive.is_working_on(run))
+
+
+async def check_idle(store: Store, source: Source, alive: LiveWorkers) -> None:
+    """Raise RunBusy if a run of the source waits for a worker or is active."""
+    for run in await store.runs.live():
+        if run.source_id == source.id and is_under_way(run, alive):
+            word = "waits for a worker" if run.state is RunState.QUEUED else "is under way"
+            raise RunBusy(f"run {run.id} of {source.label} {word}: wait for it or cancel it", run.id)

@@ -1,52 +1,55 @@
-"""The use cases of runs: crawl, refresh, watch, queue, confirm, cancel, and work on what is queued."""
+"""Crawl, refresh, watch, queue, list, confirm and cancel runs, and work on queued ones."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
 from functools import partial
 
 from afresh.aio import heard, side_by_side
-from afresh.crawl import run_log
-from afresh.crawl.heartbeat import release_gone
-from afresh.crawl.judge import may_drop
+from afresh.crawl.factory import if_settled
+from afresh.crawl.judge import RunEnding, count_moves, may_drop
 from afresh.crawl.report import report_of
-from afresh.crawl.run import run_source
 from afresh.crawl.tools import RunOptions
-from afresh.crawl.worker_pool import AT_ONCE, Crew
-from afresh.digest.update import KINDS
-from afresh.errors import ConfigError, RunBusy, UsageError
+from afresh.crawl.worker_pool import MAX_RUNS, WorkerPool
+from afresh.errors import ConfigError, NotFound, RunBusy, RunFinished, UsageError
 from afresh.events import Listener, Notice, ignore
 from afresh.model.fetch import Outcome
-from afresh.model.filters import AttemptPlace, Sources
-from afresh.model.overview import Held, HeldPage
-from afresh.model.records import Attempt, Listed, Policy, RunId, RunMode, RunState, Source
+from afresh.model.filters import AttemptCursor, Sources
+from afresh.model.overview import BlockedDeletions, BlockedPage
+from afresh.model.records import Attempt, ListedUrl, Policy, Run, RunId, RunMode, RunState, Source
 from afresh.model.reports import RunReport
-from afresh.services.add_source import add_source
-from afresh.services.confirm import confirm_run
-from afresh.services.context import Context, Service, ignore_report
-from afresh.services.records import check_idle
-from afresh.services.resolve import exact_sources
-from afresh.services.run_records import cancel_run, run_and_source, runs_of, waits_for_work
-from afresh.services.sinks import SinkService
+from afresh.notify.outbox import letters
+from afresh.ops.failpoints import failpoint
+from afresh.services.context import Service, ignore_report
+from afresh.services.edit_source import add_source
+from afresh.services.resolve import check_idle, exact_sources, labelled_sources
 from afresh.services.status_views import awaited_report, live_report
-from afresh.services.valid_settings import if_settled
+from afresh.store.store import Store
 from afresh.sync.reports import DocumentCounts, DocumentOutcome, SyncedDocument
-from afresh.watch.options import USUAL, Sights, WatchTimes, ignore_sight
-from afresh.watch.watcher import Watch, watched_of
+from afresh.watch.watcher import USUAL, Sights, Watcher, WatchTimes, ignore_sight, watched_of
 
-MOST_HELD = 200  # pages that are named one by one
+LISTED = 200  # runs that are listed for one source
+
+
+async def run_and_source(store: Store, number: int) -> tuple[Run, Source]:
+    """Return a run with its source; raise NotFound if there is none."""
+    run = await store.runs.get(RunId(number))
+    source = await store.sources.get(run.source_id) if run else None
+    if run is None and (unkept := await store.runs.unkept(RunId(number))) is not None:
+        return unkept
+    if run is None or source is None:
+        raise NotFound(f"there is no run {number}; `afresh status` lists those that are open")
+    return run, source
+
+
+MOST_HELD = 200  # pages that are listed individually
 SHOWN = (RunState.QUEUED, RunState.RUNNING, RunState.NEEDS_CONFIRMATION)
 
 
 class RunService(Service):
-    """Runs."""
-
-    def __init__(self, context: Context, sinks: SinkService) -> None:
-        super().__init__(context)
-        self._sinks = sinks
+    """Starts, lists and ends runs."""
 
     async def stops_within(self, seconds: float) -> bool:
-        """Wait for some seconds, or until `stop`: then it is True."""
+        """Wait for some seconds or until `stop`; return whether `stop` came."""
         return await heard(self._stopping, seconds)
 
     async def crawl(
@@ -65,25 +68,13 @@ class RunService(Service):
         again: bool = True,
         listener: Listener = ignore,
     ) -> RunReport:
-        """Add the source if it is new, and read it now; `follow_move` lets its root lead to another site.
+        """Add the source if it is new, and crawl it now.
 
-        Without `keep` it is removed again if its first run reads nothing.
+        `follow_move` lets its root redirect to another site. Without `keep`, a new source is removed
+        again if its first run reads nothing.
         """
-        kind, url = self._tools.recognise(target)
-        source = await add_source(
-            self._store,
-            kind,
-            url,
-            name,
-            version,
-            rules or {},
-            policy or {},
-            self._tools.check_settings,
-            self._clock(),
-            by_operator=True,
-            keep=keep,
-            again=again,
-        )
+        meant, how = self._tools.recognise(target), {"by_operator": True, "keep": keep, "again": again}
+        source = await add_source(self._store, self._tools, meant, name, version, rules, policy, **how)
         options = RunOptions(
             mode=RunMode.CRAWL, full=full, trust=trust, redetect=redetect, follow_move=follow_move
         )
@@ -101,37 +92,34 @@ class RunService(Service):
         follow_move: bool = False,
         listener: Listener = ignore,
     ) -> list[RunReport]:
-        """Look again at some sources or all, or just at what is `due`, processing only what changed.
+        """Refresh some sources or all, or only their `due` pages, and process only what changed.
 
-        `full` reads every page again, `trust` believes every 200, and `redetect` reads every page again and
-        sets its language anew; `budget` is how many pages of each source are looked at of what is due;
-        `follow_move` lets the root of a source lead to another site.
+        `full` reads every page again, `trust` accepts every 200, and `redetect` reads every page again and
+        detects its language again. `budget` limits the due pages that are checked in each source.
+        `follow_move` lets the root of a source redirect to another site.
         """
-        meant = [await exact_sources(self._store, label) for label in dict.fromkeys(labels)]
-        chosen = [source for sources in meant for source in sources] or list(await self._store.sources.all())
-        mode = RunMode.DUE if due else RunMode.REFRESH
+        chosen = await labelled_sources(self._store, labels) or await self._store.sources.all()
+        options = RunOptions(
+            mode=RunMode.DUE if due else RunMode.REFRESH,
+            full=full,
+            trust=trust,
+            redetect=redetect,
+            follow_move=follow_move,
+            budget=budget,
+        )
 
         async def one(source: Source) -> RunReport | None:
             try:
                 slot = await self._next_time(source) if due else None
                 if self._stopping.is_set() or (slot is not None and slot > self._clock()):
                     return None
-                options = RunOptions(
-                    mode=mode,
-                    full=full,
-                    trust=trust,
-                    redetect=redetect,
-                    follow_move=follow_move,
-                    slot=slot,
-                    budget=budget,
-                )
-                return await self.run_now(source, options, listener)
-            except RunBusy as busy:  # another process looks after it: no reason to leave the others alone
+                return await self.run_now(source, replace(options, slot=slot), listener)
+            except RunBusy as busy:  # another process works on this source: continue with the others
                 if len(chosen) == 1 and not due:
                     raise
                 listener(Notice(text=f"{source.label} is left out: {busy}"))
                 return None
-            except ConfigError as wrong:  # told when the others are done
+            except ConfigError as wrong:  # raised after the other sources are done
                 raise wrong if len(chosen) == 1 else ConfigError(f"{source.label}: {wrong}") from None
 
         reports = await side_by_side([partial(one, source) for source in chosen])
@@ -145,15 +133,15 @@ class RunService(Service):
         tell: Sights = ignore_sight,
         listener: Listener = ignore,
     ) -> None:
-        """Keep files on this machine fresh until `stop`: what changes is looked at when it changes."""
+        """Refresh local files as soon as they change, until `stop`."""
         meant = {label: await exact_sources(self._store, label) for label in labels}
         sources = watched_of(meant, await self._store.sources.all())
 
-        async def look(source: Source, mode: RunMode, pages: Sequence[Listed]) -> RunReport:
+        async def look(source: Source, mode: RunMode, pages: Sequence[ListedUrl]) -> RunReport:
             return await self.run_now(source, RunOptions(mode=mode, pages=pages), listener)
 
         async with self._tools.kept_warm():
-            watch = Watch(self._store, self._tools.lookout, look, self._stopping, times, tell)
+            watch = Watcher(self._store, self._tools.change_feed, look, self._stopping, times, tell)
             await watch.keep(sources)
 
     async def queue_crawl(
@@ -169,16 +157,15 @@ class RunService(Service):
         keep: bool = True,
         again: bool = True,
     ) -> RunReport:
-        """Add the source if it is new, and leave reading it to workers; `on_the_web`: only then.
+        """Add the source if it is new, and queue its crawl for workers.
 
-        Without `keep` it is removed again if its first run reads nothing.
+        `on_the_web` accepts no local files. Without `keep`, a new source is removed again if its first run
+        reads nothing.
         """
-        recognise = self._tools.recognise_on_the_web if on_the_web else self._tools.recognise
-        kind, url = recognise(target)
-        rules, policy, check, now = rules or {}, policy or {}, self._tools.check_settings, self._clock()
-        own = {"by_operator": not on_the_web, "keep": keep, "again": again}
-        source = await add_source(self._store, kind, url, name, version, rules, policy, check, now, **own)
-        return await self.queue(source, RunMode.CRAWL, full)
+        meant = self._tools.recognise(target, on_the_web=on_the_web)
+        how = {"by_operator": not on_the_web, "keep": keep, "again": again}
+        source = await add_source(self._store, self._tools, meant, name, version, rules, policy, **how)
+        return await self._runner.queue(source, RunMode.CRAWL, full=full)
 
     async def queue_refresh(
         self,
@@ -188,96 +175,81 @@ class RunService(Service):
         full: bool = False,
         listener: Listener = ignore,
     ) -> list[RunReport]:
-        """Leave another look at some sources or all, or at what is `due`, to workers."""
-        meant = [await exact_sources(self._store, label) for label in dict.fromkeys(labels)]
-        chosen = [source for sources in meant for source in sources] or [
-            source for source in await self._store.sources.all() if source.name not in KINDS
+        """Queue a refresh of some sources or all, or of their `due` pages, for workers."""
+        chosen = await labelled_sources(self._store, labels) or [
+            source for source in await self._store.sources.all() if not source.is_of_digest
         ]
         mode, reports = RunMode.DUE if due else RunMode.REFRESH, []
         for source in chosen:
             try:
                 slot = await self._next_time(source) if due else None
                 if slot is None or slot <= self._clock():
-                    reports.append(await self.queue(source, mode, full, slot))
+                    reports.append(await self._runner.queue(source, mode, full=full, slot=slot))
             except (RunBusy, ConfigError) as why:
                 if len(chosen) == 1 and not (due and isinstance(why, RunBusy)):
                     raise
                 listener(Notice(text=f"{source.label} is left out: {why}"))
         return reports
 
-    async def queue(
-        self, source: Source, mode: RunMode, full: bool, slot: datetime | None = None
-    ) -> RunReport:
-        if source.name in KINDS:  # no worker takes it: a run of it is part of an update that writes files
-            raise UsageError(f"{source.label} is read by `afresh init-kb`, as the settings of kb say")
-        now = self._clock()
-        await release_gone(self._store, self._tools.identity()[0], now)
-        run, _ = await self._store.runs.start(source.id, mode, full=full, worker=None, now=now, slot=slot)
-        return replace(report_of(run, source), seconds=0.0)
-
     async def start(self, source: Source, mode: RunMode | None = None, *, full: bool = False) -> RunReport:
-        """Queue a run of a source for whoever works, a refresh if it was read before; RunBusy names one that
-        is open."""
+        """Queue a run for workers, by default a refresh or the first crawl; raise RunBusy if one is open."""
         await check_idle(self._store, source, await self._alive())
         usual = RunMode.REFRESH if source.crawl_time else RunMode.CRAWL
-        return await self.queue(source, mode or usual, full)
+        return await self._runner.queue(source, mode or usual, full=full)
 
     async def work(
         self,
         labels: Sequence[str] = (),
         *,
-        at_once: int = AT_ONCE,
+        at_once: int = MAX_RUNS,
         once: bool = False,
         tell: Callable[[RunReport], None] = ignore_report,
         listener: Listener = ignore,
     ) -> bool:
-        """Work on the runs of the store, of some sources or all, until `stop`; whether all could be.
+        """Work on the stored runs of some sources or all until `stop`; return whether all succeeded.
 
-        With `once` it is over as soon as there is nothing to do.
+        With `once`, return as soon as there is nothing to do.
         """
-        crew = Crew(
+        pool = WorkerPool(
             self._tools,
             self._stopping,
-            tell=tell,
+            on_report=tell,
             listener=listener,
             labels=labels,
             at_once=at_once,
             once=once,
         )
-        await crew.work()
-        return not crew.failed
+        await pool.work()
+        return not pool.failed
 
     async def has_work(self) -> bool:
-        """Whether a run is open that no process works on."""
-        return await waits_for_work(self._store, await self._alive())
+        """Return whether there is an open run that no process works on."""
+        alive = await self._alive()
+        return any(
+            run.state is RunState.QUEUED or (run.state is RunState.RUNNING and not alive.is_working_on(run))
+            for run in await self._store.runs.live()
+        )
 
     async def run_now(self, source: Source, options: RunOptions, listener: Listener = ignore) -> RunReport:
         """Run a source in this process and return its report."""
-        opened = self._tools.open(source, options, listener, self._stopping)
-        async with opened as (kit, rules):
-            if options.follow_move and kit.aim is not None:
-                rules = replace(rules, may_move=True)  # noqa: PLW2901
-                kit.aim(rules)
-            if options.budget is not None:
-                kit.policy = replace(kit.policy, budget_per_run=options.budget)
-            with run_log.run_span(source, options.mode) as ended:
-                done = run_source(
-                    kit, source, rules, options.mode, self._stopping, options.slot, options.pages
-                )
-                report = ended(await done)
-        return await self._sinks.with_sinks(source, report)
+        return await self._runner.run(source, options, listener)
 
     async def latest(self, label: str | None = None) -> list[RunReport]:
-        """The latest runs of all sources, or of those a label means, newest first."""
-        sources: Sequence[Source] = (
-            await exact_sources(self._store, label) if label else await self._store.sources.all()
-        )
-        return await runs_of(self._store, sources, await self._alive(), self._clock())
+        """Return the latest runs of all sources, or of those with a label, newest first."""
+        store = self._store
+        sources = await (exact_sources(store, label) if label else store.sources.all())
+        alive, now = await self._alive(), self._clock()
+        found = [
+            live_report(run, source, alive, now)
+            for source in sources
+            for run in await store.runs.records([source.id], limit=LISTED)
+        ]
+        return sorted(found, key=lambda report: report.run, reverse=True)
 
     async def records(
         self, sources: Sources, *, state: RunState | None = None, below: int | None, limit: int
     ) -> list[RunReport]:
-        """Runs as far as they are, newest first."""
+        """Return runs with their current progress, newest first."""
         by_id = {source.id: source for source in await self._store.sources.all()}
         runs = await self._store.runs.records(sources, state=state, below=below, limit=limit)
         alive, now = await self._alive(), self._clock()
@@ -285,7 +257,7 @@ class RunService(Service):
         return [live_report(run, source, alive, now) for run, source in owned if source is not None]
 
     async def get(self, number: int) -> RunReport:
-        """One run, as far as it is."""
+        """Return a run with its current progress."""
         run, source = await run_and_source(self._store, number)
         report = awaited_report(run, source, await self._alive(), self._clock())
         if report.documents is None or run.state is not RunState.RUNNING:
@@ -293,11 +265,11 @@ class RunService(Service):
         return replace(report, documents=DocumentCounts(**await self._store.copies.count_documents(run.id)))
 
     async def source_of(self, number: int) -> Source:
-        """The source of a run."""
+        """Return the source of a run."""
         return (await run_and_source(self._store, number))[1]
 
     async def live(self, sees: Callable[[str], bool]) -> list[tuple[Source, RunReport]]:
-        """What runs, waits for a worker or for a word, of the sources that somebody sees; newest first."""
+        """Return queued, running and unconfirmed runs of the visible sources, newest first."""
         alive, now = await self._alive(), self._clock()
         found = []
         for run in await self._store.runs.live():
@@ -308,14 +280,9 @@ class RunService(Service):
         return found
 
     async def attempts(
-        self,
-        number: int,
-        *,
-        outcome: Outcome | None = None,
-        after: AttemptPlace | None = None,
-        limit: int,
+        self, number: int, *, outcome: Outcome | None = None, after: AttemptCursor | None = None, limit: int
     ) -> list[Attempt]:
-        """What a run looked at so far, by outcome: those that went wrong first."""
+        """Return the attempts of a run ordered by outcome, failures first."""
         await self.source_of(number)
         if after is not None and outcome not in (None, after.outcome):
             raise UsageError(f"cursor: it is one of {after.outcome}: ask for that outcome, or leave it out")
@@ -325,31 +292,59 @@ class RunService(Service):
     async def documents(
         self, number: int, *, outcome: DocumentOutcome | None = None, after: int = 0, limit: int
     ) -> list[SyncedDocument]:
-        """What a sync did about documents, as it left each and as it is now."""
+        """Return what a sync did to each document, and the current state of each."""
         await self.source_of(number)
         found = self._store.copies.documents_of_run(RunId(number), outcome=outcome, after=after, limit=limit)
         return list(await found)
 
-    async def blocked_deletions(self, number: int) -> Held:
-        """What a run that the brake holds would delete."""
+    async def blocked_deletions(self, number: int) -> BlockedDeletions:
+        """Return the deletions of a run that needs confirmation."""
         run, source = await run_and_source(self._store, number)
         settled = if_settled(self._tools.bounds, source)
         brake = settled[1] if settled else Policy()
         if run.state is not RunState.NEEDS_CONFIRMATION:
-            return Held(pages=(), count=0, percent=brake.brake_percent, allowed=brake.brake_pages)
+            return BlockedDeletions(pages=(), count=0, percent=brake.brake_percent, allowed=brake.brake_pages)
         doomed = await self._store.pages.doomed(source.id)
         pages = [page for page, target in doomed if may_drop(page, target, RunId(number))]
         shown = tuple(
-            HeldPage(id=page.id, url=page.url, title=page.title, moved_to=page.moved_to)
+            BlockedPage(id=page.id, url=page.url, title=page.title, moved_to=page.moved_to)
             for page in pages[:MOST_HELD]
         )
-        return Held(pages=shown, count=len(pages), percent=brake.brake_percent, allowed=brake.brake_pages)
+        return BlockedDeletions(
+            pages=shown, count=len(pages), percent=brake.brake_percent, allowed=brake.brake_pages
+        )
 
     async def cancel(self, number: int) -> RunReport:
-        """Stop a run, in whatever process; what it has read stays, and the next refresh goes on with it."""
-        return await cancel_run(self._store, number, self._clock())
+        """Cancel a run in any process; its results stay, and the next refresh continues it."""
+        run, source = await run_and_source(self._store, number)
+        if run.mode is RunMode.SYNC:
+            raise UsageError(f"run {number} is a sync: it ends by itself, or when its process is stopped")
+        cancelled = await self._store.runs.cancel(run, self._clock())
+        if cancelled is None:
+            raise RunFinished(f"run {number} is not under way: it is {run.state}")
+        return report_of(cancelled, source)
 
     async def confirm(self, run: int) -> RunReport:
-        """Let a run that the brake holds delete what it found gone."""
-        found, source = await run_and_source(self._store, run)
-        return await confirm_run(self._store, found, source, self._clock(), self._tools.targets())
+        """Confirm the deletions of a run, except for pages that a later run found again."""
+        store, (held, source) = self._store, await run_and_source(self._store, run)
+        if held.state is not RunState.NEEDS_CONFIRMATION:
+            raise RunFinished(f"run {run} does not wait for a confirmation: it is {held.state}")
+        failpoint("confirm.begin")
+        doomed = [
+            page for page, target in await store.pages.doomed(source.id) if may_drop(page, target, held.id)
+        ]
+        heirs = await store.pages.heirs(source.id, doomed)
+        counts = {**held.counts, "held": 0, **count_moves(doomed, heirs, held)}
+        state = RunState.PARTIAL if held.counts.get("failed") else RunState.COMPLETED
+        ending = RunEnding(
+            state=state,
+            counts=counts,
+            notes=held.notes,
+            error=held.error,
+            dropped=doomed,
+            heirs=heirs,
+            letters=letters(self._tools.targets(), source.label, state, counts, confirmed=True),
+        )
+        finished = await store.runs.finish(held, ending, self._clock())
+        failpoint("finish.done")
+        return report_of(finished, source)

@@ -1,123 +1,140 @@
-"""The use cases of sources: add, change, preview, show and remove them."""
+"""Add, change, preview, plan, show and remove sources."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from functools import partial
 from types import EllipsisType, MappingProxyType
 
 from afresh.aio import in_turns
-from afresh.crawl.heartbeat import LiveWorkers
-from afresh.digest.update import KINDS
+from afresh.config.layers import split_settings
+from afresh.crawl.decide import request_for
+from afresh.crawl.report import seconds_of
 from afresh.errors import SourceError, UsageError
-from afresh.model.charts import Receipt
-from afresh.model.labels import name_for
-from afresh.model.overview import Preview, SourceGlance
-from afresh.model.records import Source, SourceId
-from afresh.model.reports import (
-    FoundVersion,
-    Plan,
-    SourceView,
-)
-from afresh.schedule.due import DueTally
-from afresh.search.vectors import Model
-from afresh.services.add_source import KB_OWNS, add_source
-from afresh.services.change_source import change_source, check_label, check_tokens, checked_url
-from afresh.services.chart_data import LAST, receipt_of
-from afresh.services.context import Context, Service
-from afresh.services.plan import plan_of
-from afresh.services.records import (
+from afresh.model.charts import RunSavings
+from afresh.model.overview import Preview, SourceOverview
+from afresh.model.records import PageStatus, Policy, Run, RunMode, RunState, Source, SourceId
+from afresh.model.reports import FoundVersion, RefreshPlan, SourceView
+from afresh.model.transitions import UNFINISHED
+from afresh.services.charts import LAST, receipt_of
+from afresh.services.context import Service, ServiceContext
+from afresh.services.edit_source import (
+    KB_OWNS,
+    add_source,
     change_settings,
-    check_idle,
+    change_source,
+    check_label,
+    check_tokens,
     checked_settings,
-    source_of,
-    split,
+    checked_url,
 )
-from afresh.services.resolve import best_sources, exact_source, version_note
+from afresh.services.resolve import (
+    best_sources,
+    check_idle,
+    exact_source,
+    source_of,
+    version_note,
+)
 from afresh.services.runs import RunService
 from afresh.services.sinks import SinkService
-from afresh.services.status_views import due_of, live_report, view_of, whole_view_of
+from afresh.services.status_views import due_of, live_report, view_of
+from afresh.sources.registry import name_of_root
 from afresh.text.redact import mask_secrets
+from afresh.urls.scope import Rules
+
+FINISHED = (RunState.COMPLETED, RunState.PARTIAL, RunState.NEEDS_CONFIRMATION)
+
 
 BEGINS = 600  # characters of the start page that a preview shows
-MOST_LISTED = 200  # files that a preview names one by one
-PATIENCE = 20.0  # seconds for a preview to list them
-LISTED = ("folder", "file", "archive", "links", "git", "github")  # kinds that list all they have
+MOST_LISTED = 200  # files that a preview lists individually
+PATIENCE = 20.0  # seconds that a preview may take to list them
 NOTHING: Mapping[str, object] = MappingProxyType({})
 
 
 class SourceService(Service):
-    """Sources."""
+    """Adds, changes, shows and removes sources."""
 
-    def __init__(self, context: Context, runs: RunService, sinks: SinkService) -> None:
+    def __init__(self, context: ServiceContext, runs: RunService, sinks: SinkService) -> None:
         super().__init__(context)
         self._runs = runs
         self._sinks = sinks
 
     async def all(self) -> Sequence[Source]:
-        """Every source, by name and version."""
+        """Return every source, by name and version."""
         return await self._store.sources.all()
 
     async def views(self) -> list[SourceView]:
-        """All sources with their numbers."""
+        """Return all sources with their numbers."""
         alive = await self._alive()
-        return await self._counted(await self._store.sources.all(), alive)
+        return [
+            await view_of(self._store, self._tools, source, alive)
+            for source in await self._store.sources.all()
+        ]
 
     async def get(self, number: int) -> Source:
-        """One source."""
+        """Return a source by id."""
         return await source_of(self._store, number)
 
+    async def find(self, label: str) -> Source:
+        """Return the source with this name and version; without a version, the newest."""
+        return await self._source(label)
+
     async def view(self, label: str, *, only: bool = False) -> SourceView:
-        """One source with its numbers; with `only` a name with several versions is refused."""
+        """Return a source with its numbers; with `only`, refuse a name with several versions."""
         return (await self.views_of([await exact_source(self._store, label, only=only)]))[0]
 
     async def views_of(self, sources: Sequence[Source]) -> list[SourceView]:
-        """Some sources with their numbers."""
+        """Return some sources with their numbers."""
         alive, serving = await self._alive(), await self._store.vectors.serving_model()
-        return [await self._shown(source, alive, serving) for source in sources]
+        views = []
+        for source in sources:
+            view = await view_of(self._store, self._tools, source, alive)
+            lack = await self._store.stats.lack(serving.name, source.id) if serving else None
+            view = replace(
+                view,
+                model=serving.name if serving else None,
+                unembedded=lack.number if lack else view.chunks,
+                sinks=await self._sinks.views([source]),
+            )
+            if view.trouble is None:
+                keywords = self._tools.settings_of(source).links.keywords
+                view = replace(view, next_time=await self._next_time(source), keywords=keywords)
+            views.append(view)
+        return views
 
-    async def _shown(self, source: Source, alive: LiveWorkers, serving: Model | None) -> SourceView:
-        view = await whole_view_of(self._store, self._tools, source, alive, serving)
-        view = replace(view, sinks=await self._sinks.views([source]))
-        if view.trouble is not None:
-            return view
-        return replace(view, next_time=await self._next_time(source), keywords=self._tools.keywords(source))
+    async def overviews(self, sources: Sequence[Source]) -> list[SourceOverview]:
+        """Return the overview of each source."""
+        store, alive, now = self._store, await self._alive(), self._clock()
+        serving = await store.vectors.serving_model()
 
-    async def overviews(self, sources: Sequence[Source]) -> list[SourceGlance]:
-        """Each of some sources at a glance."""
-        alive, now = await self._alive(), self._clock()
-        serving = await self._store.vectors.serving_model()
-        model = serving.name if serving else None
-        due, views = await asyncio.gather(  # both count many rows: a store may do so at once
-            due_of(self._store, self._tools, sources, now), self._counted(sources, alive)
+        async def counted() -> list[SourceView]:
+            return [await view_of(store, self._tools, source, alive) for source in sources]
+
+        due, views = await asyncio.gather(  # both count many rows: a store may run them concurrently
+            due_of(store, self._tools, sources, now), counted()
         )
-        return [
-            await self._glance(source, alive, now, replace(view, model=model), due[source.id])
-            for source, view in zip(sources, views, strict=True)
-        ]
+        glances = []
+        for source, counts in zip(sources, views, strict=True):
+            view = replace(counts, model=serving.name if serving else None)
+            tally, last = due[source.id], await store.runs.last(source.id, LAST)
+            if view.trouble is None:
+                view = replace(view, next_time=await self._next_time(source))
+            glances.append(
+                SourceOverview(
+                    label=source.label,
+                    view=view,
+                    due=tally.due,
+                    next_at=tally.next_at,
+                    run=live_report(last[0], source, alive, now) if last else None,
+                    receipt=receipt_of(source, view, tally.stale, last),
+                )
+            )
+        return glances
 
-    async def _counted(self, sources: Sequence[Source], alive: LiveWorkers) -> list[SourceView]:
-        return [await view_of(self._store, self._tools, source, alive) for source in sources]
-
-    async def receipt(self, source: Source) -> Receipt:
-        """How fresh a source is, and what its last run cost and saved."""
+    async def receipt(self, source: Source) -> RunSavings:
+        """Return how fresh a source is, and what its last run cost and saved."""
         [glance] = await self.overviews([source])
         return glance.receipt
-
-    async def _glance(
-        self, source: Source, alive: LiveWorkers, now: datetime, view: SourceView, tally: DueTally
-    ) -> SourceGlance:
-        last = await self._store.runs.last(source.id, LAST)
-        if view.trouble is None:
-            view = replace(view, next_time=await self._next_time(source))
-        return SourceGlance(
-            label=source.label,
-            view=view,
-            due=tally.due,
-            next_at=tally.next_at,
-            run=live_report(last[0], source, alive, now) if last else None,
-            receipt=receipt_of(source, view, tally.stale, last),
-        )
 
     async def add(
         self,
@@ -129,25 +146,21 @@ class SourceService(Service):
         keep: bool = True,
         again: bool = True,
     ) -> tuple[Source, bool]:
-        """Add a source that somebody names from afar, and whether it is new; nothing is read yet.
+        """Add a source for a remote caller without reading it; return it and whether it is new.
 
-        Without `keep` it is removed again if its first run reads nothing.
+        Without `keep`, it is removed again if its first run reads nothing.
         """
-        kind, url = self._tools.recognise_from_afar(target)
+        meant, (rules, policy) = self._tools.recognise(target, afar=True), split_settings(settings)
         known = {source.id for source in await self._store.sources.all()}
-        rules, policy = split(settings)
-        check, now = self._tools.check_settings, self._clock()
-        own = {"by_operator": False, "keep": keep, "again": again}
-        source = await add_source(self._store, kind, url, name, version, rules, policy, check, now, **own)
+        how = {"by_operator": False, "keep": keep, "again": again}
+        source = await add_source(self._store, self._tools, meant, name, version, rules, policy, **how)
         return source, source.id not in known
 
     async def change_settings(
         self, source: Source, settings: Mapping[str, object], reset: Sequence[str]
     ) -> Source:
-        """Lay settings over those of a source, and let some be as everywhere again."""
-        check, now = self._tools.check_settings, self._clock()
-        await change_settings(self._store, source, settings, reset, check, now)
-        return await source_of(self._store, source.id)
+        """Change some settings of a source, reset others to the defaults, and return the source."""
+        return await change_settings(self._store, self._tools, source, settings, reset)
 
     async def change(
         self,
@@ -161,12 +174,11 @@ class SourceService(Service):
         reset: Sequence[str] = (),
         by_operator: bool = False,
     ) -> tuple[Source, list[str]]:
-        """Change name, version, root and settings of a source, all or none, and say what follows from it.
+        """Change name, version, root and settings of a source, all or none; return it and notes about tokens.
 
-        What is not named stays. A run under way is in the way of another root.
+        Omitted values stay. Another root is refused while a run is queued or active.
         """
-        check, now = self._tools.check_settings, self._clock()
-        rules, policy = checked_settings(source, settings, reset, check)
+        now, own = self._clock(), checked_settings(self._tools, source, settings, reset)
         name, notes = name or source.name, list[str]()
         version = source.version if isinstance(version, EllipsisType) else version
         renames = (name, version) != (source.name, source.version)
@@ -176,9 +188,9 @@ class SourceService(Service):
             notes = check_tokens(tokens, source, name, version, now, by_operator=by_operator)
         root = source.url
         if url is not None:
-            if source.name in KINDS:
+            if source.is_of_digest:
                 raise UsageError(f"url: {source.label} {KB_OWNS}")
-            recognise = self._tools.recognise if by_operator else self._tools.recognise_from_afar
+            recognise = partial(self._tools.recognise, afar=not by_operator)
             root = await checked_url(self._store, source, url, recognise, again=again)
         if root != source.url:
             await check_idle(self._store, source, await self._alive())
@@ -187,11 +199,11 @@ class SourceService(Service):
                 self._store, source, name, version, root, now, by_operator=by_operator
             )
         if settings or reset:
-            await self._store.sources.replace_rules(source.id, rules, policy, now)
+            await self._store.sources.replace_rules(source.id, *own, now)
         return await source_of(self._store, source.id), notes
 
     async def remove(self, label: str) -> int:
-        """Delete a source and its pages; the answer is how many had content. Several versions: name one."""
+        """Delete a source and return how many of its pages had content; several versions need a version."""
         source = await exact_source(self._store, label, only=True)
         pages = await self._store.pages.live_count(source.id)
         await self._store.sources.remove(source.id, self._clock())
@@ -200,16 +212,15 @@ class SourceService(Service):
     async def preview(
         self, target: str, settings: Mapping[str, object] | None = None, *, here: bool = False
     ) -> Preview:
-        """What would be read of a target that somebody names from afar, or here; nothing is kept."""
+        """Return what a target would contain, for a local or remote caller, without storing anything."""
         settings = settings or {}
-        recognise = self._tools.recognise if here else self._tools.recognise_from_afar
-        kind, url = recognise(target)
-        now, own = self._clock(), split(settings)
+        kind, url = self._tools.recognise(target, afar=not here)
+        now, own = self._clock(), split_settings(settings)
         self._tools.check_settings(*own)
         known = await self._store.sources.find_by_url(url, None)
         source = known or Source(
             id=SourceId(0),
-            name=name_for(url, kind),
+            name=name_of_root(url, kind),
             version=None,
             kind=kind,
             url=url,
@@ -219,21 +230,20 @@ class SourceService(Service):
         )
         source = replace(source, rules={**source.rules, **own[0]}, policy={**source.policy, **own[1]})
         rules, policy = self._tools.bounds(source)
-        wanted = self._models.wanted()
         made = Preview(
             kind=kind,
             url=url,
             name=source.name,
             known=known.label if known else None,
-            plan=await plan_of(self._store, source, rules, policy, now, wanted) if known else None,
+            plan=await self._plan(source, rules, policy) if known else None,
             rules=rules,
         )
         if kind == "web":
             return await self._with_start(made)
-        return await self._with_contents(made, source) if kind in LISTED else made
+        return await self._with_contents(made, source)
 
     async def _with_contents(self, preview: Preview, source: Source) -> Preview:
-        """A preview with what the source lists by itself."""
+        """Return a preview with the URLs that the source lists."""
         try:
             async with asyncio.timeout(PATIENCE):
                 found = await self._tools.contents(source)
@@ -252,7 +262,7 @@ class SourceService(Service):
         )
 
     async def _with_start(self, preview: Preview) -> Preview:
-        """A preview with what its start page shows."""
+        """Return a preview with title, text and links of the start page."""
         try:
             seen = await self._tools.glance(preview.url)
         except (SourceError, UsageError) as error:
@@ -268,17 +278,69 @@ class SourceService(Service):
             left_out=tuple((url, why) for url, why in judged if why is not None),
         )
 
-    async def plan(self, label: str) -> Plan:
-        """What a refresh would look at and cost; writes and fetches nothing."""
+    async def plan(self, label: str) -> RefreshPlan:
+        """Return what a refresh would check and cost, without writing or fetching."""
         source = await self._source(label)
-        bounds = self._tools.bounds(source)
-        plan = await plan_of(self._store, source, *bounds, self._clock(), self._models.wanted())
+        plan = await self._plan(source, *self._tools.bounds(source))
         return replace(plan, next_time=await self._next_time(source))
 
     async def find_version(self, label: str) -> FoundVersion:
-        """The version of a source that a label means, which may be a range, and the versions there are."""
+        """Return the version of a source that a label or version range matches, and the existing versions."""
         return (await best_sources(self._store, label))[1]
 
     async def version_note(self, label: str) -> str | None:
-        """Say which version a name without one means, where there are several."""
+        """Return a note on which of several versions a name without version means."""
         return await version_note(self._store, label)
+
+    async def _plan(self, source: Source, rules: Rules, policy: Policy) -> RefreshPlan:
+        store, now = self._store, self._clock()
+        pages = await store.pages.to_check(source.id)
+        listed = source.kind != "web"  # the listing of every other kind decides, or the links do
+        looked_at = [
+            page
+            async for page in in_turns(pages, lambda page: page.url)
+            if listed or rules.refusal(page.url, page.depth) is None
+        ]
+        known = [page for page in looked_at if page.content_hash is not None]
+        conditional = [page for page in known if request_for(page, policy, now).validators is not None]
+        first = [page for page in looked_at if page.status is PageStatus.PENDING]
+        last = await store.runs.last(source.id, 20)
+        runs = [run for run in last if run.state in FINISHED]
+        refreshed = next((run for run in runs if run.mode is RunMode.REFRESH), runs[0] if runs else None)
+        return RefreshPlan(
+            source=source.name,
+            version=source.version,
+            mode="refresh",
+            known=len(known),
+            conditional=len(conditional),
+            unconditional=len(known) - len(conditional),
+            first_looks=len(first),
+            not_looked_at=len(pages) - len(looked_at),
+            last_run_bytes=runs[0].counts.get("bytes", 0) if runs else 0,
+            last_full_bytes=max((run.counts.get("bytes", 0) for run in runs), default=0),
+            estimated_seconds=round(seconds_of(refreshed), 1)
+            if refreshed and refreshed.finished_at
+            else None,
+            root=source.url,
+            due=(await store.stats.due_tally(source.id, now, policy.max_age_seconds)).due,
+            budget=policy.budget_per_run,
+            notes=tuple(await self._plan_notes(source, len(looked_at) - len(known) - len(first), last[:1])),
+        )
+
+    async def _plan_notes(self, source: Source, others: int, last: Sequence[Run]) -> list[str]:
+        notes = []
+        if others:
+            addresses = "address without content is" if others == 1 else "addresses without content are"
+            notes.append(
+                f"{others} {addresses} asked again: moved, refused, failed or gone, and still linked"
+            )
+        if waiting := len(await self._store.queue.frontier(source.id)):
+            notes.append(f"{waiting} {'link waits' if waiting == 1 else 'links wait'} beyond a limit")
+        if last and last[0].state in UNFINISHED:
+            notes.append(f"run {last[0].id} is not finished: a refresh goes on with what is left of it")
+        wanted, serving = self._models.wanted(), await self._store.vectors.serving_model()
+        if wanted is not None and serving is not None and serving.name != wanted:
+            notes.append(
+                f"{wanted} is set, but {serving.name} answers: `afresh reindex` makes the index anew"
+            )
+        return notes

@@ -1,31 +1,25 @@
-"""The use cases of operators: how the store stands, its numbers, and removal of what is old."""
+"""Show the state and the metrics of the store, and prune old records."""
 
 import asyncio
 import logging
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import timedelta
 
 from afresh.aio import heard
-from afresh.crawl.prune import Prune
-from afresh.errors import AfreshError, StoreWaits
+from afresh.crawl.prune import StorePruner
+from afresh.errors import AfreshError, StoreUnavailable
 from afresh.events import Listener, ignore
 from afresh.model.records import RunState
-from afresh.model.reports import (
-    StoreStatus,
-)
+from afresh.model.reports import Finding, StoreStatus
 from afresh.model.retention import PruneReport
-from afresh.model.store_reports import Finding
 from afresh.model.transitions import UNFINISHED
-from afresh.services.context import Context, Service
+from afresh.services.context import Service, ServiceContext
 from afresh.services.sinks import SinkService
-from afresh.services.status_views import (
-    alive_workers,
-    status_of,
-)
-from afresh.store.cached_stats import CachedStats
+from afresh.services.status_views import status_of
+from afresh.store.stats import CachedStats
 from afresh.store.store import Store
 
 log = logging.getLogger(__name__)
@@ -36,11 +30,11 @@ MOST = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Figures:
-    """Numbers at one moment."""
+class Metrics:
+    """Metrics of the store at one moment."""
 
     totals: Mapping[str, int]  # of the store: sources, pages, chunks, pending, in_flight, doubtful
-    outcomes: Mapping[str, int]  # of looks at pages, by what they showed
+    outcomes: Mapping[str, int]  # of page checks
     sums: Mapping[str, int]
     runs: Mapping[str, int]  # by state
     copies: Mapping[tuple[str, str], int]  # by sink and state
@@ -48,15 +42,15 @@ class Figures:
 
 
 @dataclass(slots=True)
-class Sums:
-    """What runs counted: those that are over are added up once."""
+class RunTotals:
+    """Sums of the counts of all runs; ended runs are added up once."""
 
     over: Counter[str] = field(default_factory=Counter)
-    through: int = 0  # every run up to this number is over
+    through: int = 0  # every run up to this id has ended
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def now(self, store: Store) -> Counter[str]:
-        """The sums at this moment."""
+        """Return the current sums."""
         async with self.turn:
             found, after, closed = Counter[str](), self.through, True
             while rows := await store.stats.counts_of_runs(after, MOST):
@@ -72,30 +66,30 @@ class Sums:
 
 
 class StatusService(Service):
-    """The whole store."""
+    """Shows the state of the whole store and prunes it."""
 
-    def __init__(self, context: Context, sinks: SinkService) -> None:
+    def __init__(self, context: ServiceContext, sinks: SinkService) -> None:
         super().__init__(context)
         self._sinks = sinks
-        self._sums = Sums()
+        self._sums = RunTotals()
 
     async def get(self) -> StoreStatus:
-        """The store at a glance."""
-        status = await status_of(self._store, self._tools, self._clock(), self._models.wanted())
+        """Return the status of the store."""
+        now, wanted = self._clock(), self._models.wanted()
+        status = await status_of(self._store, self._tools, await self._alive(), now, wanted)
         return replace(status, sinks=await self._sinks.views(await self._store.sources.all()))
 
     async def sums(self) -> Mapping[str, int]:
-        """How many pages and passages there are in all sources."""
+        """Return the number of pages and chunks in all sources."""
         totals = await self._store.stats.totals()
         return {"pages": int(totals["pages"] or 0), "chunks": int(totals["chunks"] or 0)}
 
-    async def figures(self) -> Figures:
-        """The numbers of the store."""
+    async def figures(self) -> Metrics:
+        """Return the metrics of the store."""
         counts, totals = await self._sums.now(self._store), await self._store.stats.totals()
-        alive = await alive_workers(self._store, *self._tools.identity(), self._clock())
-        load = await self._store.stats.workload(alive.names)
+        load = await self._store.stats.workload((await self._alive()).names)
         names = ("sources", "pages", "chunks", "doubtful")
-        return Figures(
+        return Metrics(
             totals={
                 **{name: int(totals[name] or 0) for name in names},
                 "pending": load.waiting,
@@ -109,16 +103,20 @@ class StatusService(Service):
         )
 
     def cache_counts(self) -> None:
-        """Count large sources less often than somebody asks; for a process that stays."""
+        """Cache the counts of large sources; for long-running processes."""
         if not isinstance(self._store.stats, CachedStats):
             self._store.stats = CachedStats(self._store)
 
     async def doctor(self) -> list[Finding]:
-        """What is well and what is not, with what to do about it."""
-        return await self._tools.examine()
+        """Return the findings of all checks, with fixes."""
+        from afresh.services.doctor import examine
+
+        self._tools.check_everywhere()
+        me, lease = self._tools.identity()
+        return await examine(self._tools.config, self._tools.store, me, lease, self._clock())
 
     async def ready(self) -> None:
-        """Whether the store answers; it raises why not."""
+        """Raise an error if the store does not answer."""
         await self._store.vectors.serving_model()
 
     async def prune(
@@ -129,38 +127,33 @@ class StatusService(Service):
         vacuum: bool = False,
         listener: Listener = ignore,
     ) -> PruneReport:
-        """Remove what is past its retention now; `kept` takes the place of settings of these names."""
+        """Remove records past their retention, and return a report; `kept` overrides retention settings."""
         began, retention = self._clock(), replace(self._tools.retention(), **(kept or {}))
         counts = await self._store.retention.count_prunable(retention.at(began))
         if not dry_run:
-            work = Prune(self._store, retention, self._clock, self._stopping, listener, expected=counts)
+            work = StorePruner(self._store, retention, self._clock, self._stopping, listener, expected=counts)
             counts = await work.run()
         stopped = self._stopping.is_set()
-        freed = (
-            await self._store.retention.reclaim_space() if vacuum and not dry_run and not stopped else None
-        )
+        reclaims = vacuum and not dry_run and not stopped
+        freed = await self._store.retention.reclaim_space() if reclaims else None
         return PruneReport(
             dry_run=dry_run,
             complete=not stopped,
-            deleted_pages=counts.deleted_pages,
-            attempts=counts.attempts,
-            changes=counts.changes,
-            messages=counts.messages,
-            former_texts=counts.former_texts,
+            **asdict(counts),
             freed_bytes=freed,
             retention=retention.in_seconds(),
             seconds=(self._clock() - began).total_seconds(),
         )
 
     async def keep_pruned(self, listener: Listener = ignore) -> None:
-        """Remove what is past its retention once a day, until `stop`."""
+        """Remove records past their retention once a day, until `stop`."""
         store, _ = self._tools.standing(listener, self._stopping)
-        with suppress(StoreWaits):  # told to stop while the database was away
+        with suppress(StoreUnavailable):  # stopped while the database was unavailable
             while not self._stopping.is_set():
-                work = Prune(store, self._tools.retention(), self._clock, self._stopping)
+                work = StorePruner(store, self._tools.retention(), self._clock, self._stopping)
                 try:
                     log.info("removed what is past its retention: %s", await work.run())
-                except StoreWaits:
+                except StoreUnavailable:
                     raise
                 except AfreshError as error:
                     log.warning("what is past its retention could not be removed: %s", error)

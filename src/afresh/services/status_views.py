@@ -1,36 +1,37 @@
-"""The store at a glance."""
+"""Build the status of the store, its sources and its runs."""
 
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from afresh.crawl.factory import Tools
-from afresh.crawl.heartbeat import LiveWorkers, live_workers
+from afresh.crawl.factory import RunToolFactory, max_age_of, trouble_with
+from afresh.crawl.heartbeat import LiveWorkers
 from afresh.crawl.report import report_of
-from afresh.model.records import Run, RunMode, RunState, Source, SourceId, Worker
+from afresh.model.records import Run, RunMode, RunState, Source, SourceId
 from afresh.model.reports import Freshness, RunReport, SourceView, StoreStatus, WorkerView
-from afresh.schedule.due import DueTally
-from afresh.search.vectors import Model
-from afresh.services.valid_settings import max_age_of, trouble_with
+from afresh.schedule.due import DueCounts
 from afresh.store.store import Store
 from afresh.text.redact import mask_secrets
 
-HOSTS = 10  # whose queues are told one by one
-NAMED = 5  # pages of a source that back off and are told one by one
+HOSTS = 10  # hosts whose queues are listed individually
+NAMED = 5  # pages of a source that back off and are listed individually
 
 
-async def status_of(store: Store, tools: Tools, now: datetime, wanted_model: str | None) -> StoreStatus:
-    """Numbers of the whole store, who works, and the runs that need attention."""
+async def status_of(
+    store: Store, tools: RunToolFactory, alive: LiveWorkers, now: datetime, wanted_model: str | None
+) -> StoreStatus:
+    """Return counts of the store, the active workers, and the open runs."""
     serving = await store.vectors.serving_model()
     totals = await store.stats.totals()
-    alive = await alive_workers(store, *tools.identity(), now)
     load = await store.stats.workload(alive.names)
     reports = []
     for run in await store.runs.live():
         source = await store.sources.get(run.source_id)
         if source is not None:
             reports.append(live_report(run, source, alive, now))
+    running = [each for each in reports if each.state == RunState.RUNNING and each.seconds]
+    rates = [each.checked / each.seconds for each in running]
     return StoreStatus(
         store=mask_secrets(store.url),
         sources=totals["sources"],
@@ -44,7 +45,7 @@ async def status_of(store: Store, tools: Tools, now: datetime, wanted_model: str
         runs=tuple(reports),
         workers=await _workers(store, alive),
         hosts=tuple(await store.stats.busiest_hosts(HOSTS, alive.names)),
-        pages_per_second=round(sum(_rate(each) for each in reports), 2),
+        pages_per_second=round(sum(rates), 2),
         size_bytes=await store.stats.size_bytes(),
         model=serving.name if serving else None,
         unembedded=(await store.stats.lack(serving.name)).number if serving else totals["chunks"],
@@ -54,7 +55,7 @@ async def status_of(store: Store, tools: Tools, now: datetime, wanted_model: str
 
 
 async def _workers(store: Store, alive: LiveWorkers) -> tuple[WorkerView, ...]:
-    """The processes at work, the oldest first: each is known by a name for every run it works on."""
+    """Return the active processes, oldest first; a process has one worker name for each of its runs."""
     held, led = await store.workers.held_by(), defaultdict(list)
     for run in await store.runs.live():
         if run.state is RunState.RUNNING and run.worker is not None:
@@ -77,95 +78,69 @@ async def _workers(store: Store, alive: LiveWorkers) -> tuple[WorkerView, ...]:
     return tuple(sorted(views, key=lambda view: (view.since, view.host, view.pid)))
 
 
-def _rate(report: RunReport) -> float:
-    return report.checked / report.seconds if report.state == RunState.RUNNING and report.seconds else 0.0
-
-
-async def _freshness(store: Store, tools: Tools, now: datetime) -> tuple[Freshness, ...]:
-    """How old each source is, what is due in it, and what backs off."""
+async def _freshness(store: Store, tools: RunToolFactory, now: datetime) -> tuple[Freshness, ...]:
+    """Return for each source its oldest check, the due pages and those that back off."""
     sources, oldest = await store.sources.all(), await store.stats.oldest_checks()
-    due = await due_of(store, tools, sources, now)
-    views = [await _fresh(store, each, now, oldest.get(each.id), due[each.id]) for each in sources]
-    return tuple(
-        replace(view, trouble=trouble_with(tools, each)) for view, each in zip(views, sources, strict=True)
-    )
+    due, views = await due_of(store, tools, sources, now), []
+    for source in sources:
+        backing_off = await store.due.backing_off(source.id, now)
+        views.append(
+            Freshness(
+                source=source.name,
+                version=source.version,
+                kind=source.kind,
+                oldest_check=oldest.get(source.id),
+                due=due[source.id].due,
+                next_at=due[source.id].next_at,
+                backing_off=tuple(backing_off[:NAMED]),
+                backing_off_count=len(backing_off),
+                trouble=trouble_with(tools, source),
+            )
+        )
+    return tuple(views)
 
 
 async def due_of(
-    store: Store, tools: Tools, sources: Sequence[Source], now: datetime
-) -> dict[SourceId, DueTally]:
-    """For each of some sources how many pages are due, and when the next one will be."""
+    store: Store, tools: RunToolFactory, sources: Sequence[Source], now: datetime
+) -> dict[SourceId, DueCounts]:
+    """Return for each source how many pages are due, and when the next one will be."""
     tallies = await store.stats.due_tallies(now)
     ages = {source.id: max_age_of(tools, source) for source in sources}
     return {
-        source: tallies.get(source, DueTally())
+        source: tallies.get(source, DueCounts())
         if age is None
         else await store.stats.due_tally(source, now, age)
         for source, age in ages.items()
     }
 
 
-async def _fresh(
-    store: Store,
-    source: Source,
-    now: datetime,
-    oldest: datetime | None,
-    tally: DueTally,
-) -> Freshness:
-    backing_off = await store.due.backing_off(source.id, now)
-    return Freshness(
-        source=source.name,
-        version=source.version,
-        kind=source.kind,
-        oldest_check=oldest,
-        due=tally.due,
-        next_at=tally.next_at,
-        backing_off=tuple(backing_off[:NAMED]),
-        backing_off_count=len(backing_off),
-    )
-
-
-async def alive_workers(store: Store, me: Worker, lease_seconds: float, now: datetime) -> LiveWorkers:
-    """Those who really work."""
-    return live_workers(await store.workers.all(), me, lease_seconds, now)
-
-
-async def view_of(store: Store, tools: Tools, source: Source, alive: LiveWorkers) -> SourceView:
-    """A source with its numbers; a run whose process is gone is not shown as running."""
+async def view_of(store: Store, tools: RunToolFactory, source: Source, alive: LiveWorkers) -> SourceView:
+    """Return a source with its numbers; a running run without a live process is shown as cancelled."""
     view = replace(await store.stats.source_view(source), trouble=trouble_with(tools, source))
     if view.last_run is None or view.last_state != RunState.RUNNING:
         return view
     run = await store.runs.get(view.last_run)
-    if run is not None and run.state is RunState.RUNNING and not alive.work_on(run):
+    if run is not None and run.state is RunState.RUNNING and not alive.is_working_on(run):
         return replace(view, last_state=RunState.CANCELLED)
     return view
 
 
-async def whole_view_of(
-    store: Store, tools: Tools, source: Source, alive: LiveWorkers, serving: Model | None
-) -> SourceView:
-    """The same with what takes longer to count: chunks that lack vectors of the serving model."""
-    view = await view_of(store, tools, source, alive)
-    lacking = (await store.stats.lack(serving.name, source.id)).number if serving else view.chunks
-    return replace(view, model=serving.name if serving else None, unembedded=lacking)
-
-
 def awaited_report(run: Run, source: Source, alive: LiveWorkers, now: datetime) -> RunReport:
-    """The same for who waits for its end: one whose process is gone is taken up by whoever works next."""
+    """Return a report for a caller that waits; a run without a live process is shown as queued."""
     report = live_report(run, source, alive, now)
     taken_up = run.mode not in (RunMode.CHECK, RunMode.SYNC)
-    if run.state is RunState.RUNNING and not alive.work_on(run) and taken_up:
+    if run.state is RunState.RUNNING and not alive.is_working_on(run) and taken_up:
         return replace(report, state=RunState.QUEUED)
     return report
 
 
 def live_report(run: Run, source: Source, alive: LiveWorkers, now: datetime) -> RunReport:
-    """What a run has done so far; one whose process is gone is shown as interrupted."""
+    """Return the progress of a run; a running run without a live process is shown as cancelled."""
     if run.state is RunState.QUEUED:
         return replace(report_of(run, source), seconds=max(0.0, (now - run.started_at).total_seconds()))
     if run.state is not RunState.RUNNING:
         return report_of(run, source)
-    if alive.work_on(run):
+    if alive.is_working_on(run):
         return report_of(replace(run, finished_at=now), source)
     command = "sync" if run.mode is RunMode.SYNC else "refresh"
     goes_on = f"interrupted; `afresh {command} {source.label}` goes on where it was"

@@ -1,18 +1,18 @@
-"""The use cases of access: make, list and revoke tokens, know one, and log in with one."""
+"""Create, list, revoke and verify tokens, and log in with them."""
 
 import secrets
 from collections.abc import Sequence
+from dataclasses import fields
 from datetime import timedelta
 
-from afresh.access.idempotency import KeptAnswer
-from afresh.access.idempotent_request import Turn, begin
+from afresh.access.idempotency import RequestClaim, StoredResponse, begin
 from afresh.access.permissions import (
     LONGEST,
     PREFIX,
-    Allowed,
-    MadeToken,
-    Scope,
-    Token,
+    AccessToken,
+    CreatedToken,
+    Permissions,
+    TokenScope,
     digest_of,
 )
 from afresh.errors import UsageError
@@ -26,17 +26,17 @@ LOGIN_LENGTH = timedelta(hours=12)
 
 
 class TokenService(Service):
-    """Tokens and logins."""
+    """Manages tokens and logins."""
 
     async def create(
         self,
-        scope: Scope,
+        scope: TokenScope,
         *,
         sources: Sequence[str] = (),
         expires: timedelta | None = None,
         name: str = "",
-    ) -> MadeToken:
-        """A new token; its text is in the answer and nowhere else."""
+    ) -> CreatedToken:
+        """Create a token; only the result contains its text."""
         for label in sources:
             await exact_sources(self._store, label)
         if len(name) > LONGEST_NAME:
@@ -51,34 +51,28 @@ class TokenService(Service):
             expires_at=now + expires if expires is not None else None,
             now=now,
         )
-        return MadeToken(
-            token=text,
-            id=made.id,
-            name=made.name,
-            scope=made.scope,
-            sources=made.sources,
-            expires_at=made.expires_at,
-        )
+        names = [each.name for each in fields(CreatedToken) if each.name != "token"]
+        return CreatedToken(token=text, **{name: getattr(made, name) for name in names})
 
-    async def all(self) -> list[Token]:
-        """All tokens, in the order in which they were made."""
+    async def all(self) -> list[AccessToken]:
+        """Return all tokens, oldest first."""
         return list(await self._store.access.tokens())
 
     async def revoke(self, token: int) -> None:
-        """Make a token useless at once."""
+        """Revoke a token immediately."""
         if not await self._store.access.revoke_token(token, self._clock()):
             raise UsageError(f"there is no token {token}; `afresh token list` shows them")
 
     async def exist(self) -> bool:
-        """Whether a token was ever made: from then on one is asked for."""
+        """Return whether a token was ever created; from then on, requests need one."""
         return await self._store.access.has_tokens()
 
-    async def permissions_of(self, text: str) -> Allowed | None:
-        """What the holder of a token may do; None if it is unknown, revoked or expired."""
+    async def permissions_of(self, text: str) -> Permissions | None:
+        """Return the permissions of a token; None if it is unknown, revoked or expired."""
         return self._as_far_as(await self._token(text))
 
     async def log_in(self, text: str) -> str | None:
-        """A new login with a token, as a text that says nothing; None if that is no good token."""
+        """Create a login with a token and return its random id; None if the token is not valid."""
         token = await self._token(text)
         if token is None or self._as_far_as(token) is None:
             return None
@@ -86,26 +80,26 @@ class TokenService(Service):
         await self._store.access.add_login(digest_of(login), token.id, now + LOGIN_LENGTH, now)
         return login
 
-    async def permissions_of_login(self, login: str) -> Allowed | None:
-        """What a login allows: as much as its token, and no longer."""
+    async def permissions_of_login(self, login: str) -> Permissions | None:
+        """Return the permissions of a login: those of its token while the token is valid."""
         return self._as_far_as(await self._store.access.token_of_login(digest_of(login), self._clock()))
 
     async def log_out(self, login: str) -> None:
         """End a login."""
         await self._store.access.end_login(digest_of(login))
 
-    async def _token(self, text: str) -> Token | None:
+    async def _token(self, text: str) -> AccessToken | None:
         if not text.startswith(PREFIX) or len(text) > LONGEST:
             return None
         return await self._store.access.token_of(digest_of(text))
 
-    def _as_far_as(self, token: Token | None) -> Allowed | None:
-        """What a token allows, if it is good."""
+    def _as_far_as(self, token: AccessToken | None) -> Permissions | None:
+        """Return the permissions of a token if it is valid."""
         if token is None or token.state(self._clock()) != "good":
             return None
         sources = frozenset(token.sources) if token.sources else None
-        return Allowed(who=f"token {token.id}", scope=token.scope, sources=sources)
+        return Permissions(who=f"token {token.id}", scope=token.scope, sources=sources)
 
-    async def begin_answer(self, caller: str, name: str, asked: str) -> KeptAnswer | Turn:
-        """What was answered to a request with this name, or the turn to answer it."""
+    async def begin_answer(self, caller: str, name: str, asked: str) -> StoredResponse | RequestClaim:
+        """Return the stored response to a request with this name, or a claim to answer it."""
         return await begin(self._store, self._clock, caller, name, asked)

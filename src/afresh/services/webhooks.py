@@ -1,54 +1,71 @@
-"""The use cases of webhooks: hear that something changed and check it, and send messages to others."""
+"""Receive change messages and check what changed, and send messages to other systems."""
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
+from importlib.util import find_spec
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 from afresh.aio import cancel_late, heard, side_by_side
-from afresh.crawl.heartbeat import release_gone
+from afresh.backoff import next_wait
+from afresh.config import Config
+from afresh.crawl.factory import NOTIFY, RunToolFactory, if_settled
+from afresh.crawl.heartbeat import release_dead_processes
 from afresh.crawl.report import report_of
 from afresh.crawl.tools import RunOptions
-from afresh.digest.update import KINDS
-from afresh.errors import AfreshError, RunBusy, StoreError, UsageError
+from afresh.errors import AfreshError, ConfigError, RunBusy, StoreError, UsageError
 from afresh.events import Listener, ignore
-from afresh.model.records import Listed, Run, RunMode, RunState, Source, SourceId
+from afresh.model.records import ListedUrl, Run, RunMode, RunState, Source, SourceId
 from afresh.model.reports import RunReport
 from afresh.model.transitions import UNFINISHED
-from afresh.notify.incoming import Heard, Push, Wish, concerns_git, concerns_github, is_pushed
-from afresh.notify.outbox import Letter, LetterState
-from afresh.services.context import Context, Service
-from afresh.services.runs import RunService
-from afresh.services.valid_settings import if_settled
+from afresh.notify.incoming import (
+    Push,
+    ReceivedMessage,
+    RefreshRequest,
+    concerns_git,
+    concerns_github,
+    is_pushed,
+)
+from afresh.notify.outbox import MessageState, MessageTarget, OutboxMessage
+from afresh.notify.sender import AppriseTransport, MessageSender, Transport, WebhookTransport
+from afresh.services.context import Service
+from afresh.sources.detect import web_address
 from afresh.sources.git.address import parse_git
 from afresh.sources.github.address import github_address
+from afresh.store.repository import RetryPolicy
 from afresh.urls.scope import Rules
 
+if TYPE_CHECKING:
+    from afresh.sources.web.api_client import ApiClient
+
+
 log = logging.getLogger(__name__)
-QUIET = timedelta(seconds=1)  # more may follow what came just now
-LONGEST_WAIT = timedelta(seconds=10)  # but nobody waits for longer than that
-POLL = 2.0  # seconds between looks at what another server heard
-FIRST_PAUSE, LONGEST_PAUSE = 5.0, 300.0  # seconds before a source that could not be looked at is tried again
-SENDING_GRACE_SECONDS = 0.5  # that messages under way have at the end
-MOST_PAGES = 500  # a source of which more is wished for is looked at as a whole
+QUIET = timedelta(seconds=1)  # more messages may follow the last one
+LONGEST_WAIT = timedelta(seconds=10)  # but no request waits longer
+POLL = 2.0  # seconds between checks for messages that another server received
+FIRST_PAUSE, LONGEST_PAUSE = 5.0, 300.0  # seconds before a failed source is retried
+SENDING_GRACE_SECONDS = 0.5  # for messages in flight at shutdown
+MOST_PAGES = 500  # with more requested pages, the whole source is refreshed
 Concerns = Callable[[str], bool]
-PutOff = dict[SourceId, tuple[datetime, float]]  # until when sources are left alone, and for how long
+PutOff = dict[SourceId, tuple[datetime, float]]  # by source: when to retry, and the pause in seconds
 
 
 class WebhookService(Service):
-    """Webhooks."""
+    """Receives and sends webhooks."""
 
-    def __init__(self, context: Context, runs: RunService) -> None:
-        super().__init__(context)
-        self._runs = runs
-
-    async def hear_push(self, delivery: str, push: Push, concerns: Concerns) -> Heard:
-        """Have the sources of a repository looked at; only what changed of them is read."""
+    async def hear_push(self, delivery: str, push: Push, concerns: Concerns) -> ReceivedMessage:
+        """Request a refresh of the sources of a repository that a push changed."""
         known = await self._named(concerns)
-        root = self._tools.recognise_from_afar(push.web)[1].lower()
-        of_github = [source for source in known if source.kind == "github" and _is_of(source, root)]
+        root = self._tools.recognise(push.web, afar=True)[1].lower()
+        of_github = [  # the whole repository or a part of it
+            source
+            for source in known
+            if source.kind == "github" and f"{source.url.lower()}/".startswith((f"{root}/", f"{root}@"))
+        ]
         in_git = [(source, parse_git(source.url)) for source in known if source.kind == "git"]
         through_git = [(source, address) for source, address in in_git if is_pushed(push, address)]
         if not of_github and not through_git:
@@ -58,15 +75,17 @@ class WebhookService(Service):
         return await self._heard("github", delivery, [(source, "") for source in changed])
 
     async def _named(self, concerns: Concerns) -> list[Source]:
-        """The sources that a webhook is for; those of files and links are looked at by whoever keeps them."""
+        """Return the sources that a webhook may refresh; the sources of the digest are excluded."""
         return [
             source
             for source in await self._store.sources.all()
-            if source.name not in KINDS and concerns(source.label)
+            if not source.is_of_digest and concerns(source.label)
         ]
 
-    async def hear_urls(self, hook: str, delivery: str, urls: Sequence[str], concerns: Concerns) -> Heard:
-        """Have pages looked at: those on record, and those that are new in a site."""
+    async def hear_urls(
+        self, hook: str, delivery: str, urls: Sequence[str], concerns: Concerns
+    ) -> ReceivedMessage:
+        """Request checks of pages: stored ones, and new ones that belong to a site."""
         sources = {source.id: source for source in await self._named(concerns)}
         bounds = {
             each.id: if_settled(self._tools.bounds, each) for each in sources.values() if each.kind == "web"
@@ -85,9 +104,9 @@ class WebhookService(Service):
     async def _places(
         self, typed: str, sources: Mapping[SourceId, Source], sites: Sequence[tuple[Source, Rules]]
     ) -> list[tuple[Source, str]]:
-        """The sources that an address is, or may become, a page of."""
+        """Return the sources that have a URL as a page, or may get it as one."""
         try:
-            url = self._tools.web_address(typed)
+            url = web_address(typed)
         except AfreshError:
             return []
         pages = await self._store.pages.find(url)
@@ -96,23 +115,25 @@ class WebhookService(Service):
 
     async def _heard(
         self, hook: str, delivery: str, wishes: Sequence[tuple[Source, str]], unknown: int = 0
-    ) -> Heard:
+    ) -> ReceivedMessage:
         asked = list({(source.id, url) for source, url in wishes})
         if not await self._store.messages.take_delivery(hook, delivery, asked, self._clock()):
-            return Heard(state="known")
+            return ReceivedMessage(state="known")
         labels = tuple(dict.fromkeys(source.label for source, _ in wishes))
         pages = len({url for _, url in asked if url})
-        return Heard(state="taken" if asked else "nothing", sources=labels, pages=pages, unknown=unknown)
+        return ReceivedMessage(
+            state="taken" if asked else "nothing", sources=labels, pages=pages, unknown=unknown
+        )
 
     async def keep(self, *, listener: Listener = ignore) -> None:
-        """Look at what messages wish for until `stop`."""
+        """Run the requested checks until `stop`."""
         put_off: PutOff = {}
         await self._again(lambda: self.check_requested(listener=listener, put_off=put_off))
 
     async def keep_sending(self) -> None:
-        """Send what others are to know until `stop`."""
-        async with self._tools.post_office() as postman:
-            await self._again(lambda: cancel_late(postman.deliver(), self._stopping, SENDING_GRACE_SECONDS))
+        """Send outgoing messages until `stop`."""
+        async with post_office(self._tools) as sender:
+            await self._again(lambda: cancel_late(sender.deliver(), self._stopping, SENDING_GRACE_SECONDS))
 
     async def _again(self, work: Callable[[], Awaitable[object]]) -> None:
         while not self._stopping.is_set():
@@ -123,27 +144,31 @@ class WebhookService(Service):
             await heard(self._stopping, POLL)
 
     async def send(self) -> int:
-        """Send what is due to be sent now; how many messages got there."""
-        async with self._tools.post_office() as postman:
-            return await postman.deliver()
+        """Send the due messages and return how many were delivered."""
+        async with post_office(self._tools) as sender:
+            return await sender.deliver()
 
-    async def messages(self, *, state: LetterState | None = None, limit: int = 100) -> list[Letter]:
-        """Messages to others and what became of them, newest first."""
+    async def messages(self, *, state: MessageState | None = None, limit: int = 100) -> list[OutboxMessage]:
+        """Return outgoing messages with their state, newest first."""
         return list(await self._store.messages.letters(state=state, limit=limit))
 
     async def check_requested(
         self, *, listener: Listener = ignore, put_off: PutOff | None = None
     ) -> list[RunReport]:
-        """Look at what is wished for and has come to rest: one run for each source, however many messages.
+        """Run the requested checks that are ripe, one run for each source, and return the reports.
 
-        Who calls again and again hands on who is `put_off`: sources that cannot be looked at now.
+        Pass the same `put_off` to every call: it holds the sources that failed and when to retry them.
         """
         wishes = sorted(await self._store.messages.wishes(), key=lambda wish: (wish.source_id, wish.at))
         groups = [(number, list(each)) for number, each in groupby(wishes, key=lambda wish: wish.source_id)]
         ripe = [(number, own) for number, own in groups if self._is_ripe(own)]
         if not ripe:
             return []
-        runs = {run.source_id: run for run in await self._store.runs.live() if _is_open(run)}
+        runs = {  # a new run would wait for this run or resume it
+            run.source_id: run
+            for run in await self._store.runs.live()
+            if run.state in UNFINISHED and run.mode is not RunMode.CHECK
+        }
         resting = {} if put_off is None else put_off
         reports = await side_by_side(
             [
@@ -154,26 +179,31 @@ class WebhookService(Service):
         )
         return [report for report in reports if report is not None]
 
-    def _is_ripe(self, wishes: Sequence[Wish]) -> bool:
+    def _is_ripe(self, wishes: Sequence[RefreshRequest]) -> bool:
         now, times = self._clock(), [wish.at for wish in wishes]
         return max(times) <= now - QUIET or min(times) <= now - LONGEST_WAIT
 
     async def _grant(
-        self, number: SourceId, wishes: Sequence[Wish], run: Run | None, put_off: PutOff, listener: Listener
+        self,
+        number: SourceId,
+        wishes: Sequence[RefreshRequest],
+        run: Run | None,
+        put_off: PutOff,
+        listener: Listener,
     ) -> RunReport | None:
-        """Look at what is wished of a source; None: it waits."""
+        """Run what is requested of a source; None if it has to wait."""
         source = await self._store.sources.get(number)
         if source is None or self._stopping.is_set():
             return None
         try:
             report = await self._fulfilled(source, wishes, run, listener)
-        except RunBusy as busy:  # what it looks at may be older than the wish
+        except RunBusy as busy:  # the open run may have fetched before the request
             log.info("what webhooks wish of %s waits: %s", source.label, busy)
             return None
         except StoreError:
             raise
-        except AfreshError as error:  # the other sources are no worse for it
-            pause = min(LONGEST_PAUSE, 2 * put_off.get(number, (None, FIRST_PAUSE / 2))[1])
+        except AfreshError as error:  # the other sources are unaffected
+            pause = next_wait(put_off.get(number, (None, 0.0))[1], FIRST_PAUSE, LONGEST_PAUSE)
             put_off[number] = (self._clock() + timedelta(seconds=pause), pause)
             log.warning("what webhooks wish of %s waits for %.0f s: %s", source.label, pause, error)
             return None
@@ -183,51 +213,97 @@ class WebhookService(Service):
         return report
 
     async def _fulfilled(
-        self, source: Source, wishes: Sequence[Wish], run: Run | None, listener: Listener
+        self, source: Source, wishes: Sequence[RefreshRequest], run: Run | None, listener: Listener
     ) -> RunReport | None:
-        """Look at a source, or leave that to workers; None: a run that is open has to end first."""
+        """Check a source or queue its refresh; None if an open run has to end first."""
         urls = [wish.url for wish in wishes]
         whole = "" in urls or len(urls) > MOST_PAGES
         if run is None:
             return await (self._refresh(source) if whole else self.check(source, urls, listener=listener))
         if run.state is RunState.CANCELLED and run.finished_at and run.finished_at < wishes[-1].at:
-            report = await self._refresh(source)  # pages are looked at when it is over
+            report = await self._refresh(source)  # the pages are checked when this run is over
             return report if whole else None
         is_new = run.state is RunState.QUEUED and not _has_begun(run)
         return await self._refresh(source) if whole and is_new else None
 
     async def _refresh(self, source: Source) -> RunReport | None:
-        """Leave a refresh to workers; None: it goes on with a run that may have looked before the message."""
+        """Queue a refresh; None if it resumes a run that may have fetched before the message."""
         now = self._clock()
-        await release_gone(self._store, self._tools.identity()[0], now)
+        await release_dead_processes(self._store, self._tools.identity()[0], now)
         run, resumed = await self._store.runs.start(
             source.id, RunMode.REFRESH, full=False, worker=None, now=now
         )
         return None if resumed and _has_begun(run) else replace(report_of(run, source), seconds=0.0)
 
     async def check(self, source: Source, urls: Sequence[str], *, listener: Listener = ignore) -> RunReport:
-        """Look at some pages of a source now."""
+        """Check some pages of a source now and return the report."""
         known = {item.url: item for item in await self._store.listings.on_record_at(source.id, list(urls))}
-        pages = [known.get(url) or Listed(url, 1) for url in urls]
-        return await self._runs.run_now(source, RunOptions(mode=RunMode.CHECK, pages=pages), listener)
-
-
-def _is_open(run: Run) -> bool:
-    """Whether another run of its source would have to wait for it, or go on with it."""
-    return run.state in UNFINISHED and run.mode is not RunMode.CHECK
+        pages = [known.get(url) or ListedUrl(url, 1) for url in urls]
+        return await self._runner.run(source, RunOptions(mode=RunMode.CHECK, pages=pages), listener)
 
 
 def _has_begun(run: Run) -> bool:
     return bool(run.queued or run.counts)
 
 
-def _is_of(source: Source, root: str) -> bool:
-    """Whether a source is the repository with this root, or a part of it."""
-    url = source.url.lower()
-    return url == root or url.startswith((f"{root}/", f"{root}@"))
-
-
 def _concerns_github(push: Push, source: Source) -> bool:
     web = "/".join(source.url.split("/")[:3])
     address = github_address(source.url, [web])
     return address is None or concerns_github(push, address)
+
+
+LARGEST_ANSWER = 65_536  # bytes that are read of the answer of a webhook
+
+
+@asynccontextmanager
+async def post_office(tools: RunToolFactory) -> AsyncIterator[MessageSender]:
+    """Yield a sender of messages to public URLs and to what network.allow names."""
+    from afresh.sources.web.api_client import ApiClient
+
+    tools.check_everywhere()
+    config = tools.config
+    check_notify(config)
+    hooks, network = config.webhooks, config.network
+    client = ApiClient(
+        [each.url for each in hooks.values() if each.url],
+        user_agent=network.agent,
+        largest_answer=LARGEST_ANSWER,
+        allow=network.allow,
+    )
+    carriers = {target.name: _carrier(config, target, client) for target in tools.targets()}
+    try:
+        yield MessageSender(
+            store=tools.store.with_retries(RetryPolicy()), carriers=carriers, clock=tools.clock
+        )
+    finally:
+        await client.close()
+
+
+def _carrier(config: Config, target: MessageTarget, client: "ApiClient") -> Transport:
+    if target.name.startswith(NOTIFY):
+        from afresh.notify.apprise import AppriseNotifier
+
+        place = config.notify[target.name.removeprefix(NOTIFY)]
+        return AppriseTransport(target=target, url=place.url, notifier=AppriseNotifier(config.network.allow))
+    hook = config.webhooks[target.name]
+    return WebhookTransport(target=target, url=hook.url or "", secret=hook.secret, client=client)
+
+
+def check_notify(config: Config) -> None:
+    """Raise ConfigError if `notify` is configured and apprise is not installed."""
+    if config.notify and find_spec("apprise") is None:
+        name = next(iter(config.notify))
+        raise ConfigError(f"notify.{name} needs apprise: pip install 'afresh[notify]', or remove the setting")
+
+
+def check_targets(config: Config) -> None:
+    """Raise ConfigError for the first target that no message could reach."""
+    from afresh.notify.sender import why_not_posted, why_not_told
+
+    check_notify(config)
+    for name, hook in config.webhooks.items():
+        if hook.url and (why := why_not_posted(hook.url, config.network.allow)):
+            raise ConfigError(f"webhooks.{name}.url: {why}")
+    for name, place in config.notify.items():
+        if why := why_not_told(place.url):
+            raise ConfigError(f"notify.{name}.url: {why}")

@@ -1,1 +1,1 @@
-"""What to look at."""
+"""The kinds of sources: web sites, folders, archives, repositories and lists of links."""

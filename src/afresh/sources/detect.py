@@ -1,68 +1,95 @@
-"""What a person means by a target: a site, a folder, a file, a repository or a list of links."""
+"""Detect what a target means: a site, a folder, a file, a repository or a list of links.
 
+Clients of the server can use local paths only below server.allowed_roots, and the operator's keys only for
+the repositories that access.credentials_for names.
+"""
+
+import logging
 import os
 import re
 from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import unquote, urlsplit
 
 from afresh.errors import UsageError
+from afresh.plugins import SOURCES, installed_plugins
 from afresh.sources.archive.paths import INSIDE, entry_url, is_archive
-from afresh.sources.git.address import is_git, parse_git
-from afresh.sources.git.lister import bare_repository
-from afresh.sources.git.page_urls import plain_page
+from afresh.sources.git.address import GitAddress, at_path, is_git, parse_git, plain_page
 from afresh.sources.github.address import PUBLIC_WEB, github_address
 from afresh.sources.linklist.parse import LINKS, is_link_list
+from afresh.sources.registry import load_source_kind
+from afresh.urls.canonical import typed_address
 from afresh.urls.files import file_url, is_file_url, path_of
-from afresh.urls.user_input import typed_address
+
+
+def lends_keys(kind: str, url: str, places: Sequence[str], github_urls: Sequence[str]) -> bool:
+    """Return whether one of the places (`host`, `host/owner`, `host/owner/repo`) covers a repository."""
+    if kind == "github":  # owners and repositories are not case-sensitive there
+        on_github = github_address(url, github_urls)
+        if on_github is None:
+            return False
+        found = [urlsplit(on_github.web).netloc.lower(), on_github.owner.lower(), on_github.repo.lower()]
+        places = [place.lower() for place in places]
+    elif kind == "git":
+        try:
+            address = parse_git(url)
+        except UsageError:
+            return False
+        host = f"{address.host}:{address.port}" if address.port else address.host
+        found = [host, *unquote(address.path).strip("/").removesuffix(".git").split("/")]
+    else:
+        return False
+    return any(found[: len(parts)] == parts for parts in (place.split("/") for place in places))
+
 
 _PATH = re.compile(r"(?:\.{0,2}|~[^/]*)/|\.{1,2}$|~$")  # what can only be meant as a path
 
-_FILE_ENDINGS = (
-    *(
-        ".md",
-        ".markdown",
-        ".mdx",
-        ".txt",
-        ".rst",
-        ".adoc",
-        ".html",
-        ".htm",
-        ".pdf",
-        ".docx",
-        ".pptx",
-        ".xlsx",
-    ),
-    *(".epub", ".ipynb", ".json", ".yaml", ".yml", ".zip", ".tar", ".tgz", ".tar.gz", ".tar.xz", ".tar.bz2"),
+_FILE_ENDINGS = tuple(
+    ".md .markdown .mdx .txt .rst .adoc .html .htm .pdf .docx .pptx .xlsx .epub .ipynb "  # noqa: SIM905
+    ".json .yaml .yml .zip .tar .tgz .tar.gz .tar.xz .tar.bz2".split()
 )
 _HEAD_BYTES = 65_536
 
 
-class Target(NamedTuple):
-    """A source to be: its kind and its root."""
+_log = logging.getLogger(__name__)
+
+
+class SourceTarget(NamedTuple):
+    """The kind and the root of a source to add."""
 
     kind: str
     url: str
 
 
-def recognise(text: str, github_urls: Sequence[str] = (PUBLIC_WEB,)) -> Target:
-    """The source that is meant by what was typed; what stands on this machine comes first."""
+def recognise(text: str, github_urls: Sequence[str] = (PUBLIC_WEB,)) -> SourceTarget:
+    """Return the source that a typed target means; files of this machine come first."""
     typed = text.strip()
     if is_git(typed):
-        return Target("git", parse_git(typed).url)
+        return SourceTarget("git", parse_git(typed).url)
     path = path_of(typed) if is_file_url(typed) else os.path.expanduser(typed)
     if repository := bare_repository(path):
-        return Target("git", repository.url)
+        return SourceTarget("git", repository.url)
     if typed and "://" not in path and _is_there(path):
         return _on_disk(os.path.abspath(path))
+    if by_plugin := _by_plugin(typed):
+        return by_plugin
     if _means_path(typed):
-        raise UsageError(_not_there(typed, path))
+        if _PATH.match(typed) or is_file_url(typed):
+            raise UsageError(f"there is no file or folder {path}")
+        first, slash, _ = typed.partition("/")
+        site = f"https://github.com/{typed}" if slash and "." not in first else f"https://{typed}"
+        raise UsageError(
+            f"there is no file or folder {path} here; if it is not on this machine, write {site}"
+        )
     if on_github := github_address(typed, github_urls):
-        return Target("github", on_github.url)
-    return Target("web", typed_address(typed))
+        return SourceTarget("github", on_github.url)
+    return SourceTarget("web", typed_address(typed))
 
 
 def address(text: str) -> str:
-    """The address of a page as it is on record, from what was typed: a web address, a path or as it is."""
+    """Return the URL under which a page is stored, from what was typed: a URL or a path."""
     typed = text.strip()
     if is_file_url(typed):
         return typed
@@ -73,7 +100,32 @@ def address(text: str) -> str:
         return entry_url(file_url(os.path.abspath(os.path.expanduser(archive))), name)
     if _means_path(typed) or (typed and "://" not in typed and os.path.exists(typed)):
         return file_url(os.path.abspath(os.path.expanduser(typed)))
+    if "://" in typed and not typed.lower().startswith(("http:", "https:")) and installed_plugins(SOURCES):
+        return typed
     return typed_address(typed)
+
+
+def _by_plugin(typed: str, *, remote: bool = False, roots: Sequence[str] = ()) -> SourceTarget | None:
+    """Return the source that a plug-in recognises; a broken plug-in is logged and skipped."""
+    for name in installed_plugins(SOURCES):
+        try:
+            kind = load_source_kind(name)
+            root = kind.recognise(typed) if kind.recognise else None
+        except UsageError:
+            raise
+        except Exception as error:
+            _log.warning("the source kind %s is not asked what a target means: %s", name, error)
+            continue
+        if root is None:
+            continue
+        if remote and not kind.is_remote_safe:
+            raise UsageError(
+                f"a source of the kind {name} is added on the server itself, with `afresh crawl`"
+            )
+        if remote and is_file_url(root) and not is_below(os.path.realpath(path_of(root)), roots):
+            raise UsageError(CLOSED)
+        return SourceTarget(name, root)
+    return None
 
 
 def _is_there(path: str) -> bool:
@@ -87,7 +139,7 @@ def _is_there(path: str) -> bool:
 
 
 def _means_path(typed: str) -> bool:
-    """Whether a path is meant, there or not: by how it begins or ends, or by its first folder."""
+    """Return whether a path is meant, existing or not: by its start, its ending or its first folder."""
     if _PATH.match(typed) or is_file_url(typed):
         return True
     if not typed or "://" in typed:
@@ -97,28 +149,106 @@ def _means_path(typed: str) -> bool:
     return (is_file and typed.lower().endswith(_FILE_ENDINGS)) or bool(slash and os.path.isdir(first))
 
 
-def _not_there(typed: str, path: str) -> str:
-    if _PATH.match(typed) or is_file_url(typed):
-        return f"there is no file or folder {path}"
-    first, slash, _ = typed.partition("/")
-    site = f"https://github.com/{typed}" if slash and "." not in first else f"https://{typed}"
-    return f"there is no file or folder {path} here; if it is not on this machine, write {site}"
-
-
-def _on_disk(path: str) -> Target:
-    if os.path.isfile(path) and is_link_list(os.path.basename(path), _head(path)):
-        return Target(LINKS, file_url(path))
-    if os.path.isfile(path) and is_archive(path):
-        return Target("archive", file_url(path))
-    real = os.path.realpath(path)  # once: where a link leads later is another place
-    return Target("file" if os.path.isfile(real) else "folder", file_url(real))
-
-
-def _head(path: str) -> bytes:
-    """The first lines of a file, whole; nothing of one that cannot be read."""
-    try:
-        with open(path, "rb") as file:
+def _on_disk(path: str) -> SourceTarget:
+    if os.path.isfile(path):
+        head = b""
+        with suppress(OSError), open(path, "rb") as file:
             head = file.read(_HEAD_BYTES)
-    except OSError:
-        return b""
-    return head if len(head) < _HEAD_BYTES else head[: head.rfind(b"\n") + 1]
+        if len(head) == _HEAD_BYTES:
+            head = head[: head.rfind(b"\n") + 1]  # whole lines
+        if is_link_list(os.path.basename(path), head):
+            return SourceTarget(LINKS, file_url(path))
+        if is_archive(path):
+            return SourceTarget("archive", file_url(path))
+    real = os.path.realpath(path)  # resolved once: later changes of a link are not followed
+    return SourceTarget("file" if os.path.isfile(real) else "folder", file_url(real))
+
+
+def bare_repository(typed: str) -> GitAddress | None:
+    """Return the repository that a path means: a bare one or a `.git` folder, also as `path@ref#folder`."""
+    path, _, folder = typed.rpartition("#") if "#" in typed else (typed, "", "")
+    place, _, ref = path.rpartition("@") if "@" in path else (path, "", "")
+    for each, name, part in ((typed, "", ""), (path, "", folder), (place, ref, folder)):
+        if not each:
+            continue
+        with suppress(OSError):
+            found = Path(each)
+            if (found / "HEAD").is_file() and (found / "objects").is_dir() and (found / "refs").is_dir():
+                return at_path(os.fsencode(os.path.realpath(each)), name or None, os.fsencode(part))
+    return None
+
+
+_WHOLE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_WEB = ("http://", "https://", "git+http://", "git+https://")
+CLOSED = "files of the server are open only below a folder that server.allowed_roots names"
+
+
+def recognise_from_afar(
+    text: str,
+    roots: Sequence[str],
+    github_urls: Sequence[str] = (PUBLIC_WEB,),
+    credentials_for: Sequence[str] = (),
+) -> SourceTarget:
+    """Return the source that a target of a client means; local files outside the roots are not accessed."""
+    try:
+        target = _meant(text.strip(), roots, github_urls)
+    except UsageError as error:
+        raise UsageError(f"target: {error}") from None
+    if target.url.startswith("git+ssh://") and not lends_keys(*target, credentials_for, github_urls):
+        raise UsageError(
+            "target: ssh needs the operator's keys: write git+https://…, or have the host added to "
+            "access.credentials_for"
+        )
+    return target
+
+
+def _meant(typed: str, roots: Sequence[str], github_urls: Sequence[str]) -> SourceTarget:
+    if not typed:
+        raise UsageError("name a web address, a repository or a path")
+    if "\0" in unquote(typed):  # which no path can contain
+        raise UsageError(f"{typed[:200]!r} cannot be an address or a path: it holds a NUL")
+    if is_file_url(typed) or typed.startswith(("/", "~", ".", "\\")):
+        path = os.path.realpath(path_of(typed) if is_file_url(typed) else typed)
+        if not os.path.isabs(typed if not is_file_url(typed) else path) or not is_below(path, roots):
+            raise UsageError(CLOSED)
+        return recognise(path, github_urls)
+    if is_git(typed):
+        address = parse_git(typed).url
+        if not address.startswith(("git+https://", "git+http://", "git+ssh://")):
+            raise UsageError(f"{CLOSED}; a repository is named as git+https://…")
+        return SourceTarget("git", address)
+    if on_github := github_address(typed, github_urls):
+        return SourceTarget("github", on_github.url)
+    return _by_plugin(typed, remote=True, roots=roots) or SourceTarget("web", web_address(typed))
+
+
+def recognise_on_the_web(text: str, github_urls: Sequence[str] = (PUBLIC_WEB,)) -> SourceTarget:
+    """Return the source for a target of an agent, which may be manipulated: no files and no keys."""
+    if not text.strip().lower().startswith(_WEB):
+        raise UsageError(
+            f"{text!r} is not on the web: write https://… ; `afresh crawl PATH` adds files of this machine"
+        )
+    return recognise_from_afar(text, (), github_urls)
+
+
+def page_address(typed: str) -> str:
+    """Return the URL of a stored page; only a full URL is accepted, as others may mean a local path."""
+    if not _WHOLE.match(typed.strip()):
+        raise UsageError(
+            f"{typed[:200]!r} is no whole address: it should look like https://docs.example.org/"
+        )
+    return address(typed)
+
+
+def web_address(typed: str) -> str:
+    """Return a web URL from what was typed."""
+    address = typed_address(typed.strip())
+    if not address.startswith(("http://", "https://")):
+        raise UsageError(f"{typed[:200]!r} is no web address: begin it with https:// or http://")
+    return address
+
+
+def is_below(path: str, roots: Sequence[str]) -> bool:
+    """Return whether a real path is one of some folders or inside one."""
+    places = [os.path.realpath(os.path.expanduser(root)) for root in roots]
+    return any(path == place or path.startswith(place.rstrip("/") + "/") for place in places)

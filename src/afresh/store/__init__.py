@@ -1,1 +1,1 @@
-"""One store, several dialects."""
+"""The store with its dialects SQLite and PostgreSQL."""

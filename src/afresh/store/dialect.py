@@ -1,70 +1,274 @@
-"""What a dialect offers the store: transactions in which named statements run."""
+"""The interface of a dialect: transactions that run named statements, and wake-ups for new work.
 
+Every statement is text under a line `-- name` in `queries/`, in a file named after the module that uses it:
+`pages.sql` for every dialect, `pages.sqlite.sql` for one dialect whose SQL differs.
+
+- `{list x}`: the members of the list parameter x
+- `{rows a b}`: a table with these columns, passed as one parameter set
+- `{holds x}`: whether a column contains a text, ignoring case
+- `{for update}`, `{for update skip locked}`: row locks, for dialects with several writers
+- `{of sources}`: whether a page belongs to some sources; NAME_of_one selects one source by index
+- `{open rows}`: queue rows with their pages; NAME starts from the queue, NAME_of_few from the pages
+"""
+
+import asyncio
+import re
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
-from typing import Any, Protocol
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from afresh.store.news import News
+from afresh.errors import SchemaTooNew, StoreError
+from afresh.model.filters import Sources
+
+if TYPE_CHECKING:
+    from afresh.store.postgres import PostgresDatabase
+    from afresh.store.sqlite import SqliteDatabase
+
+Database: TypeAlias = "SqliteDatabase | PostgresDatabase"
+
+WORK = frozenset(  # statements after which waiters may have work
+    {
+        *("insert_run", "resume_run", "finish_run"),
+        *("open_crawl", "reopen_crawl", "adopt_known", "adopt_rows", "give_back_crawls", "release_crawls"),
+        *("release_hosts", "hand_over_hosts"),
+    }
+)
+
+
+class Wakeups:
+    """Counts wake-ups and lets callers wait for the next one."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._next = asyncio.Event()
+
+    def ring(self) -> None:
+        """Wake all waiters."""
+        self.count += 1
+        rung, self._next = self._next, asyncio.Event()
+        rung.set()
+
+    async def hear(self, since: int, seconds: float) -> None:
+        """Wait until the count differs from `since`, at most for so many seconds."""
+        if self.count != since:
+            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._next.wait()
+
 
 Row = Mapping[str, Any]
 
 
-class Session(Protocol):
+def ignore_point(point: str) -> None:
+    """Replace a failpoint in reads, which leave no trace if they end early."""
+
+
+class Transaction(Protocol):
     """Runs named statements inside one transaction."""
 
     async def all(self, name: str, /, **params: object) -> Sequence[Row]: ...
 
     async def each(self, name: str, /, rows: Sequence[Mapping[str, object]]) -> Sequence[Sequence[Row]]:
-        """The rows of one statement for each set of parameters, in one go."""
+        """Return the rows of one statement for each set of parameters, as one batch."""
         ...
 
-    async def one(self, name: str, /, **params: object) -> Row | None: ...
+    async def one(self, name: str, /, **params: object) -> Row | None:
+        rows = await self.all(name, **params)
+        return rows[0] if rows else None
+
+    async def only(self, name: str, /, **params: object) -> Row:
+        """Return the row of a statement that always has one: an aggregate or an insert that returns it."""
+        return (await self.all(name, **params))[0]
+
+    async def number(self, name: str, /, **params: object) -> int:
+        """Return the first value of the first row, or 0 if there is none."""
+        rows = await self.all(name, **params)
+        return int(next(iter(rows[0])) or 0) if rows else 0
 
     async def run(self, name: str, /, **params: object) -> int:
-        """Run a statement and return how many rows it touched."""
+        """Run a statement and return how many rows it changed."""
         ...
 
     async def many(self, name: str, /, rows: Sequence[Mapping[str, object]]) -> None: ...
 
     async def turn(self, source: int) -> None:
-        """Wait until no other transaction has its turn at a source."""
+        """Wait for the lock on a source."""
         ...
 
 
-class Database(Protocol):
-    """A place where sessions can be opened."""
+_FORMS = {  # by suffix of the statement name
+    "{of sources}": {
+        "": "(:everywhere = 1 or +p.source_id in {list sources})",
+        "_of_one": "p.source_id = :source",
+    },
+    "{open rows}": {"": "page_crawls c cross join pages p", "_of_few": "pages p cross join page_crawls c"},
+}
+_NAME = re.compile(r"^-- ([a-z_]+)$", re.MULTILINE)
 
-    @property
-    def news(self) -> News:
-        """News of work that others have made."""
-        ...
 
-    @property
-    def has_vectors(self) -> bool:
-        """Return whether vectors can be kept here."""
-        ...
+@cache
+def queries(dialect: str) -> dict[str, str]:
+    """Return all named statements of a dialect: the shared ones and its own, with unique names."""
+    found: dict[str, str] = {}
+    for file in sorted(files("afresh.store").joinpath("queries").iterdir(), key=lambda f: f.name):
+        kind = file.name.split(".")[1:]
+        if kind not in (["sql"], [dialect, "sql"]):
+            continue
+        parts = _NAME.split(file.read_text(encoding="utf-8"))
+        for name, text in zip(parts[1::2], parts[2::2], strict=True):
+            if name in found:
+                raise ValueError(f"two statements are called {name}")
+            found[name] = text.strip().rstrip(";")
+    for name, text in list(found.items()):
+        for token, forms in _FORMS.items():
+            if token in text:
+                found |= {name + end: text.replace(token, words) for end, words in forms.items()}
+    return found
 
-    @property
-    def read_only(self) -> bool:
-        """Whether nothing can be written here."""
-        ...
 
-    def write(self, source: int | None = None) -> AbstractAsyncContextManager[Session]:
-        """One transaction that is whole or absent; of those on one source, one at a time."""
-        ...
+def of_sources(name: str, sources: Sources) -> tuple[str, dict[str, object]]:
+    """Return the form of a statement with `{of sources}` for these sources, and its parameters."""
+    if sources is not None and len(sources) == 1:
+        return f"{name}_of_one", {"source": sources[0]}
+    return name, among_sources(sources)
 
-    def read(self) -> AbstractAsyncContextManager[Session]:
-        """A consistent snapshot."""
-        ...
 
-    async def size_bytes(self) -> int: ...
+def migrations(dialect: str) -> list[tuple[int, str]]:
+    """Return the migrations in order, each with the additions of the dialect."""
+    folder = files("afresh.store").joinpath("migrations")
+    shared = sorted(f.name for f in folder.iterdir() if re.fullmatch(r"\d{4}_[a-z_]+\.sql", f.name))
+    steps = []
+    for name in shared:
+        text = folder.joinpath(name).read_text(encoding="utf-8")
+        own = folder.joinpath(name.replace(".sql", f".{dialect}.sql"))
+        if own.is_file():
+            text += "\n" + own.read_text(encoding="utf-8").replace("{", "{{").replace("}", "}}")
+        steps.append((int(name[:4]), text))
+    return steps
 
-    async def reclaim_space(self) -> int | None:
-        """Give free room back to the disk; how many bytes, None where it is done without us."""
-        ...
 
-    async def trouble(self) -> str | None:
-        """What is broken in the database or its text index, or None."""
-        ...
+def check_version(store: str, version: int, steps: Sequence[tuple[int, str]]) -> None:
+    """Refuse a schema that is newer than the last migration or older than the first."""
+    first, newest = steps[0][0], steps[-1][0]
+    if version > newest:
+        raise SchemaTooNew(
+            f"the store {store} was written by a newer afresh (schema {version}, this one knows {newest}); "
+            "upgrade afresh or name another store with --store"
+        )
+    if 0 < version < first:
+        raise StoreError(
+            f"the store {store} was written by a much older afresh (schema {version}, this one knows {first} "
+            f"and later); open it once with an afresh that writes schema {first}, or move it away and crawl again"
+        )
 
-    async def close(self) -> None: ...
+
+def among_sources(sources: Sources) -> dict[str, object]:
+    """Return the parameters of a statement on some sources, or all."""
+    return {"everywhere": int(sources is None), "sources": list(sources or ())}
+
+
+def in_any_case(text: str | None) -> dict[str, object]:
+    """Return the parameters of `{holds x}` for a search in any case; an empty text means no filter."""
+    letters = [_cases(letter) for letter in text or ""]
+    others = {case: cases[0] for cases in letters for case in cases[1:]}
+    return {
+        "text": text or None,
+        "glob": f"*{''.join(f'[{each}]' if len(each) > 1 or each in '*?[' else each for each in letters)}*",
+        "part": f"%{''.join(f'!{each[0]}' if each[0] in '!%_' else each[0] for each in letters)}%",
+        "capitals": "".join(others),
+        "smalls": "".join(others.values()),
+    }
+
+
+def _cases(letter: str) -> str:
+    """Return the cases of a letter that SQL does not fold, lower case first."""
+    if letter.isascii():
+        return letter.lower()
+    small = letter.upper().lower()
+    if len(small) != 1:  # ß
+        return letter
+    return "".join(dict.fromkeys(each for each in (small, small.upper(), letter) if len(each) == 1))
+
+
+_LIST = re.compile(r"\{list (\w+)\}")
+_ROWS = re.compile(r"\{rows ([\w ]+)\}")
+_HOLDS = re.compile(r"\{holds ([\w.]+)\}")
+_LOCK = re.compile(r"\{(for update[\w ]*)\}")
+_HELD = r"translate(lower(\1), :capitals, :smalls) like :part escape '!'"
+_PARAMETER = re.compile(r"(?<![:\w]):([a-z_]+)")
+
+_NUMBERS = """
+    admitted after attempts audit change_count changed chunk copy crashes crawl depth dimensions doomed_by
+    doubt_run doubtful everything everywhere failures flagged follow full gone_count had_turn length limit
+    link links_left_out listed max_depth missing_count model most mtime_ns number open page page_id partly
+    pid position priority putting rank run run_id size sort_order source status_code target times token top
+    trial whole
+"""
+_TIMES = """
+    at before began changed_after changed_at checked_after checked_at crawl_time failed_at fetched_at
+    indexed_at last_scraped last_seen latest next_try_at now observed_at oldest put_at since slot started
+    taken_at until
+"""
+TYPES = {  # parameters without an entry are texts
+    **dict.fromkeys(_NUMBERS.split(), "bigint"),
+    **dict.fromkeys(_TIMES.split(), "timestamptz"),
+    **dict.fromkeys(
+        ("blocked", "domains", "hashes", "kinds", "matches", "sinks", "urls", "workers"), "text[]"
+    ),
+    **dict.fromkeys(("chunks", "crawls", "links", "others", "pages", "runs", "sources"), "bigint[]"),
+    **dict.fromkeys(("after_score", "least", "quiet_seconds", "score", "span_seconds"), "float8"),
+    **dict.fromkeys(("worth",), "float8[]"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A statement with the names of its parameters, or of the columns if it takes many rows."""
+
+    text: str
+    names: tuple[str, ...]
+    columns: tuple[str, ...] = ()
+
+    def values(self, params: Mapping[str, object]) -> list[object]:
+        """Return the arguments for one set of parameters."""
+        return [_clean(params[name]) for name in self.names]
+
+    def table(self, rows: Sequence[Mapping[str, object]]) -> list[object]:
+        """Return the arguments for many rows: one list per column."""
+        return [[_clean(row[column]) for row in rows] for column in self.columns]
+
+
+@cache
+def statement(name: str) -> Statement:
+    """Return a named statement in the SQL of PostgreSQL, with numbered parameters."""
+    sql = _LOCK.sub(r"\1", _HOLDS.sub(_HELD, queries("postgres")[name]))
+    if (rows := _ROWS.search(sql)) is not None:
+        columns = tuple(rows[1].split())
+        return Statement(_ROWS.sub(_table(columns), sql), (), columns)
+    names: dict[str, int] = {}
+
+    def numbered(match: re.Match[str]) -> str:
+        number = names.setdefault(match[1], len(names) + 1)
+        return f"${number}::{TYPES.get(match[1], 'text')}"
+
+    sql = _PARAMETER.sub(numbered, _LIST.sub(r"(select unnest(:\1) as value)", sql))
+    return Statement(sql, tuple(names))
+
+
+def _table(columns: Sequence[str]) -> str:
+    lists = ", ".join(f"${at}::{TYPES.get(name, 'text')}[]" for at, name in enumerate(columns, 1))
+    named = ", ".join(f'"{name}"' for name in columns)
+    return f"(select * from unnest({lists}) as given ({named}))"
+
+
+def _clean(value: object) -> object:
+    """Remove NUL characters, which PostgreSQL cannot store."""
+    if isinstance(value, str):
+        return value.replace("\0", "") if "\0" in value else value
+    if isinstance(value, list | tuple):
+        return [_clean(each) for each in value]
+    return value

@@ -1,55 +1,45 @@
-"""Links in the store, and the frontier of a source: links that may become pages."""
+"""Links, their scores, and the frontier of a source: links that may become pages."""
 
+import json
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 
 from afresh.aio import in_turns
-from afresh.model.filters import (
-    ALL_LINKS,
-    LinkedPage,
-    LinkFilter,
-    LinkPlace,
-    LinkRecord,
-    Sources,
+from afresh.links.score import (
+    KeywordWeights,
+    LinkToScore,
+    LinkWorth,
+    ScoredLink,
+    UnscoredLink,
+    lacking,
+    worth,
 )
-from afresh.model.records import (
-    PageId,
-    Source,
-    SourceId,
-)
+from afresh.model.filters import ALL_LINKS, LinkCursor, LinkedPage, LinkFilter, LinkRecord, Sources
+from afresh.model.records import PageId, Run, Source, SourceId
 from afresh.model.reports import LinkView
-from afresh.store.dialect import Row, Session
+from afresh.store.dialect import Row, Transaction, among_sources
 from afresh.store.pages import MANY
-from afresh.store.records import (
-    at,
-    source_from,
-)
+from afresh.store.records import at, record, source_from
 from afresh.store.repository import Repository
-from afresh.store.sql import among_sources
+from afresh.store.runs import add_counts
 
-LAST = 1_000_000  # where a link stands on its page that was put there by hand
-SHOWN_PAGES = 20  # of the pages a link stands on
-LOOKED_AT = 200  # of those pages, the first that were found: among them are the nearest
+LAST = 1_000_000  # position of a link that a person added to a page
+SHOWN_PAGES = 20  # pages shown per link
+LOOKED_AT = 200  # first pages of a link to choose the shown ones from; the nearest are among them
 
 
 class LinkRepository(Repository):
-    """Read, judge and change links."""
+    """Reads, filters and changes links."""
 
     async def leading_to(
         self, url: str, source: SourceId | None = None
     ) -> tuple[Source, str, int, bool, bool] | None:
-        """The nearest page that links there: source, page, depth, may it be followed, does it belong."""
-        async with self.db.read() as tx:
-            row = await tx.one("links_to", url=url, source=source)
-            if row is None:
-                return None
-            return (
-                source_from(row),
-                row["page"],
-                row["page_depth"],
-                bool(row["follow"]),
-                bool(row["admitted"]),
-            )
+        """Return source, page, depth, follow and admitted of the nearest link to a URL, or None."""
+        row = await self._one("links_to", url=url, source=source)
+        if row is None:
+            return None
+        return source_from(row), row["page"], row["page_depth"], bool(row["follow"]), bool(row["admitted"])
 
     async def of_source(
         self,
@@ -60,28 +50,20 @@ class LinkRepository(Repository):
         min_score: float | None = None,
         limit: int | None = None,
     ) -> list[LinkView]:
-        """The links of a source or of one page, best first, with the pages they stand on."""
+        """Return the links of a source or of one page, best first, with the pages they are on."""
         which = {"source": source, "on_page": page, "keyword": keyword, "least": min_score}
         async with self.db.read() as tx:
             rows = await tx.all("links", **which, limit=limit or MANY)
             ids = [row["id"] for row in rows]
-            found = {
-                "texts": await tx.all("texts_of_links", links=ids),
-                "pages": await tx.all("pages_of_links", links=ids, most=SHOWN_PAGES),
-                "keywords": await tx.all("keywords_of_links", links=ids),
-            }
-        parts = {name: _by_link(part) for name, part in found.items()}
-        return [_link(row, **{name: part[row["id"]] for name, part in parts.items()}) for row in rows]
+            texts = _by_link(await tx.all("texts_of_links", links=ids))
+            pages = _by_link(await tx.all("pages_of_links", links=ids, most=SHOWN_PAGES))
+            keywords = _by_link(await tx.all("keywords_of_links", links=ids))
+        return [_link(row, texts[row["id"]], pages[row["id"]], keywords[row["id"]]) for row in rows]
 
     async def records(
-        self,
-        sources: Sources,
-        which: LinkFilter = ALL_LINKS,
-        *,
-        after: LinkPlace | None = None,
-        limit: int,
+        self, sources: Sources, which: LinkFilter = ALL_LINKS, *, after: LinkCursor | None = None, limit: int
     ) -> list[LinkRecord]:
-        """Links behind a place, those worth most first."""
+        """Return links after a cursor, best scores first."""
         asked = {
             "keyword": which.keyword,
             "least": which.min_score,
@@ -92,43 +74,37 @@ class LinkRepository(Repository):
         }
         async with self.db.read() as tx:
             if sources is not None and len(sources) == 1 and which.page is None and which.url is None:
-                rows = await tx.all("best_links", source=sources[0], **asked)  # in the order of an index
+                rows = await tx.all("best_links", source=sources[0], **asked)  # in index order
             else:
-                rows = await tx.all(
-                    "link_records", **among_sources(sources), page=which.page, url=which.url, **asked
-                )
+                among = {**among_sources(sources), "page": which.page, "url": which.url}
+                rows = await tx.all("link_records", **among, **asked)
             return await _joined(tx, rows)
 
     async def get(self, link: int) -> LinkRecord | None:
-        """One link."""
+        """Return a link, or None."""
         async with self.db.read() as tx:
             row = await tx.one("link_record", link=link)
             return (await _joined(tx, [row]))[0] if row else None
 
     async def add(self, page: PageId, url: str, text: str) -> int | None:
-        """Put a link on a page, until its own links change; None if there is no such page."""
-        async with self.db.read() as tx:
-            seen = await tx.one("page_record", page=page)
+        """Add a link to a page until the links of the page change; return its id, or None."""
+        seen = await self._one("page_record", page=page)
         if seen is None:
             return None
         source = SourceId(seen["source_id"])
         async with self.db.write(source) as tx:
             link = {"source": source, "url": url, "admitted": 0, "crawl_time": seen["crawl_time"]}
             await tx.many("upsert_link", [link])
-            [row] = await tx.all("link_ids", source=source, urls=[url])
-            edge = {"page": page, "link": row["id"], "position": LAST, "text": text, "follow": 1}
+            number = await tx.number("link_ids", source=source, urls=[url])
+            edge = {"page": page, "link": number, "position": LAST, "text": text, "follow": 1}
             await tx.many("insert_page_link", [edge])
             await tx.run("mark_graph", source=source, changed=1)
-            return int(row["id"])
+            return number
 
     async def set_worth(
-        self,
-        link: int,
-        score: float | None,
-        comment: str | None,
-        keywords: Mapping[str, float] | None = None,
+        self, link: int, score: float | None, comment: str | None, keywords: Mapping[str, float] | None = None
     ) -> bool:
-        """Set what a link is worth, until it is scored again; False if it is gone."""
+        """Set score, comment and keywords of a link until it is scored again; return False if it is gone."""
         async with self.db.write() as tx:
             if await tx.one("link_row", link=link) is None:
                 return False
@@ -140,7 +116,7 @@ class LinkRepository(Repository):
             return True
 
     async def remove(self, link: int) -> bool:
-        """Take a link off every page, until the links of one change; False if it stands on none."""
+        """Remove a link from all pages until their links change; return False if it is on none."""
         async with self.db.write() as tx:
             row = await tx.one("link_row", link=link)
             if row is None or not await tx.run("remove_link", link=link):
@@ -150,16 +126,12 @@ class LinkRepository(Repository):
             return True
 
     async def frontier_is_open(self, source: SourceId, rules: str) -> tuple[bool, bool]:
-        """Whether links wait beyond a limit, and whether the rules changed since they were judged."""
-        async with self.db.read() as tx:
-            row = await tx.one("source_by_id", source=source)
-            if row is None:
-                return False, False
-            changed = row["rules_seen"] not in ("", rules)
-            return bool(row["frontier_open"]), changed
+        """Return whether links wait beyond a limit, and whether the rules changed since the last check."""
+        row = await self._one("source_by_id", source=source)
+        return (bool(row["frontier_open"]), row["rules_seen"] not in ("", rules)) if row else (False, False)
 
     async def judge(self, source: SourceId, admits: Callable[[str, str | None], bool]) -> None:
-        """Judge every link anew, by its address and, if it was left out, the nearest page it is on."""
+        """Check every link against the rules, by its URL and, if it was left out, its nearest page."""
         async with self.db.write(source) as tx:
             rows = await tx.all("links_of_source", source=source)
             changed = [
@@ -171,17 +143,15 @@ class LinkRepository(Repository):
             await tx.run("mark_graph", source=source, changed=1)
 
     async def urls(self, source: SourceId) -> list[tuple[str, bool]]:
-        """Every address that is a page or waits to become one, and whether the source itself lists it."""
-        async with self.db.read() as tx:
-            return [(row["url"], bool(row["listed"])) for row in await tx.all("addresses", source=source)]
+        """Return every URL that is a page or may become one, and whether the source lists it."""
+        return [(row["url"], bool(row["listed"])) for row in await self._all("addresses", source=source)]
 
     async def left_out(self, source: SourceId) -> list[str]:
-        """The links that could be followed but do not belong."""
-        async with self.db.read() as tx:
-            return [row["url"] for row in await tx.all("left_out", source=source)]
+        """Return the links that could be followed but do not belong to the source."""
+        return [row["url"] for row in await self._all("left_out", source=source)]
 
     async def close_frontier(self, source: SourceId, rules: str, max_depth: int) -> None:
-        """Note under which rules links were judged, and whether some still wait beyond a limit."""
+        """Store the rules that links were checked with, and whether some still wait beyond a limit."""
         async with self.db.write(source) as tx:
             row = await tx.one("source_by_id", source=source)
             if row is not None and (row["frontier_open"] or row["rules_seen"] != rules):
@@ -210,8 +180,8 @@ def _link(row: Row, texts: Sequence[Row], pages: Sequence[Row], keywords: Sequen
     )
 
 
-async def _joined(tx: Session, rows: Sequence[Row]) -> list[LinkRecord]:
-    """Links with their keywords and the pages they stand on."""
+async def _joined(tx: Transaction, rows: Sequence[Row]) -> list[LinkRecord]:
+    """Return links with their keywords and the pages they are on."""
     ids = [row["id"] for row in rows]
     keywords: dict[int, dict[str, float]] = defaultdict(dict)
     for row in await tx.all("keywords_of_links", links=ids):
@@ -220,23 +190,138 @@ async def _joined(tx: Session, rows: Sequence[Row]) -> list[LinkRecord]:
     places = await tx.each("places_of_link", which)
     counts = await tx.each("count_places", [{"link": link} for link in ids])
     return [
-        _link_record(row, standing, number[0]["places"], keywords[row["id"]])
+        record(
+            LinkRecord,
+            row,
+            keywords=keywords[row["id"]],
+            crawl_time=at(standing[0]["crawl_time"]) if standing else None,
+            page_count=number[0]["places"],
+            pages=tuple(record(LinkedPage, each, id=PageId(each["page_id"])) for each in standing),
+        )
         for row, standing, number in zip(rows, places, counts, strict=True)
     ]
 
 
-def _link_record(row: Row, places: Sequence[Row], count: int, keywords: dict[str, float]) -> LinkRecord:
-    return LinkRecord(
-        id=row["id"],
-        source_id=row["source_id"],
-        url=row["url"],
-        score=row["score"],
-        keywords=keywords,
+class LinkScoreRepository(Repository):
+    """Reads and writes scores of links."""
+
+    async def seal(self, source: SourceId) -> str | None:
+        """Return how all links were last scored: "" if some are not scored, None if none ever were."""
+        row = await self._one("links_seal", source=source)
+        return None if row is None else row["links_scored"]
+
+    async def unasked(
+        self,
+        source: SourceId,
+        recipe: str,
+        keywords: Sequence[str],
+        among: Sequence[LinkToScore] | None = None,
+    ) -> list[UnscoredLink]:
+        """Return link texts that still need scores, each with the missing keywords."""
+        asked = {"source": source, "recipe": recipe, "keywords": _sorted(keywords)}
+        if among is None:
+            rows, wanted = await self._all("unasked_links", **asked), None
+        else:
+            urls, wanted = sorted({link.url for link in among}), set(among)
+            rows = await self._all("unasked_among", **asked, urls=urls)
+        found = ((LinkToScore(row["url"], row["text"]), row) for row in rows)
+        return [
+            UnscoredLink(link, left)
+            for link, row in found
+            if (wanted is None or link in wanted) and (left := lacking(_known(link, row), recipe, keywords))
+        ]
+
+    async def count_unasked(self, source: SourceId, recipe: str, keywords: Sequence[str]) -> int:
+        """Return how many link texts still need scores for some keywords."""
+        asked = {"source": source, "recipe": recipe, "keywords": _sorted(keywords)}
+        rows, some = await self._all("unasked_counts", **asked), LinkToScore("", "")
+        return sum(int(row["pairs"]) for row in rows if lacking(_known(some, row), recipe, keywords))
+
+    async def count_asked(self, source: SourceId) -> int:
+        """Return how many link texts were ever scored."""
+        return await self._number("asked_count", source=source)
+
+    async def keep(
+        self,
+        run: Run,
+        answers: Sequence[ScoredLink],
+        weighing: KeywordWeights,
+        counts: Mapping[str, int],
+        now: datetime,
+    ) -> None:
+        """Store the answers of a scorer, update the scores of these links and the counts of the run."""
+        urls = sorted({answer.link.url for answer in answers})
+        async with self.db.write() as tx:
+            rows = await tx.all("answers_among", source=run.source_id, urls=urls) if urls else []
+            known = {answer.link: answer for answer in map(_answer, rows)}
+            joined = [known[each.link].joined(each) if each.link in known else each for each in answers]
+            await tx.many("keep_answer", [_row(run.source_id, each, now) for each in joined])
+            if urls:
+                await _weigh(tx, run.source_id, weighing, urls)
+            await add_counts(tx, run, [counts], now)
+
+    async def weigh(self, source: SourceId, weighing: KeywordWeights, seal: str | None) -> None:
+        """Recompute all link scores of a source from stored answers; delete answers for removed texts."""
+        async with self.db.write() as tx:
+            await tx.run("forget_answers", source=source)
+            await _weigh(tx, source, weighing)
+            await tx.run("seal_links", source=source, seal=seal)
+
+    async def of_source(self, source: SourceId) -> dict[str, float]:
+        """Return the scores of all links that have one, by URL."""
+        return {row["url"]: row["score"] for row in await self._all("scored_links", source=source)}
+
+    async def calls_since(self, moment: datetime) -> int:
+        """Return how many model calls all runs of this store have made since a time."""
+        rows = await self._all("counts_since", since=moment)
+        return sum(int(json.loads(row["counts"]).get("ai_calls", 0)) for row in rows)
+
+
+async def _weigh(
+    tx: Transaction, source: SourceId, weighing: KeywordWeights, urls: Sequence[str] | None = None
+) -> None:
+    """Write the scores of links that have changed."""
+    some, end = ({}, "") if urls is None else ({"urls": urls}, "_among")
+    answers: dict[int, list[ScoredLink]] = defaultdict(list)
+    for row in await tx.all(f"answers{end}", source=source, **some):
+        answers[row["link_id"]].append(_answer(row))
+    now = {link: found for link, given in answers.items() if (found := worth(given, weighing)).keywords}
+    rows_before = await tx.all(f"worths{end}", source=source, **some)
+    said: dict[int, dict[str, float]] = defaultdict(dict)
+    for row in rows_before:
+        if row["keyword"] is not None:
+            said[row["id"]][row["keyword"]] = row["keyword_score"]
+    before = {row["id"]: LinkWorth(row["score"], said[row["id"]], row["comment"]) for row in rows_before}
+    changed = [link for link in now | before if now.get(link, LinkWorth()) != before.get(link, LinkWorth())]
+    rows = [(link, now.get(link, LinkWorth())) for link in changed]
+    await tx.many("set_worth", [{"link": k, "score": w.score, "comment": w.comment} for k, w in rows])
+    if changed:
+        await tx.run("drop_keywords", links=changed)
+    words = [(link, word, score) for link, found in rows for word, score in found.keywords.items()]
+    await tx.many("insert_keyword", [{"link": k, "keyword": word, "score": s} for k, word, s in words])
+
+
+def _known(link: LinkToScore, row: Row) -> ScoredLink | None:
+    if row["recipe"] is None:
+        return None
+    return ScoredLink(link=link, recipe=row["recipe"], asked=frozenset(json.loads(row["keywords"])))
+
+
+def _answer(row: Row) -> ScoredLink:
+    return ScoredLink(
+        link=LinkToScore(row["url"], row["text"]),
+        recipe=row["recipe"],
+        asked=frozenset(json.loads(row["keywords"])),
+        scores=json.loads(row["answer"]),
         comment=row["comment"],
-        crawl_time=at(places[0]["crawl_time"]) if places else None,
-        page_count=count,
-        pages=tuple(
-            LinkedPage(id=PageId(each["page_id"]), url=each["url"], title=each["title"], text=each["text"])
-            for each in places
-        ),
     )
+
+
+def _row(source: SourceId, answer: ScoredLink, now: datetime) -> dict[str, object]:
+    whose = {"source": source, "url": answer.link.url, "text": answer.link.text, "recipe": answer.recipe}
+    said = {"answer": json.dumps(dict(answer.scores)), "comment": answer.comment}
+    return {**whose, **said, "keywords": _sorted(answer.asked), "now": now}
+
+
+def _sorted(keywords: Sequence[str] | frozenset[str]) -> str:
+    return json.dumps(sorted(keywords))

@@ -7,108 +7,79 @@ from datetime import datetime
 from afresh.crawl.judge import final_status, pair_moves
 from afresh.crawl.plausibility import SAME
 from afresh.model.fetch import Document
-from afresh.model.filters import (
-    LIVE_PAGES,
-    PageFilter,
-    Sources,
-)
-from afresh.model.records import Held, Page, PageId, PageStatus, RunId, SourceId
+from afresh.model.filters import LIVE_PAGES, PageFilter, Sources
+from afresh.model.records import Page, PageId, PageStatus, RunId, SourceId, StoredContent
 from afresh.model.reports import PageView
-from afresh.store.cases import in_any_case
-from afresh.store.records import at, page_from, page_view
+from afresh.store.dialect import in_any_case, of_sources
+from afresh.store.records import at, page_from, page_view, record
 from afresh.store.removal import drop
 from afresh.store.repository import Repository
-from afresh.store.sql import of_sources
-from afresh.text.similarity import WIDTH, likeness, sketch_of
+from afresh.text.normalize import WIDTH, likeness, sketch_of
 from afresh.urls.canonical import domain_of
 
-MANY = 1_000_000_000  # "no limit", in SQL
+MANY = 1_000_000_000  # stands for "no limit" in SQL
 
 
 class PageRepository(Repository):
-    """Read pages, and change single ones."""
+    """Reads pages and changes single ones."""
 
     async def of_source(
-        self,
-        source: SourceId,
-        which: PageFilter = LIVE_PAGES,
-        *,
-        limit: int | None = None,
+        self, source: SourceId, which: PageFilter = LIVE_PAGES, *, limit: int | None = None
     ) -> list[PageView]:
-        """The pages of a source, nearest to the root first."""
-        async with self.db.read() as tx:
-            rows = await tx.all("pages", source=source, **asked_pages(which), limit=limit or MANY)
-            return [page_view(row) for row in rows]
+        """Return the pages of a source, nearest to the root first."""
+        return await self._list(page_view, "pages", source=source, **asked_pages(which), limit=limit or MANY)
 
     async def find(
         self, url: str, source: SourceId | None = None
     ) -> list[tuple[Page, PageView, str, str | None]]:
-        """The pages with this address, each with the name and version of its source."""
-        async with self.db.read() as tx:
-            rows = await tx.all("pages_by_url", url=url, source=source)
-            return [
-                (page_from(row), page_view(row), row["source_name"], row["source_version"] or None)
-                for row in rows
-            ]
+        """Return the pages with this URL, each with the name and version of its source."""
+        rows = await self._all("pages_by_url", url=url, source=source)
+        named = ((row, row["source_name"], row["source_version"] or None) for row in rows)
+        return [(page_from(row), page_view(row), *label) for row, *label in named]
 
     async def urls_with(self, part: str, source: SourceId | None = None, *, limit: int = 500) -> list[str]:
-        """Addresses of pages with content that hold a part, whatever its case, nearest to the root first."""
-        async with self.db.read() as tx:
-            rows = await tx.all("addresses_with", part=part, source=source, limit=limit)
-            return [row["url"] for row in rows]
+        """Return URLs of pages with content that contain a text, ignoring case, nearest to the root first."""
+        rows = await self._all("addresses_with", part=part, source=source, limit=limit)
+        return [row["url"] for row in rows]
 
     async def records(
         self, sources: Sources, which: PageFilter = LIVE_PAGES, *, after: int = 0, limit: int
     ) -> list[PageView]:
-        """Pages with a number above `after`, in the order of their numbers."""
+        """Return pages with an id above `after`, in order of their ids."""
         name, among = of_sources("page_records", sources)
-        async with self.db.read() as tx:
-            rows = await tx.all(name, **among, **asked_pages(which), after=after, limit=limit)
-            return [page_view(row) for row in rows]
+        return await self._list(page_view, name, **among, **asked_pages(which), after=after, limit=limit)
 
     async def get(self, page: PageId) -> PageView | None:
-        """One page."""
-        async with self.db.read() as tx:
-            row = await tx.one("page_record", page=page)
-            return page_view(row) if row else None
+        """Return a page, or None."""
+        return await self._find(page_view, "page_record", page=page)
 
-    async def content(self, page: PageId) -> Held:
-        """The content on record of a page."""
-        async with self.db.read() as tx:
-            row = await tx.one("held_document", page=page)
-            if row is None:
-                return Held()
-            sketch = row["sketch"] or sketch_of(row["markdown"] or "")
-            return Held(
-                markdown=row["markdown"],
-                sketch=sketch,
-                length=row["length"],
-                former=row["former"],
-                former_title=row["former_title"],
-                former_at=at(row["former_at"]),
-            )
+    async def content(self, page: PageId) -> StoredContent:
+        """Return the stored content of a page."""
+        row = await self._one("held_document", page=page)
+        if row is None:
+            return StoredContent()
+        sketch = row["sketch"] or sketch_of(row["markdown"] or "")
+        return record(StoredContent, row, sketch=sketch)
 
     async def count_alike(self, page: Page, document: Document, run: RunId) -> int:
-        """How many other pages showed before a run what a page shows now, or were doubted for it."""
+        """Return how many other pages had this content before a run, or are doubted because of it."""
         where = {"source": page.source_id, "page": page.id}
         async with self.db.read() as tx:
-            row = await tx.one("doubted_alike", content_hash=document.content_hash, **where)
+            doubted = await tx.number("doubted_alike", content_hash=document.content_hash, **where)
             sketch = document.sketch
             rows = await tx.all("sketches_like", first=sketch[:WIDTH], run=run, **where) if sketch else []
-            held = sum(1 for each in rows if likeness(each["sketch"], sketch) >= SAME)
-            return held + (int(row["pages"]) if row else 0)
+            return doubted + sum(likeness(row["sketch"], sketch) >= SAME for row in rows)
 
     async def add(self, source: SourceId, url: str, depth: int, now: datetime) -> PageId:
-        """Make an address known, to be looked at as soon as what is due is."""
+        """Add a page for a URL, due now, and return its id."""
         async with self.db.write(source) as tx:
             row = {"source": source, "url": url, "now": now}
             await tx.many("insert_page", [{**row, "depth": depth, "run": None}])
             await tx.many("await_look", [{**row, "domain": domain_of(url), "at": now}])
-            found = await tx.all("pages_by_url", url=url, source=source)
-            return PageId(found[0]["id"])
+            return PageId((await tx.only("pages_by_url", url=url, source=source))["id"])
 
     async def check_at(self, page: PageId, at: datetime, now: datetime) -> bool:
-        """Set when a page is looked at next; False if it is being looked at or in a run."""
+        """Set the next check of a page; return False if it is missing, being visited or part of a run."""
         async with self.db.write() as tx:
             row = await tx.one("open_row", page=page)
             if row is not None and (row["run_id"] is not None or row["locked_by"] is not None):
@@ -124,9 +95,8 @@ class PageRepository(Repository):
             return True
 
     async def drop(self, page: PageId, now: datetime) -> bool:
-        """Take a page out of the index; False if it is not in it. Its history stays."""
-        async with self.db.read() as tx:
-            seen = await tx.one("page_record", page=page)
+        """Remove a page from the index but keep its history; return False if it is not in the index."""
+        seen = await self._one("page_record", page=page)
         if seen is None:
             return False
         async with self.db.write(SourceId(seen["source_id"])) as tx:
@@ -137,12 +107,11 @@ class PageRepository(Repository):
             return True
 
     async def to_check(self, source: SourceId) -> list[Page]:
-        """The pages that a refresh would queue at its start."""
-        async with self.db.read() as tx:
-            return [page_from(row) for row in await tx.all("pages_to_look_at", source=source)]
+        """Return the pages that a refresh would queue at its start."""
+        return await self._list(page_from, "pages_to_look_at", source=source)
 
     async def unreached(self, source: SourceId, root: str, max_depth: int) -> list[Page]:
-        """Pages with content that no way leads to; walked anew only if a link or a listing changed."""
+        """Return pages with content that are unreachable; recomputed only if links or listings changed."""
         async with self.db.read() as tx:
             row = await tx.one("source_by_id", source=source)
             if row is not None and not row["graph_changed"]:
@@ -154,7 +123,7 @@ class PageRepository(Repository):
     async def doomed(
         self, source: SourceId, missed: Sequence[Page] = ()
     ) -> list[tuple[Page, PageStatus | None]]:
-        """Pages whose content is to go, those just missed too often included, with where their moves end."""
+        """Return pages whose content is to be deleted, with `missed`, and the final status of moved ones."""
         async with self.db.read() as tx:
             pages = [page_from(row) for row in await tx.all("doomed", source=source)]
             pages += [page for page in missed if page.doomed_by is not None]
@@ -165,13 +134,11 @@ class PageRepository(Repository):
             return [(page, final_status(page.moved_to, moves) if page.moved_to else None) for page in pages]
 
     async def live_count(self, source: SourceId) -> int:
-        """How many pages have content."""
-        async with self.db.read() as tx:
-            row = await tx.one("live_count", source=source)
-            return int(row["live"]) if row else 0
+        """Return how many pages have content."""
+        return await self._number("live_count", source=source)
 
     async def heirs(self, source: SourceId, pages: Sequence[Page]) -> dict[PageId, Page]:
-        """Pair pages that moved with the pages that take their identity (crawl/judge.py)."""
+        """Pair moved pages with the pages that take over their identity (crawl/judge.py)."""
         if not any(page.moved_to for page in pages):
             return {}
         async with self.db.read() as tx:
@@ -183,12 +150,7 @@ class PageRepository(Repository):
 
 
 def asked_pages(which: PageFilter) -> dict[str, object]:
-    """What the queries for pages are told of those that are wanted."""
-    return {
-        "status": which.status,
-        "everything": int(which.everything),
-        "doubtful": int(which.doubtful),
-        "language": which.language,
-        "depth": which.depth,
-        **in_any_case(which.text),
-    }
+    """Return the query parameters for a page filter."""
+    own = {name: getattr(which, name) for name in ("status", "language", "depth")}
+    flags = {"everything": int(which.everything), "doubtful": int(which.doubtful)}
+    return {**own, **flags, **in_any_case(which.text)}

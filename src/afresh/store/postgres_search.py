@@ -1,66 +1,244 @@
-"""Searching by words in PostgreSQL: what is found is what SQLite finds, scores are near its own."""
+"""Search in PostgreSQL: full text with the results of SQLite, vectors with pgvector."""
 
+import json
 import math
+import re
+import unicodedata
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from typing import TYPE_CHECKING, cast
 
-from afresh.search.candidates import ROOM
-from afresh.search.request import Narrowed
-from afresh.store.dialect import Row, Session
-from afresh.store.matching import Corner, Known, Table
-from afresh.store.narrowing import pages_within
-from afresh.store.postgres_words import query_of
-from afresh.store.search import SearchRepository
+from afresh.errors import StoreError
+from afresh.search.query import ROOM
+from afresh.search.records import SearchFilter, VectorMatch, VectorMatches
+from afresh.search.stemming import ENGLISH, WORD
+from afresh.store.dialect import Database, Row, Transaction
+from afresh.store.repository import Caches, RetryPolicy
+from afresh.store.search import FtsTable, IndexStats, IndexSubset, SearchRepository, pages_within
+from afresh.store.vectors import VectorRepository, check_size
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from afresh.ports import Matrix
+    from afresh.store.postgres import PostgresDatabase
+
+
+LARGE = 20_000  # vectors; fewer are compared exactly, in a few milliseconds
+NO_PGVECTOR = (
+    "search goes by words alone: this PostgreSQL has no pgvector 0.7 or newer; install it there, "
+    "run `create extension vector` as its superuser, then `afresh reindex`"
+)
+
+
+def as_halfvec(row: Mapping[str, object]) -> dict[str, object]:
+    """Return a row of `vectors` in the text format of pgvector."""
+    import numpy as np
+
+    return {**row, "vector": _written(np.frombuffer(cast("bytes", row["vector"]), dtype="<f2"))}
+
+
+def _written(numbers: "Matrix") -> str:
+    return "[" + ",".join(map(repr, numbers.tolist())) + "]"
+
+
+class PostgresVectorRepository(VectorRepository):
+    """Vectors in PostgreSQL; without pgvector there are none."""
+
+    def __init__(self, db: Database, caches: Caches, retry: RetryPolicy | None) -> None:
+        super().__init__(db, caches, retry)
+        self.no_vectors = None if db.has_vectors else NO_PGVECTOR
+
+    async def keep(self, model: str, vectors: Mapping[str, bytes], now: datetime) -> None:
+        """Store vectors by the hash of their text, in a fixed order to avoid deadlocks."""
+        if self.no_vectors is not None:
+            raise StoreError(self.no_vectors)
+        await super().keep(model, dict(sorted(vectors.items())), now)
+
+    async def nearest(self, model: str, vector: "Matrix", within: SearchFilter, limit: int) -> VectorMatches:
+        async with self.db.read() as tx:
+            row = await self._model(tx, model)
+            if row is None or not row["vector"]:
+                return VectorMatches()
+            check_size(vector, row["dimensions"])
+            pages = [each["id"] for each in await pages_within(tx, within)] if within else None
+            asked = {"model": row["id"], "vector": _written(vector[0]), "pages": pages, "limit": limit}
+            if await self._by_index(tx, row["id"], pages):
+                found = await tx.all("nearest_by_index", dimensions=row["dimensions"], **asked)
+            else:
+                found = await tx.all("nearest", **asked)
+            return await self._nearest(tx, row, found, vector)
+
+    async def _by_index(self, tx: Transaction, model: int, pages: Sequence[int] | None) -> bool:
+        """Return whether to use an index: there is one, and the search is not limited to few chunks."""
+        ready = await tx.one("near_index", model=model)
+        if ready is None or not ready["ready"] or pages is None:
+            return ready is not None and bool(ready["ready"])
+        return await tx.number("count_chunks", pages=pages) > LARGE
+
+    async def forget(self, before: datetime) -> int:
+        """Delete unused vectors; create an index if many are left."""
+        forgotten = await super().forget(before)
+        if self.no_vectors is None:
+            await self._index_if_many()
+        return forgotten
+
+    async def _index_if_many(self) -> None:
+        async with self.db.read() as tx:
+            row = await tx.one("many_vectors", most=LARGE)
+            if row is None or row["number"] < LARGE:
+                return
+            index = await tx.one("near_index", model=row["id"])
+            if index is not None and index["ready"]:
+                return
+        await cast("PostgresDatabase", self.db).index_vectors(row["id"], row["dimensions"])
+
+    async def likeness(self, model: str, vector: "Matrix", chunks: Sequence[int]) -> VectorMatches:
+        async with self.db.read() as tx:
+            row = await self._model(tx, model)
+            if row is None or not chunks:
+                return VectorMatches()
+            asked = _written(vector[0])
+            found = await tx.all("likeness", model=row["id"], vector=asked, chunks=list(chunks))
+            return await self._nearest(tx, row, found, vector)
+
+    async def of_chunks(self, model: str, chunks: Sequence[int]) -> "Matrix":
+        import numpy as np
+
+        async with self.db.read() as tx:
+            row = await self._model(tx, model)
+            rows = await tx.all("vectors_of", model=row["id"], chunks=list(chunks)) if row else []
+        return np.array([each["vector"] for each in rows], dtype=np.float32)
+
+    async def _model(self, tx: Transaction, model: str) -> Row | None:
+        return None if self.no_vectors is not None else await tx.one("model_and_newest", name=model)
+
+    async def _nearest(
+        self, tx: Transaction, row: Row, found: Sequence[Row], vector: "Matrix"
+    ) -> VectorMatches:
+        if not found:
+            return VectorMatches()
+        middle = await self._middle(tx, row)
+        near = tuple(VectorMatch(each["chunk"], each["likeness"]) for each in found)
+        return VectorMatches(near, float(middle @ vector[0]))
+
+    async def _middle(self, tx: Transaction, row: Row) -> "Matrix":
+        """Return the mean of the vectors of a model, or of its newest ones if there are many."""
+        import numpy as np
+
+        newest, middle = self.caches.middles.get(row["id"], (0, np.empty(0, dtype=np.float32)))
+        if newest != row["vector"]:
+            found = await tx.one("middle", model=row["id"])
+            middle = np.array(found["vector"] if found else [], dtype=np.float32)
+            self.caches.middles[row["id"]] = row["vector"], middle
+        return middle
 
 
 @dataclass(frozen=True, slots=True)
-class WordTable(Table):
-    """One of the two text indexes in one transaction; the server does not know how seldom a word is."""
+class WordTable(FtsTable):
+    """A text index in one transaction; word rarity is counted here, as PostgreSQL does not use it."""
 
     @property
     def bound_by(self) -> int:
-        """Nothing: a rank of the server's is no BM25."""
+        """Return 0: ranks of PostgreSQL are not BM25."""
         return 0
 
     async def find(
         self, statement: str, asked: Sequence[Mapping[str, object]], among: Sequence[str]
     ) -> Sequence[Sequence[Row]]:
-        """What a statement finds for each of some expressions; each alternative is worth its seldomness."""
-        english = self.name == "english"
+        """Return the rows of a statement for each expression; alternatives are weighted by rarity."""
+        english, texts = self.name == "english", self.known.texts
         counts = await self._counts(among, 2 * ROOM) if among else ()
         weighed = {
             "matches": [query_of(each, english=english) for each in among],
-            "worth": [self._worth(number) for number in counts],
+            "worth": [math.log(1 + (max(texts, each) - each + 0.5) / (each + 0.5)) for each in counts],
         }
-        questions = [query_of(str(each["match"]), english=english) for each in asked]
-        return await self.tx.each(
-            statement,
-            [{**each, **weighed, "match": match} for each, match in zip(asked, questions, strict=True)],
-        )
-
-    def _worth(self, number: int) -> float:
-        return math.log(1 + (max(self.known.texts, number) - number + 0.5) / (number + 0.5))
+        queries = [{**each, "match": query_of(str(each["match"]), english=english)} for each in asked]
+        return await self.tx.each(statement, [{**each, **weighed} for each in queries])
 
 
 class PostgresSearchRepository(SearchRepository):
-    """Answers to what people type."""
+    """Finds chunks by words in PostgreSQL."""
 
-    def _table(self, tx: Session, name: str, corner: Corner, known: Known) -> Table:
+    def _table(self, tx: Transaction, name: str, corner: IndexSubset, known: IndexStats) -> FtsTable:
         return WordTable(tx, name, corner, known)
 
-    async def _corner(self, tx: Session, within: Narrowed, known: Known) -> Corner:
-        """Asked anew each time: numbers of chunks do not come in order where many write at once."""
+    async def _corner(self, tx: Transaction, within: SearchFilter, known: IndexStats) -> IndexSubset:
+        """Return the subset for a filter; not cached, as ids of chunks are unordered with several writers."""
         if not within:
-            return Corner()
+            return IndexSubset()
         pages = [row["id"] for row in await pages_within(tx, within)]
-        row = await tx.one("count_chunks", pages=pages)
-        return Corner(pages, row["number"] if row else 0, known.newest)
+        return IndexSubset(pages, await tx.number("count_chunks", pages=pages), known.newest)
 
-    async def _renewed_known(self, tx: Session) -> Known:
+    async def _renewed_known(self, tx: Transaction) -> IndexStats:
         before = self.caches.known
         known = await super()._renewed_known(tx)
         if known is not before:
-            row = await tx.one("texts")
-            known = Known(known.newest, known.configs, texts=row["number"] if row else 0)
+            known = IndexStats(known.newest, known.configs, texts=await tx.number("texts"))
             self.caches.known = known
         return known
+
+
+WEIGHTS = {"title": "A", "heading": "B", "content": "D"}  # of the parts of a text
+GAP = 8  # positions between two parts, so that no phrase spans them
+MOST_WORDS = 16_000  # per part; PostgreSQL has no more positions
+MOST_PLACES = 255  # per word
+LONGEST = 128  # characters of a word, as in queries
+_ACCENTS = re.compile("[\u0300-\u036f]")
+_TOKEN = re.compile(r'"([^"]*)"(\*?)|(AND)|(OR)|([()])')
+
+
+def lexemes(text: str, *, english: bool) -> list[str]:
+    """Return the words of a text in order: lower case, without accents, stemmed if English."""
+    text = text.lower()
+    if not text.isascii():
+        text = unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFKD", text)))
+    words = [word[:LONGEST] for word in WORD.findall(text)]
+    if not english:
+        return words
+    stems = zip(_porter()(words), words, strict=True)
+    return [stem or word for stem, word in stems]  # the stem of `s` is empty
+
+
+@cache
+def _porter() -> "Callable[[list[str]], list[str]]":
+    import Stemmer
+
+    stem: Callable[[list[str]], list[str]] = Stemmer.Stemmer("porter").stemWords
+    return stem
+
+
+def vector_of(parts: Sequence[tuple[str, str]], *, english: bool) -> str:
+    """Return a tsvector of texts with weights."""
+    places: dict[str, list[str]] = defaultdict(list)
+    begin = 1
+    for text, weight in parts:
+        words = lexemes(text, english=english)[:MOST_WORDS]
+        for at, word in enumerate(words, begin):
+            places[word].append(f"{at}{weight}")
+        begin += len(words) + GAP
+    return " ".join(f"'{word}':{','.join(found[:MOST_PLACES])}" for word, found in places.items())
+
+
+def query_of(expression: str, *, english: bool) -> str:
+    """Return the tsquery for an expression of `search/query.py`."""
+    found = []
+    for token in _TOKEN.finditer(expression):
+        phrase, star, both, either, _ = token.groups()
+        if phrase is not None:
+            joined = " <-> ".join(f"'{word}'" for word in lexemes(phrase, english=english))
+            found.append(f"({joined}{':*' if star else ''})")
+        else:
+            found.append("&" if both else "|" if either else token[0])
+    return " ".join(found)
+
+
+def with_words(row: Mapping[str, object]) -> dict[str, object]:
+    """Return a row of `chunks`, or its new title, with a tsvector of its terms or else of its text."""
+    terms = json.loads(str(row["terms"])) if row["terms"] else (None, None, None)
+    own = zip(WEIGHTS.items(), terms, strict=True)
+    parts = [(str(term or row[name]), weight) for (name, weight), term in own if name in row]
+    return {**row, "words": vector_of(parts, english=row["config"] == ENGLISH)}

@@ -1,25 +1,36 @@
-"""The queue of pages to look at: enqueue, claim, give back, pause hosts."""
+"""The queue of pages (enqueue, claim, give back, pause hosts) and its workers."""
 
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
 
-from afresh.model.records import Backlog, Claim, CrawlId, Limits, Listed, Run, RunId, RunMode, SourceId
-from afresh.store.dialect import Row, Session
-from afresh.store.due import await_looks, due_rows, listed_at, room_in
-from afresh.store.records import at, page_from
+from afresh.model.records import (
+    Backlog,
+    Claim,
+    CrawlId,
+    ListedUrl,
+    Run,
+    RunId,
+    RunLimits,
+    RunMode,
+    SourceId,
+    WorkerRecord,
+)
+from afresh.store.dialect import Row, Transaction
+from afresh.store.records import at, listed_from, page_from, record
 from afresh.store.repository import Repository, not_retried, retried_as
+from afresh.store.schedules import await_looks, due_rows, listed_at, room_in
 from afresh.urls.canonical import domain_of
 
-HEARD = 10_000  # queued addresses that are remembered without asking the tables
-FIRST_TURN = 1  # of `hosts.used`; 0: handed over and not asked since, 2: asked before by the same worker
+HEARD = 10_000  # queued URLs that are cached per run
+FIRST_TURN = 1  # of `hosts.used`; 0: handed over and not used since, 2: used before by the same worker
 
 
 class QueueRepository(Repository):
     """Queue pages for a run and hand them to workers."""
 
-    async def enqueue(self, run: Run, listed: Sequence[Listed], limits: Limits, now: datetime) -> int:
-        """Queue addresses for a run, each at most once; how many were new to it."""
+    async def enqueue(self, run: Run, listed: Sequence[ListedUrl], limits: RunLimits, now: datetime) -> int:
+        """Queue URLs for a run, each at most once; return how many were queued."""
         wanted: dict[str, int] = {}
         for item in listed:
             wanted[item.url] = min(item.depth, wanted.get(item.url, item.depth))
@@ -27,14 +38,14 @@ class QueueRepository(Repository):
             return await self.queue_pages(tx, run, wanted, limits, now)
 
     async def ask_again(self, run: Run, urls: Sequence[str]) -> None:
-        """Let a run queue pages again that it has looked at; those that it found gone stay so."""
+        """Allow a run to queue pages again that it has visited; pages that it found gone stay gone."""
         async with self.queueing(run) as tx:
             number = await tx.run("ask_again", source=run.source_id, run=run.id, urls=list(urls))
             await tx.run("count_queued", run=run.id, number=-number)
         self.caches.depths.pop(run.id, None)
 
     async def keep_within(self, run: Run, max_pages: int) -> None:
-        """Take what a run has found and not read out of its queue where it may read fewer pages by now."""
+        """Remove unread pages from the queue of a run that exceeds a lowered page limit."""
         async with self.queueing(run) as tx:
             unread = [row["id"] for row in await tx.all("unread_pages", run=run.id)]
             row = await tx.one("run_by_id", run=run.id)
@@ -47,8 +58,8 @@ class QueueRepository(Repository):
                 await tx.run("open_frontier", source=run.source_id)
         self.caches.depths.pop(run.id, None)
 
-    async def enqueue_known(self, run: Run, limits: Limits, now: datetime) -> None:
-        """Queue every page on record: those of the index, and dead ones that are still linked."""
+    async def enqueue_known(self, run: Run, limits: RunLimits, now: datetime) -> None:
+        """Queue every stored page: indexed pages, and dead ones that are still linked."""
         async with self.queueing(run) as tx:
             await tx.run("adopt_known", run=run.id, source=run.source_id, now=now)
             await self._count_adopted(tx, run)
@@ -57,21 +68,21 @@ class QueueRepository(Repository):
             await self.queue_pages(tx, run, wanted, limits, now)
 
     async def enqueue_due(
-        self, run: Run, limits: Limits, now: datetime, *, max_age: float | None = None
+        self, run: Run, limits: RunLimits, now: datetime, *, max_age: float | None = None
     ) -> None:
-        """Queue the pages that are due (schedule/due.py), within what is left of the budget."""
+        """Queue the pages that are due (schedule/due.py), within the remaining budget."""
         async with self.db.write(run.source_id) as tx:
             crawls = await due_rows(tx, run, limits, now, max_age)
             await tx.run("adopt_rows", run=run.id, crawls=crawls, now=now)
-            if limits.budget is not None:  # in the order in which they are due
+            if limits.budget is not None:  # in the order of their due dates
                 ranks = [{"crawl": crawl, "rank": rank} for rank, crawl in enumerate(crawls)]
                 await tx.many("rank_row", ranks)
             await self._count_adopted(tx, run)
 
     async def schedule(
-        self, run: Run, listed: Sequence[Listed], limits: Limits, recheck: float, now: datetime
+        self, run: Run, listed: Sequence[ListedUrl], limits: RunLimits, recheck: float, now: datetime
     ) -> None:
-        """Let what a source lists wait for a look: at once, or in its turn if it was listed and is gone."""
+        """Schedule the URLs that a source lists: now, or after the recheck interval if the page is gone."""
         wanted = {item.url: item.depth for item in listed if item.depth <= limits.max_depth}
         async with self.db.write(run.source_id) as tx:
             rows = await tx.all("paths_known", source=run.source_id, urls=list(wanted))
@@ -81,22 +92,21 @@ class QueueRepository(Repository):
             rows = await tx.all("unscheduled", source=run.source_id, urls=list(wanted))
             await await_looks(tx, run, {row["url"]: listed_at(row, recheck, now) for row in rows}, now)
 
-    async def _insert_pages(self, tx: Session, run: Run, fresh: Mapping[str, int], now: datetime) -> None:
+    async def _insert_pages(self, tx: Transaction, run: Run, fresh: Mapping[str, int], now: datetime) -> None:
         base = {"source": run.source_id, "run": run.id, "now": now}
         await tx.many("insert_page", [{**base, "url": url, "depth": depth} for url, depth in fresh.items()])
 
-    async def _count_adopted(self, tx: Session, run: Run) -> None:
+    async def _count_adopted(self, tx: Transaction, run: Run) -> None:
         number = await tx.run("mark_adopted", run=run.id, source=run.source_id)
         await tx.run("count_queued", run=run.id, number=number)
 
-    async def frontier(self, source: SourceId) -> list[Listed]:
-        """Links that belong to the source and have not become pages, nearest first."""
-        async with self.db.read() as tx:
-            return [Listed(row["url"], row["depth"]) for row in await tx.all("frontier", source=source)]
+    async def frontier(self, source: SourceId) -> list[ListedUrl]:
+        """Return the links that belong to the source and are not pages yet, nearest first."""
+        return await self._list(listed_from, "frontier", source=source)
 
     @asynccontextmanager
-    async def queueing(self, run: Run, *, alone: bool = True) -> AsyncIterator[Session]:
-        """A transaction; if it is undone, what was remembered of the queue is forgotten."""
+    async def queueing(self, run: Run, *, alone: bool = True) -> AsyncIterator[Transaction]:
+        """Open a transaction; if it is rolled back, drop the cached queue of the run."""
         try:
             async with self.db.write(run.source_id if alone else None) as tx:
                 yield tx
@@ -106,80 +116,67 @@ class QueueRepository(Repository):
 
     @not_retried
     async def queue_pages(
-        self, tx: Session, run: Run, wanted: Mapping[str, int], limits: Limits, now: datetime
+        self, tx: Transaction, run: Run, wanted: Mapping[str, int], limits: RunLimits, now: datetime
     ) -> int:
-        """Queue addresses inside a transaction; a shorter way to a page is passed on to its children."""
+        """Queue URLs inside a transaction; return how many. A smaller depth is passed on to linked pages."""
         queued, todo = 0, dict(wanted)
-        while todo:
-            todo = self._unheard(run.id, todo, limits)
-            number, lowered = await self._queue_once(tx, run, todo, limits, now)
+        heard = self.caches.depths.setdefault(run.id, {})
+        while todo := {
+            url: depth
+            for url, depth in todo.items()
+            if depth <= limits.max_depth and heard.get(hash(url), depth + 1) > depth
+        }:
+            number, kept, lowered = await self._queue_once(tx, run, todo, limits, now)
+            if len(heard) > HEARD:
+                heard.clear()  # the tables have them all
+            heard.update({hash(url): todo[url] for url in kept})
             queued += number
             rows = await tx.all("stored_children", pages=lowered) if lowered else []
             todo = {row["url"]: row["depth"] for row in rows}
         return queued
 
-    def _unheard(self, run: RunId, wanted: Mapping[str, int], limits: Limits) -> dict[str, int]:
-        heard = self.caches.depths.setdefault(run, {})
-        return {
-            url: depth
-            for url, depth in wanted.items()
-            if depth <= limits.max_depth and heard.get(hash(url), depth + 1) > depth
-        }
-
-    def _hear(self, run: RunId, queued: Mapping[str, int]) -> None:
-        heard = self.caches.depths.setdefault(run, {})
-        if len(heard) > HEARD:
-            heard.clear()  # the tables know them all
-        heard.update({hash(url): depth for url, depth in queued.items()})
-
     async def _queue_once(
-        self, tx: Session, run: Run, wanted: Mapping[str, int], limits: Limits, now: datetime
-    ) -> tuple[int, list[int]]:
-        if not wanted:
-            return 0, []
+        self, tx: Transaction, run: Run, wanted: Mapping[str, int], limits: RunLimits, now: datetime
+    ) -> tuple[int, list[str], list[int]]:
+        """Return how many URLs were queued, which are stored now, and the pages with a smaller depth."""
         rows = await tx.all("paths_known", source=run.source_id, urls=list(wanted))
         known = {row["url"]: row for row in rows}
         fresh = await self._within_room(tx, run, [url for url in wanted if url not in known], limits)
         again = [url for url, row in known.items() if row["queued_run"] != run.id]
-        lowered = [row for url, row in known.items() if _nearer(row, wanted[url], run.id)]
+        mine = [row for row in known.values() if row["created_run"] == run.id]
+        lowered = [row for row in mine if wanted[row["url"]] < row["depth"]]  # nearer to the root
         base = {"source": run.source_id, "run": run.id, "now": now}
         await self._insert_pages(tx, run, {url: wanted[url] for url in fresh}, now)
         nearer = [{"page": row["id"], "depth": wanted[row["url"]], "now": now} for row in lowered]
         await tx.many("lower_depth", nearer)
         await tx.many("raise_priority", nearer)
         queued = [*again, *fresh]
-        if limits.budget is not None:
-            queued = await self._within_budget(tx, run, _in_order(wanted, queued), limits, now)
+        if (room := await room_in(tx, run, limits)) is not None:
+            among = set(queued)
+            found = [url for url in wanted if url in among]  # in the order of discovery
+            queued = found[:room]
+            await await_looks(tx, run, dict.fromkeys(found[room:], now), now)  # left for the next run
         await tx.many("open_crawl", [{**base, "url": url, "domain": domain_of(url)} for url in queued])
         await tx.run("mark_queued", source=run.source_id, run=run.id, urls=queued)
         await tx.run("count_queued", run=run.id, number=len(queued))
-        self._hear(run.id, {url: wanted[url] for url in [*known, *fresh]})
-        return len(queued), [row["id"] for row in lowered if row["queued_run"] == run.id]
+        nearer_ids = [row["id"] for row in lowered if row["queued_run"] == run.id]
+        return len(queued), [*known, *fresh], nearer_ids
 
-    async def _within_room(self, tx: Session, run: Run, fresh: list[str], limits: Limits) -> list[str]:
+    async def _within_room(self, tx: Transaction, run: Run, fresh: list[str], limits: RunLimits) -> list[str]:
         if not fresh:
             return fresh
-        partly = run.mode is RunMode.DUE  # what it does not look at is there as well
-        row = await tx.one("taken_room", run=run.id, source=run.source_id, partly=int(partly))
-        room = max(0, limits.max_pages - (row["taken"] if row else 0))
+        partly = run.mode is RunMode.DUE  # pages that it does not visit count as well
+        taken = await tx.number("taken_room", run=run.id, source=run.source_id, partly=int(partly))
+        room = max(0, limits.max_pages - taken)
         if room < len(fresh):
             await tx.run("open_frontier", source=run.source_id)
         return fresh[:room]
 
-    async def _within_budget(
-        self, tx: Session, run: Run, urls: list[str], limits: Limits, now: datetime
-    ) -> list[str]:
-        """What a run may still queue; the rest waits for the next run, unless it waits for a look already."""
-        room = await room_in(tx, run, limits) or 0
-        await await_looks(tx, run, dict.fromkeys(urls[room:], now), now)
-        return urls[:room]
-
     async def claim_again(
         self, run: RunId, worker: str, now: datetime, *, limit: int, crowded: Collection[str] = ()
     ) -> list[Claim]:
-        """What a claim took whose answer was lost, as from hosts of others; else a claim."""
-        async with self.db.read() as tx:
-            rows = await tx.all("claimed_at", run=run, worker=worker, now=now)
+        """Return what a claim took whose answer was lost, marked as taken from another worker; else claim."""
+        rows = await self._all("claimed_at", run=run, worker=worker, now=now)
         if rows:
             return [_claim(row, {row["domain"]: True}) for row in rows]
         return await self.claim(run, worker, now, limit=limit, crowded=crowded)
@@ -188,12 +185,11 @@ class QueueRepository(Repository):
     async def claim(
         self, run: RunId, worker: str, now: datetime, *, limit: int, crowded: Collection[str] = ()
     ) -> list[Claim]:
-        """Take work of hosts that nobody else is looking at, and that are not crowded with ours already.
+        """Claim pages of hosts that no other worker uses and that are not crowded; return the claims.
 
-        A host wanted by another is handed over.
-
-        Who finds too little wants hosts of others: half of those that each of them looks at for this run, so
-        that work spreads and then stays where it is, and all that they look at for another.
+        Hosts that other workers want are handed over. A worker that finds too little wants hosts of others:
+        half of those that each of them uses for this run, so that work spreads and then stays, and all hosts
+        that they use for other runs.
         """
         async with self.db.write() as tx:
             busy = await tx.all("busy_hosts", worker=worker, now=now)
@@ -213,34 +209,24 @@ class QueueRepository(Repository):
             return [_claim(row, hosts) for row in rows]
 
     async def backlog(self, run: RunId) -> Backlog:
-        """What is left of a run."""
-        async with self.db.read() as tx:
-            row = await tx.one("open_rows", run=run)
-            assert row is not None  # noqa: S101 - an aggregate always has a row
-            return Backlog(open=row["open"], held=row["held"] or 0, next_at=at(row["next"]))
+        """Return what is left of a run."""
+        [row] = await self._all("open_rows", run=run)
+        return Backlog(open=row["open"], held=row["held"] or 0, next_at=at(row["next"]))
 
     async def pause_host(self, domain: str, until: datetime) -> None:
-        """Let a host rest until a time, for every worker."""
-        async with self.db.write() as tx:
-            await tx.run("pause_host", domain=domain, until=until)
-
-    async def pauses(self, now: datetime) -> dict[str, datetime]:
-        """The hosts that rest, and until when."""
-        async with self.db.read() as tx:
-            rows = await tx.all("pauses", now=now)
-            return {row["domain"]: at(row["next_allowed_at"]) or now for row in rows}
+        """Pause a host until a time, for every worker."""
+        await self._run("pause_host", domain=domain, until=until)
 
     async def give_back(self, claims: Sequence[Claim], worker: str, now: datetime) -> None:
-        """Give back some claims, unvisited: their pages wait in the queue as before."""
-        async with self.db.write() as tx:
-            crawls = [claim.crawl_id for claim in claims]
-            await tx.run("give_back_crawls", crawls=crawls, worker=worker, now=now)
+        """Release claims without a visit; their pages stay in the queue."""
+        crawls = [claim.crawl_id for claim in claims]
+        await self._run("give_back_crawls", crawls=crawls, worker=worker, now=now)
 
 
 async def _take_hosts(
-    tx: Session, domains: set[str], run: RunId, worker: str, now: datetime
+    tx: Transaction, domains: set[str], run: RunId, worker: str, now: datetime
 ) -> dict[str, bool]:
-    """Those of the hosts that nobody else took at the same moment, each with whether it came from another."""
+    """Lock the free ones of some hosts; return each with whether it came from another worker."""
     if not domains:
         return {}
     given = {"run": run, "worker": worker, "now": now}
@@ -254,22 +240,80 @@ async def _take_hosts(
     return taken
 
 
-def _nearer(row: Row, depth: int, run: RunId) -> bool:
-    """Whether a page that this run itself found lies nearer to the root than it was thought to."""
-    return bool(row["created_run"] == run and depth < row["depth"])
-
-
 def _claim(row: Row, hosts: Mapping[str, bool]) -> Claim:
     return Claim(
         crawl_id=CrawlId(row["crawl_id"]),
-        page=page_from(dict(row)),  # a dict finds a column faster than a row does
+        page=page_from(dict(row)),  # a dict is faster than a row
         run_id=RunId(row["run_id"]),
         domain=row["domain"],
         arrived=hosts[row["domain"]],
     )
 
 
-def _in_order(wanted: Mapping[str, int], chosen: Sequence[str]) -> list[str]:
-    """Some of the wanted addresses in the order in which they were found."""
-    among = set(chosen)
-    return [url for url in wanted if url in among]
+class WorkerRepository(Repository):
+    """Registers workers, renews their leases and releases what dead ones held."""
+
+    async def join(self, worker: WorkerRecord) -> None:
+        """Register a worker with its first heartbeat."""
+        who = {"name": worker.name, "host": worker.host, "pid": worker.pid}
+        await self._run("upsert_worker", **who, now=worker.heartbeat_at)
+
+    @not_retried  # a delayed heartbeat would report an old time
+    async def beat(self, worker: WorkerRecord) -> bool:
+        """Renew all leases of a worker; return False if others have removed it as dead."""
+        now = worker.heartbeat_at
+        async with self.db.write() as tx:
+            known = await tx.run("beat", worker=worker.name, now=now)
+            if not known:
+                await tx.run("upsert_worker", name=worker.name, host=worker.host, pid=worker.pid, now=now)
+            return bool(known)
+
+    async def all(self) -> list[WorkerRecord]:
+        """Return all registered workers, including dead ones."""
+        return [record(WorkerRecord, row) for row in await self._all("workers")]
+
+    async def release(self, worker: str, now: datetime) -> None:
+        """Release everything a worker holds and unregister it."""
+        self.caches.depths.clear()
+        async with self.db.write() as tx:
+            await tx.run("release_crawls", worker=worker, now=now)
+            await self._free_hosts(tx, [worker])
+            await tx.run("forget_workers", workers=[worker])
+
+    async def reclaim(
+        self, dead: Sequence[str], now: datetime, hearts: Mapping[str, datetime | None] | None = None
+    ) -> int:
+        """Requeue what dead workers held and mark the attempts as abandoned; return how many.
+
+        `hearts` has the heartbeats that made them count as dead (None: unregistered). Workers with another
+        heartbeat by now are skipped.
+        """
+        async with self.db.write() as tx:
+            if hearts is not None:
+                rows = await tx.all("hearts", workers=list(dead))
+                beats = {row["name"]: at(row["heartbeat_at"]) for row in rows}
+                dead = [name for name in dead if beats.get(name) == hearts.get(name)]
+            rows = await tx.all("abandon_crawls", workers=list(dead), now=now)
+            await tx.many("reopen_crawl", [{**dict(row), "now": now} for row in rows if row["page_id"]])
+            await self._free_hosts(tx, dead)
+            await tx.run("forget_workers", workers=list(dead))
+            return len(rows)
+
+    async def _free_hosts(self, tx: Transaction, workers: Sequence[str]) -> None:
+        await tx.run(
+            "unwant_hosts", workers=list(workers)
+        )  # first, so that hosts just handed to them are released, too
+        await tx.run("release_hosts", workers=list(workers))
+
+    async def lock_owners(self) -> set[str]:
+        """Return the names of all workers that hold a page or a host."""
+        return {row["locked_by"] for row in await self._all("lock_owners")}
+
+    async def held_by(self) -> dict[str, int]:
+        """Return how many pages each worker holds."""
+        return {row["locked_by"]: row["number"] for row in await self._all("held_by")}
+
+    async def latest_moment(self) -> datetime | None:
+        """Return the latest time that a run or a worker has stored."""
+        row = await self._one("latest_moment")
+        return at(row["at"]) if row else None

@@ -1,158 +1,112 @@
-"""Rows of the store, read into the records of the core."""
+"""Convert rows of the store into records of the model."""
 
 import json
+from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any
+from enum import Enum
+from functools import cache
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
-from afresh.config.overlay import own_settings
-from afresh.model.fetch import Outcome, Validators
-from afresh.model.history import HistoryEntry, history_entry
-from afresh.model.records import (
-    Attempt,
-    CrawlId,
-    Page,
-    PageId,
-    PageStatus,
-    Run,
-    RunId,
-    RunMode,
-    RunState,
-    Source,
-    SourceId,
-    Worker,
-)
-from afresh.model.reports import PageView
-from afresh.schedule.change_rate import Rhythm
-from afresh.schedule.due import Waiting
+from afresh.config.layers import own_settings
+from afresh.model.fetch import Validators
+from afresh.model.records import Attempt, ChangeKind, ListedUrl, Page, Run, Source
+from afresh.model.reports import HistoryEntry, PageView, history_entry
+from afresh.schedule.change_rate import ChangeStats
+from afresh.schedule.due import WaitingPage
 from afresh.sources.web.http_dates import http_date_of, time_of
 from afresh.store.dialect import Row
 
+T = TypeVar("T")
+Converter = Callable[[Any], Any]
+
 
 def at(value: Any) -> datetime | None:
-    """A stored time, aware of its zone."""
+    """Return a stored time with its time zone, or None."""
     return datetime.fromisoformat(value) if isinstance(value, str) else value
 
 
 def certain(value: Any) -> datetime:
-    """A stored time that is never null."""
+    """Return a stored time that is never null."""
     time = at(value)
     if time is None:
         raise ValueError("a time is missing")
     return time
 
 
-def source_from(row: Row) -> Source:
-    """A row of `sources`."""
-    return Source(
-        id=SourceId(row["id"]),
-        name=row["name"],
-        version=row["version"] or None,
-        kind=row["kind"],
-        url=row["url"],
-        rules=own_settings(json.loads(row["rules"])),
-        policy=own_settings(json.loads(row["policy"])),
-        mark=row["mark"],
-        trial=bool(row["trial"]),
-        crawl_time=at(row["crawl_time"]),
-        operator_url=row["operator_url"],
-        created_at=certain(row["created_at"]),
-        updated_at=certain(row["updated_at"]),
+def record(cls: type[T], row: Row, **own: Any) -> T:
+    """Return a record from a row with columns named like its fields; `own` has the fields that differ."""
+    plain, converted = _columns(cls, frozenset(own))  # type: ignore[arg-type] # a class can be hashed
+    for name in plain:
+        own[name] = row[name]
+    for name, convert in converted:
+        own[name] = convert(row[name])
+    return cls(**own)
+
+
+@cache
+def _columns(cls: type, own: frozenset[str]) -> tuple[list[str], list[tuple[str, Converter]]]:
+    """Return the fields of a record to read from a row: those used as they are, and those converted."""
+    found = {name: _converter(hint) for name, hint in get_type_hints(cls).items() if name not in own}
+    return (
+        [name for name, convert in found.items() if convert is None],
+        [(name, convert) for name, convert in found.items() if convert is not None],
     )
+
+
+def _converter(hint: Any) -> Converter | None:
+    kinds = [kind for kind in get_args(hint) if kind is not type(None)]
+    optional = type(None) in get_args(hint)
+    kind = kinds[0] if optional else hint
+    if kind is datetime:
+        return at if optional else certain
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return (lambda value: None if value is None else kind(value)) if optional else kind
+    if get_origin(kind) is tuple:
+        return lambda text: tuple(json.loads(text))
+    return bool if kind is bool else json.loads if get_origin(kind) is Mapping else None
+
+
+def source_from(row: Row) -> Source:
+    """Return a source from a row of `sources`."""
+    settings = {name: own_settings(json.loads(row[name])) for name in ("rules", "policy")}
+    return record(Source, row, version=row["version"] or None, **settings)
 
 
 def unkept_source(row: Row) -> Source:
-    """What a row of `unkept_runs` tells of its source."""
-    began = certain(row["started_at"])
-    return Source(
-        id=SourceId(row["source_id"]),
-        name=row["name"],
-        version=row["version"] or None,
-        kind=row["kind"],
-        url=row["url"],
-        trial=True,
-        created_at=began,
-        updated_at=began,
-    )
+    """Return what a row of `unkept_runs` tells about its source."""
+    began, version = certain(row["started_at"]), row["version"] or None
+    same = {name: row[name] for name in ("name", "kind", "url")}
+    whose = {"id": row["source_id"], "version": version, "trial": True, **same}
+    return Source(**whose, created_at=began, updated_at=began)
 
 
 def run_from(row: Row) -> Run:
-    """A row of `runs`."""
-    return Run(
-        id=RunId(row["id"]),
-        source_id=SourceId(row["source_id"]),
-        mode=RunMode(row["mode"]),
-        state=RunState(row["state"]),
-        full=bool(row["full_look"]),
-        worker=row["worker"],
-        taken_at=at(row["taken_at"]),
-        worked_at=at(row["worked_at"]),
-        queued=row["queued"],
-        known=row["known"],
-        counts=json.loads(row["counts"]),
-        notes=tuple(json.loads(row["notes"])),
-        error=row["error"],
-        started_at=certain(row["started_at"]),
-        finished_at=at(row["finished_at"]),
-    )
+    """Return a run from a row of `runs`."""
+    return record(Run, row, full=bool(row["full_look"]))
+
+
+def listed_from(row: Row) -> ListedUrl:
+    """Return URL and depth of a page as a listing entry."""
+    return ListedUrl(row["url"], row["depth"])
 
 
 def validators_from(row: Row) -> Validators:
-    """The validators in a row of `pages`."""
-    return Validators(
-        etag=row["etag"],
-        last_modified=row["last_modified"],
-        size=row["size"],
-        mtime_ns=row["mtime_ns"],
-        url=row["validators_url"],
-    )
+    """Return the validators from a row of `pages`."""
+    return record(Validators, row, url=row["validators_url"])
 
 
 def page_from(row: Row) -> Page:
-    """A row of `pages`."""
-    return Page(
-        id=PageId(row["id"]),
-        source_id=SourceId(row["source_id"]),
-        url=row["url"],
-        status=PageStatus(row["status"]),
-        title=row["title"],
-        depth=row["depth"],
-        language=row["language"],
-        validators=validators_from(row),
-        content_type=row["content_type"],
-        content_hash=row["content_hash"],
-        links_hash=row["links_hash"],
-        links_left_out=row["links_left_out"],
-        recipe=row["recipe"],
-        chunker=row["chunker"],
-        failures=row["failures"],
-        gone_count=row["gone_count"],
-        missing_count=row["missing_count"],
-        doomed_by=row["doomed_by"],
-        crashes=row["crashes"],
-        doubt=row["doubt"],
-        doubt_hash=row["doubt_hash"],
-        doubt_run=row["doubt_run"],
-        refused_hash=row["refused_hash"],
-        moved_to=row["moved_to"],
-        crawl_time=at(row["crawl_time"]),
-        last_seen=at(row["last_seen"]),
-        last_scraped=at(row["last_scraped"]),
-        checked_at=at(row["checked_at"]),
-        changed_at=at(row["changed_at"]),
-        observed_at=at(row["observed_at"]),
-        rhythm=rhythm_from(row),
-        created_at=at(row["created_at"]),
-        updated_at=at(row["updated_at"]),
-    )
+    """Return a page from a row of `pages`."""
+    return record(Page, row, validators=validators_from(row), rhythm=rhythm_from(row))
 
 
-def rhythm_from(row: Row) -> Rhythm:
-    """What a row of `pages` says of its changes."""
-    return Rhythm(row["change_count"], row["quiet_seconds"], row["span_seconds"])
+def rhythm_from(row: Row) -> ChangeStats:
+    """Return the change statistics from a row of `pages`."""
+    return ChangeStats(row["change_count"], row["quiet_seconds"], row["span_seconds"])
 
 
 def looked_at(row: Row) -> tuple[datetime | None, datetime | None, datetime | None]:
-    """When a page was last visited, seen and checked: by itself, or because its source is as it was."""
+    """Return when a page was last visited, seen and checked, by itself or with its unchanged source."""
     own = at(row["crawl_time"]), at(row["last_seen"]), at(row["checked_at"])
     told = at(row["told_at"]) if row["listed"] else None
     if told is None or own[2] is None or own[2] >= told:
@@ -161,81 +115,41 @@ def looked_at(row: Row) -> tuple[datetime | None, datetime | None, datetime | No
 
 
 def page_view(row: Row) -> PageView:
-    """A row of `pages` with the times of its source, as it is listed."""
-    crawl_time, last_seen, checked_at = looked_at(row)
-    return PageView(
-        id=PageId(row["id"]),
-        source_id=SourceId(row["source_id"]),
-        url=row["url"],
-        status=PageStatus(row["status"]),
-        title=row["title"],
-        depth=row["depth"],
-        language=row["language"],
-        content_hash=row["content_hash"],
-        etag=row["etag"],
-        last_modified=row["last_modified"] or http_date_of(row["mtime_ns"]),
-        content_type=row["content_type"],
-        crawl_time=crawl_time,
-        last_seen=last_seen,
-        checked_at=checked_at,
-        changed_at=at(row["changed_at"]),
-        missing_count=row["missing_count"],
-        moved_to=row["moved_to"],
-        doubt=row["doubt"],
-        created_at=at(row["created_at"]),
-        updated_at=at(row["updated_at"]),
-        last_scraped=at(row["last_scraped"]),
-        size=row["size"],
-        mtime=time_of(row["mtime_ns"]),
-        next_look=at(row["next_look"]),
-    )
+    """Return a page view from a row of `pages` with the times of its source."""
+    own = dict(zip(("crawl_time", "last_seen", "checked_at"), looked_at(row), strict=True))
+    modified, mtime = row["last_modified"] or http_date_of(row["mtime_ns"]), time_of(row["mtime_ns"])
+    return record(PageView, row, last_modified=modified, mtime=mtime, copies=(), **own)
 
 
 def attempt_from(row: Row) -> Attempt:
-    """A row of `page_crawls`."""
-    return Attempt(
-        id=CrawlId(row["id"]),
-        page_id=row["page_id"],
-        run_id=row["run_id"],
-        url=row["url"],
-        domain=row["domain"],
-        priority=row["priority"],
-        scheduled_for=certain(row["scheduled_for"]),
-        locked_at=at(row["locked_at"]),
-        locked_by=row["locked_by"],
-        completed_at=at(row["completed_at"]),
-        outcome=Outcome(row["outcome"]) if row["outcome"] else None,
-        status_code=row["status_code"],
-        error_message=row["error_message"],
-        reason=row["reason"],
-        created_at=certain(row["created_at"]),
-        updated_at=certain(row["updated_at"]),
-        unchanged=row["unchanged"],
-    )
+    """Return an attempt from a row of `page_crawls`."""
+    return record(Attempt, row)
 
 
 def history_from(row: Row) -> HistoryEntry:
-    """A row of `page_crawls` with the name and version of its source."""
+    """Return a history entry from a row of `page_crawls` with name and version of its source."""
     return history_entry(attempt_from(row), row["source_name"], row["source_version"] or None)
 
 
-def worker_from(row: Row) -> Worker:
-    """A row of `workers`."""
-    return Worker(
-        name=row["name"],
-        host=row["host"],
-        pid=row["pid"],
-        heartbeat_at=certain(row["heartbeat_at"]),
-        started_at=at(row["started_at"]),
-        helps=None if row["helps"] is None else RunId(row["helps"]),
-    )
+def change_row(
+    page: Page,
+    run: int | None,
+    kind: ChangeKind,
+    new_hash: str | None,
+    now: datetime,
+    *,
+    diff: str | None = None,
+    moved_to: str | None = None,
+) -> dict[str, object]:
+    """Return a row of `changes` for a page as it was before the change."""
+    whose = {"source": page.source_id, "page": page.id, "url": page.url, "run": run, "now": now}
+    hashes = {"old_hash": page.content_hash, "new_hash": new_hash}
+    return {**whose, **hashes, "kind": kind, "diff": diff, "moved_to": moved_to}
 
 
-def waiting_from(row: Row) -> Waiting:
-    """A row of the queue that nobody works on."""
-    return Waiting(
-        url=row["url"],
-        next_at=certain(row["scheduled_for"]),
-        written_at=certain(row["updated_at"]),
-        answered_at=at(row["last_seen"]),
+def waiting_from(row: Row) -> WaitingPage:
+    """Return a waiting page from a queue row."""
+    next_at, written_at = certain(row["scheduled_for"]), certain(row["updated_at"])
+    return WaitingPage(
+        url=row["url"], next_at=next_at, written_at=written_at, answered_at=at(row["last_seen"])
     )

@@ -1,16 +1,105 @@
-"""Take pages out of the index."""
+"""Remove pages from the index, transfer the identity of moved pages, delete old records."""
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import cache
+from typing import Literal
 
 from afresh.crawl.judge import by_reason, leads_on
 from afresh.model.records import ChangeKind, Page, PageId, PageStatus, RunId, SourceId
-from afresh.store.dialect import Session
-from afresh.store.identity import exchange
+from afresh.model.retention import REMOVED, Prunable, PruneCounts
+from afresh.store.dialect import Row, Transaction, queries
+from afresh.store.records import certain, change_row
+from afresh.store.repository import Repository
+
+_OWN = (
+    "observed_at",
+    "change_count",
+    "quiet_seconds",
+    "span_seconds",
+)  # statistics on how often the page changes
 
 
-async def record_missing(tx: Session, source: SourceId, pages: Sequence[Page], now: datetime) -> None:
-    """Write the missing counts of unreached pages, and clear those of all others."""
+@cache
+def _content_columns() -> tuple[str, ...]:
+    """Return the columns that a visit writes and that stay with the URL."""
+    written = re.findall(r"\{rows ([\w ]+)\}", queries("sqlite")["update_page"])[0].split()
+    return tuple(name for name in written if name not in (*_OWN, "now", "page"))
+
+
+async def exchange(
+    tx: Transaction, dropped: Sequence[Page], heirs: Mapping[PageId, Page], now: datetime
+) -> None:
+    """Give moved pages the URL and the content of their heirs, which become the redirects."""
+    before = {page.id: page for page in dropped if page.id in heirs}
+    pairs = [{"page": page, "target": heirs[page].id} for page in before]
+    if not pairs:
+        return
+    targets = [pair["target"] for pair in pairs]
+    both = [*before, *targets]
+    partner: dict[int, int] = dict(zip(both, [*targets, *before], strict=True))
+    await _exchange_history(tx, before, pairs, both, partner)
+    await tx.many("hand_over_document", pairs)
+    await tx.many("hand_over_kb", pairs)
+    await tx.many("copy_chunks", pairs)  # with new ids, because caches in memory use the old ones
+    await tx.run("drop_chunks", pages=targets)
+    await tx.run("untell_new", pages=targets)
+    await tx.many("hand_over_changes", pairs)
+    edges = await tx.all("edges_of_pages", pages=both)
+    await tx.run("delete_page_links", pages=both)
+    kept = ((row, {name: row[name] for name in ("position", "text", "follow")}) for row in edges)
+    swapped = [{"page": partner[row["page_id"]], "link": row["link_id"], **edge} for row, edge in kept]
+    await tx.many("insert_page_link", swapped)
+    copies = await tx.all("copies_bound_to", pages=both)
+    await tx.run("unbind_copies", pages=both)
+    await tx.many("bind_copy", [{"copy": row["id"], "page": partner[row["page_id"]]} for row in copies])
+    rows = {row["id"]: row for row in await tx.all("rows_of_pages", pages=both)}
+    await tx.many("rename_page", [{"page": page, "url": f"moving:{page}"} for page in both])
+    await tx.many("update_page", [_content(rows, page, partner[page], before, now) for page in both])
+    await tx.many("place_page", [_place(page, rows[partner[page]], before) for page in both])
+
+
+async def _exchange_history(
+    tx: Transaction,
+    before: Mapping[PageId, Page],
+    pairs: Sequence[Mapping[str, object]],
+    both: Sequence[int],
+    partner: Mapping[int, int],
+) -> None:
+    """Transfer finished attempts except redirects to the other page; the next check stays with the URL."""
+    planned = await tx.all("open_rows_of_pages", pages=both)
+    await tx.run("unbind_crawls", crawls=[row["id"] for row in planned])
+    await tx.many("bind_crawl", [{"crawl": row["id"], "page": partner[row["page_id"]]} for row in planned])
+    await tx.many("hand_over_crawls", pairs)
+    moved = [{"page": page, "target": partner[page], "url": before[page].url} for page in before]
+    await tx.many("leave_moved_crawls", moved)
+
+
+def _content(
+    rows: Mapping[int, Row], page: int, other: int, before: Mapping[PageId, Page], now: datetime
+) -> dict[str, object]:
+    """Return the new content of a page: everything bound to the URL of the other one."""
+    shown = {name: rows[other][name] for name in _content_columns()} | {
+        name: rows[page][name] for name in _OWN
+    }
+    moved = before.get(PageId(page))
+    if moved is not None and moved.content_hash == shown["content_hash"]:
+        shown["changed_at"] = moved.changed_at
+    return {**shown, "page": page, "now": now}
+
+
+def _place(page: int, other: Row, before: Mapping[PageId, Page]) -> dict[str, object]:
+    """Return the new position of a page; an unlinked page keeps its missing count."""
+    place = {name: other[name] for name in ("url", "depth", "listed")}
+    moved, missing = before.get(PageId(page)), other["missing_count"]
+    if moved is not None and missing:
+        missing += moved.missing_count
+    return {"page": page, "run": other["queued_run"], "missing_count": missing, **place}
+
+
+async def record_missing(tx: Transaction, source: SourceId, pages: Sequence[Page], now: datetime) -> None:
+    """Store the missing counts of unreached pages and clear those of all others."""
     row = await tx.one("source_by_id", source=source)
     if not pages and row is not None and not row["graph_changed"]:
         return
@@ -25,47 +114,101 @@ async def record_missing(tx: Session, source: SourceId, pages: Sequence[Page], n
 
 
 async def drop(
-    tx: Session,
+    tx: Transaction,
     source: SourceId,
     run: RunId | None,
     pages: Sequence[Page],
     now: datetime,
     heirs: Mapping[PageId, Page] | None = None,
 ) -> None:
-    """Take pages out of the index, in a run or by hand; their history stays, or moves with them."""
+    """Remove pages from the index, in a run or by hand; their history stays or moves with them."""
     heirs = heirs or {}
     ids = [page.id for page in pages]
     await tx.run("leave_vectors_of_pages", pages=ids, now=now)
     await tx.run("drop_chunks", pages=ids)
-    await tx.run("forget_kb", pages=[page.id for page in pages])
+    await tx.run("forget_kb", pages=ids)
     await tx.run("drop_documents", pages=ids)
     await tx.run("drop_page_links", pages=[page.id for page in pages if not leads_on(page)])
     for reason, gone in by_reason([page for page in pages if page.moved_to is None]).items():
         await tx.run("cancel_open", pages=gone, now=now, reason=reason)
     await tx.run("unseal_links", source=source)
-    await tx.many("drop_page", [_dropped(page, now) for page in pages])
+    states = {page.id: PageStatus.REDIRECT if page.moved_to else PageStatus.DELETED for page in pages}
+    await tx.many(
+        "drop_page", [{"page": page, "status": state, "now": now} for page, state in states.items()]
+    )
     await exchange(tx, pages, heirs, now)
-    await tx.many("insert_change", [_change(source, run, page, heirs.get(page.id), now) for page in pages])
+    await tx.many("insert_change", [_change(run, page, heirs.get(page.id), now) for page in pages])
     await tx.run("mark_graph", source=source, changed=1)
 
 
-def _dropped(page: Page, now: datetime) -> dict[str, object]:
-    status = PageStatus.REDIRECT if page.moved_to else PageStatus.DELETED
-    return {"page": page.id, "status": status, "now": now}
+def _change(run: RunId | None, page: Page, heir: Page | None, now: datetime) -> dict[str, object]:
+    kind = ChangeKind.MOVED if page.moved_to else ChangeKind.DELETED
+    return change_row(page, run, kind, heir.content_hash if heir else None, now, moved_to=page.moved_to)
 
 
-def _change(
-    source: SourceId, run: RunId | None, page: Page, heir: Page | None, now: datetime
-) -> dict[str, object]:
-    return {
-        "source": source,
-        "page": page.id,
-        "url": page.url,
-        "kind": ChangeKind.MOVED if page.moved_to else ChangeKind.DELETED,
-        "run": run,
-        "now": now,
-        "old_hash": page.content_hash,
-        "new_hash": heir.content_hash if heir is not None else None,
-        "diff": None,
-        "moved_to": page.moved_to,
-    }
+EVERY_PAGE = 1_000_000_000
+
+
+PrunedTable = Literal["documents", "changes", "outbox", "former_texts"]
+
+
+class RetentionRepository(Repository):
+    """Counts and deletes old records."""
+
+    async def prune_pages(self, source: SourceId, before: datetime, now: datetime, *, limit: int) -> int:
+        """Delete records of pages deleted before a time, but keep their attempts; return how many."""
+        async with self.db.write(source) as tx:
+            rows = await tx.all("prunable_pages", source=source, before=before, limit=limit)
+            if not rows:
+                return 0
+            pages = [row["id"] for row in rows]
+            await tx.run("cancel_open", pages=pages, now=now, reason=REMOVED)
+            await tx.run("tie_attempts_to_runs", pages=pages, source=source)  # which have the source
+            await tx.run("drop_copies_of_pages", pages=pages)
+            await tx.run("remember_page_number", pages=pages)
+            await tx.run("delete_pages", pages=pages)
+            await tx.run("open_frontier_to", source=source, urls=[row["url"] for row in rows])
+            if any(row["leads_on"] for row in rows):
+                await tx.run("mark_graph", source=source, changed=1)
+            return len(pages)
+
+    async def prune_attempts(self, before: datetime, *, after: int, limit: int) -> tuple[int, int | None]:
+        """Delete old attempts among the next rows; return how many, and the last id or None at the end."""
+        async with self.db.write() as tx:
+            row = await tx.one("next_attempts", after=after, limit=limit)
+            if row is None or row["last"] is None or certain(row["oldest"]) > before:
+                return 0, None
+            removed = await tx.run("prune_attempts", after=after, top=row["last"], before=before)
+            return removed, int(row["last"])
+
+    async def prune(self, table: PrunedTable, before: datetime, *, limit: int) -> int:
+        """Delete old records of a table; return how many.
+
+        These stay: documents of the latest sync of a source into a sink, waiting messages, the changes that
+        such messages are about, and the newest change.
+        """
+        return await self._run(f"prune_{table}", before=before, limit=limit)
+
+    async def count_prunable(self, prunable: Prunable) -> PruneCounts:
+        """Count what the other methods would delete."""
+        async with self.db.read() as tx:
+            pages = 0
+            for row in await tx.all("sources") if prunable.deleted_pages is not None else ():
+                asked = {"source": row["id"], "before": prunable.deleted_pages, "limit": EVERY_PAGE}
+                pages += len(await tx.all("prunable_pages", **asked))
+
+            async def count(what: str, before: datetime | None) -> int:
+                return 0 if before is None else await tx.number(f"count_prunable_{what}", before=before)
+
+            return PruneCounts(
+                deleted_pages=pages,
+                attempts=await count("attempts", prunable.attempts)
+                + await count("documents", prunable.attempts),
+                changes=await count("changes", prunable.changes),
+                messages=await count("outbox", prunable.outbox),
+                former_texts=await count("former_texts", prunable.former_texts),
+            )
+
+    async def reclaim_space(self) -> int | None:
+        """Return free space to the disk; return the bytes, or None if the database does it by itself."""
+        return await self.db.reclaim_space()

@@ -1,32 +1,154 @@
-"""What repositories have in common: the database, caches, and retries of calls that failed for a while."""
+"""The base of all repositories: database, caches and retries.
+
+Every method of a repository is one query or one transaction. A failed call has either changed nothing, or
+everything if only the answer was lost, so it can be retried. A claim is retried as `claim_again`, so that
+pages from a claim whose answer was lost are not lost, too.
+"""
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable
+import time
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from afresh.model.records import RunId
-from afresh.store.dialect import Database
-from afresh.store.link_cache import LinkCache
-from afresh.store.matching import Known
-from afresh.store.nearby import Nearby
-from afresh.store.retry import RetryPolicy
+from afresh.aio import heard
+from afresh.errors import StoreFull, StoreUnavailable, StoreUnreachable
+from afresh.events import Listener, Notice, ignore
+from afresh.model.records import Run, RunId, SourceId, Visit
+from afresh.store.dialect import Database, Row, Transaction
 
 if TYPE_CHECKING:
     from afresh.ports import Matrix
+    from afresh.store.search import IndexStats
+    from afresh.store.vectors import VectorMatrix
+
+
+T = TypeVar("T")
+FOREVER = float("inf")
+
+
+class LinkCache:
+    """Writes links and caches their ids, as most links of a site are on every page."""
+
+    def __init__(self) -> None:
+        self._ids: dict[tuple[SourceId, str], int] = {}
+        self._admitted: set[int] = set()
+
+    def forget(self) -> None:
+        """Clear the cache after a rollback or when links were deleted."""
+        self._ids.clear()
+        self._admitted.clear()
+
+    async def write(self, tx: Transaction, run: Run, visits: Sequence[Visit]) -> None:
+        """Replace the links of pages whose visit returned links."""
+        linked = [visit for visit in visits if visit.harvest.links is not None]
+        if not linked:
+            return
+        await self._make(tx, run, linked)
+        removed = await tx.run("delete_page_links", pages=[visit.claim.page.id for visit in linked])
+        edges = [
+            {
+                "page": visit.claim.page.id,
+                "link": self._ids[run.source_id, link.url],
+                "position": position,
+                "text": link.text,
+                "follow": int(link.follow),
+            }
+            for visit in linked
+            for position, link in enumerate(visit.harvest.links or ())
+        ]
+        await tx.many("insert_page_link", edges)
+        if removed or edges:
+            await tx.run("mark_graph", source=run.source_id, changed=1)
+            await tx.run("unseal_links", source=run.source_id)
+        if len(self._ids) > REMEMBERED:
+            self.forget()
+
+    async def _make(self, tx: Transaction, run: Run, visits: Sequence[Visit]) -> None:
+        """Store links that are new, or newly known to belong to the source."""
+        wanted: dict[str, bool] = {}
+        for visit in visits:
+            for link in visit.harvest.links or ():
+                wanted[link.url] = wanted.get(link.url, False) or link.url in visit.harvest.children
+        source, unknown = run.source_id, dict[str, bool]()
+        for url, belongs in wanted.items():
+            number = self._ids.get((source, url))
+            if number is None or (belongs and number not in self._admitted):
+                unknown[url] = belongs
+        base = {"source": source, "crawl_time": run.started_at}
+        rows = [{**base, "url": url, "admitted": int(belongs)} for url, belongs in unknown.items()]
+        await tx.many("upsert_link", rows)
+        for row in await tx.all("link_ids", source=source, urls=list(unknown)):
+            self._ids[source, row["url"]] = row["id"]
+            if unknown[row["url"]]:
+                self._admitted.add(row["id"])
+
+
+REMEMBERED = 10_000  # link targets whose id is cached
+PAUSE = 0.5  # seconds between attempts while the disk is full or the server is down
+PAUSE_BUSY = 0.05  # seconds; the database itself waits for locks
+TELL_BUSY_AFTER = 5.0  # seconds; shorter locks are not reported
+LAST_TRIES = 3.0  # seconds to retry a locked store after a stop was requested
+FULL = "disk full: waiting for space; Ctrl-C stops"
+DOWN = "{why}: waiting; Ctrl-C stops"
+BUSY = "another process keeps the store locked: waiting; Ctrl-C stops"
+GOING_ON = "the store can be written to again: going on"
+
+
+@dataclass(slots=True, kw_only=True)
+class RetryPolicy:
+    """How long to retry temporary problems, and where to report them."""
+
+    busy_seconds: float = 30.0
+    full_seconds: float = 0.0
+    stopping: asyncio.Event = field(default_factory=asyncio.Event)
+    listener: Listener = ignore
+    clock: Callable[[], float] = time.monotonic
+    _told: str | None = None
+
+    async def call(self, work: Callable[[], Awaitable[T]], again: Callable[[], Awaitable[T]]) -> T:
+        """Return the result of a call, retried within the limits."""
+        since: float | None = None
+        while True:
+            try:
+                result = await work()
+            except StoreUnavailable as trouble:
+                now = self.clock()
+                since = now if since is None else since
+                lasts = isinstance(trouble, StoreFull | StoreUnreachable)  # until a person fixes it
+                if now - since >= self._limit(trouble, lasts):
+                    raise
+                full, down = isinstance(trouble, StoreFull), isinstance(trouble, StoreUnreachable)
+                text = FULL if full else DOWN.format(why=trouble) if down else BUSY
+                if text != self._told and (lasts or now - since >= TELL_BUSY_AFTER):
+                    self._told = text
+                    self.listener(Notice(text=text))
+                await (heard(self.stopping, PAUSE) if lasts else asyncio.sleep(PAUSE_BUSY))
+                work = again
+            else:
+                if since is not None and self._told is not None:
+                    self._told = None
+                    self.listener(Notice(text=GOING_ON))
+                return result
+
+    def _limit(self, trouble: StoreUnavailable, lasts: bool) -> float:
+        if self.stopping.is_set():
+            return 0.0 if lasts else LAST_TRIES
+        return self.full_seconds if isinstance(trouble, StoreFull) else self.busy_seconds
+
 
 Method = TypeVar("Method", bound=Callable[..., Awaitable[Any]])
 
 
 @dataclass(slots=True)
 class Caches:
-    """What a process remembers of a store between calls."""
+    """What a process caches of a store."""
 
     links: LinkCache = field(default_factory=LinkCache)
-    known: Known = field(default_factory=Known)
-    matrices: dict[str, tuple[int, Nearby]] = field(default_factory=dict)  # vectors by model
+    known: "IndexStats | None" = None
+    matrices: "dict[str, tuple[int, VectorMatrix]]" = field(default_factory=dict)  # vectors by model
     middles: "dict[int, tuple[int, Matrix]]" = field(default_factory=dict)  # newest vector and mean by model
     renewing: asyncio.Lock = field(default_factory=asyncio.Lock)
     depths: dict[RunId, dict[int, int]] = field(default_factory=dict)  # of URLs queued by each run
@@ -40,6 +162,29 @@ class Repository:
         self.caches = caches
         self.retry = retry
 
+    async def _all(self, name: str, /, **params: object) -> Sequence[Row]:
+        async with self.db.read() as tx:
+            return await tx.all(name, **params)
+
+    async def _one(self, name: str, /, **params: object) -> Row | None:
+        async with self.db.read() as tx:
+            return await tx.one(name, **params)
+
+    async def _number(self, name: str, /, **params: object) -> int:
+        async with self.db.read() as tx:
+            return await tx.number(name, **params)
+
+    async def _find(self, make: Callable[[Row], T], name: str, /, **params: object) -> T | None:
+        row = await self._one(name, **params)
+        return make(row) if row else None
+
+    async def _list(self, make: Callable[[Row], T], name: str, /, **params: object) -> list[T]:
+        return [make(row) for row in await self._all(name, **params)]
+
+    async def _run(self, name: str, /, **params: object) -> int:
+        async with self.db.write() as tx:
+            return await tx.run(name, **params)
+
     def __init_subclass__(cls) -> None:
         for name, method in list(vars(cls).items()):
             is_call = inspect.iscoroutinefunction(method) and not name.startswith("_")
@@ -48,7 +193,7 @@ class Repository:
 
 
 def not_retried(method: Method) -> Method:
-    """Mark a method that runs inside a transaction of another, or must not be late."""
+    """Mark a method that runs inside the transaction of another, or must not be delayed."""
     method.is_not_retried = True  # type: ignore[attr-defined]
     return method
 
@@ -64,7 +209,7 @@ def retried_as(other: Callable[..., Awaitable[Any]]) -> Callable[[Method], Metho
 
 
 def retried(method: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
-    """Return a method that is made again by the policy of its repository."""
+    """Return a method that is retried by the policy of its repository."""
     again = getattr(method, "retried_as", method)
 
     @wraps(method)

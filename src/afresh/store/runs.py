@@ -1,41 +1,30 @@
-"""Runs in the store, from their start to the one transaction that ends them."""
+"""Runs in the store, from the start to the one transaction that ends them."""
 
 import json
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
-from afresh.crawl.ending import Ending
-from afresh.crawl.resume import RESUME_WITHIN, counts_so_far, looks_again
+from afresh.crawl.counters import RESUME_WITHIN, counts_so_far, looks_again
+from afresh.crawl.judge import RunEnding
 from afresh.errors import RunBusy
-from afresh.model.filters import (
-    Sources,
-)
-from afresh.model.records import (
-    Run,
-    RunId,
-    RunMode,
-    RunState,
-    Source,
-    SourceId,
-)
+from afresh.model.filters import Sources
+from afresh.model.records import Run, RunId, RunMode, RunState, Source, SourceId
 from afresh.model.transitions import UNFINISHED
 from afresh.ops.failpoints import failpoint
 from afresh.sources.web.http_dates import LONGEST_WAIT_SECONDS
-from afresh.store.dialect import Row, Session
+from afresh.store.dialect import Row, Transaction, among_sources
 from afresh.store.messages import post
-from afresh.store.records import (
-    run_from,
-    source_from,
-    unkept_source,
-)
+from afresh.store.records import run_from, source_from, unkept_source
 from afresh.store.removal import drop, record_missing
 from afresh.store.repository import Repository
-from afresh.store.sql import among_sources
 
-LONGEST_REST = timedelta(seconds=LONGEST_WAIT_SECONDS)  # only a wrong clock makes a host rest for longer
+LONGEST_REST = timedelta(
+    seconds=LONGEST_WAIT_SECONDS
+)  # a longer pause of a host can only come from a wrong clock
 
 
 class RunRepository(Repository):
-    """Start, join, read, cancel and finish runs."""
+    """Starts, joins, reads, cancels and finishes runs."""
 
     async def start(
         self,
@@ -48,11 +37,11 @@ class RunRepository(Repository):
         slot: datetime | None = None,
         only: RunId | None = None,
     ) -> tuple[Run, bool]:
-        """A run to work on, and whether it goes on; one for each `slot`, or none but `only`.
+        """Return a run to work on and whether it was resumed; one per `slot`, only run `only` if given.
 
-        Without a worker it waits for one.
+        Without a worker the run is queued.
         """
-        self.caches.links.forget()  # it may be older than the clean-up of another process
+        self.caches.links.forget()  # the cache may predate a clean-up by another process
         state = RunState.QUEUED if worker is None else RunState.RUNNING
         async with self.db.write(source) as tx:
             await tx.run("wake_hosts", latest=now + LONGEST_REST)
@@ -62,30 +51,19 @@ class RunRepository(Repository):
             if only is not None and (row is None or row["id"] != only):
                 raise RunBusy(f"run {only} is over")
             resumed = row is not None and await self._may_resume(tx, run_from(row), mode, full, worker, now)
-            taken_at = None if worker is None else now
             if row is not None and resumed:
                 row = await _resume(tx, run_from(row), state, worker, now)
             else:
                 await tx.run("close_stale_runs", source=source, now=now)
                 await tx.run("free_rows_of_closed_runs", source=source, now=now)
-                row = await tx.one(
-                    "insert_run",
-                    source=source,
-                    mode=mode,
-                    state=state,
-                    full=int(full),
-                    worker=worker,
-                    now=now,
-                    taken_at=taken_at,
-                )
+                row = await insert_run(tx, source, mode, state, worker, now, full=full)
                 if mode is not RunMode.CHECK:
                     await tx.run("stamp_source", source=source, now=now)
-            assert row is not None  # noqa: S101 - `returning` gives the row
             self.caches.depths.pop(RunId(row["id"]), None)
             return run_from(row), resumed
 
     async def _may_resume(
-        self, tx: Session, run: Run, mode: RunMode, full: bool, worker: str | None, now: datetime
+        self, tx: Transaction, run: Run, mode: RunMode, full: bool, worker: str | None, now: datetime
     ) -> bool:
         alive = {row["name"] for row in await tx.all("workers")}
         if run.state is RunState.RUNNING and run.worker in alive and run.worker != worker:
@@ -93,59 +71,53 @@ class RunRepository(Repository):
             label = source_from(row).label if row else "its source"
             raise RunBusy(f"run {run.id} of {label} is already in progress; wait for it or cancel it", run.id)
         if run.mode is RunMode.CHECK:
-            return False  # whoever wanted it is gone
+            return False  # its requester is gone
         if mode is RunMode.CHECK:
             raise RunBusy(f"run {run.id} was interrupted; `afresh refresh` goes on with it")
-        enough = run.mode is not RunMode.DUE or mode is RunMode.DUE  # what is due is less than everything
+        enough = run.mode is not RunMode.DUE or mode is RunMode.DUE  # due pages are fewer than all pages
         return now - run.started_at < RESUME_WITHIN and (run.full or not full) and enough
 
     async def join(self, run: RunId, worker: str) -> Run | None:
-        """A run to lend a hand in; what is remembered of links may be older than it."""
+        """Join a run as a helper and return it; cached links may be outdated."""
         self.caches.links.forget()
-        async with self.db.write() as tx:
-            await tx.run("help_run", run=run, worker=worker)
+        await self._run("help_run", run=run, worker=worker)
         return await self.get(run)
 
     async def get(self, run: RunId) -> Run | None:
-        """One run."""
-        async with self.db.read() as tx:
-            row = await tx.one("run_by_id", run=run)
-            return run_from(row) if row else None
+        """Return a run, or None."""
+        return await self._find(run_from, "run_by_id", run=run)
 
     async def last(self, source: SourceId, limit: int = 1) -> list[Run]:
-        """The newest runs of a source, newest first; a check before an answer is none."""
-        async with self.db.read() as tx:
-            return [run_from(row) for row in await tx.all("last_runs", source=source, limit=limit)]
+        """Return the newest runs of a source, newest first, without syncs and checks of single pages."""
+        return await self._list(run_from, "last_runs", source=source, limit=limit)
 
     async def live(self) -> list[Run]:
-        """Runs that work, wait to be resumed or wait for a confirmation, newest first."""
-        async with self.db.read() as tx:
-            return [run_from(row) for row in await tx.all("live_runs")]
+        """Return runs that are queued, in progress, interrupted or wait for confirmation, newest first."""
+        return await self._list(run_from, "live_runs")
 
     async def records(
         self, sources: Sources, *, state: RunState | None = None, below: int | None = None, limit: int
     ) -> list[Run]:
-        """Runs with a number below, newest first."""
-        async with self.db.read() as tx:
-            rows = await tx.all("run_records", **among_sources(sources), state=state, top=below, limit=limit)
-            return [run_from(row) for row in rows]
+        """Return runs with an id below `below`, newest first."""
+        asked = {"state": state, "top": below, "limit": limit}
+        return await self._list(run_from, "run_records", **among_sources(sources), **asked)
 
     async def unkept(self, run: RunId) -> tuple[Run, Source] | None:
-        """A run of a source that was not kept, with what was known of the source."""
-        async with self.db.read() as tx:
-            row = await tx.one("unkept_run", run=run)
-        return (run_from(row), unkept_source(row)) if row else None
+        """Return a run of a source that was not kept, with what is known of the source."""
+        return await self._find(lambda row: (run_from(row), unkept_source(row)), "unkept_run", run=run)
 
     async def cancel(self, run: Run, now: datetime) -> Run | None:
-        """Stop a run that is queued or under way; None if it is neither."""
+        """Cancel a queued or running run; return None if it is neither."""
         async with self.db.write(run.source_id) as tx:
             row = await tx.one("cancel_run", run=run.id, now=now)
             return run_from(row) if row else None
 
-    async def finish(self, run: Run, ending: Ending, now: datetime) -> Run:
-        """End a run as decided, all or nothing; RunBusy if it is no longer the caller's or no longer so."""
+    async def finish(self, run: Run, ending: RunEnding, now: datetime) -> Run:
+        """End a run as decided, in one transaction; raise RunBusy if another process took or ended it."""
         async with self.db.write(run.source_id) as tx:
-            row = await _close(tx, run, ending, now)
+            row = await close_run(tx, run, ending.state, ending.counts, ending.notes, ending.error, now)
+            if row is None:
+                raise RunBusy(f"run {run.id} was taken over or ended by another process in the meantime")
             failpoint("finish.closed")
             if ending.missing is not None:
                 await record_missing(tx, run.source_id, ending.missing, now)
@@ -167,8 +139,49 @@ class RunRepository(Repository):
         return run_from(row)
 
 
-async def _resume(tx: Session, run: Run, state: RunState, worker: str | None, now: datetime) -> Row | None:
-    """Go on with a run: where it was if that was a moment ago, else with a new look at everything."""
+async def add_counts(tx: Transaction, run: Run, parts: Sequence[Mapping[str, int]], now: datetime) -> None:
+    """Add to the counts of a run."""
+    row = await tx.one("counts_of_run", run=run.id)
+    counts: dict[str, int] = json.loads(row["counts"]) if row else {}
+    for part in parts:
+        for key, number in part.items():
+            counts[key] = counts.get(key, 0) + number
+    await tx.run("count_run", run=run.id, now=now, counts=json.dumps(counts))
+
+
+async def insert_run(
+    tx: Transaction,
+    source: SourceId,
+    mode: RunMode,
+    state: RunState,
+    worker: str | None,
+    now: datetime,
+    *,
+    full: bool = False,
+) -> Row:
+    """Insert a run and return its row."""
+    given = {"mode": mode, "state": state, "full": int(full), "worker": worker}
+    taken_at = None if worker is None else now
+    return await tx.only("insert_run", source=source, **given, now=now, taken_at=taken_at)
+
+
+async def close_run(
+    tx: Transaction,
+    run: Run,
+    state: RunState,
+    counts: Mapping[str, int],
+    notes: Sequence[str],
+    error: str | None,
+    now: datetime,
+) -> Row | None:
+    """End a run; return None if another process has it or has ended it."""
+    told = {"counts": json.dumps(dict(counts)), "notes": json.dumps(list(notes)), "error": error}
+    ours = {"run": run.id, "worker": run.worker, "was": run.state}
+    return await tx.one("finish_run", **ours, **told, state=state, now=now)
+
+
+async def _resume(tx: Transaction, run: Run, state: RunState, worker: str | None, now: datetime) -> Row:
+    """Resume a run: where it stopped if that was recent, else with a new check of all pages."""
     again, asked = looks_again(run, now), {"source": run.source_id, "run": run.id}
     if again:
         await tx.run("unqueue_pages", **asked)
@@ -179,32 +192,14 @@ async def _resume(tx: Session, run: Run, state: RunState, worker: str | None, no
         await tx.run("stamp_source", source=run.source_id, now=now)
     await tx.run("count_queued", run=run.id, number=-await tx.run("ask_root_again", **asked))
     counts, taken_at = counts_so_far(run, again=again), None if worker is None else now
-    row = await tx.one(
-        "resume_run", run=run.id, worker=worker, state=state, counts=json.dumps(counts), taken_at=taken_at
-    )
+    how = {"worker": worker, "state": state, "counts": json.dumps(counts), "taken_at": taken_at}
+    row = await tx.only("resume_run", run=run.id, **how)
     await tx.run("mend_times", run=run.id, now=now)
     return row
 
 
-async def _close(tx: Session, run: Run, ending: Ending, now: datetime) -> Row:
-    row = await tx.one(
-        "finish_run",
-        run=run.id,
-        worker=run.worker,
-        was=run.state,
-        state=ending.state,
-        now=now,
-        counts=json.dumps(dict(ending.counts)),
-        notes=json.dumps(list(ending.notes)),
-        error=ending.error,
-    )
-    if row is None:
-        raise RunBusy(f"run {run.id} was taken over or ended by another process in the meantime")
-    return row
-
-
-async def _settle_marks(tx: Session, run: Run, ending: Ending) -> None:
-    """The marks of a run in an outage are forgiven; one that saw clearly replaces what earlier ones saw."""
+async def _settle_marks(tx: Transaction, run: Run, ending: RunEnding) -> None:
+    """Remove the marks of a failed run; a conclusive run replaces the marks of earlier ones."""
     source, state = run.source_id, ending.state
     if state is RunState.FAILED or ending.forgives:
         if await tx.run("forgive_run", source=source, run=run.id):

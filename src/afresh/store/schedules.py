@@ -1,83 +1,134 @@
-"""Schedules in the store: when each source has its next run, and how often its pages change."""
+"""Next runs of sources and next checks of pages."""
 
-from collections.abc import Sequence
-from datetime import datetime
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 
-from afresh.model.records import RunId, SourceId
-from afresh.schedule.change_rate import Rhythm
-from afresh.schedule.rules import Appointment
-from afresh.store.dialect import Row
-from afresh.store.records import at, certain, rhythm_from
+from afresh.model.filters import CheckCursor
+from afresh.model.records import Run, RunLimits, SourceId
+from afresh.model.reports import BackingOffPage
+from afresh.schedule.change_rate import ChangeStats
+from afresh.schedule.due import WaitingPage, due
+from afresh.schedule.rules import ScheduledRun
+from afresh.store.dialect import Row, Transaction
+from afresh.store.records import at, certain, record, rhythm_from, waiting_from
 from afresh.store.repository import Repository
+from afresh.urls.canonical import domain_of
 
 
 class ScheduleRepository(Repository):
-    """Read and write appointments."""
+    """Reads and writes scheduled runs."""
 
-    async def rhythms(self, source: SourceId) -> list[tuple[str, Rhythm]]:
-        """The pages with content, each with how often it was seen to change."""
-        async with self.db.read() as tx:
-            return [(row["url"], rhythm_from(row)) for row in await tx.all("rhythms", source=source)]
+    async def rhythms(self, source: SourceId) -> list[tuple[str, ChangeStats]]:
+        """Return the pages with content and how often each was seen to change."""
+        return [(row["url"], rhythm_from(row)) for row in await self._all("rhythms", source=source)]
 
-    async def appointments(self) -> list[Appointment]:
-        """All that are planned, soonest first."""
-        async with self.db.read() as tx:
-            return [_appointment(row) for row in await tx.all("schedules")]
+    async def appointments(self) -> list[ScheduledRun]:
+        """Return all scheduled runs, soonest first."""
+        rows = await self._all("schedules")
+        return [record(ScheduledRun, row, source=row["source_id"], run=row["run_id"]) for row in rows]
 
-    async def plan(self, planned: Appointment) -> None:
-        """Plan the next time of a source; one of the same rule that is planned already stays."""
-        async with self.db.write() as tx:
-            await tx.run(
-                "plan_schedule",
-                source=planned.source,
-                rule=planned.rule,
-                slot=planned.slot,
-                at=planned.next_at,
-                now=planned.planned_at,
-            )
+    async def plan(self, planned: ScheduledRun) -> None:
+        """Schedule the next run of a source; an existing one of the same rule stays."""
+        await self._run("plan_schedule", **_times(planned), rule=planned.rule)
 
     async def drop(self, sources: Sequence[SourceId]) -> None:
-        """Forget the times of sources that have no schedule any more."""
+        """Delete scheduled runs of sources that have no schedule any more."""
         async with self.db.write() as tx:
             for source in sources:
                 await tx.run("drop_schedule", source=source)
 
     async def hold(self, source: SourceId, next_at: datetime, worker: str) -> bool:
-        """Whether this worker is the one to use that time; who is dead holds nothing."""
-        async with self.db.write() as tx:
-            return await tx.run("hold_schedule", source=source, at=next_at, worker=worker) == 1
+        """Reserve a scheduled run; return whether it worked. Dead workers hold no reservation."""
+        return await self._run("hold_schedule", source=source, at=next_at, worker=worker) == 1
 
     async def let_go(self, source: SourceId, worker: str) -> None:
-        """Leave a time to others."""
-        async with self.db.write() as tx:
-            await tx.run("let_go_schedule", source=source, worker=worker)
+        """Release a reserved run."""
+        await self._run("let_go_schedule", source=source, worker=worker)
 
-    async def settle(self, after: Appointment, worker: str) -> bool:
-        """Note how a time was used and plan the next one; whether it was still held."""
-        async with self.db.write() as tx:
-            done = await tx.run(
-                "settle_schedule",
-                source=after.source,
-                slot=after.slot,
-                at=after.next_at,
-                now=after.planned_at,
-                since=after.fired_at,
-                run=after.run,
-                outcome=after.outcome,
-                worker=worker,
-            )
-            return done == 1
+    async def settle(self, after: ScheduledRun, worker: str) -> bool:
+        """Store the result of a run and schedule the next one; return False if the reservation was lost."""
+        how = {"since": after.fired_at, "run": after.run, "outcome": after.outcome}
+        return await self._run("settle_schedule", **_times(after), **how, worker=worker) == 1
 
 
-def _appointment(row: Row) -> Appointment:
-    return Appointment(
-        source=SourceId(row["source_id"]),
-        rule=row["rule"],
-        slot=certain(row["slot"]),
-        next_at=certain(row["next_at"]),
-        planned_at=certain(row["planned_at"]),
-        held_by=row["held_by"],
-        run=RunId(row["run_id"]) if row["run_id"] is not None else None,
-        outcome=row["outcome"],
-        fired_at=at(row["fired_at"]),
-    )
+def _times(planned: ScheduledRun) -> dict[str, object]:
+    return {"source": planned.source, "slot": planned.slot, "at": planned.next_at, "now": planned.planned_at}
+
+
+EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
+FEW = 2_000  # pages of a source that are read faster than the queue of all sources
+
+
+class DueRepository(Repository):
+    """Reads queue rows that belong to no run yet."""
+
+    async def waiting(self, source: SourceId) -> list[WaitingPage]:
+        """Return the pages of a source that wait for their next check, unsorted."""
+        return await self._list(waiting_from, "waiting_rows", source=source)
+
+    async def next_checks(
+        self,
+        source: SourceId,
+        now: datetime,
+        max_age: float | None,
+        *,
+        everything: bool,
+        after: CheckCursor | None,
+        limit: int,
+    ) -> list[WaitingPage]:
+        """Return the pages of a source that are due, or all scheduled ones, in the order of their checks."""
+        asked = {
+            "oldest": None if max_age is None else now - timedelta(seconds=max_age),
+            "everything": int(everything),
+            "since": after.planned if after else EARLIEST,
+            "after_url": after.url if after else "",
+        }
+        async with self.db.read() as tx:
+            name = await form_of(tx, "next_looks", source)
+            rows = await tx.all(name, source=source, now=now, limit=limit, **asked)
+            return [waiting_from(row) for row in rows]
+
+    async def backing_off(self, source: SourceId, now: datetime) -> list[BackingOffPage]:
+        """Return the failed pages whose next attempt is in the future, soonest first."""
+        rows = await self._all("backing_off", source=source, now=now)
+        return [record(BackingOffPage, row, next_at=certain(row["scheduled_for"])) for row in rows]
+
+
+def listed_at(row: Row, recheck: float, now: datetime) -> datetime:
+    """Return when a listed page without a planned check is due: now, or later if it vanished while listed."""
+    checked = at(row["checked_at"])
+    if not row["listed"] or checked is None:
+        return now
+    return checked + timedelta(seconds=recheck)
+
+
+async def form_of(tx: Transaction, name: str, source: SourceId) -> str:
+    """Return the statement that starts from the queue, or from the pages if a source has few."""
+    return f"{name}_of_few" if await tx.number("count_some_pages", source=source, most=FEW) < FEW else name
+
+
+async def due_rows(
+    tx: Transaction, run: Run, limits: RunLimits, now: datetime, max_age: float | None
+) -> list[int]:
+    """Return the due queue rows, the longest overdue first if the budget is too small for all."""
+    oldest = None if max_age is None else now - timedelta(seconds=max_age)
+    rows = await tx.all("due_rows", run=run.id, source=run.source_id, now=now, oldest=oldest)
+    room = await room_in(tx, run, limits)
+    if room is None:
+        return [row["crawl_id"] for row in rows]
+    crawls = {row["url"]: row["crawl_id"] for row in rows}
+    return [crawls[url] for url in due(map(waiting_from, rows), now, max_age=max_age, budget=room)]
+
+
+async def room_in(tx: Transaction, run: Run, limits: RunLimits) -> int | None:
+    """Return how many more pages the budget of a run allows; None: any number."""
+    if limits.budget is None:
+        return None
+    return max(0, limits.budget - await tx.number("taken_room", run=run.id, source=run.source_id, partly=0))
+
+
+async def await_looks(tx: Transaction, run: Run, due_at: Mapping[str, datetime], now: datetime) -> None:
+    """Schedule pages for a later run; pages that are scheduled already stay as they are."""
+    base = {"source": run.source_id, "now": now}
+    rows = [{**base, "url": url, "domain": domain_of(url), "at": time} for url, time in due_at.items()]
+    await tx.many("await_look", rows)

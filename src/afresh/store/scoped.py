@@ -1,37 +1,25 @@
-"""The store as far as a token may see it: what is not opened here is closed.
+"""The store as a token may see it: methods that are not opened here are closed.
 
-Sources that are not open look like ones that do not exist. So ids of sources, pages, links, runs and chunks
-are handed out only for what is open, and a method that takes such an id needs no check of its own.
+Hidden sources look as if they did not exist. Ids of sources, pages, links, runs and chunks are returned for
+visible sources only, so a method that takes such an id needs no check of its own.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from datetime import date, datetime
+from datetime import datetime
+from functools import cache
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from afresh.access.permissions import BOUND, Allowed
+from afresh.access.permissions import BOUND, Permissions
 from afresh.errors import Forbidden
-from afresh.model.charts import DayCount
-from afresh.model.filters import (
-    ALL_LINKS,
-    LIVE_PAGES,
-    LinkFilter,
-    LinkPlace,
-    LinkRecord,
-    PageFilter,
-    Sources,
-)
-from afresh.model.records import Page, PageId, Run, RunId, RunState, Source, SourceId
-from afresh.model.reports import ChangeView, PageView
-from afresh.schedule.due import DueTally
-from afresh.schedule.rules import Appointment
-from afresh.search.request import Narrowed
-from afresh.search.results import Match, Nearest
+from afresh.model.filters import LIVE_PAGES, PageFilter, Sources
+from afresh.model.records import Page, PageId, Run, RunId, Source, SourceId
+from afresh.model.reports import PageView
+from afresh.schedule.due import DueCounts
+from afresh.schedule.rules import ScheduledRun
+from afresh.search.records import ChunkMatch, SearchFilter, VectorMatches
 from afresh.store.copies import CopyRepository
-from afresh.store.due import DueRepository
-from afresh.store.history import HistoryRepository
 from afresh.store.links import LinkRepository
-from afresh.store.listings import ListingRepository
 from afresh.store.pages import PageRepository
 from afresh.store.repository import Repository
 from afresh.store.runs import RunRepository
@@ -41,7 +29,6 @@ from afresh.store.sources import SourceRepository
 from afresh.store.stats import StatsRepository
 from afresh.store.store import Store
 from afresh.store.vectors import VectorRepository
-from afresh.store.workers import WorkerRepository
 
 if TYPE_CHECKING:
     from afresh.ports import Matrix
@@ -49,48 +36,60 @@ if TYPE_CHECKING:
 Class = TypeVar("Class", bound=type[Repository])
 
 
-class Visible:
+class VisibleSources:
     """The sources that a token may see."""
 
-    def __init__(self, sources: SourceRepository, allowed: Allowed) -> None:
+    def __init__(self, sources: SourceRepository, allowed: Permissions) -> None:
         self._sources = sources
         self._allowed = allowed
 
     def only(self, source: Source | None) -> Source | None:
-        """Return the source if it may be seen."""
+        """Return the source if it is visible, else None."""
         return source if source is not None and self._allowed.sees(source.label) else None
 
     async def sources(self, name: str | None = None) -> list[Source]:
-        """Return all that may be seen."""
+        """Return all visible sources."""
         return [each for each in await self._sources.all(name) if self._allowed.sees(each.label)]
 
     async def source(self, source: SourceId) -> Source | None:
-        """Return one by its id, if it may be seen."""
+        """Return a source by its id if it is visible, else None."""
         return self.only(await self._sources.get(source))
 
     async def ids(self, among: Sources = None) -> list[SourceId]:
-        """Return the ids of those that may be seen, of some or of all."""
+        """Return the ids of the visible sources, of some or of all."""
         ids = [source.id for source in await self.sources()]
         return ids if among is None else [each for each in among if each in ids]
 
 
 class _Scoped(Repository):
-    """A repository in front of another one."""
+    """A repository that wraps another one."""
 
-    def __init__(self, inner: Any, visible: Visible) -> None:
+    def __init__(self, inner: Any, visible: VisibleSources) -> None:
         super().__init__(inner.db, inner.caches, None)  # the inner one retries
         self._inner = inner
         self._visible = visible
 
 
-def opens(*names: str) -> Callable[[Class], Class]:
-    """Pass some methods on to the inner repository and close all others that the class does not define."""
+def opens(
+    *names: str, narrowed: Sequence[str] = (), found: Sequence[str] = (), guarded: Sequence[str] = ()
+) -> Callable[[Class], Class]:
+    """Open methods of the inner repository and close all others that the class does not define.
+
+    Methods in `narrowed` take sources and get the visible ones, those in `found` return a record that is
+    hidden with its source, those in `guarded` change a record that `get` has to find.
+    """
+    ways = {
+        **dict.fromkeys(names, _passed_on),
+        **dict.fromkeys(narrowed, _narrowed),
+        **dict.fromkeys(found, _found),
+        **dict.fromkeys(guarded, _guarded),
+    }
 
     def close(cls: Class) -> Class:
         for name in dir(cls):
             if name.startswith("_") or name in vars(cls) or not callable(getattr(cls, name)):
                 continue
-            setattr(cls, name, _passed_on(name) if name in names else _closed)
+            setattr(cls, name, ways[name](name) if name in ways else _closed)
         return cls
 
     return close
@@ -103,294 +102,227 @@ def _passed_on(name: str) -> Callable[..., Any]:
     return call
 
 
+def _narrowed(name: str) -> Callable[..., Any]:
+    async def call(self: _Scoped, sources: Sources, *args: Any, **kwargs: Any) -> Any:
+        return await getattr(self._inner, name)(await self._visible.ids(sources), *args, **kwargs)
+
+    return call
+
+
+def _found(name: str) -> Callable[..., Any]:
+    async def call(self: _Scoped, number: int) -> Any:
+        found = await getattr(self._inner, name)(number)
+        return found if found is not None and await self._visible.source(found.source_id) else None
+
+    return call
+
+
+def _guarded(name: str) -> Callable[..., Any]:
+    async def call(self: Any, number: int, *args: Any, **kwargs: Any) -> bool:
+        there = await self.get(number) is not None
+        return there and await getattr(self._inner, name)(number, *args, **kwargs)
+
+    return call
+
+
 def _closed(self: _Scoped, *args: Any, **kwargs: Any) -> NoReturn:
     raise Forbidden(BOUND)
 
 
 @opens("remove", "replace_rules")
 class ScopedSources(_Scoped, SourceRepository):
-    """Sources that may be seen; no other can be added."""
+    """Visible sources; none can be added."""
 
     _inner: SourceRepository
 
     async def all(self, name: str | None = None) -> list[Source]:
-        """Return all sources, or all versions of one name."""
         return await self._visible.sources(name)
 
     async def find(self, name: str, version: str | None) -> Source | None:
-        """Return a source by its name."""
         return self._visible.only(await self._inner.find(name, version))
 
     async def find_by_url(self, url: str, version: str | None) -> Source | None:
-        """Return a source by its root, which others that are not open may share."""
+        """Return a visible source by its root, which hidden sources may share."""
         found = [each for each in await self.all() if (each.url, each.version) == (url, version)]
         return found[0] if found else None
 
     async def get(self, source: SourceId) -> Source | None:
-        """Return a source by its id."""
         return await self._visible.source(source)
 
     async def add(self, *, name: str, version: str | None, **more: Any) -> Source:
-        """Merge settings over those of a source that is there; refuse a new one."""
+        """Merge settings into those of an existing source; refuse a new one."""
         if await self.find(name, version) is None:
             raise Forbidden("this token is bound to some sources, and cannot add another")
         return await self._inner.add(name=name, version=version, **more)
 
 
-@opens("of_source", "content", "add", "to_check", "doomed", "live_count")
+@opens(
+    *("of_source", "content", "add", "to_check", "doomed", "live_count"),
+    narrowed=["records"],
+    found=["get"],
+    guarded=["check_at", "drop"],
+)
 class ScopedPages(_Scoped, PageRepository):
-    """Pages of the sources that may be seen."""
+    """Pages of the visible sources."""
 
     _inner: PageRepository
-
-    async def records(
-        self, sources: Sources, which: PageFilter = LIVE_PAGES, *, after: int = 0, limit: int
-    ) -> list[PageView]:
-        """Return pages in the order of their ids."""
-        return await self._inner.records(await self._visible.ids(sources), which, after=after, limit=limit)
-
-    async def get(self, page: PageId) -> PageView | None:
-        """Return a page by its id."""
-        found = await self._inner.get(page)
-        return found if found is not None and await self._visible.source(found.source_id) else None
-
-    async def check_at(self, page: PageId, at: datetime, now: datetime) -> bool:
-        """Set when a page is checked next."""
-        return await self.get(page) is not None and await self._inner.check_at(page, at, now)
-
-    async def drop(self, page: PageId, now: datetime) -> bool:
-        """Take a page out of the index."""
-        return await self.get(page) is not None and await self._inner.drop(page, now)
 
     async def find(
         self, url: str, source: SourceId | None = None
     ) -> list[tuple[Page, PageView, str, str | None]]:
-        """Return the pages at a URL."""
         ids = await self._visible.ids()
         return [each for each in await self._inner.find(url, source) if each[0].source_id in ids]
 
     async def urls_with(self, part: str, source: SourceId | None = None, *, limit: int = 500) -> list[str]:
-        """Return URLs that contain some text."""
         found: list[str] = []
         for each in await self._visible.ids() if source is None else [source]:
             found += await self._inner.urls_with(part, each, limit=limit - len(found))
         return found
 
 
-@opens("of_page", "evidence", "attempts", "attempts_of_run")
-class ScopedHistory(_Scoped, HistoryRepository):
-    """Attempts and changes of the sources that may be seen."""
-
-    _inner: HistoryRepository
-
-    async def changes(self, sources: Sources, **more: Any) -> list[ChangeView]:
-        """Return changes, newest first."""
-        return await self._inner.changes(await self._visible.ids(sources), **more)
-
-
-@opens("of_source")
+@opens("of_source", narrowed=["records"], found=["get"], guarded=["set_worth", "remove"])
 class ScopedLinks(_Scoped, LinkRepository):
-    """Links of the sources that may be seen."""
+    """Links of the visible sources."""
 
     _inner: LinkRepository
 
-    def __init__(self, inner: LinkRepository, visible: Visible, pages: ScopedPages) -> None:
+    def __init__(self, inner: LinkRepository, visible: VisibleSources, pages: ScopedPages) -> None:
         super().__init__(inner, visible)
         self._pages = pages
 
-    async def records(
-        self,
-        sources: Sources,
-        which: LinkFilter = ALL_LINKS,
-        *,
-        after: LinkPlace | None = None,
-        limit: int,
-    ) -> list[LinkRecord]:
-        """Return links, best first."""
-        return await self._inner.records(await self._visible.ids(sources), which, after=after, limit=limit)
-
-    async def get(self, link: int) -> LinkRecord | None:
-        """Return a link by its id."""
-        found = await self._inner.get(link)
-        return found if found is not None and await self._visible.source(found.source_id) else None
-
     async def add(self, page: PageId, url: str, text: str) -> int | None:
-        """Put a link on a page."""
         there = await self._pages.get(page) is not None
         return await self._inner.add(page, url, text) if there else None
-
-    async def set_worth(
-        self,
-        link: int,
-        score: float | None,
-        comment: str | None,
-        keywords: Mapping[str, float] | None = None,
-    ) -> bool:
-        """Set what a link is worth."""
-        there = await self.get(link) is not None
-        return there and await self._inner.set_worth(link, score, comment, keywords)
-
-    async def remove(self, link: int) -> bool:
-        """Take a link off all pages."""
-        return await self.get(link) is not None and await self._inner.remove(link)
 
     async def leading_to(
         self, url: str, source: SourceId | None = None
     ) -> tuple[Source, str, int, bool, bool] | None:
-        """Return a link that leads to a URL."""
         for each in await self._visible.ids() if source is None else [source]:
             if found := await self._inner.leading_to(url, each):
                 return found
         return None
 
 
-@opens("start", "cancel", "last")
+@opens("start", "cancel", "last", narrowed=["records"], found=["get"])
 class ScopedRuns(_Scoped, RunRepository):
-    """Runs of the sources that may be seen."""
+    """Runs of the visible sources."""
 
     _inner: RunRepository
 
-    async def get(self, run: RunId) -> Run | None:
-        """Return a run by its id."""
-        found = await self._inner.get(run)
-        return found if found is not None and await self._visible.source(found.source_id) else None
-
     async def unkept(self, run: RunId) -> tuple[Run, Source] | None:
-        """Return a run of a source that was not kept, if a source of that name may be seen."""
+        """Return a run of a source that was not kept, if the name of that source is visible."""
         found = await self._inner.unkept(run)
         return found if found is not None and self._visible.only(found[1]) is not None else None
 
     async def live(self) -> list[Run]:
-        """Return the open runs."""
         ids = await self._visible.ids()
         return [run for run in await self._inner.live() if run.source_id in ids]
-
-    async def records(
-        self, sources: Sources, *, state: RunState | None = None, below: int | None = None, limit: int
-    ) -> list[Run]:
-        """Return runs, newest first."""
-        ids = await self._visible.ids(sources)
-        return await self._inner.records(ids, state=state, below=below, limit=limit)
-
-
-@opens("reclaim", "all")
-class ScopedWorkers(_Scoped, WorkerRepository):
-    """Workers, which belong to no source."""
-
-
-@opens("waiting", "next_checks", "backing_off")
-class ScopedDue(_Scoped, DueRepository):
-    """Pages that wait, by the id of their source."""
-
-
-@opens("lists_pages")
-class ScopedListings(_Scoped, ListingRepository):
-    """Whether a source lists its pages."""
 
 
 @opens()
 class ScopedSchedules(_Scoped, ScheduleRepository):
-    """Schedules of the sources that may be seen."""
+    """Schedules of the visible sources."""
 
     _inner: ScheduleRepository
 
-    async def appointments(self) -> list[Appointment]:
-        """Return when sources are checked by themselves."""
+    async def appointments(self) -> list[ScheduledRun]:
         ids = await self._visible.ids()
         return [each for each in await self._inner.appointments() if each.source in ids]
 
 
 @opens("scores", "passages", "page_chunks")
 class ScopedSearch(_Scoped, SearchRepository):
-    """Full-text search in the sources that may be seen."""
+    """Full-text search in the visible sources."""
 
     _inner: SearchRepository
 
-    async def matches(self, query: str, within: Narrowed, limit: int, *, strict: bool = False) -> list[Match]:
-        """Return the chunks that match best."""
+    async def matches(
+        self, query: str, within: SearchFilter, limit: int, *, strict: bool = False
+    ) -> list[ChunkMatch]:
         inside = replace(within, sources=tuple(await self._visible.ids(within.sources)))
         return await self._inner.matches(query, inside, limit, strict=strict)
 
 
 @opens("likeness", "of_chunks", "serving_model")
 class ScopedVectors(_Scoped, VectorRepository):
-    """Vector search in the sources that may be seen."""
+    """Vector search in the visible sources."""
 
     _inner: VectorRepository
 
-    async def nearest(self, model: str, vector: "Matrix", within: Narrowed, limit: int) -> Nearest:
-        """Return the chunks whose meaning is nearest."""
+    async def nearest(self, model: str, vector: "Matrix", within: SearchFilter, limit: int) -> VectorMatches:
         inside = replace(within, sources=tuple(await self._visible.ids(within.sources)))
         return await self._inner.nearest(model, vector, inside, limit)
 
 
 @opens("sink_records", "pages", "of_pages", "count_documents", "documents_of_run")
 class ScopedCopies(_Scoped, CopyRepository):
-    """Copies of pages of the sources that may be seen."""
+    """Copies of pages of the visible sources."""
 
     _inner: CopyRepository
 
     async def pages_by_state(
         self, sinks: Sequence[str], sources: Sequence[SourceId], which: PageFilter = LIVE_PAGES, **more: Any
     ) -> list[PageView]:
-        """Return pages whose copies have a status, in the order of their ids."""
         return await self._inner.pages_by_state(sinks, await self._visible.ids(sources), which, **more)
 
 
 @opens(
     *("source_view", "due_tally", "lack", "count_copies", "count_stuck", "map_pages", "map_links"),
     *("checks_by_hour", "host_queues", "host_states"),
+    narrowed=["changes_by_day"],
 )
 class ScopedStats(_Scoped, StatsRepository):
-    """Numbers of the sources that may be seen."""
+    """Statistics of the visible sources."""
 
     _inner: StatsRepository
 
-    async def due_tallies(self, now: datetime) -> dict[SourceId, DueTally]:
-        """Count what is due in each source."""
+    async def due_tallies(self, now: datetime) -> dict[SourceId, DueCounts]:
         ids = await self._visible.ids()
         return {each: due for each, due in (await self._inner.due_tallies(now)).items() if each in ids}
-
-    async def changes_by_day(self, sources: Sequence[SourceId], since: date) -> list[DayCount]:
-        """Count changes by source, day and kind."""
-        return await self._inner.changes_by_day(await self._visible.ids(sources), since)
 
 
 R = TypeVar("R", bound=Repository)
 
 
-def _closed_whole(repository: R) -> R:
-    """Return a repository of the same class whose methods are all closed."""
-    cls = type(f"Closed{type(repository).__name__}", (_Scoped, type(repository)), {})
-    made: R = opens()(cls)(repository, None)
-    return made
+@cache
+def _class_with(cls: Any, *names: str, narrowed: tuple[str, ...] = ()) -> Any:
+    """Return a subclass in which only some methods are open."""
+    return opens(*names, narrowed=narrowed)(type(f"Scoped{cls.__name__}", (_Scoped, cls), {}))
 
 
 class ScopedStore(Store):
-    """A store without the sources that a token may not see, and without what concerns them all."""
+    """A store without hidden sources and without what concerns all sources."""
 
-    def __init__(self, store: Store, allowed: Allowed) -> None:
-        visible = Visible(store.sources, allowed)
+    def __init__(self, store: Store, allowed: Permissions) -> None:
+        visible = VisibleSources(store.sources, allowed)
+
+        def only(inner: R, *names: str, narrowed: tuple[str, ...] = ()) -> R:
+            cls: Any = type(inner)
+            made: R = _class_with(cls, *names, narrowed=narrowed)(inner, visible)
+            return made
+
         self.url = store.url
         self.sources = ScopedSources(store.sources, visible)
         self.pages = ScopedPages(store.pages, visible)
-        self.history = ScopedHistory(store.history, visible)
+        self.history = only(
+            store.history, "of_page", "evidence", "attempts", "attempts_of_run", narrowed=("changes",)
+        )
         self.links = ScopedLinks(store.links, visible, self.pages)
-        self.link_scores = _closed_whole(store.link_scores)
-        self.listings = ScopedListings(store.listings, visible)
+        self.link_scores = only(store.link_scores)
+        self.listings = only(store.listings, "lists_pages")
         self.runs = ScopedRuns(store.runs, visible)
-        self.workers = ScopedWorkers(store.workers, visible)
-        self.queue = _closed_whole(store.queue)
-        self.visits = _closed_whole(store.visits)
-        self.due = ScopedDue(store.due, visible)
+        self.workers = only(store.workers, "reclaim", "all")
+        self.queue = only(store.queue)
+        self.visits = only(store.visits)
+        self.due = only(store.due, "waiting", "next_checks", "backing_off")
         self.schedules = ScopedSchedules(store.schedules, visible)
         self.search = ScopedSearch(store.search, visible)
         self.vectors = ScopedVectors(store.vectors, visible)
         self.vectors.no_vectors = store.vectors.no_vectors
-        self.chunks = _closed_whole(store.chunks)
+        self.chunks = only(store.chunks)
         self.copies = ScopedCopies(store.copies, visible)
-        self.digest = _closed_whole(store.digest)
-        self.messages = _closed_whole(store.messages)
-        self.access = _closed_whole(store.access)
-        self.retention = _closed_whole(store.retention)
+        self.digest = only(store.digest)
+        self.messages = only(store.messages)
+        self.access = only(store.access)
+        self.retention = only(store.retention)
         self.stats = ScopedStats(store.stats, visible)

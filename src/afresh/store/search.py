@@ -1,31 +1,180 @@
-"""Full-text search in the store."""
+"""Full-text search in the store; the number of scored chunks is limited."""
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import inf
+from typing import NamedTuple
 
+from afresh.aio import in_turns
 from afresh.model.fetch import Chunk
-from afresh.model.records import PageId, SourceId
-from afresh.search.query import alternatives, parse, phrases_of
-from afresh.search.request import Narrowed
-from afresh.search.results import Match, Passage
-from afresh.store.dialect import Row, Session
-from afresh.store.matching import Corner, Known, Table
-from afresh.store.narrowing import pages_within
-from afresh.store.records import at, looked_at
+from afresh.model.records import PageId
+from afresh.search.query import ROOM, alternatives, expressions, parse, phrases_of, scoring
+from afresh.search.records import ChunkMatch, FoundPassage, SearchFilter
+from afresh.search.stemming import ENGLISH, SIMPLE, search_config
+from afresh.store.dialect import Row, Transaction
+from afresh.store.records import looked_at, record
 from afresh.store.repository import Repository
+from afresh.urls.scope import address_filter
+
+FEW = 3_000  # chunks; in a subset this small every match is scored
+MOST_ROOM = 3 * ROOM  # matching texts, if only those in a subset of the index are scored
+
+
+@dataclass(frozen=True, slots=True)
+class IndexSubset:
+    """The part of the index that a search may use; all of it if `pages` is None."""
+
+    pages: Sequence[int] | None = None
+    number: int = 0  # chunks in the subset
+    of: int = 0  # upper bound of chunks in the whole index
+    inside: bytes | None = (
+        None  # one byte per chunk of the index, 1 if it is in the subset; None if that would be too long
+    )
+
+    @property
+    def room(self) -> int:
+        """Return how many texts of the whole index may match: a smaller subset has fewer to score."""
+        if self.pages is None:
+            return ROOM
+        return min(MOST_ROOM, ROOM * max(1, self.of // max(1, self.number)))
+
+    @property
+    def query(self) -> tuple[str, dict[str, object]]:
+        """Return the statement that searches the subset, and its parameters."""
+        if self.inside is not None:
+            return "match_inside", {"inside": self.inside}
+        return ("match", {}) if self.pages is None else ("match_within", {"pages": self.pages})
+
+
+class MatchCount(NamedTuple):
+    """The number of matching texts, counted up to `most`."""
+
+    number: int
+    most: int
+
+    def tells(self, most: int) -> bool:
+        """Return whether the count is exact up to a number."""
+        return self.number < self.most or most <= self.most
+
+
+Counted = dict[tuple[str, str], MatchCount]  # by table and expression
+
+
+@dataclass(frozen=True, slots=True)
+class IndexStats:
+    """Facts about the index that are valid until new chunks come."""
+
+    newest: int = 0
+    configs: tuple[str, ...] = ()
+    counted: Counted = field(default_factory=dict)
+    corners: dict[SearchFilter, IndexSubset] = field(default_factory=dict)  # of whole sources
+    texts: int = 0  # approximate number of texts, for indexes that do not provide it
+
+    def tables(self, language: str | None) -> dict[str, list[str]]:
+        """Return the search configurations for a language, or all, by full-text table."""
+        found = list(self.configs)
+        if language is not None:  # older versions of afresh indexed all pages as simple
+            found = [config for config in found if config in (search_config(language), SIMPLE)]
+        return {
+            "english": [config for config in found if config == ENGLISH],
+            "simple": [config for config in found if config != ENGLISH],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class FtsTable:
+    """A full-text table in one transaction."""
+
+    tx: Transaction
+    name: str
+    corner: IndexSubset
+    known: IndexStats
+
+    @property
+    def bound_by(self) -> int:
+        """Return the upper bound of the number of texts, which limits scores; 0 if scores have no limit."""
+        return self.known.newest
+
+    async def best(self, alternatives: Sequence[str], limit: int) -> list[ChunkMatch]:
+        """Return the chunks with any of the alternatives that score highest."""
+        if self.corner.pages is not None and self.corner.number <= FEW:  # few enough to score all
+            return await self._scored([" OR ".join(alternatives)], alternatives, limit)
+        room = self.corner.room
+        counts = dict(zip(alternatives, await self._counts(alternatives, 2 * room), strict=True))
+        plan = scoring(counts, room, texts=self.bound_by)
+        steps = await self._counts(plan.steps, room + 1)
+        return await self._scored(expressions(plan, steps, room), alternatives, limit, plan.rest)
+
+    async def scores(self, alternatives: Sequence[str], chunks: Sequence[int]) -> list[ChunkMatch]:
+        """Return the scores of some chunks that `best` may leave out, ignoring the most frequent words."""
+        counts = dict(zip(alternatives, await self._counts(alternatives, 2 * ROOM), strict=True))
+        if scoring(counts).whole:
+            return []
+        summaries = [each for each in alternatives if counts[each] < 2 * ROOM] or alternatives
+        asked = {"match": " OR ".join(summaries), "chunks": list(chunks)}
+        [rows] = await self.find(f"score_{self.name}", [asked], summaries)
+        return _matches(rows)
+
+    async def exact(self, must: str, alternatives: Sequence[str], limit: int) -> list[ChunkMatch]:
+        """Return the best chunks that contain required phrases; they are few, so that all are scored."""
+        return await self._scored([f"({must}) AND ({' OR '.join(alternatives)})"], alternatives, limit)
+
+    async def find(
+        self, statement: str, asked: Sequence[Mapping[str, object]], among: Sequence[str]
+    ) -> Sequence[Sequence[Row]]:
+        """Return the rows of a statement for each expression; the expressions consist of `among`."""
+        del among  # SQLite weights them itself
+        return await self.tx.each(statement, asked)
+
+    async def _scored(
+        self, expressions: Sequence[str], alternatives: Sequence[str], limit: int, rest: float = inf
+    ) -> list[ChunkMatch]:
+        """Return the best chunks that match any expression, each with its highest score.
+
+        Later expressions are skipped if the earlier ones found enough chunks that score at least `rest`.
+        """
+        name, where = self.corner.query
+        best: dict[int, float] = {}
+        for each in expressions:
+            if len(best) >= limit and min(best.values()) >= rest:
+                break
+            asked = {"match": each, "limit": limit, **where}
+            [rows] = await self.find(f"{name}_{self.name}", [asked], alternatives)
+            for chunk, score in _matches(rows):
+                best[chunk] = max(score, best.get(chunk, score))
+        return [ChunkMatch(chunk, score) for chunk, score in best.items()]
+
+    async def _counts(self, expressions: Sequence[str], most: int) -> list[int]:
+        """Return how many texts match each expression, counted up to `most`."""
+        unknown = [each for each in expressions if not self._count(each).tells(most)]
+        asked = [{"match": each, "most": most} for each in unknown]
+        for each, rows in zip(unknown, await self.find(f"count_{self.name}", asked, ()), strict=True):
+            self.known.counted[self.name, each] = MatchCount(rows[0]["number"], most)
+        return [min(self._count(each).number, most) for each in expressions]
+
+    def _count(self, expression: str) -> MatchCount:
+        return self.known.counted.get((self.name, expression), MatchCount(0, 0))
+
+
+def _matches(rows: Sequence[Row]) -> list[ChunkMatch]:
+    return [ChunkMatch(row["chunk"], -row["score"]) for row in rows]
+
 
 MANY_COUNTS = 10_000
 LONGEST_MAP = 5_000_000  # bytes
-SHOWN = 5  # other addresses of one content
+SHOWN = 5  # other URLs with the same content
 
 
 class SearchRepository(Repository):
-    """Find chunks by their words."""
+    """Finds chunks by words."""
 
-    async def matches(self, query: str, within: Narrowed, limit: int, *, strict: bool = False) -> list[Match]:
-        """The chunks that hold words of a query, the best first; strictly, those in quotes as they stand."""
-        found: list[Match] = []
+    async def matches(
+        self, query: str, within: SearchFilter, limit: int, *, strict: bool = False
+    ) -> list[ChunkMatch]:
+        """Return the best chunks for a query, best first; if strict, quoted phrases must match exactly."""
+        found: list[ChunkMatch] = []
         async with self.db.read() as tx:
             known = await self._renewed_known(tx)
             configs = known.tables(within.language)
@@ -40,122 +189,109 @@ class SearchRepository(Repository):
                     found += await self._table(tx, table, corner, known).best(asked, limit)
         return sorted(found, key=lambda each: (-each.score, each.chunk))[:limit]
 
-    async def scores(self, query: str, chunks: Sequence[int]) -> list[Match]:
-        """How well some chunks match that `matches` may have left out because there are too many."""
-        found: list[Match] = []
+    async def scores(self, query: str, chunks: Sequence[int]) -> list[ChunkMatch]:
+        """Return the scores of some chunks that `matches` may have left out."""
+        found: list[ChunkMatch] = []
         async with self.db.read() as tx:
-            known = self.caches.known if self.caches.known.newest else await self._renewed_known(tx)
+            known = self.caches.known or await self._renewed_known(tx)
             configs = known.tables(None)
             parsed = parse(query, [config for own in configs.values() for config in own])
             for table, own in configs.items():
                 asked = alternatives(parsed, own) if own and chunks else ()
                 if asked:
-                    found += await self._table(tx, table, Corner(), known).scores(asked, chunks)
+                    found += await self._table(tx, table, IndexSubset(), known).scores(asked, chunks)
         return found
 
-    def _table(self, tx: Session, name: str, corner: Corner, known: Known) -> Table:
-        return Table(tx, name, corner, known)
+    def _table(self, tx: Transaction, name: str, corner: IndexSubset, known: IndexStats) -> FtsTable:
+        return FtsTable(tx, name, corner, known)
 
-    async def _corner(self, tx: Session, within: Narrowed, known: Known) -> Corner:
-        return await _corner(tx, within, known)
+    async def _corner(self, tx: Transaction, within: SearchFilter, known: IndexStats) -> IndexSubset:
+        """Return the subset for a filter; that of whole sources is cached, as chunks keep their source."""
+        if not within:
+            return IndexSubset()
+        if within in known.corners:
+            return known.corners[within]
+        pages = [row["id"] for row in await pages_within(tx, within)]
+        number, inside = await tx.number("count_chunks", pages=pages), None
+        if known.newest <= LONGEST_MAP and (2 * number <= known.newest or not within.by_page):
+            places = bytearray(known.newest)  # index 0 is chunk 1
+            for row in await tx.all("chunks_within", pages=pages):
+                places[row["id"] - 1] = 1
+            inside = bytes(places)
+        corner = IndexSubset(pages, number, known.newest, inside)
+        if not within.by_page:
+            known.corners[within] = corner
+        return corner
 
-    async def _renewed_known(self, tx: Session) -> Known:
-        """What is known of the index, forgotten when new chunks come."""
-        row = await tx.one("newest")
-        newest = row["chunk"] if row else 0
-        if newest != self.caches.known.newest or len(self.caches.known.counted) > MANY_COUNTS:
+    async def _renewed_known(self, tx: Transaction) -> IndexStats:
+        """Return the facts about the index, renewed when there are new chunks."""
+        newest = await tx.number("newest")
+        known = self.caches.known
+        if known is None or newest != known.newest or len(known.counted) > MANY_COUNTS:
             configs = [str(each["config"]) for each in await tx.all("configs")]
-            self.caches.known = Known(newest, tuple(configs))
-        return self.caches.known
+            known = self.caches.known = IndexStats(newest, tuple(configs))
+        return known
 
-    async def passages(self, chunks: Sequence[int]) -> list[Passage]:
-        """The chunks with their pages, in the order asked for; those that are gone are left out."""
+    async def passages(self, chunks: Sequence[int]) -> list[FoundPassage]:
+        """Return chunks with their pages, in the given order, without chunks that are gone."""
         async with self.db.read() as tx:
             rows = {row["id"]: row for row in await tx.all("chunk_pages", chunks=list(chunks))}
-            addresses = await _addresses(tx, rows.values())
-            self.forget_chunks([chunk for chunk in chunks if chunk not in rows])
-            return [_passage(rows[chunk], addresses) for chunk in chunks if chunk in rows]
+            hashes = list({row["content_hash"] for row in rows.values()})
+            addresses: dict[tuple[int, str], list[str]] = defaultdict(list)
+            for row in await tx.all("same_content", hashes=hashes):
+                addresses[row["source_id"], row["content_hash"]].append(row["url"])
+        if gone := [chunk for chunk in chunks if chunk not in rows]:
+            for _, nearby in self.caches.matrices.values():  # the cache in memory is not notified
+                nearby.let_go(gone)
+        return [_passage(rows[chunk], addresses) for chunk in chunks if chunk in rows]
 
     async def page_chunks(self, pages: Sequence[PageId]) -> Mapping[PageId, Sequence[Chunk]]:
-        """All chunks of some pages, in the order of their text."""
+        """Return all chunks of some pages, in text order."""
         found: dict[PageId, list[Chunk]] = {page: [] for page in pages}
-        async with self.db.read() as tx:
-            for row in await tx.all("page_chunks", pages=list(pages)):
-                found[PageId(row["page_id"])].append(chunk_from(row))
+        for row in await self._all("page_chunks", pages=list(pages)):
+            found[PageId(row["page_id"])].append(chunk_from(row))
         return found
-
-    def forget_chunks(self, chunks: Sequence[int]) -> None:
-        """Forget chunks that are gone: who is nearest is kept in memory and does not hear of it."""
-        for _, nearby in self.caches.matrices.values() if chunks else ():
-            nearby.let_go(chunks)
-
-
-async def _corner(tx: Session, within: Narrowed, known: Known) -> Corner:
-    """Where a search may answer from, and how much that is; chunks stay with the source they came to."""
-    if not within:
-        return Corner()
-    if within in known.corners:
-        return known.corners[within]
-    pages = [row["id"] for row in await pages_within(tx, within)]
-    row = await tx.one("count_chunks", pages=pages)
-    number, inside = row["number"] if row else 0, None
-    if known.newest <= LONGEST_MAP and (2 * number <= known.newest or not within.by_page):
-        chunks = [each["id"] for each in await tx.all("chunks_within", pages=pages)]
-        inside = _map_of(chunks, known.newest)
-    corner = Corner(pages, number, known.newest, inside)
-    if not within.by_page:
-        known.corners[within] = corner
-    return corner
-
-
-def _map_of(chunks: Sequence[int], newest: int) -> bytes:
-    """A byte for every chunk up to the newest, the first for number 1: 1 for some, 0 for all others."""
-    places = bytearray(newest)
-    for chunk in chunks:
-        places[chunk - 1] = 1
-    return bytes(places)
-
-
-async def _addresses(tx: Session, rows: Iterable[Row]) -> dict[tuple[int, str], list[str]]:
-    """Where the content of some pages stands, by source and hash."""
-    addresses: dict[tuple[int, str], list[str]] = defaultdict(list)
-    hashes = list({row["content_hash"] for row in rows})
-    for row in await tx.all("same_content", hashes=hashes):
-        addresses[row["source_id"], row["content_hash"]].append(row["url"])
-    return addresses
 
 
 def chunk_from(row: Row) -> Chunk:
-    """A row of `chunks`."""
-    metadata = json.loads(row["metadata"])
-    return Chunk(
-        content=row["content"],
-        path=tuple(metadata["path"]),
-        level=metadata["level"],
-        types=tuple(metadata["types"]),
-        text_hash=row["text_hash"],
-    )
+    """Return a chunk from a row of `chunks`."""
+    told = json.loads(row["metadata"])
+    where = {"path": tuple(told["path"]), "level": told["level"], "types": tuple(told["types"])}
+    return Chunk(content=row["content"], text_hash=row["text_hash"], **where)
 
 
-def _passage(row: Row, addresses: Mapping[tuple[int, str], Sequence[str]]) -> Passage:
+def _passage(row: Row, addresses: Mapping[tuple[int, str], Sequence[str]]) -> FoundPassage:
     others = [url for url in addresses[row["source_id"], row["content_hash"]] if url != row["url"]]
     _, seen_at, checked_at = looked_at(row)
-    return Passage(
+    return record(
+        FoundPassage,
+        row,
         chunk=row["id"],
-        page=PageId(row["page_id"]),
+        page=row["page_id"],
         order=row["sort_order"],
         content=row["content"] if row["whole"] else None,
         heading=tuple(json.loads(row["metadata"])["path"]),
-        source_id=SourceId(row["source_id"]),
-        content_hash=row["content_hash"],
-        url=row["url"],
         title=row["title"] or row["url"],
         source=row["source_name"],
         version=row["source_version"] or None,
-        depth=row["depth"],
-        language=row["language"],
         checked_at=checked_at,
         seen_at=seen_at,
-        changed_at=at(row["changed_at"]),
         also_at=tuple(others[:SHOWN]),
     )
+
+
+async def pages_within(tx: Transaction, within: SearchFilter) -> Sequence[Row]:
+    """Return the pages that a search may use."""
+    if within.sources is not None and not within.by_page:  # covered by an index
+        return await tx.all("pages_of", sources=list(within.sources))
+    rows = await tx.all(
+        "pages_within",
+        sources=None if within.sources is None else list(within.sources),
+        language=within.language,
+        changed_after=within.changed_after,
+        checked_after=within.checked_after,
+    )
+    if within.path is None:
+        return rows
+    matches = address_filter(within.path)
+    return [row async for row in in_turns(rows, lambda row: str(row["url"])) if matches(row["url"])]

@@ -1,25 +1,24 @@
-"""Sources in the store."""
+"""Sources in the store and their listings."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
-from afresh.errors import AlreadyKept
-from afresh.model.records import (
-    Run,
-    Source,
-    SourceId,
-)
-from afresh.store.records import (
-    source_from,
-)
+from afresh.crawl.listing_diff import KnownPage
+from afresh.errors import AlreadyExists
+from afresh.model.records import Attempt, ListedUrl, PageId, Run, Source, SourceId
+from afresh.model.reports import listing_reason
+from afresh.store.dialect import Row, Transaction
+from afresh.store.records import at, attempt_from, listed_from, run_from, source_from, validators_from
 from afresh.store.repository import Repository
+from afresh.store.runs import add_counts
+from afresh.urls.canonical import domain_of
 
 UNKEPT_RUNS_STAY = timedelta(days=30)
 
 
 class SourceRepository(Repository):
-    """Read and write sources."""
+    """Reads and writes sources."""
 
     async def add(
         self,
@@ -34,70 +33,56 @@ class SourceRepository(Repository):
         by_operator: bool = False,
         trial: bool = False,
     ) -> Source:
-        """The source of that name, made if it was not there; new rules and policy are merged over the old.
+        """Add or update a source and return it; rules and policy are merged into stored ones.
 
-        Who made it stays on record; where that is unknown, it is the operator as soon as `by_operator`.
+        The creator stays stored; if it is unknown, `by_operator` sets it to the operator.
         """
         async with self.db.write() as tx:
             key = {"name": name, "version": version or ""}
             made = {"kind": kind, "url": url, "rules": "{}", "policy": "{}"}
             named = url if by_operator else ""
             await tx.run("insert_source", **key, **made, operator_url=named, trial=int(trial), now=now)
-            row = await tx.one("source_by_label", **key)
-            assert row is not None  # noqa: S101 - inserted above
-            source = source_from(row)
-            merged = {**source.rules, **rules}, {**source.policy, **policy}
+            source = source_from(await tx.only("source_by_label", **key))
             if by_operator:
                 await tx.run("adopt_source", source=source.id)
-            await tx.run(
-                "update_source",
-                source=source.id,
-                rules=json.dumps(merged[0]),
-                policy=json.dumps(merged[1]),
-                now=now,
-            )
-            row = await tx.one("source_by_id", source=source.id)
-            assert row is not None  # noqa: S101
-            return source_from(row)
+            merged = {
+                "rules": json.dumps({**source.rules, **rules}),
+                "policy": json.dumps({**source.policy, **policy}),
+            }
+            await tx.run("update_source", source=source.id, **merged, now=now)
+            return source_from(await tx.only("source_by_id", source=source.id))
 
     async def find(self, name: str, version: str | None) -> Source | None:
-        """The source with exactly this name and version."""
-        async with self.db.read() as tx:
-            row = await tx.one("source_by_label", name=name, version=version or "")
-            return source_from(row) if row else None
+        """Return the source with exactly this name and version, or None."""
+        return await self._find(source_from, "source_by_label", name=name, version=version or "")
 
     async def find_by_url(self, url: str, version: str | None) -> Source | None:
-        """The source that has this root."""
-        async with self.db.read() as tx:
-            row = await tx.one("source_by_url", url=url, version=version or "")
-            return source_from(row) if row else None
+        """Return the source with this root, or None."""
+        return await self._find(source_from, "source_by_url", url=url, version=version or "")
 
     async def get(self, source: SourceId) -> Source | None:
-        """The source with this id."""
-        async with self.db.read() as tx:
-            row = await tx.one("source_by_id", source=source)
-            return source_from(row) if row else None
+        """Return the source with this id, or None."""
+        return await self._find(source_from, "source_by_id", source=source)
 
     async def all(self, name: str | None = None) -> list[Source]:
-        """All sources, or all versions of one name."""
-        async with self.db.read() as tx:
-            rows = await (tx.all("sources") if name is None else tx.all("sources_named", name=name))
-            return [source_from(row) for row in rows]
+        """Return all sources, or all versions of one name."""
+        if name is None:
+            return await self._list(source_from, "sources")
+        return await self._list(source_from, "sources_named", name=name)
 
     async def remove(self, source: SourceId, now: datetime) -> None:
-        """Delete a source with its pages; the attempts stay in the history, the open ones as cancelled."""
+        """Delete a source with its pages; its attempts stay in the history, open ones as cancelled."""
         async with self.db.write(source) as tx:
             await tx.run("cancel_source", source=source, now=now)
             await tx.run("remember_page_numbers_of", source=source)
             await tx.run("delete_source", source=source)
 
     async def was_read(self, source: SourceId) -> bool:
-        """Tell whether any page of a source was ever read."""
-        async with self.db.read() as tx:
-            return await tx.one("page_that_was_read", source=source) is not None
+        """Return whether any page of a source was ever read."""
+        return await self._one("page_that_was_read", source=source) is not None
 
     async def end_trial(self, run: Run, now: datetime) -> bool:
-        """Delete a source of which nothing was ever read, and keep its run; False if it is to stay."""
+        """Delete a source of which no page was read but keep its run; return False if it has to stay."""
         async with self.db.write(run.source_id) as tx:
             if not await tx.run("keep_run_of_trial", run=run.id):
                 return False
@@ -109,7 +94,7 @@ class SourceRepository(Repository):
     async def replace_rules(
         self, source: SourceId, rules: Mapping[str, object], policy: Mapping[str, object], now: datetime
     ) -> Source | None:
-        """Give a source other rules and another policy; None if it is gone."""
+        """Replace rules and policy of a source; return None if it is gone."""
         async with self.db.write(source) as tx:
             told = {"rules": json.dumps(dict(rules)), "policy": json.dumps(dict(policy))}
             row = await tx.one("replace_rules", source=source, now=now, **told)
@@ -125,9 +110,10 @@ class SourceRepository(Repository):
         operator_url: str | None,
         now: datetime,
     ) -> Source | None:
-        """Give a source another name, version or root; None if it is gone, AlreadyKept if the name is taken.
+        """Change name, version or root of a source; return None if it is gone.
 
-        With another root, runs that are not over are given up, and the next one looks at everything.
+        A taken name raises AlreadyExists. Another root cancels unfinished runs;
+        the next run checks everything.
         """
         async with self.db.write(source) as tx:
             before = await tx.one("source_by_id", source=source)
@@ -135,29 +121,116 @@ class SourceRepository(Repository):
                 return None
             same = await tx.one("source_by_label", name=name, version=version or "")
             if same is not None and same["id"] != source:
-                raise AlreadyKept(f"name: {source_from(same).label} is another source, at {same['url']}")
+                raise AlreadyExists(f"name: {source_from(same).label} is another source, at {same['url']}")
             if before["url"] != url:
                 await tx.run("give_up_runs_of_old_url", source=source, now=now)
                 await tx.run("free_rows_of_closed_runs", source=source, now=now)
                 await tx.run("mark_graph", source=source, changed=1)
             place = {"name": name, "version": version or "", "url": url, "operator_url": operator_url}
-            row = await tx.one("change_source", source=source, now=now, **place)
-            return source_from(row) if row else None
+            return source_from(await tx.only("change_source", source=source, now=now, **place))
 
     async def root_places(self, source: SourceId, root: str) -> tuple[tuple[str, ...], str | None]:
-        """Return the former roots of a source, and where its root was read if that was elsewhere."""
-        async with self.db.read() as tx:
-            rows = await tx.all("former_roots", source=source, root=root)
+        """Return the former roots of a source, and where its root was read if at another URL."""
+        rows = await self._all("former_roots", source=source, root=root)
         former = tuple(row["url"] for row in rows if row["url"] != root)
         return former, next((row["validators_url"] for row in rows if row["url"] == root), None)
 
     async def has_mark(self, source: SourceId, mark: str | None) -> bool:
-        """Whether the record is still what a mark names."""
-        async with self.db.read() as tx:
-            row = await tx.one("source_by_id", source=source)
-            return row is not None and row["mark"] == mark
+        """Return whether the stored state still has this token."""
+        row = await self._one("source_by_id", source=source)
+        return row is not None and row["mark"] == mark
 
     async def forget_mark(self, source: SourceId) -> None:
-        """From now on the record may differ from the state that the mark names."""
+        """Clear the token, because the stored state may differ from now on."""
         async with self.db.write(source) as tx:
             await tx.run("set_mark", source=source, mark=None)
+
+
+EVERY_LISTING = 1_000_000_000
+_UNCHANGED = ("checked", "not_modified", "known_asked")  # counts of pages that a listing shows unchanged
+
+
+class ListingRepository(Repository):
+    """Reads and writes listings."""
+
+    async def on_record(self, source: SourceId, recipe: str) -> list[KnownPage]:
+        """Return the pages of a source that may still exist, as last read."""
+        return await self._list(_on_record, "on_record", source=source, recipe=recipe)
+
+    async def unsound(self, source: SourceId, recipe: str) -> list[ListedUrl]:
+        """Return the pages to visit although the source is unchanged."""
+        return await self._list(listed_from, "unsound", source=source, recipe=recipe)
+
+    async def on_record_at(self, source: SourceId, urls: Sequence[str]) -> list[ListedUrl]:
+        """Return the pages that may still exist at some URLs or below them."""
+        asked = [{"source": source, "url": url, "below": f"{url}/", "beyond": f"{url}0"} for url in urls]
+        async with self.db.read() as tx:
+            found = await tx.each("on_record_at", asked)
+        return list(dict.fromkeys(listed_from(row) for rows in found for row in rows))
+
+    async def believe(self, run: Run, now: datetime, others: Sequence[PageId] = ()) -> int:
+        """Mark all pages that the run has not queued as checked and unchanged; return how many."""
+        async with self.db.write(run.source_id) as tx:
+            asked = {"source": run.source_id, "run": run.id, "started": run.started_at}
+            number = await tx.run("believe_listing", **asked, now=now, others=list(others))
+            await add_counts(tx, run, [dict.fromkeys(_UNCHANGED, number)], now)
+            await _note_listing(tx, run, now, number, others)
+            return number
+
+    async def record_unchanged(self, run: Run, now: datetime, others: Sequence[PageId] = ()) -> None:
+        """Store that a source is unchanged; its pages except `others` count as checked, once per run."""
+        async with self.db.write(run.source_id) as tx:
+            row = await tx.one("run_by_id", run=run.id)
+            if row is not None and "told" in run_from(row).counts:
+                return
+            await tx.run("tell_unchanged", source=run.source_id, now=now, started=run.started_at)
+            queued = await tx.number("queued_with_content", run=run.id)
+            number = max(0, run.known - len(others) - queued)
+            await add_counts(tx, run, [dict.fromkeys((*_UNCHANGED, "told"), number)], now)
+            await _note_listing(tx, run, now, number, others)
+
+    async def record(self, source: SourceId, listed: Sequence[ListedUrl], *, complete: bool = True) -> None:
+        """Store which pages the source lists; an incomplete listing removes none."""
+        urls = [item.url for item in listed]
+        async with self.db.write(source) as tx:
+            changed = await tx.run("set_listed", source=source, urls=urls)
+            if complete:
+                changed += await tx.run("clear_listed", source=source, urls=urls)
+            if changed:
+                await tx.run("mark_graph", source=source, changed=1)
+
+    async def lists_pages(self, source: SourceId) -> bool:
+        """Return whether the last listing had pages besides the root."""
+        return bool(await self._number("listed_pages", source=source))
+
+
+def _on_record(row: Row) -> KnownPage:
+    page = row["id"], row["url"], row["depth"], validators_from(row)
+    return KnownPage(*page, bool(row["sound"]), at(row["checked_at"]))
+
+
+async def listings_of_page(tx: Transaction, page: PageId, limit: int = EVERY_LISTING) -> list[Attempt]:
+    """Return attempts of listings that show a page unchanged in runs that did not visit it, newest first."""
+    rows = await tx.all("listings_of_page", page=page, top=None, until=None, limit=limit)
+    return [attempt_from(row) for row in rows]
+
+
+async def _note_listing(
+    tx: Transaction, run: Run, now: datetime, number: int, others: Sequence[PageId]
+) -> None:
+    """Store one attempt for all pages that a listing shows unchanged, except `others`."""
+    if not number:
+        return
+    source = await tx.one("source_by_id", source=run.source_id)
+    before = await tx.one("listing_attempt", run=run.id)
+    untold: str | None = None  # null: the listing covers every page
+    if others:  # listed ones only; unlisted pages are excluded anyway
+        rows = await tx.all("listed_among", source=run.source_id, others=list(others))
+        untold = "".join(f",{row['id']}" for row in rows) + ","
+    number += before["unchanged"] if before else 0
+    said = {"now": now, "number": number, "reason": listing_reason(number), "untold": untold}
+    if before is not None:
+        await tx.run("extend_listing_attempt", crawl=before["id"], **said)
+    elif source is not None:
+        where = {"url": source["url"], "domain": domain_of(source["url"]) if "://" in source["url"] else ""}
+        await tx.run("insert_listing_attempt", run=run.id, **where, **said)

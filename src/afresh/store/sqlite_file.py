@@ -1,8 +1,4 @@
-"""A SQLite file before and while it is opened: is it there, may it be written, is it sound?
-
-The file is never opened here by anything but SQLite: closing a second handle of a file drops the locks that
-this process holds on it.
-"""
+"""The SQLite file: opening, schema, and errors that say what to do."""
 
 import os
 import sqlite3
@@ -11,62 +7,109 @@ from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import quote
 
-from afresh.errors import StoreDamaged, StoreError
-from afresh.files.private import make_private_file, make_private_folder, narrow_file
-from afresh.ports import Access
-from afresh.store.sqlite_trouble import RESTORE, missing
+from afresh.errors import IncompleteCopy, StoreBusy, StoreDamaged, StoreError, StoreFull, StoreMissing
+from afresh.files import make_private_file, make_private_folder, narrow_file
+from afresh.ports import StoreAccess
+from afresh.store.dialect import check_version, migrations
 
-SMALL_BYTES = 16 * 2**20  # read whole in a dozen milliseconds
+AGAIN = "then run the command again: it goes on where it was"
+RESTORE = "restore it from a backup, or move it away and crawl again"
+MOVED = "was moved, replaced or deleted while it was in use; put it right, then run the command again"
+TROUBLE: dict[int, tuple[type[StoreError], str]] = {
+    sqlite3.SQLITE_BUSY: (
+        StoreBusy,
+        "is kept locked by another process; wait until that has ended or stop it, then run the command again",
+    ),
+    sqlite3.SQLITE_PROTOCOL: (
+        StoreBusy,
+        "cannot be locked; is it on a network drive? keep it on a disk of this machine",
+    ),
+    sqlite3.SQLITE_FULL: (StoreFull, f"has no room to grow: disk full; make room, {AGAIN}"),
+    sqlite3.SQLITE_IOERR_WRITE: (
+        StoreFull,
+        f"cannot be written to: disk full, or a quota is used up; make room, {AGAIN}",
+    ),
+    sqlite3.SQLITE_IOERR_SHMSIZE: (StoreFull, f"cannot be opened for writing: disk full; make room, {AGAIN}"),
+    sqlite3.SQLITE_CORRUPT: (StoreDamaged, f"is damaged; {RESTORE}"),
+    sqlite3.SQLITE_NOTADB: (
+        StoreDamaged,
+        "is not a database, or its beginning is damaged; restore it from a backup, "
+        "or name another file with --store",
+    ),
+    sqlite3.SQLITE_READONLY_DBMOVED: (StoreError, MOVED),
+    sqlite3.SQLITE_READONLY: (
+        StoreError,
+        "cannot be written to; make the file and its folder writable, or name another with --store",
+    ),
+    sqlite3.SQLITE_CANTOPEN: (
+        StoreError,
+        "cannot be opened; make sure that the file and its folder can be read and written",
+    ),
+    sqlite3.SQLITE_IOERR: (
+        StoreError,
+        "cannot be read or written: the disk reports an error; check the disk, "
+        "and keep the store on a disk of this machine",
+    ),
+}
+
+
+def explain(error: sqlite3.Error, path: Path) -> StoreError:
+    """Return the error for users: the store, what is wrong and what to do about it."""
+    code = getattr(error, "sqlite_errorcode", 0)
+    kind, words = TROUBLE.get(code) or TROUBLE.get(code & 0xFF) or (StoreError, f"cannot be used: {error}")
+    return kind(f"the store {path} {words}")
+
+
+def missing(path: Path) -> StoreMissing:
+    """Return the error for a store that does not exist."""
+    return StoreMissing(f"there is no store at {path} yet; `afresh crawl URL` makes one")
+
+
+SMALL_BYTES = 16 * 2**20  # read completely within milliseconds
 IDLE_SECONDS = 86_400
 
 
 def wal_of(path: Path) -> Path:
-    """The log beside a file."""
+    """Return the path of the write-ahead log."""
     return path.with_name(path.name + "-wal")
 
 
 def size_of(path: Path) -> int:
-    """Bytes on disk, 0 where nothing is."""
+    """Return the size in bytes, 0 if there is no file."""
     try:
         return path.stat().st_size
     except OSError:
         return 0
 
 
-def ways_in(path: Path, access: Access) -> tuple[str, ...]:
-    """How the file may be opened, the best way first; a file that must not be opened is refused."""
+def ways_in(path: Path, access: StoreAccess) -> tuple[str, ...]:
+    """Return the URIs to open the file with, the best one first; refuse a file that must not be opened."""
     try:
         return _ways(path, access)
     except OSError as error:
         raise StoreError(f"the store {path} cannot be reached: {error.strerror}") from error
 
 
-def _ways(path: Path, access: Access) -> tuple[str, ...]:
+def _ways(path: Path, access: StoreAccess) -> tuple[str, ...]:
     if path.is_dir():
         raise StoreError(f"the store {path} is a folder; name a file with --store sqlite:///…")
     if size_of(path) == 0 and size_of(wal_of(path)):
         raise StoreDamaged(f"the store {path} is empty although its log is not; {RESTORE}")
-    if size_of(path) == 0 and access is not Access.CREATE:
+    if size_of(path) == 0 and access is not StoreAccess.CREATE:
         raise missing(path)
+    uri = f"file:{quote(str(path.absolute()))}?"
     if not path.exists():
         _make_folder(path)
         make_private_file(path.resolve())  # SQLite gives its log the mode of the file
-        return (_uri(path, "mode=rwc"),)
-    _narrow(path.resolve())
-    if _writable(path):
-        return (_uri(path, "mode=rw"),)
-    if access is Access.READ:
-        return _ways_to_read(path)
-    raise StoreError(
-        f"the store {path} cannot be written to; make the file and its folder writable, "
-        "or name another with --store"
-    )
-
-
-def _narrow(path: Path) -> None:
-    """Close a store of an older afresh, or one restored from a backup, to other users."""
-    for each in (path, wal_of(path), path.with_name(path.name + "-shm")):
-        narrow_file(each)
+        return (uri + "mode=rwc",)
+    for end in ("", "-wal", "-shm"):  # an older afresh or a backup may have made them readable for others
+        narrow_file(path.resolve().with_name(path.resolve().name + end))
+    if _may_write(path) and _may_write(path.parent):
+        return (uri + "mode=rw",)
+    if access is not StoreAccess.READ:
+        raise StoreError(f"the store {path} {TROUBLE[sqlite3.SQLITE_READONLY][1]}")
+    # SQLite needs its log even for reading; without one, the file alone is complete.
+    return (uri + "mode=ro",) if size_of(wal_of(path)) else (uri + "mode=ro", uri + "immutable=1")
 
 
 def _make_folder(path: Path) -> None:
@@ -80,29 +123,15 @@ def _make_folder(path: Path) -> None:
         )
 
 
-def _ways_to_read(path: Path) -> tuple[str, ...]:
-    """SQLite wants its log even to read; without one, the file alone is everything there is."""
-    ways: tuple[str, ...] = (_uri(path, "mode=ro"),)
-    return ways if size_of(wal_of(path)) else (*ways, _uri(path, "immutable=1"))
-
-
-def _writable(path: Path) -> bool:
-    return _may_write(path) and _may_write(path.parent)
-
-
 def _may_write(path: Path) -> bool:
     return os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
 
 
-def _uri(path: Path, how: str) -> str:
-    return f"file:{quote(str(path.absolute()))}?{how}"
-
-
 def wants_check(path: Path, clock: Callable[[], float] = time.time) -> bool:
-    """Whether a file is read whole before it is written to.
+    """Return whether to check the whole file before writing.
 
-    Always where that takes no time; else where the last writer did not close it, or where it lay idle for so
-    long that a disk may have changed it.
+    That is so if the file is small, if the last writer did not close it, or if it was idle for so long that
+    the disk may have damaged it.
     """
     if size_of(path) <= SMALL_BYTES or size_of(wal_of(path)):
         return True
@@ -110,16 +139,84 @@ def wants_check(path: Path, clock: Callable[[], float] = time.time) -> bool:
 
 
 def check_sound(connection: sqlite3.Connection, path: Path) -> None:
-    """Refuse a file that SQLite finds broken."""
+    """Refuse a damaged file."""
     [(verdict,)] = connection.execute("pragma quick_check(1)").fetchall()
     if verdict != "ok":
         raise StoreDamaged(f"the store {path} is damaged ({str(verdict).strip()}); {RESTORE}")
 
 
 def place_of(path: Path) -> tuple[int, int] | None:
-    """Which file a path names, by device and number; None if there is none."""
+    """Return device and inode of a file, or None if there is none."""
     try:
         found = path.stat()
     except OSError:
         return None
     return found.st_dev, found.st_ino
+
+
+DDL = {
+    "pk": "integer primary key",
+    "kept_pk": "integer primary key autoincrement",  # ids are never reused
+    "time": "text",
+    "blob": "blob",
+    "real": "real",
+    "without_rowid": "without rowid",
+}
+
+UNFINISHED = "is a copy that is not finished; `afresh copy … --resume` goes on with it"
+
+
+def check_owner(connection: sqlite3.Connection, path: Path) -> None:
+    """Refuse a newer, much older or foreign file before changing anything."""
+    tables, version, half = connection.execute(
+        "select (select count(*) from sqlite_master), user_version, "
+        "(select count(*) from sqlite_master where name = 'afresh_copying') from pragma_user_version"
+    ).fetchone()
+    check_version(str(path), version, migrations("sqlite"))
+    if half:
+        raise IncompleteCopy(f"the store {path} {UNFINISHED}")
+    if version == 0 and tables:
+        raise StoreError(f"{path} is a database, but not one of afresh; name another store with --store")
+
+
+def check_age(connection: sqlite3.Connection, path: Path) -> None:
+    """Refuse an older file that cannot be migrated because it is read-only."""
+    if schema_version(connection) < migrations("sqlite")[-1][0]:
+        raise StoreError(
+            f"the store {path} was written by an older afresh and cannot be brought up to date, because it "
+            "can only be read here; make the file and its folder writable"
+        )
+
+
+def migrate(connection: sqlite3.Connection) -> None:
+    """Migrate the schema in one transaction."""
+    steps = migrations("sqlite")
+    if schema_version(connection) == steps[-1][0]:
+        return
+    connection.execute("begin immediate")
+    try:
+        version = schema_version(connection)  # another process may have been faster
+        for number, text in steps:
+            if number > version:
+                for sql in (*split(text.format(**DDL)), f"pragma user_version = {number}"):
+                    connection.execute(sql)
+        connection.execute("commit")
+    except BaseException:
+        connection.rollback()
+        raise
+
+
+def schema_version(connection: sqlite3.Connection) -> int:
+    """Return the schema version of a file."""
+    return int(connection.execute("pragma user_version").fetchone()[0])
+
+
+def split(script: str) -> list[str]:
+    """Return the statements of a script; the body of a trigger stays whole."""
+    found, current = [], ""
+    for line in script.splitlines(keepends=True):
+        current += line
+        if sqlite3.complete_statement(current):
+            found.append(current.strip())
+            current = ""
+    return found

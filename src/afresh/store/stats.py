@@ -1,154 +1,126 @@
-"""Numbers of the store and of single sources."""
+"""Statistics of the store and of single sources, cached if counting is slow."""
 
+import asyncio
 import json
-from collections.abc import Collection, Sequence
-from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
-
-from afresh.model.records import (
-    PageId,
-    RunId,
-    Source,
-    SourceId,
-)
-from afresh.model.reports import HostQueue, SourceView
-from afresh.model.store_reports import Workload
-from afresh.schedule.due import DueTally
-from afresh.search.vectors import Lack
-from afresh.store.dialect import Row
-from afresh.store.due import form_of
-from afresh.store.records import (
-    at,
-)
-from afresh.store.repository import not_retried
-from afresh.store.vectors import model_number
-
-if TYPE_CHECKING:
-    pass
-from datetime import date
+import time
+from collections.abc import Awaitable, Callable, Collection, Hashable, Sequence
+from dataclasses import replace
+from datetime import date, datetime, timedelta
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from afresh.model.charts import DayCount, HostState, MapPage
-from afresh.model.records import PageStatus, RunState
-from afresh.store.records import rhythm_from
-from afresh.store.repository import Repository
+from afresh.model.records import PageId, RunId, RunState, Source, SourceId
+from afresh.model.reports import HostQueue, SourceView, Workload
+from afresh.schedule.due import DueCounts
+from afresh.search.records import MissingCount
+from afresh.store.records import at, record, rhythm_from
+from afresh.store.repository import Repository, not_retried
+from afresh.store.schedules import form_of
+
+if TYPE_CHECKING:
+    from afresh.store.store import Store
+
+
+_SAME = (
+    "id",
+    "name",
+    "version",
+    "kind",
+    "url",
+    "crawl_time",
+    "rules",
+    "policy",
+)  # fields that a source and its view share
+_COUNTS = ("pages", "chunks", "links", "errors", "doubtful")
 
 
 class StatsRepository(Repository):
-    """Count."""
+    """Counts records."""
 
     async def source_view(self, source: Source) -> SourceView:
-        """A source with its numbers."""
+        """Return a source with its counts."""
         async with self.db.read() as tx:
-            numbers = await tx.one("source_numbers", source=source.id)
-            run = await tx.one("last_run", source=source.id)
-            assert numbers is not None  # noqa: S101 - an aggregate always has a row
-            return SourceView(
-                id=source.id,
-                name=source.name,
-                version=source.version,
-                kind=source.kind,
-                url=source.url,
-                crawl_time=source.crawl_time,
-                pages=numbers["pages"],
-                chunks=numbers["chunks"],
-                links=numbers["links"],
-                errors=numbers["errors"],
-                doubtful=numbers["doubtful"],
-                oldest_check=at(numbers["oldest_check"]),
-                last_run=RunId(run["id"]) if run else None,
-                last_state=run["state"] if run else None,
-                last_mode=run["mode"] if run else None,
-                last_end=at(run["finished_at"]) if run else None,
-                rules=source.rules,
-                policy=source.policy,
-            )
+            numbers = await tx.only("source_numbers", source=source.id)
+            last = dict(await tx.one("last_run", source=source.id) or {})
+        same = {name: getattr(source, name) for name in _SAME} | {name: numbers[name] for name in _COUNTS}
+        return SourceView(
+            **same,
+            oldest_check=at(numbers["oldest_check"]),
+            last_run=last.get("id"),
+            last_state=last.get("state"),
+            last_mode=last.get("mode"),
+            last_end=at(last.get("finished_at")),
+        )
 
     async def oldest_checks(self) -> dict[SourceId, datetime]:
-        """Of each source that has pages with content, when the one that waits longest was looked at."""
-        async with self.db.read() as tx:
-            rows = await tx.all("oldest_checks")
-            found = ((SourceId(row["source_id"]), at(row["oldest"])) for row in rows)
-            return {source: oldest for source, oldest in found if oldest is not None}
+        """Return the oldest check of a page with content, per source."""
+        rows = await self._all("oldest_checks")
+        found = ((SourceId(row["source_id"]), at(row["oldest"])) for row in rows)
+        return {source: oldest for source, oldest in found if oldest is not None}
 
-    async def due_tally(self, source: SourceId, now: datetime, max_age: float | None) -> DueTally:
-        """How many pages of a source are due, and when the next one will be."""
+    async def due_tally(self, source: SourceId, now: datetime, max_age: float | None) -> DueCounts:
+        """Return how many pages of a source are due, and when the next one will be."""
         age = timedelta(seconds=max_age or 0.0)
         oldest = None if max_age is None else now - age
         async with self.db.read() as tx:
             name = await form_of(tx, "due_tally", source)
             row = await tx.one(name, source=source, now=now, oldest=oldest)
         if row is None:
-            return DueTally()
+            return DueCounts()
         seen = at(row["seen"]) if max_age is not None else None
         moments = [each for each in (at(row["next"]), seen + age if seen else None) if each]
-        return DueTally(int(row["due"]), int(row["stale"]), min(moments, default=None))
+        return DueCounts(int(row["due"]), int(row["stale"]), min(moments, default=None))
 
-    async def due_tallies(self, now: datetime) -> dict[SourceId, DueTally]:
-        """The same for every source that has pages which wait, where none is too old for its age alone."""
-        async with self.db.read() as tx:
-            rows = await tx.all("due_tallies", now=now)
-        return {
-            SourceId(row["source_id"]): DueTally(int(row["due"]), int(row["stale"]), at(row["next"]))
-            for row in rows
-        }
+    async def due_tallies(self, now: datetime) -> dict[SourceId, DueCounts]:
+        """Return the same for every source with scheduled pages, without the limit on age."""
+        rows = await self._all("due_tallies", now=now)
+        tally = {row["source_id"]: (int(row["due"]), int(row["stale"]), at(row["next"])) for row in rows}
+        return {SourceId(source): DueCounts(*numbers) for source, numbers in tally.items()}
 
-    async def lack(self, model: str, source: SourceId | None = None) -> Lack:
-        """How much is missing until the model can serve."""
+    async def lack(self, model: str, source: SourceId | None = None) -> MissingCount:
+        """Return how many chunks lack vectors before the model can serve."""
         async with self.db.read() as tx:
-            number = await model_number(tx, model)
-            found = await tx.one("unembedded_number", model=number)  # which is answered by indexes alone
-            missing = int(found["missing"]) if found else 0
+            number = await tx.number("model_by_name", name=model)
+            missing = await tx.number("unembedded_number", model=number)  # answered by indexes alone
             if not missing:
-                return Lack(0, 0)
+                return MissingCount(0, 0)
             if source is None:
-                bare = await tx.one("unembedded_without_text", model=number)
-                return Lack(missing, int(bare["without_text"]) if bare else 0)
-            row = await tx.one("unembedded_counts", model=number, source=source)
-            return Lack(row["missing"], row["without_text"]) if row else Lack(0, 0)
+                return MissingCount(missing, await tx.number("unembedded_without_text", model=number))
+            row = await tx.only("unembedded_counts", model=number, source=source)
+            return MissingCount(row["missing"], row["without_text"])
 
     async def count_copies(self, sink: str, sources: Sequence[SourceId]) -> dict[str, int]:
-        """How many pages with content stand how in a store."""
-        async with self.db.read() as tx:
-            rows = await tx.all("count_copies", name=sink, sources=list(sources))
-            return {row["state"]: int(row["number"]) for row in rows}
+        """Return the number of pages with content by the state of their copy in a sink."""
+        rows = await self._all("count_copies", name=sink, sources=list(sources))
+        return {row["state"]: int(row["number"]) for row in rows}
 
     async def count_stuck(self, sink: str, sources: Sequence[SourceId]) -> int:
-        """How many pages are processed by a store for longer than it may take."""
-        async with self.db.read() as tx:
-            row = await tx.one("count_stuck", name=sink, sources=list(sources))
-            return int(row["number"]) if row else 0
+        """Return how many pages a sink has been processing for too long."""
+        return await self._number("count_stuck", name=sink, sources=list(sources))
 
     async def changes_by_day(self, sources: Sequence[SourceId], since: date) -> list[DayCount]:
-        """How many changes of each kind every day since then brought; days are those of UTC."""
-        async with self.db.read() as tx:
-            rows = await tx.all("changes_by_day", sources=list(sources), day=since.isoformat())
-        return [
-            DayCount(
-                SourceId(row["source_id"]), date.fromisoformat(row["day"]), row["kind"], int(row["number"])
-            )
-            for row in rows
-        ]
+        """Return the number of changes by kind and day (UTC) since a day."""
+        rows = await self._all("changes_by_day", sources=list(sources), day=since.isoformat())
+        counts = ((row["source_id"], row["day"], row["kind"], int(row["number"])) for row in rows)
+        return [DayCount(source, date.fromisoformat(day), kind, n) for source, day, kind, n in counts]
 
     async def checks_by_hour(self, source: SourceId, now: datetime) -> tuple[int, dict[datetime, int]]:
-        """How many pages are due, and how many wait for a look in each hour."""
-        async with self.db.read() as tx:
-            rows = await tx.all("looks_by_hour", source=source, now=now)
+        """Return how many pages are due, and how many have a check planned in each hour."""
+        rows = await self._all("looks_by_hour", source=source, now=now)
         numbers = {row["hour"]: int(row["number"]) for row in rows}
         due = numbers.pop("", 0)
-        return due, {
-            datetime.strptime(hour, "%Y-%m-%dT%H").replace(tzinfo=UTC): number
-            for hour, number in numbers.items()
-        }
+        return due, {datetime.fromisoformat(f"{hour}:00Z"): number for hour, number in numbers.items()}
 
     async def map_pages(self, source: SourceId, limit: int) -> tuple[list[MapPage], int]:
-        """Pages that are not deleted, nearest to the root first, and how many there are."""
+        """Return the pages that are not deleted, nearest to the root first, and how many there are."""
         async with self.db.read() as tx:
             rows = await tx.all("map_pages", source=source, limit=limit)
-            size = await tx.one("map_size", source=source)
-        return [_map_page(row) for row in rows], int(size["pages"]) if size else 0
+            size = await tx.number("map_size", source=source)
+        doubted = ((row, row["doubt"] is not None) for row in rows)
+        return [record(MapPage, row, doubtful=is_so, rhythm=rhythm_from(row)) for row, is_so in doubted], size
 
     async def map_links(self, source: SourceId, pages: Sequence[PageId]) -> list[tuple[PageId, PageId]]:
-        """The links between some pages of a source."""
+        """Return the links between some pages of a source."""
         async with self.db.read() as tx:
             found = await tx.all("map_targets", pages=list(pages))
             targets = {row["link_id"]: PageId(row["page_id"]) for row in found}
@@ -156,101 +128,195 @@ class StatsRepository(Repository):
         return [(PageId(row["page_id"]), targets[row["link_id"]]) for row in rows]
 
     async def host_queues(self, runs: Sequence[RunId], limit: int) -> list[HostQueue]:
-        """The hosts that most waits for in some runs."""
-        async with self.db.read() as tx:
-            rows = await tx.all("host_queues", runs=list(runs), limit=limit)
-        return [
-            HostQueue(
-                domain=row["domain"], waiting=row["waiting"], held=row["held"], oldest=at(row["oldest"])
-            )
-            for row in rows
-        ]
+        """Return the hosts with the longest queues in some runs."""
+        rows = await self._all("host_queues", runs=list(runs), limit=limit)
+        return [record(HostQueue, row) for row in rows]
 
     async def host_states(self, domains: Sequence[str]) -> list[HostState]:
-        """What is known of some hosts."""
-        async with self.db.read() as tx:
-            return [_state(row) for row in await tx.all("host_states", domains=list(domains))]
+        """Return what is known of some hosts."""
+        return [record(HostState, row) for row in await self._all("host_states", domains=list(domains))]
 
     async def resting_hosts(self, now: datetime, limit: int) -> list[HostState]:
-        """Hosts that may not be asked yet, those that rest longest first."""
-        async with self.db.read() as tx:
-            return [_state(row) for row in await tx.all("resting_now", now=now, limit=limit)]
+        """Return paused hosts, the longest pause first."""
+        return [record(HostState, row) for row in await self._all("resting_now", now=now, limit=limit)]
 
     async def runs_by_state(self) -> dict[str, int]:
-        """How many runs there are, by state."""
-        async with self.db.read() as tx:
-            return {row["state"]: row["number"] for row in await tx.all("runs_by_state")}
+        """Return the number of runs by state."""
+        return {row["state"]: row["number"] for row in await self._all("runs_by_state")}
 
     async def copies_by_state(self) -> dict[tuple[str, str], int]:
-        """How many copies there are, by sink and state."""
-        async with self.db.read() as tx:
-            rows = await tx.all("copies_by_state")
-            return {(row["sink"], row["state"]): row["number"] for row in rows}
+        """Return the number of copies by sink and state."""
+        rows = await self._all("copies_by_state")
+        return {(row["sink"], row["state"]): row["number"] for row in rows}
 
     async def counts_of_runs(
         self, after: int, limit: int = 1_000
     ) -> list[tuple[RunId, RunState, dict[str, int]]]:
-        """Runs with a greater number, in that order, and what they counted so far."""
-        async with self.db.read() as tx:
-            rows = await tx.all("counts_of_runs", after=after, limit=limit)
-            return [(RunId(row["id"]), RunState(row["state"]), json.loads(row["counts"])) for row in rows]
+        """Return runs with a greater id, in order, with their counts so far."""
+        rows = await self._all("counts_of_runs", after=after, limit=limit)
+        return [(RunId(row["id"]), RunState(row["state"]), json.loads(row["counts"])) for row in rows]
 
     async def totals(self) -> dict[str, Any]:
-        """The numbers of the whole store."""
-        async with self.db.read() as tx:
-            return dict(await tx.one("totals") or {})
+        """Return the counts of the whole store."""
+        return dict(await self._one("totals") or {})
 
     async def workload(self, workers: Collection[str]) -> Workload:
-        """What open runs still have to look at; only what these workers hold is in work."""
-        async with self.db.read() as tx:
-            row = await tx.one("workload", workers=list(workers))
-            assert row is not None  # noqa: S101
-            return Workload(waiting=row["waiting"], held=row["held"], oldest=at(row["oldest"]))
+        """Return what open runs still have to visit; only pages of these workers count as in progress."""
+        [row] = await self._all("workload", workers=list(workers))
+        return record(Workload, row)
 
     async def busiest_hosts(self, limit: int, workers: Collection[str]) -> list[HostQueue]:
-        """The hosts that most waits for in open runs, the longest queue first; these workers hold pages."""
-        async with self.db.read() as tx:
-            return [
-                HostQueue(
-                    domain=row["domain"],
-                    waiting=row["waiting"],
-                    held=row["held"],
-                    oldest=at(row["oldest"]),
-                )
-                for row in await tx.all("busiest_hosts", limit=limit, workers=list(workers))
-            ]
+        """Return the hosts with the longest queues in open runs; only these workers hold pages."""
+        rows = await self._all("busiest_hosts", limit=limit, workers=list(workers))
+        return [record(HostQueue, row) for row in rows]
 
     async def size_bytes(self) -> int:
-        """How much room the store takes."""
+        """Return the size of the store in bytes."""
         return await self.db.size_bytes()
 
     async def integrity(self) -> str | None:
-        """What is broken in the database or its text index, or None."""
+        """Return what is broken in the database or its text index, or None."""
         return await self.db.trouble()
 
     @not_retried
     async def close(self) -> None:
-        """Stop counting in the background, where that is done."""
+        """Stop background counts, if there are any."""
 
     async def try_to_write(self) -> None:
-        """Take the right to write for a moment; raises what keeps us from it."""
+        """Open a write transaction; raise if that is impossible."""
         async with self.db.write():
             pass
 
 
-def _map_page(row: Row) -> MapPage:
-    return MapPage(
-        id=PageId(row["id"]),
-        url=row["url"],
-        title=row["title"],
-        status=PageStatus(row["status"]),
-        depth=row["depth"],
-        doubtful=row["doubt"] is not None,
-        rhythm=rhythm_from(row),
-    )
+T = TypeVar("T")
+LARGE_PAGES = 10_000  # from which counting takes too long for users
+FRESH_SECONDS = 10.0  # after which a count is renewed in the background
+AGING_SECONDS = 60.0  # after which callers wait for the new count, but only briefly
+OLD_SECONDS = 600.0  # after which callers wait as long as it takes
+SHORT_WAIT_SECONDS = 0.1
+MAX_COUNTS = 200
 
 
-def _state(row: Row) -> HostState:
-    return HostState(
-        domain=row["domain"], locked_by=row["locked_by"], next_allowed_at=at(row["next_allowed_at"])
-    )
+class CachedStats(StatsRepository):
+    """Statistics that may be some seconds old for large sources."""
+
+    def __init__(self, store: "Store", clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__(store.stats.db, store.stats.caches, None)  # the inner one retries
+        self._inner = store.stats
+        self._sources = store.sources
+        self._runs = store.runs
+        self._clock = clock
+        self._sizes: dict[SourceId, int] = {}  # pages per source
+        self._counts: dict[Hashable, tuple[Any, float]] = {}  # value and time of each count
+        self._counting: dict[Hashable, asyncio.Task[Any]] = {}
+
+    async def source_view(self, source: Source) -> SourceView:
+        """Return a source with its counts; name, URL, settings and last run are never cached."""
+        view = await self._cached("view", source.id, lambda: self._measured(source), source.id)
+        runs = await self._runs.last(source.id)
+        run, state, mode = (runs[0].id, runs[0].state, runs[0].mode) if runs else (None, None, None)
+        same: dict[str, Any] = {name: getattr(source, name) for name in _SAME}
+        return replace(view, last_run=run, last_state=state, last_mode=mode, **same)
+
+    async def _measured(self, source: Source) -> SourceView:
+        view = await self._inner.source_view(source)
+        self._sizes[source.id] = view.pages
+        return view
+
+    async def due_tallies(self, now: datetime) -> dict[SourceId, DueCounts]:
+        count = self._inner.due_tallies
+        return await self._cached("due", None, lambda: count(now))
+
+    async def due_tally(self, source: SourceId, now: datetime, max_age: float | None) -> DueCounts:
+        count = self._inner.due_tally
+        return await self._cached("due", (source, max_age), lambda: count(source, now, max_age), source)
+
+    async def oldest_checks(self) -> dict[SourceId, datetime]:
+        return await self._cached("oldest", None, self._inner.oldest_checks)
+
+    async def changes_by_day(self, sources: Sequence[SourceId], since: date) -> list[DayCount]:
+        count, key = self._inner.changes_by_day, (tuple(sources), since)
+        return await self._cached("days", key, lambda: count(sources, since), *sources)
+
+    async def totals(self) -> dict[str, Any]:
+        return await self._cached("totals", None, self._inner.totals)
+
+    async def checks_by_hour(self, source: SourceId, now: datetime) -> tuple[int, dict[datetime, int]]:
+        count = self._inner.checks_by_hour
+        return await self._cached("hours", source, lambda: count(source, now), source)
+
+    async def lack(self, model: str, source: SourceId | None = None) -> MissingCount:
+        count, sources = self._inner.lack, () if source is None else (source,)
+        return await self._cached("lack", (model, source), lambda: count(model, source), *sources)
+
+    async def count_copies(self, sink: str, sources: Sequence[SourceId]) -> dict[str, int]:
+        count, key = self._inner.count_copies, (sink, tuple(sources))
+        return await self._cached("copies", key, lambda: count(sink, sources), *sources)
+
+    async def count_stuck(self, sink: str, sources: Sequence[SourceId]) -> int:
+        count, key = self._inner.count_stuck, (sink, tuple(sources))
+        return await self._cached("stuck", key, lambda: count(sink, sources), *sources)
+
+    async def close(self) -> None:
+        """Stop background counts."""
+        tasks = list(self._counting.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _cached(
+        self, name: str, of: Hashable, count: Callable[[], Awaitable[T]], *sources: SourceId
+    ) -> T:
+        """Return the cached count if counting is slow, else a new one; without `sources`, for all sources."""
+        key = (name, of)
+        if not sources:
+            there = {source.id for source in await self._sources.all()}
+            self._sizes = {source: size for source, size in self._sizes.items() if source in there}
+        kept = self._counts.get(key)
+        if kept is None and (self._is_large(sources) or self._is_unknown(sources)):
+            task = self._counting.get(key) or self._count_aside(key, count, sources)
+            return cast("T", await asyncio.shield(task))  # one count for all callers
+        if kept is None or not self._is_large(sources):
+            return await self._count(key, count, sources)
+        value, counted_at = kept
+        age = self._clock() - counted_at
+        if age <= FRESH_SECONDS:
+            return cast("T", value)
+        task = self._counting.get(key) or self._count_aside(key, count, sources)
+        if age > AGING_SECONDS:
+            await asyncio.wait({task}, timeout=SHORT_WAIT_SECONDS if age <= OLD_SECONDS else None)
+        return cast("T", task.result() if task.done() and not task.cancelled() else value)
+
+    def _count_aside(
+        self, key: Hashable, count: Callable[[], Awaitable[T]], sources: Sequence[SourceId]
+    ) -> "asyncio.Task[Any]":
+        task = asyncio.ensure_future(self._count(key, count, sources))
+        self._counting[key] = task
+        task.add_done_callback(lambda done: self._counted(key, done))
+        return task
+
+    def _is_large(self, sources: Sequence[SourceId]) -> bool:
+        known = self._sizes.values() if not sources else [self._sizes.get(each, 0) for each in sources]
+        return sum(known) >= LARGE_PAGES
+
+    def _is_unknown(self, sources: Sequence[SourceId]) -> bool:
+        return not self._sizes if not sources else any(each not in self._sizes for each in sources)
+
+    async def _count(
+        self, key: Hashable, count: Callable[[], Awaitable[T]], sources: Sequence[SourceId]
+    ) -> T:
+        value = await count()
+        self._counts.pop(key, None)
+        latest = self._clock() - OLD_SECONDS
+        for old, (_, counted_at) in list(self._counts.items()):  # oldest first
+            if counted_at >= latest and len(self._counts) < MAX_COUNTS:
+                break
+            del self._counts[old]
+        if self._is_large(sources) or self._is_unknown(sources):
+            self._counts[key] = value, self._clock()
+        return value
+
+    def _counted(self, key: Hashable, done: "asyncio.Task[Any]") -> None:
+        del self._counting[key]
+        if not done.cancelled() and done.exception() is not None:  # the next caller gets the error
+            self._counts.pop(key, None)

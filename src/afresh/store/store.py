@@ -1,29 +1,24 @@
-"""The store: everything afresh remembers, as repositories over one database."""
+"""The store: all data of afresh, as repositories over one database."""
 
 from afresh.store.access import AccessRepository
 from afresh.store.chunks import ChunkRepository
 from afresh.store.copies import CopyRepository
 from afresh.store.dialect import Database
 from afresh.store.digest import DigestRepository
-from afresh.store.due import DueRepository
 from afresh.store.history import HistoryRepository
-from afresh.store.link_scores import LinkScoreRepository
-from afresh.store.links import LinkRepository
-from afresh.store.listings import ListingRepository
+from afresh.store.links import LinkRepository, LinkScoreRepository
 from afresh.store.messages import MessageRepository
 from afresh.store.pages import PageRepository
-from afresh.store.queue import QueueRepository
-from afresh.store.repository import Caches
-from afresh.store.retention import RetentionRepository
-from afresh.store.retry import RetryPolicy
+from afresh.store.queue import QueueRepository, WorkerRepository
+from afresh.store.removal import RetentionRepository
+from afresh.store.repository import Caches, RetryPolicy
 from afresh.store.runs import RunRepository
-from afresh.store.schedules import ScheduleRepository
+from afresh.store.schedules import DueRepository, ScheduleRepository
 from afresh.store.search import SearchRepository
-from afresh.store.sources import SourceRepository
+from afresh.store.sources import ListingRepository, SourceRepository
 from afresh.store.stats import StatsRepository
 from afresh.store.vectors import VectorRepository
 from afresh.store.visits import VisitRepository
-from afresh.store.workers import WorkerRepository
 
 
 class Store:
@@ -65,7 +60,7 @@ class Store:
         self.stats = StatsRepository(*self._parts)
 
     def with_retries(self, retry: RetryPolicy) -> "Store":
-        """Return the same store, whose calls are retried by a policy."""
+        """Return the same store with retried calls."""
         db, caches, _ = self._parts
         return Store(
             db, self.url, caches=caches, retry=retry, search=type(self.search), vectors=type(self.vectors)

@@ -1,61 +1,224 @@
-"""Vectors of chunks in the store."""
+"""Vectors of chunks in the store, and those of one model in memory."""
 
+import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, cast
 
 from afresh.errors import EmbedError
 from afresh.model.records import SourceId
-from afresh.search.request import Narrowed
-from afresh.search.results import Nearest
-from afresh.search.vectors import Model, Wanting
-from afresh.store.dialect import Row, Session
-from afresh.store.narrowing import pages_within
-from afresh.store.nearby import Nearby
+from afresh.search.records import SearchFilter, StoredModel, UnembeddedChunk, VectorMatch, VectorMatches
+from afresh.store.dialect import Row, Transaction
+from afresh.store.records import record
+from afresh.store.repository import Repository
+from afresh.store.search import pages_within
 
 if TYPE_CHECKING:
-    from afresh.ports import Matrix
-from afresh.store.repository import Repository
+    import numpy as np
+    import numpy.typing as npt
 
-BYTES = 2  # a number of a vector is a float16
+    from afresh.ports import Matrix
+
+    Numbers = npt.NDArray[np.int64]
+
+
+MANY = 20_000  # vectors; with fewer, all are compared exactly
+CANDIDATES = 2_000
+_SAMPLE = 8_000
+_KEPT = 3 / 8  # share of the dimensions of a vector
+_OUTGROWN = 2  # factor of growth after which the axes are recomputed
+
+
+class CoarseVectors:
+    """Vectors projected on their most significant axes."""
+
+    def __init__(self, vectors: "Matrix") -> None:
+        import numpy as np
+
+        self._np = np
+        sample = vectors[:: max(1, len(vectors) // _SAMPLE)]
+        _, axes = np.linalg.eigh(sample.T @ sample)  # ascending: the last axes have the most variance
+        self._axes = np.ascontiguousarray(axes[:, -max(1, int(vectors.shape[1] * _KEPT)) :])
+        self._vectors: Matrix = vectors @ self._axes
+        self.most = _OUTGROWN * len(vectors)  # vectors for which the axes are good enough
+
+    def add(self, vectors: "Matrix") -> None:
+        """Project and add more vectors."""
+        self._vectors = self._np.vstack([self._vectors, vectors @ self._axes])
+
+    def likeness(self, vector: "Matrix") -> "Matrix":
+        """Return the approximate similarity of each vector."""
+        near: Matrix = self._vectors @ (vector @ self._axes)
+        return near
+
+
+MANY_GONE = 5
+
+
+class VectorMatrix:
+    """Vectors of a model in memory; reads only new ones and drops removed chunks that a search finds."""
+
+    def __init__(self) -> None:
+        import numpy as np
+
+        self._np = np
+        self._vectors: Matrix = np.empty((0, 0), dtype=np.float32)
+        self._numbers: Numbers = np.empty(0, dtype=np.int64)  # ids of the vectors, ascending
+        self._chunks: Numbers = np.empty(0, dtype=np.int64)  # ascending
+        self._pages: Numbers = np.empty(0, dtype=np.int64)  # of the chunks
+        self._rows: Numbers = np.empty(0, dtype=np.int64)  # row of the vector of each chunk
+        self._rough: CoarseVectors | None = None  # only if there are many
+        self._middle: Matrix = np.empty((0, 0), dtype=np.float32)  # the mean of all vectors
+        self._newest = (0, 0)  # ids of the newest chunk and vector
+        self._lacking = 0  # chunks without a vector when they were read
+
+    async def renew(self, tx: Transaction, row: Row) -> None:
+        """Read what is new according to `model_and_newest`; chunks may have got missing vectors since."""
+        model, dimensions, newest = row["id"], row["dimensions"], (row["chunk"], row["vector"])
+        if newest == self._newest:
+            return
+        last = int(self._numbers[-1]) if len(self._numbers) else 0
+        vectors = await tx.all("vectors_after", model=model, after=last)
+        self._add_vectors(vectors, dimensions)
+        if vectors and self._lacking:
+            self._forget_chunks()
+        after = self._newest[0]
+        if after:
+            placed = await tx.all("placed_vectors_after", model=model, after=after)
+        else:
+            placed = await tx.all("placed_vectors", model=model)
+        self._lacking += await tx.number("chunks_after", after=after) - len(placed)
+        self._add_chunks(placed)
+        self._newest = newest
+
+    def _forget_chunks(self) -> None:
+        none = self._np.empty(0, dtype=self._np.int64)
+        self._chunks, self._pages, self._rows = none, none, none
+        self._newest, self._lacking = (0, 0), 0
+
+    def _add_vectors(self, rows: Sequence[Row], dimensions: int) -> None:
+        np = self._np
+        if not rows:
+            return
+        halves = np.frombuffer(b"".join([row["vector"] for row in rows]), dtype="<f2")
+        new = halves.reshape(len(rows), dimensions).astype(np.float32)
+        numbers = np.array([row["id"] for row in rows], dtype=np.int64)
+        self._vectors = np.vstack([self._vectors, new]) if len(self._numbers) else new
+        self._numbers = np.concatenate([self._numbers, numbers])
+        if self._rough is not None and len(self._numbers) <= self._rough.most:
+            self._rough.add(new)
+        else:
+            self._rough = CoarseVectors(self._vectors) if len(self._numbers) >= MANY else None
+        self._middle = self._vectors.mean(axis=0, keepdims=True)
+
+    def _add_chunks(self, rows: Sequence[Row]) -> None:
+        np = self._np
+        if not rows:
+            return
+        chunks, pages, numbers = np.array([tuple(row) for row in rows], dtype=np.int64).T
+        order = np.argsort(chunks)
+        self._chunks = np.concatenate([self._chunks, chunks[order]])
+        self._pages = np.concatenate([self._pages, pages[order]])
+        self._rows = np.concatenate([self._rows, np.searchsorted(self._numbers, numbers[order])])
+
+    def let_go(self, chunks: Sequence[int]) -> None:
+        """Drop removed chunks; if they are many, drop all chunks, which are then read again."""
+        np = self._np
+        if len(chunks) > MANY_GONE:
+            self._forget_chunks()
+            return
+        stay = np.isin(self._chunks, np.array(chunks, dtype=np.int64), invert=True)
+        self._chunks, self._pages, self._rows = self._chunks[stay], self._pages[stay], self._rows[stay]
+
+    async def nearest(self, vector: "Matrix", pages: Sequence[int] | None, limit: int) -> VectorMatches:
+        """Return the nearest chunks, of some pages or of all; a thread computes the product."""
+        np = self._np
+        vectors, rows, chunks, places = self._vectors, self._rows, self._chunks, self._pages
+        if not len(chunks):
+            return VectorMatches()
+        check_size(vector, vectors.shape[1])
+        rough = self._rough
+        first = rough.likeness if rough is not None else vectors.__matmul__
+        likeness = (await asyncio.to_thread(first, vector[0]))[rows]
+        if pages is not None:
+            wanted = np.zeros(int(max(places.max(), max(pages, default=0))) + 1, dtype=bool)
+            wanted[np.array(pages, dtype=np.int64)] = True
+            inside = wanted[places]
+            likeness, chunks, rows = likeness[inside], chunks[inside], rows[inside]
+        if rough is not None:
+            best = self._best(likeness, max(CANDIDATES, 4 * limit))
+            chunks, likeness = chunks[best], vectors[rows[best]] @ vector[0]
+        best = self._best(likeness, limit)
+        return self._sorted(chunks[best], likeness[best], vector)
+
+    def _best(self, likeness: "Matrix", number: int) -> "Numbers | slice":
+        """Return the positions of the highest values, unsorted."""
+        few = len(likeness) <= number
+        return slice(None) if few else self._np.argpartition(-likeness, number - 1)[:number]
+
+    def likeness(self, vector: "Matrix", chunks: Sequence[int]) -> VectorMatches:
+        """Return the similarity of some chunks, without those that are not in memory."""
+        places = self._places(chunks)
+        if not len(places):
+            return VectorMatches()
+        return self._sorted(self._chunks[places], self._vectors[self._rows[places]] @ vector[0], vector)
+
+    def of(self, chunks: Sequence[int]) -> "Matrix":
+        """Return the vectors of some chunks, without those that are not in memory."""
+        return self._vectors[self._rows[self._places(chunks)]]
+
+    def _places(self, chunks: Sequence[int]) -> "Numbers":
+        np = self._np
+        wanted = np.array(chunks, dtype=np.int64)
+        if not len(self._chunks) or not len(wanted):
+            return cast("Numbers", np.empty(0, dtype=np.int64))
+        places = np.minimum(np.searchsorted(self._chunks, wanted), len(self._chunks) - 1)
+        return cast("Numbers", places[self._chunks[places] == wanted])
+
+    def _sorted(self, chunks: "Numbers", likeness: "Matrix", vector: "Matrix") -> VectorMatches:
+        np = self._np
+        order = np.argsort(-likeness, kind="stable")
+        found = tuple(map(VectorMatch, chunks[order].tolist(), likeness[order].tolist()))
+        return VectorMatches(found, float((self._middle @ vector[0])[0]))
+
+
+BYTES = 2  # per number of a vector, a float16
 
 
 class VectorRepository(Repository):
-    """Keep vectors and find the nearest."""
+    """Stores vectors and finds the nearest."""
 
     no_vectors: str | None = None  # why vectors cannot be compared in this store
 
     async def is_first_notice(self, name: str, now: datetime) -> bool:
         """Return whether a notice is new for this store, and remember it."""
-        async with self.db.read() as tx:
-            if await tx.one("notice", name=name) is not None:
-                return False
-        async with self.db.write() as tx:
-            return await tx.run("record_notice", name=name, now=now) > 0
+        if await self._one("notice", name=name) is not None:
+            return False
+        return await self._run("record_notice", name=name, now=now) > 0
 
-    async def serving_model(self) -> Model | None:
-        """The model that answers searches."""
-        async with self.db.read() as tx:
-            row = await tx.one("serving_model")
-            return _model(row) if row else None
+    async def serving_model(self) -> StoredModel | None:
+        """Return the model that answers searches, or None."""
+        return await self._find(partial(record, StoredModel), "serving_model")
 
     async def known(self, model: str, hashes: Sequence[str]) -> set[str]:
-        """Those of the texts that the model has a vector for."""
+        """Return the text hashes that the model has vectors for."""
         async with self.db.read() as tx:
-            row = await tx.one("model_by_name", name=model)
-            if row is None:
-                return set()
-            rows = await tx.all("known_vectors", model=row["id"], hashes=list(hashes))
-            return {each["text_hash"] for each in rows}
+            number = await tx.number("model_by_name", name=model)
+            rows = await tx.all("known_vectors", model=number, hashes=list(hashes)) if number else ()
+            return {row["text_hash"] for row in rows}
 
     async def keep(self, model: str, vectors: Mapping[str, bytes], now: datetime) -> None:
-        """Remember vectors by the hash of their text; the first model of an empty store serves."""
+        """Store vectors by the hash of their text; the first model of an empty store serves."""
         sizes = {len(vector) // BYTES for vector in vectors.values()}
         if not sizes:
             return
         async with self.db.write() as tx:
-            row = await _model_row(tx, model, min(sizes), now)
+            row = await tx.one("model_by_name", name=model)
+            if row is None:
+                await tx.run("add_model", name=model, dimensions=min(sizes), now=now)
+                row = await tx.only("model_by_name", name=model)
             if sizes != {row["dimensions"]}:
                 raise EmbedError(
                     f"{model} gave vectors of {max(sizes)} numbers, but its vectors on record have "
@@ -65,99 +228,86 @@ class VectorRepository(Repository):
             await tx.many("keep_vector", made)
 
     async def forget(self, before: datetime) -> int:
-        """Let go of vectors whose text no chunk has, none since a time; not while a run may want them."""
-        async with self.db.write() as tx:
-            return await tx.run("forget_vectors", before=before)
+        """Delete vectors unused since a time, but none while a run is in progress; return how many."""
+        return await self._run("forget_vectors", before=before)
 
     async def unembedded(
         self, model: str, *, source: SourceId | None = None, after: int = 0, limit: int = 1000
-    ) -> list[Wanting]:
-        """Chunks with a text of which the model made no vector yet, in their order."""
+    ) -> list[UnembeddedChunk]:
+        """Return chunks with text that lack a vector of the model, in order."""
         async with self.db.read() as tx:
-            number = await model_number(tx, model)
+            number = await tx.number("model_by_name", name=model)
             rows = await tx.all("unembedded", model=number, source=source, after=after, limit=limit)
             return [_wanting(row) for row in rows]
 
     async def are_missing(self, model: str) -> bool:
-        """Whether any chunk lacks a vector of a model; answered by indexes alone."""
+        """Return whether any chunk lacks a vector of a model, using indexes only."""
         async with self.db.read() as tx:
-            return await tx.one("lacks_vectors", model=await model_number(tx, model)) is not None
+            number = await tx.number("model_by_name", name=model)  # 0: it has no vectors yet
+            return await tx.one("lacks_vectors", model=number) is not None
 
     async def serve(self, model: str) -> bool:
-        """Let a model answer searches from now on and forget all others; False while chunks lack vectors.
+        """Let a model serve searches and delete all others; return False while chunks lack vectors.
 
-        An empty store forgets all models: the first that makes a vector for it serves.
+        An empty store deletes all models: the first one that adds a vector serves.
         """
         async with self.db.write() as tx:
-            number = await model_number(tx, model)
-            row = await tx.one("unembedded_counts", model=number, source=None)
-            if row and row["missing"]:
+            number = await tx.number("model_by_name", name=model)
+            if await tx.number("unembedded_number", model=number):
                 return False
             await tx.run("drop_other_models", model=number)
             await tx.run("serve_model", model=number)
             return True
 
-    async def nearest(self, model: str, vector: "Matrix", within: Narrowed, limit: int) -> Nearest:
-        """The chunks whose meaning is nearest, the nearest first."""
+    async def nearest(self, model: str, vector: "Matrix", within: SearchFilter, limit: int) -> VectorMatches:
+        """Return the chunks nearest in meaning, nearest first."""
         async with self.db.read() as tx:
             nearby = await self._renewed(tx, model)
             if nearby is None:
-                return Nearest()
+                return VectorMatches()
             pages = [row["id"] for row in await pages_within(tx, within)] if within else None
         return await nearby.nearest(vector, pages, limit)
 
-    async def likeness(self, model: str, vector: "Matrix", chunks: Sequence[int]) -> Nearest:
-        """How near some chunks are, the nearest first."""
+    async def likeness(self, model: str, vector: "Matrix", chunks: Sequence[int]) -> VectorMatches:
+        """Return the similarity of some chunks, nearest first."""
         return (await self._near(model)).likeness(vector, chunks)
 
     async def of_chunks(self, model: str, chunks: Sequence[int]) -> "Matrix":
-        """The vectors of some chunks, as far as there are any."""
+        """Return the vectors of some chunks, without those that have none."""
         return (await self._near(model)).of(chunks)
 
-    async def _near(self, model: str) -> Nearby:
-        """The vectors as they were last read; candidates come from there."""
+    async def _near(self, model: str) -> VectorMatrix:
+        """Return the vectors as last read; the candidates come from the same state."""
         if model not in self.caches.matrices:
             async with self.db.read() as tx:
-                return await self._renewed(tx, model) or Nearby()
+                return await self._renewed(tx, model) or VectorMatrix()
         return self.caches.matrices[model][1]
 
-    async def _renewed(self, tx: Session, model: str) -> Nearby | None:
-        async with self.caches.renewing:  # who reads later must not see an older state
-            return await self._renewed_alone(tx, model)
-
-    async def _renewed_alone(self, tx: Session, model: str) -> Nearby | None:
-        row = await tx.one("model_and_newest", name=model)
-        if row is None:
-            self.caches.matrices.pop(model, None)
-            return None
-        number, nearby = self.caches.matrices.get(model, (0, Nearby()))
-        if number != row["id"]:  # made, forgotten and made again
-            nearby = Nearby()
-        self.caches.matrices.clear()  # one model answers at a time
-        self.caches.matrices[model] = row["id"], nearby
-        await nearby.renew(tx, row)
-        return nearby
+    async def _renewed(self, tx: Transaction, model: str) -> VectorMatrix | None:
+        async with self.caches.renewing:  # a later reader must not see an older state
+            row = await tx.one("model_and_newest", name=model)
+            number, nearby = self.caches.matrices.pop(model, (0, VectorMatrix()))
+            if row is None:
+                return None
+            if number != row["id"]:  # deleted and created again
+                nearby = VectorMatrix()
+            self.caches.matrices.clear()  # one model answers at a time
+            self.caches.matrices[model] = row["id"], nearby
+            await nearby.renew(tx, row)
+            return nearby
 
 
-async def _model_row(tx: Session, model: str, dimensions: int, now: datetime) -> Row:
-    row = await tx.one("model_by_name", name=model)
-    if row is None:
-        await tx.run("add_model", name=model, dimensions=dimensions, now=now)
-        row = await tx.one("model_by_name", name=model)
-    if row is None:
-        raise AssertionError("a model was just added")
-    return row
+def check_size(vector: "Matrix", dimensions: int) -> None:
+    """Refuse a vector whose size differs from the stored ones."""
+    if vector.shape[1] != dimensions:
+        sizes = f"{vector.shape[1]} numbers now, but those on record have {dimensions}"
+        raise EmbedError(
+            f"the model gives {sizes}: "
+            "name it otherwise (embedding.model, embedding.dimensions) and run `afresh reindex`"
+        )
 
 
-async def model_number(tx: Session, model: str) -> int:
-    """The number of a model, 0 if it made nothing yet."""
-    row = await tx.one("model_by_name", name=model)
-    return int(row["id"]) if row else 0
-
-
-def _model(row: Row) -> Model:
-    return Model(name=row["name"], dimensions=row["dimensions"], serving=bool(row["serving"]))
-
-
-def _wanting(row: Row) -> Wanting:
-    return Wanting(row["id"], row["text_hash"], tuple(json.loads(row["metadata"])["path"]), row["content"])
+def _wanting(row: Row) -> UnembeddedChunk:
+    return UnembeddedChunk(
+        row["id"], row["text_hash"], tuple(json.loads(row["metadata"])["path"]), row["content"]
+    )

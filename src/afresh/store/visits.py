@@ -1,24 +1,33 @@
-"""Finished visits become state: the one transaction that writes what workers found."""
+"""Write finished visits: the one transaction that stores what workers found."""
 
-import json
 from collections.abc import Sequence
 from datetime import datetime
 
-from afresh.crawl.counters import change_of, only_checked, tally, total
+from afresh.crawl.counters import change_of, only_checked, tally
 from afresh.model.fetch import Outcome
-from afresh.model.records import Content, Limits, Page, Run, RunMode, Visit
+from afresh.model.records import ChangeKind, ContentAction, Run, RunLimits, RunMode, Visit
 from afresh.ops.failpoints import failpoint
 from afresh.store.chunks import swap_chunks
-from afresh.store.dialect import Database, Session
+from afresh.store.dialect import Database, Transaction
 from afresh.store.digest import tell
 from afresh.store.queue import QueueRepository
-from afresh.store.repository import Caches, Repository
-from afresh.store.retry import RetryPolicy
+from afresh.store.records import change_row
+from afresh.store.repository import Caches, Repository, RetryPolicy
+from afresh.store.runs import add_counts
 from afresh.urls.canonical import domain_of
+
+_WRITTEN = (  # fields of a page with a column of the same name
+    *("status", "title", "language", "content_type", "content_hash", "links_hash", "links_left_out"),
+    *("recipe", "chunker", "failures", "gone_count", "crashes", "doubt", "doubt_hash", "doubt_run"),
+    *("refused_hash", "moved_to", "last_scraped", "checked_at", "changed_at", "observed_at"),
+)
+
+_STAMPED = ("outcome", "status_code", "error_message", "reason")
+_VALIDATORS = ("etag", "last_modified", "size", "mtime_ns")
 
 
 class VisitRepository(Repository):
-    """Write finished visits."""
+    """Writes finished visits."""
 
     def __init__(self, db: Database, caches: Caches, retry: RetryPolicy | None) -> None:
         super().__init__(db, caches, retry)
@@ -31,159 +40,114 @@ class VisitRepository(Repository):
         worker: str,
         now: datetime,
         *,
-        limits: Limits,
+        limits: RunLimits,
         keep_body: bool,
     ) -> list[Visit]:
-        """Write finished visits of one run; those whose lease was lost are left out of the answer."""
+        """Write finished visits of a run and return them, without those whose lease was lost."""
         try:
             async with self._queue.queueing(run, alone=False) as tx:
-                mine = await _still_held(tx, visits, worker)
+                crawls = [visit.claim.crawl_id for visit in visits]
+                held = {row["id"] for row in await tx.all("held_crawls", crawls=crawls, worker=worker)}
+                mine = [visit for visit in visits if visit.claim.crawl_id in held]
                 await _stamp(tx, run, mine, now)
                 failpoint("commit.next")
                 await _write_pages(tx, run, mine, now)
                 failpoint("commit.pages")
                 reused = await swap_chunks(tx, mine, now, keep_body=keep_body)
                 failpoint("commit.chunks")
-                await tell(tx, mine)
-                if any(map(_concerns_others, mine)):
+                if any(visit.harvest.told for visit in mine):
+                    await tell(tx, mine)
+                changes_ways = any(map(_changes_ways, mine))
+                if changes_ways or any(map(_concerns_others, mine)):
                     await tx.turn(run.source_id)
-                await _mark_ways(tx, run, mine)
+                if changes_ways:
+                    await tx.run("mark_graph", source=run.source_id, changed=1)
                 await self.caches.links.write(tx, run, mine)
                 failpoint("commit.links")
-                await _record_changes(tx, run, mine, now, keep_body=keep_body)
+                changed = ((visit, kind) for visit in mine if (kind := change_of(visit)) is not None)
+                rows = [_change(visit, run, kind, now, keep_body) for visit, kind in changed]
+                await tx.many("insert_change", rows)
                 failpoint("commit.changes")
-                await self._queue_children(tx, run, mine, limits, now)
+                children = await _children(tx, mine)
+                if run.mode is not RunMode.CHECK:
+                    await self._queue.queue_pages(tx, run, children, limits, now)
+                elif children:  # links found by a check of a few pages wait for the next run
+                    await tx.run("open_frontier", source=run.source_id)
                 failpoint("commit.children")
                 if mine:
-                    await _count(tx, run, [*map(tally, mine), reused], now)
+                    await add_counts(tx, run, [*map(tally, mine), reused], now)
                 failpoint("commit.counts")
         except BaseException:
             self.caches.links.forget()
             raise
         return mine
 
-    async def _queue_children(
-        self, tx: Session, run: Run, visits: Sequence[Visit], limits: Limits, now: datetime
-    ) -> None:
-        """Queue what visits lead to; what a check of a few pages finds waits for the next run."""
-        children = await _children(tx, visits)
-        if run.mode is not RunMode.CHECK:
-            await self._queue.queue_pages(tx, run, children, limits, now)
-        elif children:
-            await tx.run("open_frontier", source=run.source_id)
 
-
-async def _still_held(tx: Session, visits: Sequence[Visit], worker: str) -> list[Visit]:
-    crawls = [visit.claim.crawl_id for visit in visits]
-    held = {row["id"] for row in await tx.all("held_crawls", crawls=crawls, worker=worker)}
-    return [visit for visit in visits if visit.claim.crawl_id in held]
-
-
-async def _stamp(tx: Session, run: Run, visits: Sequence[Visit], now: datetime) -> None:
-    await tx.many(
-        "stamp_crawl",
-        [
-            {
-                "crawl": visit.claim.crawl_id,
-                "outcome": visit.decision.outcome,
-                "status_code": visit.decision.status_code,
-                "error_message": visit.decision.error_message,
-                "reason": visit.decision.reason,
-                "now": now,
-            }
-            for visit in visits
-        ],
-    )
+async def _stamp(tx: Transaction, run: Run, visits: Sequence[Visit], now: datetime) -> None:
+    stamps = [
+        {
+            "crawl": visit.claim.crawl_id,
+            **{name: getattr(visit.decision, name) for name in _STAMPED},
+            "now": now,
+        }
+        for visit in visits
+    ]
+    await tx.many("stamp_crawl", stamps)
     failpoint("commit.stamp")
-    await tx.many(
-        "next_crawl",
-        [
-            {
-                "page": visit.claim.page.id,
-                "run": run.id if visit.decision.retry else None,
-                "url": visit.claim.page.url,
-                "domain": domain_of(visit.claim.page.url),
-                "priority": -visit.claim.page.depth,
-                "at": visit.decision.next_at,
-                "now": now,
-            }
-            for visit in visits
-            if visit.decision.next_at is not None
-        ],
-    )
+    following = [
+        {
+            "page": visit.claim.page.id,
+            "run": run.id if visit.decision.retry else None,
+            "url": visit.claim.page.url,
+            "domain": domain_of(visit.claim.page.url),
+            "priority": -visit.claim.page.depth,
+            "at": visit.decision.next_at,
+            "now": now,
+        }
+        for visit in visits
+        if visit.decision.next_at is not None
+    ]
+    await tx.many("next_crawl", following)
 
 
-async def _write_pages(tx: Session, run: Run, visits: Sequence[Visit], now: datetime) -> None:
-    checked = [visit for visit in visits if only_checked(visit)]
-    await tx.many(
-        "check_page",
-        [
-            {
-                "page": visit.claim.page.id,
-                "crawl_time": run.started_at,
-                "checked_at": visit.decision.page.checked_at,
-                "observed_at": visit.decision.page.observed_at,
-                "quiet_seconds": visit.decision.page.rhythm.quiet,
-            }
-            for visit in checked
-        ],
-    )
-    await tx.many("update_page", [_page_row(visit, run, now) for visit in visits if not only_checked(visit)])
+async def _write_pages(tx: Transaction, run: Run, visits: Sequence[Visit], now: datetime) -> None:
+    checked, written = list[dict[str, object]](), list[dict[str, object]]()
+    for visit in visits:
+        if not only_checked(visit):
+            written.append(_page_row(visit, run, now))
+            continue
+        page = visit.decision.page
+        times = {"crawl_time": run.started_at, "checked_at": page.checked_at, "observed_at": page.observed_at}
+        checked.append({"page": page.id, **times, "quiet_seconds": page.rhythm.quiet})
+    await tx.many("check_page", checked)
+    await tx.many("update_page", written)
 
 
 def _concerns_others(visit: Visit) -> bool:
-    """Whether a visit writes more than its own page: those of one source then take turns."""
-    return (
-        visit.harvest.links is not None or visit.decision.content is not Content.KEEP or _changes_ways(visit)
-    )
-
-
-async def _mark_ways(tx: Session, run: Run, visits: Sequence[Visit]) -> None:
-    if any(map(_changes_ways, visits)):
-        await tx.run("mark_graph", source=run.source_id, changed=1)
+    """Return whether a visit writes more than its own page; such visits of a source are serialised."""
+    return visit.harvest.links is not None or visit.decision.content is not ContentAction.KEEP
 
 
 def _changes_ways(visit: Visit) -> bool:
-    """Whether a page begins or ceases to lead on: nothing is reached through a page that is to go."""
+    """Return whether a page starts or stops to count for reachability; pages to be deleted do not."""
     was_doomed = visit.claim.page.doomed_by is not None
-    drops = visit.decision.content is Content.DROP
+    drops = visit.decision.content is ContentAction.DROP
     return drops or (was_doomed and visit.decision.page.doomed_by is None)
 
 
 def _page_row(visit: Visit, run: Run, now: datetime) -> dict[str, object]:
     page, decision = visit.decision.page, visit.decision
     answered = decision.outcome in (Outcome.SUCCESS, Outcome.NOT_MODIFIED)
+    # Content to be deleted stays until the sweep of the run, where the deletion limit can still hold it.
+    drops = decision.content is ContentAction.DROP and page.content_hash is not None
     return {
+        **{name: getattr(page, name) for name in _WRITTEN},
         "page": page.id,
-        "status": page.status,
-        "title": page.title,
-        "language": page.language,
-        "etag": page.validators.etag,
-        "last_modified": page.validators.last_modified,
-        "size": page.validators.size,
-        "mtime_ns": page.validators.mtime_ns,
+        **{name: getattr(page.validators, name) for name in _VALIDATORS},
         "validators_url": page.validators.url,
-        "content_type": page.content_type,
-        "content_hash": page.content_hash,
-        "links_hash": page.links_hash,
-        "links_left_out": page.links_left_out,
-        "recipe": page.recipe,
-        "chunker": page.chunker,
-        "failures": page.failures,
-        "gone_count": page.gone_count,
-        "doomed_by": _doomed_by(page, visit, run),
-        "crashes": page.crashes,
-        "doubt": page.doubt,
-        "doubt_hash": page.doubt_hash,
-        "doubt_run": page.doubt_run,
-        "refused_hash": page.refused_hash,
-        "moved_to": page.moved_to,
+        "doomed_by": run.id if drops else page.doomed_by,
         "crawl_time": run.started_at,
         "last_seen": run.started_at if answered else page.last_seen,
-        "last_scraped": page.last_scraped,
-        "checked_at": page.checked_at,
-        "changed_at": page.changed_at,
-        "observed_at": page.observed_at,
         "change_count": page.rhythm.changes,
         "quiet_seconds": page.rhythm.quiet,
         "span_seconds": page.rhythm.spans,
@@ -191,41 +155,16 @@ def _page_row(visit: Visit, run: Run, now: datetime) -> dict[str, object]:
     }
 
 
-def _doomed_by(page: Page, visit: Visit, run: Run) -> int | None:
-    """Content that is to go stays until the run's sweep, where the brake can still hold it."""
-    drops = visit.decision.content is Content.DROP and page.content_hash is not None
-    return run.id if drops else page.doomed_by
+def _change(visit: Visit, run: Run, kind: ChangeKind, now: datetime, keep_body: bool) -> dict[str, object]:
+    diff = visit.harvest.diff if keep_body else None
+    return change_row(visit.claim.page, run.id, kind, visit.decision.page.content_hash, now, diff=diff)
 
 
-async def _record_changes(
-    tx: Session, run: Run, visits: Sequence[Visit], now: datetime, *, keep_body: bool
-) -> None:
-    await tx.many(
-        "insert_change",
-        [
-            {
-                "source": run.source_id,
-                "page": visit.claim.page.id,
-                "url": visit.claim.page.url,
-                "kind": kind,
-                "run": run.id,
-                "now": now,
-                "old_hash": visit.claim.page.content_hash,
-                "new_hash": visit.decision.page.content_hash,
-                "diff": visit.harvest.diff if keep_body else None,
-                "moved_to": None,
-            }
-            for visit in visits
-            if (kind := change_of(visit)) is not None
-        ],
-    )
-
-
-async def _children(tx: Session, visits: Sequence[Visit]) -> dict[str, int]:
-    """The addresses that visits lead to, each with the smallest depth it was found at."""
+async def _children(tx: Transaction, visits: Sequence[Visit]) -> dict[str, int]:
+    """Return the URLs that visits link to, each with the smallest depth it was found at."""
     parents = [visit.claim.page.id for visit in visits if visit.harvest.links]
     rows = await tx.all("depths_of", pages=parents) if parents else []
-    current = {row["id"]: row["depth"] for row in rows}  # a shorter way may have been found since the claim
+    current = {row["id"]: row["depth"] for row in rows}  # a shorter path may have been found since the claim
     depths: dict[str, int] = {}
     for visit in visits:
         step = 0 if visit.decision.outcome is Outcome.MOVED else 1
@@ -234,9 +173,3 @@ async def _children(tx: Session, visits: Sequence[Visit]) -> dict[str, int]:
             if link.follow and link.url in visit.harvest.children and depths.get(link.url, depth) >= depth:
                 depths[link.url] = depth
     return depths
-
-
-async def _count(tx: Session, run: Run, parts: Sequence[dict[str, int]], now: datetime) -> None:
-    row = await tx.one("counts_of_run", run=run.id)
-    before = json.loads(row["counts"]) if row else {}
-    await tx.run("count_run", run=run.id, now=now, counts=json.dumps(total([before, *parts])))

@@ -1,130 +1,117 @@
-"""What to do about a copy, and what became of it: pure, so that every order of events can be tried.
+"""Decide what to do with a copy and compute its next state and its view; pure functions.
 
-`plan` says the next step. Before a step is taken its intent is written down (`to_drop`, `to_put`), after it
-what came of it (`dropped`, `put`, `seen`, `refused`). A put whose answer was lost leaves `putting` behind:
-then only a listing of the store tells whether the document is there (`audit.py`).
+`plan` returns the next step. Before a step its intent is stored (`to_drop`, `to_put`), after it the result
+(`dropped`, `put`, `seen`, `refused`). An upload whose answer was lost leaves `putting` set: then only a
+listing of the sink tells whether the document exists (`listing.py`).
 
-With `delete_first` the old document goes before the new one is put. With `upload_first` it stays in `former`
-until the store says that the new one is ACTIVE.
+With `delete_first` the old document is deleted before the upload of the new one. With `upload_first` it stays
+in `former` until the sink reports the new one as ACTIVE.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
 from afresh.model.records import PageStatus
+from afresh.model.reports import PageView
 from afresh.model.transitions import may_live_on
-from afresh.sync.copy import Copy, Replace, Wanted
-from afresh.sync.remote import Remote, RemoteState
+from afresh.sync.copy import Copy, DesiredCopy, Remote, RemoteState, ReplaceOrder
+from afresh.sync.reports import CopyView, SyncedDocument
 
 GONE = (PageStatus.DELETED, PageStatus.REDIRECT)
-STUCK = "stuck: "  # how the error of a document begins that the store does not finish; known to SQL, too
+STUCK = "stuck: "  # prefix of the error of a document that the sink does not finish; SQL uses it, too
 
 
-class Step(StrEnum):
-    """The next thing to do about a copy."""
+class CopyStep(StrEnum):
+    """The next step for a copy."""
 
     NOTHING = "nothing"
     DROP = "drop"
     PUT = "put"
     LOOK = "look"
-    ASK = "ask"  # only a listing tells what the store holds
+    ASK = "ask"  # a listing is needed to know what the sink contains
     WAIT = "wait"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Times:
-    """The numbers that a sync obeys."""
+class SyncTimes:
+    """Intervals and limits of a sync."""
 
-    recheck: timedelta = timedelta(minutes=10)  # FAILED is looked at again before it is believed
-    deadline: timedelta = timedelta(minutes=30)  # of PROCESSING; after it a document is stuck, then put again
-    retry: timedelta = timedelta(days=1)  # until a page that was given up is tried again
+    recheck: timedelta = timedelta(minutes=10)  # FAILED is checked again before it is final
+    deadline: timedelta = timedelta(minutes=30)  # of PROCESSING; then a document is stuck and uploaded again
+    retry: timedelta = timedelta(days=1)  # until another attempt for a page that was given up
     attempts: int = 3
-    audit: timedelta = timedelta(days=1)  # after which a sync lists what the store holds
+    audit: timedelta = timedelta(days=1)  # after which a sync lists the sink
 
 
-USUAL = Times()
+USUAL = SyncTimes()
 
 
-class NotDrawn(ValueError):
-    """A transition that the table of states does not know: a bug."""
+_BLANK: dict[str, Any] = dict.fromkeys(  # fields of a copy without a document
+    ("remote_id", "remote_name", "held_hash", "put_at", "failed_at", "next_try_at", "error")
+)
 
 
-def plan(wanted: Wanted, order: Replace, now: datetime) -> Step:
-    """The next step for a copy."""
+class UnknownTransition(ValueError):
+    """A transition between states that is not allowed: a bug."""
+
+
+def plan(wanted: DesiredCopy, order: ReplaceOrder, now: datetime) -> CopyStep:
+    """Return the next step for a copy."""
     copy = wanted.copy
     if copy.putting:
-        return Step.ASK
+        return CopyStep.ASK
     if wanted.hash is None:
-        return Step.DROP if holds_anything(copy) or copy.state not in GONE else Step.NOTHING
-    if copy.leftovers and not _came_back(wanted, order):
-        return Step.DROP
-    if copy.remote_id is not None and copy.held_hash == wanted.hash:
-        return _plan_held(copy, now)
+        return CopyStep.DROP if holds_anything(copy) or copy.state not in GONE else CopyStep.NOTHING
+    came_back = (
+        order is ReplaceOrder.UPLOAD_FIRST and copy.state in GONE
+    )  # old documents stay until the new one is active
+    if copy.leftovers and not came_back:
+        return CopyStep.DROP
     waits = copy.next_try_at is not None and copy.next_try_at > now
+    if copy.remote_id is not None and copy.held_hash == wanted.hash:
+        if copy.state is PageStatus.ACTIVE:
+            return CopyStep.NOTHING
+        return CopyStep.WAIT if waits else CopyStep.LOOK
     if copy.state is PageStatus.ERROR and waits and copy.wanted_hash == wanted.hash:
-        return Step.WAIT
+        return CopyStep.WAIT
     outdated = copy.remote_id is not None or bool(copy.former)
-    return Step.DROP if outdated and order is Replace.DELETE_FIRST else Step.PUT
-
-
-def _came_back(wanted: Wanted, order: Replace) -> bool:
-    """Whether a page is there again whose documents were about to go: they serve until a new one does."""
-    return order is Replace.UPLOAD_FIRST and wanted.hash is not None and wanted.copy.state in GONE
-
-
-def _plan_held(copy: Copy, now: datetime) -> Step:
-    if copy.state is PageStatus.ACTIVE:
-        return Step.NOTHING
-    return Step.WAIT if copy.next_try_at is not None and copy.next_try_at > now else Step.LOOK
+    return CopyStep.DROP if outdated and order is ReplaceOrder.DELETE_FIRST else CopyStep.PUT
 
 
 def holds_anything(copy: Copy) -> bool:
-    """Whether the store may hold a document of this copy."""
-    return copy.putting or copy.remote_id is not None or bool(copy.former or copy.leftovers)
+    """Return whether the sink has a known document of this copy."""
+    return copy.remote_id is not None or bool(copy.former or copy.leftovers)
 
 
 def move(copy: Copy, state: PageStatus, **changes: Any) -> Copy:
-    """The copy in another state; only drawn transitions are possible."""
+    """Return the copy in another state; raise UnknownTransition if that is not allowed."""
     if not may_live_on(copy.state, state):
-        raise NotDrawn(f"{copy.url}: {copy.state} cannot become {state}")
+        raise UnknownTransition(f"{copy.url}: {copy.state} cannot become {state}")
     return replace(copy, state=state, **changes)
 
 
 def ready(copy: Copy) -> Copy:
-    """The copy waiting for its upload, whatever it was before."""
+    """Return the copy in the state READY_FOR_INDEXING, from any state."""
     return move(copy, PageStatus.READY_FOR_INDEXING)
 
 
-def to_drop(wanted: Wanted, order: Replace) -> Copy:
-    """The intent to drop: what is to go is in `leftovers`, and nothing else counts any more."""
+def to_drop(wanted: DesiredCopy, order: ReplaceOrder) -> Copy:
+    """Return the copy with the intent to delete: all documents to delete are in `leftovers`."""
     copy = wanted.copy
     if wanted.hash is None:
         state = PageStatus.REDIRECT if wanted.moved else PageStatus.DELETED
-        gone = replace(move(copy, state), wanted_hash=None, attempts=0)
-        return _cleared(gone, (*copy.former, *copy.leftovers, *_held(copy)))
-    current = copy.remote_id is not None and copy.held_hash == wanted.hash
-    outdated = not current and (copy.remote_id is not None or bool(copy.former))
-    if not outdated or order is Replace.UPLOAD_FIRST:
-        return copy
-    return _cleared(ready(copy), (*copy.former, *copy.leftovers, *_held(copy)))
-
-
-def _cleared(copy: Copy, leftovers: tuple[str, ...]) -> Copy:
-    """The copy without a document that counts."""
-    return replace(
-        copy,
-        remote_id=None,
-        remote_name=None,
-        held_hash=None,
-        former=(),
-        leftovers=tuple(dict.fromkeys(leftovers)),
-        put_at=None,
-        failed_at=None,
-        next_try_at=None,
-        error=None,
-    )
+        gone = move(copy, state, wanted_hash=None, attempts=0)
+    else:
+        current = copy.remote_id is not None and copy.held_hash == wanted.hash
+        outdated = not current and (copy.remote_id is not None or bool(copy.former))
+        if not outdated or order is ReplaceOrder.UPLOAD_FIRST:
+            return copy
+        gone = ready(copy)
+    leftovers = tuple(dict.fromkeys((*copy.former, *copy.leftovers, *_held(copy))))
+    return replace(gone, **_BLANK, former=(), leftovers=leftovers)
 
 
 def _held(copy: Copy) -> tuple[str, ...]:
@@ -132,38 +119,31 @@ def _held(copy: Copy) -> tuple[str, ...]:
 
 
 def dropped(copy: Copy, gone: frozenset[str]) -> Copy:
-    """The copy after documents left the store."""
+    """Return the copy after documents were deleted."""
     left = tuple(each for each in copy.leftovers if each not in gone)
     keeps = left or copy.state in (PageStatus.ERROR, PageStatus.PROCESSING)
     return replace(copy, leftovers=left, error=copy.error if keeps else None)
 
 
-def to_put(wanted: Wanted) -> Copy:
-    """The intent to put: a document of this content may be there from now on."""
+def to_put(wanted: DesiredCopy) -> Copy:
+    """Return the copy with the intent to upload: a document with this content may exist from now on."""
     copy = wanted.copy
     if copy.state in GONE:
         copy = replace(copy, former=(*copy.former, *copy.leftovers), leftovers=())
     copy = ready(copy)
-    fresh = copy.wanted_hash != wanted.hash
     return move(
         copy,
         PageStatus.PROCESSING,
+        **_BLANK,
         former=tuple(dict.fromkeys((*copy.former, *_held(copy)))),
-        remote_id=None,
-        remote_name=None,
-        held_hash=None,
         wanted_hash=wanted.hash,
         putting=True,
-        attempts=0 if fresh else copy.attempts,
-        put_at=None,
-        failed_at=None,
-        next_try_at=None,
-        error=None,
+        attempts=0 if copy.wanted_hash != wanted.hash else copy.attempts,
     )
 
 
-def put(copy: Copy, remote: Remote, now: datetime, times: Times = USUAL) -> Copy:
-    """The copy after the store took a document."""
+def put(copy: Copy, remote: Remote, now: datetime, times: SyncTimes = USUAL) -> Copy:
+    """Return the copy after the sink accepted a document."""
     taken = replace(
         copy,
         putting=False,
@@ -171,26 +151,26 @@ def put(copy: Copy, remote: Remote, now: datetime, times: Times = USUAL) -> Copy
         remote_name=remote.name,
         held_hash=remote.mark.hash if remote.mark else copy.wanted_hash,
         put_at=now,
-        former=tuple(each for each in copy.former if each != remote.id),  # a store may use an id again
+        former=tuple(each for each in copy.former if each != remote.id),  # a sink may reuse an id
         leftovers=tuple(each for each in copy.leftovers if each != remote.id),
     )
     return seen(taken, remote, now, times)
 
 
 def unput(copy: Copy, error: str, *, sure: bool) -> Copy:
-    """The copy after a put that brought no document; unless that is sure, only a listing tells."""
+    """Return the copy after a failed upload; if `sure` is false, a listing has to confirm the failure."""
     if not sure:
         return replace(copy, error=error)
     return replace(ready(copy), putting=False, error=error)
 
 
 def refused(copy: Copy, error: str) -> Copy:
-    """The copy after the store would not take its document; every sync tries once more."""
+    """Return the copy after the sink refused its document; every sync tries once more."""
     return move(copy, PageStatus.ERROR, putting=False, error=error)
 
 
-def seen(copy: Copy, remote: Remote | None, now: datetime, times: Times = USUAL) -> Copy:
-    """The copy after a look at its document."""
+def seen(copy: Copy, remote: Remote | None, now: datetime, times: SyncTimes = USUAL) -> Copy:
+    """Return the copy after a check of its document."""
     if remote is None:
         return replace(ready(copy), remote_id=None, held_hash=None, put_at=None, failed_at=None, error=None)
     if remote.state is RemoteState.ACTIVE:
@@ -198,32 +178,22 @@ def seen(copy: Copy, remote: Remote | None, now: datetime, times: Times = USUAL)
     if copy.state is not PageStatus.PROCESSING:
         copy = move(ready(copy), PageStatus.PROCESSING)
     copy = copy if copy.put_at else replace(copy, put_at=now)
-    return (
-        _processing(copy, remote, now, times)
-        if remote.state is RemoteState.PROCESSING
-        else _failed(copy, remote, now, times)
-    )
+    judge = _processing if remote.state is RemoteState.PROCESSING else _failed
+    return judge(copy, remote, now, times)
 
 
 def _active(copy: Copy) -> Copy:
+    if copy.state not in (PageStatus.ACTIVE, PageStatus.PROCESSING):
+        copy = move(ready(copy), PageStatus.PROCESSING)
     if copy.state is not PageStatus.ACTIVE:
-        copy = move(
-            copy if copy.state is PageStatus.PROCESSING else move(ready(copy), PageStatus.PROCESSING),
-            PageStatus.ACTIVE,
-        )
-    return replace(
-        copy,
-        attempts=0,
-        failed_at=None,
-        next_try_at=None,
-        error=None,
-        former=(),
-        leftovers=tuple(dict.fromkeys((*copy.leftovers, *copy.former))),
-    )
+        copy = move(copy, PageStatus.ACTIVE)
+    leftovers = tuple(dict.fromkeys((*copy.leftovers, *copy.former)))
+    well: dict[str, Any] = {"attempts": 0, "failed_at": None, "next_try_at": None, "error": None}
+    return replace(copy, **well, former=(), leftovers=leftovers)
 
 
-def _processing(copy: Copy, remote: Remote, now: datetime, times: Times) -> Copy:
-    """Still under way; past the deadline it is shown as stuck, and the next sync puts it again."""
+def _processing(copy: Copy, remote: Remote, now: datetime, times: SyncTimes) -> Copy:
+    """Return a copy still in processing; after the deadline it is stuck, and the next sync uploads again."""
     if copy.put_at is None or now - copy.put_at < times.deadline:
         return replace(copy, failed_at=None, next_try_at=None, error=None)
     if is_stuck(copy):
@@ -232,8 +202,8 @@ def _processing(copy: Copy, remote: Remote, now: datetime, times: Times) -> Copy
     return replace(copy, failed_at=None, next_try_at=None, error=reason)
 
 
-def _failed(copy: Copy, remote: Remote, now: datetime, times: Times) -> Copy:
-    """FAILED can turn ACTIVE: it is looked at again before the document is put again."""
+def _failed(copy: Copy, remote: Remote, now: datetime, times: SyncTimes) -> Copy:
+    """Return a failed copy; FAILED can become ACTIVE, so it is checked again before another upload."""
     reason = f"FAILED: {remote.reason or 'the store gives no reason'}"
     if copy.failed_at is None:
         return replace(copy, failed_at=now, next_try_at=now + times.recheck, error=reason)
@@ -242,8 +212,8 @@ def _failed(copy: Copy, remote: Remote, now: datetime, times: Times) -> Copy:
     return _put_again(copy, remote, reason, now, times)
 
 
-def _put_again(copy: Copy, remote: Remote, reason: str, now: datetime, times: Times) -> Copy:
-    """The copy without a document of no use, to be put again; after a few times only once a day."""
+def _put_again(copy: Copy, remote: Remote, reason: str, now: datetime, times: SyncTimes) -> Copy:
+    """Return the copy without its useless document, for another upload; after a few only once a day."""
     bad = {"remote_id": None, "held_hash": None, "leftovers": (*copy.leftovers, remote.id), "failed_at": None}
     if copy.attempts + 1 < times.attempts:
         again = {"attempts": copy.attempts + 1, "next_try_at": None, "error": reason}
@@ -252,5 +222,52 @@ def _put_again(copy: Copy, remote: Remote, reason: str, now: datetime, times: Ti
 
 
 def is_stuck(copy: Copy) -> bool:
-    """Whether the store has been processing a document for longer than it may."""
+    """Return whether the sink has been processing a document for too long."""
     return copy.state is PageStatus.PROCESSING and (copy.error or "").startswith(STUCK)
+
+
+# The status of a page is the first of these that any copy has; it is active if all copies are.
+FIRST = (PageStatus.ERROR, PageStatus.READY_FOR_INDEXING, PageStatus.PROCESSING)
+CONTENT = (PageStatus.ACTIVE, *FIRST)
+_SHOWN = ("remote_id", "remote_name", "held_hash", "error", "next_try_at", "updated_at")
+
+
+def copy_state(wanted: DesiredCopy) -> PageStatus:
+    """Return the state of a copy with respect to the current content of its page."""
+    copy = wanted.copy
+    if wanted.hash is None:
+        return PageStatus.REDIRECT if wanted.moved else PageStatus.DELETED
+    if copy.state is PageStatus.ACTIVE:
+        return copy.state if copy.held_hash == wanted.hash else PageStatus.READY_FOR_INDEXING
+    current = copy.wanted_hash == wanted.hash
+    return copy.state if current and copy.state in CONTENT else PageStatus.READY_FOR_INDEXING
+
+
+def copy_view(wanted: DesiredCopy | None, sink: str) -> CopyView:
+    """Return the view of a copy in a sink; None stands for a copy that does not exist yet."""
+    if wanted is None:
+        return CopyView(sink=sink, state=PageStatus.READY_FOR_INDEXING)
+    copy, state = wanted.copy, copy_state(wanted)
+    stuck = state is PageStatus.PROCESSING and is_stuck(copy)
+    same: dict[str, Any] = {name: getattr(copy, name) for name in _SHOWN}
+    return CopyView(sink=copy.sink, state=state, stuck=stuck, **same)
+
+
+def synced_document(now: DesiredCopy | None, **then: Any) -> SyncedDocument:
+    """Return a document as a sync left it and as it is now; None: page and document are gone."""
+    if now is None:
+        return SyncedDocument(page_id=None, state_now=PageStatus.DELETED, **then)
+    then |= {"remote_id_now": now.copy.remote_id, "error_now": now.copy.error}
+    return SyncedDocument(page_id=now.copy.page_id, state_now=copy_state(now), **then)
+
+
+def with_copies(view: PageView, sinks: Sequence[str], copies: Sequence[DesiredCopy]) -> PageView:
+    """Return a page with its copies in some sinks and the resulting status."""
+    known = {each.copy.sink: each for each in copies}
+    held = [sink for sink in sinks if sink in known or view.content_hash is not None]
+    shown = [copy_view(known.get(sink), sink) for sink in held]
+    if view.content_hash is None or not sinks:
+        return replace(view, copies=tuple(shown))
+    states = {each.state for each in shown}
+    status = next((state for state in FIRST if state in states), view.status)
+    return replace(view, status=status, copies=tuple(shown))

@@ -1,4 +1,4 @@
-"""What the faces show of external stores."""
+"""Records of external stores (sinks) for users."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -7,26 +7,26 @@ from enum import StrEnum
 from afresh.model.records import PageId, PageStatus, RunId
 from afresh.sync.copy import Copy
 
-DOCUMENTS = "documents_"  # before the counts of a sync among those of its run
+DOCUMENTS = "documents_"  # prefix of the counts of a sync in its run
 SYNC_INTERRUPTED = "interrupted; the next sync goes on where it was"
 
 
 class DocumentOutcome(StrEnum):
-    """What a sync did about a document."""
+    """What a sync did with a document."""
 
     UPLOADED = "uploaded"
     REPLACED = "replaced"
     DELETED = "deleted"
-    ADOPTED = "adopted"  # it was there and not on record
-    VERIFIED = "verified"  # the store says that it can be searched
-    WAITING = "waiting"  # the store still processes it
-    STUCK = "stuck"  # for longer than it may take
+    ADOPTED = "adopted"  # it existed and was not stored
+    VERIFIED = "verified"  # the sink reports it as searchable
+    WAITING = "waiting"  # the sink is processing it
+    STUCK = "stuck"  # in processing for too long
     FAILED = "failed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentCounts:
-    """How many documents of a sync ended how."""
+    """The number of documents of a sync by outcome."""
 
     uploaded: int = 0
     replaced: int = 0
@@ -40,14 +40,14 @@ class DocumentCounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncedDocument:
-    """A document that a sync did something about: as the sync left it, and as it is now."""
+    """A document of a sync: as the sync left it, and as it is now."""
 
     id: int
-    page_id: PageId | None  # None: the page is no longer on record
+    page_id: PageId | None  # None: the page is no longer stored
     sink: str
     url: str
     outcome: DocumentOutcome
-    state: PageStatus  # then
+    state: PageStatus  # after the sync
     remote_id: str | None = None
     remote_name: str | None = None
     error: str | None = None
@@ -66,7 +66,7 @@ class CopyView:
     remote_id: str | None = None
     remote_name: str | None = None
     held_hash: str | None = None
-    stuck: bool = False  # processed for longer than it may take
+    stuck: bool = False  # in processing for too long
     error: str | None = None
     next_try_at: datetime | None = None
     updated_at: datetime | None = None
@@ -74,7 +74,7 @@ class CopyView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageCopy:
-    """A page with content, and how it stands in one external store."""
+    """A page with content and its copy in one sink."""
 
     id: PageId
     url: str
@@ -84,7 +84,7 @@ class PageCopy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncFailure:
-    """A page that could not be brought in line, and why."""
+    """A page that could not be synced, and why."""
 
     url: str
     why: str
@@ -92,49 +92,49 @@ class SyncFailure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditView:
-    """What a listing of a store showed beside what was expected."""
+    """The differences that a listing of a sink showed."""
 
     listed: int = 0
     missing: int = 0  # ours, known, and not there
-    orphaned: int = 0  # ours, of no page
-    doubled: int = 0  # ours, a second one of a page
-    stale: int = 0  # ours, of another content than on record
-    adopted: int = 0  # ours, there, and not on record
-    foreign: int = 0  # not ours: never touched
+    orphaned: int = 0  # ours, without a page
+    doubled: int = 0  # ours, a second document of a page
+    stale: int = 0  # ours, with other content than stored
+    adopted: int = 0  # ours, existing, and not stored
+    foreign: int = 0  # not ours: never changed
     foreign_names: tuple[str, ...] = ()  # the first few
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncReport:
-    """What a sync did in one external store, or would do."""
+    """What a sync did in one sink, or would do."""
 
     sink: str
     kind: str
     state: str  # completed, partial, failed, busy (another process syncs it) or planned
-    dry_run: bool = False  # the numbers are what a sync would do
-    runs: tuple[int, ...] = ()  # the numbers it is on record by: a run for each source
+    dry_run: bool = False  # the counts are what a sync would do
+    runs: tuple[int, ...] = ()  # ids of its runs, one per source
     uploaded: int = 0
     replaced: int = 0
     deleted: int = 0
-    verified: int = 0  # documents that the store confirmed
-    waiting: int = 0  # what the store still works on, or the next sync has to do
+    verified: int = 0  # documents that the sink confirmed
+    waiting: int = 0  # in processing, or left for the next sync
     failed: int = 0
-    stuck: int = 0  # of those that wait: for longer than it may take
+    stuck: int = 0  # of the waiting ones: in processing for too long
     failures: tuple[SyncFailure, ...] = ()  # the first few
-    audit: AuditView | None = None  # where the store was listed
+    audit: AuditView | None = None  # if the sink was listed
     seconds: float = 0.0
-    error: str | None = None  # why it could not go on
+    error: str | None = None  # why it stopped
     notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SinkView:
-    """An external store, and how many pages of a source, or of all, stand how in it."""
+    """A sink with the number of pages by state, of one source or all."""
 
     sink: str
     kind: str
     states: dict[str, int]
-    stuck: int = 0  # of those that are processed: for longer than it may take
+    stuck: int = 0  # of those in processing: for too long
     synced_at: datetime | None = None
     error: str | None = None
     failing_since: datetime | None = None
@@ -142,8 +142,11 @@ class SinkView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentNote:
-    """What a sync did about a copy, and how that stands now."""
+    """What a sync did with a copy, and its state after that."""
 
     run: RunId
     copy: Copy
     outcome: DocumentOutcome
+
+
+SHOWN = 20  # failures and foreign names in a report

@@ -1,58 +1,51 @@
-"""Syncing external stores: each is taken by one worker, brought in line and reported on.
+"""Sync external stores (sinks): each one is reserved by a worker, updated and reported.
 
-A crawl never calls a store. What changed is known from the pages themselves (`sync/copy.py`), so a sync may
-run at any time, twice, or after a crash: it does what is left.
+A crawl never calls a sink. The pages themselves tell what has changed (`sync/copy.py`), so a sync may run at
+any time, twice, or after a crash: it does what is left.
 """
 
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 
-from afresh.crawl.heartbeat import Vigil, at_work
-from afresh.errors import AfreshError, RunBusy, SinkError, SinkGone
+from afresh.crawl.heartbeat import Heartbeat, registered_worker
+from afresh.errors import AfreshError, RunBusy, SinkError, SinkMissing
 from afresh.events import Listener
 from afresh.model.labels import is_among
 from afresh.model.records import Source, SourceId
 from afresh.ops.failpoints import failpoint
 from afresh.store.store import Store
-from afresh.sync.copy import SinkRecord
 from afresh.sync.listing import Audit, listed
 from afresh.sync.reconcile import plan
-from afresh.sync.reports import SyncReport
-from afresh.sync.retry import Calls
-from afresh.sync.runs import SyncRuns
-from afresh.sync.sync_pass import Outlet, SyncWork
-from afresh.sync.tally import Tally
+from afresh.sync.reports import SinkView, SyncReport
+from afresh.sync.sync_pass import ConfiguredSink, SyncPass, SyncRetries, SyncRuns, SyncTally
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True, kw_only=True)
-class Syncs:
-    """What is needed to sync: the store, a worker's life, and someone to tell."""
+class SyncRunner:
+    """Syncs external stores as a registered worker."""
 
     store: Store
-    vigil: Vigil
+    heartbeat: Heartbeat
     stopping: asyncio.Event
     listener: Listener
-    new_id: str  # for a store that has none yet
-    idle_runs: bool = True  # sources with nothing to do get a run, too
+    new_id: str  # for a store without an id
+    idle_runs: bool = True  # also create runs for sources with nothing to do
     sleep: Callable[[float], Awaitable[None]] | None = None  # for tests
 
     async def sync(
-        self, outlets: Sequence[Outlet], only: Sequence[Source] | None = None, *, verify: bool = False
+        self, outlets: Sequence[ConfiguredSink], only: Sequence[Source] | None = None, *, verify: bool = False
     ) -> list[SyncReport]:
-        """Bring stores in line, all pages or those of some sources; trouble with one leaves the others."""
-        async with at_work(self.vigil, self.stopping):
-            runs = SyncRuns(
-                store=self.store,
-                worker=self.vigil.me.name,
-                clock=self.vigil.clock,
-                sources=frozenset(source.id for source in await self.store.sources.all()),
-            )
+        """Sync sinks, for all pages or some sources; return a report for each, even if others fail."""
+        async with registered_worker(self.heartbeat, self.stopping):
+            sources = frozenset(source.id for source in await self.store.sources.all())
+            who, clock = self.heartbeat.me.name, self.heartbeat.clock
+            runs = SyncRuns(store=self.store, worker=who, clock=clock, sources=sources)
             try:
                 return await self._all(outlets, only, verify, runs)
             except AfreshError as error:
@@ -62,7 +55,7 @@ class Syncs:
                 await runs.finish(stopped=self.stopping.is_set())
 
     async def _all(
-        self, outlets: Sequence[Outlet], only: Sequence[Source] | None, verify: bool, runs: SyncRuns
+        self, outlets: Sequence[ConfiguredSink], only: Sequence[Source] | None, verify: bool, runs: SyncRuns
     ) -> list[SyncReport]:
         reports = []
         for outlet in outlets:
@@ -77,14 +70,15 @@ class Syncs:
         return reports
 
     async def _one(
-        self, outlet: Outlet, only: Sequence[Source] | None, verify: bool, runs: SyncRuns
+        self, outlet: ConfiguredSink, only: Sequence[Source] | None, verify: bool, runs: SyncRuns
     ) -> SyncReport:
-        began, clock, worker = time.monotonic(), self.vigil.clock, self.vigil.me.name
+        began, clock, worker = time.monotonic(), self.heartbeat.clock, self.heartbeat.me.name
         record = await self.store.copies.take_sink(outlet.name, outlet.place, worker)
         failpoint("sync.taken")
+        audited = record.audited_at
         sources = attached(outlet, await self.store.sources.all())
         chosen = None if only is None else [source.id for source in only]
-        work = SyncWork(
+        work = SyncPass(
             store=self.store,
             outlet=outlet,
             worker=worker,
@@ -94,9 +88,10 @@ class Syncs:
             clock=clock,
             stopping=self.stopping,
             listener=self.listener,
-            calls=Calls(stopping=self.stopping, sleep=self.sleep),
+            calls=SyncRetries(stopping=self.stopping, sleep=self.sleep),
             runs=runs,
-            doubt=verify or _is_in_doubt(record, clock() - outlet.times.audit),
+            # it may have been changed by hand
+            doubt=verify or record.audit or not audited or audited < clock() - outlet.times.audit,
         )
         concerned = [source for source in sources if chosen is None or source in chosen]
         if self.idle_runs:
@@ -123,23 +118,27 @@ class Syncs:
             worker,
             clock(),
             audited_at=work.audited_at,
-            audit=work.doubt or isinstance(trouble, SinkGone),
+            audit=work.doubt or isinstance(trouble, SinkMissing),
             resume_at=clock() + timedelta(seconds=asked) if asked else None,
             error=why,
         )
-        state = _state(work.tally, trouble, stopped=self.stopping.is_set())
+        counts = work.tally.counts
+        left = counts["failed"] or counts["stuck"] or self.stopping.is_set()
+        state = "failed" if trouble is not None else "partial" if left else "completed"
         report = work.tally.report(outlet.name, outlet.kind, state, time.monotonic() - began, why)
         return replace(report, runs=runs.numbers(concerned))
 
     async def preview(
-        self, outlets: Sequence[Outlet], only: Sequence[Source] | None = None, *, verify: bool = False
+        self, outlets: Sequence[ConfiguredSink], only: Sequence[Source] | None = None, *, verify: bool = False
     ) -> list[SyncReport]:
-        """What a sync would do; nothing is written, and a store is only listed where that is asked for."""
+        """Return what a sync would do, without writing; a sink is only listed with `verify`."""
         reports = [await self._preview(outlet, only, verify) for outlet in outlets]
         return [replace(report, dry_run=True) for report in reports]
 
-    async def _preview(self, outlet: Outlet, only: Sequence[Source] | None, verify: bool) -> SyncReport:
-        began, tally, clock = time.monotonic(), Tally(), self.vigil.clock
+    async def _preview(
+        self, outlet: ConfiguredSink, only: Sequence[Source] | None, verify: bool
+    ) -> SyncReport:
+        began, tally, clock = time.monotonic(), SyncTally(), self.heartbeat.clock
         sources = attached(outlet, await self.store.sources.all())
         chosen = None if only is None else [source.id for source in only]
         new = [source for source in sources if chosen is None or source in chosen]
@@ -150,9 +149,8 @@ class Syncs:
                 listing = await listed(outlet.sink.all, await self.store.copies.store_id())
                 audit = Audit(listing, outlet.order, outlet.times)
         except SinkError as error:
-            return tally.report(
-                outlet.name, outlet.kind, "failed", time.monotonic() - began, outlet.said(error)
-            )
+            seconds, why = time.monotonic() - began, outlet.said(error)
+            return tally.report(outlet.name, outlet.kind, "failed", seconds, why)
         after = 0
         while batch := await self.store.copies.of_sink(outlet.name, sources, after=after):
             after = batch[-1].copy.id
@@ -160,7 +158,7 @@ class Syncs:
             for wanted in batch:
                 copy = judged.get(wanted.copy.id, wanted.copy)
                 if chosen is None or copy.source_id in chosen:
-                    now = type(wanted)(copy=copy, hash=wanted.hash, moved=wanted.moved)
+                    now = replace(wanted, copy=copy)
                     tally.intend(now, plan(now, outlet.order, clock()))
         if audit is not None:
             orphans = audit.orphans()
@@ -169,22 +167,31 @@ class Syncs:
         return tally.report(outlet.name, outlet.kind, "planned", time.monotonic() - began, None)
 
 
-def attached(outlet: Outlet, sources: Sequence[Source]) -> list[SourceId]:
-    """The sources that a store is to hold."""
-    return [source.id for source in sources if is_attached(outlet.sources, source)]
+def attached(outlet: ConfiguredSink, sources: Sequence[Source]) -> list[SourceId]:
+    """Return the sources that a sink should contain."""
+    return [source.id for source in sources if is_among(source.label, outlet.sources)]
 
 
-def is_attached(names: Sequence[str], source: Source) -> bool:
-    """Whether a store with this list of names or labels is to hold a source; without a list it holds all."""
-    return is_among(source.label, names)
-
-
-def _is_in_doubt(record: SinkRecord, since: datetime) -> bool:
-    """Whether what a store holds has to be listed first: now and then somebody changes it by hand."""
-    return record.audit or record.audited_at is None or record.audited_at < since
-
-
-def _state(tally: Tally, trouble: SinkError | None, *, stopped: bool) -> str:
-    if trouble is not None:
-        return "failed"
-    return "partial" if tally.counts["failed"] or tally.counts["stuck"] or stopped else "completed"
+async def sink_views(
+    store: Store, sources: Sequence[Source], sinks_of: Callable[[Source], Mapping[str, str]]
+) -> tuple[SinkView, ...]:
+    """Return the state of the pages of some sources in each of their sinks."""
+    kinds: dict[str, str] = {}
+    attached: dict[str, list[SourceId]] = {}
+    for source in sources:
+        for name, kind in sinks_of(source).items():
+            kinds[name] = kind
+            attached.setdefault(name, []).append(source.id)
+    if not kinds:
+        return ()
+    records = {record.name: record for record in await store.copies.sink_records()}
+    views = []
+    for name in sorted(kinds):
+        states = await store.stats.count_copies(name, attached[name])
+        stuck = await store.stats.count_stuck(name, attached[name])
+        view = SinkView(sink=name, kind=kinds[name], states=dict(sorted(states.items())), stuck=stuck)
+        if (known := records.get(name)) is not None:
+            same = (known.synced_at, known.error, known.failing_since)
+            view = replace(view, synced_at=same[0], error=same[1], failing_since=same[2])
+        views.append(view)
+    return tuple(views)

@@ -1,22 +1,20 @@
-"""Fakes that ship with afresh: for its own tests, its demo, and the tests of those who extend it."""
+"""Fakes for the tests of afresh, its demo, and the tests of extensions."""
 
-from afresh.testing.clock import FrozenClock
-from afresh.testing.embedder import FakeEmbedder, Trouble
-from afresh.testing.fetcher import ScriptedFetcher
-from afresh.testing.script import Gate
+from afresh.testing.embedder import EmbedderTrouble, FakeEmbedder
+from afresh.testing.script import FrozenClock, Gate, ScriptedFetcher
 from afresh.testing.sink import CUT, Fault, ScriptedSink
-from afresh.testing.site import Asked, RequestLog, TinySite
+from afresh.testing.site import RecordedRequest, RequestLog, TinySite
 
 __all__ = [
     "CUT",
-    "Asked",
+    "EmbedderTrouble",
     "FakeEmbedder",
     "Fault",
     "FrozenClock",
     "Gate",
+    "RecordedRequest",
     "RequestLog",
     "ScriptedFetcher",
     "ScriptedSink",
     "TinySite",
-    "Trouble",
 ]

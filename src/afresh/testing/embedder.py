@@ -1,4 +1,4 @@
-"""An embedder without a model: a bag of words in a few numbers, with troubles on demand."""
+"""An embedder without a model: hashed bags of words, with failures on demand."""
 
 import asyncio
 import re
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from afresh.errors import EmbedderDown, EmbedError
+from afresh.errors import EmbedderUnavailable, EmbedError
 
 if TYPE_CHECKING:
     from afresh.ports import Matrix
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 _WORD = re.compile(r"\w+")
 
 
-class Trouble(Enum):
-    """What an embedder may do instead of its work."""
+class EmbedderTrouble(Enum):
+    """What the embedder does instead of its work."""
 
-    FAIL = "fail"  # refuses these texts
-    DOWN = "down"  # refuses any text
+    FAIL = "fail"  # raises EmbedError
+    DOWN = "down"  # raises EmbedderUnavailable
     HANG = "hang"  # waits until it is cancelled
     NAN = "nan"
     ZEROS = "zeros"
@@ -28,10 +28,10 @@ class Trouble(Enum):
 
 
 class FakeEmbedder:
-    """Fulfils `ports.Embedder`: texts that share words are near each other, the same text is the same vector.
+    """Implements `ports.Embedder`: texts with common words are close, equal texts have equal vectors.
 
-    `troubles` maps the number of a call to `embed`, from 1, to what happens then. What it returns in trouble
-    breaks the promise of the port on purpose.
+    `troubles` maps the number of an `embed` call, from 1, to what happens then. The results then violate the
+    protocol on purpose.
     """
 
     def __init__(
@@ -39,48 +39,48 @@ class FakeEmbedder:
         model: str = "fake/words/1",
         *,
         dimension: int = 64,
-        troubles: "dict[int, Trouble] | None" = None,
+        troubles: "dict[int, EmbedderTrouble] | None" = None,
     ) -> None:
         self.model = model
         self.dimension = dimension
         self.troubles = dict(troubles or {})
-        self.always: Trouble | None = None  # what happens at every call that `troubles` does not name
+        self.always: EmbedderTrouble | None = None  # for every call that is not in `troubles`
         self.calls = 0
-        self.texts: list[str] = []  # every text that was embedded, in order
+        self.texts: list[str] = []  # in the order of the calls
         self.queries: list[str] = []
         self.hanging = asyncio.Event()  # set while a call hangs
         self.closed = False
 
     async def embed(self, texts: Sequence[str]) -> "Matrix":
-        """One row for each text, or the trouble that is due."""
+        """Return one row for each text, or cause the scheduled failure."""
         self.calls += 1
         self.texts.extend(texts)
         rows = self._rows(texts)
         match self.troubles.get(self.calls, self.always):
-            case Trouble.FAIL:
+            case EmbedderTrouble.FAIL:
                 raise EmbedError("the fake embedder was told to fail")
-            case Trouble.DOWN:
-                raise EmbedderDown("the fake embedder was told to be down")
-            case Trouble.HANG:
+            case EmbedderTrouble.DOWN:
+                raise EmbedderUnavailable("the fake embedder was told to be down")
+            case EmbedderTrouble.HANG:
                 self.hanging.set()
                 await asyncio.Event().wait()
-            case Trouble.NAN:
+            case EmbedderTrouble.NAN:
                 rows[:1] = float("nan")
-            case Trouble.ZEROS:
+            case EmbedderTrouble.ZEROS:
                 rows[:1] = 0.0
-            case Trouble.FEWER:
+            case EmbedderTrouble.FEWER:
                 rows = rows[1:]
-            case Trouble.WIDER:
+            case EmbedderTrouble.WIDER:
                 rows = self._rows(texts, self.dimension + 1)
         return rows
 
     async def embed_query(self, text: str) -> "Matrix":
-        """The row of a question; troubles do not touch it."""
+        """Return the row of a query; failures do not affect it."""
         self.queries.append(text)
         return self._rows([text])
 
     async def close(self) -> None:
-        """Remember that the owner closed it."""
+        """Record that it was closed."""
         self.closed = True
 
     def _rows(self, texts: Sequence[str], dimension: int | None = None) -> "Matrix":

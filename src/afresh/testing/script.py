@@ -1,18 +1,46 @@
-"""The script of a site: pages, troubles, gates, and answers to conditional requests; no sockets here."""
+"""A scripted site (pages, failures, gates, conditional requests), a clock and a fetcher, without sockets."""
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime, parsedate_to_datetime
 from http import HTTPStatus
 from threading import Condition, RLock
 from urllib.parse import urljoin
 from xml.sax.saxutils import escape
 
-from afresh.testing.clock import FrozenClock
+from afresh.model.fetch import Fetched, Gone, Request
+
+START = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
+
+
+class FrozenClock:
+    """Implements `ports.Clock`: returns the same aware UTC time until it is moved."""
+
+    def __init__(self, at: datetime = START) -> None:
+        self._at = _utc(at)
+
+    def __call__(self) -> datetime:
+        return self._at
+
+    def advance(self, seconds: float = 0.0, **more: float) -> datetime:
+        """Move the clock by seconds or other parts of a `timedelta`, also backwards; return the new time."""
+        self._at += timedelta(seconds=seconds, **more)
+        return self._at
+
+    def set(self, at: datetime) -> None:
+        """Move the clock to a time."""
+        self._at = _utc(at)
+
+
+def _utc(at: datetime) -> datetime:
+    if at.tzinfo is None:
+        raise ValueError(f"{at.isoformat()} has no time zone: write datetime(…, tzinfo=UTC)")
+    return at.astimezone(UTC)
+
 
 Content = str | bytes | Callable[[], str]
 
@@ -28,7 +56,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SitePage:
-    """What stands at a path: the content may be made anew for each request."""
+    """The page at a path; its content may be generated for each request."""
 
     content: Content
     media_type: str
@@ -37,12 +65,12 @@ class SitePage:
     modified_at: datetime
 
     def body(self) -> bytes:
-        """The content as it is sent now."""
+        """Return the current content."""
         content = self.content() if callable(self.content) else self.content
         return content.encode() if isinstance(content, str) else content
 
     def answer(self, *, etags: bool) -> Answer:
-        """The page as a 200 with its validators."""
+        """Return the page as a 200 with validators."""
         body = self.body()
         headers = {
             "Content-Type": _content_type(self.media_type),
@@ -54,14 +82,14 @@ class SitePage:
 
 
 def notice(status: int, headers: Mapping[str, str] | None = None) -> Answer:
-    """A small page that just names a status."""
+    """Return a small page that names a status."""
     phrase = HTTPStatus(status).phrase
     body = f"<!doctype html><title>{status} {phrase}</title><h1>{phrase}</h1>\n".encode()
     return Answer(status=status, headers={"Content-Type": "text/html", **(headers or {})}, body=body)
 
 
 def unless_known(answer: Answer, if_none_match: str | None, if_modified_since: str | None) -> Answer:
-    """The answer, or a 304 where the validators of the request still hold (RFC 9110, 13.2.2)."""
+    """Return the answer, or a 304 if the validators of the request match (RFC 9110, 13.2.2)."""
     if answer.status != HTTPStatus.OK:
         return answer
     if if_none_match is not None:
@@ -75,7 +103,7 @@ def unless_known(answer: Answer, if_none_match: str | None, if_modified_since: s
 
 
 def http_date(at: datetime) -> str:
-    """A time as HTTP writes it."""
+    """Return a time in HTTP format."""
     return format_datetime(at.astimezone(UTC), usegmt=True)
 
 
@@ -101,7 +129,7 @@ def _content_type(media_type: str) -> str:
 
 
 class Gate:
-    """Holds requests back; `wait` tells when they have come, `release` lets them through for good."""
+    """Holds requests; `wait` returns when they have arrived, `release` lets all of them continue."""
 
     def __init__(self) -> None:
         self._open: Future[None] = Future()
@@ -110,21 +138,21 @@ class Gate:
 
     @property
     def waiting(self) -> int:
-        """How many requests have come to the gate so far."""
+        """Return how many requests have arrived so far."""
         return self._count
 
     def wait(self, count: int = 1, *, timeout: float = 10.0) -> None:
-        """Block until that many requests have come, or raise TimeoutError."""
+        """Block until that many requests have arrived, or raise TimeoutError."""
         with self._came:
             if not self._came.wait_for(lambda: self._count >= count, timeout):
                 raise TimeoutError(f"{self._count} of {count} requests came to the gate in {timeout} s")
 
     async def arrived(self, count: int = 1, *, timeout: float = 10.0) -> None:
-        """The same for async code: the event loop goes on meanwhile."""
+        """Wait like `wait` without blocking the event loop."""
         await asyncio.to_thread(self.wait, count, timeout=timeout)
 
     def release(self) -> None:
-        """Open the gate; doing it twice is harmless."""
+        """Open the gate; a second call has no effect."""
         with self._came:
             if not self._open.done():
                 self._open.set_result(None)
@@ -134,23 +162,23 @@ class Gate:
         with self._came:
             self._count += 1
             self._came.notify_all()
-        # Shielded, so that one client that hangs up does not open the gate for the others.
+        # Shielded, so that a client that disconnects does not open the gate for the others.
         await asyncio.shield(asyncio.wrap_future(self._open))
 
 
 @dataclass(slots=True)
 class _Trouble:
-    """A scripted answer that stands before the page, for a number of requests or until it is lifted."""
+    """A scripted answer instead of the page, for a number of requests or until it is removed."""
 
     answer: Answer
     times: int | None = None
 
 
 class SiteScript:
-    """Pages that can be edited, deleted, moved, broken, slowed and held, from any thread.
+    """Pages that can be edited, deleted, moved, broken, slowed and held from any thread.
 
-    Times in Last-Modified are made up: each change is a minute later than the one before, so that
-    two changes within one second can still be told apart.
+    Times in Last-Modified are artificial: each change is a minute after the one before, so that changes
+    within one second differ.
     """
 
     def __init__(self, *, etags: bool = True) -> None:
@@ -166,7 +194,7 @@ class SiteScript:
 
     @property
     def paths(self) -> list[str]:
-        """The paths that answer with a page of their own, in order."""
+        """Return the paths that answer with a page of their own, in order."""
         with self._lock:
             return sorted(path for path in self._pages if path not in self._troubles)
 
@@ -179,7 +207,7 @@ class SiteScript:
         headers: Mapping[str, str] | None = None,
         listed: bool = True,
     ) -> None:
-        """Place a page, new or in the place of the old one; a callable makes its content for each request."""
+        """Add or replace a page; a callable returns its content for each request."""
         with self._lock:
             self._troubles.pop(path, None)
             self._pages[path] = SitePage(
@@ -191,7 +219,7 @@ class SiteScript:
             )
 
     def read(self, path: str) -> str:
-        """The content of a page as it would be sent now."""
+        """Return the current content of a page."""
         return self._page(path).body().decode()
 
     def edit(self, path: str, old: str = "", new: str = "", *, add_paragraph: str | None = None) -> None:
@@ -207,7 +235,7 @@ class SiteScript:
             self._pages[path] = replace(self._page(path), content=html, modified_at=self._clock.advance(60))
 
     def touch(self, path: str) -> None:
-        """Make a page look modified (Last-Modified) although its content is the same."""
+        """Change Last-Modified of a page but not its content."""
         with self._lock:
             self._pages[path] = replace(self._page(path), modified_at=self._clock.advance(60))
 
@@ -220,14 +248,14 @@ class SiteScript:
         self.fail(path, 410)
 
     def move(self, path: str, to: str, *, permanent: bool = True) -> None:
-        """Give a page a new path, unless there is one already, and redirect the old path there."""
+        """Move a page to a new path, unless it exists, and redirect the old one."""
         with self._lock:
             if path in self._pages and to.startswith("/"):
                 self._pages.setdefault(to, self._pages[path])
             self.redirect(path, to, status=301 if permanent else 302)
 
     def redirect(self, path: str, to: str, *, status: int = 302) -> None:
-        """Answer with a redirect and nothing else; `to` may be anything, even a loop."""
+        """Answer with a redirect; `to` may be anything, even a loop."""
         with self._lock:
             self._troubles[path] = _Trouble(notice(status, {"Location": to}))
 
@@ -245,31 +273,31 @@ class SiteScript:
             self._troubles[path] = _Trouble(notice(status, headers), times)
 
     def slow(self, path: str, seconds: float) -> None:
-        """Let every answer of a path take that long."""
+        """Delay every answer of a path."""
         with self._lock:
             self._delays[path] = seconds
 
     def hold(self, path: str) -> Gate:
-        """Let requests for a path wait until `release`; the gate tells when they have come."""
+        """Hold requests for a path until `release`; the gate reports their arrival."""
         with self._lock:
             return self._gates.setdefault(path, Gate())
 
     def release(self, path: str) -> None:
-        """Answer the requests that wait for a path, and hold none any more."""
+        """Answer the held requests for a path, and stop holding."""
         with self._lock:
             gate = self._gates.pop(path, None)
         if gate is not None:
             gate.release()
 
     def restore(self, path: str) -> None:
-        """Take back every trouble of a path: deleted, gone, moved, failing, slow and held."""
+        """Undo everything that was scripted for a path: deleted, gone, moved, failing, slow and held."""
         with self._lock:
             self._troubles.pop(path, None)
             self._delays.pop(path, None)
         self.release(path)
 
     def robots(self, text: str | None) -> None:
-        """Serve this robots.txt ({url} stands for the root), or none."""
+        """Serve this robots.txt ({url} is replaced by the root), or none."""
         with self._lock:
             self._robots = text
 
@@ -278,15 +306,15 @@ class SiteScript:
         with self._lock:
             self._sitemap = on
 
-    # ---- what a request finds ---------------------------------------------------------------
+    # ---- answers to requests ----------------------------------------------------------------
 
     def delays(self, path: str) -> tuple[Gate | None, float]:
-        """What an answer has to wait for: a gate, and then some seconds."""
+        """Return what an answer has to wait for: a gate, then some seconds."""
         with self._lock:
             return self._gates.get(path), self._delays.get(path, 0.0)
 
     def find(self, path: str, root: str) -> Answer:
-        """What stands at a path (with its query, or else without)."""
+        """Return the answer for a path, with its query or else without."""
         with self._lock:
             for each in dict.fromkeys((path, path.partition("?")[0])):
                 if trouble := self._trouble(each):
@@ -337,3 +365,32 @@ def _with_paragraph(html: str, text: str) -> str:
         if found:
             return f"{before}<p>{escape(text)}</p>\n{found}{after}"
     return f"{html}\n<p>{escape(text)}</p>\n"
+
+
+class ScriptedFetcher:
+    """Implements `ports.Fetcher`: returns the answers of a URL in turn, repeats the last, else `Gone`."""
+
+    def __init__(self, answers: Mapping[str, Sequence[Fetched]] | None = None) -> None:
+        self.answers: dict[str, list[Fetched]] = {url: list(each) for url, each in (answers or {}).items()}
+        self.requests: list[Request] = []
+        self.closed = False
+
+    async def fetch(self, request: Request) -> Fetched:
+        """Record the request and return the next answer of its URL."""
+        self.requests.append(request)
+        left = self.answers.get(request.url)
+        if not left:
+            return Gone()
+        return left.pop(0) if len(left) > 1 else left[0]
+
+    def say(self, url: str, *answers: Fetched) -> None:
+        """Set the next answers of a URL."""
+        self.answers[url] = list(answers)
+
+    def count(self, url: str) -> int:
+        """Return how often a URL was requested."""
+        return sum(1 for request in self.requests if request.url == url)
+
+    async def close(self) -> None:
+        """Record that it was closed."""
+        self.closed = True

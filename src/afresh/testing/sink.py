@@ -1,4 +1,4 @@
-"""An external store in memory that does what a script says: late, failing, busy, full, gone, cut off."""
+"""An external store in memory with scripted failures: slow, failing, busy, full, missing or disconnected."""
 
 import asyncio
 from collections import deque
@@ -7,32 +7,32 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 
 from afresh.errors import SinkBusy
-from afresh.sync.remote import Mark, Remote, RemoteState, Upload
+from afresh.sync.copy import OwnerTag, Remote, RemoteState, Upload
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What a call meets instead of an answer; `after`: the store has done what it was asked."""
+    """An error that a call raises; with `after`, the store has done its work before."""
 
     error: Exception
     after: bool = False
 
 
-CUT = Fault(SinkBusy("the connection was cut"), after=True)  # it did it, and nobody heard of it
+CUT = Fault(SinkBusy("the connection was cut"), after=True)  # the work was done, but the answer was lost
 
 
 @dataclass(slots=True)
 class ScriptedSink:
-    """Fulfils `ports.sinks.Sink`; every call takes the next fault of its kind, then works."""
+    """Implements `ports.sinks.Sink`; every call takes the next fault of its kind, then works."""
 
     name: str = "scripted"
     at_once: int = 3
-    arrives: RemoteState = RemoteState.ACTIVE  # what becomes of a document when it is put
+    arrives: RemoteState = RemoteState.ACTIVE  # the state of new documents
     documents: dict[str, Remote] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)  # Markdown by id
     faults: dict[str, deque[Fault | None]] = field(default_factory=dict)  # by call: put, drop, look, all
-    fates: deque[RemoteState] = field(default_factory=deque)  # of the next documents, before `arrives`
-    down: Exception | None = None  # what every call meets
+    fates: deque[RemoteState] = field(default_factory=deque)  # states of the next documents, before `arrives`
+    down: Exception | None = None  # raised by every call
     calls: list[tuple[str, str]] = field(default_factory=list)  # kind, and url or id
     most_at_once: int = 0
     closed: bool = False
@@ -40,24 +40,26 @@ class ScriptedSink:
     _numbers: "count[int]" = field(default_factory=lambda: count(1))
 
     def script(self, call: str, *faults: Fault | None) -> None:
-        """What the next calls of a kind meet; None: nothing."""
+        """Set the faults of the next calls of a kind; None: no fault."""
         self.faults.setdefault(call, deque()).extend(faults)
 
     def settle(self, state: RemoteState = RemoteState.ACTIVE, reason: str | None = None) -> None:
-        """End the work on all documents that are still processed or failed."""
+        """Set the state of all documents that are not active."""
         for remote in list(self.documents.values()):
             if remote.state is not RemoteState.ACTIVE:
                 self.documents[remote.id] = replace(remote, state=state, reason=reason)
 
-    def add(self, name: str, mark: Mark | None = None, text: str = "", *, url: str | None = None) -> Remote:
-        """A document that somebody put there by hand."""
+    def add(
+        self, name: str, mark: OwnerTag | None = None, text: str = "", *, url: str | None = None
+    ) -> Remote:
+        """Add a document as if it was uploaded manually."""
         number = next(self._numbers)
         remote = Remote(id=f"documents/{number}", name=name, state=RemoteState.ACTIVE, mark=mark, url=url)
         self.documents[remote.id], self.texts[remote.id] = remote, text
         return remote
 
     def count(self, call: str) -> int:
-        """How many calls of a kind were made."""
+        """Return how many calls of a kind were made."""
         return sum(kind == call for kind, _ in self.calls)
 
     async def put(self, upload: Upload) -> Remote:
@@ -78,24 +80,24 @@ class ScriptedSink:
         return remote
 
     async def drop(self, remote_id: str) -> None:
-        """Delete a document; absent already is success."""
+        """Delete a document; a missing one is no error."""
         fault = await self._meet("drop", remote_id)
         self.documents.pop(remote_id, None)
         self._raise(fault)
 
     async def look(self, remote_id: str) -> Remote | None:
-        """A document as it stands."""
+        """Return the current state of a document."""
         await self._meet("look", remote_id)
         return self.documents.get(remote_id)
 
     async def all(self) -> AsyncIterator[Remote]:
-        """Every document."""
+        """Yield every document."""
         await self._meet("all", "")
         for remote in list(self.documents.values()):
             yield remote
 
     async def close(self) -> None:
-        """Remember that the owner closed it."""
+        """Record that it was closed."""
         self.closed = True
 
     async def _meet(self, call: str, what: str) -> Fault | None:

@@ -1,6 +1,7 @@
-"""A scripted web site on loopback, and the log of what it was asked."""
+"""A scripted web site on loopback with a log of its requests, and the documentation for the demo."""
 
 import asyncio
+import re
 import socket
 import threading
 import time
@@ -8,8 +9,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from string import Template
 from threading import Lock
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 from urllib.parse import urljoin
 
@@ -19,78 +24,79 @@ from afresh.testing.script import Answer, SiteScript, notice, unless_known
 if TYPE_CHECKING:
     from aiohttp import web
 
+
 HOST = "127.0.0.1"
 T = TypeVar("T")
-PATIENCE = 0.01  # seconds for answers under way when it hangs up; aiohttp takes 0 as "for ever"
+PATIENCE = 0.01  # seconds for active answers at shutdown; aiohttp takes 0 as "forever"
 
 HangUp = Callable[[], Awaitable[None]]
-Listen = Callable[[socket.socket], Awaitable[HangUp]]  # begins to serve on a bound socket
+Listen = Callable[[socket.socket], Awaitable[HangUp]]  # starts to serve on a bound socket
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """One request that reached the site.
+class RecordedRequest:
+    """A request that reached the site.
 
-    `status` is None when the site hung up before its answer, and always for a raw answer of HostileSite.
+    `status` is None if the site disconnected before its answer, and for raw answers of HostileSite.
     """
 
     method: str
     path: str  # as sent, with its query
     status: int | None = None
     headers: Mapping[str, str] = field(default_factory=dict)  # names in lower case
-    visit: int = 1  # the number of this request for its path; only HostileSite counts
+    visit: int = 1  # counts the requests for its path; only HostileSite sets it
     body: bytes = b""  # only raw servers read it
-    at: float = 0.0  # time.monotonic() when it came in
+    at: float = 0.0  # time.monotonic() on arrival
 
     @property
     def if_none_match(self) -> str | None:
-        """The ETag it named."""
+        """Return the ETag that it sent."""
         return self.headers.get("if-none-match")
 
     @property
     def if_modified_since(self) -> str | None:
-        """The date it named."""
+        """Return the date that it sent."""
         return self.headers.get("if-modified-since")
 
     @property
     def user_agent(self) -> str | None:
-        """Who it said it was."""
+        """Return its user agent."""
         return self.headers.get("user-agent")
 
     @property
     def conditional(self) -> bool:
-        """Whether it carried a validator."""
+        """Return whether it had a validator."""
         return bool(self.if_none_match or self.if_modified_since)
 
 
 class RequestLog:
-    """The requests in the order they were added, probes apart; safe to read from any thread."""
+    """The requests in order, without probes; can be read from any thread."""
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._asked: list[Asked] = []
-        self.probes: list[Asked] = []  # questions for an address that cannot exist
+        self._asked: list[RecordedRequest] = []
+        self.probes: list[RecordedRequest] = []  # requests for a URL that cannot exist
 
-    def add(self, asked: Asked) -> None:
-        """Record one request."""
+    def add(self, asked: RecordedRequest) -> None:
+        """Record a request."""
         with self._lock:
             (self.probes if PROBE in asked.path else self._asked).append(asked)
 
     def clear(self) -> None:
-        """Forget all requests so far."""
+        """Remove all requests so far."""
         with self._lock:
             self._asked.clear()
             self.probes.clear()
 
     def count(self, path: str | None = None, *, status: int | None = None) -> int:
-        """How many requests there were, for one path or with one status."""
+        """Return how many requests there were, for one path or with one status."""
         return sum(1 for each in self if path in (None, each.path) and status in (None, each.status))
 
     def paths(self) -> list[str]:
-        """The paths in order, with repeats."""
+        """Return the paths in order, with repeats."""
         return [each.path for each in self]
 
-    def __iter__(self) -> Iterator[Asked]:
+    def __iter__(self) -> Iterator[RecordedRequest]:
         with self._lock:
             return iter(self._asked.copy())
 
@@ -98,13 +104,13 @@ class RequestLog:
         with self._lock:
             return len(self._asked)
 
-    def __getitem__(self, index: int) -> Asked:
+    def __getitem__(self, index: int) -> RecordedRequest:
         with self._lock:
             return self._asked[index]
 
 
 class LoopbackServer:
-    """Serves on 127.0.0.1 from its own thread and event loop; `listen` says what."""
+    """Serves on 127.0.0.1 from its own thread and event loop; `listen` handles the socket."""
 
     def __init__(self, listen: Listen, port: int = 0) -> None:
         self.port = port
@@ -112,10 +118,10 @@ class LoopbackServer:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, name="tinysite", daemon=True)
         self._hang_up: HangUp | None = None
-        self._place: socket.socket | None = None  # holds the port while nobody listens
+        self._place: socket.socket | None = None  # reserves the port while the server is down
 
     def start(self) -> None:
-        """Listen; returns when connections are accepted."""
+        """Start to listen; return when connections are accepted."""
         self._thread.start()
         try:
             self.up()
@@ -128,12 +134,12 @@ class LoopbackServer:
         self._call(self._open())
 
     def down(self) -> None:
-        """Hang up on everyone and refuse connections until `up`."""
+        """Disconnect all clients and refuse connections until `up`."""
         self._call(self._shut())
         self._place = _bound(self.port)
 
     def close(self) -> None:
-        """Stop for good."""
+        """Stop permanently."""
         self._call(self._shut())
         self._end()
 
@@ -172,7 +178,7 @@ class LoopbackServer:
 
 
 def _bound(port: int) -> socket.socket:
-    """A bound socket; without `listen` it refuses connections, yet nobody else gets the port."""
+    """Return a bound socket; without `listen` it refuses connections but keeps the port."""
     sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -184,7 +190,7 @@ def _bound(port: int) -> socket.socket:
 
 
 class ServedSite(SiteScript, ABC):
-    """A scripted site on loopback, served from a thread of its own by what `_listening` returns."""
+    """A scripted site on loopback, served from its own thread by what `_listening` returns."""
 
     def __init__(self, *, port: int = 0, etags: bool = True) -> None:
         super().__init__(etags=etags)
@@ -194,10 +200,10 @@ class ServedSite(SiteScript, ABC):
 
     @abstractmethod
     def _listening(self) -> Listen:
-        """How it answers on a socket."""
+        """Return the function that serves a socket."""
 
     def start(self) -> Self:
-        """Begin to serve; returns when connections are accepted."""
+        """Start to serve; return when connections are accepted."""
         if self._server is None:
             server = LoopbackServer(self._listening(), self._port)
             server.start()
@@ -205,7 +211,7 @@ class ServedSite(SiteScript, ABC):
         return self
 
     def close(self) -> None:
-        """Stop serving; requests that still wait at a gate are let go."""
+        """Stop serving; release all gates."""
         server, self._server = self._server, None
         for gate in list(self._gates.values()):
             gate.release()
@@ -213,11 +219,11 @@ class ServedSite(SiteScript, ABC):
             server.close()
 
     def down(self) -> None:
-        """Hang up on everyone and refuse connections."""
+        """Disconnect all clients and refuse connections."""
         self._running().down()
 
     def up(self) -> None:
-        """Accept connections again, at the same address."""
+        """Accept connections again, at the same URL."""
         self._running().up()
 
     def __enter__(self) -> Self:
@@ -230,16 +236,16 @@ class ServedSite(SiteScript, ABC):
 
     @property
     def port(self) -> int:
-        """The port it listens on."""
+        """Return the port that it listens on."""
         return self._running().port
 
     @property
     def url(self) -> str:
-        """The root, with a slash at the end."""
+        """Return the root URL, with a slash at the end."""
         return f"http://{HOST}:{self.port}/"
 
     def at(self, path: str) -> str:
-        """The address of a path."""
+        """Return the URL of a path."""
         return urljoin(self.url, path)
 
     async def _wait(self, path: str) -> None:
@@ -256,12 +262,12 @@ class ServedSite(SiteScript, ABC):
 
 
 class TinySite(ServedSite):
-    """A web site that follows a script; every change takes effect at once and may come from any thread."""
+    """A scripted web site; changes take effect immediately and may come from any thread."""
 
     @classmethod
     def docs(cls, *, port: int = 0, etags: bool = True) -> Self:
-        """The documentation of Harbor, a product that does not exist: about thirty pages that look real."""
-        from afresh.testing.docs import ROBOTS, UNLISTED, pages
+        """Return a site with the documentation of Harbor, a fictional product, of about thirty pages."""
+        from afresh.testing.site import ROBOTS, UNLISTED, pages
 
         site = cls(port=port, etags=etags)
         for path, html in pages().items():
@@ -301,11 +307,110 @@ class TinySite(ServedSite):
         return unless_known(found, headers.get("If-None-Match"), headers.get("If-Modified-Since"))
 
 
-def _asked(request: "web.BaseRequest", status: int | None, at: float) -> Asked:
-    return Asked(
+def _asked(request: "web.BaseRequest", status: int | None, at: float) -> RecordedRequest:
+    return RecordedRequest(
         method=request.method,
         path=request.path_qs,
         status=status,
         headers={name.lower(): value for name, value in request.headers.items()},
         at=at,
     )
+
+
+ROBOTS = "User-agent: *\nDisallow: /private/\n\nSitemap: {url}sitemap.xml\n"
+UNLISTED = frozenset({"/private/runbook/"})  # linked from other pages, but not in the sitemap
+ORPHAN = "/guide/migrating-from-1x/"  # in the sitemap, but not linked
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """One line of the navigation."""
+
+    section: str
+    path: str
+    label: str
+
+
+@cache
+def pages() -> Mapping[str, str]:
+    """Return every page of the site by its path, as complete HTML."""
+    folder = files("afresh.testing") / "harbor"
+    template = Template((folder / "_template.html").read_text("utf-8"))
+    entries = _navigation((folder / "_nav.txt").read_text("utf-8"))
+    fragments = dict(sorted(_fragments(folder, "/")))
+    return MappingProxyType(
+        {path: _render(template, entries, path, body) for path, body in fragments.items()}
+    )
+
+
+def _fragments(folder: Traversable, base: str) -> list[tuple[str, str]]:
+    """Return the articles below a folder by path: `guide/retries.html` is at /guide/retries/."""
+    found = []
+    for each in folder.iterdir():
+        name = each.name.removesuffix(".html")
+        if each.is_dir():
+            found += _fragments(each, f"{base}{name}/")
+        elif each.name.endswith(".html") and not name.startswith("_"):
+            found.append((base if name == "index" else f"{base}{name}/", each.read_text("utf-8")))
+    return found
+
+
+def _navigation(text: str) -> list[_Entry]:
+    entries, section = [], ""
+    for line in text.splitlines():
+        if line.startswith(" "):
+            path, label = line.split(maxsplit=1)
+            entries.append(_Entry(section, path, label))
+        elif line:
+            section = line
+    return entries
+
+
+def _render(template: Template, entries: list[_Entry], path: str, body: str) -> str:
+    title = re.sub(r"<[^>]+>", "", _first(r"<h1[^>]*>(.*?)</h1>", body))
+    return template.substitute(
+        title=title,
+        description=re.sub(r"<[^>]+>|\s+", " ", _first(r"<p>(.*?)</p>", body)).strip()[:150].replace('"', ""),
+        path=path,
+        section=next((each.section for each in entries if each.path == path), "Harbor"),
+        sidebar=_sidebar(entries, path),
+        contents=_contents(body),
+        body=_with_anchors(body),
+        neighbours=_neighbours(entries, path),
+    )
+
+
+def _first(pattern: str, body: str) -> str:
+    found = re.search(pattern, body, re.DOTALL)
+    return found[1] if found else "Harbor"
+
+
+def _sidebar(entries: list[_Entry], path: str) -> str:
+    lines: list[str] = []
+    for number, each in enumerate(entries):
+        if number == 0 or entries[number - 1].section != each.section:
+            lines.append(f'<li class="nav-section"><span>{each.section}</span></li>')
+        active = ' class="nav-link active" aria-current="page"' if each.path == path else ' class="nav-link"'
+        lines.append(f'<li><a{active} href="{each.path}">{each.label}</a></li>')
+    return "\n".join(lines)
+
+
+def _contents(body: str) -> str:
+    headings = re.findall(r'<h2 id="([^"]+)">(.*?)</h2>', body)
+    return "\n".join(f'<li><a href="#{anchor}">{text}</a></li>' for anchor, text in headings)
+
+
+def _with_anchors(body: str) -> str:
+    link = r'<h\1 id="\2">\3<a class="headerlink" href="#\2" title="Permanent link">¶</a></h\1>'
+    return re.sub(r'<h([23]) id="([^"]+)">(.*?)</h\1>', link, body)
+
+
+def _neighbours(entries: list[_Entry], path: str) -> str:
+    paths = [each.path for each in entries]
+    if path not in paths:
+        return ""
+    here = paths.index(path)
+    before, after = entries[max(here - 1, 0) : here], entries[here + 1 : here + 2]
+    links = [f'<a class="prev" href="{each.path}">← {each.label}</a>' for each in before]
+    links += [f'<a class="next" href="{each.path}">{each.label} →</a>' for each in after]
+    return "\n".join(links)

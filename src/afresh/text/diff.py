@@ -1,4 +1,4 @@
-"""The difference of two Markdown texts, bounded in time and in size whatever the texts are."""
+"""Compute the difference of two Markdown texts, within limits of time and size for any texts."""
 
 from bisect import bisect_left
 from collections import Counter
@@ -7,12 +7,12 @@ from itertools import islice
 from typing import NamedTuple
 
 CONTEXT = 3  # lines around a change
-MAX_LINE = 1_000  # longer lines are cut where they are shown
+MAX_LINE = 1_000  # longer lines are cut in the output
 _DEPTH = 12  # how often a gap is searched again for lines that are unique within it
 
 
 class _Same(NamedTuple):
-    """Lines that both texts share, from `old` and from `new` on."""
+    """A run of equal lines, starting at line `old` and line `new`."""
 
     old: int
     new: int
@@ -20,7 +20,7 @@ class _Same(NamedTuple):
 
 
 def markdown_diff(old: str, new: str, *, limit: int = 65_536) -> str:
-    """A unified diff without file header, at most `limit` characters long; empty if the texts are equal."""
+    """Return a unified diff without file header, of at most `limit` characters; "" if the texts are equal."""
     if old == new:
         return ""
     before, after = old.split("\n"), new.split("\n")
@@ -29,16 +29,16 @@ def markdown_diff(old: str, new: str, *, limit: int = 65_536) -> str:
     return _shown((line for hunk in hunks for line in _written(hunk, before, after)), limit)
 
 
-# ---- what stayed ------------------------------------------------------------------------------
+# ---- equal lines -------------------------------------------------------------------------------
 
 
 def _common(
     a: Sequence[str], b: Sequence[str], a_low: int, a_high: int, b_low: int, b_high: int, depth: int
 ) -> Iterator[_Same]:
-    """Runs of equal lines, in order: the equal start and end, and what hangs on unique lines between them.
+    """Yield runs of equal lines in order: the equal start and end, and runs around unique lines between them.
 
-    Lines that stand once in both texts are matched in their longest common order, and the gaps between
-    them likewise. This needs n log n steps where the shortest edit would need n squared.
+    Lines that occur once in both texts are matched in their longest common order, and so are the gaps between
+    them. This takes n log n steps, whereas the shortest edit would take n squared.
     """
     head = _equal(a, b, range(a_low, a_high), range(b_low, b_high))
     yield _Same(a_low, b_low, head)
@@ -69,7 +69,7 @@ def _equal(a: Sequence[str], b: Sequence[str], a_range: range, b_range: range) -
 def _anchors(
     a: Sequence[str], b: Sequence[str], a_low: int, a_high: int, b_low: int, b_high: int
 ) -> list[tuple[int, int]]:
-    """Pairs of lines that are unique on both sides, as many as keep their order."""
+    """Return pairs of lines that are unique on both sides, as many as keep their order."""
     old_counts = Counter(islice(a, a_low, a_high))
     new_counts = Counter(islice(b, b_low, b_high))
     places = {b[j]: j for j in range(b_low, b_high) if new_counts[b[j]] == 1}
@@ -78,9 +78,9 @@ def _anchors(
 
 
 def _rising(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The longest run of pairs, sorted by the first number, whose second number rises too."""
-    ends: list[int] = []  # the smallest second number that ends a run of each length
-    at: list[int] = []  # which pair that is
+    """Return the longest subsequence of pairs, sorted by the first number, whose second number rises, too."""
+    ends: list[int] = []  # the smallest second number that ends a sequence of each length
+    at: list[int] = []  # index of that pair
     before = [-1] * len(pairs)
     for index, (_, j) in enumerate(pairs):
         length = bisect_left(ends, j)
@@ -96,7 +96,6 @@ def _rising(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _joined(runs: Iterator[_Same]) -> list[_Same]:
-    """Runs with neighbours made one."""
     joined: list[_Same] = []
     for run in runs:
         last = joined[-1] if joined else None
@@ -107,7 +106,7 @@ def _joined(runs: Iterator[_Same]) -> list[_Same]:
     return joined
 
 
-# ---- what changed -----------------------------------------------------------------------------
+# ---- changes -----------------------------------------------------------------------------------
 
 
 class _Change(NamedTuple):
@@ -120,7 +119,7 @@ class _Change(NamedTuple):
 
 
 def _hunks(same: Sequence[_Same], old_size: int, new_size: int) -> Iterator[list[_Change]]:
-    """Changes, together where less than their context lies between them."""
+    """Yield groups of changes whose contexts touch or overlap."""
     hunk: list[_Change] = []
     i = j = 0
     for run in (*same, _Same(old_size, new_size, 0)):
@@ -151,15 +150,14 @@ def _written(hunk: Sequence[_Change], a: Sequence[str], b: Sequence[str]) -> Ite
 
 
 def _span(low: int, high: int) -> str:
-    """Lines as a hunk's head counts them: from 1, and an empty stretch by the line before it."""
+    """Return lines in the notation of a hunk header: from 1, an empty range by the line before it."""
     count = high - low
     return f"{low + 1 if count else low},{count}"
 
 
 def _shown(lines: Iterator[str], limit: int) -> str:
-    """The lines that fit, and how many more there are."""
     shown: list[str] = []
-    room = limit - 32  # for the line that tells of the rest
+    room = limit - 32  # for the line that counts the rest
     for line in lines:
         cut = line if len(line) <= MAX_LINE else line[:MAX_LINE] + "…"
         room -= len(cut) + 1

@@ -1,8 +1,8 @@
-"""JSON that came from outside: bounded in bytes and in values before it is parsed.
+"""Parse untrusted JSON, with limits on bytes and values that are checked before parsing.
 
-A parser keeps every thread waiting while it works, so a thread alone does not keep the event loop free: 15 MB
-of empty lists take the one of the standard library four seconds and a gigabyte. What may be large is
-therefore parsed in a thread and in pieces, with a turn for other threads after each.
+A parser blocks every thread while it works, so a thread alone does not keep the event loop free: the standard
+library takes four seconds and a gigabyte for 15 MB of empty lists. Large JSON is therefore parsed in a thread
+and in pieces, and other threads run between them.
 """
 
 import json
@@ -12,15 +12,15 @@ from typing import Any
 MAX_JSON_BYTES = 64 * 1024
 MAX_JSON_VALUES = 50_000
 PIECE_BYTES = 256 * 1024  # parsed at a time
-MAX_PIECE_DEPTH = 4  # each level scans the whole text once more
+MAX_PIECE_DEPTH = 4  # each level scans the whole text again
 
 
 class BadJson(ValueError):
-    """Bytes that are no JSON, or too much of it; the message says which."""
+    """Invalid or too large JSON; the message says which."""
 
 
 def read_json(data: bytes, *, max_bytes: int = MAX_JSON_BYTES, max_values: int = MAX_JSON_VALUES) -> Any:
-    """Parse JSON within bounds; BadJson if it is none, too large, too deep or holds too many values."""
+    """Parse JSON within limits; raise BadJson if it is invalid or exceeds a limit."""
     _check_size(data, max_bytes, max_values)
     try:
         return json.loads(data)
@@ -29,7 +29,7 @@ def read_json(data: bytes, *, max_bytes: int = MAX_JSON_BYTES, max_values: int =
 
 
 def read_large_json(data: bytes, *, max_bytes: int, max_values: int) -> Any:
-    """Parse JSON within bounds as `read_json` does, in a thread: piece by piece, so that others go on."""
+    """Parse JSON in a thread, like `read_json` but in pieces, so that other threads can run."""
     if len(data) <= PIECE_BYTES:
         return read_json(data, max_bytes=max_bytes, max_values=max_values)
     from msgspec import DecodeError
@@ -63,7 +63,7 @@ def _read_pieces(text: memoryview, depth: int) -> Any:
 
 
 def _pieces(items: Iterable[memoryview]) -> Iterator[list[memoryview]]:
-    """The items of a list, as many at a time as one piece has room for; a larger one stands alone."""
+    """Yield the items of a list, as many at a time as fit one piece; a larger one comes alone."""
     piece: list[memoryview] = []
     held = 0
     for item in items:
@@ -84,5 +84,5 @@ def _read_items(piece: list[memoryview], depth: int) -> list[Any]:
 
 
 def count_values(data: bytes) -> int:
-    """No fewer values than JSON holds, counted without parsing it: marks within texts count as well."""
+    """Return an upper bound for the number of values, without parsing: marks within strings count, too."""
     return 1 + data.count(b",") + data.count(b"[") + data.count(b"{")

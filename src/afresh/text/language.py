@@ -1,4 +1,4 @@
-"""Language tags made clean, and a small guess for pages that do not name their language."""
+"""Normalise language tags, and guess the language of pages that do not declare it."""
 
 import re
 from collections import Counter
@@ -7,12 +7,10 @@ LONGEST_TAG = 35  # RFC 5646 section 4.4.1
 SAMPLE_CHARS = 1_500
 FEWEST_VOTES = 6
 FEWEST_CHARS = 10  # of a script
-FEWEST_LETTERS = 80  # of a text that may contradict its page; an ideograph says as much as three of them
+FEWEST_LETTERS = 80  # of a text that may contradict its page; an ideograph counts as three
 
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
-_ADDRESS = re.compile(
-    r"://[^\s<>()\[\]]+"
-)  # the scheme stays: finding where it begins costs more than it harms
+_ADDRESS = re.compile(r"://[^\s<>()\[\]]+")  # the scheme stays: finding its start would be slow
 
 _TAG = re.compile(
     r"""(?P<language>[a-z]{2,3}(?:-(?P<extlang>[a-z]{3}))?)
@@ -31,50 +29,29 @@ _GRANDFATHERED = {
     "i-navajo", "i-pwn", "i-tao", "i-tay", "i-tsu",
 }  # fmt: skip
 
-# First and last code point of the blocks that settle a language by their script alone, or nearly.
+# First and last code point of the blocks that identify a language, or a few, by their script.
 _SCRIPTS = (
-    ("ja", 0x3040, 0x30FF),
-    ("ko", 0xAC00, 0xD7AF),
-    ("zh", 0x4E00, 0x9FFF),
-    ("el", 0x0370, 0x03FF),
-    ("ru", 0x0400, 0x04FF),
-    ("hy", 0x0530, 0x058F),
-    ("he", 0x0590, 0x05FF),
-    ("ar", 0x0600, 0x06FF),
-    ("hi", 0x0900, 0x097F),
-    ("bn", 0x0980, 0x09FF),
-    ("ta", 0x0B80, 0x0BFF),
-    ("te", 0x0C00, 0x0C7F),
-    ("th", 0x0E00, 0x0E7F),
-    ("my", 0x1000, 0x109F),
-    ("ka", 0x10A0, 0x10FF),
-    ("km", 0x1780, 0x17FF),
-)
+    ("ja", 0x3040, 0x30FF), ("ko", 0xAC00, 0xD7AF), ("zh", 0x4E00, 0x9FFF), ("el", 0x0370, 0x03FF),
+    ("ru", 0x0400, 0x04FF), ("hy", 0x0530, 0x058F), ("he", 0x0590, 0x05FF), ("ar", 0x0600, 0x06FF),
+    ("hi", 0x0900, 0x097F), ("bn", 0x0980, 0x09FF), ("ta", 0x0B80, 0x0BFF), ("te", 0x0C00, 0x0C7F),
+    ("th", 0x0E00, 0x0E7F), ("my", 0x1000, 0x109F), ("ka", 0x10A0, 0x10FF), ("km", 0x1780, 0x17FF),
+)  # fmt: skip
 _SCRIPTS_START = 0x0370
-# Scripts of several languages: letters or words that only one of them uses; the first that shows wins.
+# Letters or words that distinguish the languages of one script; the first match wins.
 _TELLING: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
     "ru": (
-        ("be", ("ў",)),
-        ("sr", ("ђ", "ћ", "љ", "њ", "ј")),
-        ("mk", ("ѓ", "ќ", "ѕ")),
-        ("uk", ("ї", "є", "ґ")),
-        ("kk", ("қ", "ғ", "ұ")),
-        ("mn", ("ө", "ү")),
-        ("ru", ("ы", "э", "ё")),
-        ("uk", ("і",)),
+        ("be", ("ў",)), ("sr", ("ђ", "ћ", "љ", "њ", "ј")), ("mk", ("ѓ", "ќ", "ѕ")), ("uk", ("ї", "є", "ґ")),
+        ("kk", ("қ", "ғ", "ұ")), ("mn", ("ө", "ү")), ("ru", ("ы", "э", "ё")), ("uk", ("і",)),
     ),
     "ar": (
-        ("ur", ("ٹ", "ڈ", "ڑ", "ے", "ں")),
-        ("fa", ("پ", "چ", "ژ", "گ", "ی")),
-        ("ar", ("ة", "ى", "ال")),
+        ("ur", ("ٹ", "ڈ", "ڑ", "ے", "ں")), ("fa", ("پ", "چ", "ژ", "گ", "ی")), ("ar", ("ة", "ى", "ال")),
     ),
     "hi": (
-        ("mr", ("ळ", " आहे", " आणि ")),
-        ("ne", (" छ ", " छ।", " हुन्छ", " गर्न ")),
+        ("mr", ("ळ", " आहे", " आणि ")), ("ne", (" छ ", " छ।", " हुन्छ", " गर्न ")),
         ("hi", (" है", " हैं", " के ", " की ", " में ")),
     ),
-}
-# Neighbours that even a good look mixes up: what a page says of itself decides between them.
+}  # fmt: skip
+# Languages that guesses often confuse: the declaration of the page decides between them.
 _KIN = ("no nb nn da", "hr sr bs sh", "id ms", "zh yue wuu cmn", "pt gl", "cs sk", "fa prs", "fil tl")
 
 _FUNCTION_WORDS = {
@@ -104,14 +81,15 @@ for _language, _words in _FUNCTION_WORDS.items():
 
 
 def normalise_tag(raw: str | None) -> str | None:
-    """A BCP-47 tag in its usual case (`pt-BR`, `zh-Hant-TW`), or None for what is not one."""
+    """Return a BCP-47 tag in its usual case (`pt-BR`, `zh-Hant-TW`); None if it is invalid."""
     tag = (raw or "").strip().partition(".")[0].partition(",")[0].strip().replace("_", "-").lower()
     if not tag or len(tag) > LONGEST_TAG:
         return None
     if tag in _GRANDFATHERED or _PRIVATE.fullmatch(tag):
         return tag
     match = _TAG.fullmatch(tag)
-    if match is None or _repeats_a_singleton(match["extensions"]):
+    singletons = [part for part in match["extensions"].split("-") if len(part) == 1] if match else []
+    if match is None or len(singletons) != len(set(singletons)):
         return None
     language = match["extlang"] or match["language"]
     script, region = match["script"] or "", match["region"] or ""
@@ -120,29 +98,24 @@ def normalise_tag(raw: str | None) -> str | None:
     return _PREFERRED.get(language, language) + titled + region.upper() + rest
 
 
-def _repeats_a_singleton(extensions: str) -> bool:
-    singletons = [part for part in extensions.split("-") if len(part) == 1]
-    return len(singletons) != len(set(singletons))
-
-
 def primary(tag: str) -> str:
-    """The language of a tag without script and region."""
+    """Return the language of a tag without script and region."""
     return tag.partition("-")[0].lower()
 
 
 def are_kin(one: str, other: str) -> bool:
-    """Whether two tags name one language, or two that are too alike to be told apart by a sample."""
+    """Return whether two tags name the same language, or two that a sample cannot distinguish."""
     pair = {primary(one), primary(other)}
     return len(pair) == 1 or any(pair.issubset(kin.split()) for kin in _KIN)
 
 
 def guess_language(text: str) -> str | None:
-    """The language that a text is most likely written in, code left out; None when unclear."""
+    """Return the most likely language of a text without its code; None if unclear."""
     return guess_by_sample(prose_of(text))
 
 
 def guess_by_sample(sample: str) -> str | None:
-    """The same for prose in lower case."""
+    """Return the most likely language of prose in lower case; None if unclear."""
     counts = {} if sample.isascii() else _script_counts(sample)
     if counts:
         language, count = max(counts.items(), key=lambda item: item[1])
@@ -152,7 +125,7 @@ def guess_by_sample(sample: str) -> str | None:
 
 
 def prose_of(text: str) -> str:
-    """The first part of a text in lower case, without code, comments and addresses."""
+    """Return the beginning of a text in lower case, without code, comments and URLs."""
     start = text[: 3 * SAMPLE_CHARS]
     if "<!--" in start:
         start = _COMMENT.sub(" ", start)
@@ -167,25 +140,25 @@ def prose_of(text: str) -> str:
 
 
 def is_plainly_english(sample: str) -> bool:
-    """Whether the commonest words of English alone are proof enough."""
+    """Return whether the most common English words alone prove that a sample is English."""
     return sample.count(" the ") + sample.count(" and ") >= FEWEST_VOTES
 
 
 def contradicts_english(sample: str) -> bool:
-    """Whether a text has so many other letters that it can hardly be English."""
+    """Return whether a sample has too many non-ASCII letters to be English."""
     letters = sum(map(str.isalpha, sample))
     plain = len(sample.encode("ascii", "ignore")) + letters - len(sample)
     return not sample.isascii() and (letters - plain) * 40 > letters
 
 
 def is_long(sample: str) -> bool:
-    """Whether a sample is long enough to contradict what its page says of itself."""
+    """Return whether a sample is long enough to contradict the declaration of its page."""
     letters = sum(map(str.isalpha, sample))
     return letters >= FEWEST_LETTERS or 3 * sum(_script_counts(sample).values()) >= FEWEST_LETTERS
 
 
 def _script_counts(sample: str) -> dict[str, int]:
-    """How many characters of each script there are that belongs to one language or a few."""
+    """Return the number of characters of each script in `_SCRIPTS`, by language."""
     counts: Counter[str] = Counter()
     for char, times in Counter(sample).items():
         if ord(char) >= _SCRIPTS_START:
@@ -198,11 +171,11 @@ def _script_counts(sample: str) -> dict[str, int]:
 
 
 def _relative(language: str, sample: str) -> str | None:
-    """Which of the languages of a script it is; None if nothing tells."""
+    """Return which language of a script it is; None if no sign of one is found."""
     if language not in _TELLING:
         return language
-    for relative, telling in _TELLING[language]:
-        if any(sign in sample for sign in telling):
+    for relative, summaries in _TELLING[language]:
+        if any(sign in sample for sign in summaries):
             return relative
     return None
 
@@ -216,5 +189,5 @@ def _by_words(sample: str) -> str | None:
     if not ranked or ranked[0][1] < FEWEST_VOTES:
         return None
     if len(ranked) == 2 and ranked[0][1] * 4 < ranked[1][1] * 5:
-        return None  # the lead is under a quarter: rather no answer than a wrong one
+        return None  # the lead is under a quarter: no answer is better than a wrong one
     return ranked[0][0]

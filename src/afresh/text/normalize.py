@@ -1,21 +1,24 @@
-"""Text as it is compared: one normal form, and the hashes that gate all further work."""
+"""Normalise text, compute the hashes that detect changes, and sketches that estimate similarity."""
 
 import hashlib
+import re
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
+from zlib import crc32
 
-from afresh.model.fetch import Chunk, Link, Terms
+from afresh.model.fetch import Chunk, Link, SearchTerms
 from afresh.search.stemming import analysed
 
 
 def normalise(text: str) -> str:
-    """The text with `\\n` line ends, no trailing blanks on a line, no blank lines at either end."""
+    """Return the text with `\\n` line ends, no trailing blanks on a line, no blank lines at either end."""
     unified = text.replace("\r\n", "\n").replace("\r", "\n")
     return "\n".join([line.rstrip() for line in unified.split("\n")]).strip("\n")
 
 
 def text_hash(text: str) -> str:
-    """SHA-256 (hex) of the text exactly as it is; lone surrogates are hashed too, never refused."""
+    """Return the SHA-256 (hex) of the exact text; lone surrogates are hashed, too."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -23,40 +26,40 @@ EMPTY_HASH = text_hash("")
 
 
 def bytes_hash(data: bytes) -> str:
-    """SHA-256 (hex) of a body as it came."""
+    """Return the SHA-256 (hex) of a body as received."""
     return hashlib.sha256(data).hexdigest()
 
 
 def content_hash(text: str) -> str:
-    """SHA-256 (hex) of the normal form of the text: it gates index, embeddings and summary."""
+    """Return the SHA-256 (hex) of the normalised text; indexing, embedding and summaries depend on it."""
     return text_hash(normalise(text))
 
 
 def links_hash(links: Sequence[Link]) -> str:
-    """SHA-256 (hex) over targets, visible texts and nofollow marks of the links, whatever their order.
+    """Return the SHA-256 (hex) of targets, visible texts and nofollow marks of the links, in any order.
 
-    Sorted, because a menu or a list of teasers that comes in another order is the same set of links:
-    a move costs no scoring, while a new, lost, renamed or newly nofollow link always shows.
+    They are sorted, because a menu or a list of teasers in another order is the same set of links: a move
+    costs no scoring, but a new, lost, renamed or newly nofollow link always changes the hash.
     """
     lines = sorted({f"{link.url}\x1f{link.text}\x1f{link.follow:d}" for link in links})
     return text_hash("\x1e".join(lines))
 
 
 def headings_over(chunk: Chunk) -> str:
-    """The headings that a chunk stands under or holds, a line each."""
+    """Return the headings above and in a chunk, one per line."""
     return "\n".join(dict.fromkeys([*chunk.path, *headings_in(chunk.content)]))
 
 
 def with_terms(chunk: Chunk, config: str) -> Chunk:
-    """A chunk with what is searched of it under a configuration."""
+    """Return a chunk with its search terms for a configuration."""
     content = analysed(chunk.content, config)
     if content is None and all(analysed(title, config) is None for title in chunk.path):
         return chunk
-    return replace(chunk, terms=Terms(analysed(headings_over(chunk), config), content))
+    return replace(chunk, terms=SearchTerms(analysed(headings_over(chunk), config), content))
 
 
 def headings_in(markdown: str) -> list[str]:
-    """The headings that stand in a piece of Markdown, outside its code, in order."""
+    """Return the headings in a piece of Markdown, outside of code, in order."""
     found, fence = [], ""
     for line in markdown.splitlines():
         mark = line.lstrip()[:3]
@@ -67,3 +70,38 @@ def headings_in(markdown: str) -> list[str]:
             if title.startswith(" ") and len(line) - len(title) <= 6:
                 found.append(title.strip())
     return found
+
+
+SIZE = 48  # numbers in a sketch: similarity is accurate within about 0.07
+WIDTH = 8  # hex digits of one number
+MOST = 400_000  # characters; the rest is ignored
+_WORD = re.compile(r"\b[^\W\d]+\b")  # without numbers, dates and ids, which contain digits
+
+
+def sketch_of(text: str, url: str = "") -> str:
+    """Return the smallest hashes of the word pairs of a text, in order, as hex; "" without words.
+
+    The URL of the page is left out: an error page that contains it is the same error page everywhere.
+    """
+    text = text[:MOST]
+    path = "/" + url.partition("://")[2].partition("/")[2]
+    for name in (url, path):
+        text = text.replace(name, " ") if len(name) > 1 else text
+    words = _WORD.findall(text.casefold())
+    pairs = {f"{first} {second}" for first, second in pairwise(words)} or set(words)
+    hashes = {crc32(pair.encode("utf-8", "surrogatepass")) for pair in pairs}
+    return "".join(f"{number:0{WIDTH}x}" for number in sorted(hashes)[:SIZE])
+
+
+def likeness(one: str, other: str) -> float:
+    """Return the share of common word pairs of two texts from 0 to 1, estimated from their sketches."""
+    first, second = _numbers(one), _numbers(other)
+    smallest = sorted(first | second)[:SIZE]
+    if not smallest:
+        return 1.0
+    both = first & second
+    return sum(1 for number in smallest if number in both) / len(smallest)
+
+
+def _numbers(sketch: str) -> set[str]:
+    return {sketch[at : at + WIDTH] for at in range(0, len(sketch), WIDTH)}

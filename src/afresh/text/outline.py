@@ -1,4 +1,4 @@
-"""A Markdown text as whoever skims it sees it: headings, prose, and what is neither."""
+"""Divide a Markdown text into headings, prose, list items and the rest."""
 
 import re
 from dataclasses import dataclass, field
@@ -14,14 +14,14 @@ _ASIDE = re.compile(r"\[[^\]]{1,200}\]:|:::|!!!|\.\. |<")
 
 
 class Heading(NamedTuple):
-    """A heading without its marks, and how deep it stands."""
+    """A heading without its marks, with its level."""
 
     level: int
     text: str
 
 
 class Paragraph(NamedTuple):
-    """Lines of prose as written, and the number of headings before them."""
+    """Lines of prose as written, with the number of headings before them."""
 
     raw: str
     under: int
@@ -29,7 +29,7 @@ class Paragraph(NamedTuple):
 
 @dataclass(slots=True)
 class Outline:
-    """What a text is made of, each kind in its order."""
+    """The parts of a text, each kind in order."""
 
     headings: list[Heading] = field(default_factory=list)
     paragraphs: list[Paragraph] = field(default_factory=list)
@@ -38,7 +38,7 @@ class Outline:
 
 
 def outline_of(markdown: str) -> Outline:
-    """Headings, prose and the rest of a text."""
+    """Return the outline of a Markdown text."""
     reader = _Reader()
     for line in _without_comments(markdown).splitlines():
         reader.read(line)
@@ -47,7 +47,7 @@ def outline_of(markdown: str) -> Outline:
 
 
 def _without_comments(text: str) -> str:
-    """The text without HTML comments; one that never ends is left, as it hides nothing."""
+    """Return the text without HTML comments; an unclosed one stays, because it hides nothing."""
     kept, at = [], 0
     while (start := text.find("<!--", at)) >= 0 and (end := text.find("-->", start + 4)) >= 0:
         kept.append(text[at:start])
@@ -64,7 +64,7 @@ class _Reader:
         self._after_blank = True
 
     def read(self, line: str) -> None:
-        """Take in one line."""
+        """Process one line."""
         text = line.strip()
         if self._fence:
             self._read_code(text)
@@ -101,7 +101,9 @@ class _Reader:
         elif first == ">":
             self._aside(self.outline.items, text.lstrip("> "))
         elif first in "[:!.<" and _ASIDE.match(text):
-            self._read_aside(text)
+            # Block markup: only HTML lines with text count as prose.
+            if text.startswith("<") and len(words := without_marks(text)) >= 2:
+                self._prose.append(words)
         elif indented and (self._in_item or self._after_blank) and not self._prose:
             (self.outline.items if self._in_item else self.outline.rest).append(text)
         elif self._in_item and not self._after_blank:
@@ -113,15 +115,10 @@ class _Reader:
     def _open_fence(self, text: str) -> None:
         self.end_paragraph()
         mark = text[: len(text) - len(text.lstrip(text[0]))]
-        if text[0] not in text[len(mark) :]:  # ```code``` on one line opens nothing
+        if text[0] not in text[len(mark) :]:  # ```code``` on one line opens no fence
             self._fence = mark
         else:
             self.outline.rest.append(text.strip(text[0]))
-
-    def _read_aside(self, text: str) -> None:
-        """Markup of a block: its words are prose only if it has any beside it."""
-        if text.startswith("<") and len(words := without_marks(text)) >= 2:
-            self._prose.append(words)
 
     def _head(self, level: int, raw: str) -> None:
         if text := without_marks(raw):
@@ -133,7 +130,7 @@ class _Reader:
         to.append(text)
 
     def end_paragraph(self) -> None:
-        """What comes now is another paragraph."""
+        """Finish the current paragraph."""
         if self._prose:
             self.outline.paragraphs.append(Paragraph(" ".join(self._prose), len(self.outline.headings)))
             self._prose = []

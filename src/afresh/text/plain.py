@@ -1,18 +1,20 @@
-"""Plain text: Markdown without its marks, nothing that cannot be seen, cut where a sentence ends."""
+"""Convert Markdown to plain text, remove invisible characters, and cut text at the end of a sentence."""
 
 import html
 import re
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
+from itertools import accumulate
 
 _BREAKS = re.compile("\r\n?|[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
-# What steers a terminal, turns the direction of text, hides in it, or is no character at all.
-# The two joiners stay: words of Persian and families of emoji are written with them.
+# Terminal controls, direction marks, invisible characters and noncharacters. The two joiners stay, because
+# Persian words and emoji families need them.
 _UNSEEN = re.compile(
     "[\x00-\x08\x0e-\x1b\x1f\x7f-\x84\x86-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f"
     "\ufeff\ufff9-\ufffb\ufffe\uffff\ud800-\udfff\U000e0000-\U000e007f]"
 )
-# It begins with one sign of a set: places where none stands are skipped at ten times the speed.
+# It begins with a character set: positions without such a character are skipped ten times faster.
 _MARKS = re.compile(
     r"[`!\[{¶<\\*_~](?:"
     r"(?<=`)(?P<ticks>`*)(?P<code>[^`]{1,500})`(?P=ticks)(?!`)"
@@ -40,19 +42,19 @@ _JOINING = "\u200c\u200d\ufe0e\ufe0f"
 
 
 def visible(text: str) -> str:
-    """The text with `\\n` line ends and without characters that are not meant to be seen."""
+    """Return the text with `\\n` line ends and without invisible characters."""
     return _UNSEEN.sub("", _BREAKS.sub("\n", text))
 
 
 def dedent_lists(markdown: str) -> str:
-    """The text with lists that begin at the margin, each level four spaces in.
+    """Return the text with lists that begin at the margin and have four spaces per level.
 
-    A passage may begin deep in a list. What stands there would be taken for code, with all its marks.
+    A passage may begin deep in a list, where Markdown would take its lines for code.
     """
     if not _ITEM.search(markdown):
         return markdown
     lines: list[str] = []
-    levels: list[int] = []  # how far in each open level stood
+    levels: list[int] = []  # original indent of each open level
     shift, fence = 0, ""
     for line in markdown.expandtabs(4).split("\n"):
         bare = line.lstrip(" ")
@@ -71,15 +73,15 @@ def dedent_lists(markdown: str) -> str:
 
 
 def without_thoughts(answer: str) -> str:
-    """What a model answered without what it thought before."""
+    """Return a model's answer without the thoughts before it."""
     thoughts = _THOUGHTS.match(answer)
     return answer[thoughts.end() :] if thoughts else answer
 
 
 def without_marks(markdown: str) -> str:
-    """The words of a piece of Markdown on one line."""
+    """Return the words of a piece of Markdown on one line."""
     text = html.unescape(markdown) if "&" in markdown else markdown
-    text = _MARKS.sub(_unmarked, visible(text))
+    text = _MARKS.sub(lambda found: found["code"] or found["escaped"] or "", visible(text))
     if "](" in text or "][" in text:
         text = _LINK.sub(r"\1", text).replace("](", " (")
     line = " ".join(text.split())
@@ -87,12 +89,8 @@ def without_marks(markdown: str) -> str:
     return line[leading.end() :] if leading else line
 
 
-def _unmarked(found: re.Match[str]) -> str:
-    return found["code"] or found["escaped"] or ""
-
-
 def sentences(text: str) -> list[str]:
-    """The sentences of a text on one line, in order; what ends without a stop is one too."""
+    """Return the sentences of a text on one line, in order; the end counts even without a full stop."""
     found, start = [], 0
     for end in (*_ends(text), len(text)):
         found.append(text[start:end].strip())
@@ -102,26 +100,22 @@ def sentences(text: str) -> list[str]:
 
 def _ends(text: str) -> Iterator[int]:
     for found in _SENTENCE_END.finditer(text):
-        if found[0] != "." or not _ends_shortened(text, found.end()):
-            yield found.end()
+        end = found.end()
+        word = text[max(0, end - 10) : end].rpartition(" ")[2].lstrip("(\"'“‘[") if found[0] == "." else ""
+        if not _SHORTENED.fullmatch(word):  # an abbreviation such as `e.g.`, or an initial
+            yield end
 
 
 def joined(parts: Iterable[str]) -> str:
-    """Sentences as one text, with spaces where their script has them."""
+    """Return sentences as one text, with spaces where their script has them."""
     text = ""
     for part in parts:
         text += part if not text or text[-1] in _WIDE_ENDS else f" {part}"
     return text
 
 
-def _ends_shortened(text: str, end: int) -> bool:
-    """Whether a full stop belongs to `e.g.` or to an initial."""
-    word = text[max(0, end - 10) : end].rpartition(" ")[2].lstrip("(\"'“‘[")
-    return _SHORTENED.fullmatch(word) is not None
-
-
 def cut(text: str, most: int) -> str:
-    """At most so many characters of a text on one line: whole sentences where they fill half of it."""
+    """Return at most `most` characters of a text on one line: whole sentences if they fill half of it."""
     if len(text) <= most:
         return text
     end = max((end for end in _ends(text[: most + 1]) if end <= most), default=0)
@@ -129,7 +123,7 @@ def cut(text: str, most: int) -> str:
 
 
 def shortened(text: str, most: int) -> str:
-    """At most so many characters of a text, cut after a word where there are any, with an ellipsis."""
+    """Return at most `most` characters of a text, cut after a word if possible, with an ellipsis."""
     if len(text) <= most:
         return text
     end = max(most - 1, 0)
@@ -138,3 +132,33 @@ def shortened(text: str, most: int) -> str:
     space = text.rfind(" ", end // 2, end + 1)
     kept = text[: space if space > 0 else end].rstrip(" ,;:–—-(")
     return f"{kept}…" if kept else text[:most]
+
+
+# In `[text](https://host/path "title")`, the part between the parentheses, which may contain balanced ones.
+_TARGET = re.compile(
+    r"(?<=\]\()<?https?://[^()\s]{0,2000}(?:\([^()\s]{0,500}\)[^()\s]{0,500}){0,4}"
+    r"(?: \"[^\"\n]{0,500}\")?(?=\))"
+)
+
+
+def without_targets(markdown: str) -> str:
+    """Return the text with empty link targets, so that it is equal wherever its pages are hosted."""
+    return _TARGET.sub("", markdown) if "](" in markdown else markdown
+
+
+class TargetlessText:
+    """A Markdown text and its version without link targets, with positions mapped between them."""
+
+    def __init__(self, markdown: str) -> None:
+        self.whole = markdown
+        self.short = without_targets(markdown)
+        spans = [match.span() for match in _TARGET.finditer(markdown)] if self.short is not markdown else []
+        self._gone = [0, *accumulate(end - start for start, end in spans)]
+        self._at = [start - gone for (start, _), gone in zip(spans, self._gone, strict=False)]
+
+    def between(self, start: int, end: int) -> str:
+        """Return the whole text between two positions of the short one, with the link targets."""
+        return self.whole[self._in_whole(start) : self._in_whole(end)]
+
+    def _in_whole(self, place: int) -> int:
+        return place + self._gone[bisect_right(self._at, place)]

@@ -1,4 +1,4 @@
-"""What may be told to whom: secrets masked, control characters escaped, refusals without their reasons."""
+"""Make text safe to show: mask secrets, escape control characters, hide the reasons of refusals."""
 
 import re
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ NOT_ALLOWED = "address not allowed"
 MAX_MASKED_CHARACTERS = 20_000
 CUT = " […]"
 
-# Everything that could end a line, steer a terminal or turn the direction of the text, and lone surrogates.
+# Characters that end a line, control a terminal or change the direction of text, and lone surrogates.
 _UNSEEN = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff\U000e0000-\U000e007f]"
 )
@@ -23,7 +23,7 @@ _SECRET_ENDS = (
     *("auth", "authorization", "credential", "credentials", "jwt", "session", "sessionid", "sid"),
 )
 _NAMES = r"api[_-]?key|[a-z]+[_-](?:token|secret|key)|token|secret|password|passwd|signature"
-# What advice says in the place of a secret, and the words with which a sentence goes on behind a name.
+# Placeholders for secrets in advice, and words that continue a sentence after a name.
 _ADVICE = (
     r"(?!\*\*\*|<[a-z][a-z _-]{0,30}>|\$AFRESH_[A-Z_]+"
     r"|(?:a|an|and|cannot|expected|is|may|missing|must|no|not|or|set|the|this|unknown)\s)"
@@ -38,19 +38,14 @@ _BEARER = re.compile(r"(?i)\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}")
 
 
 def one_line(text: str) -> str:
-    """The text on one line, with whatever cannot be seen written as an escape."""
-    return _UNSEEN.sub(_escape, text.replace("\\", "\\\\") if _UNSEEN.search(text) else text)
-
-
-def _escape(found: re.Match[str]) -> str:
-    named = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
-    code = ord(found[0])
-    wide = f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
-    return named.get(found[0]) or (f"\\x{code:02x}" if code < 0x100 else wide)
+    """Return the text on one line, with invisible characters escaped."""
+    if not _UNSEEN.search(text):
+        return text
+    return _UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode(), text.replace("\\", "\\\\"))
 
 
 def mask_pairs(text: str) -> str:
-    """The text with the values of parameters that carry secrets masked, in whatever addresses it holds."""
+    """Return the text with the values of secret query parameters masked, in all URLs it contains."""
     return _PAIR.sub(_masked_pair, text)
 
 
@@ -63,10 +58,10 @@ def _masked_pair(found: re.Match[str]) -> str:
 
 
 def mask_secrets(text: str, known: Iterable[str] = ()) -> str:
-    """The text without passwords, tokens and keys: those that `known` lists and those that look like one.
+    """Return the text without passwords, tokens and keys: those in `known` and those that look like secrets.
 
-    A text beyond MAX_MASKED_CHARACTERS is cut before it is masked, behind a word, so that no half of a secret
-    is left over that nothing recognises.
+    A text beyond MAX_MASKED_CHARACTERS is cut before it is masked, after a word, so that no unrecognisable
+    half of a secret remains.
     """
     for secret in known:
         text = text.replace(secret, MASK)
@@ -78,28 +73,28 @@ def mask_secrets(text: str, known: Iterable[str] = ()) -> str:
 
 
 def _cut(text: str) -> str:
-    """The beginning of a long text, up to the end of a word where there is one near."""
+    """Return the beginning of a long text, up to the end of a nearby word."""
     kept = text[:MAX_MASKED_CHARACTERS]
     end = max(kept.rfind(" "), kept.rfind("\n"))
     kept = kept[:end] if end > MAX_MASKED_CHARACTERS // 2 else kept
-    last = kept.rfind("://")  # a password may hold blanks: an address that was cut before its `@`
+    last = kept.rfind("://")  # a password may contain blanks: a URL that was cut before its `@`
     return kept[: last + 3] if last >= 0 and "@" not in kept[last:] and "\n" not in kept[last:] else kept
 
 
 def _mask_databases(text: str) -> str:
-    """Mask the user of every database: its host may be left out, its password may hold anything unescaped."""
+    """Mask the user of every database URL; its host may be missing, its password unescaped."""
     parts, at = [], 0
     for found in _DATABASE.finditer(text):
         end = _DATABASE_END.search(text, found.end())
         rest = text[found.end() : end.start() if end else len(text)]
         if not _NAMED_USER.match(rest):
             rest = re.split(r"[\s?#]", rest, maxsplit=1)[0]
-        if "@" in rest and not rest.startswith("USER@"):  # which advice says
+        if "@" in rest and not rest.startswith("USER@"):  # used in advice
             parts += [text[at : found.end()], MASK]
             at = found.end() + rest.rindex("@")
     return "".join([*parts, text[at:]])
 
 
 def for_strangers(reason: str) -> str:
-    """A reason as those may read it who must not learn about the operator's network."""
+    """Return a reason for readers who must not learn about the operator's network."""
     return NOT_ALLOWED if NOT_ALLOWED in reason else mask_secrets(one_line(reason))

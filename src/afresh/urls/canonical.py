@@ -1,7 +1,7 @@
-"""The canonical form of a web address, and cheap questions about addresses in that form.
+"""The canonical form of a web URL, and fast functions for URLs in that form.
 
-`canonical` follows the WHATWG URL standard (parsing, joining, punycode, default ports, dot segments) and goes
-a little further, so that one page has one address:
+`canonical` follows the WHATWG URL standard (parsing, joining, punycode, default ports, dot segments) and does
+a little more, so that one page has one URL:
 
 | beyond WHATWG                   | example                                        |
 |---------------------------------|------------------------------------------------|
@@ -15,7 +15,7 @@ a little further, so that one page has one address:
 | refused                         | user name or password, raw control characters, |
 |                                 | a host that ends in `..`, > 2,000 characters   |
 
-What could change the page stays: order of parameters, `+`, `b=` against `b`, doubled slashes, case of the
+What could change the page is kept: order of parameters, `+`, `b=` against `b`, doubled slashes, case of the
 path, `www.`, `index.html`, the trailing slash, http against https. A path or query with a stray `%` keeps
 all its escapes, because unescaping next to it could make a new one (`%%37e` → `%7e`).
 """
@@ -26,11 +26,14 @@ from typing import TYPE_CHECKING
 
 from ada_url import join_url, normalize_url
 
+from afresh.errors import UsageError
+
 if TYPE_CHECKING:
     from tldextract import TLDExtract
 
+
 MAX_LENGTH = 2_000
-_MAX_RAW = 4 * MAX_LENGTH  # what is longer cannot become short enough, or is not worth parsing
+_MAX_RAW = 4 * MAX_LENGTH  # longer ones cannot become short enough, or are not worth parsing
 _SCHEMES = ("http://", "https://")
 
 _TRACKING = frozenset({
@@ -42,12 +45,12 @@ _TRACKING = frozenset({
 })  # fmt: skip
 _TRACKING_PREFIXES = ("utm_", "hsa_", "mtm_", "pk_")
 _ASP_SESSION = re.compile("aspsessionid[a-z]*")
-_SESSION_ID = re.compile(r"[\w,-]{8,}")  # what `sid` holds, with a digit in it
+_SESSION_ID = re.compile(r"[\w,-]{8,}")  # a value of `sid`, with a digit in it
 # in the path: `;jsessionid=…` of servlets, `/(S(…))/` of ASP.NET
 _PATH_SESSION = re.compile(
     r";(?:jsessionid|phpsessid|sessionid|sid)=[^/;]*|/\((?:[A-Z]\([^/()]+\))+\)(?=/)", re.IGNORECASE
 )
-_ESCAPE = re.compile(  # of an unreserved character, or not in upper case: all others stay
+_ESCAPE = re.compile(  # of an unreserved character, or not in upper case; all others are kept
     "%(?:2[DE]|3[0-9]|4[1-9A-F]|5[0-9AF]|6[1-9A-F]|7[0-9AE]|[0-9A-Fa-f][a-f]|[a-f][0-9A-F])"
 )
 _STRAY_PERCENT = re.compile("%(?![0-9A-Fa-f]{2})")
@@ -66,23 +69,18 @@ _PLAIN = {escape: _plain_form(escape) for escape in (f"%{high}{low}" for high in
 
 
 def canonical(raw_url: str, base: str | None = None) -> str | None:
-    """Return the canonical http(s) form of an address, resolved against `base`, or None if it is refused."""
+    """Return the canonical http(s) form of a URL, resolved against `base`, or None if it is refused."""
     if len(raw_url) > _MAX_RAW:
         raw_url = raw_url[: raw_url.find("#") + 1] or raw_url
         if len(raw_url) > _MAX_RAW:
             return None
-    if not raw_url.isprintable() and _has_control(raw_url):
+    if not raw_url.isprintable() and _CONTROL.search(raw_url.strip(_STRIPPED).partition("#")[0]):
         return None
     try:
         href = normalize_url(raw_url) if base is None else join_url(base, raw_url)
     except ValueError:
         return None
     return _narrowed(href) if href.startswith(_SCHEMES) else None
-
-
-def _has_control(raw_url: str) -> bool:
-    visible = raw_url.strip(_STRIPPED).partition("#")[0]
-    return _CONTROL.search(visible) is not None
 
 
 def _narrowed(href: str) -> str | None:
@@ -94,38 +92,23 @@ def _narrowed(href: str) -> str | None:
     if "@" in origin:
         return None
     if origin.endswith(".") or ".:" in origin:
-        origin = _without_dot(origin)
+        scheme, _, authority = origin.partition("://")
+        host, colon, port = authority.partition(":")
+        host = host.removesuffix(".")
+        if not host or host.endswith("."):
+            return None
+        origin = f"{scheme}://{host}{colon}{port}"
     if "%" in rest or "?" in rest:
-        rest = _plain_rest(rest)
+        path, _, query = rest.partition("?")
+        path, query = _plain_escapes(path), _plain_query(query)
+        rest = f"{path}?{query}" if query else path
     if ";" in rest or "/(" in rest:
-        return _without_session(origin, rest)
-    return _short_enough(origin + rest) if origin else None
-
-
-def _short_enough(url: str) -> str | None:
+        path, mark, query = rest.partition("?")
+        plain = _PATH_SESSION.sub("", path) or "/"
+        if plain != path:
+            return canonical(f"{origin}{plain}{mark}{query}")  # `..;sid=%` hid dots
+    url = origin + rest
     return url if len(url) <= MAX_LENGTH else None
-
-
-def _without_session(origin: str, rest: str) -> str | None:
-    path, mark, query = rest.partition("?")
-    plain = _PATH_SESSION.sub("", path) or "/"
-    if plain != path:
-        return canonical(f"{origin}{plain}{mark}{query}") if origin else None  # `..;sid=%` hid dots
-    return _short_enough(f"{origin}{rest}") if origin else None
-
-
-def _without_dot(origin: str) -> str:
-    """Take one dot off the end of the host; "" if no name is left or a second dot follows."""
-    scheme, _, authority = origin.partition("://")
-    host, colon, port = authority.partition(":")
-    host = host.removesuffix(".")
-    return f"{scheme}://{host}{colon}{port}" if host and not host.endswith(".") else ""
-
-
-def _plain_rest(rest: str) -> str:
-    path, _, query = rest.partition("?")
-    path, query = _plain_escapes(path), _plain_query(query)
-    return f"{path}?{query}" if query else path
 
 
 def _plain_query(query: str) -> str:
@@ -133,11 +116,11 @@ def _plain_query(query: str) -> str:
     if not query:
         return query
     kept = "&".join([part for part in query.split("&") if not part or not _is_tracking(part)])
-    return kept if kept == query else _plain_query(kept)  # what left may have held a stray %
+    return kept if kept == query else _plain_query(kept)  # a removed parameter may have held a stray %
 
 
 def _is_tracking(parameter: str) -> bool:
-    """Whether a parameter names a session or the way a reader came, not the page."""
+    """Return whether a parameter is for sessions or tracking and does not select the page."""
     name, _, value = parameter.lower().partition("=")
     if name in _TRACKING or name.startswith(_TRACKING_PREFIXES):
         return True
@@ -152,11 +135,11 @@ def _plain_escapes(text: str) -> str:
     return _ESCAPE.sub(lambda found: _PLAIN[found[0]], text)
 
 
-# ---- questions about canonical addresses: string cuts, no second parse -----------------------
+# ---- functions for canonical URLs: string cuts, no second parse ------------------------------
 
 
 def domain_of(url: str) -> str:
-    """Return host and non-default port: the key of politeness."""
+    """Return host and non-default port, the key for rate limits."""
     return url.split("/", 3)[2]
 
 
@@ -177,7 +160,7 @@ def path_components(url: str) -> int:
 
 
 def directory_of(url: str) -> str:
-    """Return the address up to and with the last slash of its path."""
+    """Return the URL up to and including the last slash of its path."""
     path = url.partition("?")[0]
     return path[: path.rfind("/") + 1]
 
@@ -196,10 +179,10 @@ def trim_params(url: str, limit: int | None) -> str:
 
 @lru_cache(maxsize=4096)
 def registrable_domain(host: str) -> str:
-    """Return the name one registers below a public suffix; IPs, single labels and suffixes return themselves.
+    """Return the name registered below a public suffix; IPs, single labels and suffixes stay as they are.
 
-    Private suffixes count, so that `alice.github.io` and `bob.github.io` are two. Below an unknown top-level
-    name (an intranet's) it is the last two labels, as the default rule of the public suffix list has it.
+    Private suffixes count, so `alice.github.io` and `bob.github.io` differ. Below an unknown top-level domain
+    (as in an intranet) it is the last two labels, by the default rule of the public suffix list.
     """
     if "." not in host or host.endswith("]") or host.rpartition(".")[2].isdigit():
         return host
@@ -214,3 +197,21 @@ def _suffixes() -> "TLDExtract":
     from tldextract import TLDExtract
 
     return TLDExtract(suffix_list_urls=(), cache_dir=None, include_psl_private_domains=True)
+
+
+_LOCAL = re.compile(r"localhost(:\d+)?$|[\d.]+(:\d+)?$|\[")  # hosts that rarely use https
+
+
+def typed_address(raw_url: str) -> str:
+    """Return the canonical form of a typed URL; raise UsageError that says what to type instead."""
+    text = raw_url.strip()
+    host = text.split("/")[0]
+    url = canonical(text) if "://" in text else None
+    if "://" not in text and ("." in host or _LOCAL.match(host)):
+        scheme = "http" if _LOCAL.match(host) else "https"
+        url = canonical(f"{scheme}://{text}")
+    if url is None and "@" in text:
+        raise UsageError(f"{raw_url!r} holds a user name or password; leave it out, it is never sent")
+    if url is None:
+        raise UsageError(f"{raw_url!r} is not a web address; it should look like https://docs.example.org/")
+    return url

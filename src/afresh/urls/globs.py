@@ -1,8 +1,8 @@
-"""Globs as `fnmatch` reads them (`*`, `?`, `[…]`), matched without going back.
+"""Globs with the syntax of `fnmatch` (`*`, `?`, `[…]`), matched without backtracking.
 
-All places that a glob may have reached in a text are the bits of one number, and every sign of the glob moves
-them at once. So the work is one step for each sign, whatever the text, where a regular expression tries what
-follows a star at every place of the text.
+All positions that a glob may have reached in a text are the bits of one number, and every token of the
+glob moves them at once. So the work is one step per token, whatever the text, while a regular expression
+tries what follows a star at every position of the text.
 """
 
 import re
@@ -40,22 +40,19 @@ class Glob:
     signs: tuple[str | _Class, ...]  # `*`, `?`, any other character as itself, or a class
     head: str  # what a text must begin with
     tail: str  # what it must end with
-    needle: str  # what it must hold: short, as a search for long texts can take length times length
+    needle: str  # what it must contain: short, as searching for long texts can take quadratic time
 
 
 def parse_glob(text: str) -> Glob:
-    """Read a pattern; any text is one."""
+    """Parse a pattern; any text is one."""
     first = _SPECIAL.search(text)
     if first is None:
         return Glob(text, tuple(text), text, text, "")
     signs = tuple(_signs(text))
     tail = text[max(map(text.rfind, "*?[]")) + 1 :]
-    return Glob(text, signs, text[: first.start()], tail, _longest_literal(signs)[:_MAX_NEEDLE_CHARACTERS])
-
-
-def _longest_literal(signs: tuple[str | _Class, ...]) -> str:
     plain = "".join(sign if isinstance(sign, str) else "*" for sign in signs)
-    return max(plain.replace("?", "*").split("*"), key=len)
+    longest = max(plain.replace("?", "*").split("*"), key=len)
+    return Glob(text, signs, text[: first.start()], tail, longest[:_MAX_NEEDLE_CHARACTERS])
 
 
 def _signs(text: str) -> Iterator[str | _Class]:
@@ -76,24 +73,24 @@ def _class_of(text: str) -> _Class:
 
 
 def _class_end(text: str, at: int) -> int:
-    """Where the class ends that begins at a place; 0 if it has no end and the bracket stands for itself."""
+    """Return where the class that begins at `at` ends; 0 if it is not closed and the bracket is literal."""
     at += 1
     at += text.startswith("!", at)
     return text.find("]", at + text.startswith("]", at)) + 1
 
 
-class Subject:
-    """A text that globs are tried on: from each start to its end, and from the last one to `inner_end`."""
+class GlobSubject:
+    """A text to match globs against: from each start to its end, and from the last start to `inner_end`."""
 
     def __init__(self, text: str, starts: tuple[int, ...], inner_end: int = -1) -> None:
         self._text = text
         self._starts = starts
         self._inner_end = inner_end if inner_end >= 0 else len(text)
-        self._places: dict[str, int] | None = None  # where each character stands, as bits
+        self._places: dict[str, int] | None = None  # positions of each character, as bits
         self._class_places: dict[_Class, int] = {}
 
     def matches(self, glob: Glob) -> bool:
-        """Tell whether a glob covers all from a start to an end."""
+        """Return whether a glob matches everything from a start to an end."""
         text, inner_end = self._text, self._inner_end
         if glob.needle not in text or not any(text.startswith(glob.head, start) for start in self._starts):
             return False
@@ -107,7 +104,7 @@ class Subject:
         return bool(self._reached(glob, 1 << self._starts[-1]) >> inner_end & 1)
 
     def _reached(self, glob: Glob, reached: int) -> int:
-        """Return the places at which the glob may end that begins at the places of `reached`."""
+        """Return the positions where the glob may end that begins at the positions `reached`."""
         places, everywhere = self._read_places(), (1 << (len(self._text) + 1)) - 1
         for sign in glob.signs:
             if sign == "*":

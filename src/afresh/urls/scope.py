@@ -1,22 +1,22 @@
-"""What belongs to a source: host, path, globs, depth and caps.
+"""Decide what belongs to a source: host, path, globs, depth and limits.
 
-`subpages`, the default, is the root's site below the root's directory. http and https of one host and port
-are one site. The directory is what a reader of the root means by it:
+`subpages`, the default, is the site of the root below the root's directory. http and https of one host and
+port are one site. The directory depends on the root:
 
 | root                    | directory                | because                                     |
 |-------------------------|--------------------------|---------------------------------------------|
 | `…/docs/`               | `…/docs/`                | it is one                                   |
-| `…/docs/index.html`     | `…/docs/`                | a file stands in its directory              |
-| `…/docs/index`          | `…/docs/`                | the same with the suffix left out           |
-| `…/docs`, `…/docs/v1.2` | `…/docs/`, `…/docs/v1.2/`| no file: most servers send it on to `…/`    |
+| `…/docs/index.html`     | `…/docs/`                | a file is in its directory                  |
+| `…/docs/index`          | `…/docs/`                | the same without the suffix                 |
+| `…/docs`, `…/docs/v1.2` | `…/docs/`, `…/docs/v1.2/`| no file: most servers redirect it to `…/`   |
 
-The last row is a choice: taking the directory of `https://x.org/docs` literally would crawl the whole of
-x.org, which nobody who typed it wants. Who starts at a page without suffix and wants its neighbours too
-names their directory or the scope `hostname`.
+The last row is a choice: the literal directory of `https://x.org/docs` would be the whole of x.org, which is
+rarely wanted. To start at a page without suffix and include its neighbours, name their directory or use the
+scope `hostname`.
 
 `hostname` is the same host and port (`www.x.org` is not `x.org`), `domain` the same registrable domain on any
-port. A glob is tried on the whole address, on path and query, and on the path alone; `*`, like `**`, crosses
-slashes. The root belongs whatever the rules say, also in the forms a redirect gives it: the other scheme,
+port. A glob is matched against the whole URL, against path and query, and against the path alone; `*`, like
+`**`, matches slashes. The root always belongs, also in the forms that redirects give it: the other scheme,
 with or without its last slash.
 """
 
@@ -34,15 +34,15 @@ from afresh.urls.canonical import (
     registrable_domain,
     trim_params,
 )
-from afresh.urls.globs import Glob, Subject, parse_glob
+from afresh.urls.globs import Glob, GlobSubject, parse_glob
 from afresh.urls.traps import trap_in
 
-WHOLE_SITE = "/llms-full.txt"  # every page at once: useful as a source of its own, not beside its pages
+WHOLE_SITE = "/llms-full.txt"  # all pages at once: useful as a source of its own, not beside its pages
 _FILE = re.compile(r"(?:.*\.[A-Za-z][A-Za-z0-9]{1,5}|index)", re.IGNORECASE)
 
 
-class Scope(StrEnum):
-    """How far from its root a source reaches."""
+class CrawlScope(StrEnum):
+    """How far a source extends from its root."""
 
     SUBPAGES = "subpages"
     HOSTNAME = "hostname"
@@ -51,23 +51,23 @@ class Scope(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """What belongs to a source, as its user wrote it; `max_pages` is counted by the store, not here."""
+    """What belongs to a source, as configured; the store enforces `max_pages`."""
 
     root: str
-    scope: Scope = Scope.SUBPAGES
+    scope: CrawlScope = CrawlScope.SUBPAGES
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     max_depth: int = 20
     max_pages: int = 10_000
     max_params: int | None = None
     max_components: int = 10
-    max_per_pattern: int = 200  # pages that may look endless, per pattern (traps.py); 0: no limit
-    aside: str | None = None  # where the root leads for now, outside its own scope
-    former: tuple[str, ...] = ()  # roots before it moved: pages below them are asked where they are now
+    max_per_pattern: int = 200  # pages that look endless, per pattern (traps.py); 0: no limit
+    aside: str | None = None  # where the root redirects temporarily, outside its own scope
+    former: tuple[str, ...] = ()  # earlier roots: pages below them are requested to find out where they moved
     may_move: bool = False  # the root may lead to another site
 
     def refusal(self, url: str, depth: int) -> str | None:
-        """Say in a few words why a canonical address is not part of the source, or None if it is."""
+        """Return why a canonical URL is not part of the source, or None if it is."""
         edge = _edge(self)
         if url in edge.roots:
             return None
@@ -77,24 +77,26 @@ class Rules:
             return f"outside the scope {self.scope} of {self.root}"
         if depth > self.max_depth:
             return f"deeper than max_depth {self.max_depth}"
-        # slashes bound the components from above and are cheaper to count
+        # the number of slashes is an upper bound, and faster to count
         if url.count("/") - 2 > self.max_components and path_components(url) > self.max_components:
             return f"{path_components(url)} path components, more than max_components {self.max_components}"
-        if (edge.exclude or edge.include) and (refused := edge.glob_refusal(url)):
+        if (edge.exclude or edge.include) and (
+            refused := _glob_refusal(edge.include, edge.exclude, _subject(url))
+        ):
             return refused
         return trap_in(url) if edge.tells_traps else None
 
     def trim(self, url: str) -> str:
-        """Leave off the query parameters beyond `max_params` (C23); where the root leads is the root."""
-        trimmed = trim_params(url, self.max_params)
+        """Remove the query parameters beyond `max_params` (C23); map the root's target to the root."""
+        trimmed = url if self.max_params is None else trim_params(url, self.max_params)
         return self.root if trimmed == self.aside else trimmed
 
     def was_ours(self, url: str, depth: int) -> bool:
-        """Tell whether a URL was part of the source before its root moved."""
+        """Return whether a URL was part of the source before its root moved."""
         return any(replace(self, root=root, aside=None).refusal(url, depth) is None for root in self.former)
 
     def may_lead(self, asked: str, to: str) -> bool:
-        """Tell whether a redirect of a page may lead to a URL: within the scope, that of the root further."""
+        """Return whether a redirect may lead to a URL: in scope, or for the root on the same site."""
         if self.refusal(to, 0) is None:
             return True
         return asked == self.root and (self.may_move or is_same_site(asked, to))
@@ -108,24 +110,19 @@ OTHER_SITE = (
 
 @dataclass(frozen=True, slots=True)
 class Globs:
-    """Patterns of what is wanted and what is not, for paths that begin with a slash."""
+    """Include and exclude patterns, for paths that begin with a slash."""
 
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
 
     def refusal(self, path: str) -> str | None:
-        """Why a path is not wanted, or None if it is."""
-        subject = Subject(path, (0, 1))
-        if excluded := _first_match(_parsed(self.exclude), subject):
-            return f"excluded by {excluded}"
-        if self.include and not _first_match(_parsed(self.include), subject):
-            return "matches no include pattern"
-        return None
+        """Return why a path is left out, or None if it is not."""
+        return _glob_refusal(_parsed(self.include), _parsed(self.exclude), GlobSubject(path, (0, 1)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Edge:
-    """Rules made ready for many questions."""
+    """Rules, prepared for many URLs."""
 
     roots: frozenset[str]
     prefixes: tuple[str, ...]
@@ -139,23 +136,19 @@ class _Edge:
             return False
         return registrable_domain(host_of(url)) == self.domain
 
-    def glob_refusal(self, url: str) -> str | None:
-        subject = _subject(url)
-        if excluded := _first_match(self.exclude, subject):
-            return f"excluded by {excluded}"
-        if self.include and not _first_match(self.include, subject):
-            return "matches no include pattern"
-        return None
 
-
-def _subject(url: str) -> Subject:
-    """What a glob is tried on: the address, its path and query, its path."""
+def _subject(url: str) -> GlobSubject:
+    """Return what a glob is matched against: the URL, its path and query, its path."""
     path = len(url) - len(url.split("/", 3)[3]) - 1
-    return Subject(url, (0, path), url.find("?", path))
+    return GlobSubject(url, (0, path), url.find("?", path))
 
 
-def _first_match(globs: tuple[Glob, ...], subject: Subject) -> str | None:
-    return next((glob.text for glob in globs if subject.matches(glob)), None)
+def _glob_refusal(include: tuple[Glob, ...], exclude: tuple[Glob, ...], subject: GlobSubject) -> str | None:
+    for glob in exclude:
+        if subject.matches(glob):
+            return f"excluded by {glob.text}"
+    wanted = not include or any(subject.matches(glob) for glob in include)
+    return None if wanted else "matches no include pattern"
 
 
 @lru_cache(maxsize=64)
@@ -164,16 +157,16 @@ def _edge(rules: Rules) -> _Edge:
     return _Edge(
         roots=frozenset(form for root in (*roots, rules.trim(rules.root)) for form in _root_forms(root)),
         prefixes=_both_schemes(tuple(start for root in roots for start in _prefixes(root, rules.scope))),
-        domain=registrable_domain(host_of(rules.root)) if rules.scope is Scope.DOMAIN else None,
+        domain=registrable_domain(host_of(rules.root)) if rules.scope is CrawlScope.DOMAIN else None,
         include=_parsed(rules.include),
         exclude=_parsed(rules.exclude),
         tells_traps=rules.max_per_pattern > 0 and trap_in(rules.root) is None,
     )
 
 
-def _prefixes(root: str, scope: Scope) -> tuple[str, ...]:
-    """What an address that belongs begins with, scheme left out."""
-    if scope is not Scope.SUBPAGES:
+def _prefixes(root: str, scope: CrawlScope) -> tuple[str, ...]:
+    """Return what a URL in scope begins with, without the scheme."""
+    if scope is not CrawlScope.SUBPAGES:
         return (f"{domain_of(root)}/",)
     path = root.partition("?")[0].partition("://")[2]
     home = home_of(path)
@@ -181,19 +174,15 @@ def _prefixes(root: str, scope: Scope) -> tuple[str, ...]:
 
 
 def is_same_site(one: str, other: str) -> bool:
-    """Tell whether two URLs have one registrable domain, and one port unless both have the usual one."""
+    """Return whether two URLs have the same registrable domain and port; default ports count as the same."""
     if registrable_domain(host_of(one)) != registrable_domain(host_of(other)):
         return False
-    return _port_of(one) == _port_of(other)
-
-
-def _port_of(url: str) -> str:
-    """The port that a URL names, "" for the usual one of its scheme."""
-    return domain_of(url).removeprefix(host_of(url))
+    port, other_port = (domain_of(url).removeprefix(host_of(url)) for url in (one, other))
+    return port == other_port
 
 
 def home_of(root: str) -> str:
-    """The directory that a reader of a root means by it, with a slash at the end."""
+    """Return the directory that a root means, with a slash at the end."""
     path = root.partition("?")[0]
     directory = directory_of(path)
     if path == directory or _FILE.fullmatch(path.removeprefix(directory)):
@@ -202,7 +191,7 @@ def home_of(root: str) -> str:
 
 
 def _root_forms(root: str) -> tuple[str, ...]:
-    """The root as redirects often change it: the other scheme, with or without the last slash."""
+    """Return the root as redirects often change it: both schemes, with and without the last slash."""
     path, mark, query = root.partition("://")[2].partition("?")
     other = path.removesuffix("/") if path.endswith("/") else f"{path}/"
     return _both_schemes((f"{path}{mark}{query}", f"{other}{mark}{query}"))
@@ -213,7 +202,7 @@ def _both_schemes(rests: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def address_filter(glob: str) -> Callable[[str], bool]:
-    """Whether an address matches a glob, tried as those of a source are; without a star it is a beginning."""
+    """Return a function that matches URLs against a glob; a glob without wildcards is a prefix."""
     whole = glob if re.search(r"[*?\[]", glob) else f"{glob}*"
     anywhere = whole.startswith(("/", "*")) or "://" in whole
     parsed = parse_glob(whole if anywhere else f"/{whole}")

@@ -1,4 +1,4 @@
-"""Which addresses on record are near one that is not: what a person may have meant."""
+"""Find stored URLs that are similar to one that is not stored, as suggestions."""
 
 import re
 from collections.abc import Iterable
@@ -8,12 +8,12 @@ from afresh.urls.canonical import directory_of, domain_of
 
 _SUFFIX = re.compile(r"\.(?:html?|xhtml|php|aspx?|md|mdx|rst|txt)$", re.IGNORECASE)
 _INDEX = re.compile(r"(?:index|default)(?:\.[a-z]+)?", re.IGNORECASE)
-_LONGEST = 300  # characters compared; beyond that addresses say nothing to a person
+_LONGEST = 300  # characters compared; longer URLs mean nothing to a reader
 _ALIKE = 0.75
 
 
 def stem_of(url: str) -> str:
-    """The last part of the path that says something: `retries` of `/guide/retries/index.html`."""
+    """Return the last meaningful part of the path: `retries` of `/guide/retries/index.html`."""
     parts = [part for part in url.partition("?")[0].split("/")[3:] if part]
     while parts and _INDEX.fullmatch(parts[-1]):
         parts.pop()
@@ -21,7 +21,7 @@ def stem_of(url: str) -> str:
 
 
 def clues(url: str) -> tuple[str, ...]:
-    """What near addresses hold, the most telling first: the last part, then the folder, then the host."""
+    """Return what similar URLs contain, most significant first: the last part, the folder, the host."""
     stem, site = stem_of(url), f"//{domain_of(url)}/"
     folder = directory_of(url).partition("?")[0].partition("://")[2]
     near = (f"/{stem}" if stem else "", f"//{folder}" if f"//{folder}" != site else "", site)
@@ -29,13 +29,13 @@ def clues(url: str) -> tuple[str, ...]:
 
 
 def nearest(url: str, candidates: Iterable[str], limit: int = 3) -> tuple[str, ...]:
-    """The candidates a person may have meant, best first."""
+    """Return the most similar candidates, best first."""
     judged = sorted(((_likeness(url, other), other) for other in candidates if other != url), reverse=True)
     return tuple(other for likeness, other in judged if likeness >= _ALIKE)[:limit]
 
 
 def _likeness(url: str, other: str) -> float:
-    """The likeness of two addresses; the same last part outweighs all else."""
+    """Return the similarity of two URLs; the same last part outweighs everything else."""
     alike = SequenceMatcher(None, _spoken(url), _spoken(other), autojunk=False).ratio()
     return 1.0 + alike if stem_of(url) == stem_of(other) else alike
 

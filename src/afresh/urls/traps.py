@@ -1,21 +1,21 @@
-"""Traps: addresses that a site could go on making for ever, told by their form.
+"""Detect traps by their form: URLs that a site could generate without end.
 
-Some addresses give themselves away and are refused one by one (`trap_in`):
+Some URLs are recognised and refused one by one (`trap_in`):
 
 | form                                    | example                                    |
 |-----------------------------------------|--------------------------------------------|
-| a part of the path stands 3 times       | `/a/a/a`, `/x/a/b/a/b/a/b`                 |
-| a parameter stands 3 times              | `?tag=1&tag=2&tag=3`                       |
+| a part of the path occurs 3 times       | `/a/a/a`, `/x/a/b/a/b/a/b`                 |
+| a parameter occurs 3 times              | `?tag=1&tag=2&tag=3`                       |
 | more than 12 parameters                 | `?a=1&b=2&c=3…`                            |
 
-Others look well one by one and are endless together. They share a *pattern*: the address with what a program
-counts left open, which is whole path components that are a number, a date, a long hexadecimal id or a UUID,
+Others look normal one by one and are endless together. They share a *pattern*: the URL with placeholders for
+what programs count: whole path components that are a number, a date, a long hexadecimal id or a UUID,
 and digits in the query. `/cal/2024/05` and `/cal/2031/11` are both `/cal/{n}/{n}`. Names are not counters:
-`pep-0484`, `chapter3.html` and versions like `4.2` stay as they are, and so does the address of the root.
+`pep-0484`, `chapter3.html` and versions like `4.2` are kept as they are, and so is the URL of the root.
 
-Only pages that might have been made to order are counted. A page is *vouched for*, and let in whatever its
-pattern, when a page without numbers in its address links to it (a table of contents), or when it lies below
-the page that links to it, unless number follows number as in `/2024/` → `/2024/05/`. Sitemaps vouch for what
+Only pages that might be generated on request are counted. A page is *vouched for*, and accepted whatever its
+pattern, if a page without numbers in its URL links to it (a table of contents), or if it lies below the page
+that links to it, unless a number follows a number as in `/2024/` → `/2024/05/`. Sitemaps vouch for what
 they list.
 """
 
@@ -27,12 +27,12 @@ from afresh.urls.canonical import directory_of
 ENDLESS = "looks endless: "  # how the reason of every trap begins
 REPEATS = 3
 MOST_PARAMS = 12
-_LONGEST_UNIT = 5  # components that are tried as one repeating unit
+_LONGEST_UNIT = 5  # path components that are tried as one repeating unit
 
 _DIGIT = re.compile(r"\d")
 _DIGITS = re.compile(r"\d+")
 _SUFFIX = re.compile(r"\.[A-Za-z][A-Za-z0-9]{1,4}$")
-_NUMBER = re.compile(r"\d+(?:[-_:,T+]\d+)*Z?")  # dots are for versions, which are names
+_NUMBER = re.compile(r"\d+(?:[-_:,T+]\d+)*Z?")  # without dots, as versions are names
 _ID = re.compile(
     r"(?=[^/]*\d)(?=[^/]*[A-Fa-f])[0-9A-Fa-f]{8,}|[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}"
 )
@@ -41,15 +41,19 @@ _OPEN = frozenset({"{n}", "{id}"})
 
 
 def trap_in(url: str) -> str | None:
-    """Why a canonical address looks like one of an endless row, or None."""
+    """Return why a canonical URL looks endless, or None."""
     path, _, query = url.partition("?")
     if path.count("/") > REPEATS + 1 and (unit := _repeated(path.split("/")[3:])):
         return f"{ENDLESS}the path repeats /{unit}"
-    return _params_trap(query) if "&" in query else None
+    names = [part.partition("=")[0] for part in query.split("&") if part] if "&" in query else []
+    if len(names) > MOST_PARAMS:
+        return f"{ENDLESS}{len(names)} parameters"
+    name, times = Counter(names).most_common(1)[0] if names else ("", 0)
+    return f"{ENDLESS}the parameter {name} stands {times} times" if times >= REPEATS else None
 
 
 def _repeated(parts: list[str]) -> str | None:
-    """The components that stand three times in a row."""
+    """Return the components that occur three times in a row."""
     for size in range(1, min(_LONGEST_UNIT, len(parts) // REPEATS) + 1):
         same = 0  # components in a row that equal the one `size` before them
         for at in range(size, len(parts)):
@@ -59,16 +63,8 @@ def _repeated(parts: list[str]) -> str | None:
     return None
 
 
-def _params_trap(query: str) -> str | None:
-    names = [part.partition("=")[0] for part in query.split("&") if part]
-    if len(names) > MOST_PARAMS:
-        return f"{ENDLESS}{len(names)} parameters"
-    name, times = Counter(names).most_common(1)[0] if names else ("", 0)
-    return f"{ENDLESS}the parameter {name} stands {times} times" if times >= REPEATS else None
-
-
 def pattern_of(url: str, root: str) -> str | None:
-    """The address with its counters left open, or None if it has none; the root's are part of its name."""
+    """Return the URL with placeholders for its counters, or None without any; those of the root are kept."""
     home = directory_of(root)
     start = len(home) if url.startswith(home) else url.find("/", 8) + 1
     if not _DIGIT.search(url, start):
@@ -93,7 +89,7 @@ def _part(part: str) -> str:
 
 
 def _query(query: str) -> str:
-    """The parameters with digits left open; if that changes them, each once and in one order."""
+    """Return the parameters with placeholders for digits; if that changes them, sorted and each once."""
     parts = [_param(part) for part in query.split("&")]
     opened = "&".join(parts)
     return opened if opened == query else "&".join(sorted(set(parts)))
@@ -101,27 +97,21 @@ def _query(query: str) -> str:
 
 def _param(part: str) -> str:
     name, mark, value = part.partition("=")
-    return (
-        name
-        + mark
-        + ("{id}" if _ID.fullmatch(value) or _TOKEN.fullmatch(value) else _DIGITS.sub("{n}", value))
-    )
+    opened = "{id}" if _ID.fullmatch(value) or _TOKEN.fullmatch(value) else _DIGITS.sub("{n}", value)
+    return name + mark + opened
 
 
 def is_vouched_for(url: str, found_on: str, root: str) -> bool:
-    """Whether the page that links to an address shows that it is no link made to order."""
+    """Return whether the page that links to a URL shows that it was not generated on request."""
     if pattern_of(found_on, root) is None:
         return True
     above = found_on.partition("?")[0].removesuffix("/") + "/"
     if "?" in found_on or not url.startswith(above) or url == above:
         return False
-    return _part(above.rsplit("/", 2)[1]) not in _OPEN or _part(_next(url, above)) not in _OPEN
-
-
-def _next(url: str, above: str) -> str:
-    return _stem(url[len(above) :].partition("?")[0].partition("/")[0])
+    following = _stem(url[len(above) :].partition("?")[0].partition("/")[0])
+    return _part(above.rsplit("/", 2)[1]) not in _OPEN or _part(following) not in _OPEN
 
 
 def shown(pattern: str) -> str:
-    """A pattern as people read it: without scheme and host."""
+    """Return a pattern without scheme and host, for display."""
     return "/" + pattern.split("/", 3)[3]

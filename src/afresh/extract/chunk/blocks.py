@@ -1,29 +1,40 @@
-"""The text of a heading as it is read, without the marks it is written with."""
+"""Split a Markdown text into blocks, and into the pieces that chunks are packed from."""
 
 import re
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import pyromark
 
-from afresh.extract.chunk.limits import BLOCK, INNER, MAX_TITLE, NESTED, ROW, SHORT_CHARS
+MIN_CHARS = 800
+MAX_CHARS = 2000
+TINY_CHARS = 200  # an introduction up to this size stays with the section after it
+SHORT_CHARS = 80  # a block up to this size is joined with the next one
+MAX_TITLE = 200
+MAX_REPEAT = 400  # longer table heads and fence lines are not repeated in the next chunk
+
+# ranks; headings rank by their level, 1 to 6
+BLOCK = 8
+ROW = 9  # or a list item
+INNER = 10  # a block within a list item or a quote
+NESTED = 12  # an item of a nested list
+BLANK_LINE = 13
+LINE = 14
+SENTENCE = 15
+WORD = 16
+
 
 _MARKUP = re.compile(r"[`*_\[\]<>&\\{~#!]")
 _PARSER = pyromark.Markdown(options=pyromark.Options.ENABLE_HEADING_ATTRIBUTES)
 
 
 def plain_title(raw: str) -> str:
-    """The title without emphasis, links, code marks, closing hashes and attributes, and not endless."""
+    """Return the title without markup, closing hashes and attributes, cut at `MAX_TITLE`."""
     if _MARKUP.search(raw):
-        raw = _read(raw)
+        events = _PARSER.events("# " + raw.replace("\n", " "), merge_text=True)
+        texts = (event.get("Text") or event.get("Code") or "" for event in events if isinstance(event, dict))
+        raw = "".join(map(str, texts))
     return " ".join(raw.split())[:MAX_TITLE]
-
-
-def _read(raw: str) -> str:
-    parts: list[str] = []
-    for event in _PARSER.events("# " + raw.replace("\n", " "), merge_text=True):
-        if isinstance(event, dict):
-            parts.append(str(event.get("Text") or event.get("Code") or ""))
-    return "".join(parts)
 
 
 _FENCE = re.compile(r"(`{3,})[^`]*$|(~{3,})")
@@ -40,9 +51,9 @@ _HTML = re.compile(
     r"section|summary|table|tbody|td|tfoot|th|thead|title|tr|ul)(?=[\s/>]|$)",
     re.IGNORECASE,
 )
-_MARKS = frozenset("#`~>|<-*+=_:0123456789 \t")  # a line that begins otherwise begins nothing but a paragraph
+_MARKS = frozenset("#`~>|<-*+=_:0123456789 \t")  # any other character can only begin a paragraph
 
-# What the lines that follow belong to.
+# what the following lines belong to
 _NOTHING, _PARAGRAPH, _LIST, _QUOTE, _TABLE, _HTML_BLOCK, _INDENTED = range(7)
 _FLOWING = frozenset({_PARAGRAPH, _LIST, _QUOTE, _TABLE, _HTML_BLOCK})
 _JOINED = ("text", "list")
@@ -70,7 +81,7 @@ class _Fence(NamedTuple):
 
 
 def scan(text: str) -> list[Block]:
-    """Lists the blocks of a text; the first begins at its start."""
+    """Return the blocks of a text; the first one begins at its start."""
     found = _Scan(text)
     front = _FRONT_MATTER.match(text)
     start = front.end() if front else 0
@@ -86,12 +97,12 @@ def scan(text: str) -> list[Block]:
 
 
 def width(blanks: str) -> int:
-    """How far a line is indented."""
+    """Return the width of an indent, with tab stops every 4 columns."""
     return len(blanks.expandtabs(4)) if "\t" in blanks else len(blanks)
 
 
 class _Scan:
-    """What is open while the lines go by."""
+    """The state of `scan`: the blocks so far, and what is open at the current line."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -101,12 +112,12 @@ class _Scan:
         self.quote_blank = False
         self.fence: _Fence | None = None
         self.html_end = ""
-        self.flowing = False  # a line that begins with a letter would just go on
-        self.before = ""  # the line before
-        self.paragraph = 0  # where the open paragraph begins
+        self.flowing = False  # a line that begins with a letter would only continue the block
+        self.before = ""
+        self.paragraph = 0  # start of the open paragraph
 
     def take(self, start: int, line: str, before: str) -> None:
-        """Takes the next line; `before` is the one above it."""
+        """Process the next line; `before` is the one above it."""
         if self.fence and self._fenced(line, self.fence):
             return
         if self.html_end:
@@ -127,38 +138,31 @@ class _Scan:
         self.after_blank = False
         self.flowing = self.inside in _FLOWING and not self.fence and not self.html_end
 
-    # ---- lines that nothing begins with -------------------------------------------------------
+    # ---- inside of fences and raw HTML ---------------------------------------------------------
 
     def _fenced(self, line: str, fence: _Fence) -> bool:
-        """Whether a line belongs to the open fence; closes it where it ends."""
+        """Return whether a line belongs to the open fence; close the fence where it ends."""
         if not (fence.quoted or fence.listed or fence.mark in line):
             return True
         bare = line.lstrip(" \t>" if fence.quoted else " \t")
         indent = 0 if fence.quoted else width(line[: len(line) - len(bare)])
-        if fence.quoted and not line.lstrip(" \t").startswith(">"):
-            self._close_fence(fence)
-            return False
-        if fence.listed and not fence.quoted and bare and indent < 2:
-            self._close_fence(fence)
-            return False
+        left_quote = fence.quoted and not line.lstrip(" \t").startswith(">")
+        left = left_quote or bool(fence.listed and not fence.quoted and bare and indent < 2)
         marks = bare.rstrip(" \t")
-        if len(marks) >= fence.size and indent < fence.indent + 4 and marks == fence.mark * len(marks):
-            self._close_fence(fence)
-        return True
-
-    def _close_fence(self, fence: _Fence) -> None:
-        self.fence = None
-        self.after_blank = True
-        self.quote_blank = True
-        if not (fence.listed or fence.quoted):
-            self.inside = _NOTHING
+        closes = len(marks) >= fence.size and indent < fence.indent + 4 and marks == fence.mark * len(marks)
+        if left or closes:
+            self.fence = None
+            self.after_blank = self.quote_blank = True
+            if not (fence.listed or fence.quoted):
+                self.inside = _NOTHING
+        return not left
 
     def _raw_html(self, line: str) -> None:
         if self.html_end in line.lower():
             self.html_end = ""
             self.inside = _NOTHING
 
-    # ---- lines that may begin something -------------------------------------------------------
+    # ---- lines that may begin a block ----------------------------------------------------------
 
     def _begin(self, start: int, line: str, bare: str) -> None:
         indent = width(line[: len(line) - len(bare)]) if line[0] in " \t" else 0
@@ -169,24 +173,16 @@ class _Scan:
         if self.inside == _HTML_BLOCK:
             return
         if indent >= 4 and self.inside != _LIST:
-            self._indented(start)
+            if self.inside == _NOTHING:
+                self._add(start, "code")
+                self.inside = _INDENTED
             return
         listed = self.inside == _LIST and indent >= 2
         if bare[0] in _MARKS and self._marked(start, bare, indent, listed):
             return
-        self._plain(start, listed)
-
-    def _indented(self, start: int) -> None:
-        if self.inside == _NOTHING:
-            self._add(start, "code")
-            self.inside = _INDENTED
-
-    def _plain(self, start: int, listed: bool) -> None:
-        """A line of text: begins a paragraph after a blank line, otherwise goes on."""
-        if listed:
-            if self.after_blank:
-                self._add(start, "list", INNER)
-        elif self.after_blank or self.inside == _NOTHING:
+        if listed and self.after_blank:  # after a blank line, text begins a new paragraph of the item
+            self._add(start, "list", INNER)
+        elif not listed and (self.after_blank or self.inside == _NOTHING):
             self._paragraph(start)
 
     def _paragraph(self, start: int) -> None:
@@ -195,7 +191,7 @@ class _Scan:
         self.paragraph = start
 
     def _marked(self, start: int, bare: str, indent: int, listed: bool) -> bool:
-        """Whether a line begins (or underlines) something by its first character."""
+        """Handle a line by its first character; return whether it begins or underlines a block."""
         first = bare[0]
         if first in "`~":
             return self._open_fence(start, bare, indent, listed, quoted=False)
@@ -263,7 +259,7 @@ class _Scan:
         return True
 
     def _underline(self, start: int, bare: str) -> bool:
-        """Makes the paragraph above a heading, if the line underlines it."""
+        """If the line underlines the paragraph above, turn that into a heading and return True."""
         if self.inside != _PARAGRAPH or bare[0] not in "=-" or bare.rstrip(" \t").strip(bare[0]):
             return False
         title = plain_title(self.text[self.paragraph : start])
@@ -272,7 +268,7 @@ class _Scan:
         return True
 
     def _table(self, start: int, bare: str) -> bool:
-        """Begins a table with the line above, if this is the line of dashes below its head."""
+        """If the line is the row of dashes below a table head, begin a table and return True."""
         head = self.before
         if self.inside == _TABLE or "|" not in bare or "|" not in head or not _DASHES.match(bare):
             return False
@@ -285,7 +281,7 @@ class _Scan:
         if match is None:
             return False
         if self.inside == _PARAGRAPH and not (match[2] and match[1] in (None, "1")):
-            return False  # a number at the start of a line within a paragraph
+            return False  # a number that begins a line of a paragraph
         rank = BLOCK if self.inside != _LIST else ROW if indent < 2 else NESTED
         self._add(start, "list", rank)
         self.inside = _LIST
@@ -296,16 +292,120 @@ class _Scan:
     def _add(
         self, start: int, kind: str = "text", rank: int = BLOCK, level: int = 0, title: str = ""
     ) -> None:
-        """Notes a block; of two that begin with one line the first has the rank, the second the kind."""
+        """Add a block; one that begins with the same line as the last replaces it but keeps its rank."""
         last = self.blocks[-1]
-        if (
-            kind == last.kind
-            and kind in _JOINED
-            and start - last.start < SHORT_CHARS
-            and not (level or last.level)
-        ):
-            return  # a label, a term, a short item: it says most together with what follows
+        alike = kind == last.kind and kind in _JOINED and not (level or last.level)
+        if alike and start - last.start < SHORT_CHARS:
+            return  # a label, a term or a short item stays with what follows
         if start > last.start:
             self.blocks.append(Block(start, kind, rank, level, title))
         else:
             self.blocks[-1] = Block(start, kind, last.rank, level, title)
+
+
+Trail = tuple[tuple[int, str], ...]  # levels and titles of the headings above, outermost first
+
+_CODE_FENCE = re.compile(r"(`{3,}|~{3,})[^\n]*")
+_LINES = re.compile(r"[^\n]+\n*|\n+")  # with the blank lines after them
+_SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])\s*")
+_WORDS = re.compile(r".{1,400}(?:\s+|\Z)|.{1,400}", re.DOTALL)
+
+
+class Piece(NamedTuple):
+    """A piece of text that is never cut; `rank` says how well the text may be cut before it, best first."""
+
+    text: str
+    rank: int
+    kind: str
+    trail: Trail
+    heading: bool = False
+    close: str = ""  # appended to the previous chunk if the text is cut here
+    reopen: str = ""  # prepended to the chunk that begins here
+
+
+def pieces_of(text: str) -> list[Piece]:
+    """Return the pieces of a Markdown text; joined, they are the text."""
+    blocks = scan(text)
+    ends = [block.start for block in blocks[1:]]
+    ends.append(len(text))
+    pieces: list[Piece] = []
+    trail: Trail = ()
+    for (start, kind, rank, level, title), end in zip(blocks, ends, strict=True):
+        raw = text[start:end]
+        if level:
+            trail = tuple(step for step in trail if step[0] < level)
+            trail = (*trail, (level, title)) if title else trail
+        piece = Piece(raw, level or rank, kind, trail, level > 0)
+        if len(raw) <= MAX_CHARS:
+            pieces.append(piece)
+        else:
+            pieces.extend(_apart(piece))
+    return pieces
+
+
+def _apart(large: Piece) -> Iterator[Piece]:
+    """Yield the pieces of a block that is too long for a chunk."""
+    close, reopen, parts = "", "", _text_parts(large.text)
+    if large.kind == "code":
+        close, reopen = _fence(large.text)
+        parts = _code_parts(large.text)
+    elif large.kind == "table":
+        lines = large.text.splitlines(keepends=True)
+        head = "".join(lines[:2])  # with the row of dashes
+        reopen = head if len(head) <= MAX_REPEAT else ""
+        # A head alone says nothing, so the first row stays with it.
+        parts = (part for row in ("".join(lines[:3]), *lines[3:]) for part in _words(row, ROW))
+    for number, (text, rank) in enumerate(parts):
+        if number == 0:
+            yield large._replace(text=text)
+        elif large.kind == "table" and rank != ROW:
+            yield large._replace(text=text, rank=rank)
+        else:
+            yield large._replace(text=text, rank=rank, close=close, reopen=reopen)
+
+
+def _fence(code: str) -> tuple[str, str]:
+    """Return the lines that close and reopen a fenced block, with its indent; "" for indented code."""
+    first = code[: code.find("\n") + 1]
+    mark = _CODE_FENCE.search(first)
+    if mark is None:
+        return "", ""
+    indent = re.sub(r"[^\s>]", " ", first[: mark.start()])
+    again = mark[0] if len(mark[0]) <= MAX_REPEAT else mark[1]
+    return f"{indent}{mark[1]}\n", f"{indent}{again}\n"
+
+
+def _code_parts(code: str) -> Iterator[tuple[str, int]]:
+    """Yield code cut at line ends; the fence lines stay with the lines next to them."""
+    lines = code.splitlines(keepends=True)
+    while len(lines) > 2 and not lines[-1].strip(" \t\n`~>"):
+        lines[-2:] = [lines[-2] + lines[-1]]
+    if len(lines) > 1:
+        lines[:2] = [lines[0] + lines[1]]
+    rank = LINE
+    for line in lines:
+        yield from _words(line, rank)
+        rank = BLANK_LINE if line.isspace() else LINE
+
+
+def _text_parts(text: str) -> Iterator[tuple[str, int]]:
+    """Yield text cut at line ends, long lines after sentences, and long sentences between words."""
+    for line in _LINES.findall(text):
+        if len(line.rstrip()) <= MAX_CHARS:
+            yield line, LINE
+            continue
+        rank, start = LINE, 0
+        for end in (*(found.end() for found in _SENTENCE_END.finditer(line)), len(line)):
+            if end > start:
+                yield from _words(line[start:end], rank)
+                rank, start = SENTENCE, end
+
+
+def _words(text: str, rank: int) -> Iterator[tuple[str, int]]:
+    """Yield a text whole, or cut between words if it is too long for a chunk."""
+    if len(text) <= MAX_CHARS:
+        yield text, rank
+        return
+    for part in _WORDS.finditer(text):
+        yield part[0], rank
+        rank = WORD

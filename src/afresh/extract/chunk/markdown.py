@@ -1,32 +1,116 @@
-"""Cuts a Markdown document into chunks along its structure."""
+"""Cut a Markdown document into chunks along its structure."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from itertools import accumulate, takewhile
+from itertools import accumulate, pairwise, takewhile
 from typing import TYPE_CHECKING
 from zlib import crc32
 
-from afresh.extract.chunk.packing import pack
-from afresh.extract.chunk.pieces import Piece, Trail, pieces_of
+from afresh.extract.chunk.blocks import MAX_CHARS, MIN_CHARS, TINY_CHARS, Piece, Trail, pieces_of
 from afresh.model import recipe
 from afresh.model.fetch import Chunk, Document, embedded_text
 from afresh.search.stemming import search_config
-from afresh.text.link_targets import Pointing
 from afresh.text.normalize import text_hash, with_terms
+from afresh.text.plain import TargetlessText
 
 if TYPE_CHECKING:
     from afresh.ports import Chunker
+
+
+_LAST_HEADING = 6
+_DEPTH = 28  # a deeper text was made to be costly: cut it in the middle
+
+
+def pack(sizes: Sequence[int], keys: Sequence[int]) -> list[tuple[int, int]]:
+    """Group pieces into chunks, as ranges; a key is `rank << 32 | mark`, and the smallest is cut first.
+
+    Greedy filling would shift every later border after an edit. Instead, a range that is too large is cut at
+    the smallest key that leaves enough on both sides, and then its parts likewise. Far from an edit the keys
+    stay the same, and so do the cuts.
+    """
+    packing = _Packing(sizes, keys)
+    if sizes:
+        packing.cut(0, 0, len(sizes), 0)
+    return packing.ranges
+
+
+class _Packing:
+    def __init__(self, sizes: Sequence[int], keys: Sequence[int]) -> None:
+        self.keys = keys
+        self.at = [0, *accumulate(sizes)]
+        self.ranges: list[tuple[int, int]] = []
+
+    def size(self, low: int, high: int) -> int:
+        return self.at[high] - self.at[low]
+
+    def cut(self, low: int, first: int, high: int, depth: int) -> None:
+        """Cut `low:high` if it is too large; borders up to `first` are not used."""
+        if self.size(low, high) <= MAX_CHARS or high - first < 2:
+            self.ranges.append((low, high))
+            return
+        rank = min(self.keys[first + 1 : high]) >> 32
+        if rank > _LAST_HEADING:
+            self._halve(low, first, range(first + 1, high), high, depth)
+            return
+        borders = [i for i in range(first + 1, high) if self.keys[i] >> 32 == rank]
+        runs = self._runs(low, first, borders, high)
+        if len(runs) == 1 and runs[0][1] == first:
+            self._halve(low, first, borders, high, depth)
+            return
+        for run in runs:
+            self.cut(*run, depth + 1)
+
+    def _halve(self, low: int, first: int, borders: Sequence[int], high: int, depth: int) -> None:
+        border = self._best(low, borders, high, depth)
+        self.cut(low, first, border, depth + 1)
+        self.cut(border, border, high, depth + 1)
+
+    def _best(self, low: int, borders: Sequence[int], high: int, depth: int) -> int:
+        """Return the border with the smallest key that leaves enough on both sides, else the middle one."""
+        at = self.at
+        start = bisect_left(borders, at[low] + MIN_CHARS, key=at.__getitem__)
+        stop = bisect_right(borders, at[high] - MIN_CHARS, key=at.__getitem__)
+        if start < stop and depth < _DEPTH:
+            best = min(borders[start:stop], key=self.keys.__getitem__)
+            if best != borders[start] or self.keys[best] != self.keys[borders[stop - 1]]:
+                return best  # otherwise all keys are equal, and the first would be cut off each time
+        middle = (at[low] + at[high]) // 2
+        near = bisect_left(borders, middle, key=at.__getitem__)
+        return min(borders[max(near - 1, 0) : near + 1], key=lambda i: abs(at[i] - middle))
+
+    def _runs(self, low: int, first: int, borders: list[int], high: int) -> list[tuple[int, int, int]]:
+        """Return runs of sections: those too large for a chunk alone, smaller neighbours together."""
+        runs: list[tuple[int, int, int]] = []
+        joinable = False
+        for start, stop in pairwise((low, *borders, high)):
+            large = self.size(start, stop) > MAX_CHARS
+            introduced = start == borders[0] and self.size(low, start) <= TINY_CHARS
+            if runs and joinable and not large:
+                runs[-1] = (*runs[-1][:2], stop)
+            elif large and introduced:
+                runs[-1] = (low, start, stop)
+            else:
+                runs.append((start, first if start == low else start, stop))
+            joinable = not large
+        return runs
+
 
 _TYPES = ("text", "code", "table", "list")
 
 
 class MarkdownChunker:
-    """Keeps sections, code and table rows whole where they fit, and its borders where nothing changed."""
+    """Keeps sections, code and table rows whole if they fit, and borders stable where nothing changed."""
 
     version = recipe.CHUNKER
 
     def chunk(self, document: Document) -> Sequence[Chunk]:
-        """Cuts a document into chunks of about 800 to 2000 characters, link targets aside, in its order."""
-        text = Pointing(_readable(document.markdown))
+        """Return chunks of about 800 to 2000 characters, without counting link targets, in order."""
+        markdown = document.markdown
+        if "\r" in markdown:
+            markdown = markdown.replace("\r\n", "\n").replace("\r", "\n")
+        if not markdown.isascii():  # lone surrogates have no UTF-8
+            markdown = markdown.encode("utf-8", "replace").decode()
+        text = TargetlessText(markdown)
         pieces = pieces_of(text.short)
         sizes = [len(piece.text) for piece in pieces]
         at = [0, *accumulate(sizes)]
@@ -38,21 +122,14 @@ class MarkdownChunker:
 
 
 def chunk(document: Document) -> Sequence[Chunk]:
-    """The chunks of a document, with the words by which its language is searched."""
+    """Return the chunks of a document, with the search terms of its language."""
     chunker: Chunker = MarkdownChunker()
     config = search_config(document.language)
     return [with_terms(chunk, config) for chunk in chunker.chunk(document)]
 
 
-def _readable(text: str) -> str:
-    """The text with plain line ends and without halves of surrogate pairs, which have no UTF-8."""
-    if "\r" in text:
-        text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()
-
-
 def _keys(pieces: Sequence[Piece]) -> list[int]:
-    """How good a place for a cut is: first its rank, then a mark drawn from the words that follow it."""
+    """Return the keys of the pieces: the rank of a cut before each, then a hash of its first words."""
     keys = []
     before = ""
     for index, piece in enumerate(pieces):
@@ -69,39 +146,28 @@ def _chunk(pieces: Sequence[Piece], low: int, high: int, text: str) -> Chunk:
     inside = pieces[low:high]
     trail = _common_trail(inside)
     path = tuple(title for _, title in trail)
-    content = _content(inside[0].reopen + text, pieces[high].close if high < len(pieces) else "")
+    content = inside[0].reopen + text
+    if close := pieces[high].close if high < len(pieces) else "":
+        content += close if content.endswith("\n") else "\n" + close
+    content = content.rstrip().lstrip("\n")
+    kinds = {piece.kind for piece in inside if not piece.heading}
+    if "list" in kinds and any("```" in piece.text for piece in inside if piece.kind == "list"):
+        kinds.add("code")
     return Chunk(
         content=content,
         path=path,
         level=trail[-1][0] if trail else 0,
-        types=_types(inside),
+        types=tuple(kind for kind in _TYPES if kind in kinds) or ("text",),
         text_hash=text_hash(embedded_text(path, content)),
     )
 
 
-def _content(content: str, close: str) -> str:
-    if close:
-        content += close if content.endswith("\n") else "\n" + close
-    return content.rstrip().lstrip("\n")
-
-
 def _common_trail(inside: Sequence[Piece]) -> Trail:
-    """The headings above everything in the chunk; a heading without a text of its own does not count."""
+    """Return the headings above everything in the chunk; a heading without text does not count."""
     trails = [piece.trail for piece in inside if not piece.heading] or [piece.trail for piece in inside]
     common = trails[0]
     for trail in trails:
         if trail is not common:
-            common = _shared(common, trail)
+            same = takewhile(lambda steps: steps[0] == steps[1], zip(common, trail, strict=False))
+            common = tuple(step for step, _ in same)
     return common
-
-
-def _shared(one: Trail, other: Trail) -> Trail:
-    same = takewhile(lambda steps: steps[0] == steps[1], zip(one, other, strict=False))
-    return tuple(step for step, _ in same)
-
-
-def _types(inside: Sequence[Piece]) -> tuple[str, ...]:
-    kinds = {piece.kind for piece in inside if not piece.heading}
-    if "list" in kinds and any("```" in piece.text for piece in inside if piece.kind == "list"):
-        kinds.add("code")
-    return tuple(kind for kind in _TYPES if kind in kinds) or ("text",)

@@ -1,4 +1,4 @@
-"""What a page says about itself: title, language, base address, generator, wishes to robots."""
+"""Read the head of a page: title, language, base URL, generator, robots rules."""
 
 import re
 from dataclasses import dataclass, field
@@ -30,18 +30,16 @@ class Head:
     language: str | None = None
     generator: str = ""
     site_name: str = ""
-    canonical: str = ""  # as it is written
-    markdown: str = ""  # where the same page is Markdown, as it is written
-    refresh: str = ""  # where the page sends its readers on, as it is written
-    onward: list[tuple[str, str]] = field(
-        default_factory=list
-    )  # pages around this one: as written, and title
+    canonical: str = ""  # as written
+    markdown: str = ""  # URL of the same page as Markdown, as written
+    refresh: str = ""  # target of a meta refresh, as written
+    onward: list[tuple[str, str]] = field(default_factory=list)  # related pages: URL as written, title
     index: bool = True
     follow: bool = True
 
 
 def read_head(tree: LexborHTMLParser, url: str) -> Head:
-    """The facts in the head of a page, in one pass over its children."""
+    """Return the facts in the head of a page, in one pass over its children."""
     head = Head()
     if tree.root is not None:
         attributes = tree.root.attributes
@@ -79,7 +77,7 @@ def _read_link(head: Head, attributes: dict[str, str | None]) -> None:
 
 
 def foreign_canonical(raw_url: str, base: str, url: str) -> str | None:
-    """Where rel=canonical leads if that is another host: any page could claim to be a copy of any other."""
+    """Return the target of rel=canonical if it is on another host: any page could claim to be a copy."""
     named = canonical(raw_url, base) if raw_url else None
     return named if named is not None and host_of(named) != host_of(url) else None
 
@@ -100,18 +98,18 @@ def _read_meta(head: Head, attributes: dict[str, str | None]) -> None:
 
 
 def robot_wishes(content: str) -> tuple[bool, bool]:
-    """Whether a page with this robots value may be indexed, and its links followed."""
+    """Return whether a page with this robots value may be indexed, and its links followed."""
     words = set(_LIST.split(content.lower()))
     return not words & {"noindex", "none"}, not words & {"nofollow", "none"}
 
 
 def one_line(text: str) -> str:
-    """The text on one line, runs of white space folded."""
+    """Return the text on one line with single blanks."""
     return " ".join(text.split())
 
 
 def choose_title(title: str, heading: str, site_name: str = "") -> str:
-    """The title without the site's name, where the first heading or the page itself shows what that is."""
+    """Return the title without the site's name, if the first heading or the page shows what that is."""
     chosen = title or heading
     for separator in _SEPARATOR.finditer(title):
         first, last = title[: separator.start()], title[separator.end() :]

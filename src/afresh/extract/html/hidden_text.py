@@ -1,30 +1,226 @@
-"""Text that a reader does not see: taken off a page before it is read, so that it reaches no agent."""
+"""Remove text that a reader does not see from a page, so that it reaches no agent.
+
+External style sheets are not fetched; only a browser applies them (`crawl.render`).
+"""
 
 import re
-from itertools import islice
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from itertools import islice, takewhile
 from typing import NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from afresh.extract.html.css_values import WHITE, Colour, colour_of
-from afresh.extract.html.noise import detach
-from afresh.extract.html.page_styles import PageStyles
+from afresh.extract.html.css import (
+    Compound,
+    Declaration,
+    ElementFeatures,
+    Selector,
+    matches,
+    parse_declarations,
+    parse_selector,
+    parse_sheet,
+    split_outside,
+)
+from afresh.extract.html.main_content import around, detach
 from afresh.extract.html.visibility import (
     TINY_FONT_PX,
-    Hidden,
+    WHITE,
+    Colour,
+    HiddenBy,
     Style,
     background_of,
+    colour_of,
     font_size,
     hidden_by,
+    is_valid,
     text_colour,
 )
 
-MARK = "data-afresh-hidden"  # what a browser does not show, marked by sources/web/browser/scripts.py
+MAX_CSS_CHARS = 3_000_000  # of all `<style>` elements of a page
+MAX_SELECTORS = 60_000  # of rules with a property in `_PROPERTIES`
+MAX_STEPS = 100_000  # elements compared with selectors, for one page
+MAX_EXPANDED_CHARS = 4_000  # of a value after expansion of its variables
+
+_PROPERTIES = frozenset((
+    "display", "visibility", "content-visibility", "opacity", "filter", "-webkit-filter", "font",
+    "font-size", "letter-spacing", "line-height", "text-indent", "text-shadow", "color",
+    "-webkit-text-fill-color", "background", "background-color", "background-clip",
+    "-webkit-background-clip", "position", "left", "top", "right", "bottom", "inset", "margin",
+    "margin-left", "margin-top", "translate", "scale", "transform", "-webkit-transform", "width",
+    "height", "max-width", "max-height", "overflow", "overflow-x", "overflow-y", "clip", "clip-path",
+    "-webkit-clip-path", "contain", "contain-intrinsic-size",
+    "contain-intrinsic-height", "min-height", "aspect-ratio", "zoom", "rotate", "inset-inline", "inset-block",
+    "margin-inline", "margin-block", "mask", "mask-image", "-webkit-mask", "-webkit-mask-image",
+))  # fmt: skip
+_PHYSICAL = {  # for left-to-right, top-to-bottom text
+    "block-size": "height", "inline-size": "width", "max-block-size": "max-height",
+    "max-inline-size": "max-width", "min-block-size": "min-height", "inset-inline-start": "left",
+    "inset-inline-end": "right", "inset-block-start": "top", "inset-block-end": "bottom",
+    "margin-inline-start": "margin-left", "margin-block-start": "margin-top", "overflow-inline": "overflow-x",
+    "overflow-block": "overflow-y", "contain-intrinsic-block-size": "contain-intrinsic-height",
+}  # fmt: skip
+_HIDING = re.compile(
+    r"none|hidden|collapse|opacity|\b0|-\d|\d{4}|clip|mask|color|fill|scale|font|filter|indent|zoom|contain|rotate|matrix|var\(|\\",
+    re.IGNORECASE,
+)
+_VARIABLE = re.compile(r"var\(\s*(--[-\w]+)\s*(?:,([^()]*))?\)")
+
+_Rule = tuple[Selector, tuple[Declaration, ...], int]
+_Place = tuple[bool, tuple[int, int, int], int]  # in a style attribute, specificity, order
+_Rank = tuple[bool, _Place]
+_INLINE = (0, 0, 0)
+_MOST = (1_000, 0, 0)
+
+
+class _NoStepsLeftError(Exception):
+    """The page has used up `MAX_STEPS`."""
+
+
+class PageStyles:
+    """Computes the relevant style properties of each element of a page."""
+
+    def __init__(self, tree: LexborHTMLParser) -> None:
+        self._tree = tree
+        self._count = 0
+        self._by_key: dict[str, list[_Rule]] = defaultdict(list)
+        self._hiding: set[str] = set()  # keys of rules that may hide
+        self._sure: dict[str, tuple[Declaration, ...]] = {}  # declarations that hide, by class or id
+        self._inline: dict[str, tuple[Declaration, ...]] = {}
+        self._known: dict[int, Style] = {}
+        self._elements: dict[int, ElementFeatures] = {}
+        self._root: dict[str, str] = {}
+        self._steps_left = MAX_STEPS
+        self.is_cut = False  # styles exceed a limit, so that some hidden text may count as visible
+        chars_left = MAX_CSS_CHARS
+        for sheet in tree.css("style"):
+            text = sheet.text() or ""
+            self.is_cut = self.is_cut or len(text) > chars_left
+            self._add_sheet(text[:chars_left], sheet.attributes.get("media") or "")
+            chars_left = max(0, chars_left - len(text))
+
+    def suspects(self) -> Iterator[LexborNode]:
+        """Yield elements that a `style` attribute or a rule may hide; some occur more than once."""
+        yield from self._tree.css("[style], font[color]")
+        if not self._hiding:
+            return
+        only_named = all(key[0] in "#." for key in self._hiding)
+        for node in self._tree.css("[id], [class]" if only_named else "*"):
+            if not self._hiding.isdisjoint(_keys(ElementFeatures.of(node))):
+                yield node
+
+    def of(self, node: LexborNode) -> Style:
+        """Return the properties of an element, without inherited ones."""
+        known = self._known.get(node.mem_id)
+        if known is None:
+            known = self._known[node.mem_id] = self._compute(node)
+        return known
+
+    def _add_sheet(self, text: str, media: str) -> None:
+        if media.strip().lower() == "print" or not _HIDING.search(text):
+            return
+        for rule in parse_sheet(text):
+            matter = _that_matter(rule.declarations)
+            hides = any(_may_hide(each, by_colour=True) for each in matter)
+            sure = tuple(each for each in matter if _may_hide(each, by_colour=False))
+            for part in split_outside(rule.selectors, ",") if matter else ():
+                if self._count >= MAX_SELECTORS:
+                    self.is_cut = True
+                    return
+                self._count += 1
+                selector = parse_selector(part)
+                if selector is None:
+                    continue
+                last, keys = selector.compounds[-1], selector.keys
+                if selector.doubtful and (not sure or "*" in keys):
+                    self.is_cut = self.is_cut or bool(sure)
+                    continue
+                # A selector that is not fully understood may hide elements, but never shows hidden ones.
+                declarations = sure if selector.doubtful else matter
+                for key in keys:
+                    self._by_key[key].append((selector, declarations, self._count))
+                    if sure and key[0] in "#.":
+                        self._sure.setdefault(key, sure)
+                self._hiding |= keys if hides else set()
+                if last._replace(tag=None, combinator="") == Compound() and last.tag in (None, "*", "html"):
+                    self._root |= {name: value for name, value, _ in declarations if name.startswith("--")}
+
+    def _compute(self, node: LexborNode) -> Style:
+        held: dict[str, tuple[_Rank, str]] = {}
+        element = ElementFeatures.of(node)
+        try:
+            for key in _keys(element) if self._by_key else ():
+                for selector, declarations, order in self._by_key.get(key, ()):
+                    if matches(selector, node, self._features):
+                        _lay(held, declarations, (False, selector.specificity, order))
+        except _NoStepsLeftError:  # from now on, apply every hiding declaration of a class or id
+            self.is_cut = True
+            for key in _keys(element):
+                _lay(held, self._sure.get(key, ()), (False, _MOST, 0))
+        if style := element.attributes.get("style"):
+            if style not in self._inline:
+                self._inline[style] = _that_matter(parse_declarations(style))
+            _lay(held, self._inline[style], (True, _INLINE, 0))
+        values = {name: value for name, (_, value) in held.items()}
+        return self._with_variables(values) if any("var(" in value for value in values.values()) else values
+
+    def _features(self, node: LexborNode) -> ElementFeatures:
+        self._steps_left -= 1
+        if self._steps_left < 0:
+            raise _NoStepsLeftError
+        found = self._elements.get(node.mem_id)
+        if found is None:
+            found = self._elements[node.mem_id] = ElementFeatures.of(node)
+        return found
+
+    def _with_variables(self, values: dict[str, str]) -> dict[str, str]:
+        known = {**self._root, **values}
+        for _ in range(3):
+            for name, value in values.items():
+                whole = _VARIABLE.sub(lambda found: known.get(found[1], found[2] or ""), value)
+                values[name] = whole[:MAX_EXPANDED_CHARS].strip()
+        return values
+
+
+def _lay(held: dict[str, tuple[_Rank, str]], declarations: Iterable[Declaration], place: _Place) -> None:
+    """Apply declarations by the rules of the cascade."""
+    for name, value, important in declarations:
+        rank = (important, place)
+        if (name not in held or held[name][0] <= rank) and is_valid(name, value):
+            held[name] = rank, value
+
+
+def _keys(element: ElementFeatures) -> Iterator[str]:
+    """Yield the keys of selectors that may match an element; see `Selector.keys`."""
+    if name := element.attributes.get("id"):
+        yield f"#{name}"
+    yield from (f".{each}" for each in element.classes)
+    yield from (f"[{each}" for each in element.attributes)
+    yield element.tag
+    yield "*"
+
+
+def _that_matter(declarations: Iterable[Declaration]) -> tuple[Declaration, ...]:
+    named = (each._replace(name=_PHYSICAL.get(each.name, each.name)) for each in declarations)
+    return tuple(each for each in named if each.name in _PROPERTIES or each.name.startswith("--"))
+
+
+@lru_cache(maxsize=4_096)
+def _may_hide(declaration: Declaration, *, by_colour: bool) -> bool:
+    """Return whether a declaration hides an element, possibly together with others."""
+    style = {declaration.name: declaration.value}
+    if "var(" in declaration.value or (by_colour and text_colour(style) is not None):
+        return True
+    return hidden_by({"position": "absolute", "overflow": "hidden", **style}) is not None
+
+
+MARK = "data-afresh-hidden"  # set by sources/web/browser/page.py on elements that a browser does not show
 MAX_CONTROLS = 2_000
 MAX_PANELS_IN_PANELS = 5
-MAX_INSIDE = 2_000  # elements inside one that are asked whether they undo what hides it
+MAX_INSIDE = 2_000  # elements inside of a hidden one, checked for undoing it
 MAX_ASKED = 50_000  # of those, for one page
-MAX_AROUND = 60  # elements around text that may have a background
+MAX_AROUND = 60  # ancestors of text checked for a background
 
 NEVER_SHOWN = ", ".join((
     "template", "noscript", "datalist", "dialog:not([open])", "[popover]", "rp", "noembed", "noframes",
@@ -38,19 +234,20 @@ _CONTROLS = ", ".join((
 _REFERENCES = ("aria-controls", "data-target", "data-bs-target", "data-tab", "onclick", "href")
 _WORD = re.compile(r"[-\w]+")
 _ROOTS = frozenset({"html", "head", "body"})
-_FORMULAS = frozenset({"katex-mathml"})
+_FORMULA = "katex-mathml"
+_ABSOLUTE_SIZES = ("px", "rem", "pt", "vw", "medium", "large", "small")
 
 
-class Dropped(NamedTuple):
-    """What was taken off a page."""
+class RemovedText(NamedTuple):
+    """What `drop_hidden` removed from a page."""
 
-    some: bool  # whether there was anything to take off
-    by_styles: bool  # whether styles hid some of it
-    is_cut: bool = False  # whether the styles are more than is read, so that hidden text may be left
+    some: bool  # whether anything was removed
+    by_styles: bool = False  # whether styles hid some of it
+    is_cut: bool = False  # whether styles exceed a limit, so that hidden text may remain
 
 
-def drop_hidden(tree: LexborHTMLParser, *, rendered: bool) -> Dropped:
-    """Take off what a reader does not see."""
+def drop_hidden(tree: LexborHTMLParser, *, rendered: bool) -> RemovedText:
+    """Remove what a reader does not see from a page."""
     never_shown = tree.css(NEVER_SHOWN)
     for node in never_shown:
         detach(node)
@@ -64,13 +261,13 @@ def drop_hidden(tree: LexborHTMLParser, *, rendered: bool) -> Dropped:
             detach(node)
             some = True
     if styles is None:
-        return Dropped(some, by_styles=False)
+        return RemovedText(some)
     by_styles = _Pruning(tree, controls, styles).drop()
-    return Dropped(some or by_styles, by_styles, styles.is_cut)
+    return RemovedText(some or by_styles, by_styles, styles.is_cut)
 
 
 class _Controls:
-    """What a reader can open: panels of tabs, and elements that a control names which is seen itself."""
+    """Finds what a reader can open: tab panels, and elements that a visible control refers to."""
 
     def __init__(self, tree: LexborHTMLParser, styles: PageStyles | None, *, rendered: bool) -> None:
         self._tree = tree
@@ -93,49 +290,37 @@ class _Controls:
             for _ in range(MAX_PANELS_IN_PANELS):
                 closed = []
                 for control, hidden in waiting:
-                    if all(map(self.can_open, hidden)):
-                        self._add(control)
-                    else:
+                    if not all(map(self.can_open, hidden)):
                         closed.append((control, hidden))
+                        continue
+                    attributes = control.attributes
+                    self._has_tabs = self._has_tabs or attributes.get("role") == "tab"
+                    for name in _REFERENCES:
+                        self._named.update(_WORD.findall((attributes.get(name) or "")[:500]))
                 if len(closed) == len(waiting):
                     break
                 waiting = closed
         return self._named
 
-    def _add(self, control: LexborNode) -> None:
-        attributes = control.attributes
-        self._has_tabs = self._has_tabs or attributes.get("role") == "tab"
-        for name in _REFERENCES:
-            self._names().update(_WORD.findall((attributes.get(name) or "")[:500]))
-
     def _hidden_around(self, control: LexborNode) -> list[LexborNode]:
-        """Return which of a control and the elements around it are hidden."""
-        found = []
-        here: LexborNode | None = control
-        for _ in range(MAX_AROUND):
-            if here is None or here.tag in _ROOTS:
+        """Return the hidden elements among a control and its ancestors."""
+        found, mark = [], MARK if self._rendered else "hidden"
+        for here in islice(around(control), MAX_AROUND):
+            if here.tag in _ROOTS:
                 break
-            if self._is_hidden(here):
+            if mark in here.attributes or (self._styles and hidden_by(self._styles.of(here))):
                 found.append(here)
-            here = here.parent
         return found
-
-    def _is_hidden(self, node: LexborNode) -> bool:
-        if self._rendered:
-            return MARK in node.attributes
-        if "hidden" in node.attributes:
-            return True
-        return self._styles is not None and hidden_by(self._styles.of(node)) is not None
 
 
 class _Pruning:
-    """Takes off what the styles of one page hide."""
+    """Removes what the styles of one page hide."""
 
     def __init__(self, tree: LexborHTMLParser, controls: _Controls, styles: PageStyles) -> None:
         self._tree = tree
         self._controls = controls
         self._styles = styles
-        self._plain = tree.css_first("link[rel~=stylesheet]") is None  # no background is known elsewhere
+        self._plain = tree.css_first("link[rel~=stylesheet]") is None  # no external sheet sets backgrounds
         self._backgrounds: dict[int, Colour | None] = {}
         self._asked = 0
 
@@ -147,73 +332,58 @@ class _Pruning:
             seen.add(node.mem_id)
             style = self._styles.of(node)
             hidden = hidden_by(style) or self._melts(node, style)
-            if hidden is None or (hidden.switched and self._controls.can_open(node)) or _is_formula(node):
+            if hidden is None or (hidden.switched and self._controls.can_open(node)):
+                continue
+            if _FORMULA in (node.attributes.get("class") or "").split():
                 continue
             dropped = True
             if not hidden.inherited or not self._drop_around(node, hidden):
                 detach(node)
         return dropped
 
-    def _melts(self, node: LexborNode, style: Style) -> Hidden | None:
-        """Return whether text has the colour of what is behind it, as far as that is known."""
+    def _melts(self, node: LexborNode, style: Style) -> HiddenBy | None:
+        """Return how text is hidden by having the known colour of its background, or None."""
         colour = text_colour(style) or colour_of((node.attributes.get("color") or "").lower())
         if colour is None:
             return None
         behind = self._behind(node)
-        return Hidden("color", inherited=True) if behind is not None and colour.is_like(behind) else None
+        return HiddenBy("color", inherited=True) if behind is not None and colour.is_like(behind) else None
 
     def _behind(self, node: LexborNode) -> Colour | None:
         passed: list[int] = []
-        here: LexborNode | None = node
         found: Colour | None = WHITE if self._plain else None
-        for _ in range(MAX_AROUND):
-            if here is None:
-                break
+        for here in islice(around(node), MAX_AROUND):
             if here.mem_id in self._backgrounds:
                 found = self._backgrounds[here.mem_id]
                 break
             passed.append(here.mem_id)
-            if here.tag in ("pre", "code"):  # themes of code are in style sheets that are not read
+            if here.tag in ("pre", "code"):  # code themes are usually in external style sheets
                 found = background_of(self._styles.of(here))
                 break
-            own = self._own_background(here)
+            bgcolor = (here.attributes.get("bgcolor") or "").lower()
+            own = background_of(self._styles.of(here)) or colour_of(bgcolor)
             if own is not None:
                 found = own
                 break
-            here = here.parent
         self._backgrounds |= dict.fromkeys(passed, found)
         return found
 
-    def _own_background(self, node: LexborNode) -> Colour | None:
-        return background_of(self._styles.of(node)) or colour_of(
-            (node.attributes.get("bgcolor") or "").lower()
-        )
-
-    def _drop_around(self, node: LexborNode, hidden: Hidden) -> bool:
-        """Take off what is hidden inside an element but for parts that undo it; False if no part does."""
+    def _drop_around(self, node: LexborNode, hidden: HiddenBy) -> bool:
+        """Remove what is hidden inside an element except parts that undo it; return False if no part does."""
         inside = list(islice(node.traverse(), min(MAX_INSIDE, max(0, MAX_ASKED - self._asked))))
         self._asked += len(inside)
         shown = [each for each in inside if each.mem_id != node.mem_id and self._undoes(each, hidden)]
         if not shown:
             return False
-        kept = set()
+        kept: set[int] = set()
         for each in shown:
-            here: LexborNode | None = each
-            while here is not None and here.mem_id != node.mem_id:
-                kept.add(here.mem_id)
-                here = here.parent
-        tops = {each.mem_id for each in shown}
-        self._thin(node, kept, tops)
+            kept.update(
+                here.mem_id for here in takewhile(lambda here: here.mem_id != node.mem_id, around(each))
+            )
+        _thin(node, kept, {each.mem_id for each in shown})
         return True
 
-    def _thin(self, node: LexborNode, kept: set[int], tops: set[int]) -> None:
-        for child in list(node.iter(include_text=True)):
-            if child.mem_id not in kept:
-                detach(child)
-            elif child.mem_id not in tops:
-                self._thin(child, kept, tops)
-
-    def _undoes(self, node: LexborNode, hidden: Hidden) -> bool:
+    def _undoes(self, node: LexborNode, hidden: HiddenBy) -> bool:
         style = self._styles.of(node)
         match hidden.by:
             case "visibility":
@@ -221,15 +391,16 @@ class _Pruning:
             case "font-size":
                 size = font_size(style)
                 value = style.get("font-size", style.get("font", ""))
-                absolute = any(
-                    unit in value for unit in ("px", "rem", "pt", "vw", "medium", "large", "small")
-                )
+                absolute = any(unit in value for unit in _ABSOLUTE_SIZES)
                 return absolute and (size is None or size > TINY_FONT_PX)
-            case "color":
-                return text_colour(style) is not None and self._melts(node, style) is None
             case _:
-                return False
+                is_coloured = hidden.by == "color" and text_colour(style) is not None
+                return is_coloured and self._melts(node, style) is None
 
 
-def _is_formula(node: LexborNode) -> bool:
-    return not _FORMULAS.isdisjoint((node.attributes.get("class") or "").split())
+def _thin(node: LexborNode, kept: set[int], tops: set[int]) -> None:
+    for child in list(node.iter(include_text=True)):
+        if child.mem_id not in kept:
+            detach(child)
+        elif child.mem_id not in tops:
+            _thin(child, kept, tops)

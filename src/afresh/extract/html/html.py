@@ -1,23 +1,71 @@
-"""HTML to a document: parsed once, links of the whole page, Markdown of its content."""
+"""Convert HTML to a document: parse it once, collect the links of the whole page, render its content."""
+
+import re
+from collections import Counter
 
 from selectolax.lexbor import LexborHTMLParser
 
 from afresh.extract.decode import decode
-from afresh.extract.html.depth import flatten
 from afresh.extract.html.head import Head, choose_title, foreign_canonical, one_line, read_head
-from afresh.extract.html.hidden_links.all import Hidden, Shown, hidden_links, scripts_of
+from afresh.extract.html.hidden_links import HiddenLink, ShownPage, hidden_links, scripts_of
 from afresh.extract.html.hidden_text import drop_hidden
 from afresh.extract.html.login_forms import find_login
-from afresh.extract.html.main_content import find_main
-from afresh.extract.html.markdown import render
-from afresh.extract.html.noise import drop_tools
-from afresh.extract.html.tidy import tidy
+from afresh.extract.html.main_content import drop_tools, find_main
+from afresh.extract.html.markdown import render, tidy
 from afresh.extract.language import language_of
-from afresh.extract.links import MANY_TAGS, Links, collect_links, with_hidden, with_seen_words
+from afresh.extract.links import MANY_TAGS, collect_links, with_hidden, with_seen_words
 from afresh.model import recipe
 from afresh.model.fetch import Body, Document
 from afresh.text.normalize import links_hash, text_hash
 from afresh.urls.canonical import canonical, domain_of
+
+DEEPEST = 400  # levels of one element within itself; the converter stops at 1,024 levels in total
+SHALLOW_TAGS = 2 * DEEPEST  # fewer tags cannot nest too deeply
+PIECE_CHARS = 4_096
+
+_TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)")
+_NEVER_NEST = frozenset((
+    "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track",
+    "wbr", "p", "li", "dt", "dd", "option", "tr", "td", "th", "a",
+))  # fmt: skip
+
+
+def flatten(html: str, tag_count: int) -> str:
+    """Return the markup without the tags of elements that nest deeper than `DEEPEST`; their content stays."""
+    deep = _deep_names(html) if tag_count >= SHALLOW_TAGS and _may_be_deep(html) else ()
+    if not deep:
+        return html
+    return re.sub(rf"</?(?:{'|'.join(deep)})(?![a-zA-Z0-9])[^>]*>", "\n", html, flags=re.IGNORECASE)
+
+
+def _may_be_deep(html: str) -> bool:
+    """Return whether far more tags are open somewhere than closed, counted cheaply on short pieces.
+
+    One piece can hide some 500 levels, which neither parser nor converter has trouble with.
+    """
+    surplus = 0
+    for start in range(0, len(html), PIECE_CHARS):
+        piece = html[start : start + PIECE_CHARS + 1]  # one more, for a "</" across the border
+        surplus += piece.count("<", 0, PIECE_CHARS) - 2 * piece.count("</")
+        if surplus > DEEPEST:
+            return True
+    return False
+
+
+def _deep_names(html: str) -> list[str]:
+    depth: Counter[str] = Counter()
+    deepest: Counter[str] = Counter()
+    for closing, raw_name in _TAG.findall(html):
+        name = raw_name.lower()
+        if name in _NEVER_NEST:
+            continue
+        if closing:
+            depth[name] = max(0, depth[name] - 1)
+        else:
+            depth[name] += 1
+            deepest[name] = max(deepest[name], depth[name])
+    return [name for name, most in deepest.items() if most > DEEPEST]
+
 
 _PERMALINKS = " ¶#§🔗"
 
@@ -31,7 +79,7 @@ class HtmlExtractor:
         self._hidden_links = hidden_links
 
     def extract(self, body: Body) -> Document:
-        """The document of an HTML body: title, Markdown of the main content, every link, language, hashes."""
+        """Return the document of an HTML body."""
         html = decode(body.data, body.charset, html=True)
         tag_count = html.count("<")
         tree = LexborHTMLParser(flatten(html, tag_count))
@@ -41,7 +89,7 @@ class HtmlExtractor:
         finds = self._hidden_links and tag_count <= MANY_TAGS
         links = collect_links(tree, base, tag_count, head.refresh, twin)
         scripts = scripts_of(tree) if finds else ()
-        shown = Shown(html, tree, head, domain_of(body.url), scripts, links.by_href)
+        shown = ShownPage(html, tree, head, domain_of(body.url), scripts, links.by_href)
         clicked = tuple(hidden_links(shown, of_elements=True)) if finds else ()
         told = tuple(hidden_links(shown, of_elements=False)) if finds else ()
         leads_on = bool(head.refresh) or tree.css_first("frameset") is not None
@@ -54,14 +102,17 @@ class HtmlExtractor:
         if dropped.by_styles and not any(map(str.isalnum, markdown)):  # hidden until a script shows it
             seen, seen_clicked = links, clicked
             heading, markdown = _content(LexborHTMLParser(flatten(html, tag_count)), head, body.url, base)
-        links = _with_hidden(seen, (*seen_clicked, *told), head, base, {body.url, twin})
+        links = seen
+        if hidden := (*seen_clicked, *told):
+            named = canonical(head.canonical, base) if head.canonical else None
+            links = with_hidden(seen, hidden, base, {body.url, twin, named})
         login = find_login(html, len(markdown))
         return Document(
             title=choose_title(head.title, heading, head.site_name),
             markdown=markdown,
             links=links.kept,
             language=language_of(markdown, head.language, body.language),
-            content_hash=text_hash(markdown),  # it is in normal form already
+            content_hash=text_hash(markdown),  # already normalised
             links_hash=links_hash(links.kept),
             index=body.index and head.index,
             follow=body.follow and head.follow,
@@ -75,25 +126,16 @@ class HtmlExtractor:
         )
 
 
-def _with_seen_words(hidden: tuple[Hidden, ...], shown: Shown) -> tuple[Hidden, ...]:
-    """Links of elements with the words that are left of them now that hidden text is off the tree."""
-    if not hidden:
-        return ()
+def _with_seen_words(hidden: tuple[HiddenLink, ...], shown: ShownPage) -> tuple[HiddenLink, ...]:
+    """Return links of elements with the text that remains after hidden text was removed from the tree."""
     words: dict[str, str] = {}
-    for found in hidden_links(shown, of_elements=True):
+    for found in hidden_links(shown, of_elements=True) if hidden else ():
         words[found.raw_url] = words.get(found.raw_url) or found.text
     return tuple([found._replace(text=words.get(found.raw_url, "")) for found in hidden])
 
 
-def _with_hidden(
-    links: Links, hidden: tuple[Hidden, ...], head: Head, base: str, same: set[str | None]
-) -> Links:
-    named = canonical(head.canonical, base) if hidden and head.canonical else None
-    return with_hidden(links, hidden, base, {*same, named}) if hidden else links
-
-
 def _content(tree: LexborHTMLParser, head: Head, url: str, base: str) -> tuple[str, str]:
-    """The first heading and the Markdown of the main element, which is changed on the way."""
+    """Return the first heading and the Markdown of the main content, which is modified."""
     main = find_main(tree, head.generator)
     if main is None:
         return "", ""

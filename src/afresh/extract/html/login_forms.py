@@ -1,11 +1,12 @@
-"""Whether a page asks its readers to log in, and whether it offers anything else."""
+"""Detect whether a page asks its readers to log in, and whether it offers anything else."""
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from afresh.crawl.plausibility import TERSE
+from afresh.extract.html.main_content import around
 
 MAX_LOGIN_HTML_CHARS = 2_000_000
 MAX_LOGIN_TEXT_CHARS = 5_000
@@ -33,60 +34,47 @@ _SEARCH_NAMES = frozenset(("q", "s", "query", "search"))
 _TO_START = re.compile(r"#?|/|https?://[^/]+/?", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class Login:
-    """What a page has of a login."""
+class LoginForm(NamedTuple):
+    """The login form of a page."""
 
-    is_all: bool = False  # it offers nothing else
-    has_field: bool = False  # where its content is, not in a header or a dialog
+    is_all: bool = False  # the page offers nothing else
+    has_field: bool = False  # in the content, not in a header or a dialog
 
 
-def find_login(html: str, text_chars: int) -> Login:
-    """Return what a page with so much text has of a login; nothing where it has much text."""
+def find_login(html: str, text_chars: int) -> LoginForm:
+    """Return the login form of a page with this much text; pages with much text are not checked."""
     html = html[:MAX_LOGIN_HTML_CHARS]
     if text_chars > MAX_LOGIN_TEXT_CHARS or _HINT.search(html) is None:
-        return Login()
+        return LoginForm()
     tree = LexborHTMLParser(html)
-    fields, controls = _fields_of(tree), tree.css(_CONTROLS)
+    forms, controls = tree.css("form[action]"), tree.css(_CONTROLS)
+    fields = [*tree.css(_FIELDS), *(f for f in forms if _LOGIN.search(f.attributes.get("action") or ""))]
     if text_chars <= TERSE and fields:
-        return Login(is_all=True, has_field=True)
+        return LoginForm(is_all=True, has_field=True)
     beside = set() if text_chars <= TERSE else {node.mem_id for node in tree.css(_BESIDE_CONTENT)}
     field = next((each for each in fields if not _is_within(each, beside)), None)
     if len(controls) > MAX_CONTROLS:
-        return Login(has_field=field is not None)
-    others = [each for each in controls if not _is_said_to_be_of_login(each)]
+        return LoginForm(has_field=field is not None)
+    said = [(each, _words_of(each)) for each in controls]
+    others = [each for each, words in said if not (_LOGIN.search(words) or _AROUND_LOGIN.search(words))]
     if field is None:
-        leads = any(_LOGIN.search(_words_of(each)) and not _is_within(each, beside) for each in controls)
-        return Login(is_all=leads and not others)
+        leads = any(_LOGIN.search(words) and not _is_within(each, beside) for each, words in said)
+        return LoginForm(is_all=leads and not others)
     form = _form_of(field)
     is_all = len(others) <= MAX_LOGIN_FIELDS and all(_belongs_to_form(each, form) for each in others)
-    return Login(is_all=is_all, has_field=True)
-
-
-def _fields_of(tree: LexborHTMLParser) -> list[LexborNode]:
-    forms = tree.css("form[action]")
-    return [*tree.css(_FIELDS), *(f for f in forms if _LOGIN.search(f.attributes.get("action") or ""))]
+    return LoginForm(is_all=is_all, has_field=True)
 
 
 def _is_within(node: LexborNode, places: set[int]) -> bool:
-    """Whether a node is one of these places or lies in one."""
-    at: LexborNode | None = node
-    while places and at is not None:
-        if at.mem_id in places:
-            return True
-        at = at.parent
-    return False
+    return any(each.mem_id in places for each in around(node))
 
 
 def _form_of(node: LexborNode) -> int | None:
-    at: LexborNode | None = node
-    while at is not None and at.tag != "form":
-        at = at.parent
-    return None if at is None else at.mem_id
+    return next((each.mem_id for each in around(node) if each.tag == "form"), None)
 
 
 def _belongs_to_form(control: LexborNode, form: int | None) -> bool:
-    """Whether a control is a field or a button of the login, or leads to the start page."""
+    """Return whether a control is a field or a button of the login form, or links to the start page."""
     attributes = control.attributes
     if control.tag == "a":
         return _TO_START.fullmatch((attributes.get("href") or "").strip()) is not None
@@ -94,11 +82,6 @@ def _belongs_to_form(control: LexborNode, form: int | None) -> bool:
         kind, name = ((attributes.get(each) or "").lower() for each in ("type", "name"))
         return kind not in _OTHER_FIELDS and name not in _SEARCH_NAMES and _form_of(control) == form
     return control.tag == "button" and _form_of(control) == form
-
-
-def _is_said_to_be_of_login(control: LexborNode) -> bool:
-    words = _words_of(control)
-    return bool(_LOGIN.search(words) or _AROUND_LOGIN.search(words))
 
 
 def _words_of(control: LexborNode) -> str:

@@ -1,65 +1,52 @@
-"""Clean HTML to Markdown: the last cuts on the serialised text, then the converter."""
+"""Convert cleaned HTML to Markdown: simplify code, callouts and tables, trim the HTML, run the converter."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import lru_cache
 from html import escape
+from itertools import islice
 
-from html_to_markdown import (
-    CodeBlockStyle,
-    ConversionOptions,
-    HeadingStyle,
-    HiddenContent,
-    HighlightStyle,
-    InlineDataMedia,
-    LinkStyle,
-    ListIndentType,
-    NewlineStyle,
-    OutputFormat,
-    PreprocessingOptions,
-    PreprocessingPreset,
-    TierStrategy,
-    UrlEscapeStyle,
-    WhitespaceMode,
-    convert,
-)
+import html_to_markdown as converter
+from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from afresh.extract.html.main_content import around, detach
 from afresh.text.normalize import normalise
 from afresh.urls.canonical import directory_of
 
-# A page with more links is a listing: its Markdown shows the words, `Document.links` the targets.
+# A page with more links is a listing: its Markdown has only their text, `Document.links` the targets.
 MANY_LINKS = 20_000
 
-# Enum members, not their names: the converter would look each name up again for every page.
-OPTIONS = ConversionOptions(
-    heading_style=HeadingStyle.ATX,
-    list_indent_type=ListIndentType.SPACES,
+# Enum members instead of names: the converter would look up each name for every page.
+OPTIONS = converter.ConversionOptions(
+    heading_style=converter.HeadingStyle.ATX,
+    list_indent_type=converter.ListIndentType.SPACES,
     bullets="-",
-    highlight_style=HighlightStyle.NONE,
-    whitespace_mode=WhitespaceMode.NORMALIZED,
-    newline_style=NewlineStyle.SPACES,
-    code_block_style=CodeBlockStyle.BACKTICKS,
+    highlight_style=converter.HighlightStyle.NONE,
+    whitespace_mode=converter.WhitespaceMode.NORMALIZED,
+    newline_style=converter.NewlineStyle.SPACES,
+    code_block_style=converter.CodeBlockStyle.BACKTICKS,
     compact_tables=True,
     expand_abbreviations=False,
     include_blockquote_citations=False,
     extract_metadata=False,
-    preprocessing=PreprocessingOptions(enabled=False, preset=PreprocessingPreset.MINIMAL),
-    inline_data_media=InlineDataMedia.ALT_TEXT_ONLY,
-    hidden_content=HiddenContent.REACHABLE,
-    url_escape_style=UrlEscapeStyle.ANGLE,
-    link_style=LinkStyle.INLINE,
-    output_format=OutputFormat.MARKDOWN,
-    tier_strategy=TierStrategy.TIER2,
+    preprocessing=converter.PreprocessingOptions(enabled=False, preset=converter.PreprocessingPreset.MINIMAL),
+    inline_data_media=converter.InlineDataMedia.ALT_TEXT_ONLY,
+    hidden_content=converter.HiddenContent.REACHABLE,
+    url_escape_style=converter.UrlEscapeStyle.ANGLE,
+    link_style=converter.LinkStyle.INLINE,
+    output_format=converter.OutputFormat.MARKDOWN,
+    tier_strategy=converter.TierStrategy.TIER2,
 )
 
-# The converter sets no blank line before a block quote, so two would run into one: a marked paragraph keeps
-# them apart and is taken out again. U+FDD0 is no character, so no page means it.
+# The converter writes no blank line before a block quote, so adjacent quotes would merge: a marked paragraph
+# separates them and is removed again. U+FDD0 is a noncharacter, so no page uses it.
 _MARK = "\ufdd0"
-_CODE_PLACE = "\ufdd1"  # stands for a code block while the text around is trimmed
-_RUNS_OF_BLANKS = (" " * 8, " " * 4, "  ", "  ")  # four plain cuts fold them faster than one split
+_CODE_PLACE = "\ufdd1"  # placeholder for a code block while the surrounding text is trimmed
+_RUNS_OF_BLANKS = (" " * 8, " " * 4, "  ", "  ")  # four replacements are faster than one split
 _MARKED_LINE = re.compile(rf"(?:^|\n)[ >]*{_MARK}")
 
-# The serialiser sets every attribute in double quotes and escapes < and > in values, so these cuts are safe.
+# The serialiser double-quotes every attribute and escapes < and > in values, so these patterns are safe.
 _TITLE_ATTRIBUTE = re.compile(r' title="[^"]*"')
 _ODD_ADDRESS = re.compile(r' href="(?!(?:https?|mailto|ftp):)[^":/?#]*:[^"]*"', re.IGNORECASE)
 _IMAGE = re.compile(r"<img([^<>]*)>")
@@ -81,8 +68,8 @@ _EMPTY_HEADING = re.compile(r"^#{1,6}[ \t]*$\n?", re.MULTILINE)
 
 
 def render(html: str, base: str) -> str:
-    """The Markdown of a piece of serialised HTML, with absolute links."""
-    markdown = convert(_trim(html, base), _options(directory_of(base))).content or ""
+    """Return the Markdown of serialised HTML, with absolute links."""
+    markdown = converter.convert(_trim(html, base), _options(directory_of(base))).content or ""
     markdown = _EMPTY_HEADING.sub("", markdown) if "#\n" in markdown or "# \n" in markdown else markdown
     if _MARK in markdown:
         markdown = _MARKED_LINE.sub("", markdown).replace(_MARK, "")
@@ -90,13 +77,13 @@ def render(html: str, base: str) -> str:
 
 
 @lru_cache(maxsize=64)
-def _options(directory: str) -> ConversionOptions:
-    """The options for all pages of one directory: building them costs as much as a small page."""
+def _options(directory: str) -> converter.ConversionOptions:
+    """Return the options for all pages of one directory; creating them costs as much as a small page."""
     return replace(OPTIONS, base_url=directory)
 
 
 def _trim(html: str, base: str) -> str:
-    """Cut what would only make noise: markup in code blocks, white space and attributes elsewhere."""
+    """Remove noise: markup in code blocks, white space and attributes elsewhere."""
     texts, blocks = _split_code(html.replace(_CODE_PLACE, ""))
     text = _CODE_PLACE.join(texts).replace("\n", " ")
     for blanks in _RUNS_OF_BLANKS:
@@ -106,7 +93,7 @@ def _trim(html: str, base: str) -> str:
 
 
 def _split_code(html: str) -> tuple[list[str], list[str]]:
-    """The text around the code blocks, and the blocks without markup inside; plain cuts are quick."""
+    """Return the texts around code blocks, and the blocks without inner markup; plain splits are fast."""
     first, *rest = html.split("<pre")
     texts, blocks = [first], []
     for part in rest:
@@ -118,7 +105,7 @@ def _split_code(html: str) -> tuple[list[str], list[str]]:
 
 
 def _trim_text(html: str, base: str) -> str:
-    """Cut what says nothing in Markdown, make addresses whole, and make terms stand out."""
+    """Remove what Markdown cannot express, make URLs absolute, and emphasise terms."""
     path = escape(base.partition("?")[0])
     html = _TITLE_ATTRIBUTE.sub("", html).replace(' href="#', f' href="{escape(base)}#')
     html = _ODD_ADDRESS.sub("", html).replace(' href="?', f' href="{path}?')
@@ -131,35 +118,196 @@ def _trim_text(html: str, base: str) -> str:
     html = _HEADING.sub(_plain_heading, html)
     if html.count("<a ") > MANY_LINKS:
         html = _ANCHOR.sub(" ", html)
-    return _mark_inline(html)
-
-
-def _mark_inline(html: str) -> str:
-    """Write simple code, emphasis and strong text as Markdown at once.
-
-    The converter would take `- x` after such an element for the start of a list and escape it.
-    """
+    # Convert simple code, emphasis and strong text here: after these elements, the converter takes `- x`
+    # for the start of a list and escapes it.
     html = html.replace("</code><code", "</code> <code")
     return _STRONG.sub(r"**\1**", _EMPHASIS.sub(r"*\1*", _CODE.sub(r"`\1`", html)))
 
 
 def _plain_image(image: re.Match[str]) -> str:
-    """An image without its query, which often is a version; nothing for one that has no words."""
+    """Return an image without its query, which often is a version; without a source, only its text."""
     alt, src = _ALT.search(image[1]), _SRC.search(image[1])
     words = alt[1].strip() if alt else ""
     return f'<img src="{src[1]}" alt="{words}">' if words and src else words
 
 
 def _plain_heading(heading: re.Match[str]) -> str:
-    """A heading without links, as it is read in a list of headings."""
+    """Return a heading without links, so that it reads well in an outline."""
     return heading[1] + _ANCHOR.sub("", heading[2]) + heading[3] if "<a" in heading[2] else heading[0]
 
 
 def _plain_term(term: re.Match[str]) -> str:
-    """A signature as code, any other term in bold unless it shows code already."""
+    """Return a signature as code, and any other term in bold unless it contains markup."""
     attributes, inner = term[1], term[2]
     if 'class="sig' in attributes or " sig-object" in attributes:
         return f"<dt><code>{' '.join(_TAG.sub('', inner).split())}</code></dt>"
     if "<code" in inner or "<a " in inner or not inner.strip() or "<p" in inner or "<strong" in inner:
         return f"<dt>{inner}</dt>"
     return f"<dt><strong>{inner.strip()}</strong></dt>"
+
+
+CALLOUTS = ", ".join((
+    ".admonition", ".theme-admonition", ".markdown-alert", ".callout", ".starlight-aside", ".alert",
+    "div.note", "div.warning", "div.tip", "div.caution", "div.important", "div.danger", "div.hint",
+    "div.info", ".admonitionblock",
+))  # fmt: skip
+CALLOUT_TITLES = ", ".join((
+    ".admonition-title", ".markdown-alert-title", "[class*=admonitionHeading]", ".callout-title",
+    ".starlight-aside__title", "h3.title", ".alert-heading", "td.icon",
+))  # fmt: skip
+KINDS = (
+    "note", "warning", "tip", "caution", "important", "danger", "hint", "info", "attention", "error",
+    "seealso",
+)  # fmt: skip
+FEW_CALLOUTS = {
+    "sphinx": ".admonition",
+    "docbook": "div.note, div.warning, div.tip, div.caution, div.important",
+}
+
+_LANGUAGE = re.compile(
+    r"(?:^|\s)(?:language-|lang-|highlight-source-|highlight-(?!source)|brush:\s*|sourceCode\s+)"
+    r"([A-Za-z0-9+#_.-]+)"
+)
+_ALIASES = {
+    "python3": "python", "py": "python", "py3": "python", "ipython3": "python", "pycon3": "pycon",
+    "js": "javascript", "shell-session": "console", "c++": "cpp", "rb": "ruby", "yml": "yaml",
+    "plaintext": "", "none": "", "text": "", "default": "", "plain": "", "txt": "", "notranslate": "",
+    "nohighlight": "", "undefined": "",
+}  # fmt: skip
+_WRAPPERS_UP = 3
+
+
+def tidy(tree: LexborHTMLParser, main: LexborNode, generator: str) -> None:
+    """Simplify code blocks, callouts and layout tables of the content, in place."""
+    _name_code_languages(main)
+    few = next((selector for name, selector in FEW_CALLOUTS.items() if generator.startswith(name)), None)
+    callouts = {node.mem_id: node for node in main.css(few or CALLOUTS)}  # a node may match two selectors
+    for node in callouts.values():
+        _quote(tree, node)
+    for table in reversed(main.css("table")):  # layout tables and lists
+        if _is_layout(table):
+            _refill(tree, table, "div", "div", _cells(table))
+        elif table.css_first("tr > * + *") is None and table.css_first("td > p + p") is not None:
+            _refill(tree, table, "ul", "li", _cells(table))  # one column with several paragraphs in a cell
+    for node in main.css("code code, code em, kbd kbd"):
+        node.unwrap()
+    if few is None:
+        _free_headings(main)
+        main.unwrap_tags(["font", "center"])
+    for contents in reversed(main.css("dl.toc")):  # becomes a list, with nested ones inside their item
+        _refill(tree, contents, "ul", "li", contents.iter(), terms=True)
+    main.unwrap_tags(["span"])
+
+
+def code_language(names: str) -> str | None:
+    """Return the language in class names as fences spell it; "" if explicitly none, None if missing."""
+    found = _LANGUAGE.search(names)
+    if found is None:
+        return None
+    name = found[1].rstrip(";").lower()
+    return _ALIASES.get(name, name)
+
+
+def _name_code_languages(main: LexborNode) -> None:
+    for pre in main.css("pre"):
+        language = _language_of(pre)
+        attributes = pre.attrs
+        if language:
+            attributes["class"] = f"language-{language}"
+        elif "class" in attributes:
+            del attributes["class"]
+
+
+def _language_of(pre: LexborNode) -> str:
+    code = pre.first_child
+    while code is not None and code.tag != "code":
+        code = code.next
+    language = code_language(code.attributes.get("class") or "") if code is not None else None
+    for node in islice(around(pre), _WRAPPERS_UP) if language is None else ():
+        attributes = node.attributes
+        language = code_language(attributes.get("class") or "")
+        if language is None and attributes.get("data-lang"):
+            language = str(attributes["data-lang"]).lower()
+        if language is not None:
+            break
+    return language or ""
+
+
+def _free_headings(main: LexborNode) -> None:
+    """Move sections out of list items, where some generators put them."""
+    lists: dict[int, LexborNode] = {}
+    for heading in main.css("li > h2, li > h3, li > section > h2, li > section > h3, li > section > h4"):
+        item = heading.parent
+        if item is not None and item.tag != "li":
+            item = item.parent
+        if item is not None and item.parent is not None:
+            lists[item.parent.mem_id] = item.parent
+    for holder in lists.values():
+        for item in list(holder.iter()):
+            item.unwrap()
+        holder.unwrap()
+
+
+def _quote(tree: LexborHTMLParser, node: LexborNode) -> None:
+    """Wrap a callout in a block quote that begins with its title in bold."""
+    names = (node.attributes.get("class") or "").lower()
+    title = node.css_first(CALLOUT_TITLES)
+    if title is not None:
+        words = title.text().strip()
+        detach(title)
+    else:
+        names = names.replace("alert-", "")
+        words = next((kind.capitalize() for kind in KINDS if kind in names), "")
+    quote = tree.create_node("blockquote")
+    node.insert_before(quote)
+    placed = node.prev
+    if placed is None:
+        return
+    if words:
+        strong = tree.create_node("strong")
+        strong.insert_child(words)
+        paragraph = tree.create_node("p")
+        paragraph.insert_child(strong)
+        placed.insert_child(paragraph)
+    placed.insert_child(node, move=True)
+
+
+def _refill(
+    tree: LexborHTMLParser,
+    node: LexborNode,
+    outer: str,
+    inner: str,
+    parts: Iterable[LexborNode],
+    terms: bool = False,
+) -> None:
+    """Replace a node by new elements with its parts; with `terms`, each `dt` begins a new inner element."""
+    node.insert_before(tree.create_node(outer))
+    placed = node.prev
+    if placed is None:
+        return
+    for part in list(parts):
+        if not terms or part.tag == "dt" or placed.last_child is None:
+            placed.insert_child(tree.create_node(inner))
+        target = placed.last_child
+        for child in list(part.iter(include_text=True)):
+            if target is not None:
+                target.insert_child(child, move=True)
+    detach(node)
+
+
+def _cells(table: LexborNode) -> list[LexborNode]:
+    rows: list[LexborNode] = []
+    for part in table.iter():
+        rows += [part] if part.tag == "tr" else [row for row in part.iter() if row.tag == "tr"]
+    return [cell for row in rows for cell in row.iter() if cell.tag in ("td", "th")]
+
+
+def _is_layout(table: LexborNode) -> bool:
+    attributes = table.attributes
+    names = attributes.get("class") or ""
+    if "highlighttable" in names or "rouge-table" in names or attributes.get("role") == "presentation":
+        return True
+    # `css("table")` includes the table itself, and a selector with "td" could match a cell around it.
+    if len(table.css("table")) > 1 or table.css_first("h1, h2, h3, pre:only-child") is not None:
+        return True
+    return table.css_first("tr + tr, th") is None and len(table.css("tr")) == 1

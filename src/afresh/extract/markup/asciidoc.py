@@ -1,16 +1,93 @@
-"""AsciiDoc to a document: headings, lists, code, callouts, tables and links; nothing is included."""
+"""Convert AsciiDoc to a document: blocks, lists, tables and inline markup as Markdown."""
 
 import re
+from collections.abc import Sequence
 
 from afresh.extract.decode import decode
-from afresh.extract.markup.asciidoc_inline import Attributes, inline
-from afresh.extract.markup.asciidoc_tables import table_rows
-from afresh.extract.markup.rst_blocks import code_block, quoted
-from afresh.extract.markup.rst_tables import markdown_table
-from afresh.extract.written import written
+from afresh.extract.markdown import written
+from afresh.extract.markup.rst import code_block, emphasised, quoted, run_end, skip_blank
+from afresh.extract.markup.tables import MOST_COLUMNS, ExpansionBudget, Rows, csv_rows, markdown_table
 from afresh.model import recipe
 from afresh.model.fetch import Body, Document
 from afresh.text.normalize import normalise
+
+MAX_ATTRIBUTE_DEPTH = 3  # attributes in the values of other attributes
+
+_ATTRIBUTE = re.compile(r"\\?\{([\w][\w-]*)\}")
+_KNOWN = {
+    "nbsp": " ", "sp": " ", "empty": "", "blank": "", "zwsp": "", "wj": "", "lt": "<", "gt": ">", "amp": "&",
+    "apos": "'", "quot": '"', "plus": "+", "asterisk": "*", "backtick": "`", "tilde": "~", "vbar": "|",
+    "caret": "^", "startsb": "[", "endsb": "]", "two-colons": "::", "two-semicolons": ";;", "cpp": "C++",
+    "deg": "°",
+}  # fmt: skip
+_INLINE = re.compile(
+    r"`\+(?P<exact>[^\n+]+)\+`"
+    r"|``(?P<double>[^`\n]+)``"
+    r"|(?<![\w`])`(?P<code>[^`\s](?:[^`]*[^`\s])?)`(?![\w`])"
+    r"|\\?(?:link:|(?=https?://|ftp://|irc://|mailto:))(?P<url>[^\s\[\]<>`\"]{2,1000}+)\[(?P<text>(?:\\\]|[^\]\n]){0,500})\]"
+    r"|xref:(?P<page>[^\s\[\]]{1,500})\[(?P<named>[^\]]{0,500})\]"
+    r"|<<(?P<anchor>[^<>,\n]{1,300})(?:,\s*(?P<label>[^<>]{1,300}))?>>"
+    r"|(?:kbd|btn):\[(?P<key>[^\]\n]{1,100})\]"
+    r"|menu:(?P<menu>[^\[\n]{1,100})\[(?P<choice>[^\]\n]{0,200})\]"
+    r"|image:(?!:)(?P<picture>[^\s\[\]]{1,500})\[(?P<alternative>[^\]\n]{0,300})\]"
+    r"|footnote:\w{0,50}\[(?P<note>[^\]]{0,1000})\]"
+    r"|(?:pass|stem|latexmath|asciimath):\w{0,20}\[(?P<passed>[^\]\n]{0,1000})\]"
+    r"|\(\(\((?P<index>[^()\n]{0,300})\)\)\)"
+    r"|\(\((?P<term>[^()\n]{1,300})\)\)"
+    r"|\[\[(?P<mark>[^\]\n]{1,200})\]\]"
+    r"|\[[^\]\n]{0,100}\](?P<hash>\#{1,2})(?P<marked>[^#\n]{1,1000})(?P=hash)"
+    r"|(?<![\w*])\*(?P<bold>[^\s*](?:[^*\n]{0,1000}[^\s*])?)\*(?![\w*])"
+    r"|\*\*(?P<strong>[^*\n]{1,1000})\*\*"
+    r"|(?<![\w_])_(?P<soft>[^\s_](?:[^_\n]{0,1000}[^\s_])?)_(?![\w_])"
+    r"|(?<!_)__(?P<very>[^_\n]{1,1000})__(?!_)"
+    r"|(?<![\w+])\+(?P<literal>[^\s+](?:[^+\n]{0,300}[^\s+])?)\+(?![\w+])"
+)
+_MARKED = re.compile(r"[`:<(\[*_+#]")
+_WINDOW = re.compile(r"\^$|,\s*(?:window|role|opts|title|rel)\b.*$")
+
+
+def _shown(found: re.Match[str]) -> str:
+    group = found.lastgroup or ""
+    said: str = found[group]
+    match group:
+        case "exact" | "double" | "code" | "literal" | "passed":
+            return f"`{said.strip()}`" if said else ""
+        case "bold" | "strong":
+            return f"**{said}**"
+        case "soft" | "very":
+            return f"*{said}*"
+        case "text" if found[0].startswith("\\"):
+            return found[0][1:]
+        case "text":
+            url = found["url"].strip("+")
+            shown = _WINDOW.sub("", said.replace("\\]", "]")).strip('" ') or url.removeprefix("mailto:")
+            return f"[{shown}]({url})"
+        case "named":
+            return _page(found["page"], said)
+        case "anchor" | "label":
+            return (found["label"] or found["anchor"].replace("_", " ").strip(" #")).strip()
+        case "choice":
+            return " > ".join(filter(None, map(str.strip, (found["menu"], *said.split(">")))))
+        case "alternative":
+            alternative = said.partition(",")[0].strip("\"' ")
+            return f"![{alternative}]({found['picture']})" if alternative else ""
+        case "note":
+            return f" ({said})" if said else ""
+        case "index" | "mark":
+            return ""
+        case _:
+            return said
+
+
+def _page(page: str, text: str) -> str:
+    """Return a link to another page, or only its text if just the site generator could resolve it."""
+    path = page.partition("#")[0]
+    name = path.rpartition("/")[2]
+    shown = _WINDOW.sub("", text).strip('" ') or name.removesuffix(".adoc") or page.strip("#")
+    if ":" in path or "@" in path or not ("." in name or "/" in path):
+        return shown
+    return f"[{shown}]({path if '.' in name else path + '.adoc'})"
+
 
 DEEPEST = 20
 
@@ -39,38 +116,54 @@ class AsciidocExtractor:
     version = recipe.ASCIIDOC
 
     def extract(self, body: Body) -> Document:
-        """The document of an AsciiDoc body."""
+        """Return the document of an AsciiDoc body."""
         return written(body, to_markdown(normalise(decode(body.data, body.charset))))
 
 
 def to_markdown(text: str) -> str:
-    """The text as Markdown."""
+    """Return the text as Markdown."""
     return "\n\n".join(_Asciidoc(len(text)).blocks(text.split("\n")))
 
 
 class _Asciidoc:
-    """The state of one conversion: attributes, and what was said of the block that follows."""
+    """The state of one conversion: attributes, and options and title of the next block."""
 
     def __init__(self, written: int) -> None:
-        self.attributes = Attributes(written)
+        self.attributes: dict[str, str] = {}
+        self.room = ExpansionBudget(written)  # for the values of attributes
         self.options = self.title = ""
 
     def prose(self, text: str) -> str:
-        """A piece of text with its inline markup, on one line."""
-        shown = inline(" ".join(text.split()), self.attributes)
+        """Return a text as one line of Markdown."""
+        shown = self.in_text(" ".join(text.split()))
+        shown = _INLINE.sub(_shown, shown).strip() if _MARKED.search(shown) else shown
         return "\\" + shown if _LEADING.match(shown) else shown
 
+    def in_text(self, text: str, depth: int = 0) -> str:
+        """Return the text with its attributes replaced by their values; unknown ones stay as written."""
+
+        def value_of(found: re.Match[str]) -> str:
+            if found[0].startswith("\\"):
+                return found[0][1:]
+            name = found[1].lower()
+            value = self.attributes.get(name, _KNOWN.get(name))
+            if value is None or not self.room.take(value):
+                return found[0]
+            return self.in_text(value, depth + 1)
+
+        return text if "{" not in text or depth > MAX_ATTRIBUTE_DEPTH else _ATTRIBUTE.sub(value_of, text)
+
     def blocks(self, lines: list[str], depth: int = 0) -> list[str]:
-        """The blocks of some lines, as Markdown."""
+        """Return the blocks of some lines as Markdown."""
         found: list[str] = []
         at = self._after_header(lines, found) if depth == 0 else 0
         while at < len(lines):
             made, at = self._block(lines, at, depth)
-            found += [block for block in made if block]
+            found += filter(None, made)
         return found
 
     def _after_header(self, lines: list[str], found: list[str]) -> int:
-        """Read title, authors and attributes at the start; gives where the text begins."""
+        """Read title, authors and attributes at the start; return the line where the text begins."""
         at = 0
         while at < len(lines) and (
             not lines[at].strip() or lines[at].startswith("//") or _ENTRY.match(lines[at])
@@ -88,15 +181,15 @@ class _Asciidoc:
         return at
 
     def _set(self, line: str) -> bool:
-        """Whether a line sets an attribute; if so, it is set."""
+        """Set an attribute if the line defines one; return whether it does."""
         entry = _ENTRY.match(line)
         if entry is None:
             return False
         name = entry[1].strip("!").lower()
         if "!" in entry[1]:
-            self.attributes.values.pop(name, None)
+            self.attributes.pop(name, None)
         else:
-            self.attributes.values[name] = (entry[2] or "").removesuffix(" \\").strip()
+            self.attributes[name] = (entry[2] or "").removesuffix(" \\").strip()
         return True
 
     def _block(self, lines: list[str], at: int, depth: int) -> tuple[list[str], int]:
@@ -111,14 +204,9 @@ class _Asciidoc:
         if (title := _TITLE.match(line)) is not None and not _ITEM.match(line):
             self.title = title[1]
             return [], at + 1
-        made, after = self._titled(lines, at, depth)
-        return made, max(after, at + 1)
-
-    def _titled(self, lines: list[str], at: int, depth: int) -> tuple[list[str], int]:
-        """A block under the options and the title that stood above it."""
-        options, title, self.options, self.title = self.options, self.title, "", ""
-        made, after = self._plain(lines, at, depth, options)
-        return ([f"**{self.prose(title)}**", *made] if title else made), after
+        heard, named, self.options, self.title = self.options, self.title, "", ""
+        made, after = self._plain(lines, at, depth, heard)
+        return ([f"**{self.prose(named)}**", *made] if named else made), max(after, at + 1)
 
     def _plain(self, lines: list[str], at: int, depth: int, options: str) -> tuple[list[str], int]:
         line = lines[at].rstrip()
@@ -128,18 +216,18 @@ class _Asciidoc:
             return self._delimited(lines, at, depth, fence, options)
         if (heading := _HEADING.match(line)) is not None and depth == 0:
             return ["#" * len(heading[1]) + " " + self.prose(heading[2]).lstrip("\\")], at + 1
-        if _ITEM.match(line) or self._is_term(line):
+        if _ITEM.match(line) or _term(line):
             return self._list(lines, at, depth)
         return self._paragraph(lines, at, options)
 
     def _macro(self, macro: re.Match[str]) -> list[str]:
-        name, target, options = macro[1], self.attributes.in_text(macro[2]), macro[3]
+        name, target, options = macro[1], self.in_text(macro[2]), macro[3]
         first = options.partition(",")[0].strip("\"' ")
         if name == "include":
             return [f"`{target}`"]
         if name in ("image", "video", "audio"):
             return [f"![{first}]({target})"] if first and "=" not in first else []
-        holds = any(part in self.attributes.values for part in re.split("[,+]", target)) is (name == "ifdef")
+        holds = any(part in self.attributes for part in re.split("[,+]", target)) is (name == "ifdef")
         told = options and name in ("ifdef", "ifndef") and holds and not self._set(options)
         return [self.prose(options)] if told else []
 
@@ -148,11 +236,8 @@ class _Asciidoc:
     def _delimited(
         self, lines: list[str], at: int, depth: int, fence: re.Match[str], options: str
     ) -> tuple[list[str], int]:
-        stop = at + 1
-        while stop < len(lines) and lines[stop].rstrip() != fence[1]:
-            stop += 1
-        inner, mark = lines[at + 1 : stop], fence[1][0]
-        after = stop + 1
+        stop = run_end(lines, at + 1, lambda line: line.rstrip() != fence[1])
+        inner, mark, after = lines[at + 1 : stop], fence[1][0], stop + 1
         if mark in "/+":
             return [], after
         if mark in "|,:!" and len(fence[1]) > 3:
@@ -160,78 +245,68 @@ class _Asciidoc:
             return [markdown_table([[self.prose(cell) for cell in row] for row in rows], head)], after
         style = options.partition(",")[0].strip().split("%")[0].split("#")[0]
         if mark in "`." or (mark == "-" and len(fence[1]) > 2) or style in ("source", "listing", "literal"):
-            return [_code(inner, options, fence[2], self.attributes.values)], after
+            return [_code(inner, options, fence[2], self.attributes)], after
         if depth >= DEEPEST:
             return [self.prose(" ".join(inner))], after
         blocks = self.blocks(inner, depth + 1)
         return self._enclosed(blocks, style, mark), after
 
     def _enclosed(self, blocks: list[str], style: str, mark: str) -> list[str]:
-        admonition = _ADMONITION.match(style)
-        if admonition is not None:
+        if _ADMONITION.match(style):
             return [quoted([f"**{style.capitalize()}**", *blocks])]
         return [quoted(blocks)] if mark == "_" or style in ("quote", "verse") else blocks
 
     # ---- lists and paragraphs -----------------------------------------------------------------
 
-    def _is_term(self, line: str) -> bool:
-        return _TERM.match(line) is not None and "://" not in line.partition("::")[0]
-
     def _list(self, lines: list[str], at: int, depth: int) -> tuple[list[str], int]:
-        """Items of all depths until another block follows a blank line."""
+        """Return the items of all depths until another block follows, and the line after them."""
         marks: list[str] = []
         counts: dict[int, int] = {}
         shown: list[str] = []
         while at < len(lines):
-            item, term = _ITEM.match(lines[at]), None
-            if item is None:
-                term = _TERM.match(lines[at]) if self._is_term(lines[at]) else None
-            if item is None and term is None:
+            term: str | None = None
+            if item := _ITEM.match(lines[at]):
+                mark, first = item[1], item[2]
+            elif found := _term(lines[at]):
+                term, mark, first = found.groups("")
+            else:
                 break
-            mark = item[1] if item else (term[2] if term else "")
             mark = "1." if mark[0].isdigit() else "<>" if mark[0] == "<" else mark
             marks = marks[: marks.index(mark) + 1] if mark in marks else [*marks, mark]
-            first = item[2] if item else term[3] if term else ""
-            text, at = _item_text(lines, at + 1, first or "")
+            text, at = _item_text(lines, at + 1, first)
             more, at = self._attached(lines, at, depth)
             here = len(marks)
             counts = {each: count for each, count in counts.items() if each <= here}
             counts[here] = counts.get(here, 0) + 1
             sign = f"{counts[here]}." if mark[0] in ".1<" else "-"
-            shown += _indented(self._item(text, term[1] if term else None), more, sign, 3 * (here - 1))
-            while at < len(lines) and (not lines[at].strip() or lines[at].startswith("// ")):
-                at += 1
+            shown += _indented(self._item(text, term), more, sign, 3 * (here - 1))
+            at = run_end(lines, at, lambda line: not line.strip() or line.startswith("// "))
         return ["\n".join(shown)], at
 
     def _item(self, text: str, term: str | None) -> str:
         text = _CHECK.sub("", text)
         if term is None:
             return self.prose(text)
-        name = self.prose(term)
-        name = name if "`" in name or "](" in name or "*" in name else f"**{name}**"
+        name = emphasised(self.prose(term))
         return f"{name}: {self.prose(text)}" if text else name
 
     def _attached(self, lines: list[str], at: int, depth: int) -> tuple[list[str], int]:
-        """The blocks that a `+` attaches to an item."""
         found: list[str] = []
         while at < len(lines) and lines[at].strip() == "+" and depth < DEEPEST:
             at += 1
             while at < len(lines) and lines[at].strip() not in ("", "+"):
                 made, at = self._block(lines, at, depth + 1)
-                found += [block for block in made if block]
+                found += filter(None, made)
                 if made:
                     break
         return found, at
 
     def _paragraph(self, lines: list[str], at: int, options: str) -> tuple[list[str], int]:
-        stop = at
-        while stop < len(lines) and lines[stop].strip() and not (stop > at and _ends_paragraph(lines[stop])):
-            stop += 1
-        stop = max(stop, at + 1)
+        stop = run_end(lines, at + 1, lambda line: line.strip() and not _ends_paragraph(line))
         inner = lines[at:stop]
         style = options.partition(",")[0].strip()
         if style in ("source", "listing", "literal") or inner[0][:1] in (" ", "\t"):
-            return [_code(inner, options, "", self.attributes.values)], stop
+            return [_code(inner, options, "", self.attributes)], stop
         admonition = _ADMONITION.match(inner[0])
         if admonition is not None and admonition[2] is not None:
             text = self.prose(" ".join([admonition[2], *inner[1:]]))
@@ -240,17 +315,19 @@ class _Asciidoc:
         return self._enclosed([text], style, ""), stop
 
 
+def _term(line: str) -> re.Match[str] | None:
+    return _TERM.match(line) if "://" not in line.partition("::")[0] else None
+
+
 def _ends_paragraph(line: str) -> bool:
     bare = line.strip()
     return bare == "+" or (len(bare) > 2 and any(rule.match(bare) for rule in (_FENCE, _OPTIONS, _CONDITION)))
 
 
 def _item_text(lines: list[str], at: int, first: str) -> tuple[str, int]:
-    """The text of an item, which goes on until a blank line, another item or a block."""
+    """Return the text of an item, up to a blank line, another item or a block, and the line after it."""
     parts = [first] if first else []
-    if not first:
-        while at < len(lines) and not lines[at].strip():
-            at += 1
+    at = at if first else skip_blank(lines, at)
     while (
         at < len(lines)
         and lines[at].strip()
@@ -274,7 +351,7 @@ def _indented(first: str, more: list[str], mark: str, indent: int) -> list[str]:
 
 
 def _code(lines: list[str], options: str, beside: str, attributes: dict[str, str]) -> str:
-    """Code without the marks of its callouts, in the language that its options name."""
+    """Return code without callout marks as a fenced block, in the language that its options name."""
     parts = [part.strip().strip("\"'") for part in options.split(",")]
     style = parts[0].split("%")[0].split("#")[0]
     language = next((part.removeprefix("language=") for part in parts if part.startswith("language=")), "")
@@ -285,3 +362,42 @@ def _code(lines: list[str], options: str, beside: str, attributes: dict[str, str
         _CALLOUT.sub("", line) if line.rstrip().endswith(">") or "-->" in line else line for line in lines
     ]
     return code_block(shown, re.sub(r"[^\w+#.-]", "", language).lower())
+
+
+_CELL = re.compile(r"(?:(?<=\s)|^)(?:\d+(?:\.\d+)?[+*]|\.\d+\+)?[<^>]?(?:\.[<^>])?[a-z]?\||(?<!\\)\|")
+_TIMES = re.compile(r"(\d+)\*")
+
+
+def table_rows(lines: Sequence[str], attributes: str, mark: str) -> tuple[Rows, bool]:
+    """Return the rows of a table between its borders, and whether the first is its head."""
+    told = "header" in attributes and "noheader" not in attributes
+    if mark == "," or "format=csv" in attributes.replace('"', ""):
+        return csv_rows("\n".join(lines)), told
+    cells, first = _cells(lines)
+    wide = min(_columns(attributes) or first or 1, MOST_COLUMNS)
+    rows = [cells[at : at + wide] for at in range(0, len(cells), wide)]
+    # a blank line after the first line makes that the head
+    is_head = len(lines) > 1 and bool(lines[0].strip()) and not lines[1].strip()
+    return rows, told or (first == wide > 0 and is_head and "noheader" not in attributes)
+
+
+def _cells(lines: Sequence[str]) -> tuple[list[str], int]:
+    cells: list[str] = []
+    first = 0
+    for line in lines:
+        begun, *parts = (part.replace("\\|", "|").strip() for part in _CELL.split(line))
+        if cells and begun:
+            cells[-1] = f"{cells[-1]} {begun}".strip()
+        cells += parts
+        first = first or len(cells)
+    return cells, first
+
+
+def _columns(attributes: str) -> int:
+    """Return the number of columns that the attributes set: `cols="1,2"`, `cols="3*"`, `cols=2*,1`."""
+    found = re.search(r"cols=(?:\"([^\"]*)\"|'([^']*)'|([^,\]]*))", attributes)
+    if found is None:
+        return 0
+    parts = re.split("[,;]", found[1] or found[2] or found[3] or "")
+    times = (_TIMES.match(part.strip()) for part in parts)
+    return sum(int(each[1][:3]) if each else 1 for each in times)

@@ -1,36 +1,335 @@
-"""reStructuredText to a document, with the directives of Sphinx as far as they hold text."""
+"""Convert reStructuredText, including Sphinx directives with text, to a document.
+
+The parser knows the lines that begin, end and indent blocks, not every rule of the standard. Unknown
+constructs stay as text. Other files are never included, and `raw` content is dropped.
+"""
+
+import re
+from collections.abc import Callable
+from itertools import islice
+from typing import NamedTuple
 
 from afresh.extract.decode import decode
-from afresh.extract.markup.rst_blocks import Directive, Rst, code_block, quoted
-from afresh.extract.markup.rst_tables import csv_rows, list_rows
-from afresh.extract.written import written
+from afresh.extract.markdown import fenced, written
+from afresh.extract.markup.rst_inline import RstNames, code_span, inline, names_of
+from afresh.extract.markup.tables import (
+    csv_rows,
+    grid_rows,
+    is_grid,
+    is_simple,
+    list_rows,
+    markdown_table,
+    simple_rows,
+)
 from afresh.model import recipe
 from afresh.model.fetch import Body, Document
 from afresh.text.normalize import normalise
+
+LONGEST_LANGUAGE = 50  # a document may set it once for any number of blocks
+DEEPEST = 20  # deeper nesting is kept as text
+
+_ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1{1,}\s*$")
+_BULLET = re.compile(r"([-*+•‣⁃])(?:[ \t]+|$)")
+_NUMBER = re.compile(r"\(?(\d{1,9}|#|[a-zA-Z]|[ivxlcdmIVXLCDM]{2,9})[.)](?:[ \t]+|$)")
+_FIELD = re.compile(r":((?:\\.|[^:\\`\s])(?:\\.|[^:\\`])*|[^:\s]):(?:[ \t]+|$)")
+_OPTION = re.compile(r"((?:--?|/)[A-Za-z0-9?][^ \n]*(?:,? [^ \n]+)*?)(?:[ ]{2,}|$)")
+_EXPLICIT = re.compile(r"\.\.(?:[ \t]+|$)")
+_DIRECTIVE = re.compile(r"([A-Za-z][\w.+-]*(?::[\w.+-]+)*)[ \t]?::(?:[ \t]+(.*))?$")
+_NOTE = re.compile(r"\[(#?[\w.+-]*|\*)\][ \t]+(.*)$")
+_HIDDEN_FIELDS = frozenset({"orphan", "tocdepth", "nocomments", "nosearch"})
+_LEADING = re.compile(r"(#{1,6}\s|\d+[.)]\s|[-+*]\s|>|~~~|```)")
+
+
+class Directive(NamedTuple):
+    """A directive as written."""
+
+    name: str
+    argument: str
+    options: dict[str, str]
+    content: list[str]
+
+
+class RstConverter:
+    """The state of one conversion: names, levels of headings, the language of code."""
+
+    def __init__(self, text: str) -> None:
+        self.names: RstNames = names_of(text)
+        self.language = ""
+        self.level = 0  # of the innermost heading
+        self._styles: list[tuple[str, bool]] = []
+
+    def prose(self, text: str) -> str:
+        """Return a text as one line of Markdown."""
+        shown = inline(" ".join(text.split()), self.names)
+        return "\\" + shown if _LEADING.match(shown) else shown
+
+    def blocks(self, lines: list[str], depth: int = 0) -> list[str]:
+        """Return the blocks of some lines as Markdown."""
+        if depth > DEEPEST:
+            return ["\n".join(line.strip() for line in lines if line.strip())]
+        found: list[str] = []
+        at = 0
+        while (at := skip_blank(lines, at)) < len(lines):
+            made, at = self._block(lines, at, depth)
+            found += filter(None, made)
+        return found
+
+    def _block(self, lines: list[str], at: int, depth: int) -> tuple[list[str], int]:
+        """Return the block that begins at a non-blank line, and the line where the next one begins."""
+        line = lines[at]
+        if line[0] in " \t":
+            inner, at = _indented(lines, at)
+            return [quoted(self.blocks(inner, depth + 1))], at
+        for take in (self._section, self._explicit, self._table, self._list, self._fields, self._line_block):
+            made = take(lines, at, depth)
+            if made is not None:
+                return made
+        if line.startswith(">>> "):
+            stop = run_end(lines, at, str.strip)
+            return [code_block(lines[at:stop], "pycon")], stop
+        if line.startswith("__ "):
+            return [], at + 1
+        return self._paragraph(lines, at, depth)
+
+    # ---- sections -----------------------------------------------------------------------------
+
+    def _section(self, lines: list[str], at: int, depth: int) -> tuple[list[str], int] | None:
+        line, following = lines[at].rstrip(), lines[at + 1 : at + 3]
+        if _ADORNMENT.match(line):
+            closed = len(following) == 2 and following[1].rstrip() == line and following[0].strip()
+            if closed and not _is_border(line):
+                return [self._heading(following[0], (line[0], True), depth)], at + 3
+            if len(line) >= 4 and not _is_border(line) and not (following and following[0].strip()):
+                return ["---"], at + 1
+            return None
+        under = following[0].rstrip() if following else ""
+        if not _ADORNMENT.match(under) or under in ("::", "..") or _EXPLICIT.match(line):
+            return None
+        return (
+            ([self._heading(line, (under[0], False), depth)], at + 2)
+            if len(under) >= min(len(line), 4)
+            else None
+        )
+
+    def _heading(self, title: str, style: tuple[str, bool], depth: int) -> str:
+        text = self.prose(title).lstrip("\\")
+        if depth:
+            return f"**{text}**"
+        if style not in self._styles:
+            del self._styles[self.level :]
+            self._styles.append(style)
+        self.level = self._styles.index(style) + 1
+        return "#" * min(self.level, 6) + " " + text
+
+    # ---- explicit markup: two dots ------------------------------------------------------------
+
+    def _explicit(self, lines: list[str], at: int, depth: int) -> tuple[list[str], int] | None:
+        start = _EXPLICIT.match(lines[at])
+        if start is None:
+            return None
+        first = lines[at][start.end() :]
+        body, after = _indented(lines, at + 1)
+        if directive := _DIRECTIVE.match(first):
+            return _render(self, _directive(directive, body), depth), after
+        if note := _NOTE.match(first):
+            blocks = self.blocks([note[2], *body], depth + 1)
+            return [f"[{note[1]}] " + "\n\n".join(blocks)], after
+        return [], after  # a target, a substitution or a comment
+
+    # ---- tables, lists ------------------------------------------------------------------------
+
+    def _table(self, lines: list[str], at: int, depth: int) -> tuple[list[str], int] | None:
+        if is_grid(lines[at]):
+            stop = run_end(lines, at, lambda line: line[:1] in ("+", "|"))
+            rows, head = grid_rows([line.rstrip() for line in lines[at:stop]])
+        elif is_simple(lines[at]):
+            stop = _simple_end(lines, at)
+            rows, head = simple_rows([line.rstrip() for line in lines[at:stop]])
+        else:
+            return None
+        return [self.table(rows, head)], stop
+
+    def table(self, rows: list[list[str]], head: bool) -> str:
+        """Return rows of cells with inline markup as a Markdown table."""
+        return markdown_table([[self.prose(cell) for cell in row] for row in rows], head)
+
+    def _list(self, lines: list[str], at: int, depth: int) -> tuple[list[str], int] | None:
+        kind = _BULLET if _BULLET.match(lines[at]) else _NUMBER
+        if not _begins_item(kind, lines, at):
+            return None
+        items: list[str] = []
+        while at < len(lines) and _begins_item(kind, lines, at):
+            start = kind.match(lines[at])
+            wide = start.end() if start else 0
+            inner, at_next = _indented(lines, at + 1)
+            number = int(start[1]) if start and start[1].isdigit() else len(items) + 1
+            mark = "-" if kind is _BULLET else f"{number}."
+            items.append(item(mark, self.blocks([lines[at][wide:], *inner], depth + 1)))
+            at = skip_blank(lines, at_next)
+        loose = any("\n\n" in each for each in items)
+        return [("\n\n" if loose else "\n").join(items)], at
+
+    def _fields(self, lines: list[str], at: int, depth: int) -> tuple[list[str], int] | None:
+        items: list[str] = []
+        begun = at
+        while at < len(lines) and (field := _FIELD.match(lines[at]) or _option(lines, at)):
+            inner, after = _indented(lines, at + 1)
+            is_field = lines[at].startswith(":")
+            name = f"**{self.prose(field[1])}**" if is_field else code_span(field[1])
+            blocks = self.blocks([lines[at][field.end() :], *inner], depth + 1)
+            if not (is_field and field[1].strip() in _HIDDEN_FIELDS):
+                items.append(item("-", [f"{name}: {blocks[0]}" if blocks else name, *blocks[1:]]))
+            at = after
+        return (["\n".join(items)], at) if at > begun else None
+
+    def _line_block(self, lines: list[str], at: int, depth: int) -> tuple[list[str], int] | None:
+        if not (lines[at].startswith("| ") or lines[at].rstrip() == "|"):
+            return None
+        stop = run_end(lines, at, str.strip)
+        return ["\n".join(self.prose(line.lstrip("|")) for line in lines[at:stop])], stop
+
+    # ---- paragraphs, terms, literal blocks ----------------------------------------------------
+
+    def _paragraph(self, lines: list[str], at: int, depth: int) -> tuple[list[str], int]:
+        stop = at + 1
+        if stop < len(lines) and lines[stop][:1] in (" ", "\t") and lines[stop].strip():
+            return self._term(lines, at, depth)
+        stop = run_end(lines, stop, lambda line: line.strip() and line[0] not in " \t")
+        text = " ".join(line.strip() for line in lines[at:stop])
+        if not text.endswith("::"):
+            return [self.prose(text)], stop
+        shown = "" if text == "::" else text[:-1] if not text.endswith(" ::") else text[:-2].rstrip()
+        code, after = _literal(lines, skip_blank(lines, stop))
+        return [self.prose(shown), code_block(code, self.language)], after
+
+    def _term(self, lines: list[str], at: int, depth: int) -> tuple[list[str], int]:
+        """Return a term with its indented definition, and the line after it."""
+        inner, after = _indented(lines, at + 1)
+        text = lines[at].strip()
+        if text.endswith("::"):
+            return [self.prose(text[:-1]), code_block(inner, self.language)], after
+        shown = emphasised(self.prose(text))
+        blocks = self.blocks(inner, depth + 1)
+        starts = blocks and not blocks[0].startswith(("- ", "```", ">", "|", "1."))
+        return [item("-", [f"{shown}: {blocks[0]}", *blocks[1:]] if starts else [shown, *blocks])], after
+
+
+def code_block(lines: list[str], language: str = "") -> str:
+    """Return lines as a fenced code block, or "" if they are blank."""
+    code, language = "\n".join(lines), language[:LONGEST_LANGUAGE]
+    return fenced(code, language) if code.strip() else ""
+
+
+def emphasised(text: str) -> str:
+    """Return the text in bold, unless it contains markup."""
+    return text if "`" in text or "*" in text or "](" in text else f"**{text}**"
+
+
+def quoted(blocks: list[str]) -> str:
+    """Return blocks as a block quote."""
+    lines = "\n\n".join(blocks).split("\n") if blocks else []
+    return "\n".join(f"> {line}".rstrip() for line in lines)
+
+
+def item(mark: str, blocks: list[str]) -> str:
+    """Return blocks as one list item."""
+    pad = " " * (len(mark) + 1)
+    lines = "\n\n".join(blocks).split("\n")
+    return "\n".join([f"{mark} {lines[0]}".rstrip(), *((pad + line).rstrip() for line in lines[1:])])
+
+
+def run_end(lines: list[str], at: int, belongs: Callable[[str], object]) -> int:
+    """Return the index of the first line from `at` on that does not belong."""
+    while at < len(lines) and belongs(lines[at]):
+        at += 1
+    return at
+
+
+def skip_blank(lines: list[str], at: int) -> int:
+    """Return the index of the first non-blank line from `at` on."""
+    return run_end(lines, at, lambda line: not line.strip())
+
+
+def _indented(lines: list[str], at: int) -> tuple[list[str], int]:
+    """Return the indented lines from `at` on without their common indent, and the line after them."""
+    stop = run_end(lines, at, lambda line: not line.strip() or line[0] in " \t")
+    while stop > at and not lines[stop - 1].strip():
+        stop -= 1
+    inner = lines[at:stop]
+    common = min((len(line) - len(line.lstrip(" \t")) for line in inner if line.strip()), default=0)
+    return [line[common:] for line in inner], stop
+
+
+def _literal(lines: list[str], at: int) -> tuple[list[str], int]:
+    """Return a literal block, indented or marked by one character per line, and the line after it."""
+    if at < len(lines) and lines[at][0] not in " \t" and not lines[at][0].isalnum():
+        stop = run_end(lines, at, lambda line: line[:1] == lines[at][0])
+        return lines[at:stop], stop
+    return _indented(lines, at)
+
+
+def _simple_end(lines: list[str], at: int) -> int:
+    """Return the line after a simple table: after its second border, or its third if it has a head."""
+    borders = list(islice((n for n in range(at, len(lines)) if is_simple(lines[n])), 3))
+    last = borders[-1]
+    if len(borders) == 3 and any(not line.strip() for line in lines[borders[1] + 1 : borders[1] + 2]):
+        last = borders[1]  # a blank line follows: the third border belongs to the next table
+    return last + 1
+
+
+def _is_border(line: str) -> bool:
+    return is_simple(line) or is_grid(line)
+
+
+def _begins_item(kind: re.Pattern[str], lines: list[str], at: int) -> bool:
+    """Return whether a line begins an item; a line of prose may begin with a number, too."""
+    if kind.match(lines[at]) is None:
+        return False
+    if kind is _BULLET or at + 1 >= len(lines):
+        return True
+    following = lines[at + 1]
+    return not following.strip() or following[0] in " \t" or kind.match(following) is not None
+
+
+def _option(lines: list[str], at: int) -> re.Match[str] | None:
+    """Match a command-line option with its description beside or below it."""
+    found = _OPTION.match(lines[at])
+    below = "".join(lines[at + 1 : at + 2])
+    return found if found and (found.end() < len(lines[at]) or below.startswith(" ")) else None
+
+
+def _directive(start: re.Match[str], body: list[str]) -> Directive:
+    """Return a directive: its argument ends at a blank line or an option, content follows the options."""
+    argument, options = [start[2] or ""], dict[str, str]()
+    at = 0
+    while at < len(body) and body[at].strip() and not _FIELD.match(body[at]):
+        argument.append(body[at].strip())
+        at += 1
+    while at < len(body) and (field := _FIELD.match(body[at])):
+        options[field[1]] = body[at][field.end() :].strip()
+        at += 1
+        while at < len(body) and body[at].strip() and body[at][0] in " \t":
+            at += 1
+    return Directive(start[1].lower(), "\n".join(filter(None, argument)), options, body[at:])
+
 
 _ADMONITIONS = frozenset((
     "note", "warning", "tip", "hint", "important", "caution", "danger", "attention", "error", "seealso",
     "todo",
 ))  # fmt: skip
 _VERSIONS = {
-    "versionadded": "Added in version",
-    "versionchanged": "Changed in version",
-    "deprecated": "Deprecated since version",
+    "versionadded": "Added in version", "versionchanged": "Changed in version",
+    "deprecated": "Deprecated since version", "deprecated-removed": "Deprecated since version",
     "versionremoved": "Removed in version",
-    "deprecated-removed": "Deprecated since version",
-}
+}  # fmt: skip
 _CODE = frozenset((
     "code-block", "code", "sourcecode", "parsed-literal", "doctest", "testcode", "testoutput", "testsetup",
     "testcleanup", "prompt", "ipython", "productionlist", "math", "graphviz", "digraph", "graph",
     "mermaid", "plantuml", "uml", "jinja", "literal", "console",
 ))  # fmt: skip
 _LANGUAGES = {
-    "doctest": "pycon",
-    "testcode": "python",
-    "testsetup": "python",
-    "ipython": "python",
-    "prompt": "console",
-}
+    "doctest": "pycon", "testcode": "python", "testsetup": "python", "ipython": "python", "prompt": "console",
+}  # fmt: skip
 _DROPPED = frozenset((
     "raw", "meta", "index", "highlight", "default-role", "contents", "sectnum", "tabularcolumns",
     "rst-class", "cssclass", "class-name", "currentmodule", "module", "program", "sectionauthor",
@@ -57,18 +356,18 @@ class RstExtractor:
     version = recipe.RST
 
     def extract(self, body: Body) -> Document:
-        """The document of a reStructuredText body."""
+        """Return the document of a reStructuredText body."""
         return written(body, to_markdown(normalise(decode(body.data, body.charset))))
 
 
 def to_markdown(text: str) -> str:
-    """The text as Markdown."""
+    """Return the text as Markdown."""
     lines = [line.expandtabs(8).rstrip() for line in text.split("\n")]
-    return "\n\n".join(Rst(text, _render).blocks(lines))
+    return "\n\n".join(RstConverter(text).blocks(lines))
 
 
-def _render(rst: Rst, directive: Directive, depth: int) -> list[str]:
-    """The blocks that a directive stands for; what is not known keeps its text."""
+def _render(rst: RstConverter, directive: Directive, depth: int) -> list[str]:
+    """Return the blocks of a directive; unknown directives keep their text."""
     name = directive.name.rpartition(":")[2]
     if name == "highlight":
         rst.language = directive.argument.strip()
@@ -83,18 +382,24 @@ def _render(rst: Rst, directive: Directive, depth: int) -> list[str]:
     if name in ("include", "literalinclude"):
         return [f"`{directive.argument}`"] if directive.argument else []
     if name in ("image", "figure"):
-        return _picture(rst, directive, depth)
+        alternative, url = (
+            " ".join(directive.options.get("alt", "").split()),
+            "".join(directive.argument.split()),
+        )
+        return [f"![{alternative}]({url})" if alternative else "", *rst.blocks(directive.content, depth + 1)]
     if name == "toctree":
         return [_contents(rst, directive)]
     if name in ("csv-table", "list-table", "table"):
         return _table(rst, directive, depth)
     if name in _OBJECTS:
         return _object(rst, directive, depth)
-    return _unknown(rst, name, directive, depth)
+    told = rst.prose(directive.argument) if name not in ("only", "ifconfig", "container", "compound") else ""
+    told = f"**{told}**" if told and name in _PLAIN_ARGUMENT else told
+    return [told, *rst.blocks(directive.content, depth + 1)]
 
 
-def _admonition(rst: Rst, directive: Directive, depth: int) -> str:
-    """A callout: a quotation that begins with its title in bold."""
+def _admonition(rst: RstConverter, directive: Directive, depth: int) -> str:
+    """Return a callout as a block quote that begins with its title in bold."""
     own = directive.name == "admonition"
     title = rst.prose(directive.argument) if own else directive.name.capitalize()
     title = "See also" if directive.name == "seealso" else title
@@ -102,7 +407,7 @@ def _admonition(rst: Rst, directive: Directive, depth: int) -> str:
     return quoted([f"**{title}**", *rst.blocks([*first, *directive.content], depth + 1)])
 
 
-def _version(rst: Rst, directive: Directive, depth: int) -> str:
+def _version(rst: RstConverter, directive: Directive, depth: int) -> str:
     number, _, text = directive.argument.partition("\n")
     number, _, rest = number.partition(" ")
     blocks = rst.blocks([line for line in (rest, text) if line] + directive.content, depth + 1)
@@ -110,11 +415,11 @@ def _version(rst: Rst, directive: Directive, depth: int) -> str:
     return "\n\n".join([f"{told}: {blocks[0]}", *blocks[1:]] if blocks else [told])
 
 
-def _code(rst: Rst, directive: Directive) -> str:
+def _code(rst: RstConverter, directive: Directive) -> str:
     name = directive.name.rpartition(":")[2]
     language, content = directive.argument, directive.content
     if name in ("parsed-literal", "productionlist", "testoutput", "literal", "math") and language:
-        content = [*language.split("\n"), *content]  # the first line of the text stands beside the name
+        content = [*language.split("\n"), *content]  # the first line of the text is beside the name
     if name in ("code-block", "code", "sourcecode"):
         language = language.split("\n")[0].strip() or rst.language
     else:
@@ -124,14 +429,8 @@ def _code(rst: Rst, directive: Directive) -> str:
     return f"{rst.prose(caption)}\n\n{block}" if caption else block
 
 
-def _picture(rst: Rst, directive: Directive, depth: int) -> list[str]:
-    alternative = " ".join(directive.options.get("alt", "").split())
-    url = "".join(directive.argument.split())
-    return [f"![{alternative}]({url})" if alternative else "", *rst.blocks(directive.content, depth + 1)]
-
-
-def _contents(rst: Rst, directive: Directive) -> str:
-    """A table of contents as a list of links to the files it names."""
+def _contents(rst: RstConverter, directive: Directive) -> str:
+    """Return a table of contents as a list of links to the files it names."""
     caption = directive.options.get("caption", "")
     items = []
     for line in directive.content:
@@ -147,7 +446,7 @@ def _contents(rst: Rst, directive: Directive) -> str:
     return f"**{rst.prose(caption)}**\n\n{listed}" if caption and listed else listed
 
 
-def _table(rst: Rst, directive: Directive, depth: int) -> list[str]:
+def _table(rst: RstConverter, directive: Directive, depth: int) -> list[str]:
     title = [f"**{rst.prose(directive.argument)}**"] if directive.argument else []
     if directive.name == "table":
         return title + rst.blocks(directive.content, depth + 1)
@@ -161,23 +460,15 @@ def _table(rst: Rst, directive: Directive, depth: int) -> list[str]:
     return [*title, rst.table([*csv_rows(told), *rows] if told else rows, head)]
 
 
-def _object(rst: Rst, directive: Directive, depth: int) -> list[str]:
-    """A symbol and what is said of it; outside of lists it has a heading, so that it is found by its name."""
+def _object(rst: RstConverter, directive: Directive, depth: int) -> list[str]:
+    """Return a symbol and its description; outside of lists with a heading, so that search finds its name."""
     names = [line.rstrip("\\").strip() for line in directive.argument.split("\n") if line.strip()]
-    level = rst.level
-    shown = [f"`{name}`" for name in names]
-    if depth <= level and names:
+    shown, level = ", ".join(f"`{name}`" for name in names), rst.level
+    if shown and depth <= level:
         rst.level = level + 1
-        shown = ["#" * min(level + 1, 6) + " " + ", ".join(shown)]
-    else:
-        shown = [f"**{', '.join(shown)}**"] if names else []
+        shown = "#" * min(level + 1, 6) + " " + shown
+    elif shown:
+        shown = f"**{shown}**"
     blocks = rst.blocks(directive.content, depth + 1)
     rst.level = level
-    return shown + blocks
-
-
-def _unknown(rst: Rst, name: str, directive: Directive, depth: int) -> list[str]:
-    told = rst.prose(directive.argument) if name not in ("only", "ifconfig", "container", "compound") else ""
-    if name in _PLAIN_ARGUMENT and told:
-        told = f"**{told}**"
-    return [told, *rst.blocks(directive.content, depth + 1)]
+    return [shown, *blocks]

@@ -1,10 +1,10 @@
-"""The inline markup of reStructuredText as Markdown: literals, roles, links, substitutions."""
+"""Convert inline markup of reStructuredText to Markdown: literals, roles, links, substitutions."""
 
 import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from afresh.extract.markup.room import Room
+from afresh.extract.markup.tables import ExpansionBudget
 
 DEEPEST = 3  # substitutions in the texts of others
 
@@ -33,46 +33,49 @@ _CALLS = frozenset({"func", "meth", "function", "method"})
 _KEPT_ESCAPES = frozenset("*_`[]<>#\\|")
 
 
-class Names(NamedTuple):
-    """What a text defines for its inline markup: link targets, and texts that stand for others."""
+class RstNames(NamedTuple):
+    """The link targets and substitutions that a text defines."""
 
     targets: Mapping[str, str]
     substitutions: Mapping[str, str]
-    room: Room  # for both, as they may be named any number of times
+    room: ExpansionBudget  # for both, because names may be used any number of times
 
     def target(self, name: str) -> str:
-        """The address that a name leads to; nothing for one that is unknown or has no room."""
+        """Return the URL of a link target; "" if it is unknown or the budget is used up."""
         url = self.targets.get(_normal(name), "")
         return url if self.room.take(url) else ""
 
     def text(self, name: str) -> str | None:
-        """The text that a name stands for."""
+        """Return the text of a substitution; None if it is unknown or the budget is used up."""
         value = self.substitutions.get(_normal(name))
         return value if value is not None and self.room.take(value) else None
 
 
-def names_of(text: str) -> Names:
-    """The targets with an address and the substitutions that a whole text defines."""
+def names_of(text: str) -> RstNames:
+    """Return the link targets with URLs and the substitutions that a text defines."""
     targets = {_normal(name.strip("`")): url for name, url in _TARGET.findall(text)}
     marks = {}
     for name, kind, value in _SUBSTITUTION.findall(text):
         marks[_normal(name)] = value.strip() if kind in ("replace", "unicode") else ""
-    return Names(targets, marks, Room(len(text)))
+    return RstNames(targets, marks, ExpansionBudget(len(text)))
 
 
-def inline(text: str, names: Names, depth: int = 0) -> str:
-    """A piece of prose with its markup in the forms of Markdown."""
+def inline(text: str, names: RstNames, depth: int = 0) -> str:
+    """Return prose with its inline markup converted to Markdown."""
     return text if not _MARKED.search(text) else _INLINE.sub(lambda found: _shown(found, names, depth), text)
 
 
-def _shown(found: re.Match[str], names: Names, depth: int) -> str:
+def _shown(found: re.Match[str], names: RstNames, depth: int) -> str:
     match found.lastgroup:
         case "literal":
             return code_span(found["literal"])
         case "told":
             return _role(found["role"], found["told"])
         case "url":
-            return _link(found["named"], found["url"], names)
+            url = re.sub(r"\s+", "", found["url"]).replace("\\", "")
+            url = names.target(url[:-1]) if url.endswith("_") else url
+            text = " ".join(found["named"].split()) or url
+            return f"[{text}]({url})" if url else text
         case "phrase" | "refers" | "late":
             return _phrase(found, names)
         case "note":
@@ -86,21 +89,14 @@ def _shown(found: re.Match[str], names: Names, depth: int) -> str:
             url = names.target(found["word"])
             return f"[{found['word']}]({url})" if url else found[0]
         case _:
-            return _escape(found["escaped"])
+            character = "" if found["escaped"].isspace() else found["escaped"]
+            return "\\" + character if character in _KEPT_ESCAPES else character
 
 
 def code_span(text: str) -> str:
-    """Text as code within a line, whatever backticks are in it."""
+    """Return text as inline code, even if it contains backticks."""
     text = " ".join(text.split())
-    if "`" not in text:
-        return f"`{text}`"
-    return f"`` {text} ``"
-
-
-def _escape(character: str) -> str:
-    if character.isspace():
-        return ""
-    return "\\" + character if character in _KEPT_ESCAPES else character
+    return f"`` {text} ``" if "`" in text else f"`{text}`"
 
 
 def _role(role: str, raw: str) -> str:
@@ -109,42 +105,24 @@ def _role(role: str, raw: str) -> str:
     titled = _TITLED.fullmatch(text)
     title, target = (titled[1].strip(), titled[2]) if titled else (text, text)
     if kind == "doc":
-        return _document(title, target, titled is not None)
+        name = target.strip()
+        shown = " ".join(title.split()) if titled else name.rpartition("/")[2]
+        if name.startswith("/") or "://" in name:
+            return shown
+        return f"[{shown}]({name if name.endswith('.rst') else name + '.rst'})"
     if kind in ("pep", "rfc"):
         return f"{kind.upper()} {title.partition('#')[0]}" if titled is None else title
     if kind in ("math", "m"):
         return code_span(text)
     if kind in _PROSE:
         return " ".join(title.split())
-    return code_span(_symbol(kind, title, titled is not None))
-
-
-def _document(title: str, target: str, titled: bool) -> str:
-    name = target.strip()
-    shown = " ".join(title.split()) if titled else name.rpartition("/")[2]
-    if name.startswith("/") or "://" in name:
-        return shown
-    return f"[{shown}]({name if name.endswith('.rst') else name + '.rst'})"
-
-
-def _symbol(kind: str, title: str, titled: bool) -> str:
-    """The name of a symbol as readers see it: `~a.b.c` is `c`, a function is called."""
-    name = title.lstrip("!")
-    if name.startswith("~"):
-        name = name[1:].rpartition(".")[2]
+    name = title.lstrip("!")  # as readers see it: `~a.b.c` is `c`, a function gets parentheses
+    name = name[1:].rpartition(".")[2] if name.startswith("~") else name
     calls = kind in _CALLS and not titled and not name.endswith(")")
-    return name + "()" if calls else name.lstrip(".")
+    return code_span(name + "()" if calls else name.lstrip("."))
 
 
-def _link(text: str, url: str, names: Names) -> str:
-    url = re.sub(r"\s+", "", url).replace("\\", "")
-    if url.endswith("_"):
-        url = names.target(url[:-1])
-    text = " ".join(text.split()) or url
-    return f"[{text}]({url})" if url else text
-
-
-def _phrase(found: re.Match[str], names: Names) -> str:
+def _phrase(found: re.Match[str], names: RstNames) -> str:
     text = " ".join(found["phrase"].split())
     if found["late"]:
         return _role(found["late"], text)

@@ -1,16 +1,17 @@
-"""DOCX to a document: headings, paragraphs, lists, tables, code and links of the text as it stands."""
+"""Convert DOCX to a document: headings, paragraphs, lists, tables, code and links; accept tracked changes."""
 
 import re
 from collections.abc import Iterator
+from itertools import groupby
 from typing import Any, NamedTuple
 
-from afresh.extract.office.package import Package, Relation
-from afresh.extract.written import fenced, heading, joined, linked, plain, table, written
-from afresh.extract.xml_tree import attribute, name_of
+from afresh.extract.markdown import fenced, heading, joined, linked, plain, table, written
+from afresh.extract.office.package import OfficePackage, PartRelation, attribute, name_of, number_in
 from afresh.model import recipe
 from afresh.model.fetch import Body, Document
 
-DEEPEST = 40  # of tables in tables and the like
+DEEPEST = 40  # of nested tables and the like
+MOST_DIGITS = 5  # of a level or a span
 
 _HEADING = re.compile(r"heading (\d)")
 _CODE = re.compile(r"\bcode\b|preformatted|verbatim|source ?code")
@@ -31,38 +32,30 @@ class DocxExtractor:
     version = recipe.OFFICE
 
     def extract(self, body: Body) -> Document:
-        """The document of a DOCX body."""
-        package = Package(body.data)
+        """Return the document of a DOCX body."""
+        package = OfficePackage(body.data)
         part = package.main("word/document.xml")
         text = _Text(package, part)
         blocks = joined(text.blocks(package.read(part)))
-        return written(body, blocks, package.title(), package.language() or None)
+        return written(body, blocks, package.said("title"), package.said("language") or None)
 
 
 class _Text:
-    """A text on its way to Markdown."""
+    """Converts the text of a part to Markdown."""
 
-    def __init__(self, package: Package, part: str) -> None:
-        self._links: dict[str, Relation] = package.relations(part)
-        styles = package.related(part, "styles")
-        self._styles = _styles(package.read(styles)) if styles else {}
-        numbering = package.related(part, "numbering")
-        self._numbered = _numbered(package.read(numbering)) if numbering else set()
+    def __init__(self, package: OfficePackage, part: str) -> None:
+        self._links: dict[str, PartRelation] = package.relations(part)
+        self._styles = _styles(package.read_if_there(package.related(part, "styles")))
+        self._numbered = _numbered(package.read_if_there(package.related(part, "numbering")))
 
     def blocks(self, root: Any) -> Iterator[str]:
-        """The blocks of Markdown, lists and code as one block each."""
-        run: list[str] = []
-        kind = ""
-        for now, text in self._pieces(root, 0):
-            if kind and now != kind:
-                yield _closed(kind, run)
-                run = []
-            kind = now if now in ("list", "code") else ""
-            if kind:
-                run.append(text)
-            else:
-                yield text
-        yield _closed(kind, run)
+        """Yield the Markdown blocks, with each list and each run of code as one block."""
+        for kind, run in groupby(self._pieces(root, 0), key=lambda piece: piece[0]):
+            texts = [text for _, text in run]
+            if kind in ("list", "code"):
+                block = "\n".join(texts)
+                texts = [fenced(block) if kind == "code" else block]
+            yield from texts
 
     def _pieces(self, parent: Any, depth: int) -> Iterator[tuple[str, str]]:
         for child in parent if depth < DEEPEST else ():
@@ -86,18 +79,21 @@ class _Text:
             return "code", text
         if style.level:
             return "heading", heading(style.level, text)
-        number, depth = _list_of(properties)
-        number = number or style.listed
+        number, depth = style.listed, 0
+        if properties is not None:
+            number = attribute(properties.find("{*}numPr/{*}numId"), "val") or number
+            depth = number_in(attribute(properties.find("{*}numPr/{*}ilvl"), "val"), MOST_DIGITS) or 0
         if number and number != "0":
             mark = "1." if (number, depth) in self._numbered else "-"
             return "list", f"{'   ' * min(depth, 8)}{mark} {' '.join(text.split())}"
         return "text", plain(text)
 
     def _style(self, properties: Any | None) -> Style:
-        named = properties.find("{*}pStyle") if properties is not None else None
+        if properties is None:
+            return Style()
+        named = properties.find("{*}pStyle")
         style = self._styles.get(attribute(named, "val"), Style()) if named is not None else Style()
-        outline = properties.find("{*}outlineLvl") if properties is not None else None
-        level = _number(attribute(outline, "val")) if outline is not None else None
+        level = number_in(attribute(properties.find("{*}outlineLvl"), "val"), MOST_DIGITS)
         return style._replace(level=level + 1) if level is not None and level < 9 else style
 
     def _table(self, element: Any, depth: int) -> Iterator[tuple[str, str]]:
@@ -105,19 +101,17 @@ class _Text:
         if len(rows) == 1 and len(rows[0].findall("{*}tc")) == 1:  # a frame around a text
             yield from self._pieces(rows[0].find("{*}tc"), depth + 1)
             return
-        yield (
-            "table",
-            table([[text for cell in row.iterfind("{*}tc") for text in self._cell(cell)] for row in rows]),
-        )
-
-    def _cell(self, cell: Any) -> list[str]:
-        text = " ".join([self._inline(each, 0) for each in cell.iter("{*}p")])
-        span = cell.find("{*}tcPr/{*}gridSpan")
-        wide = _number(attribute(span, "val")) if span is not None else 1
-        return [text, *[""] * min((wide or 1) - 1, 50)]
+        shown: list[list[str]] = []
+        for row in rows:
+            shown.append([])
+            for cell in row.iterfind("{*}tc"):
+                wide = number_in(attribute(cell.find("{*}tcPr/{*}gridSpan"), "val"), MOST_DIGITS)
+                text = " ".join([self._inline(each, 0) for each in cell.iter("{*}p")])
+                shown[-1] += [text, *[""] * min((wide or 1) - 1, 50)]
+        yield "table", table(shown)
 
     def _inline(self, parent: Any, depth: int) -> str:
-        """The words of a paragraph; what was deleted or stands twice is left out."""
+        """Return the text of a paragraph, without deleted and duplicate content."""
         parts: list[str] = []
         for child in parent if depth < DEEPEST else ():
             match name_of(child):
@@ -130,30 +124,19 @@ class _Text:
                 case "noBreakHyphen":
                     parts.append("-")
                 case "hyperlink":
-                    parts.append(self._link(child, depth))
+                    text, relation = self._inline(child, depth + 1), self._links.get(attribute(child, "id"))
+                    parts.append(linked(text, relation.target) if relation and relation.external else text)
                 case name if name not in _UNSEEN:
                     parts.append(self._inline(child, depth + 1))
         return "".join(parts)
-
-    def _link(self, element: Any, depth: int) -> str:
-        text = self._inline(element, depth + 1)
-        relation = self._links.get(attribute(element, "id"))
-        return linked(text, relation.target) if relation is not None and relation.external else text
-
-
-def _closed(kind: str, run: list[str]) -> str:
-    text = "\n".join(run)
-    return fenced(text) if kind == "code" else text
 
 
 def _styles(root: Any) -> dict[str, Style]:
     found = {}
     for each in root.iterfind("{*}style"):
-        named = each.find("{*}name")
-        name = attribute(named, "val").lower() if named is not None else ""
+        name = attribute(each.find("{*}name"), "val").lower()
         level = _HEADING.match(name)
-        listed = each.find("{*}pPr/{*}numPr/{*}numId")
-        number = attribute(listed, "val") if listed is not None else ""
+        number = attribute(each.find("{*}pPr/{*}numPr/{*}numId"), "val")
         found[attribute(each, "styleId")] = Style(
             level=int(level[1]) if level else 1 if name == "title" else 0,
             listed=number or ("bullet" if name.startswith("list bullet") else ""),
@@ -163,14 +146,14 @@ def _styles(root: Any) -> dict[str, Style]:
 
 
 def _numbered(root: Any) -> set[tuple[str, int]]:
-    """The lists, with their depths, that count their items instead of showing dots."""
+    """Return the lists and depths whose items are numbered instead of bulleted."""
     counted: dict[str, list[int]] = {}
     for abstract in root.iterfind("{*}abstractNum"):
         levels = []
         for level in abstract.iterfind("{*}lvl"):
             form = level.find("{*}numFmt")
             if form is not None and attribute(form, "val") not in ("bullet", "none"):
-                levels.append(_number(attribute(level, "ilvl")) or 0)
+                levels.append(number_in(attribute(level, "ilvl"), MOST_DIGITS) or 0)
         counted[attribute(abstract, "abstractNumId")] = levels
     found = set()
     for number in root.iterfind("{*}num"):
@@ -178,16 +161,3 @@ def _numbered(root: Any) -> set[tuple[str, int]]:
         for depth in counted.get(attribute(abstract, "val"), []) if abstract is not None else []:
             found.add((attribute(number, "numId"), depth))
     return found
-
-
-def _list_of(properties: Any | None) -> tuple[str, int]:
-    number = properties.find("{*}numPr/{*}numId") if properties is not None else None
-    depth = properties.find("{*}numPr/{*}ilvl") if properties is not None else None
-    return (
-        attribute(number, "val") if number is not None else "",
-        (_number(attribute(depth, "val")) or 0) if depth is not None else 0,
-    )
-
-
-def _number(text: str) -> int | None:
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 6 else None

@@ -1,71 +1,209 @@
-"""What DOCX, PPTX and XLSX have in common: a ZIP file of XML parts that name each other by relations."""
+"""Read ZIP packages of office files and e-books, and the XML in them, within limits.
 
+XML has no entities, no DTD and no network access. Members are limited in number, size and compression
+ratio, and those outside of the package folder are ignored.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BytesIO
 from posixpath import join, normpath
 from typing import Any, NamedTuple
+from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
-from afresh.extract.xml_tree import attribute, name_of, parse_xml
-from afresh.extract.zip import Zipped
+from lxml import etree
+
+from afresh.errors import ExtractError
+from afresh.extract.zip_errors import BROKEN_ZIP
+
+MEGABYTE = 1024 * 1024
+MOST_MEMBERS = 10_000
+MOST_BYTES = 128 * MEGABYTE  # of all unpacked members that are read
+LARGEST_MEMBER = 64 * MEGABYTE
+TIGHTEST = 250  # compression ratio; a sheet of equal rows may reach a hundred
+SMALL = MEGABYTE  # up to this size, any compression ratio is accepted
+
+_ENTRY = b"PK\x01\x02"
+_ENCRYPTED = 0x1
 
 
-class Relation(NamedTuple):
-    """Where one part points to: another part, or an address outside."""
+class Member(NamedTuple):
+    """A file in a ZIP archive, with its declared size."""
 
-    kind: str  # the last word of its type: slide, hyperlink, notesSlide …
+    name: str
+    size: int
+
+
+class ZipReader:
+    """A ZIP archive in memory; raises ExtractError if it is broken or exceeds a limit."""
+
+    def __init__(
+        self, data: bytes, *, most_members: int = MOST_MEMBERS, most_bytes: int = MOST_BYTES
+    ) -> None:
+        if data.count(_ENTRY) > most_members:  # before an object is created for each of them
+            raise ExtractError(f"a ZIP file with more than {most_members:,} members")
+        self._left = most_bytes
+        with _told():
+            self._file = ZipFile(BytesIO(data))
+        self._infos = {info.filename: info for info in self._file.infolist() if is_inside(info.filename)}
+
+    @property
+    def members(self) -> tuple[Member, ...]:
+        """Return the files in archive order, without those that would be unpacked outside of the folder."""
+        return tuple(Member(name, info.file_size) for name, info in self._infos.items() if not info.is_dir())
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._infos
+
+    def read(self, name: str, most: int = LARGEST_MEMBER) -> bytes:
+        """Return the bytes of a member; raise ExtractError if it is larger than `most`."""
+        info = self._infos.get(name)
+        if info is None:
+            raise ExtractError(f"a ZIP file without {name}")
+        _refuse_member(info, min(most, self._left))
+        with _told(), self._file.open(info) as member:
+            data = member.read(info.file_size)
+        self._left -= len(data)
+        return data
+
+
+def is_inside(name: str) -> bool:
+    """Return whether a member's name stays below the folder that the archive is unpacked to."""
+    if not name or name[0] in "/\\" or name[1:2] == ":" or "\0" in name:
+        return False
+    return ".." not in name.replace("\\", "/").split("/")
+
+
+def _refuse_member(info: ZipInfo, most: int) -> None:
+    if info.flag_bits & _ENCRYPTED:
+        raise ExtractError("encrypted: it cannot be read without its password")
+    if info.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
+        raise ExtractError("a ZIP file packed in a way that is not read")
+    if info.file_size > most:
+        raise ExtractError(
+            f"a ZIP file that unpacks to more than {most // MEGABYTE} MB ({info.filename[:80]})"
+        )
+    if info.file_size > SMALL and info.file_size > TIGHTEST * info.compress_size:
+        raise ExtractError(f"a ZIP bomb: {info.filename[:80]} unpacks to {info.file_size // MEGABYTE} MB")
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    try:
+        yield
+    except BROKEN_ZIP as error:
+        raise ExtractError(f"a broken ZIP file ({error})") from error
+
+
+class PartRelation(NamedTuple):
+    """A reference from one part to another part or to an external URL."""
+
+    kind: str  # the last segment of its type: slide, hyperlink, notesSlide …
     target: str
     external: bool
 
 
-class Package:
-    """An office file, opened."""
+class OfficePackage:
+    """An opened office file."""
 
     def __init__(self, data: bytes) -> None:
-        self.zipped = Zipped(data)
+        self.zipped = ZipReader(data)
 
     def main(self, usual: str) -> str:
-        """The name of the part that everything else hangs on."""
+        """Return the name of the main part, or `usual` if no relation names it."""
         for relation in self.relations("").values():
             if relation.kind == "officeDocument" and relation.target in self.zipped:
                 return relation.target
         return usual
 
     def read(self, part: str) -> Any:
-        """The root element of a part."""
+        """Return the root element of a part."""
         return parse_xml(self.zipped.read(part))
 
-    def read_if_there(self, part: str) -> Any | None:
-        """The root element of a part that a file may do without."""
-        return self.read(part) if part in self.zipped else None
+    def read_if_there(self, part: str | None) -> Any:
+        """Return the root element of an optional part, or an empty element."""
+        return self.read(part) if part and part in self.zipped else etree.Element("none")
 
-    def relations(self, part: str) -> dict[str, Relation]:
-        """What a part points to, by the id that it uses for it."""
+    def relations(self, part: str) -> dict[str, PartRelation]:
+        """Return the relations of a part by their ids."""
         folder, _, name = part.rpartition("/")
         root = self.read_if_there(join(folder, "_rels", f"{name}.rels"))
-        return {attribute(each, "Id"): _relation(each, folder) for each in root} if root is not None else {}
+        found: dict[str, PartRelation] = {}
+        for each in root:
+            target, external = attribute(each, "Target"), attribute(each, "TargetMode") == "External"
+            if not external:
+                target = normpath(target.lstrip("/") if target.startswith("/") else join(folder, target))
+            kind = attribute(each, "Type").rpartition("/")[2]
+            found[attribute(each, "Id")] = PartRelation(kind, target, external)
+        return found
 
     def related(self, part: str, kind: str) -> str | None:
-        """The first part of a kind that a part points to."""
+        """Return the first related part of a kind."""
         for relation in self.relations(part).values():
             if relation.kind == kind and not relation.external and relation.target in self.zipped:
                 return relation.target
         return None
 
-    def title(self) -> str:
-        """The title among the properties of the file."""
-        return self._property("title")
-
-    def language(self) -> str:
-        """The language among the properties of the file."""
-        return self._property("language")
-
-    def _property(self, name: str) -> str:
+    def said(self, name: str) -> str:
+        """Return a property of the file such as `title` or `language`; "" if it is not set."""
         root = self.read_if_there("docProps/core.xml")
-        found = (each.text for each in root if name_of(each) == name) if root is not None else ()
-        return next((text for text in found if text), "")
+        return next((each.text for each in root if name_of(each) == name and each.text), "")
 
 
-def _relation(element: Any, folder: str) -> Relation:
-    target = attribute(element, "Target")
-    external = attribute(element, "TargetMode") == "External"
-    if not external:
-        target = normpath(target.lstrip("/") if target.startswith("/") else join(folder, target))
-    return Relation(attribute(element, "Type").rpartition("/")[2], target, external)
+LARGEST_TREE = 24 * MEGABYTE  # a tree takes about ten times the memory of its text
+_OPTIONS: dict[str, Any] = {
+    "resolve_entities": False, "no_network": True, "load_dtd": False, "huge_tree": False,
+    "remove_comments": True, "remove_pis": True,
+}  # fmt: skip
+
+
+def parse_xml(data: bytes, *, mend: bool = False) -> Any:
+    """Return the root element; `mend` tolerates small mistakes, for formats that people write by hand."""
+    _refuse_entities(data)
+    if len(data) > LARGEST_TREE:
+        raise ExtractError(f"XML of more than {LARGEST_TREE // MEGABYTE} MB")
+    try:
+        root = etree.fromstring(data, etree.XMLParser(recover=mend, **_OPTIONS))
+    except (etree.XMLSyntaxError, ValueError) as error:
+        raise ExtractError(f"broken XML ({error})") from error
+    if root is None:
+        raise ExtractError("broken XML")
+    return root
+
+
+def elements(data: bytes, *names: str) -> Iterator[Any]:
+    """Yield each element with one of these names and clear it afterwards, for large files."""
+    _refuse_entities(data)
+    try:
+        for _, element in etree.iterparse(BytesIO(data), events=("end",), tag=names, **_OPTIONS):
+            yield element
+            element.clear()
+            while element.getprevious() is not None:
+                del element.getparent()[0]
+    except (etree.XMLSyntaxError, ValueError) as error:
+        raise ExtractError(f"broken XML ({error})") from error
+
+
+def name_of(element: Any) -> str:
+    """Return the name of an element without its namespace; "" for comments and the like."""
+    return element.tag.rpartition("}")[2] if isinstance(element.tag, str) else ""
+
+
+def attribute(element: Any | None, name: str) -> str:
+    """Return the value of an attribute in any namespace; "" if it or the element is missing."""
+    for key, value in element.items() if element is not None else ():
+        if key.rpartition("}")[2] == name:
+            return str(value)
+    return ""
+
+
+def number_in(text: str, most_digits: int = 8) -> int | None:
+    """Return the number if the text consists of at most `most_digits` digits."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= most_digits else None
+
+
+def _refuse_entities(data: bytes) -> None:
+    head = data[:200]
+    wide = head.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in head
+    if b"<!ENTITY" in data or (wide and b"<!ENTITY" in data.replace(b"\0", b"")):
+        raise ExtractError("XML that declares entities")

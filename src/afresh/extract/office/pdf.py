@@ -1,21 +1,182 @@
-"""PDF to a document: read by PDFium, page by page, within limits."""
+"""Convert PDF to a document: find headings, paragraphs, lists and code by size, position and font."""
 
 import ctypes
 import re
-from collections.abc import Iterator
-from contextlib import closing
-from itertools import islice
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, suppress
+from itertools import dropwhile, groupby, islice, pairwise, takewhile
 from math import hypot
-from typing import Any
+from statistics import median
+from typing import Any, NamedTuple
 
 from afresh.errors import ExtractError
 from afresh.extract.html.head import one_line
 from afresh.extract.links import MOST_LINKS
-from afresh.extract.office.pdf_lines import Line, letters, markdown_of, title_in
-from afresh.extract.written import MOST_CHARS, joined, written
+from afresh.extract.markdown import MOST_CHARS, fenced, heading, joined, plain, written
 from afresh.model import recipe
 from afresh.model.fetch import Body, Document
-from afresh.text.wording import count
+from afresh.text.quantities import count
+
+LARGER = 1.15  # times the usual size: a heading
+LONGEST_HEADING = 160
+MOST_LEVELS = 5
+FEWEST_IN_OUTLINE = 3
+FEWEST_REPEATS = 3  # pages that begin or end with the same line
+LOOSER = 1.3  # times the usual line distance: a new paragraph
+MORE_HEADINGS = 0.3  # share of all lines; then size does not indicate headings
+
+_BULLET = re.compile(r"[•◦▪●‣∙⁃■□–]\s*(?=\S)")
+_LEADERS = re.compile(r"(?<!\s)(?:\s*+[.·…]){4,}+\s*+")
+_PAGE_NUMBER = re.compile(
+    r"(?:page\s+)?(?:\d{1,4}|[ivxlc]{1,8})(?:\s*(?:/|of)\s*\d{1,4})?|[-–]\s*\d{1,4}\s*[-–]", re.I
+)
+_END_NUMBERS = re.compile(r"^\d{1,4}(?=\s)|(?<=\s)\d{1,4}$")
+_DIGITS = re.compile(r"\d+")
+_NO_LETTER = re.compile(r"[\W\d_]+")
+_ENDED = (".", "!", "?", ":", "。", "！", "？")
+
+Outline = Mapping[tuple[int, str], int]  # (page, letters of a title) to heading level
+
+
+class PdfLine(NamedTuple):
+    """A line of text with its layout."""
+
+    text: str
+    page: int
+    size: float = 10.0
+    left: float = 0.0
+    base: float = 0.0  # height of its baseline above the bottom of the page
+    foot: float = 0.0  # the same at its end: hyphenation may join two lines
+    fixed: bool = False  # in a monospaced font
+
+
+def letters(text: str) -> str:
+    """Return the letters of a title in lower case, to compare spellings."""
+    return _NO_LETTER.sub("", text).casefold()
+
+
+def markdown_of(lines: Sequence[PdfLine], outline: Outline) -> str:
+    """Return the Markdown of all pages, without repeated headers and footers."""
+    kept = _without_margins(lines)
+    told = dict(_told(kept, outline))
+    levels = told if len(told) >= FEWEST_IN_OUTLINE else _by_size(kept)
+    steps = [one.foot - other.base for one, other in pairwise(kept) if one.page == other.page]
+    pitch = median([step for step in steps if step > 0] or [12.0])  # the usual line distance
+    return joined(_blocks(kept, levels, pitch))
+
+
+def title_in(lines: Sequence[PdfLine]) -> str:
+    """Return the largest text of the first page if it is a heading, else ""."""
+    first = [line for line in lines if line.page == lines[0].page and _may_head(line)][:30]
+    largest = max((line.size for line in first), default=0.0)
+    if not first or largest <= median(line.size for line in lines) * LARGER:
+        return ""
+    following = dropwhile(lambda line: line.size != largest, first)
+    return " ".join([line.text for line in takewhile(lambda line: line.size == largest, following)])
+
+
+def _without_margins(lines: Sequence[PdfLine]) -> list[PdfLine]:
+    """Return the lines without page numbers and repeated page headers and footers."""
+    pages = [list(group) for _, group in groupby(lines, key=lambda line: line.page)]
+    edges = [[at for at in {0, 1, len(page) - 2, len(page) - 1} if 0 <= at < len(page)] for page in pages]
+    repeated: Counter[str] = Counter()
+    counted: Counter[int] = Counter()
+    for page, edge in zip(pages, edges, strict=True):
+        repeated.update({_DIGITS.sub("", page[at].text) for at in edge})
+        counted.update({shift for at in edge for shift in _shifts(page[at])})
+    often = max(FEWEST_REPEATS, len(pages) // 4)
+    usual = {shift for shift, times in counted.most_common(1) if times >= often}
+
+    def is_margin(line: PdfLine) -> bool:
+        same = repeated[_DIGITS.sub("", line.text)] >= often
+        return same or bool(_PAGE_NUMBER.fullmatch(line.text)) or not usual.isdisjoint(_shifts(line))
+
+    kept: list[PdfLine] = []
+    for page in pages:
+        above = len(list(takewhile(is_margin, page[:2])))
+        below = len(list(takewhile(is_margin, reversed(page[max(above, len(page) - 2) :]))))
+        kept += page[above : len(page) - below]
+    return kept
+
+
+def _shifts(line: PdfLine) -> Iterator[int]:
+    """Yield number minus page for the numbers at both ends of a line; constant if they are page numbers."""
+    for number in _END_NUMBERS.findall(line.text):
+        yield int(number) - line.page
+
+
+def _told(lines: Sequence[PdfLine], outline: Outline) -> Iterator[tuple[int, int]]:
+    """Yield the lines that are headings according to the outline, with their levels."""
+    left = dict(outline)
+    for at, line in enumerate(lines):
+        key = (line.page, letters(line.text))
+        if key in left:
+            yield at, left.pop(key)
+        elif at + 1 < len(lines) and len(line.text) < LONGEST_HEADING:
+            whole = (line.page, letters(line.text + lines[at + 1].text))
+            if key[1] and whole in left:
+                level = left.pop(whole)
+                yield at, level
+                yield at + 1, level
+
+
+def _by_size(lines: Sequence[PdfLine]) -> dict[int, int]:
+    amounts: Counter[float] = Counter()
+    for line in lines:
+        amounts[line.size] += len(line.text)
+    usual = max(amounts, key=lambda size: amounts[size], default=0.0)
+    large = [at for at, line in enumerate(lines) if line.size > usual * LARGER and _may_head(line)]
+    if len(large) > len(lines) * MORE_HEADINGS and len(lines) > 20:
+        return {}
+    sizes = sorted({lines[at].size for at in large}, reverse=True)
+    return {at: min(sizes.index(lines[at].size) + 1, MOST_LEVELS) for at in large}
+
+
+def _may_head(line: PdfLine) -> bool:
+    return len(line.text) <= LONGEST_HEADING and not line.fixed and bool(letters(line.text))
+
+
+def _blocks(lines: Sequence[PdfLine], levels: Mapping[int, int], pitch: float) -> Iterator[str]:
+    open_lines: list[PdfLine] = []
+    for at, line in enumerate(lines):
+        if open_lines and not _goes_on(open_lines[-1], line, levels.get(at - 1), levels.get(at), pitch):
+            yield _block(open_lines, levels.get(at - 1))
+            open_lines = []
+        open_lines.append(line)
+    if open_lines:
+        yield _block(open_lines, levels.get(len(lines) - 1))
+
+
+def _goes_on(
+    before: PdfLine, line: PdfLine, level_before: int | None, level: int | None, pitch: float
+) -> bool:
+    if level_before != level or before.fixed != line.fixed:
+        return False
+    if line.fixed:
+        return True
+    step = before.foot - line.base
+    flows = before.page == line.page and step >= 0
+    if level is not None:
+        return flows and step < 2.5 * line.size
+    if _BULLET.match(line.text):
+        return False
+    if flows:
+        return step <= max(pitch, line.size) * LOOSER
+    return line.text[:1].islower() and not before.text.endswith(_ENDED)
+
+
+def _block(lines: Sequence[PdfLine], level: int | None) -> str:
+    if lines[0].fixed:  # code; indents are estimated from the left edges
+        edge, width = min(line.left for line in lines), max(lines[0].size * 0.6, 1.0)
+        indents = [" " * min(round((line.left - edge) / width), 40) for line in lines]
+        return fenced("\n".join([indent + line.text for indent, line in zip(indents, lines, strict=True)]))
+    text = _LEADERS.sub(" … ", " ".join(line.text for line in lines)).strip()
+    if level is not None:
+        return heading(level, text)
+    bullet = _BULLET.match(text)
+    return f"- {text[bullet.end() :]}" if bullet else plain(text)
+
 
 MOST_PAGES = 2_000
 MOST_PAGE_CHARS = 200_000
@@ -39,7 +200,7 @@ class PdfExtractor:
     version = recipe.PDF
 
     def extract(self, body: Body) -> Document:
-        """The document of a PDF body."""
+        """Return the document of a PDF body."""
         import pypdfium2
 
         try:
@@ -52,56 +213,46 @@ class PdfExtractor:
 
 
 def _document(body: Body, pdf: Any) -> Document:
-    reading = _Reading(pdf)
-    note = reading.read()
-    markdown = markdown_of(reading.lines, _outline(pdf))
+    lines, links, note = _read(pdf)
+    markdown = markdown_of(lines, _outline(pdf))
     if not letters(markdown):
         raise ExtractError("a PDF without text: its pages are pictures or empty")
-    title = _title(pdf.get_metadata_value("Title")) or title_in(reading.lines)
+    title = _WRITERS.sub("", one_line(pdf.get_metadata_value("Title")))
+    title = title_in(lines) if not title or _NO_TITLE.fullmatch(title) else title
     if not title and not markdown.startswith("# ") and "\n# " not in markdown:
-        title = reading.lines[0].text
-    return written(body, joined([markdown, note]), title, _language(pdf), links=reading.links.items())
+        title = lines[0].text
+    return written(body, joined([markdown, note]), title, _language(pdf), links=links.items())
 
 
-class _Reading:
-    """The lines and links of a file, gathered page by page."""
+def _read(pdf: Any) -> tuple[list[PdfLine], dict[str, str], str]:
+    """Return the lines and links of all pages, and a note if the file was cut or pages are unreadable."""
+    import pypdfium2
 
-    def __init__(self, pdf: Any) -> None:
-        self._pdf = pdf
-        self.lines: list[Line] = []
-        self.links: dict[str, str] = {}
-
-    def read(self) -> str:
-        """Read all pages; what is returned says where the file was cut."""
-        import pypdfium2
-
-        size = broken = 0
-        for number in range(len(self._pdf)):
-            if number >= MOST_PAGES or size > MOST_CHARS:
-                return f"(cut after {count(number, 'page')})"
-            try:
-                with closing(self._pdf[number]) as page, closing(page.get_textpage()) as text:
-                    size += self._page(number, page, text)
-            except pypdfium2.PdfiumError:
-                broken += 1
-        return f"({count(broken, 'page')} could not be read)" if broken else ""
-
-    def _page(self, number: int, page: Any, text: Any) -> int:
-        chars = min(text.count_chars(), MOST_PAGE_CHARS)
-        words = text.get_text_range(0, chars) if chars > 0 else ""
-        at = 0
-        for raw in words.split("\r\n"):
-            shown = one_line(_SOFT_HYPHENS.sub("", raw))
-            if shown:
-                self.lines.append(_line(text, raw, at, shown, number))
-            at += len(raw) + 2
-        if len(self.links) < MOST_LINKS:
-            self.links.update(_links(self._pdf, page, text))
-        return len(words)
+    lines: list[PdfLine] = []
+    links: dict[str, str] = {}
+    size = broken = 0
+    for number in range(len(pdf)):
+        if number >= MOST_PAGES or size > MOST_CHARS:
+            return lines, links, f"(cut after {count(number, 'page')})"
+        try:
+            with closing(pdf[number]) as page, closing(page.get_textpage()) as text:
+                chars = min(text.count_chars(), MOST_PAGE_CHARS)
+                words = text.get_text_range(0, chars) if chars > 0 else ""
+                at = 0
+                for raw in words.split("\r\n"):
+                    if shown := one_line(_SOFT_HYPHENS.sub("", raw)):
+                        lines.append(_line(text, raw, at, shown, number))
+                    at += len(raw) + 2
+                if len(links) < MOST_LINKS:
+                    links.update(_links(pdf, page, text))
+                size += len(words)
+        except pypdfium2.PdfiumError:
+            broken += 1
+    return lines, links, f"({count(broken, 'page')} could not be read)" if broken else ""
 
 
-def _line(text: Any, raw: str, start: int, shown: str, page: int) -> Line:
-    """A line with how it is set, as some of its letters show."""
+def _line(text: Any, raw: str, start: int, shown: str, page: int) -> PdfLine:
+    """Return a line with its layout, taken from some of its characters."""
     from pypdfium2 import raw as pdfium
 
     first = start + len(raw) - len(raw.lstrip())
@@ -114,11 +265,10 @@ def _line(text: Any, raw: str, start: int, shown: str, page: int) -> Line:
         size *= hypot(matrix.b, matrix.d)
     fixed = all(_is_fixed(text, at) for at in (first, middle, last))
     size = round(2 * size) / 2 if size < LARGEST_SIZE else 0.0
-    return Line(shown, page, size, left, base, _origin(text, last)[1], fixed)
+    return PdfLine(shown, page, size, left, base, _origin(text, last)[1], fixed)
 
 
 def _origin(text: Any, at: int) -> tuple[float, float]:
-    """Where a letter stands."""
     from pypdfium2 import raw as pdfium
 
     x, y = ctypes.c_double(), ctypes.c_double()
@@ -135,7 +285,6 @@ def _is_fixed(text: Any, at: int) -> bool:
 
 
 def _links(pdf: Any, page: Any, text: Any) -> Iterator[tuple[str, str]]:
-    """The addresses that a page links to, with the words that stand there."""
     from pypdfium2 import raw as pdfium
 
     place, link, box = ctypes.c_int(0), pdfium.FPDF_LINK(), pdfium.FS_RECTF()
@@ -149,31 +298,22 @@ def _links(pdf: Any, page: Any, text: Any) -> Iterator[tuple[str, str]]:
         if not 0 < pdfium.FPDFAction_GetURIPath(pdf, action, url, LONGEST_URL) <= LONGEST_URL:
             continue
         pdfium.FPDFLink_GetAnnotRect(link, box)
-        yield (
-            url.value.decode("utf-8", "replace"),
-            text.get_text_bounded(box.left, box.bottom, box.right, box.top),
-        )
+        words = text.get_text_bounded(box.left, box.bottom, box.right, box.top)
+        yield url.value.decode("utf-8", "replace"), words
 
 
 def _outline(pdf: Any) -> dict[tuple[int, str], int]:
-    """The outline of the file: on which page which heading stands, and how deep."""
+    """Return the outline of the file: heading levels by page and title."""
     import pypdfium2
 
     found: dict[tuple[int, str], int] = {}
-    try:
+    with suppress(pypdfium2.PdfiumError):
         for item in islice(pdf.get_toc(max_depth=6), MOST_TITLES):
             target = item.get_dest()
             page = target.get_index() if target is not None else None
             if page is not None:
                 found.setdefault((page, letters(item.get_title())), item.level + 1)
-    except pypdfium2.PdfiumError:
-        pass
     return found
-
-
-def _title(told: str) -> str:
-    title = _WRITERS.sub("", one_line(told))
-    return "" if _NO_TITLE.fullmatch(title) else title
 
 
 def _language(pdf: Any) -> str | None:

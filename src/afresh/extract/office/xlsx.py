@@ -1,33 +1,33 @@
-"""XLSX to a document: a table for each sheet that is shown, within limits of rows and cells."""
+"""Convert XLSX to a document: a table for each visible sheet, within limits of rows and cells."""
 
 import re
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import Any, NamedTuple
 
 from afresh.errors import ExtractError
-from afresh.extract.office.package import Package
-from afresh.extract.written import file_name, heading, joined, linked, table, written
-from afresh.extract.xml_tree import attribute, elements, name_of
+from afresh.extract.markdown import file_name, heading, joined, linked, table, written
+from afresh.extract.office.package import OfficePackage, attribute, elements, name_of, number_in
 from afresh.model import recipe
 from afresh.model.fetch import Body, Document
 
 MOST_ROWS = 2_000  # of one sheet
 MOST_COLUMNS = 64
 MOST_CELLS = 200_000  # of one file
-MOST_TEXTS = 500_000  # that sheets share
+MOST_TEXTS = 500_000  # shared between sheets
 LONGEST_CELL = 1_000
 
-_DATE_FORMATS = frozenset([*range(14, 23), *range(45, 48)])  # those that every reader knows by number
+_DATE_FORMATS = frozenset([*range(14, 23), *range(45, 48)])  # built-in formats
 _DATE_CODE = re.compile(r"[ymdhs]", re.IGNORECASE)
-MAX_FORMAT_CHARACTERS = 1_000  # Excel takes 255
+MAX_FORMAT_CHARACTERS = 1_000  # Excel allows 255
 _NO_CODE = re.compile(r'"[^"]*"|\[[^\]]*\]|\\.')
 _REFERENCE = re.compile(r"([A-Z]{1,3})(\d{1,7})")
-_FIRST_DAY = datetime(1899, 12, 30)  # noqa: DTZ001 - a sheet knows no zone
+_FIRST_DAY = datetime(1899, 12, 30)  # noqa: DTZ001 - sheets have no time zone
 _LATER_FIRST_DAY = datetime(1904, 1, 1)  # noqa: DTZ001
 
 
-class Book(NamedTuple):
+class Workbook(NamedTuple):
     """What all sheets of a file share."""
 
     texts: list[str]
@@ -41,8 +41,8 @@ class XlsxExtractor:
     version = recipe.OFFICE
 
     def extract(self, body: Body) -> Document:
-        """The document of an XLSX body."""
-        package = Package(body.data)
+        """Return the document of an XLSX body."""
+        package = OfficePackage(body.data)
         part = package.main("xl/workbook.xml")
         root = package.read(part)
         book = _book(package, part, root)
@@ -57,31 +57,22 @@ class XlsxExtractor:
                 break
         if not sections:
             raise ExtractError("a workbook without anything in its sheets")
-        return written(body, joined(sections), package.title() or file_name(body))
+        return written(body, joined(sections), package.said("title") or file_name(body))
 
 
-def _book(package: Package, part: str, root: Any) -> Book:
-    shared, styles = package.related(part, "sharedStrings"), package.related(part, "styles")
-    properties = root.find("{*}workbookPr")
-    later = properties is not None and attribute(properties, "date1904") in ("1", "true")
-    return Book(
-        _texts(package.zipped.read(shared)) if shared else [],
-        _dates(package.read(styles)) if styles else frozenset(),
+def _book(package: OfficePackage, part: str, root: Any) -> Workbook:
+    shared = package.related(part, "sharedStrings")
+    found = elements(package.zipped.read(shared), "{*}si") if shared else ()
+    later = attribute(root.find("{*}workbookPr"), "date1904") in ("1", "true")
+    return Workbook(
+        [_words(each) for each in islice(found, MOST_TEXTS)],
+        _dates(package.read_if_there(package.related(part, "styles"))),
         _LATER_FIRST_DAY if later else _FIRST_DAY,
     )
 
 
-def _texts(data: bytes) -> list[str]:
-    found: list[str] = []
-    for each in elements(data, "{*}si"):
-        found.append(_words(each))
-        if len(found) >= MOST_TEXTS:
-            break
-    return found
-
-
 def _words(element: Any) -> str:
-    """The text of a cell, without the readings that stand above it."""
+    """Return the text of a cell, without phonetic readings."""
     runs = [each.text or "" for each in element.iter("{*}t") if name_of(each.getparent()) != "rPh"]
     return "".join(runs)[:LONGEST_CELL]
 
@@ -91,16 +82,15 @@ def _dates(root: Any) -> frozenset[int]:
         attribute(each, "numFmtId"): _NO_CODE.sub("", attribute(each, "formatCode")[:MAX_FORMAT_CHARACTERS])
         for each in root.iterfind("{*}numFmts/{*}numFmt")
     }
-    found = set()
-    for index, style in enumerate(root.iterfind("{*}cellXfs/{*}xf")):
-        number = attribute(style, "numFmtId")
-        known = number.isascii() and number.isdigit() and len(number) < 9 and int(number) in _DATE_FORMATS
-        if known or _DATE_CODE.search(codes.get(number, "")):
-            found.add(index)
-    return frozenset(found)
+    styles = [attribute(style, "numFmtId") for style in root.iterfind("{*}cellXfs/{*}xf")]
+    return frozenset(
+        index
+        for index, number in enumerate(styles)
+        if number_in(number) in _DATE_FORMATS or _DATE_CODE.search(codes.get(number, ""))
+    )
 
 
-def _sheets(package: Package, part: str, root: Any) -> Iterator[tuple[str, str]]:
+def _sheets(package: OfficePackage, part: str, root: Any) -> Iterator[tuple[str, str]]:
     relations = package.relations(part)
     for each in root.iterfind("{*}sheets/{*}sheet"):
         relation = relations.get(attribute(each, "id"))
@@ -109,8 +99,7 @@ def _sheets(package: Package, part: str, root: Any) -> Iterator[tuple[str, str]]
             yield attribute(each, "name"), relation.target
 
 
-def _section(package: Package, part: str, book: Book, left: int) -> tuple[str, int]:
-    """The table of a sheet, and how many cells it holds."""
+def _section(package: OfficePackage, part: str, book: Workbook, left: int) -> tuple[str, int]:
     sheet = _Sheet(book)
     links = package.relations(part)
     for element in elements(package.zipped.read(part), "{*}row", "{*}hyperlink"):
@@ -124,9 +113,9 @@ def _section(package: Package, part: str, book: Book, left: int) -> tuple[str, i
 
 
 class _Sheet:
-    """The rows of one sheet that hold something, by their number and then by column."""
+    """The non-empty rows of one sheet, by row number and then by column."""
 
-    def __init__(self, book: Book) -> None:
+    def __init__(self, book: Workbook) -> None:
         self._book = book
         self.rows: dict[int, dict[int, str]] = {}
         self.used = 0
@@ -140,9 +129,8 @@ class _Sheet:
             if text and column < MOST_COLUMNS:
                 found[column] = text
         if found:
-            number = attribute(row, "r")
-            known = number.isascii() and number.isdigit() and len(number) < 9
-            self.rows[int(number) if known else max(self.rows, default=0) + 1] = found
+            number = number_in(attribute(row, "r"))
+            self.rows[max(self.rows, default=0) + 1 if number is None else number] = found
             self.used += len(found)
 
     def link(self, reference: str, url: str) -> None:
@@ -153,7 +141,7 @@ class _Sheet:
             row[column] = linked(row[column], url)
 
     def shown(self) -> str:
-        """The table without the empty columns at its left; the first row is its head."""
+        """Return the table without empty columns on its left; the first row is its head."""
         columns = [column for row in self.rows.values() for column in row]
         first, last = min(columns, default=0), max(columns, default=0)
         return table([[row.get(at, "") for at in range(first, last + 1)] for row in self.rows.values()])
@@ -165,18 +153,14 @@ class _Sheet:
         told = cell.find("{*}v")
         value = (told.text or "").strip()[:LONGEST_CELL] if told is not None else ""
         if kind == "s":
-            return self._shared(value)
+            known = value.isascii() and value.isdigit() and int(value[:9]) < len(self._book.texts)
+            return self._book.texts[int(value[:9])] if known else ""
         if kind == "b":
             return {"1": "TRUE", "0": "FALSE"}.get(value, value)
         style = attribute(cell, "s")
-        is_date = (
-            kind in ("", "n") and style.isascii() and style.isdigit() and int(style[:9]) in self._book.dates
-        )
+        styled = kind in ("", "n") and style.isascii() and style.isdigit()
+        is_date = styled and int(style[:9]) in self._book.dates
         return _date(value, self._book.first_day) if is_date else value
-
-    def _shared(self, value: str) -> str:
-        known = value.isascii() and value.isdigit() and int(value[:9]) < len(self._book.texts)
-        return self._book.texts[int(value[:9])] if known else ""
 
 
 def _column(letters: str) -> int:

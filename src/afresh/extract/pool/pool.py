@@ -1,25 +1,190 @@
-"""Work that must not block the event loop: done in processes of our own, which can be killed and replaced."""
+"""Run blocking work in our own processes, which can be killed and replaced."""
 
 import asyncio
 import os
+import pickle
+import signal
+import sys
+from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, ParamSpec, TypeVar, cast
 
-from afresh.errors import ParserCrashed
-from afresh.extract.pool.process import Child, Displaced
-from afresh.extract.pool.wire import decode
+from afresh.errors import ExtractError, ParserCrashed, ParserTimeout, ParserUnavailable
+from afresh.extract.pool.wire import FRAME, LENGTH, MAX_ANSWER_BYTES, decode
+from afresh.ops.processes import passed_on, reaped
+
+PIECE = 256 * 1024  # read at a time, of a large answer
+SECONDS = 30.0  # for one call, from the moment the process begins it
+STARTING_SECONDS = 60.0
+LEAVING_SECONDS = 5.0  # for a process that has closed its output
+Buffer = bytes | bytearray
+
+
+class CallDropped(Exception):
+    """The process ended while the call waited behind another; its result is unknown."""
+
+
+class ParserProcess:
+    """One process and its unanswered calls, in order; it works on the first of them."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self.process = process
+        self._waiting: deque[asyncio.Future[Buffer]] = deque()
+        loop = asyncio.get_running_loop()
+        self._clock: asyncio.TimerHandle | None = loop.call_later(STARTING_SECONDS, self._overrun)
+        self._ready = self._late = self._distrusted = False
+        self._reader = asyncio.create_task(self._read())
+
+    @classmethod
+    async def start(cls) -> "ParserProcess":
+        """Start a process; it sends a frame when it is ready."""
+        try:
+            process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-m",
+                "afresh.extract.pool.child",
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                limit=2 * PIECE,
+                env=passed_on(),
+                start_new_session=True,  # Ctrl-C goes to the parent, which then ends its children
+            )
+        except OSError as error:
+            raise ParserUnavailable(f"the parser process does not start: {error}") from error
+        return cls(process)
+
+    async def call(self, call: object) -> Buffer:
+        """Send one call and return its answer; pickling happens only now, to save memory while calls wait."""
+        stdin = self.process.stdin
+        if stdin is None or self.broken:
+            raise CallDropped
+        payload = pickle.dumps(call, pickle.HIGHEST_PROTOCOL)
+        stdin.write(LENGTH.pack(len(payload)))
+        stdin.write(payload)
+        answer: asyncio.Future[Buffer] = asyncio.get_running_loop().create_future()
+        self._waiting.append(answer)
+        if self._ready and len(self._waiting) == 1:
+            self._begin()
+        return await answer
+
+    def _begin(self) -> None:
+        if self._clock is not None:
+            self._clock.cancel()
+        loop = asyncio.get_running_loop()
+        self._clock = loop.call_later(SECONDS, self._overrun) if self._waiting else None
+
+    def _overrun(self) -> None:
+        self._late = True
+        self._kill()
+
+    async def _read(self) -> None:
+        retired = False
+        try:
+            await self._frame()
+            self._ready = True
+            self._begin()
+            while not retired:
+                answer, retired = await self._frame()
+                if not self._waiting:  # an unrequested answer
+                    self.distrust()
+                    break
+                future = self._waiting.popleft()
+                if not future.done():
+                    future.set_result(answer)
+                self._begin()
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass
+        await self._leave()
+        if self._waiting and not retired:
+            self._blame(self._reason())
+        while self._waiting:
+            self._blame(CallDropped())
+
+    async def _frame(self) -> tuple[Buffer, bool]:
+        stdout = self.process.stdout
+        if stdout is None:
+            raise ConnectionError
+        size, last = FRAME.unpack(await stdout.readexactly(FRAME.size))
+        if size > MAX_ANSWER_BYTES:  # our own code never sends so much
+            self._kill()
+            raise ConnectionError
+        if size <= PIECE:
+            return await stdout.readexactly(size), last
+        answer = bytearray(size)  # filled in place, so that a large answer is not held twice
+        filled = 0
+        while filled < size:
+            piece = await stdout.readexactly(min(PIECE, size - filled))
+            answer[filled : filled + len(piece)] = piece
+            filled += len(piece)
+        return answer, last
+
+    def _blame(self, error: Exception) -> None:
+        future = self._waiting.popleft()
+        if not future.done():
+            future.set_exception(error)
+
+    def _reason(self) -> ExtractError:
+        if not self._ready:
+            return ExtractError("the parser process does not start")
+        if self._late:
+            return ParserTimeout(f"reading the page took longer than {SECONDS:g} s")
+        code = self.process.returncode or 0
+        how = signal.Signals(-code).name if -code in set(signal.Signals) else f"exit code {code}"
+        return ParserCrashed(f"the parser crashed on this page ({how})")
+
+    @property
+    def broken(self) -> bool:
+        """Return whether the process will never answer again."""
+        return self._distrusted or self._reader.done() or self.process.returncode is not None
+
+    def distrust(self) -> None:
+        """Kill the process and ignore its further answers; waiting calls are repeated in another process."""
+        self._distrusted = True
+        while self._waiting:
+            self._blame(CallDropped())
+        self._kill()
+
+    async def end(self) -> None:
+        """Kill the process; waiting calls fail with ExtractError."""
+        if not self.broken:
+            while self._waiting:
+                self._blame(ExtractError("the parser was closed"))
+            self._kill()
+        try:
+            await self._reader
+        finally:
+            transport = getattr(self.process, "_transport", None)
+            if transport is not None:
+                transport.close()
+
+    async def _leave(self) -> None:
+        """Wait for a process that has closed its output; killing it at once would hide how it ended."""
+        if self._clock is not None:
+            self._clock.cancel()
+        try:
+            async with asyncio.timeout(LEAVING_SECONDS):
+                await reaped(self.process)
+        except TimeoutError:
+            self._kill()
+            await reaped(self.process)
+
+    def _kill(self) -> None:
+        with suppress(ProcessLookupError):
+            self.process.kill()
+
 
 P = ParamSpec("P")
 R = TypeVar("R")
-AHEAD = 2  # calls given to a process at a time: one it works on, one that waits in the pipe
+AHEAD = 2  # calls sent to a process at a time: one in progress, one waiting in the pipe
 
 
-class Offload:
-    """Calls module-level functions in a few processes, started when first needed."""
+class ParserPool:
+    """Calls module-level functions in a few processes, which start when first needed."""
 
     def __init__(self, processes: int | None = None) -> None:
         self._number = processes or max(1, min(4, os.cpu_count() or 1))
-        self._children: list[Child | None] = [None] * self._number
+        self._children: list[ParserProcess | None] = [None] * self._number
         self._free: asyncio.Queue[int] = asyncio.Queue()
         for _ in range(AHEAD):
             for slot in range(self._number):
@@ -27,41 +192,37 @@ class Offload:
         self._starting = [asyncio.Lock() for _ in range(self._number)]
 
     async def call(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """The result of a function; its error is an ExtractError, its crash or endless loop ParserCrashed.
+        """Return a function's result; raise ExtractError if it fails, ParserCrashed on a crash or timeout.
 
-        The result is plain data, or of the type that the function names as its `answer` (`Named`).
+        The result is plain data, or of the type that the function names as its `answer` (`LazyFunction`).
         """
-        call = (function, args, kwargs)
+        call, kind = (function, args, kwargs), getattr(function, "answer", Any)
         while True:
+            slot = await self._free.get()
             try:
-                return cast("R", await self._result(call, getattr(function, "answer", Any)))
-            except Displaced:  # by a call that crashed, so that each repeat has one crash less before it
+                child = await self._child(slot)
+                answer = await child.call(call)
+                try:
+                    return cast("R", decode(answer, kind))
+                except ParserCrashed:
+                    child.distrust()
+                    raise
+            except CallDropped:  # another call crashed; each repeat has one crash less before it
                 continue
+            finally:
+                self._free.put_nowait(slot)
 
     async def everywhere(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> None:
-        """Make a call in each process, so that it has started and knows the function."""
+        """Call a function in each process, so that all have started and imported it."""
         await asyncio.gather(*(self.call(function, *args, **kwargs) for _ in range(self._number)))
 
-    async def _result(self, call: object, kind: Any) -> Any:
-        slot = await self._free.get()
-        try:
-            child = await self._child(slot)
-            answer = await child.call(call)
-            try:
-                return decode(answer, kind)
-            except ParserCrashed:
-                child.distrust()
-                raise
-        finally:
-            self._free.put_nowait(slot)
-
-    async def _child(self, slot: int) -> Child:
+    async def _child(self, slot: int) -> ParserProcess:
         async with self._starting[slot]:
             child = self._children[slot]
             if child is None or child.broken:
                 if child is not None:
                     await child.end()
-                child = self._children[slot] = await Child.start()
+                child = self._children[slot] = await ParserProcess.start()
             return child
 
     async def close(self) -> None:

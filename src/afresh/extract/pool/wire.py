@@ -1,24 +1,32 @@
-"""Answers of parser processes as data: MessagePack, which is decoded into the one type that the call expects.
+"""Encode calls by name, and answers of parser processes as MessagePack, decoded into the expected type.
 
-A parser process reads what strangers wrote. Were it taken over, its answers could say wrong things of a page,
-and nothing else: no name in them is imported, no code in them is run, and every field has its declared type.
+A parser process reads untrusted content. If it were taken over, its answers could contain wrong data about a
+page, but nothing else: decoding imports and runs nothing, and every field has its declared type.
 """
 
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from afresh.errors import ExtractError, ParserCrashed
+from afresh.model.fetch import Chunk, Document
 
 if TYPE_CHECKING:
     from msgspec.msgpack import Decoder
 
+
+FRAME = struct.Struct(">I?")  # length of an answer, and whether it is the last one of its process
+LENGTH = struct.Struct(">I")  # of a call
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
 MAX_REASON_CHARACTERS = 10_000
 _DONE, _FAILED = b"\1", b"\0"
 
 
 def encode(value: object) -> bytes:
-    """A result as bytes; TypeError for what is no data."""
+    """Return a result as bytes; raise TypeError if it is not plain data, ValueError if it is too large."""
     from msgspec import msgpack
 
     answer = _DONE + msgpack.encode(value)
@@ -28,14 +36,14 @@ def encode(value: object) -> bytes:
 
 
 def encode_failure(reason: str) -> bytes:
-    """Why there is no result, as bytes."""
+    """Return the reason of a failure as bytes."""
     return _FAILED + reason[:MAX_REASON_CHARACTERS].encode("utf-8", "replace")
 
 
 def decode(answer: bytes | bytearray, kind: Any) -> Any:
-    """The result, which is of that type; ExtractError with the reason if there is none.
+    """Return the result, which has the type `kind`; raise ExtractError with the reason if the call failed.
 
-    ParserCrashed for bytes that are neither: the process that sent them is not to be believed again.
+    Raise ParserCrashed for other bytes: the process that sent them must not be trusted any more.
     """
     from msgspec import DecodeError
 
@@ -56,3 +64,26 @@ def _decoder(kind: Any) -> "Decoder[Any]":
     from msgspec import msgpack
 
     return msgpack.Decoder(kind)
+
+
+@dataclass(frozen=True)
+class LazyFunction:
+    """Calls a function of a module that is imported only when the call is made."""
+
+    module: str
+    name: str
+    answer: Any = Any  # the type of its result, if that is not plain data
+
+    def __reduce__(self) -> tuple[type["LazyFunction"], tuple[str, str]]:
+        """Pickle without the result type, which only the parent needs."""
+        return LazyFunction, (self.module, self.name)
+
+    def __call__(self, *args: Any) -> Any:
+        function: Callable[..., Any] = getattr(import_module(self.module), self.name)
+        return function(*args)
+
+
+EXTRACT = LazyFunction("afresh.extract", "extract", Document)
+EXTRACT_VISIBLE = LazyFunction("afresh.extract", "extract_visible", Document)
+CHUNK = LazyFunction("afresh.extract.chunk.markdown", "chunk", tuple[Chunk, ...])
+DIFF = LazyFunction("afresh.text.diff", "markdown_diff", str)

@@ -1,21 +1,18 @@
-"""Links: where pages lead, joined with the pages they stand on."""
+"""REST routes of links, joined with the pages they are on."""
 
 from dataclasses import replace
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Request, Response
-from pydantic import BaseModel, ConfigDict, Field
+from fastapi import APIRouter, Depends, Query, Response
+from pydantic import Field
 
 from afresh.model.filters import LinkFilter, LinkRecord
 from afresh.model.records import PageId
-from afresh.server.api.replies import made, reply
-from afresh.server.cursors import read_link
-from afresh.server.idempotency import Key, OnceRoute
-from afresh.server.listing import Listing, by_worth, part
-from afresh.server.parts import LARGEST, USUAL, Address, Cursor, Id, Limit
-from afresh.server.request_context import Reached
+from afresh.server.listing import Listing, by_worth, read_link
+from afresh.server.replies import IdempotentRoute, Key, made
+from afresh.server.requests import LARGEST, Address, Id, OfSource, Parted, Reached, RequestBody
 
-router = APIRouter(tags=["links"], route_class=OnceRoute)
+router = APIRouter(tags=["links"], route_class=IdempotentRoute)
 Score = Annotated[float, Field(ge=0, le=2, allow_inf_nan=False)]
 KeywordScore = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
@@ -27,27 +24,22 @@ def asked(
         float | None, Query(ge=0, le=1_000, allow_inf_nan=False, description="Only links worth this much.")
     ] = None,
 ) -> LinkFilter:
-    """Which links a request is after."""
     return LinkFilter(url=url, keyword=keyword, min_score=min_score)
 
 
 Asked = Annotated[LinkFilter, Depends(asked)]
 
 
-class NewLink(BaseModel):
+class NewLink(RequestBody):
     """A link to put on a page."""
-
-    model_config = ConfigDict(extra="forbid")
 
     page_id: int = Field(ge=1, le=LARGEST)
     url: Address
     text: Annotated[str, Field(max_length=1_000)] = ""
 
 
-class ChangedLink(BaseModel):
+class ChangedLink(RequestBody):
     """What a link is worth."""
-
-    model_config = ConfigDict(extra="forbid")
 
     score: Score | None = None
     comment: Annotated[str, Field(max_length=2_000)] | None = None
@@ -62,13 +54,11 @@ class ChangedLink(BaseModel):
 
 @router.get("/links", response_model=Listing[LinkRecord])
 async def list_links(
-    request: Request,
     reach: Reached,
+    part: Parted,
     which: Asked,
-    source: Annotated[int | None, Query(ge=1, le=LARGEST, description="Only of this source.")] = None,
+    source: OfSource = None,
     page: Annotated[int | None, Query(ge=1, le=LARGEST, description="Only on this page.")] = None,
-    cursor: Cursor = None,
-    limit: Limit = USUAL,
 ) -> Response:
     """Links with the pages they stand on, best score first; with `url` none or one of each source."""
     if page is not None:
@@ -76,36 +66,22 @@ async def list_links(
     links = await reach.kb.links.records(
         await reach.sources(source),
         replace(which, page=None if page is None else PageId(page)),
-        after=read_link(cursor),
-        limit=limit + 1,
+        after=read_link(part.cursor),
+        limit=part.wanted,
     )
-    return reply(request, part(links, limit, by_worth))
+    return reach.reply(part.of(links, by_worth))
 
 
 @router.get("/sources/{number}/links", response_model=Listing[LinkRecord])
-async def links_of_source(
-    request: Request,
-    reach: Reached,
-    which: Asked,
-    number: Id,
-    cursor: Cursor = None,
-    limit: Limit = USUAL,
-) -> Response:
-    """The links of one source."""
-    return await list_links(request, reach, which, number, None, cursor, limit)
+async def links_of_source(reach: Reached, part: Parted, which: Asked, number: Id) -> Response:
+    """List the links of one source."""
+    return await list_links(reach, part, which, number)
 
 
 @router.get("/pages/{number}/links", response_model=Listing[LinkRecord])
-async def links_of_page(
-    request: Request,
-    reach: Reached,
-    which: Asked,
-    number: Id,
-    cursor: Cursor = None,
-    limit: Limit = USUAL,
-) -> Response:
-    """The links of one page."""
-    return await list_links(request, reach, which, None, number, cursor, limit)
+async def links_of_page(reach: Reached, part: Parted, which: Asked, number: Id) -> Response:
+    """List the links of one page."""
+    return await list_links(reach, part, which, page=number)
 
 
 @router.post("/links", status_code=201, response_model=LinkRecord)
@@ -117,15 +93,15 @@ async def add_link(reach: Reached, body: NewLink, key: Key = None) -> Response:
 
 
 @router.get("/links/{number}", response_model=LinkRecord)
-async def show_link(request: Request, reach: Reached, number: Id) -> Response:
+async def show_link(reach: Reached, number: Id) -> Response:
     """One link with the pages it stands on."""
-    return reply(request, await reach.link(number))
+    return reach.reply(await reach.kb.links.get(number))
 
 
 @router.patch("/links/{number}", response_model=LinkRecord)
 async def change_link(reach: Reached, number: Id, body: ChangedLink) -> Response:
     """Set score, keywords or comment of a link; they stay until it is scored again."""
-    link = await reach.link(number)
+    link = await reach.kb.links.get(number)
     given = body.model_fields_set
     score = body.score if "score" in given or body.keywords is not None else link.score
     comment = body.comment if "comment" in given else link.comment
@@ -135,6 +111,5 @@ async def change_link(reach: Reached, number: Id, body: ChangedLink) -> Response
 @router.delete("/links/{number}", status_code=204)
 async def remove_link(reach: Reached, number: Id) -> Response:
     """Take a link off its pages; it comes back when the links of one of them change."""
-    await reach.link(number)
     await reach.kb.links.remove(number)
     return Response(status_code=204)

@@ -1,72 +1,52 @@
-"""Runs: started, watched, cancelled, confirmed."""
+"""REST routes of runs: start, watch, cancel and confirm them."""
 
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request, Response
-from pydantic import BaseModel, ConfigDict, Field
+from fastapi import APIRouter, Query, Response
+from pydantic import Field
 from starlette.responses import StreamingResponse
 
 from afresh.aio import heard
-from afresh.errors import StoreError, Unknown
+from afresh.errors import NotFound, StoreError
 from afresh.model.fetch import Outcome
-from afresh.model.overview import Held
+from afresh.model.overview import BlockedDeletions
 from afresh.model.records import Attempt, RunMode, RunState
 from afresh.model.reports import RunReport
-from afresh.server.api.replies import as_json, made, reply
-from afresh.server.cursors import attempt_cursor, number_cursor, read_attempt, read_number
-from afresh.server.idempotency import Key, OnceRoute
-from afresh.server.listing import Listing, by_id, part
-from afresh.server.parts import LARGEST, USUAL, Cursor, Id, Limit
-from afresh.server.request_context import Reach, Reached
-from afresh.server.streams import streamed
+from afresh.server import listing
+from afresh.server.replies import IdempotentRoute, Key, as_json, made, streamed
+from afresh.server.requests import LARGEST, Id, OfSource, Parted, Reached, RequestBody, RequestContext
 from afresh.sync.reports import DocumentOutcome, SyncedDocument
 
-router = APIRouter(tags=["runs"], route_class=OnceRoute)
+router = APIRouter(tags=["runs"], route_class=IdempotentRoute)
 GOING = (RunState.QUEUED, RunState.RUNNING)
-LOOK = 0.5  # seconds between looks at a run that is watched
-QUIET = 30  # looks without news after which a sign of life is sent
+LOOK = 0.5  # seconds between queries for a watched run
+QUIET = 30  # queries without news between two keep-alive comments
 State = Annotated[RunState | None, Query(description="Only runs in this state.")]
 
 
-class NewRun(BaseModel):
+class NewRun(RequestBody):
     """A run to start."""
-
-    model_config = ConfigDict(extra="forbid")
 
     source_id: int = Field(ge=1, le=LARGEST)
     due: bool = Field(False, description="Only pages whose time has come.")
     full: bool = Field(False, description="Read every page again, changed or not.")
 
 
-@router.get("/runs", response_model=Listing[RunReport])
-async def list_runs(
-    request: Request,
-    reach: Reached,
-    source: Annotated[int | None, Query(ge=1, le=LARGEST, description="Only of this source.")] = None,
-    state: State = None,
-    cursor: Cursor = None,
-    limit: Limit = USUAL,
-) -> Response:
-    """Runs, newest first."""
-    below = read_number(cursor)
-    runs = await reach.kb.runs.records(await reach.sources(source), state=state, below=below, limit=limit + 1)
-    return reply(request, part(runs, limit, lambda run: number_cursor(run.run)))
+@router.get("/runs", response_model=listing.Listing[RunReport])
+async def list_runs(reach: Reached, part: Parted, source: OfSource = None, state: State = None) -> Response:
+    """List runs, newest first."""
+    sources = await reach.sources(source)
+    runs = await reach.kb.runs.records(sources, state=state, below=part.number, limit=part.wanted)
+    return reach.reply(part.of(runs, lambda run: listing.number_cursor(run.run)))
 
 
-@router.get("/sources/{number}/runs", response_model=Listing[RunReport])
-async def runs_of_source(
-    request: Request,
-    reach: Reached,
-    number: Id,
-    state: State = None,
-    cursor: Cursor = None,
-    limit: Limit = USUAL,
-) -> Response:
-    """The runs of one source."""
-    return await list_runs(request, reach, number, state, cursor, limit)
+@router.get("/sources/{number}/runs", response_model=listing.Listing[RunReport])
+async def runs_of_source(reach: Reached, part: Parted, number: Id, state: State = None) -> Response:
+    """List the runs of one source."""
+    return await list_runs(reach, part, number, state)
 
 
 @router.post("/runs", status_code=202, response_model=RunReport)
@@ -78,63 +58,52 @@ async def start_run(reach: Reached, body: NewRun, key: Key = None) -> Response:
 
 
 @router.get("/runs/{number}", response_model=RunReport)
-async def show_run(request: Request, reach: Reached, number: Id) -> Response:
+async def show_run(reach: Reached, number: Id) -> Response:
     """One run, as far as it is."""
-    await reach.run(number)
-    return reply(request, await reach.kb.runs.get(number))
+    return reach.reply(await reach.kb.runs.get(number))
 
 
 @router.post("/runs/{number}/cancel", response_model=RunReport)
 async def cancel_run(reach: Reached, number: Id, key: Key = None) -> Response:
     """Stop a run; what it has read stays, and the next one goes on with it."""
-    await reach.run(number)
     return made(await reach.kb.runs.cancel(number), 200)
 
 
 @router.post("/runs/{number}/confirm", response_model=RunReport)
 async def confirm_run(reach: Reached, number: Id, key: Key = None) -> Response:
     """Let a run that the brake holds delete what it found gone."""
-    await reach.run(number)
     return made(await reach.kb.runs.confirm(number), 200)
 
 
-@router.get("/runs/{number}/held", response_model=Held)
-async def held_by_run(request: Request, reach: Reached, number: Id) -> Response:
-    """What a run that the brake holds would delete."""
-    await reach.run(number)
-    return reply(request, await reach.kb.runs.blocked_deletions(number))
+@router.get("/runs/{number}/held", response_model=BlockedDeletions)
+async def held_by_run(reach: Reached, number: Id) -> Response:
+    """List the deletions of a run that await confirmation."""
+    return reach.reply(await reach.kb.runs.blocked_deletions(number))
 
 
-@router.get("/runs/{number}/attempts", response_model=Listing[Attempt])
+@router.get("/runs/{number}/attempts", response_model=listing.Listing[Attempt])
 async def attempts_of_run(
-    request: Request,
     reach: Reached,
+    part: Parted,
     number: Id,
     outcome: Annotated[Outcome | None, Query(description="Only attempts that ended so.")] = None,
-    cursor: Cursor = None,
-    limit: Limit = USUAL,
 ) -> Response:
-    """What a run looked at so far, what went wrong first."""
-    await reach.run(number)
-    after = read_attempt(cursor)
-    found = await reach.kb.runs.attempts(number, outcome=outcome, after=after, limit=limit + 1)
-    return reply(request, part(found, limit, attempt_cursor))
+    """List the attempts of a run, failures first."""
+    after = listing.read_attempt(part.cursor)
+    found = await reach.kb.runs.attempts(number, outcome=outcome, after=after, limit=part.wanted)
+    return reach.reply(part.of(found, listing.attempt_cursor))
 
 
-@router.get("/runs/{number}/documents", response_model=Listing[SyncedDocument])
+@router.get("/runs/{number}/documents", response_model=listing.Listing[SyncedDocument])
 async def documents_of_run(
-    request: Request,
     reach: Reached,
+    part: Parted,
     number: Id,
     outcome: Annotated[DocumentOutcome | None, Query(description="Only documents that ended so.")] = None,
-    cursor: Cursor = None,
-    limit: Limit = USUAL,
 ) -> Response:
-    """What a sync did about documents of external stores: as it left each, and as it is now."""
-    await reach.run(number)
-    after = read_number(cursor) or 0
-    found = await reach.kb.runs.documents(number, outcome=outcome, after=after, limit=limit + 1)
-    return reply(request, part(found, limit, by_id))
+    """List the documents that a sync changed: as it left each, and as it is now."""
+    found = reach.kb.runs.documents(number, outcome=outcome, after=part.number or 0, limit=part.wanted)
+    return reach.reply(part.of(await found))
 
 
 @router.get(
@@ -142,22 +111,22 @@ async def documents_of_run(
     response_class=StreamingResponse,
     responses={200: {"content": {"text/event-stream": {}}, "description": "Server-sent events."}},
 )
-async def watch_run(request: Request, reach: Reached, number: Id) -> StreamingResponse:
+async def watch_run(reach: Reached, number: Id) -> StreamingResponse:
     """How far a run is, as server-sent events: `progress` whenever it moved, then `end`."""
-    await reach.run(number)
-    return streamed(request, _events(reach, number, request.app.state.desk.stopping))
+    await reach.kb.runs.source_of(number)
+    return streamed(reach.request, _events(reach, number, reach.request.app.state.desk.stopping))
 
 
-async def _events(reach: Reach, number: int, stopping: asyncio.Event) -> AsyncIterator[bytes]:
+async def _events(reach: RequestContext, number: int, stopping: asyncio.Event) -> AsyncIterator[bytes]:
     told, quiet = b"", 0
     while not stopping.is_set():
         try:
             run = await reach.kb.runs.get(number)
-        except Unknown:
+        except NotFound:
             yield b'event: end\ndata: {"state":"removed"}\n\n'
             return
         except StoreError:
-            return  # whoever watches asks again
+            return  # the client reconnects
         body = as_json(replace(run, seconds=0.0))
         if run.state not in GOING:
             yield b"event: end\ndata: " + as_json(run) + b"\n\n"

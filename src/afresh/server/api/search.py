@@ -1,21 +1,18 @@
-"""Search: the same questions as `afresh search`."""
+"""REST route of the search."""
 
 from datetime import timedelta
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel
 
 from afresh.errors import UsageError
-from afresh.model.reports import Hit
-from afresh.present.search_parts import Parts
-from afresh.search.request import Mode
-from afresh.server.api.replies import reply
-from afresh.server.host_checks import is_led_from_elsewhere
-from afresh.server.parts import Cursor, Label, Text
-from afresh.server.request_context import Reached
-from afresh.text.durations import read_duration
-from afresh.text.language import normalise_tag
+from afresh.model.reports import SearchHit
+from afresh.present.search_parts import AnswerParts
+from afresh.present.wording import read_language, read_length, read_path
+from afresh.search.records import SearchMode
+from afresh.server.request_checks import is_led_from_elsewhere
+from afresh.server.requests import Cursor, Label, Reached, Text
 
 router = APIRouter(tags=["search"])
 LED_HERE = (
@@ -28,14 +25,13 @@ Length = Annotated[str | None, Query(max_length=40, description="A length of tim
 class Found(BaseModel):
     """The best hits, what to know about them, and where to go on."""
 
-    hits: list[Hit]
+    hits: list[SearchHit]
     notes: list[str]
     next: str | None = None
 
 
 @router.get("/search", response_model=Found)
 async def search(
-    request: Request,
     reach: Reached,
     q: Annotated[Text, Query(description="What to look for; quotes keep words together.")],
     within: Annotated[
@@ -48,7 +44,7 @@ async def search(
     path: Annotated[str | None, Query(max_length=1_000, description="Only paths like '/guide/*'.")] = None,
     changed_within: Length = None,
     checked_within: Length = None,
-    mode: Mode = Mode.HYBRID,
+    mode: SearchMode = SearchMode.HYBRID,
     max_age: Annotated[
         str | None,
         Query(max_length=40, description="First look again at found pages that were checked longer ago."),
@@ -58,7 +54,7 @@ async def search(
     context: bool = False,
     cursor: Cursor = None,
 ) -> Response:
-    """The passages that answer best by their words and their meaning, with how fresh each is.
+    """Return the best passages by keyword and semantic search, with the freshness of each.
 
     With `next` as cursor and all else as before come those that follow, 200 of one question in all.
     """
@@ -66,19 +62,19 @@ async def search(
         raise UsageError("q: name some words to look for")
     if max_age is not None:
         reach.allowed.check_write()
-        if request.app.state.read_only:
+        if reach.request.app.state.read_only:
             raise UsageError("max_age: this server only reads, and looks at no page again")
-    unasked = max_age is not None and is_led_from_elsewhere(request.scope)
+    unasked = max_age is not None and is_led_from_elsewhere(reach.request.scope)
     labels = list(dict.fromkeys(within or ()))
     narrowed = (language, path, changed_within, checked_within, mode)
-    parts = Parts(cursor, q, sorted(labels), *narrowed, all_passages, passages=all_passages)
+    parts = AnswerParts(cursor, q, sorted(labels), *narrowed, all_passages, passages=all_passages)
     found = await reach.kb.search.search(
         q,
         within=labels,
-        language=read_language(language),
-        path=_glob(path),
-        changed_within=read_length("changed_within", changed_within, least=timedelta(seconds=1)),
-        checked_within=read_length("checked_within", checked_within, least=timedelta(seconds=1)),
+        language=read_language("language", language),
+        path=read_path("path", path),
+        changed_within=read_span("changed_within", changed_within),
+        checked_within=read_span("checked_within", checked_within),
         mode=mode,
         max_age=None if unasked else read_length("max_age", max_age),
         limit=parts.wanted(limit),
@@ -88,31 +84,12 @@ async def search(
     new = parts.new(found.hits)
     shown = new[:limit]
     notes = [*found.notes, *((LED_HERE,) if unasked else ())]
-    return reply(request, {"hits": shown, "notes": notes, "next": parts.cursor(shown, new)})
+    return reach.reply({"hits": shown, "notes": notes, "next": parts.cursor(shown, new)})
 
 
-def read_language(typed: str | None) -> str | None:
-    """A language that was typed; None: nothing was."""
-    tag = normalise_tag(typed) if typed is not None else None
-    if typed is not None and tag is None:
-        raise UsageError(f"language: expected a tag such as en or pt-BR, got {typed!r}")
-    return tag
-
-
-def _glob(typed: str | None) -> str | None:
-    if typed is not None and not typed.strip():
-        raise UsageError("path: expected a pattern such as '/guide/*', got nothing")
-    return typed
-
-
-def read_length(field: str, typed: str | None, least: timedelta = timedelta()) -> timedelta | None:
-    """A length of time that was typed; None: nothing was."""
-    if typed is None:
-        return None
-    try:
-        length = read_duration(typed)
-    except UsageError as error:
-        raise UsageError(f"{field}: {error}") from None
-    if length < least:
+def read_span(field: str, typed: str | None) -> timedelta | None:
+    """Return a length of time of at least a second; None for an empty text."""
+    length = read_length(field, typed)
+    if length is not None and length < timedelta(seconds=1):
         raise UsageError(f"{field}: expected a longer time such as 7d")
     return length

@@ -1,63 +1,53 @@
-"""Sources: what is kept fresh."""
+"""REST routes of sources and their schedules."""
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request, Response
-from pydantic import BaseModel, ConfigDict, Field
+from fastapi import APIRouter, Query, Response
+from pydantic import Field
 
-from afresh.config.overlay import check_names
+from afresh.config.layers import check_names
 from afresh.model.overview import ChangedSourceView, Preview
 from afresh.model.records import RunMode
-from afresh.model.reports import Plan, SourceView
-from afresh.server.api.replies import made, reply
-from afresh.server.cursors import read_number
-from afresh.server.idempotency import Key, OnceRoute
-from afresh.server.listing import Listing, by_id, part
-from afresh.server.parts import USUAL, Address, Cursor, Id, Limit
-from afresh.server.request_context import Reached
+from afresh.model.reports import NextCheck, RefreshPlan, ScheduleView, SourceView
+from afresh.server.listing import Listing, look_cursor, number_cursor, read_look
+from afresh.server.replies import IdempotentRoute, Key, made
+from afresh.server.requests import Address, Id, Parted, Reached, RequestBody
 
-router = APIRouter(tags=["sources"], route_class=OnceRoute)
+router = APIRouter(tags=["sources"], route_class=IdempotentRoute)
+Short = Annotated[str, Field(min_length=1, max_length=100)]
 Settings = Annotated[
     dict[Annotated[str, Field(max_length=100)], Any],
     Field(max_length=100, description="As the flags of `afresh crawl` name them, such as max_pages."),
 ]
 
 
-class NewSource(BaseModel):
+class NewSource(RequestBody):
     """A source to add."""
 
-    model_config = ConfigDict(extra="forbid")
-
     target: Address = Field(description="An address, owner/repo, git+https://…, or a folder that is open.")
-    name: Annotated[str, Field(min_length=1, max_length=100)] | None = None
-    version: Annotated[str, Field(min_length=1, max_length=100)] | None = None
-    settings: Settings = {}
+    name: Short | None = None
+    version: Short | None = None
+    settings: Settings = Field({})
     run: bool = Field(True, description="Also start a run.")
     keep: bool = Field(False, description="Keep the source even if that run reads nothing.")
     again: bool = Field(False, description="Add the URL even if a source has it already.")
 
 
-class Previewed(BaseModel):
+class Previewed(RequestBody):
     """A target that may become a source."""
 
-    model_config = ConfigDict(extra="forbid")
-
     target: Address
-    settings: Settings = {}
+    settings: Settings = Field({})
 
 
-class ChangedSource(BaseModel):
+class ChangedSource(RequestBody):
     """What to change of a source."""
 
-    model_config = ConfigDict(extra="forbid")
-
-    name: Annotated[str, Field(min_length=1, max_length=100)] | None = None
-    version: Annotated[str, Field(min_length=1, max_length=100)] | None = Field(
-        None, description="null takes the version away."
-    )
+    name: Short | None = None
+    version: Short | None = Field(None, description="null takes the version away.")
     url: Address | None = Field(None, description="The root from the next run on; of the same kind.")
     again: bool = Field(False, description="Take the URL even if another source has it.")
-    settings: Settings = {}
+    settings: Settings = Field({})
     reset: list[Annotated[str, Field(max_length=100)]] = Field(
         [], max_length=100, description="Settings that shall be as everywhere again."
     )
@@ -65,23 +55,20 @@ class ChangedSource(BaseModel):
 
 @router.get("/sources", response_model=Listing[SourceView])
 async def list_sources(
-    request: Request,
     reach: Reached,
+    part: Parted,
     url: Annotated[str | None, Query(max_length=2_000, description="Just the source with this root.")] = None,
     name: Annotated[str | None, Query(max_length=100)] = None,
-    cursor: Cursor = None,
-    limit: Limit = USUAL,
 ) -> Response:
-    """Sources with their numbers, in the order they were added."""
-    after = read_number(cursor) or 0
-    sources = sorted(await reach.visible(), key=lambda source: source.id)
+    """List sources with their counts, in the order they were added."""
+    after = part.number or 0
     found = [
         source
-        for source in sources
+        for source in sorted(await reach.kb.sources.all(), key=lambda source: source.id)
         if source.id > after and url in (None, source.url) and name in (None, source.name)
     ]
-    views = await reach.kb.sources.views_of(found[: limit + 1])
-    return reply(request, part(views, limit, by_id))
+    views = await reach.kb.sources.views_of(found[: part.wanted])
+    return reach.reply(part.of(views))
 
 
 @router.post("/sources", status_code=201, response_model=SourceView)
@@ -91,14 +78,8 @@ async def add_source(reach: Reached, body: NewSource, key: Key = None) -> Respon
     200 if it was there, 409 if another source has the URL and `again` is false.
     """
     reach.allowed.check_everywhere()
-    source, is_new = await reach.kb.sources.add(
-        body.target,
-        name=body.name,
-        version=body.version,
-        settings=body.settings,
-        keep=body.keep or not body.run,
-        again=body.again,
-    )
+    given = body.model_dump(include={"target", "name", "version", "settings", "again"})
+    source, is_new = await reach.kb.sources.add(**given, keep=body.keep or not body.run)
     if body.run:
         await reach.kb.runs.start(source, RunMode.CRAWL)
     view = await reach.kb.sources.view(source.label)
@@ -107,15 +88,15 @@ async def add_source(reach: Reached, body: NewSource, key: Key = None) -> Respon
 
 @router.post("/preview", response_model=Preview)
 async def preview(reach: Reached, body: Previewed) -> Response:
-    """What would be read of a target; its start page is looked at, and nothing is kept."""
+    """Preview a target: what would be read. Fetches its start page and stores nothing."""
     reach.allowed.check_everywhere()
     return made(await reach.kb.sources.preview(body.target, body.settings), 200)
 
 
 @router.get("/sources/{number}", response_model=SourceView)
-async def show_source(request: Request, reach: Reached, number: Id) -> Response:
+async def show_source(reach: Reached, number: Id) -> Response:
     """One source with its numbers, settings and external stores."""
-    return reply(request, await reach.kb.sources.view((await reach.source(number)).label))
+    return reach.reply(await reach.kb.sources.view((await reach.source(number)).label))
 
 
 @router.patch("/sources/{number}", response_model=ChangedSourceView)
@@ -129,15 +110,7 @@ async def change_source(reach: Reached, number: Id, body: ChangedSource) -> Resp
     if body.model_fields_set & {"name", "version", "url"}:
         reach.allowed.check_everywhere()
     check_names(name for name in body.reset if name not in {*source.rules, *source.policy})
-    changed, notes = await reach.kb.sources.change(
-        source,
-        name=body.name,
-        version=body.version if "version" in body.model_fields_set else ...,
-        url=body.url,
-        again=body.again,
-        settings=body.settings,
-        reset=body.reset,
-    )
+    changed, notes = await reach.kb.sources.change(source, **body.model_dump(exclude_unset=True))
     [view] = await reach.kb.sources.views_of([changed])
     return made(ChangedSourceView.of(view, notes), 200)
 
@@ -149,7 +122,67 @@ async def remove_source(reach: Reached, number: Id) -> Response:
     return Response(status_code=204)
 
 
-@router.get("/sources/{number}/plan", response_model=Plan)
-async def plan(request: Request, reach: Reached, number: Id) -> Response:
-    """What a refresh would look at and cost."""
-    return reply(request, await reach.kb.sources.plan((await reach.source(number)).label))
+@router.get("/sources/{number}/plan", response_model=RefreshPlan)
+async def plan(reach: Reached, number: Id) -> Response:
+    """Return what a refresh would check and cost."""
+    return reach.reply(await reach.kb.sources.plan((await reach.source(number)).label))
+
+
+schedules_router = APIRouter(tags=["schedules"])
+
+
+class NewSchedule(RequestBody):
+    """When to look at a source; what is left out is as the settings of the server say."""
+
+    schedule: Annotated[str, Field(min_length=1, max_length=200)] = Field(
+        description="Five fields of cron such as `0 3 * * *`, `@daily`, `every 6h`, or `auto`.",
+        examples=["0 3 * * *", "every 6h", "auto"],
+    )
+    time_zone: Short | None = Field(None, description="The zone of the times, as Europe/Berlin.")
+    budget: Annotated[str, Field(min_length=1, max_length=40)] | None = Field(
+        None, description="With `auto`: looks in a length of time, as 500/h."
+    )
+
+
+@schedules_router.get("/schedules", response_model=Listing[ScheduleView])
+async def list_schedules(reach: Reached, part: Parted) -> Response:
+    """List scheduled sources: rule, next time, due pages, last run and its result."""
+    views = await reach.kb.schedules.records(await reach.sources(), after=part.number or 0, limit=part.wanted)
+    return reach.reply(part.of(views, lambda view: number_cursor(view.source_id)))
+
+
+@schedules_router.get("/sources/{number}/schedule", response_model=ScheduleView)
+async def show_schedule(reach: Reached, number: Id) -> Response:
+    """Return the schedule of a source; 404 if it has none."""
+    return reach.reply(await reach.kb.schedules.of_source(await reach.source(number)))
+
+
+@schedules_router.put("/sources/{number}/schedule", response_model=ScheduleView)
+async def set_schedule(reach: Reached, number: Id, body: NewSchedule) -> Response:
+    """Look at a source by itself from now on, instead of whatever schedule it had."""
+    source = await reach.source(number)
+    await reach.kb.schedules.put(source, body.schedule, time_zone=body.time_zone, budget=body.budget)
+    return made(await reach.kb.schedules.of_source(await reach.source(number)), 200)
+
+
+@schedules_router.delete("/sources/{number}/schedule", status_code=204)
+async def remove_schedule(reach: Reached, number: Id) -> Response:
+    """Look at a source only when somebody asks."""
+    await reach.kb.schedules.put(await reach.source(number), None)
+    return Response(status_code=204)
+
+
+@schedules_router.get("/sources/{number}/due", response_model=Listing[NextCheck])
+async def due_pages(
+    reach: Reached,
+    part: Parted,
+    number: Id,
+    everything: Annotated[
+        bool, Query(alias="all", description="Also pages whose time has not come yet.")
+    ] = False,
+) -> Response:
+    """List the due pages in the order in which they will be checked."""
+    looks = await reach.kb.pages.next_checks(
+        await reach.source(number), everything=everything, after=read_look(part.cursor), limit=part.wanted
+    )
+    return reach.reply(part.of(looks, look_cursor))

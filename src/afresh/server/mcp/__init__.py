@@ -1,1 +1,1 @@
-"""What agents speak to: the Model Context Protocol, over stdio and over HTTP."""
+"""The interface for agents: the Model Context Protocol over stdio and HTTP."""

@@ -1,4 +1,4 @@
-"""MCP over HTTP: an ASGI application for one path of a server, without sessions."""
+"""MCP over HTTP: a stateless ASGI application for one path of a server."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -8,26 +8,21 @@ from mcp.server.transport_security import TransportSecuritySettings
 from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
-from afresh.access.permissions import EVERYTHING, Allowed
+from afresh.access.permissions import EVERYTHING, Permissions
 from afresh.kb import KnowledgeBase
-from afresh.server.mcp.request_context import reach_of
 from afresh.server.mcp.server import AfreshServer, make_server
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 LARGEST_REQUEST = 1_048_576
-# What the request under way may do; the SDK answers each request in a task of its own, which takes it along.
-_ASKING: ContextVar[Allowed] = ContextVar("asking")
-
-
-def _anything(scope: Scope) -> Allowed:
-    return EVERYTHING
+# The permissions of the current request; the SDK handles each request in a task that inherits this.
+_ASKING: ContextVar[Permissions] = ContextVar("asking")
 
 
 class McpApp:
-    """Answers every request it is given as MCP, so it can stand at any path; open while `running`."""
+    """An ASGI application that answers every request as MCP, at any path, while `running` is open."""
 
     def __init__(
-        self, reading: AfreshServer, writing: AfreshServer | None, allowed: Callable[[Scope], Allowed]
+        self, reading: AfreshServer, writing: AfreshServer | None, allowed: Callable[[Scope], Permissions]
     ) -> None:
         self._reading = reading
         self._writing = writing
@@ -35,7 +30,7 @@ class McpApp:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Serve while this is open; once only."""
+        """Serve while this context is open; it can be opened only once."""
         async with AsyncExitStack() as stack:
             for server in (self._reading, self._writing):
                 if server is not None:
@@ -43,8 +38,7 @@ class McpApp:
             yield
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request with the tools that whoever asks may use."""
-        if scope["method"] == "GET":  # a stream for what the server says by itself: without sessions, nothing
+        if scope["method"] == "GET":  # a stream of server messages: there are none without sessions
             await PlainTextResponse("ask by POST", 405, {"allow": "POST"})(scope, receive, send)
             return
         allowed = self._allowed(scope)
@@ -62,36 +56,33 @@ def asgi_app(
     read_only: bool = False,
     works: bool = False,
     hosts: Sequence[str] | None = (),
-    allowed: Callable[[Scope], Allowed] = _anything,
+    allowed: Callable[[Scope], Permissions] = lambda scope: EVERYTHING,
 ) -> McpApp:
-    """MCP over a knowledge base; `hosts` are names it is reached by beside loopback, None: a door checks.
+    """Return an MCP application for a knowledge base.
 
-    `allowed` tells what a request may do: who may not write is shown only what reads, and who is bound to
-    some sources finds no others. With `works` it works on runs itself, else whoever
-    works on the store does.
+    `hosts` are the allowed host names besides loopback; None: another layer checks them. `allowed` returns
+    the permissions of a request: without write permission only reading tools are shown, and only permitted
+    sources are found. With `works`, it works on runs itself, otherwise other workers do.
     """
-    names = [*LOOPBACK, *(hosts or ())]
+    allowed_hosts = [f"{name}{port}" for name in (*LOOPBACK, *(hosts or ())) for port in ("", ":*")]
     security = TransportSecuritySettings(
         enable_dns_rebinding_protection=hosts is not None,
-        allowed_hosts=[f"{name}{port}" for name in names for port in ("", ":*")],
-        allowed_origins=[
-            f"{scheme}://{name}{port}"
-            for scheme in ("http", "https")
-            for name in names
-            for port in ("", ":*")
-        ],
+        allowed_hosts=allowed_hosts,
+        allowed_origins=[f"{scheme}://{host}" for scheme in ("http", "https") for host in allowed_hosts],
     )
 
     def opened(server: AfreshServer) -> AfreshServer:
         server.streamable_http_app(
             streamable_http_path="/",
-            stateless_http=True,  # each request stands alone: no session can be lost, stolen or piled up
+            stateless_http=True,  # no session can be lost, stolen or accumulate
             transport_security=security,
             max_request_body_size=LARGEST_REQUEST,
         )
         return server
 
-    reach = reach_of(kb, _ASKING.get)
+    def reach() -> KnowledgeBase:
+        return kb.scoped_to(_ASKING.get())
+
     reading = opened(make_server(kb, read_only=True, reach=reach))
     writing = None if read_only else opened(make_server(kb, works=works, reach=reach))
     return McpApp(reading, writing, allowed)

@@ -1,4 +1,4 @@
-"""What agents can read by address: libraries and pages on record."""
+"""MCP resources: stored libraries and pages."""
 
 from typing import Any
 from urllib.parse import unquote
@@ -9,38 +9,34 @@ from mcp.server.mcpserver.exceptions import ResourceNotFoundError
 from mcp_types import Resource
 
 from afresh.errors import AfreshError
-from afresh.server.mcp.answers import freshness, when
-from afresh.server.mcp.framing import NOTICE, one_line, weight
-from afresh.server.mcp.page_tools import part
-from afresh.server.mcp.request_context import Reach
-from afresh.server.mcp.trouble import sentence
-from afresh.text.wording import count
+from afresh.model.labels import label_of
+from afresh.server.mcp.answers import NOTICE, Reach, address, freshness, sentence, weight, when
+from afresh.server.mcp.find_tools import part
+from afresh.text.quantities import count
 
 LIBRARY, PAGE = "afresh://library/", "afresh://page/"
-LISTED = 500  # pages of a library that are named
+LISTED = 500  # pages that a library lists
 NAMED = 100  # libraries in the list of resources
 ROOM = 40_000  # bytes of a resource
 TEXT, MARKDOWN = "text/plain", "text/markdown"
 
 
 def add_resources(server: MCPServer[Any], kb: Reach) -> None:
-    """Make known how libraries and pages are addressed."""
-
     @server.resource(LIBRARY + "{+label}", name="library", mime_type=TEXT)
     async def library(label: str) -> str:
-        """A library or one version of it, NAME or NAME@VERSION: its numbers and its pages."""
+        """Return a library or one version of it, NAME or NAME@VERSION: its counts and its pages."""
         return await read_library(kb, label)
 
     @server.resource(PAGE + "{+url}", name="page", mime_type=MARKDOWN)
     async def page(url: str) -> str:
-        """The stored text of a page; #N after its address goes on at character N."""
+        """Return the stored text of a page; #N after its URL continues at character N."""
         return await read_page(kb, url)
 
 
 async def read(kb: Reach, uri: str) -> ReadResourceContents | None:
-    """The resource at an address, None if it is not one of ours.
+    """Return the resource at a URI; None if it is not ours.
 
-    The templates of the SDK match no address with a question mark or a fragment in it.
+    The templates of the SDK match no URI with a question mark or a fragment.
     """
     if uri.startswith(PAGE):
         text = await read_page(kb, uri.removeprefix(PAGE))
@@ -52,7 +48,6 @@ async def read(kb: Reach, uri: str) -> ReadResourceContents | None:
 
 
 async def read_library(kb: Reach, typed: str) -> str:
-    """A source with its numbers, and the addresses of its pages."""
     label = unquote(typed)
     try:
         view = await kb().sources.view(label)
@@ -61,12 +56,12 @@ async def read_library(kb: Reach, typed: str) -> str:
         raise ResourceNotFoundError(sentence(str(error))) from error
     head = [
         NOTICE,
-        f"{label}: {count(view.pages, 'page')} of {one_line(view.url, 2_000)}",
+        f"{label}: {count(view.pages, 'page')} of {address(view.url)}",
         f"last run {when(view.crawl_time)}, {view.last_state}; oldest check {when(view.oldest_check)}",
     ]
     lines, room = [], ROOM
     for page in pages:
-        lines.append(PAGE + one_line(page.url, 2_000))
+        lines.append(PAGE + address(page.url))
         room -= weight(lines[-1])
         if room < 0:
             break
@@ -75,30 +70,29 @@ async def read_library(kb: Reach, typed: str) -> str:
 
 
 async def read_page(kb: Reach, typed: str) -> str:
-    """The stored text of a page, or what of it fits from a character on."""
-    address, _, place = typed.partition("#")
-    address = address if "://" in address else unquote(address)
+    """Return the stored text of a page, from a character on as far as it fits."""
+    url, _, place = typed.partition("#")
     try:
-        opened = await kb().pages.open(address, from_afar=True)
+        opened = await kb().pages.open(url if "://" in url else unquote(url), from_afar=True)
     except AfreshError as error:
         raise ResourceNotFoundError(sentence(str(error))) from error
     begins = int(place) if place.isascii() and place.isdigit() and len(place) < 12 else 0
     about = freshness(opened.checked_at, opened.changed_at)
     shown = part(opened.markdown, begins, opened.url, about, ROOM)
     more = shown["ends"] < shown["characters"]
-    goes_on = f"\nIt goes on: {PAGE}{one_line(opened.url, 2_000)}#{shown['ends']}" if more else ""
+    goes_on = f"\nIt goes on: {PAGE}{address(opened.url)}#{shown['ends']}" if more else ""
     return f"{NOTICE}\n{shown['text']}{goes_on}"
 
 
 async def listed(kb: Reach) -> list[Resource]:
-    """The first libraries as resources; their names are the user's, so nothing of a page is in them.
+    """Return the first libraries as resources; they contain no text of pages.
 
-    list_libraries tells all: this list has no parts, as the SDK gives none.
+    The SDK offers no paging here; the tool list_libraries lists all.
     """
     return [
         Resource(
-            uri=LIBRARY + (f"{view.name}@{view.version}" if view.version else view.name),
-            name=f"{view.name}@{view.version}" if view.version else view.name,
+            uri=LIBRARY + (name := label_of(view.name, view.version)),
+            name=name,
             description=f"{count(view.pages, 'page')}, {view.kind}",
             mime_type=TEXT,
         )

@@ -1,7 +1,9 @@
-"""The tools around jobs, which are runs: what is done, started, cancelled; and removing."""
+"""MCP tools for jobs, which are runs, and the worker of this process."""
 
 import asyncio
+import logging
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, replace
 from typing import Annotated, Any, Literal
 
@@ -10,20 +12,66 @@ from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult, ToolAnnotations
 from pydantic import Field
 
-from afresh.errors import UsageError
-from afresh.model.reports import RunReport, SourceView
-from afresh.server.mcp.answers import BOTH, Job, Jobs, Removed, Told, answered, noted
-from afresh.server.mcp.background_worker import Hands
-from afresh.server.mcp.cursors import make_cursor, read_cursor
-from afresh.server.mcp.find_tools import READS, Cursor, Name, label_of
-from afresh.server.mcp.framing import how_many, one_line
-from afresh.server.mcp.request_context import Reach
-from afresh.server.mcp.trouble import told
-from afresh.text.wording import count
+from afresh.errors import AfreshError, UsageError
+from afresh.events import Event, Notice, Progress
+from afresh.kb import KnowledgeBase
+from afresh.model.labels import label_of
+from afresh.model.reports import RunReport
+from afresh.server.mcp import answers
+from afresh.server.mcp.find_tools import READS, Cursor, Name
+from afresh.text.quantities import count
 
-POLL = 0.25  # seconds between looks at a job that is waited for
+log = logging.getLogger(__name__)
+
+
+class BackgroundWorker:
+    """Works on open runs when it is woken, and rests when there are none."""
+
+    def __init__(self, kb: KnowledgeBase) -> None:
+        self._kb = kb
+        self._wanted = False
+        self._closed = False
+        self._task: asyncio.Task[None] | None = None
+        self.progress: dict[int, Progress] = {}  # of the runs that this process works on
+
+    def wake(self) -> None:
+        self._wanted = True
+        if not self._closed and (self._task is None or self._task.done()):
+            self._task = asyncio.create_task(self._work())
+
+    async def wake_if_needed(self) -> None:
+        """Resume runs that an earlier process left open."""
+        with suppress(AfreshError):
+            if await self._kb.runs.has_work():
+                self.wake()
+
+    async def close(self) -> None:
+        """Stop soon; an unfinished run stays open, and the next process resumes it."""
+        self._closed = True
+        if self._task is not None:
+            self._kb.stop()
+            await asyncio.wait({self._task})
+
+    async def _work(self) -> None:
+        while self._wanted and not self._closed:
+            self._wanted = False  # later queued runs set it again
+            try:
+                await self._kb.runs.work(once=True, listener=self._hear)
+            except Exception:  # get_job_info reports the error: keep the session
+                log.exception("open runs cannot be worked on")
+            self.progress.clear()
+
+    def _hear(self, event: Event) -> None:
+        if isinstance(event, Progress):
+            self.progress[event.run] = event
+        elif isinstance(event, Notice):
+            log.info("%s", event.text)
+
+
+POLL = 0.25  # seconds between queries for a job that is waited for
 LISTED = 20
 NOTES = 10
+SAME = ("mode", "checked", "new", "changed", "not_modified", "deleted", "failed", "seconds")
 OPEN = ("queued", "running")
 WRITES = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=True)
 DELETES = ToolAnnotations(read_only_hint=False, destructive_hint=True, open_world_hint=False)
@@ -36,20 +84,18 @@ Wait = Annotated[
 Status = Literal["queued", "running", "completed", "partial", "failed", "cancelled", "needs_confirmation"]
 
 
-def add_job_tools(server: MCPServer[Any], kb: Reach, hands: Hands | None) -> None:
-    """Make the tools known that tell of jobs."""
-
+def add_job_tools(server: MCPServer[Any], kb: answers.Reach, hands: BackgroundWorker | None) -> None:
     @server.tool(annotations=READS)
     async def list_jobs(
         status: Annotated[Status | None, Field(description="Only jobs in this state")] = None,
         library: Annotated[str | None, Field(max_length=100, description="Only of this library")] = None,
         version: Exact = None,
         cursor: Cursor = None,
-    ) -> Annotated[CallToolResult, Jobs]:
+    ) -> Annotated[CallToolResult, answers.Jobs]:
         """List jobs, the runs that read and refresh libraries, newest first."""
-        with told():
+        with answers.told():
             question = ("jobs", status, library, version)
-            before = read_cursor(cursor, *question)
+            before = answers.read_cursor(cursor, *question)
             runs = await kb().runs.latest(label_of(library, version) if library else None)
         fitting = [
             run
@@ -57,24 +103,22 @@ def add_job_tools(server: MCPServer[Any], kb: Reach, hands: Hands | None) -> Non
             if (not before or run.run < before) and (status is None or run.state == status)
         ]
         jobs = [job_of(run) for run in fitting[:LISTED]]
-        shown = jobs[: how_many((job.model_dump_json() + line_of(job) for job in jobs), BOTH)]
-        more = make_cursor(shown[-1].jobId, *question) if len(fitting) > len(shown) else None
-        return answered(
-            Jobs(jobs=shown, nextCursor=more), [line_of(job) for job in shown] or ["There are none."]
+        shown = answers.fitting(jobs, lambda job: job.model_dump_json() + line_of(job), answers.BOTH)
+        more = answers.make_cursor(shown[-1].jobId, *question) if len(fitting) > len(shown) else None
+        return answers.answered(
+            answers.Jobs(jobs=shown, nextCursor=more), [line_of(job) for job in shown] or ["There are none."]
         )
 
     @server.tool(annotations=READS)
     async def get_job_info(
         jobId: Number, ctx: Context[Any, Any], wait: Wait = 0
-    ) -> Annotated[CallToolResult, Job]:
+    ) -> Annotated[CallToolResult, answers.Job]:
         """Tell how far a job is, or wait until it ends."""
-        with told():
+        with answers.told():
             return _answered(await _awaited(kb, hands, jobId, wait, ctx))
 
 
-def add_write_tools(server: MCPServer[Any], kb: Reach, hands: Hands | None) -> None:
-    """Make the tools known that start, stop and delete."""
-
+def add_write_tools(server: MCPServer[Any], kb: answers.Reach, hands: BackgroundWorker | None) -> None:
     @server.tool(annotations=WRITES)
     async def scrape_docs(
         url: Annotated[
@@ -92,14 +136,15 @@ def add_write_tools(server: MCPServer[Any], kb: Reach, hands: Hands | None) -> N
         ] = None,
         again: Annotated[bool, Field(description="Add a URL that another library has already")] = False,
         wait: Wait = 0,
-    ) -> Annotated[CallToolResult, Job]:
+    ) -> Annotated[CallToolResult, answers.Job]:
         """Index a site or a repository, or look again at one that is indexed; answers with the job."""
-        with told():
+        rules = {"max_pages": maxPages, "max_depth": maxDepth, "scope": scope}
+        with answers.told():
             run = await kb().runs.queue_crawl(
                 url,
                 name=library,
                 version=version,
-                rules=_given(max_pages=maxPages, max_depth=maxDepth, scope=scope),
+                rules={key: value for key, value in rules.items() if value is not None},
                 on_the_web=True,
                 keep=False,
                 again=again,
@@ -109,49 +154,41 @@ def add_write_tools(server: MCPServer[Any], kb: Reach, hands: Hands | None) -> N
     @server.tool(annotations=WRITES)
     async def refresh_version(
         library: Name, ctx: Context[Any, Any], version: Exact = None, wait: Wait = 0
-    ) -> Annotated[CallToolResult, Job]:
+    ) -> Annotated[CallToolResult, answers.Job]:
         """Look again at a library and index only what changed; answers with the job."""
-        with told():
+        with answers.told():
             runs = await kb().runs.queue_refresh([label_of(library, version)])
             if not runs:
                 raise UsageError(f"every source of {library} is being looked at already: see list_jobs")
             started = await _started(kb, hands, runs[0], wait, ctx, runs[1:])
-            return noted(started, await kb().sources.version_note(label_of(library, version)))
+            return answers.noted(started, await kb().sources.version_note(label_of(library, version)))
 
     @server.tool(annotations=WRITES)
-    async def cancel_job(jobId: Number) -> Annotated[CallToolResult, Job]:
+    async def cancel_job(jobId: Number) -> Annotated[CallToolResult, answers.Job]:
         """Stop a job; what it has read stays, and the next refresh goes on with it."""
-        with told():
+        with answers.told():
             return _answered(await kb().runs.cancel(jobId))
 
     @server.tool(annotations=DELETES)
-    async def remove_docs(library: Name, version: Exact = None) -> Annotated[CallToolResult, Removed]:
+    async def remove_docs(library: Name, version: Exact = None) -> Annotated[CallToolResult, answers.Removed]:
         """Delete a library, or one version of it, from the index. This cannot be undone."""
-        with told():
+        with answers.told():
             view = await kb().sources.view(label_of(library, version))
-            return _removed(view, await kb().sources.remove(label_of(library, version)))
-
-
-def _removed(view: SourceView, pages: int) -> CallToolResult:
-    """What was removed, with its version."""
-    gone = Removed(library=view.name, version=view.version, pages=pages)
-    return answered(gone, [f"{label_of(view.name, view.version)} is removed, with {count(pages, 'page')}."])
-
-
-def _given(**rules: object) -> dict[str, object]:
-    """Only the rules that were named."""
-    return {name: value for name, value in rules.items() if value is not None}
+            pages = await kb().sources.remove(label_of(library, version))
+        gone = answers.Removed(library=view.name, version=view.version, pages=pages)
+        line = f"{label_of(view.name, view.version)} is removed, with {count(pages, 'page')}."
+        return answers.answered(gone, [line])
 
 
 async def _started(
-    kb: Reach,
-    hands: Hands | None,
+    kb: answers.Reach,
+    hands: BackgroundWorker | None,
     run: RunReport,
     wait: float,
     ctx: Context[Any, Any],
     others: Sequence[RunReport] = (),
 ) -> CallToolResult:
-    """The answer to who had a run queued; others that were queued beside it are named."""
+    """Return the result for a queued run; other queued runs are mentioned in notes."""
     if hands is not None:
         hands.wake()
     now = await _awaited(kb, hands, run.run, wait, ctx)
@@ -160,9 +197,9 @@ async def _started(
 
 
 async def _awaited(
-    kb: Reach, hands: Hands | None, job: int, wait: float, ctx: Context[Any, Any]
+    kb: answers.Reach, hands: BackgroundWorker | None, job: int, wait: float, ctx: Context[Any, Any]
 ) -> RunReport:
-    """A job, when it ends or when the time is up; progress is told to clients that ask for it."""
+    """Return a job when it ends or the time is up; report progress to clients that request it."""
     loop = asyncio.get_running_loop()
     until, last = loop.time() + wait, -1
     while True:
@@ -178,34 +215,26 @@ async def _awaited(
             return run
 
 
-def job_of(run: RunReport) -> Told:
-    """A run as a job."""
-    return Told(
+def job_of(run: RunReport) -> answers.Told:
+    return answers.Told(
         jobId=run.run,
         library=run.source,
         version=run.version,
-        mode=run.mode,
         status=run.state,
-        checked=run.checked,
-        new=run.new,
-        changed=run.changed,
-        not_modified=run.not_modified,
-        deleted=run.deleted,
-        failed=run.failed,
-        seconds=run.seconds,
+        **{name: getattr(run, name) for name in SAME},
         documents=asdict(run.documents) if run.documents is not None else None,
-        error=one_line(run.error, 1_000) if run.error else None,
-        notes=[one_line(note) for note in run.notes[:NOTES]],
+        error=answers.one_line(run.error, 1_000) if run.error else None,
+        notes=[answers.one_line(note) for note in run.notes[:NOTES]],
     )
 
 
 def _answered(run: RunReport) -> CallToolResult:
     job = job_of(run)
-    return answered(Job(**dict(job)), [line_of(job), *job.notes])
+    return answers.answered(answers.Job(**dict(job)), [line_of(job), *job.notes])
 
 
-def line_of(job: Told) -> str:
-    """`job 12 (refresh of react) is completed; 30 looked at, …`."""
+def line_of(job: answers.Told) -> str:
+    """Return a line such as `job 12 (refresh of react) is completed; 30 looked at, …`."""
     numbers = f"{job.checked} looked at, {job.new} new, {job.changed} changed, {job.failed} failed"
     if job.documents is not None:
         done = [f"{number} {name}" for name, number in job.documents.items() if number]

@@ -1,4 +1,4 @@
-"""The MCP server: every tool and resource over one knowledge base."""
+"""The MCP server with all tools and resources of a knowledge base."""
 
 import logging
 from collections.abc import AsyncIterator, Iterable, Iterator
@@ -17,14 +17,10 @@ from pydantic import AnyUrl, ValidationError
 
 from afresh import __version__
 from afresh.kb import KnowledgeBase
-from afresh.server.mcp.background_worker import Hands
-from afresh.server.mcp.find_tools import add_find_tools
-from afresh.server.mcp.framing import one_line
-from afresh.server.mcp.page_tools import add_page_tools
-from afresh.server.mcp.request_context import Reach, reach_of
+from afresh.server.mcp.answers import Reach, one_line, told, wrong_arguments
+from afresh.server.mcp.find_tools import add_find_tools, add_page_tools
 from afresh.server.mcp.resources import add_resources, listed, read
-from afresh.server.mcp.run_tools import add_job_tools, add_write_tools
-from afresh.server.mcp.trouble import told, wrong_arguments
+from afresh.server.mcp.run_tools import BackgroundWorker, add_job_tools, add_write_tools
 
 INSTRUCTIONS = (
     "afresh keeps documentation indexed and fresh. search_docs finds passages; each names its source, when "
@@ -35,7 +31,7 @@ INSTRUCTIONS = (
 
 
 class AfreshServer(MCPServer[None]):
-    """The server of the SDK with errors and resources of ours."""
+    """The server of the SDK with our errors and resources."""
 
     def __init__(self, kb: Reach, **more: Any) -> None:
         with _quiet():
@@ -47,7 +43,7 @@ class AfreshServer(MCPServer[None]):
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[None, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
-        """Call a tool; an unknown one is an error of the protocol, wrong arguments are told one by one."""
+        """Call a tool; an unknown tool is a protocol error, and wrong arguments are reported individually."""
         tool = self._tool_manager.get_tool(name)
         if tool is None:
             names = ", ".join(each.name for each in self._tool_manager.list_tools())
@@ -64,19 +60,17 @@ class AfreshServer(MCPServer[None]):
             raise
 
     async def list_resources(self) -> list[Resource]:
-        """The libraries there are."""
         with told():
             return await listed(self._kb)
 
     async def read_resource(
         self, uri: AnyUrl | str, context: Context[None, Any] | None = None
     ) -> Iterable[ReadResourceContents] | InputRequiredResult:
-        """A library or a page by its address."""
         ours = await read(self._kb, str(uri))
         return [ours] if ours is not None else await super().read_resource(uri, context)
 
     async def speak(self, stdin: Any, stdout: Any) -> None:
-        """Serve one client over two streams of lines until the first ends."""
+        """Serve one client over two line streams until the first one ends."""
         server = self._lowlevel_server
         async with stdio_server(stdin, stdout) as (read, write):
             await server.run(read, write, server.create_initialization_options())
@@ -85,12 +79,12 @@ class AfreshServer(MCPServer[None]):
 def make_server(
     kb: KnowledgeBase, *, read_only: bool = False, works: bool = True, reach: Reach | None = None
 ) -> AfreshServer:
-    """A server over a knowledge base, or what `reach` opens of it to each who asks.
+    """Return a server of a knowledge base, or of what `reach` returns for each request.
 
-    `read_only` hides what writes, `works` lets it work on runs itself.
+    `read_only` hides tools that write; `works` lets it work on runs itself.
     """
-    hands = Hands(kb) if works and not read_only else None
-    open_to = reach or reach_of(kb)
+    hands = BackgroundWorker(kb) if works and not read_only else None
+    open_to = reach or (lambda: kb)
 
     @asynccontextmanager
     async def lifespan(_: MCPServer[None]) -> AsyncIterator[None]:
@@ -115,7 +109,7 @@ def make_server(
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep the SDK from setting up logs of its own, which it does where there are none."""
+    """Keep the SDK from configuring logging, which it does if there are no handlers."""
     root, nothing = logging.getLogger(), logging.NullHandler()
     root.addHandler(nothing)
     try:

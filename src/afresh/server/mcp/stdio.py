@@ -1,4 +1,4 @@
-"""MCP over stdin and stdout: the protocol has them for itself, everything else goes to stderr."""
+"""MCP over stdin and stdout, which are reserved for the protocol; all other output goes to stderr."""
 
 import asyncio
 import json
@@ -10,7 +10,6 @@ import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import NoReturn
 
 import anyio
 
@@ -19,26 +18,26 @@ from afresh.text.json_input import read_json
 
 Tell = Callable[[bytes | None], None]
 CHUNK = 65_536
-LONGEST = 4_194_304  # bytes of a line; a longer one is no message
-_HALF = re.compile(rb"\\u[dD][89a-fA-F]")  # half a sign, or one half of two that are one sign
-GRACE = 10.0  # seconds after a signal until the process ends whatever hangs
+LONGEST = 4_194_304  # bytes of a line; a longer one is not a message
+_HALF = re.compile(rb"\\u[dD][89a-fA-F]")  # a surrogate, alone or in a pair
+GRACE = 10.0  # seconds between a signal and the forced exit
 
 
 @dataclass(frozen=True)
-class Wire:
-    """The two descriptors that the client is at the other end of."""
+class StdioPipe:
+    """The file descriptors that connect to the client."""
 
     reads: int
     writes: int
 
 
-def take_wire() -> Wire:
-    """Take stdin and stdout away from everyone else, for the rest of the process.
+def take_wire() -> StdioPipe:
+    """Reserve stdin and stdout for the protocol, for the rest of the process.
 
-    Whatever prints, here, in a library or in a child process, prints to stderr from now on.
+    From now on, all code, libraries and child processes print to stderr.
     """
     sys.stdout.flush()
-    wire = Wire(os.dup(0), os.dup(1))
+    wire = StdioPipe(os.dup(0), os.dup(1))
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.close(nothing)
@@ -47,25 +46,26 @@ def take_wire() -> Wire:
     return wire
 
 
-async def serve(server: AfreshServer, wire: Wire) -> None:
-    """Serve the client until it closes the line, or until SIGTERM or SIGINT."""
+async def serve(server: AfreshServer, wire: StdioPipe) -> None:
+    """Serve the client until it closes stdin, or until SIGTERM or SIGINT."""
     with os.fdopen(wire.writes, "w", encoding="utf-8", newline="\n") as writes:
         talk = asyncio.create_task(server.speak(lines(wire.reads), anyio.wrap_file(writes)))
         with _ending(talk):
             await asyncio.wait({talk})
-        if talk.cancelled():
-            return
-        if error := talk.exception():
-            _unless_hung_up(error)
+        error = inner = None if talk.cancelled() else talk.exception()
+        while isinstance(inner, BaseExceptionGroup) and len(inner.exceptions) == 1:
+            inner = inner.exceptions[0]
+        if error and not isinstance(inner, BrokenPipeError | ConnectionResetError):
+            raise error  # a disconnected client is no error
 
 
 async def lines(descriptor: int) -> AsyncIterator[str]:
-    """The lines that come in; a thread of its own reads them, so that nobody waits for it at the end."""
+    """Yield incoming lines; a daemon thread reads them, so that shutdown does not wait for it."""
     loop = asyncio.get_running_loop()
     arrived: asyncio.Queue[bytes | None] = asyncio.Queue()
 
     def tell(line: bytes | None) -> None:
-        with suppress(RuntimeError):  # the loop is closed: nobody listens any more
+        with suppress(RuntimeError):  # the loop is closed
             loop.call_soon_threadsafe(arrived.put_nowait, line)
 
     threading.Thread(target=_read, args=(descriptor, tell), daemon=True, name="mcp-stdin").start()
@@ -74,7 +74,7 @@ async def lines(descriptor: int) -> AsyncIterator[str]:
 
 
 def _whole(line: bytes) -> bytes:
-    """The line without halves of signs, which would leave whoever asks without any answer."""
+    """Return a line without lone surrogates; the SDK would not answer such a request."""
     if not _HALF.search(line):
         return line
     try:
@@ -103,12 +103,12 @@ def _read(descriptor: int, tell: Tell) -> None:
 
 @contextmanager
 def _ending(talk: "asyncio.Task[None]") -> Iterator[None]:
-    """Let signals end the talk; the process ends even if the client takes nothing any more."""
+    """Cancel the session on a signal; exit even if the client does not read any more."""
     loop = asyncio.get_running_loop()
 
     def end() -> None:
         talk.cancel()
-        loop.call_later(GRACE, _quit)
+        loop.call_later(GRACE, os._exit, 0)  # the next process resumes open runs
 
     numbers = (signal.SIGTERM, signal.SIGINT)
     with suppress(NotImplementedError, RuntimeError):  # Windows, or not the main thread
@@ -118,16 +118,3 @@ def _ending(talk: "asyncio.Task[None]") -> Iterator[None]:
     with suppress(NotImplementedError, RuntimeError):
         for number in numbers:
             loop.remove_signal_handler(number)
-
-
-def _quit() -> NoReturn:
-    os._exit(0)  # runs that are open are taken up by the next process
-
-
-def _unless_hung_up(error: BaseException) -> None:
-    """A client that is gone is no trouble; anything else is."""
-    inner = error
-    while isinstance(inner, BaseExceptionGroup) and len(inner.exceptions) == 1:
-        inner = inner.exceptions[0]
-    if not isinstance(inner, BrokenPipeError | ConnectionResetError):
-        raise error

@@ -1,4 +1,4 @@
-"""Pictures as SVG: bars and calendars, drawn with classes of our style sheet and nothing inline."""
+"""Draw charts as SVG: bars and calendars, styled by classes of our style sheet."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, timedelta
@@ -6,15 +6,15 @@ from math import log1p
 
 from markupsafe import Markup, escape
 
-from afresh.model.charts import Calendar, ChangeDay, LooksAhead
+from afresh.model.charts import Calendar, UpcomingChecks
 from afresh.model.reports import RunReport
 from afresh.present.wording import count
 
-CELL = 13  # a day of the calendar, with the gap around it
-LEFT, TOP = 30, 18  # room for names of days and months
+CELL = 13  # size of a day of the calendar, with its gap
+LEFT, TOP = 30, 18  # space for the names of days and months
 LEVELS = 4
 KINDS = ("new", "changed", "moved", "deleted")
-FOUND = (  # what runs found, from the bottom up: its colour, in words, and the counts that it sums up
+FOUND = (  # results of runs, bottom first: class, words, and the counts that are summed up
     ("new", "new", ("new",)),
     ("changed", "changed", ("changed",)),
     ("deleted", "gone or moved", ("deleted", "moved")),
@@ -24,7 +24,7 @@ HEIGHT = 120  # of a chart
 
 
 def svg(width: float, height: float, label: str, body: Iterable[str], kind: str) -> Markup:
-    """A picture with a name that is read aloud."""
+    """Return an SVG picture with an accessible name."""
     name = escape(label)
     stretched = ' preserveAspectRatio="none"' if kind == "sparkline" else ""
     return Markup(  # noqa: S704 - made of numbers and what is escaped just here
@@ -34,23 +34,19 @@ def svg(width: float, height: float, label: str, body: Iterable[str], kind: str)
 
 
 def rect(x: float, y: float, width: float, height: float, kind: str, title: str | None = None) -> str:
-    """A box; with a title that is shown on hover."""
     inside = f"<title>{escape(title)}</title>" if title else ""
     box = f'x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}"'
     return f'<rect class="{kind}" {box} rx="1.5">{inside}</rect>'
 
 
 def text(x: float, y: float, words: str, kind: str = "t") -> str:
-    """Some words in a picture."""
     return f'<text class="{kind}" x="{x:g}" y="{y:g}">{escape(words)}</text>'
 
 
 def sparkline(numbers: Sequence[int]) -> Markup:
-    """Changes of the last days as small bars, by their logarithm: one great day hides no other."""
+    """Return the changes of the last days as small bars, scaled by logarithm so that peaks hide no day."""
     most, total = max(numbers, default=0), sum(numbers)
-    label = f"{count(total, 'change')} in the last {len(numbers)} days"
-    if not most:
-        label = f"No change in the last {len(numbers)} days"
+    label = f"{count(total, 'change') if most else 'No change'} in the last {len(numbers)} days"
     bars = []
     for place, number in enumerate(numbers):
         tall = 22 * log1p(number) / log1p(most) if number else 0.0
@@ -59,19 +55,22 @@ def sparkline(numbers: Sequence[int]) -> Markup:
 
 
 def calendar(days: Calendar) -> Markup:
-    """A year of changes, a column for each week from Monday to Sunday."""
+    """Return a year of changes, one column for each week from Monday to Sunday."""
     by_day = {day.day: day for day in days.days}
     most = max((day.changes for day in days.days), default=0)
     first = days.since - timedelta(days=days.since.weekday())
     weeks = ((days.through - first).days // 7) + 1
     body = [text(0, TOP + CELL * row + 10, name) for row, name in ((0, "Mon"), (2, "Wed"), (4, "Fri"))]
     body += [text(LEFT + CELL * week, 11, name) for week, name in _months(first, weeks)]
-    for number in range((days.through - days.since).days + 1):
-        day = days.since + timedelta(days=number)
+    for place in range((days.through - days.since).days + 1):
+        day = days.since + timedelta(days=place)
         week, row = divmod((day - first).days, 7)
-        shown = by_day.get(day)
-        level = _level(shown.changes, most) if shown else 0
-        body.append(rect(LEFT + CELL * week, TOP + CELL * row, 11, 11, f"l{level}", _of_day(day, shown)))
+        kinds = by_day[day].kinds if day in by_day else {}
+        number = by_day[day].changes if day in by_day else 0
+        level = max(1, min(LEVELS, round(LEVELS * log1p(number) / log1p(most)))) if number else 0
+        told = ", ".join(f"{count(number)} {kind}" for kind, number in kinds.items())
+        title = f"{day:%d %B %Y}: {told if day in by_day else 'nothing'}"
+        body.append(rect(LEFT + CELL * week, TOP + CELL * row, 11, 11, f"l{level}", title))
     label = f"{count(days.changes, 'change')} from {days.since:%d %B %Y} to {days.through:%d %B %Y}, by day"
     return svg(LEFT + CELL * weeks, TOP + CELL * 7, label, body, "calendar")
 
@@ -80,27 +79,15 @@ def _months(first: date, weeks: int) -> list[tuple[int, str]]:
     found: list[tuple[int, str]] = []
     for week in range(weeks):
         monday = first + timedelta(days=7 * week)
-        starts = [
-            monday + timedelta(days=each) for each in range(7) if (monday + timedelta(days=each)).day == 1
-        ]
-        if starts and (not found or week - found[-1][0] > 2) and week < weeks - 1:
-            found.append((week, f"{starts[0]:%b}"))
+        sunday = monday + timedelta(days=6)
+        starts_month = sunday.day <= 7  # the first of a month is in this week
+        if starts_month and (not found or week - found[-1][0] > 2) and week < weeks - 1:
+            found.append((week, f"{sunday:%b}"))
     return found
 
 
-def _level(number: int, most: int) -> int:
-    return max(1, min(LEVELS, round(LEVELS * log1p(number) / log1p(most)))) if number else 0
-
-
-def _of_day(day: date, shown: ChangeDay | None) -> str:
-    if shown is None:
-        return f"{day:%d %B %Y}: nothing"
-    parts = ", ".join(f"{count(number)} {kind}" for kind, number in shown.kinds.items())
-    return f"{day:%d %B %Y}: {parts}"
-
-
 def months(days: Calendar) -> list[tuple[str, Mapping[str, int], int]]:
-    """The calendar as a table: month, changes by kind, and all of them; the latest first."""
+    """Return the calendar as a table: month, changes by kind and their sum, latest month first."""
     found: dict[str, dict[str, int]] = {}
     for each in days.days:
         kinds = found.setdefault(f"{each.day:%Y-%m}", dict.fromkeys(KINDS, 0))
@@ -113,8 +100,10 @@ def months(days: Calendar) -> list[tuple[str, Mapping[str, int], int]]:
 
 
 def runs(reports: Sequence[RunReport]) -> Markup:
-    """What runs found, oldest first: new, changed, gone and failed pages as one bar each."""
-    parts = [[_sum(report, names) for _, _, names in FOUND] for report in reports]
+    """Return a bar chart of the new, changed, gone and failed pages of each run, oldest first."""
+    parts = [
+        [sum(int(getattr(report, name)) for name in names) for _, _, names in FOUND] for report in reports
+    ]
     most = max(map(sum, parts), default=0)
     wide = 600 / max(len(reports), 12)
     body = _lines(600, most)
@@ -134,7 +123,7 @@ def runs(reports: Sequence[RunReport]) -> Markup:
 
 
 def paces(reports: Sequence[RunReport]) -> Markup:
-    """How many pages a minute runs looked at, oldest first."""
+    """Return a bar chart of the pages that each run checked per minute, oldest first."""
     numbers = [pace(report) for report in reports]
     words = [f"Run {r.run}: {count(n, 'page')} a minute" for r, n in zip(reports, numbers, strict=True)]
     label = f"Pages looked at a minute in the last {count(len(reports), 'run')}"
@@ -142,27 +131,23 @@ def paces(reports: Sequence[RunReport]) -> Markup:
 
 
 def pace(report: RunReport) -> int:
-    """Pages that a run looked at in a minute."""
     return round(60 * report.checked / report.seconds) if report.seconds else 0
 
 
-def ahead(looks: LooksAhead) -> Markup:
-    """How many pages are looked at in each of the next hours; those that are due stand first."""
+def ahead(looks: UpcomingChecks) -> Markup:
+    """Return a bar chart of the checks in each of the next hours; the first bar are due pages."""
     numbers = [looks.due, *looks.hours]
     words = [f"Due now: {count(looks.due)}"]
-    words += [f"{_in_hours(place)}: {count(number)}" for place, number in enumerate(looks.hours)]
+    when = ["This hour", *(f"In {count(place, 'hour')}" for place in range(1, len(looks.hours)))]
+    words += [f"{said}: {count(number)}" for said, number in zip(when, looks.hours, strict=False)]
     soon = f"{count(sum(looks.hours))} in the next {len(looks.hours)} hours"
     label = f"{count(looks.due)} due now, {soon}, {count(looks.later)} later"
     wide = 600 / len(numbers)
     marks = [(place, f"{place} h") for place in range(12, len(numbers) - 1, 12)]
-    # hours stand behind what is due now
+    # the bars of hours follow the bar of due pages
     under = [text(36 + wide * (place + 1.4), HEIGHT + 20, said, "t mid") for place, said in marks]
     under.append(text(36, HEIGHT + 20, "due"))
     return _bars(numbers, words, label, "look", under)
-
-
-def _in_hours(place: int) -> str:
-    return "This hour" if place == 0 else f"In {count(place, 'hour')}"
 
 
 def _bars(
@@ -178,7 +163,7 @@ def _bars(
 
 
 def _lines(width: float, most: int) -> list[str]:
-    """Lines across a chart at nothing, half and all."""
+    """Return horizontal lines at zero and at the maximum."""
     marks = [(HEIGHT + 8.0, "0"), (8.0, _short(most))] if most else [(HEIGHT + 8.0, "0")]
     drawn = [f'<line class="axis" x1="36" y1="{y:g}" x2="{36 + width:g}" y2="{y:g}"/>' for y, _ in marks]
     return drawn + [text(32, y + 3, words, "t end") for y, words in marks]
@@ -186,13 +171,9 @@ def _lines(width: float, most: int) -> list[str]:
 
 def _short(number: int) -> str:
     for size, sign in ((1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k")):
-        if number >= 0.9995 * size:  # less would be written as 1,000 of the next smaller
+        if number >= 0.9995 * size:  # a smaller number would be written as 1,000 of the smaller unit
             return f"{number / size:.3g}{sign}"
     return str(number)
-
-
-def _sum(report: RunReport, names: Iterable[str]) -> int:
-    return sum(int(getattr(report, name)) for name in names)
 
 
 DRAWINGS = {

@@ -1,25 +1,62 @@
-"""The frame of every page: templates, the headers they are sent with, and errors that say what to do."""
+"""The frame of all web pages: templates, assets, parts of lists and error pages."""
 
-from collections.abc import Awaitable, Callable
+import gzip
+from collections.abc import Awaitable, Callable, Sequence
+from enum import StrEnum
 from functools import cache, partial
+from hashlib import sha256
 from http import HTTPStatus
+from importlib.resources import files
+from typing import Annotated, TypeVar
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from fastapi import Request, Response
+from fastapi import APIRouter, HTTPException, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from afresh.access.permissions import Allowed
+from afresh.access.permissions import Permissions
 from afresh.app import utc_now
 from afresh.errors import AfreshError, UsageError
-from afresh.server.api.replies import packed
 from afresh.server.auth import allowed_of
-from afresh.server.problems import status_of, told_of_fields
-from afresh.server.web.assets import asset_url
+from afresh.server.replies import packed, status_of, told_of_fields
 from afresh.server.web.drawing import DRAWINGS
 from afresh.server.web.words import FILTERS, moment
 from afresh.text.redact import mask_secrets, one_line
+
+Item = TypeVar("Item")
+Word = TypeVar("Word", bound=StrEnum)
+SHOWN = 50  # in one part of a list
+CHANGES = 20  # in one part: each shows its diff
+Filter = Annotated[str, Query(max_length=500)]
+Cursor = Annotated[str | None, Query(max_length=4_000)]
+
+
+async def part(
+    found: Awaitable[Sequence[Item]], cursor_of: Callable[[Item], str], shown: int = SHOWN
+) -> dict[str, object]:
+    """Return a part of a list that was fetched with one extra item, and the cursor of the next part."""
+    items = await found
+    here = list(items[:shown])
+    return {"items": here, "more": cursor_of(here[-1]) if len(items) > shown else None}
+
+
+def one_of(kind: type[Word], field: str, typed: str) -> Word | None:
+    """Return a typed word as a member of an enum; None for an empty text."""
+    try:
+        return kind(typed) if typed else None
+    except ValueError:
+        raise UsageError(f"{field}: expected one of {', '.join(kind)}, got {typed[:50]!r}") from None
+
+
+def number_in(field: str, typed: str, largest: int = 1_000_000) -> int | None:
+    """Return a typed whole number; None for an empty text."""
+    if not typed.strip():
+        return None
+    if not typed.strip().isdecimal() or len(typed) > 12 or int(typed) > largest:
+        raise UsageError(f"{field}: expected a whole number, got {typed[:50]!r}")
+    return int(typed)
+
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -27,14 +64,14 @@ POLICY = (
 )
 HEADERS = {
     "content-security-policy": POLICY,
-    "referrer-policy": "same-origin",  # with none at all a browser hides the origin of our own forms
+    "referrer-policy": "same-origin",  # without a referrer, browsers hide the origin of our own forms
     "cache-control": "no-store",
     "vary": "cookie",
 }
-SHORT = 4_000  # bytes, which are sent as they are
+SHORT = 4_000  # bytes; shorter pages are not compressed
 LONGEST = 2_000  # characters of an error
 RETRY_SECONDS = "5"
-TITLES = {  # what went wrong, for people who never heard of statuses
+TITLES = {  # for people who do not know HTTP statuses
     401: "You are not logged in",
     403: "That is not allowed",
     404: "There is no such page",
@@ -51,7 +88,6 @@ TITLES = {  # what went wrong, for people who never heard of statuses
 
 @cache
 def templates() -> Environment:
-    """The templates; whatever they are given is escaped."""
     made = Environment(
         loader=PackageLoader("afresh.server.web"),
         autoescape=True,
@@ -66,48 +102,41 @@ def templates() -> Environment:
 
 
 def show(request: Request, template: str, status: int = 200, /, **given: object) -> Response:
-    """A page, in fewer bytes for who reads gzip: nothing secret stands in one."""
+    """Return a page, compressed if the client accepts gzip; pages contain no secrets."""
     page = Response(drawn(request, template, **given), status, HEADERS, "text/html")
     return packed(request, page) if len(page.body) > SHORT else page
 
 
 def drawn(request: Request, template: str, /, **given: object) -> str:
-    """A page, or a part of one, as HTML."""
-    allowed: Allowed = allowed_of(request.scope)
+    allowed: Permissions = allowed_of(request.scope)
     now = utc_now()
-    return (
-        templates()
-        .get_template(template)
-        .render(
-            here=request.url.path,
-            may_write=allowed.may_write and not request.app.state.read_only,
-            everywhere=allowed.everywhere,
-            logged_in=bool(request.scope["state"].get("login")),
-            ago=partial(moment, now=now),
-            now=now,
-            with_query=partial(with_query, request),
-            paged="after" in request.query_params,
-            **given,
-        )
+    page = templates().get_template(template)
+    return page.render(
+        here=request.url.path,
+        may_write=allowed.may_write and not request.app.state.read_only,
+        everywhere=allowed.everywhere,
+        logged_in=bool(request.scope["state"].get("login")),
+        ago=partial(moment, now=now),
+        now=now,
+        with_query=partial(with_query, request),
+        paged="after" in request.query_params,
+        **given,
     )
 
 
 def to(place: str) -> Response:
-    """Where to look after a form was done."""
+    """Return a redirect after a form was handled."""
     return Response(status_code=303, headers={**HEADERS, "location": place})
 
 
 def with_query(request: Request, **changed: object) -> str:
-    """The address of this page with other parameters; None leaves one out."""
-    kept = {name: text for name, text in request.query_params.items() if text}
-    kept |= {name: str(value) for name, value in changed.items() if value is not None}
-    for name in [name for name, value in changed.items() if value is None]:
-        kept.pop(name, None)
-    return f"?{urlencode(kept)}"
+    """Return the query of this page with some parameters changed; None removes one."""
+    kept = {**{name: text for name, text in request.query_params.items() if text}, **changed}
+    return f"?{urlencode({name: value for name, value in kept.items() if value is not None})}"
 
 
 async def form_of(request: Request) -> dict[str, str]:
-    """The fields of a form that was sent; of one that is there twice the last."""
+    """Return the fields of a form; of repeated fields the last one wins."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind not in ("", "application/x-www-form-urlencoded"):
         raise UsageError("a form is sent as application/x-www-form-urlencoded")
@@ -119,7 +148,6 @@ async def form_of(request: Request) -> dict[str, str]:
 
 
 def trouble(request: Request, status: int, detail: str) -> Response:
-    """A page that says what went wrong."""
     told = one_line(mask_secrets(detail))[:LONGEST]
     title = TITLES.get(status) or HTTPStatus(status).phrase
     back = _way_back(request)
@@ -130,7 +158,7 @@ def trouble(request: Request, status: int, detail: str) -> Response:
 
 
 def _way_back(request: Request) -> str | None:
-    """The page of ours from which somebody came, if it is another one."""
+    """Return the page of this server that the browser came from, if it is another one."""
     try:
         came = urlsplit(request.headers.get("referer", ""))
     except ValueError:
@@ -141,15 +169,14 @@ def _way_back(request: Request) -> str | None:
 
 
 def is_ours(place: str) -> bool:
-    """Whether a place is a page of this server: `//x` and `/\\x` are others."""
+    """Return whether a place is a path on this server: `//x` and `/\\x` are not."""
     return place.startswith("/") and place[1:2] not in ("/", "\\") and place.isascii() and place.isprintable()
 
 
 class PageRoute(APIRoute):
-    """A route for people: what goes wrong is a page too."""
+    """A route for people: it shows errors as pages."""
 
     def get_route_handler(self) -> Callable[[Request], Awaitable[Response]]:  # type: ignore[override]
-        """The handler, with errors told as pages."""
         handle = super().get_route_handler()
 
         async def told(request: Request) -> Response:
@@ -163,3 +190,42 @@ class PageRoute(APIRoute):
                 return trouble(request, 422, told_of_fields(error))
 
         return told
+
+
+KINDS = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+FOREVER = "public, max-age=31536000, immutable"
+
+assets_router = APIRouter(include_in_schema=False)
+
+
+def asset_url(name: str) -> str:
+    return f"/assets/{name}?v={_file(name)[1]}"
+
+
+@assets_router.get("/assets/{name}")
+async def asset(name: str, request: Request, v: str | None = None) -> Response:
+    allowed_of(request.scope)  # open to everyone
+    if name not in _names():
+        raise HTTPException(404)
+    raw, tag = _file(name)
+    headers = {"cache-control": FOREVER if v == tag else "no-cache", "vary": "accept-encoding"}
+    if "gzip" in request.headers.get("accept-encoding", ""):
+        raw, headers = _packed(name), {**headers, "content-encoding": "gzip"}
+    return Response(raw, media_type=KINDS[name.rpartition(".")[2]], headers=headers)
+
+
+@cache
+def _names() -> frozenset[str]:
+    found = files("afresh.server.web").joinpath("assets").iterdir()
+    return frozenset(each.name for each in found if each.name.rpartition(".")[2] in KINDS)
+
+
+@cache
+def _file(name: str) -> tuple[bytes, str]:
+    raw = files("afresh.server.web").joinpath("assets", name).read_bytes()
+    return raw, sha256(raw).hexdigest()[:12]
+
+
+@cache
+def _packed(name: str) -> bytes:
+    return gzip.compress(_file(name)[0], 9, mtime=0)

@@ -1,14 +1,12 @@
-"""Logging in with a token, and out again."""
+"""Log in with a token, and log out."""
 
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
-from afresh.server.auth import allowed_of
-from afresh.server.host_checks import peer_of
-from afresh.server.limits import Buckets, caller, too_many
-from afresh.server.logins import cookie_header, cookie_of
-from afresh.server.parts import Kb
+from afresh.server.auth import allowed_of, cookie_header, cookie_of
+from afresh.server.request_checks import RateLimiter, caller, peer_of, too_many
+from afresh.server.requests import Kb
 from afresh.server.web.frame import PageRoute, form_of, is_ours, show, to
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
@@ -19,8 +17,7 @@ UNKNOWN = "This token is unknown, expired or revoked."
 async def ask(
     request: Request, kb: Kb, place: Annotated[str, Query(alias="to", max_length=2_000)] = "/"
 ) -> Response:
-    """Where a token is asked for; who has shown one goes on."""
-    allowed_of(request.scope)  # tells of no source
+    allowed_of(request.scope)  # reveals no source
     cookie = cookie_of(request.scope) if "authorization" not in request.headers else None
     if cookie and await kb.tokens.permissions_of_login(cookie) is not None:
         return to(place if is_ours(place) else "/")
@@ -29,9 +26,8 @@ async def ask(
 
 @router.post("/login")
 async def log_in(request: Request, kb: Kb) -> Response:
-    """Take a token, and give a login for it."""
-    allowed_of(request.scope)  # open to all
-    guesses: Buckets = request.app.state.guesses
+    allowed_of(request.scope)  # open to everyone
+    guesses: RateLimiter = request.app.state.guesses
     peer = caller(peer_of(request.scope))
     form = await form_of(request)
     token, place = form.get("token", "").strip(), form.get("to", "/")
@@ -48,8 +44,7 @@ async def log_in(request: Request, kb: Kb) -> Response:
 
 @router.post("/logout")
 async def log_out(request: Request, kb: Kb) -> Response:
-    """End a login."""
-    allowed_of(request.scope)  # tells of no source
+    allowed_of(request.scope)  # reveals no source
     cookie = cookie_of(request.scope)
     if cookie:
         await kb.tokens.log_out(cookie)

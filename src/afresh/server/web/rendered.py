@@ -1,19 +1,23 @@
-"""Stored Markdown as HTML that can do nothing: every tag here is ours, every text is escaped.
+"""Render stored Markdown as inert HTML: all tags are ours, all text is escaped.
 
-HTML inside of the Markdown is shown as the text it is, and pictures as links: nothing is loaded.
+HTML inside the Markdown is shown as text, and pictures as links, so nothing is loaded.
 """
 
 import re
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from itertools import zip_longest
+from typing import Any, NamedTuple
 from urllib.parse import urljoin
 
 import pyromark
 from markupsafe import Markup, escape
 
-LONGEST = 400_000  # characters; the rest is left out
-LARGEST = 2_000_000  # characters of addresses: written out whole, they can make much of little
-DEEPEST = 30  # levels of lists and quotes; what lies deeper is shown at that level
+from afresh.search.highlight import CLOSE, OPEN
+from afresh.text.plain import dedent_lists
+
+LONGEST = 400_000  # characters; the rest is omitted
+LARGEST = 2_000_000  # characters of URLs: resolved, they can be much longer than the Markdown
+DEEPEST = 30  # levels of lists and quotes; deeper ones are shown at this level
 SCHEMES = ("http://", "https://", "mailto:")
 OPTIONS = (
     pyromark.Options.ENABLE_TABLES | pyromark.Options.ENABLE_STRIKETHROUGH | pyromark.Options.ENABLE_TASKLISTS
@@ -33,8 +37,8 @@ BLOCKS = {
 
 
 def rendered(markdown: str, base: str) -> Markup:
-    """The HTML of a text whose links are relative to `base`."""
-    page = Writer(base)
+    """Return the HTML of a Markdown text; `base` resolves relative links."""
+    page = HtmlWriter(base)
     page.read(markdown[:LONGEST])
     if len(markdown) > LONGEST:
         page.out.append(
@@ -43,26 +47,24 @@ def rendered(markdown: str, base: str) -> Markup:
     return Markup("".join(page.out))  # noqa: S704 - every text went through escape
 
 
-class Writer:
-    """HTML in the making."""
+class HtmlWriter:
+    """Writes the HTML of Markdown events."""
 
     def __init__(self, base: str) -> None:
         self.base = base
         self.out: list[str] = []
-        self._open: list[str] = []  # what ends each thing that is open
+        self._open: list[str] = []  # end tags of the open elements
         self._depth = 0
         self._in_head = False
-        self._link: tuple[int, str] | None = None  # one that is open: where its text begins, its address
-        self._room = LARGEST  # for addresses
-        self._headings: list[str] = []  # those above and the last one, as their author numbered them
+        self._link: tuple[int, str] | None = None  # the open link: where its text begins, and its URL
+        self._room = LARGEST  # characters left for URLs
+        self._headings: list[str] = []  # the levels of the last heading and those above it
 
     def read(self, markdown: str) -> None:
-        """Take a whole text."""
         for event in pyromark.events(markdown, options=OPTIONS):
             self.hear(event)
 
     def hear(self, event: str | Mapping[str, Any]) -> None:
-        """Take the next event of the parser."""
         match event:
             case {"Start": tag}:
                 self._start(tag)
@@ -82,7 +84,6 @@ class Writer:
                 self.out.append("<hr>")
 
     def text(self, text: str) -> str:
-        """A text as HTML."""
         return str(escape(text))
 
     def _start(self, tag: str | Mapping[str, Any]) -> None:
@@ -95,7 +96,6 @@ class Writer:
         self._open.append(last)
 
     def tags(self, name: str, given: Any) -> tuple[str, str]:
-        """How a thing begins and ends."""
         match name:
             case "Heading":
                 made = self._heading(given["level"])
@@ -121,7 +121,7 @@ class Writer:
         return (f"<{made}>", f"</{made}>") if made else ("", "")
 
     def _link_to(self, target: str) -> tuple[str, str]:
-        """A link, if it leads to where links may lead and stands in no other; else just its text."""
+        """Return the tags of a link; empty tags if its URL is unsafe or it is inside another link."""
         address = safe_address(target, self.base)
         if address is None or self._link or len(address) > self._room:
             return "", ""
@@ -130,14 +130,14 @@ class Writer:
         return f'<a href="{escape(address)}" rel="noopener noreferrer nofollow">', "</a>"
 
     def _name(self, start: int, address: str) -> None:
-        """End a link; one in which nothing can be seen says where it leads."""
+        """End a link; if it has no visible text, show its URL."""
         shown = _TAG.sub("", "".join(self.out[start:]))
         if not any(sign.isprintable() and not sign.isspace() for sign in shown):
             self.out.append(str(escape(address)))
         self._link = None
 
     def _heading(self, level: str) -> str:
-        """The tag of a heading: below the page's own h1, and one deeper than the one above it at most."""
+        """Return the tag of a heading: below the h1 of the page, at most one level below its parent."""
         while self._headings and self._headings[-1] >= level:
             self._headings.pop()
         self._headings.append(level)
@@ -155,10 +155,140 @@ class Writer:
 
 
 def safe_address(target: str, base: str = "") -> str | None:
-    """Where a link leads, if that is on the web or to a person."""
+    """Return the URL of a link if its scheme is http, https or mailto."""
     cleaned = "".join(each for each in target if each.isprintable() and not each.isspace())
     try:
         address = urljoin(base, cleaned) if base.startswith(("http://", "https://")) else cleaned
     except ValueError:
         return None
     return address if address.lower().startswith(SCHEMES) else None
+
+
+MAX_PASSAGE_CHARS = 20_000  # a page shows the first lines
+_RULE = frozenset("|-: \t")
+
+
+def passage(text: str) -> Markup:
+    """Return the HTML of a passage with its matched words marked."""
+    writer = _Quiet("")
+    writer.read(dedent_lists(text[:MAX_PASSAGE_CHARS]))
+    return Markup("".join(writer.out))  # noqa: S704 - every text went through escape
+
+
+class _Quiet(HtmlWriter):
+    """Writes headings as bold lines, links and pictures as text, and rows of a cut table as lines."""
+
+    def __init__(self, base: str) -> None:
+        super().__init__(base)
+        self._marking = False  # a mark continues after the next tag
+        self._at_start = True  # of a line
+        self._in_row = False
+
+    def hear(self, event: str | Mapping[str, Any]) -> None:
+        match event:
+            case "SoftBreak" | {"Start": "Paragraph"}:
+                self._at_start, self._in_row = True, False
+            case {"Start": _}:
+                self._at_start = self._in_row = False
+        super().hear(event)
+
+    def text(self, text: str) -> str:
+        pieces = [OPEN] if self._marking else []
+        for sign in self._as_row(text):
+            if sign == OPEN or (sign == CLOSE and self._marking):
+                pieces += [sign] if self._marking is (sign == CLOSE) else []
+                self._marking = sign == OPEN
+            elif sign != CLOSE:
+                pieces.append(sign)
+        pieces += [CLOSE] if self._marking else []
+        shown = str(escape("".join(pieces)))
+        return shown.replace(OPEN, "<mark>").replace(CLOSE, "</mark>")
+
+    def _as_row(self, text: str) -> str:
+        """Return a row of a table without header, with dots for bars."""
+        begins, self._at_start = self._at_start, False
+        if begins and text.lstrip().startswith("|"):
+            self._in_row = True
+            text = text.lstrip().removeprefix("|").lstrip()
+        if not self._in_row:
+            return text
+        if begins and not set(text) - _RULE:
+            return ""
+        if text.rstrip().endswith("|"):
+            text = text.rstrip().removesuffix("|").rstrip()
+        return text.replace("|", "·")
+
+    def tags(self, name: str, given: Any) -> tuple[str, str]:
+        match name:
+            case "Heading":
+                return "<p><strong>", "</strong></p>"
+            case "Link" | "Image":
+                return "", ""
+            case "CodeBlock":
+                return "<pre><code>", "</code></pre>"
+            case "Table":
+                return "<table>", "</table>"
+        return super().tags(name, given)
+
+
+_HUNK = re.compile(r"@@ -(\d+),\d+ \+(\d+),\d+ @@")
+
+
+class Line(NamedTuple):
+    """A line of the old or the new text."""
+
+    number: int | None
+    text: str
+
+
+class Row(NamedTuple):
+    """Two lines side by side."""
+
+    kind: str  # same, old, new, both, gap
+    old: Line | None
+    new: Line | None
+
+
+def inline(diff: str) -> list[Row]:
+    """Return each line in a row of its own, removed before added ones."""
+    return list(_rows(diff))
+
+
+def split(diff: str) -> list[Row]:
+    """Return removed lines beside added lines."""
+    found: list[Row] = []
+    old: list[Row] = []
+    new: list[Row] = []
+    for row in (*_rows(diff), Row("gap", None, None)):
+        if row.kind in ("old", "new"):
+            (old if row.kind == "old" else new).append(row)
+            continue
+        for left, right in zip_longest(old, new):
+            kind = "both" if left and right else "old" if left else "new"
+            found.append(Row(kind, left.old if left else None, right.new if right else None))
+        old, new = [], []
+        found.append(row)
+    return found[:-1]
+
+
+def cut_for(view: str) -> Callable[[str], list[Row]]:
+    return split if view == "split" else inline
+
+
+def _rows(diff: str) -> Iterator[Row]:
+    before = after = 0
+    for line in diff.split("\n"):
+        if hunk := _HUNK.fullmatch(line):
+            before, after = int(hunk[1]), int(hunk[2])
+            yield Row("gap", Line(None, line), None)
+        elif line.startswith("-"):
+            yield Row("old", Line(before, line[1:]), None)
+            before += 1
+        elif line.startswith("+"):
+            yield Row("new", None, Line(after, line[1:]))
+            after += 1
+        elif line.startswith("…"):
+            yield Row("gap", Line(None, line), None)
+        elif line:
+            yield Row("same", Line(before, line[1:]), Line(after, line[1:]))
+            before, after = before + 1, after + 1

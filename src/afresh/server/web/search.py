@@ -1,7 +1,6 @@
-"""Search: passages as one types, with how fresh each is."""
+"""The search page: passages as one types, with the freshness of each."""
 
 import json
-from datetime import timedelta
 from shlex import quote
 from typing import Annotated
 from urllib.parse import urlencode
@@ -9,15 +8,13 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Query, Request, Response
 
 from afresh.errors import UsageError
-from afresh.model.reports import Answer, Hit
-from afresh.present.wording import label
+from afresh.model.reports import SearchAnswer, SearchHit
+from afresh.present.wording import label, read_language
 from afresh.search.highlight import UNMARKED
-from afresh.search.request import Mode
-from afresh.server.api.search import read_language, read_length
-from afresh.server.parts import Text
-from afresh.server.request_context import Reach, Reached
-from afresh.server.web.frame import PageRoute, show
-from afresh.server.web.listing import Filter
+from afresh.search.records import SearchMode
+from afresh.server.api.search import read_span
+from afresh.server.requests import Reached, Text
+from afresh.server.web.frame import Filter, PageRoute, show
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
 HITS = 20
@@ -25,7 +22,6 @@ HITS = 20
 
 @router.get("/search")
 async def search(
-    request: Request,
     reach: Reached,
     q: Annotated[Text, Query()] = "",
     within: Annotated[str, Query(alias="in", max_length=300)] = "",
@@ -35,43 +31,41 @@ async def search(
     mode: Filter = "",
     part: Filter = "",
 ) -> Response:
-    """The whole page, or with `part` just what was found."""
+    """Return the whole page, or with `part` only the hits."""
     asked = {"in": within, "language": language, "path": path, "changed": changed, "mode": mode}
-    found = await _found(reach, q, asked) if q.strip() else None
+    found = None
+    if q.strip():
+        found = await reach.kb.search.search(
+            q,
+            within=[within] if within else [],
+            language=read_language("language", language.strip() or None),
+            path=path.strip() or None,
+            changed_within=read_span("changed", changed.strip() or None),
+            mode=_mode(mode),
+            limit=HITS,
+        )
     given = {
         "q": q,
         "found": found,
         "most": HITS,
-        "copies": _copies(request, q, asked, found) if found else {},
+        "copies": _copies(reach.request, q, asked, found) if found else {},
         "label_of": lambda hit: label(hit.source, hit.version),
     }
     if part:
-        return show(request, "parts/hits.html", **given)
-    labels = [source.label for source in await reach.visible()]
-    return show(request, "search.html", asked=asked, labels=labels, modes=list(Mode), **given)
+        return show(reach.request, "parts/hits.html", **given)
+    labels = [source.label for source in await reach.kb.sources.all()]
+    return show(reach.request, "search.html", asked=asked, labels=labels, modes=list(SearchMode), **given)
 
 
-async def _found(reach: Reach, q: str, asked: dict[str, str]) -> Answer:
-    return await reach.kb.search.search(
-        q,
-        within=[asked["in"]] if asked["in"] else [],
-        language=read_language(asked["language"].strip() or None),
-        path=asked["path"].strip() or None,
-        changed_within=read_length("changed", asked["changed"].strip() or None, timedelta(seconds=1)),
-        mode=_mode(asked["mode"]),
-        limit=HITS,
-    )
-
-
-def _mode(typed: str) -> Mode:
+def _mode(typed: str) -> SearchMode:
     try:
-        return Mode(typed) if typed else Mode.HYBRID
+        return SearchMode(typed) if typed else SearchMode.HYBRID
     except ValueError:
-        raise UsageError(f"mode: expected {', '.join(Mode)}, got {typed[:50]!r}") from None
+        raise UsageError(f"mode: expected {', '.join(SearchMode)}, got {typed[:50]!r}") from None
 
 
-def _copies(request: Request, q: str, asked: dict[str, str], found: Answer) -> dict[str, str]:
-    """The question and its answers, for where they are needed next."""
+def _copies(request: Request, q: str, asked: dict[str, str], found: SearchAnswer) -> dict[str, str]:
+    """Return the query and its hits as Markdown, cURL command and MCP call."""
     names = {"in": "in", "language": "language", "path": "path", "changed": "changed_within", "mode": "mode"}
     fields = {"q": q, "limit": HITS} | {names[key]: text for key, text in asked.items() if text}
     url = f"{request.url.scheme}://{request.url.netloc}/api/v1/search?{urlencode(fields)}"
@@ -85,7 +79,7 @@ def _copies(request: Request, q: str, asked: dict[str, str], found: Answer) -> d
     }
 
 
-def _as_markdown(hit: Hit) -> str:
+def _as_markdown(hit: SearchHit) -> str:
     words = hit.text.translate(UNMARKED)
     checked = f", checked {hit.checked_at:%Y-%m-%d %H:%M} UTC" if hit.checked_at else ""
     return f"## {hit.title}\n\n{words}\n\n<{hit.url}> ({label(hit.source, hit.version)}{checked})"

@@ -1,17 +1,15 @@
-"""What pages say: numbers, times and receipts as templates write them."""
+"""Format numbers, times and receipts for templates."""
 
-from dataclasses import fields
+from dataclasses import asdict
 from datetime import UTC, datetime
 
 from markupsafe import Markup
 
-from afresh.model.charts import Receipt
+from afresh.model.charts import RunSavings
 from afresh.model.records import RunState
 from afresh.model.reports import RunReport
 from afresh.present.wording import ago, count, due, duration, percent, size
-from afresh.server.web.passage import passage
-from afresh.server.web.rendered import safe_address
-from afresh.sync.reports import DocumentCounts
+from afresh.server.web.rendered import passage, safe_address
 
 STATES = {
     RunState.QUEUED: "waits for a worker",
@@ -22,42 +20,17 @@ STATES = {
     RunState.CANCELLED: "stopped early",
     RunState.NEEDS_CONFIRMATION: "needs your word",
 }
-TONES = {  # how a state is coloured
-    "completed": "good",
-    "active": "good",
-    "ready_for_indexing": "good",
-    "new": "good",
-    "uploaded": "good",
-    "replaced": "good",
-    "adopted": "good",
-    "verified": "good",
-    "waiting": "info",
-    "stuck": "warn",
-    "running": "info",
-    "queued": "info",
-    "processing": "info",
-    "moved": "info",
-    "redirect": "info",
-    "partial": "warn",
-    "cancelled": "warn",
-    "needs_confirmation": "warn",
-    "changed": "warn",
-    "failed": "bad",
-    "error": "bad",
-    "deleted": "bad",
-    "success": "good",
-    "not_modified": "good",
-    "gone": "bad",
-    "timeout": "bad",
-    "blocked_4xx": "bad",
-    "blocked_5xx": "bad",
-    "blocked_robots": "warn",
-    "abandoned": "warn",
+_STATES_BY_TONE = {  # tones decide the colours of states
+    "good": "completed active ready_for_indexing new uploaded replaced adopted verified success not_modified",
+    "info": "waiting running queued processing moved redirect",
+    "warn": "stuck partial cancelled needs_confirmation changed blocked_robots abandoned",
+    "bad": "failed error deleted gone timeout blocked_4xx blocked_5xx",
 }
+TONES = {state: tone for tone, states in _STATES_BY_TONE.items() for state in states.split()}
 
 
 def moment(when: datetime | None, now: datetime, never: str = "never", *, ahead: bool = False) -> Markup:
-    """A time as people say it, with the exact one on hover."""
+    """Return a relative time as HTML, with the exact time as title."""
     if when is None:
         return Markup('<span class="soft">{}</span>').format(never)
     exact = when.astimezone(UTC)
@@ -67,27 +40,22 @@ def moment(when: datetime | None, now: datetime, never: str = "never", *, ahead:
 
 
 def receipt(run: RunReport) -> str:
-    """`…, 1,087 skipped; saved 93 % of the downloads and 12 embeddings of changed pages`."""
+    """Return a line such as `…, 1,087 skipped; saved 93 % of the downloads and 12 embeddings`."""
     reused = f"{count(run.chunks_reused, 'embedding')} of changed pages" if run.chunks_reused else None
     return _told(run, None, reused)
 
 
-def saved(run: RunReport, found: Receipt) -> str:
-    """`1,169 checked, 82 processed, 1,087 skipped; saved 93 % of the bytes and 4,790 embeddings`."""
+def saved(run: RunReport, found: RunSavings) -> str:
+    """Return a line such as `1,169 checked, 82 processed, 1,087 skipped; saved 93 % of the bytes`."""
     spared = count(found.embeddings_saved, "embedding") if found.embeddings_saved else None
     return _told(run, found.bytes_saved_percent, spared)
 
 
-def _synced(done: DocumentCounts) -> str:
-    """`3 uploaded, 1 stuck`: what a sync did."""
-    parts = [f"{count(number)} {each.name}" for each in fields(done) if (number := getattr(done, each.name))]
-    return ", ".join(parts) or "nothing was to be done"
-
-
 def _told(run: RunReport, bytes_percent: int | None, embeddings: str | None) -> str:
-    """What a run did and saved; where the bytes are not known, the share of pages that were not sent."""
-    if run.documents is not None:
-        return _synced(run.documents)
+    """Return what a run did and saved; without known bytes, the share of downloads that were avoided."""
+    if run.documents is not None:  # `3 uploaded, 1 stuck`
+        done = [f"{count(number)} {name}" for name, number in asdict(run.documents).items() if number]
+        return ", ".join(done) or "nothing was to be done"
     if not run.checked:
         return "nothing was checked"
     skipped = run.not_modified + run.unchanged
@@ -110,22 +78,20 @@ def _told(run: RunReport, bytes_percent: int | None, embeddings: str | None) -> 
 
 
 def state_of(state: str | None) -> str:
-    """The state of a run in words."""
     return next((words for known, words in STATES.items() if known == state), state or "never read")
 
 
 def run_state(run: RunReport) -> str:
-    """The state of a run in words; one whose worker died was not stopped by anybody."""
+    """Return the state of a run in words; a run whose worker died is interrupted."""
     return "interrupted" if run.interrupted else state_of(run.state)
 
 
 def tone(state: object) -> str:
-    """How a state is coloured."""
     return TONES.get(str(state), "plain")
 
 
 def plain(text: object) -> str:
-    """`not_modified` as `not modified`."""
+    """Return a text with spaces for underscores, such as `not modified`."""
     return str(text).replace("_", " ")
 
 

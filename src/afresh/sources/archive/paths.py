@@ -1,4 +1,4 @@
-"""Archives as folders: their entries, what they are called, and their addresses (`file:///a/docs.zip!/x.md`)."""
+"""Archives as folders: names and URLs of their entries (`file:///a/docs.zip!/x.md`)."""
 
 import re
 from typing import NamedTuple
@@ -7,7 +7,7 @@ from afresh.model.fetch import Validators
 from afresh.urls.canonical import MAX_LENGTH
 from afresh.urls.files import SCHEME, file_url, path_of
 
-INSIDE = "!/"  # stands between the address of an archive and the name of an entry
+INSIDE = "!/"  # separates the URL of an archive from the name of an entry
 ZIP_ENDINGS = (".zip",)
 TAR_ENDINGS = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tbz", ".tar.xz", ".txz")
 
@@ -19,10 +19,10 @@ _DRIVE = re.compile(r"[A-Za-z]:")
 _SEPARATORS = re.compile(r"[/\\]")
 
 
-class Entry(NamedTuple):
+class ArchiveEntry(NamedTuple):
     """One file in an archive."""
 
-    name: str  # as in its address; bytes that are no UTF-8 are lone surrogates
+    name: str  # as in its URL; bytes that are not UTF-8 are lone surrogates
     size: int  # in bytes, unpacked
     validators: Validators
     place: int = 0  # where a reader finds it
@@ -30,28 +30,28 @@ class Entry(NamedTuple):
 
 
 def is_archive(name: str) -> bool:
-    """Whether a name is one of an archive that can be opened as a folder."""
+    """Return whether a name is that of an archive that can be opened as a folder."""
     return name.lower().endswith(ZIP_ENDINGS + TAR_ENDINGS)
 
 
 def entry_url(archive: str, name: str) -> str:
-    """The address of an entry in the archive at an address."""
+    """Return the URL of an entry in the archive at a URL."""
     return archive + INSIDE + file_url(name).removeprefix(SCHEME)
 
 
 def entry_name(archive: str, url: str) -> str | None:
-    """The name of the entry at an address, None if that is not in this archive."""
+    """Return the name of the entry at a URL, or None if it is not in this archive."""
     start = archive + INSIDE
     return path_of(url[len(start) :]) if url.startswith(start) else None
 
 
 def plain_name(raw: str) -> str:
-    """A name without the parts that lead nowhere: `./a//b` is `a/b`."""
+    """Remove empty parts and `.` from a name: `./a//b` is `a/b`."""
     return "/".join(part for part in raw.split("/") if part not in ("", "."))
 
 
 def name_refusal(raw: str, archive: str) -> str | None:
-    """Why an entry with this name, as the archive holds it, is no page; None if it is one."""
+    """Return why an entry with this name, as written in the archive, is not a page; None if it is one."""
     if "\0" in raw or raw.startswith(("/", "\\")) or _DRIVE.match(raw) or ".." in _SEPARATORS.split(raw):
         return OUTSIDE
     if is_archive(raw):

@@ -1,36 +1,45 @@
-"""Which files of a folder are let in: hidden ones, ignore files, links, suffixes and own patterns."""
+"""Decide which files of a folder are accepted, by names, ignore files, links, suffixes and patterns."""
 
 import os
+import re
 import stat
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
+from afresh.config import Config, kb_paths
 from afresh.sources.folder.ignore import MOST_BYTES, IgnoreFile, Level, ignored_by, parse_ignore_file
-from afresh.urls.scope import Globs
+from afresh.urls.files import path_of
+from afresh.urls.scope import Globs, Rules
 
 IGNORE_FILE = ".gitignore"
-MOST_KEPT = 256  # ignore files that are not read again while they are as they were
+MOST_KEPT = 256  # ignore files that are cached while unchanged
 
-ARCHIVES = frozenset({"zip", "tar", "tgz", "tbz2", "txz", "gz", "bz2", "xz"})
 BINARY = frozenset(
     "7z deb dmg iso jar lz4 rar rpm whl zst "  # noqa: SIM905 - words read best as words
     "bmp gif ico jpeg jpg png psd tif tiff webp avi flac m4a mkv mov mp3 mp4 ogg wav webm "
     "eot otf ttf woff woff2 "
     "a bin class dll dylib exe lib o obj pyc pyo so wasm dat db npy npz parquet pickle pkl sqlite".split()
 )
-MADE = frozenset({"node_modules", "__pycache__"})  # folders that nobody writes by hand
-COMMON = frozenset({"md", "html", "txt", "py"})  # known at first sight
+MADE = frozenset({"node_modules", "__pycache__"})  # folders that programs generate
+COMMON = frozenset({"md", "html", "txt", "py"})  # accepted without further checks of the suffix
 TEMPORARY = frozenset("crdownload part swo swp swx tmp".split())  # noqa: SIM905
 _BY_SUFFIX = {**dict.fromkeys(BINARY, "binary"), **dict.fromkeys(TEMPORARY, "temporary")}
 HIDDEN, IGNORED, UNWANTED = "hidden", "ignored", "as the rules want it"
 OUTSIDE = "link out of the folder"
 
 
-_Seen = tuple[int, int, int, int]  # what tells whether a file is as it was
+def counts_to_tell(dropped: Mapping[str, int]) -> dict[str, int]:
+    """Return why files were left out and how many, without the reasons that need no report."""
+    return {why: number for why, number in dropped.items() if why not in (HIDDEN, UNWANTED)}
+
+
+_Seen = tuple[int, int, int, int]  # identifies a version of a file
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FolderRules:
-    """What of a folder is looked at."""
+    """The settings that decide which files of a folder are read."""
 
     gitignore: bool = True
     hidden: bool = False
@@ -38,31 +47,31 @@ class FolderRules:
     ignore: tuple[str, ...] = ()
     max_files: int = 200_000
     max_bytes: int = 10_485_760
-    limited_by: str = "files.max_files"  # the setting that says so
+    limited_by: str = "files.max_files"  # the setting that limits max_files
     max_depth: int = 100
 
 
-class Sieve:
-    """Judges paths seen from the root of a folder, with forward slashes."""
+class FileFilter:
+    """Decides about paths relative to the root of a folder, with forward slashes."""
 
     def __init__(self, root: str, rules: FolderRules, wishes: Globs | None = None) -> None:
         self.root = root
         self.rules = rules
-        self.wishes = wishes  # what is to be in or out by the settings of the source
+        self.wishes = wishes  # the include and exclude patterns of the source
         self._own: tuple[Level, ...] = (("", IgnoreFile(rules.ignore)),) if rules.ignore else ()
         self._shows_hidden = rules.hidden
         self._read: dict[str, tuple[_Seen, IgnoreFile]] = {}
         self._has_wishes = wishes is not None and wishes != Globs()
 
     def levels(self, prefix: str, above: tuple[Level, ...]) -> tuple[Level, ...]:
-        """The ignore rules that hold in a folder: those above it and its own."""
+        """Return the ignore rules that apply in a folder: those above it and its own."""
         if not self.rules.gitignore:
             return above
         rules = self._rules_in(prefix)
         return above if rules is None else (*above, (prefix, rules))
 
     def _rules_in(self, prefix: str) -> IgnoreFile | None:
-        """The rules of a folder's own ignore file; links and folders of that name are none, as for git."""
+        """Return the rules of a folder's own ignore file; as in git, it may not be a link or a folder."""
         path = os.path.join(self.root, prefix, IGNORE_FILE)
         try:
             status = os.lstat(path)
@@ -82,7 +91,7 @@ class Sieve:
         return rules
 
     def why_not_folder(self, path: str, name: str, levels: tuple[Level, ...]) -> str | None:
-        """Why a folder is left out with all it holds, or None."""
+        """Return why a folder is left out with everything in it, or None."""
         if name[0] == "." and (name == ".git" or not self.rules.hidden):
             return HIDDEN
         if name in MADE:
@@ -90,18 +99,23 @@ class Sieve:
         return IGNORED if self._is_ignored(path, levels, is_folder=True) else None
 
     def why_not_file(self, path: str, name: str, levels: tuple[Level, ...]) -> str | None:
-        """Why a file is left out, or None."""
+        """Return why a file is left out, or None."""
         if name[0] == "." and not self._shows_hidden:
             return HIDDEN
         suffix = name[name.rfind(".") + 1 :]
-        if suffix not in COMMON and (reason := _by_name(name, suffix)) is not None:
-            return reason
+        if suffix not in COMMON:
+            if name[-1] == "~" or (name[-1] == "#" and name[0] == "#"):
+                return "temporary"
+            if reason := _BY_SUFFIX.get(suffix) or _BY_SUFFIX.get(suffix.lower()):
+                return reason
         if (levels or self._own) and self._is_ignored(path, levels, is_folder=False):
             return IGNORED
-        return UNWANTED if self._has_wishes and self._is_unwanted(path) else None
+        if self.wishes is None or not self._has_wishes or self.wishes.refusal(f"/{path}") is None:
+            return None
+        return UNWANTED
 
     def why_not(self, path: str) -> str | None:
-        """Why a single file is left out, by all that holds on the way to it."""
+        """Return why a single file is left out, checking all folders above it."""
         *folders, name = path.split("/")
         reason, levels = self._on_the_way(folders)
         if reason is not None:
@@ -111,7 +125,7 @@ class Sieve:
         return self.why_not_file(path, name, levels)
 
     def why_not_target(self, target: str) -> str | None:
-        """Why what a link leads to, a path without links, is left out: it is hidden, ignored or outside."""
+        """Return why the target of a link, a path without links, is left out: hidden, ignored or outside."""
         above = self.root.rstrip("/") + "/"
         if not target.startswith(above):
             return None if target == self.root else OUTSIDE
@@ -126,15 +140,12 @@ class Sieve:
             return HIDDEN
         return IGNORED if self._is_ignored(path, levels, is_folder=False) else None
 
-    def _is_unwanted(self, path: str) -> bool:
-        return self.wishes is not None and self.wishes.refusal(f"/{path}") is not None
-
     def why_not_within(self, path: str) -> str | None:
-        """Why nothing in a folder is looked at, by all that holds on the way to it and for itself."""
+        """Return why everything in a folder is left out, checking the folder and all above it."""
         return self._on_the_way(path.split("/") if path else [])[0]
 
     def _on_the_way(self, folders: list[str]) -> tuple[str | None, tuple[Level, ...]]:
-        """Why what a folder holds is left out, or the ignore rules that hold in it."""
+        """Return why the content of a folder is left out, or the ignore rules that apply in it."""
         if len(folders) > self.rules.max_depth:
             return "too deep", ()
         levels, prefix = self.levels("", ()), ""
@@ -153,19 +164,66 @@ class Sieve:
         return bool(levels) and ignored_by(levels, path, is_folder) is not None
 
 
-def _by_name(name: str, suffix: str) -> str | None:
-    """Why nobody wants to read a file of that name: it is no text, or will be gone soon."""
-    if name[-1] == "~" or (name[-1] == "#" and name[0] == "#"):
-        return "temporary"
-    return _BY_SUFFIX.get(suffix) or _BY_SUFFIX.get(suffix.lower())
-
-
-def _why_not_suffix(suffix: str) -> str | None:
-    if suffix in BINARY:
-        return "binary"
-    return "archive (a source of its own, if you crawl it)" if suffix in ARCHIVES else None
-
-
 def _open_plainly(path: str, flags: int) -> int:
-    """Open without following a link and without waiting for a pipe."""
+    """Open a file without following a link and without waiting for a pipe."""
     return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+
+
+def sieve_for(config: Config, rules: Rules, root: str) -> FileFilter:
+    """Return the filter for a folder; files that afresh itself writes are never accepted."""
+    files = config.files
+    folder = FolderRules(
+        gitignore=files.gitignore,
+        hidden=files.hidden,
+        symlinks=files.symlinks,
+        ignore=(*files.ignore, *_written_below(root, config)),
+        max_files=min(files.max_files, rules.max_pages),
+        max_bytes=files.max_file_bytes,
+        limited_by="files.max_files" if files.max_files <= rules.max_pages else "crawl.max_pages",
+        max_depth=rules.max_depth,
+    )
+    return FileFilter(root, folder, Globs(rules.include, rules.exclude))
+
+
+def tree_sieve_for(config: Config, rules: Rules) -> tuple[FileFilter, int, str]:
+    """Return the filter for a repository, the maximum number of files, and both as text."""
+    folder = FolderRules(
+        gitignore=False,  # committed files are wanted
+        hidden=config.files.hidden,
+        symlinks=True,  # the tree marks links itself: nothing is checked on disk
+        ignore=config.files.ignore,
+        max_bytes=config.files.max_file_bytes,
+        max_depth=rules.max_depth,
+    )
+    file_filter = FileFilter("", folder, Globs(rules.include, rules.exclude))
+    most = min(config.files.max_files, rules.max_pages)
+    return file_filter, most, f"{file_filter.rules!r}{file_filter.wishes!r}{most}{sorted(BINARY)}"
+
+
+def why_left_out(config: Config, rules: Rules, kind: str, url: str) -> str | None:
+    """Return why a file is not part of a folder, or None if it is, or lies elsewhere."""
+    root, path = path_of(rules.root), path_of(url)
+    if kind != "folder" or not path.startswith(root.rstrip("/") + "/"):
+        return None
+    try:
+        return sieve_for(config, rules, root).why_not(os.path.relpath(path, root))
+    except OSError as error:
+        return error.strerror
+
+
+def _written_below(root: str, config: Config) -> list[str]:
+    """Return patterns for files that afresh itself writes inside a folder."""
+    from afresh.config.forms import file_of
+
+    ways = [(config.log.file, ".*")] if config.log.file else []
+    if (store := file_of(config.store.url)) is not None:
+        ways.append((str(store), "-*"))
+    if config.kb.sources_dir and str((kb := kb_paths(config, Path.cwd())).sources_dir) == root:
+        ways += [(str(path), more) for path, more in kb.no_sources]
+    patterns = []
+    for name, more in ways:
+        path = os.path.realpath(name)
+        if path.startswith(root.rstrip("/") + "/"):
+            plain = re.sub(r"([\\*?\[\]!# ])", r"\\\1", path[len(root.rstrip("/")) :])
+            patterns += [plain, plain + more]
+    return patterns

@@ -1,8 +1,8 @@
-"""Globs of ignore files as regular expressions that cost no more than length times length.
+"""Ignore files: their globs as regular expressions with at most quadratic time.
 
-A star may end at the first place where what follows it fits: within one name all that comes after could
-fit from there, too. So each star forms an atomic group with what follows it, and no place is tried twice;
-the same holds for two stars and the folders that follow them.
+A star may end at the first position where the text after it matches: within one name, everything that follows
+could match from there too. So each star forms an atomic group with what follows it, and no position is
+tried twice. The same holds for two stars and the folders that follow them.
 """
 
 import re
@@ -10,14 +10,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-STAR, SLASH = "*", "/"  # no text of a token that is a regular expression already
-DEEP, DEEP_SOME, REST = "**/", r"**\/", "**"  # any folders, at least one folder, all that follows
+STAR, SLASH = "*", "/"  # not equal to any token that is already a regular expression
+DEEP, DEEP_SOME, REST = "**/", r"**\/", "**"  # any folders, at least one folder, everything that follows
 _SPECIAL = re.compile(r"[*?\[\\]")
 END = r"\Z"
 
 
 def regex_of(glob: str) -> str | None:
-    """The expression for all of a path, up to its end; None if nothing matches the glob."""
+    """Return the expression for a whole path up to its end; None if nothing matches the glob."""
     first = _SPECIAL.search(glob)
     tokens, place = [], 0
     while place < len(glob):
@@ -30,7 +30,7 @@ def regex_of(glob: str) -> str | None:
 
 def _joined(tokens: list[str]) -> str:
     parts: list[str] = []
-    chunks = [""]  # of the name at hand, between its stars
+    chunks = [""]  # of the current name, between its stars
     within = ""  # closes the group of two stars
     for token in tokens:
         if token == STAR:
@@ -52,7 +52,7 @@ def _joined(tokens: list[str]) -> str:
 
 
 def _name(chunks: list[str], end: str) -> str:
-    """One name of a path, with what ends it."""
+    """Return the expression for one name of a path, with its end."""
     first, *others = chunks
     if not others:
         return first + end
@@ -75,9 +75,9 @@ def _token(glob: str, place: int, first: int) -> tuple[str | None, int]:
 
 
 def _stars(glob: str, place: int, first: int) -> tuple[str, int]:
-    """Two stars or more between slashes cross folders; all others stay within one name.
+    """Parse stars: two or more between slashes cross folders, all others stay within one name.
 
-    Git compares what stands before the first special sign by itself, so there `a**/b` begins anew.
+    Git compares the text before the first special character separately, so the `**` of `a**/b` counts as a start.
     """
     end = place
     while glob[end : end + 1] == "*":
@@ -92,7 +92,7 @@ def _stars(glob: str, place: int, first: int) -> tuple[str, int]:
 
 
 def _class(glob: str, place: int) -> tuple[str | None, int]:
-    """A class of signs, which never holds the slash."""
+    """Parse a character class, which never contains the slash."""
     place += 1
     negated = glob[place : place + 1] in ("!", "^")
     place += negated
@@ -111,7 +111,7 @@ def _class(glob: str, place: int) -> tuple[str | None, int]:
 
 
 def _member(glob: str, place: int, before: str) -> tuple[str, str, int] | None:
-    """What a class holds next, the sign that a range may begin with, and where it goes on; None: broken."""
+    """Parse the next class member; return it, a range start and the next position, or None if invalid."""
     sign = glob[place]
     if sign == "-" and before and glob[place + 1 : place + 2] not in ("", "]"):
         place += 2 if glob[place + 1] == "\\" else 1
@@ -151,7 +151,7 @@ _NAMED = {
 MOST_BYTES = 1_048_576  # of one file
 MOST_RULES = 10_000
 LONGEST = 4_096
-BLOCK = 100  # rules that are compiled at once, when they are first asked
+BLOCK = 100  # rules that are compiled together, on first use
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,14 +162,14 @@ class Rule:
     regex: str
     keeps: bool  # begins with an exclamation mark
     folders_only: bool
-    by_name: bool  # of a file or folder at any depth, else of a whole path
+    by_name: bool  # matches the name of a file or folder at any depth, else a whole path
 
 
-_Ranked = tuple[int, Rule]  # with its place in the file
+_Ranked = tuple[int, Rule]  # with its position in the file
 
 
 class IgnoreFile:
-    """The rules of one ignore file, for paths seen from the folder it stands in."""
+    """The rules of one ignore file, for paths relative to its folder."""
 
     def __init__(self, lines: Iterable[str], *, whole: bool = True) -> None:
         self.whole = whole  # whether all its rules are obeyed
@@ -183,21 +183,17 @@ class IgnoreFile:
         self._by_path = _blocks([ranked for ranked in rules if not ranked[1].by_name])
 
     def verdict(self, path: str, is_folder: bool) -> Rule | None:
-        """The rule that decides about a path, or None if none does."""
+        """Return the rule that decides about a path, or None if none does."""
         name = _last(self._by_name, path, path.rfind("/") + 1, is_folder)
         way = _last(self._by_path, path, 0, is_folder)
         if name is None or way is None:
             found = name or way
             return found and found[1]
-        return max(name, way, key=_place)[1]
-
-
-def _place(ranked: _Ranked) -> int:
-    return ranked[0]
+        return name[1] if name[0] > way[0] else way[1]
 
 
 class _Block:
-    """Some rules as one expression; it tells which of them matches, the last first."""
+    """Some rules as one expression; finds which of them matches, last first."""
 
     def __init__(self, rules: Sequence[_Ranked]) -> None:
         self._rules = rules
@@ -224,7 +220,7 @@ def _blocks(rules: Sequence[_Ranked]) -> list[_Block]:
 
 
 def _compiled(rules: Sequence[_Ranked]) -> re.Pattern[str]:
-    """The group that is closed behind a rule tells which one matched."""
+    """Compile rules into one expression; the empty group after each rule shows which one matched."""
     return re.compile("|".join(f"{rule.regex}()" for _, rule in rules) or "(?!)", re.DOTALL)
 
 
@@ -235,11 +231,11 @@ def _last(blocks: Sequence[_Block], path: str, place: int, is_folder: bool) -> _
     return None
 
 
-Level = tuple[str, IgnoreFile]  # the folder it stands in, as `` or `a/b/`
+Level = tuple[str, IgnoreFile]  # its folder, as `` or `a/b/`
 
 
 def ignored_by(levels: Sequence[Level], path: str, is_folder: bool) -> str | None:
-    """The rule that leaves out a path whose folders are not left out; deeper files have the last word."""
+    """Return the rule that leaves out a path whose folders are not left out; deeper files override."""
     for folder, rules in reversed(levels):
         verdict = rules.verdict(path[len(folder) :], is_folder)
         if verdict is not None:
@@ -248,14 +244,14 @@ def ignored_by(levels: Sequence[Level], path: str, is_folder: bool) -> str | Non
 
 
 def parse_ignore_file(data: bytes) -> IgnoreFile:
-    """The rules in a file, of which no more than `MOST_BYTES` and a bit need be read."""
+    """Parse an ignore file; its first `MOST_BYTES` + 1 bytes are enough."""
     text = data[:MOST_BYTES].decode("utf-8", "surrogateescape").removeprefix("\ufeff")
     lines, whole = text.split("\n"), len(data) <= MOST_BYTES
     return IgnoreFile(lines if whole else lines[:-1], whole=whole)
 
 
 def parse_rule(line: str) -> Rule | None:
-    """The rule on a line; None for blank lines, comments and what can match nothing."""
+    """Parse a line; return None for blank lines, comments and rules that match nothing."""
     text = _trimmed(line.removesuffix("\n").removesuffix("\r").partition("\0")[0])
     if not text or text.startswith("#"):
         return None
@@ -270,7 +266,7 @@ def parse_rule(line: str) -> Rule | None:
 
 
 def _trimmed(line: str) -> str:
-    """Without spaces at the end, unless a backslash keeps the last one."""
+    """Remove spaces at the end, unless a backslash keeps the last one."""
     bare = line.rstrip(" ")
     slashes = len(bare) - len(bare.rstrip("\\"))
     return bare + " " if slashes % 2 and bare != line else bare

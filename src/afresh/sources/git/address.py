@@ -1,23 +1,27 @@
-"""Git repositories as people type them, and their one canonical form.
+"""Parse git repositories as users type them into one canonical form.
 
 | typed                                           | canonical                                       |
 |-------------------------------------------------|-------------------------------------------------|
 | `git+https://Host/team/repo.git@v1#docs/en`     | `git+https://host/team/repo.git@v1#docs/en`     |
 | `git+https://github.com/o/r`                    | `git+https://github.com/o/r.git`                |
 | `git@host:team/repo.git`                        | `git+ssh://git@host/team/repo.git`              |
-| `ana@host:repo.git` (below her home folder)     | `git+ssh://ana@host/~/repo.git`                 |
+| `ana@host:repo.git` (below the home folder)     | `git+ssh://ana@host/~/repo.git`                 |
 | `ssh://git@host:2222/repo.git@main`             | `git+ssh://git@host:2222/repo.git@main`         |
 | `git+file:///srv/repo.git`                      | `git+file:///srv/repo.git`                      |
 
-What follows the first `@` of the path is a branch, a tag or a whole commit id; what follows `#` is the folder
-of the repository that is read. An `@` or `#` of the path itself is written `%40` or `%23`.
+The text after the first `@` of the path is a branch, a tag or a full commit id; the text after `#` is the
+folder of the repository that is read. An `@` or `#` in the path itself is written as `%40` or `%23`.
 """
 
+import hashlib
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
 from urllib.parse import quote, quote_from_bytes, unquote_to_bytes
 
-from afresh.errors import UsageError
+from afresh.errors import SourceError, UsageError
 from afresh.text.redact import MASK
 from afresh.urls.canonical import MAX_LENGTH, canonical
 
@@ -46,94 +50,98 @@ _LONGEST_REF = 250
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GitAddress:
-    """Where a repository is, which state of it is meant, and which folder of it."""
+    """The location of a repository, and which ref and folder of it are read."""
 
     scheme: str  # https, http, ssh or file
     host: str = ""
-    port: int | None = None  # None: the usual one of the scheme
-    user: str | None = None  # of ssh, never with a password
+    port: int | None = None  # None: the default of the scheme
+    user: str | None = None  # for ssh, never with a password
     path: str  # escaped, beginning with a slash
-    ref: str | None = None  # a branch, a tag or a commit id; None: what HEAD names
+    ref: str | None = None  # a branch, a tag or a commit id; None: HEAD
     folder: bytes = b""  # without slashes at its ends
 
     @property
     def url(self) -> str:
-        """The canonical address of the source; `parse_git` reads it back."""
+        """Return the canonical URL of the source; `parse_git` parses it back."""
         ref = "" if self.ref is None else "@" + quote(self.ref, safe="/@")
         folder = "#" + quote_from_bytes(self.folder, safe=_PATH_SAFE + "@") if self.folder else ""
         return f"{PREFIX}{self.remote}{ref}{folder}"
 
     @property
     def remote(self) -> str:
-        """The address that git itself is given."""
-        return f"{self.scheme}://{self._authority}{self.path}"
+        """Return the URL for git itself."""
+        user, port = f"{self.user}@" if self.user else "", f":{self.port}" if self.port else ""
+        return f"{self.scheme}://{user}{self.host}{port}{self.path}"
 
     @property
     def connects_to(self) -> tuple[str, int] | None:
-        """The host without brackets and the port; None for a repository of this machine."""
+        """Return the host without brackets and the port; None for a local repository."""
         return None if self.scheme == "file" else (self.host.strip("[]"), self.port or _PORTS[self.scheme])
 
     @property
     def name(self) -> str:
-        """What people call the repository."""
+        """Return a readable name of the repository."""
         parts = [part for part in self.path.split("/") if part not in ("", ".git")]
         return re.sub(r"[^A-Za-z0-9._-]+", "-", parts[-1].removesuffix(".git")).strip("-.") or "git"
 
     @property
-    def is_pinned(self) -> bool:
-        """Whether the address names one commit, which never changes."""
-        return self.ref is not None and _COMMIT.fullmatch(self.ref) is not None
-
-    @property
-    def _authority(self) -> str:
-        user = f"{self.user}@" if self.user else ""
-        return f"{user}{self.host}{f':{self.port}' if self.port else ''}"
+    def commit(self) -> str | None:
+        """Return the commit if the ref is one; it never changes."""
+        return self.ref if self.ref is not None and _COMMIT.fullmatch(self.ref) else None
 
 
 def is_git(text: str) -> bool:
-    """Whether what was typed means a git repository, well-formed or not."""
+    """Return whether a typed text means a git repository, well-formed or not."""
     typed = text.strip()
     return bool(_LONG.match(typed)) or bool(_SHORT.fullmatch(typed))
 
 
 def parse_git(text: str) -> GitAddress:
-    """The repository that an address means; UsageError says what is wrong with it."""
+    """Parse the URL of a repository; raise UsageError that says what is wrong with it."""
     typed = text.strip()
     if not typed.isprintable() or len(typed) > MAX_LENGTH:
         raise UsageError(f"this is no address of a git repository: {_EXPECTED}")
     whole, _, folder = typed.partition("#")
     if short := _SHORT.fullmatch(whole):
-        return _short(short["user"], short["host"], short["path"], folder)
-    found = _LONG.fullmatch(whole)
-    scheme = (found["plus"] or found["plain"]).lower() if found else ""
-    if found is None or scheme not in _SCHEMES:
-        raise UsageError(f"{_shown(typed)} is no address of a git repository that is read: {_EXPECTED}")
-    authority, slash, rest = found["rest"].partition("/")
-    path, ref = _split(slash + rest, typed)
+        scheme, authority, typed = "ssh", f"{short['user']}@{short['host']}", whole
+        path, ref = _split(short["path"], typed)
+        if not path.startswith("/"):  # below the home folder of the user, which forges do not have
+            path = f"/{path}" if short["user"] == "git" or path.startswith("~") else f"/~/{path}"
+    else:
+        found = _LONG.fullmatch(whole)
+        scheme = (found["plus"] or found["plain"]).lower() if found else ""
+        if found is None or scheme not in _SCHEMES:
+            raise UsageError(f"{_shown(typed)} is no address of a git repository that is read: {_EXPECTED}")
+        authority, slash, rest = found["rest"].partition("/")
+        path, ref = _split(slash + rest, typed)
     user, host, port = _authority(scheme, authority, typed)
-    return _made(scheme, user, host, port, path, ref, folder, typed)
+    if "?" in path or not path.strip("/"):
+        raise UsageError(f"{_shown(typed)} names no repository: {_EXPECTED}")
+    plain = quote_from_bytes(unquote_to_bytes(path), safe=_PATH_SAFE).rstrip("/")
+    if "%00" in plain or any(part in (".", "..") for part in plain.split("/")):
+        raise UsageError(f"{_shown(typed)}: write the path of the repository without . and ..")
+    if host in _FORGES and not plain.endswith(".git"):
+        plain += ".git"
+    inside = unquote_to_bytes(folder).strip(b"/")
+    if b"\0" in inside or any(part in (b".", b"..", b".git") for part in inside.split(b"/")):
+        raise UsageError(f"{_shown(typed)}: after # stands a folder of the repository, such as docs/en")
+    return GitAddress(scheme=scheme, user=user, host=host, port=port, path=plain, ref=ref, folder=inside)
 
 
 def at_path(path: bytes, ref: str | None = None, folder: bytes = b"") -> GitAddress:
-    """The repository in a folder of this machine, named by its absolute path."""
+    """Return the repository in a local folder, given by its absolute path."""
     made = GitAddress(scheme="file", path=quote_from_bytes(path, safe=_PATH_SAFE), ref=ref, folder=folder)
     return parse_git(made.url)
-
-
-def _short(user: str, host: str, rest: str, folder: str) -> GitAddress:
-    path, ref = _split(rest, f"{user}@{host}:{rest}")
-    if not path.startswith("/"):  # below the home folder of the user, which forges do not have
-        path = f"/{path}" if user == "git" or path.startswith("~") else f"/~/{path}"
-    typed = f"{user}@{host}:{rest}"
-    _, name, port = _authority("ssh", f"{user}@{host}", typed)
-    return _made("ssh", user, name, port, path, ref, folder, typed)
 
 
 def _split(path: str, typed: str) -> tuple[str, str | None]:
     path, mark, ref = path.partition("@")
     if not mark:
         return path, None
-    name = _text(ref, typed)
+    try:
+        name = unquote_to_bytes(ref).decode()
+    except UnicodeDecodeError:
+        raise UsageError(f"{_shown(typed)}: the name of a branch or a tag is UTF-8 text") from None
     if not name or len(name) > _LONGEST_REF or _BAD_REF.search(name) or not name.isprintable():
         raise UsageError(f"{name[:80]!r} cannot be the name of a branch or a tag, nor a commit id")
     if _COMMIT.fullmatch(name.lower()):
@@ -160,42 +168,176 @@ def _authority(scheme: str, authority: str, typed: str) -> tuple[str | None, str
     return user or None, host, None if port == _PORTS[scheme] else port
 
 
-def _made(
-    scheme: str,
-    user: str | None,
-    host: str,
-    port: int | None,
-    path: str,
-    ref: str | None,
-    folder: str,
-    typed: str,
-) -> GitAddress:
-    if "?" in path or not path.strip("/"):
-        raise UsageError(f"{_shown(typed)} names no repository: {_EXPECTED}")
-    plain = quote_from_bytes(unquote_to_bytes(path), safe=_PATH_SAFE).rstrip("/")
-    if "%00" in plain or any(part in (".", "..") for part in plain.split("/")):
-        raise UsageError(f"{_shown(typed)}: write the path of the repository without . and ..")
-    if host in _FORGES and not plain.endswith(".git"):
-        plain += ".git"
-    return GitAddress(
-        scheme=scheme, user=user, host=host, port=port, path=plain, ref=ref, folder=_folder(folder, typed)
-    )
-
-
-def _folder(escaped: str, typed: str) -> bytes:
-    folder = unquote_to_bytes(escaped).strip(b"/")
-    if b"\0" in folder or any(part in (b".", b"..", b".git") for part in folder.split(b"/")):
-        raise UsageError(f"{_shown(typed)}: after # stands a folder of the repository, such as docs/en")
-    return folder
-
-
-def _text(escaped: str, typed: str) -> str:
-    try:
-        return unquote_to_bytes(escaped).decode()
-    except UnicodeDecodeError:
-        raise UsageError(f"{_shown(typed)}: the name of a branch or a tag is UTF-8 text") from None
-
-
 def _shown(typed: str) -> str:
-    """What was typed, without what stands before an `@` of the host."""
+    """Return the typed text, without what comes before an `@` of the host."""
     return repr(re.sub(r"(://)[^/]*@", rf"\1{MASK}@", typed)[:200])
+
+
+FILES = frozenset({b"100644", b"100755", b"100664"})
+_UNREAD = {b"120000": "symbolic links", b"160000": "submodules"}
+_ODD_PARTS = frozenset({b"", b".", b"..", b".git"})
+_SHORT_ID = re.compile(r"[0-9a-fA-F]{4,39}")
+
+
+class RefKind(StrEnum):
+    """What a name in a repository means."""
+
+    HEAD = "HEAD"  # no name was given
+    BRANCH = "branch"
+    TAG = "tag"
+    COMMIT = "commit"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GitState:
+    """The commit that is read."""
+
+    commit: str
+    kind: RefKind
+    branch: str | None = None  # which HEAD names
+    has_twin: bool = False  # a tag has the same name as the branch that is read
+
+
+class GitFile(NamedTuple):
+    """One entry of a tree."""
+
+    path: bytes
+    blob: str
+    unread: str | None  # what it is if it is not a file: submodules, symbolic links, odd names
+
+
+def patterns_for(ref: str | None) -> tuple[str, ...]:
+    """Return the ref patterns to request, to find the commit of a name."""
+    if ref is None:
+        return ("HEAD",)
+    if ref.startswith("refs/"):
+        return (ref, f"{ref}^{{}}")
+    return (f"refs/heads/{ref}", f"refs/tags/{ref}", f"refs/tags/{ref}^{{}}")
+
+
+def state_of(refs: bytes, ref: str | None) -> GitState:
+    """Return the state that a name means, by `git ls-remote --symref`; branches come before tags."""
+    known, branch = _refs(refs)
+    if ref is None:
+        if "HEAD" not in known:
+            raise SourceError(
+                "the repository has no commits, or its HEAD names no branch there is: name one with @branch"
+            )
+        return GitState(commit=known["HEAD"], kind=RefKind.HEAD, branch=branch)
+    if ref.startswith("refs/"):
+        meanings = [(ref, RefKind.TAG if ref.startswith("refs/tags/") else RefKind.BRANCH)]
+    else:
+        meanings = [(f"refs/heads/{ref}", RefKind.BRANCH), (f"refs/tags/{ref}", RefKind.TAG)]
+    meant = [(name, kind) for name, kind in meanings if name in known]
+    if meant:
+        name, kind = meant[0]
+        commit = known.get(f"{name}^{{}}") or known[name]
+        return GitState(commit=commit, kind=kind, has_twin=len(meant) > 1)
+    hint = ": a commit is named by its whole id" if _SHORT_ID.fullmatch(ref) else ""
+    raise SourceError(f"the repository has no branch or tag {ref}{hint}")
+
+
+def _refs(answer: bytes) -> tuple[dict[str, str], str | None]:
+    known: dict[str, str] = {}
+    branch = None
+    for line in answer.decode("utf-8", "replace").splitlines():
+        value, _, name = line.partition("\t")
+        if value.startswith("ref: "):
+            branch = value.removeprefix("ref: ").removeprefix("refs/heads/") if name == "HEAD" else branch
+        elif name:
+            known.setdefault(name, value)
+    return known, branch
+
+
+def files_of(listing: bytes) -> Iterator[GitFile]:
+    """Yield the entries of `git ls-tree -r -z`, in its order."""
+    for line in listing.split(b"\0"):
+        about, _, path = line.partition(b"\t")
+        mode, _, rest = about.partition(b" ")
+        if not path:
+            continue
+        unread = None if _ODD_PARTS.isdisjoint(path.split(b"/")) else "odd names"
+        if mode not in FILES:
+            unread = _UNREAD.get(mode, "entries of an unknown kind")
+        yield GitFile(path, rest.rpartition(b" ")[2].decode("ascii", "replace"), unread)
+
+
+def blob_id(data: bytes, like: str) -> str:
+    """Return git's id of a content, with the same hash function as the id `like`."""
+    kind = hashlib.sha256 if len(like) == 64 else hashlib.sha1  # as git defines it, not for security
+    made = kind(b"blob %d\0" % len(data), usedforsecurity=False)
+    made.update(data)
+    return made.hexdigest()
+
+
+def is_lfs_pointer(data: bytes) -> bool:
+    """Return whether a file is a pointer to one in Git LFS."""
+    return len(data) <= 1_024 and data.startswith(b"version https://git-lfs.github.com/spec/")
+
+
+_SAFE = "/!$&'()*+,=:@~"
+
+
+@dataclass(frozen=True, slots=True)
+class GitPages:
+    """Converts between files of a repository and their URLs, whatever bytes their names contain."""
+
+    prefix: str  # up to and including the slash before the path
+
+    def url(self, path: bytes) -> str | None:
+        """Return the URL of a file; None if it would be too long."""
+        if not self.prefix.startswith("https://"):
+            url = self.prefix + quote_from_bytes(path, safe=_SAFE)
+            return url if len(url) <= MAX_LENGTH else None
+        for safe in (_SAFE, "/"):  # escape everything if a name looks like a session id, for example
+            url = self.prefix + quote_from_bytes(path, safe=safe)
+            if canonical(url) == url:
+                return url
+        return None
+
+    def path(self, url: str) -> bytes | None:
+        """Return the path of a URL; None if it is not a file of this state of the repository."""
+        return unquote_to_bytes(url[len(self.prefix) :]) if url.startswith(self.prefix) else None
+
+
+def pages_of(address: GitAddress, kind: RefKind, branch: str | None = None) -> GitPages:
+    """Return how file URLs are built; without a ref by `HEAD`, as the default branch may be renamed."""
+    name = address.ref or "HEAD"
+    shown = _forge(address, kind, name.removeprefix("refs/heads/").removeprefix("refs/tags/"), branch)
+    if shown is not None and canonical(f"{shown}x") == f"{shown}x":
+        return GitPages(shown)
+    return GitPages(f"{PREFIX}{address.remote}@{quote(name, safe='')}/")
+
+
+def plain_page(url: str) -> str | None:
+    """Return the canonical spelling of a file URL of the form `git+…@ref/path`; None for other URLs."""
+    start = url.find("/", url.find("://") + 3)
+    if not url.startswith(PREFIX) or "://" not in url or start < 0:
+        return None
+    repository, at, rest = url[start:].partition("@")
+    ref, slash, path = rest.partition("/")
+    if not (at and slash and path):
+        return None
+    name = quote(unquote_to_bytes(ref), safe="")
+    return f"{url[:start]}{repository}@{name}/{quote_from_bytes(unquote_to_bytes(path), safe=_SAFE)}"
+
+
+def _forge(address: GitAddress, kind: RefKind, name: str, branch: str | None) -> str | None:
+    """Return the start of the web pages of files on a known host."""
+    path = address.path.removesuffix(".git")
+    depth = path.count("/")
+    host = address.host if address.scheme == "ssh" or not address.port else f"{address.host}:{address.port}"
+    if address.scheme not in ("https", "ssh") or path.endswith(".wiki") or depth < 2:
+        return None
+    ref = quote(name, safe="/")
+    if host == "github.com" and depth == 2:
+        return f"https://{host}{path}/blob/{ref}/"
+    if host == "bitbucket.org" and depth == 2:
+        return f"https://{host}{path}/src/{ref}/"
+    if address.host == "gitlab.com" or address.host.startswith("gitlab."):
+        return f"https://{host}{path}/-/blob/{ref}/"
+    if address.host == "codeberg.org" or address.host.startswith(("gitea.", "forgejo.")):
+        if kind is not RefKind.HEAD:
+            return f"https://{host}{path}/src/{kind.value}/{ref}/"
+        return f"https://{host}{path}/src/branch/{quote(branch, safe='/')}/" if branch else None
+    return None

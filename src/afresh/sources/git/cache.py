@@ -1,17 +1,26 @@
-"""The folder of clones: one for each repository, locked while in use, the oldest removed for room."""
+"""The folder of clones: one per repository, locked while in use; the least recently used are removed."""
 
 import asyncio
 import fcntl
 import os
 import shutil
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from hashlib import blake2b
 from pathlib import Path
 
-from afresh.sources.git.address import GitAddress
-from afresh.sources.git.process import GitError
+from afresh.sources.git.address import GitAddress, GitFile, files_of
+from afresh.sources.git.process import (
+    MOST_OUTPUT,
+    DamagedClone,
+    GitCall,
+    GitError,
+    GitOutputTooLarge,
+    output_of,
+    private_folder,
+)
+from afresh.sources.git.remote import GitRemote, in_words
 
 _CLONE, _USED, _WRITTEN, _TRASH = ".git", ".used", ".written", ".trash"
 _POLL_SECONDS = 0.05
@@ -19,30 +28,30 @@ PATIENCE_SECONDS = 600.0
 
 
 class GitCache:
-    """Clones of repositories, kept between runs to the size that is allowed."""
+    """Clones of repositories, kept between runs up to a maximum size."""
 
     def __init__(self, folder: Path, max_bytes: int) -> None:
         self.folder = folder
         self._max_bytes = max_bytes
 
     async def open(self, address: GitAddress) -> "Lease":
-        """The place of a repository's clone, which nobody removes until it is closed."""
+        """Return the lease of a repository's clone; it is not removed while the lease is open."""
         private_folder(self.folder)
         lease = Lease(self.folder / _stem(address))
         await lease.share()
         return lease
 
     def touch(self, address: GitAddress) -> None:
-        """Note that a clone was wanted, although it was not opened."""
+        """Note that a clone was used, although it was not opened."""
         with suppress(OSError):
             os.utime(self.folder / f"{_stem(address)}{_USED}")
 
     async def tidy(self) -> None:
-        """Remove clones that nobody uses, the longest unused first, until the rest fits."""
+        """Remove unused clones, least recently used first, until the rest fits."""
         await asyncio.to_thread(self._tidy)
 
     def _tidy(self) -> None:
-        for left in self.folder.glob(f"*{_TRASH}"):  # of a process that was killed
+        for left in self.folder.glob(f"*{_TRASH}"):  # of a killed process
             shutil.rmtree(left, ignore_errors=True)
         sizes = {clone: _size(clone) for clone in self.folder.glob(f"*{_CLONE}")}
         for clone in sorted(sizes, key=_last_used):
@@ -63,14 +72,14 @@ class Lease:
         os.utime(used)
 
     async def share(self) -> None:
-        """Wait until nobody is removing the clone."""
+        """Wait until no process is removing the clone."""
         await _locked(self._used, fcntl.LOCK_SH, PATIENCE_SECONDS)
 
     @asynccontextmanager
     async def writing(self, seconds: float) -> AsyncIterator[tuple[int, ...]]:
-        """Nobody else writes to the clone meanwhile; what a killed process left in the way is removed.
+        """Lock the clone for writing, and remove lock files that a killed process left.
 
-        The locks are handed to git, so that they hold as long as a git process that outlived its parent.
+        The locks are passed to git, so that they are held as long as a git process that outlives its parent.
         """
         lock = os.open(self._written, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
@@ -81,7 +90,7 @@ class Lease:
             os.close(lock)
 
     async def discard(self) -> bool:
-        """Throw the clone away; False if another process uses it."""
+        """Delete the clone; return False if another process uses it."""
         try:
             fcntl.flock(self._used, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -94,23 +103,7 @@ class Lease:
         return True
 
     def close(self) -> None:
-        """Let go of the clone; it stays where it is."""
         os.close(self._used)
-
-
-def private_folder(folder: Path) -> None:
-    """Make a folder that is for its user alone; GitError for one of somebody else."""
-    try:
-        for each in reversed((folder, *folder.parents)):
-            if not each.exists():
-                each.mkdir(mode=0o700, exist_ok=True)
-        found = folder.stat()
-        if found.st_uid != os.geteuid():
-            raise GitError(f"the folder of clones {folder} is somebody else's: name another (git.cache_dir)")
-        if found.st_mode & 0o077:
-            folder.chmod(0o700)
-    except OSError as error:
-        raise GitError(f"the folder of clones {folder} cannot be used: {error.strerror}") from None
 
 
 def _stem(address: GitAddress) -> str:
@@ -132,20 +125,15 @@ async def _locked(lock: int, how: int, seconds: float) -> None:
 
 
 def _clear(clone: Path) -> None:
-    for pattern in (
-        "*.lock",
-        "refs/**/*.lock",
-        "objects/pack/tmp_*",
-        "objects/pack/*.lock",
-        "objects/??/tmp_obj_*",
-    ):
+    packs = ("objects/pack/tmp_*", "objects/pack/*.lock", "objects/??/tmp_obj_*")
+    for pattern in ("*.lock", "refs/**/*.lock", *packs):
         for left in clone.glob(pattern):
             with suppress(OSError):
                 left.unlink()
 
 
 def _throw_away(clone: Path) -> None:
-    """In one step for all who look: a kill in the middle leaves no half clone."""
+    """Rename the clone, then delete it: a kill in between leaves no partial clone."""
     trash = clone.with_name(f"{clone.name}.{os.getpid()}.{time.monotonic_ns()}{_TRASH}")
     with suppress(FileNotFoundError):
         clone.rename(trash)
@@ -178,3 +166,146 @@ def _size(folder: Path) -> int:
             with suppress(OSError):
                 total += os.lstat(os.path.join(place, name)).st_size
     return total
+
+
+LOOK_SECONDS = 120.0  # for calls that read the local clone
+AT_ONCE = 20_000  # files that are requested at once
+MOST_PACKS = 24
+_FETCH = (
+    *("fetch", "--quiet", "--filter=blob:none", "--no-tags", "--no-write-fetch-head"),
+    *("--no-auto-maintenance", "--no-recurse-submodules", "--no-show-forced-updates"),
+)
+
+
+class GitClone:
+    """The local clone of a repository in the cache."""
+
+    def __init__(self, remote: GitRemote, lease: Lease) -> None:
+        self.remote = remote
+        self.path = lease.path
+        self._lease = lease
+
+    async def files(self, commit: str, folder: bytes) -> Sequence[GitFile]:
+        """Return all entries of a commit below a folder; fetch them if they are missing."""
+        if not self.path.exists() or (listing := await self._listing(commit, folder)) is None:
+            if not self.path.exists():
+                await self._make(commit)
+            kept = blake2b((self.remote.address.ref or "HEAD").encode(), digest_size=8).hexdigest()
+            await self._fetch((), ("--depth=1", "origin", f"+{commit}:refs/kept/{kept}"))
+            if (listing := await self._listing(commit, folder)) is None:
+                raise DamagedClone(f"the clone of {self.remote.address.url} is damaged")
+        found = list(await asyncio.to_thread(lambda: list(files_of(listing))))
+        return [each for each in found if each.path.startswith(folder + b"/")] if folder else found
+
+    async def sizes(self, blobs: Iterable[str]) -> Mapping[str, int]:
+        """Return the sizes of those files that exist locally."""
+        asked = "".join(f"{blob}\n" for blob in blobs).encode()
+        said = await self._look(("cat-file", "--batch-check", "--buffer"), asked)
+        rows = (line.split(" ") for line in said.decode("ascii", "replace").splitlines())
+        return {row[0]: int(row[2]) for row in rows if len(row) == 3 and row[1] == "blob"}
+
+    async def fetch_blobs(self, blobs: Collection[str]) -> None:
+        """Fetch missing files, up to AT_ONCE per request."""
+        wanted = sorted(blobs)
+        for first in range(0, len(wanted), AT_ONCE):
+            asked = "".join(f"{blob}\n" for blob in wanted[first : first + AT_ONCE]).encode()
+            # No common history is negotiated: the remote would leave out what it believes to be here.
+            await self._fetch(("-c", "fetch.negotiationAlgorithm=noop"), ("--stdin", "origin"), asked)
+
+    def reading(self) -> GitCall:
+        """Return the call that reads files one after the other."""
+        return self._call(("cat-file", "--batch"), b"")
+
+    async def _listing(self, commit: str, folder: bytes) -> bytes | None:
+        args = ("ls-tree", "-r", "-z", "--full-tree", "--end-of-options", commit)
+        try:
+            await asyncio.to_thread(self._own_settings, commit)
+            return await self._look((*args, os.fsdecode(folder)) if folder else args)
+        except DamagedClone:
+            return None
+        except GitOutputTooLarge:
+            most = f"{MOST_OUTPUT // 1024**2} MB"
+            raise GitError(
+                f"{self.remote.address.url} names too many files, their list is larger than {most}: "
+                "read one folder of it (…#folder)"
+            ) from None
+
+    def _own_settings(self, commit: str) -> None:
+        """Restore the settings of a clone if anything else changed them."""
+        is_long = len(commit) == 64  # the kind of its ids
+        settings = f"[core]\n\trepositoryformatversion = {int(is_long)}\n\tfilemode = true\n\tbare = true\n"
+        settings += "[extensions]\n\tobjectformat = sha256\n" if is_long else ""
+        file = self.path / "config"
+        try:
+            if file.is_symlink() or not file.is_file() or file.read_text("utf-8", "replace") != settings:
+                fresh = self.path / f"config.{os.getpid()}.fresh"
+                fresh.write_text(settings, "utf-8")
+                fresh.replace(file)
+        except OSError as error:
+            raise DamagedClone(f"the clone of {self.remote.address.url}: {error.strerror}") from None
+
+    async def _make(self, commit: str) -> None:
+        """Create an empty clone, and move it to its place when it is complete."""
+        form = "sha256" if len(commit) == 64 else "sha1"
+        async with self._lease.writing(self.remote.options.timeout_seconds):
+            if self.path.exists():
+                return
+            fresh = self.path.with_suffix(".fresh")
+            args = ("init", "--quiet", "--bare", "--template=", f"--object-format={form}", "--", str(fresh))
+            await self._look(args, folder=self.path.parent)
+            fresh.rename(self.path)
+
+    async def _fetch(self, settings: Sequence[str], args: Sequence[str], stdin: bytes = b"") -> None:
+        remote, seconds = self.remote, self.remote.options.timeout_seconds
+        async with self._lease.writing(seconds) as locks:
+            await asyncio.to_thread(_forget_old, self.path)
+            called = (*_origin(remote.address.remote), *settings, *_FETCH, *args)
+            try:
+                await remote.ask(called, self.path, seconds, stdin, locks)
+            except GitError as error:
+                if error.explained:
+                    raise
+                raise DamagedClone(str(error), named=error.named) from None
+            if len(list(self.path.glob("objects/pack/*.pack"))) > MOST_PACKS:  # each fetch adds one
+                repack = (*_origin("none"), "repack", "-a", "-d", "-q")
+                await output_of(self._call(repack, b"", locks=locks, seconds=seconds))
+
+    async def _look(self, args: Sequence[str], stdin: bytes = b"", folder: Path | None = None) -> bytes:
+        try:
+            return await output_of(self._call(args, stdin, folder=folder))
+        except GitError as error:
+            if error.late or isinstance(error, GitOutputTooLarge):
+                raise
+            raise DamagedClone(f"the clone of {self.remote.address.url}: {in_words(str(error))}") from None
+
+    def _call(
+        self,
+        args: Sequence[str],
+        stdin: bytes,
+        *,
+        folder: Path | None = None,
+        locks: tuple[int, ...] = (),
+        seconds: float = LOOK_SECONDS,
+    ) -> GitCall:
+        env = self.remote.offline() | ({} if folder else {"GIT_DIR": str(self.path)})
+        place = str(folder or self.path)
+        return GitCall(args=args, env=env, folder=place, seconds=seconds, stdin=stdin, kept_open=locks)
+
+
+def _origin(url: str) -> Sequence[str]:
+    """Return the options of a call that fetches: from where, and that files may be missing."""
+    told = {"url": url, "promisor": "true", "partialclonefilter": "blob:none"}
+    return [part for key, value in told.items() for part in ("-c", f"remote.origin.{key}={value}")]
+
+
+def _forget_old(clone: Path) -> None:
+    """Drop shallow commits without a ref; otherwise each fetch sends all of them to the remote."""
+    shallow = clone / "shallow"
+    if not shallow.exists():
+        return
+    kept = {name.read_text("ascii").strip() for name in clone.glob("refs/kept/*")}
+    lines = shallow.read_text("ascii").split()
+    if left := [line for line in lines if line in kept]:
+        fresh = clone / "shallow.fresh"
+        fresh.write_text("".join(f"{line}\n" for line in left), "ascii")
+        fresh.replace(shallow)

@@ -1,70 +1,81 @@
-"""Looking at the files of a git repository: one state of it a run, one process that reads."""
+"""A git repository as a source: the files of one commit, identified by their ids and read by one process."""
 
 import asyncio
+import os
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from hashlib import blake2b
+from itertools import islice
+from pathlib import Path
 
+from afresh.config.sources import default_cache_dir
 from afresh.errors import SourceError
-from afresh.model.fetch import Body, Failed, Fetched, Gone, NotModified, Outcome, Refused, Request, Validators
-from afresh.sources.git.blobs import BlobReader
-from afresh.sources.git.cache import GitCache, Lease
-from afresh.sources.git.clone import GitClone
-from afresh.sources.git.page_urls import GitPages, pages_of
-from afresh.sources.git.process import GitDamage, GitError
-from afresh.sources.git.remote import GitRemote
-from afresh.sources.git.tree import GitFile, GitState
+from afresh.model.fetch import Failed, Fetched, Gone, NotModified, Outcome, Request, Validators
+from afresh.model.records import ListedUrl
+from afresh.sources.folder.filter import counts_to_tell, tree_sieve_for
+from afresh.sources.git.address import GitFile, GitPages, GitState, is_lfs_pointer, pages_of, parse_git
+from afresh.sources.git.cache import GitCache, GitClone, Lease
+from afresh.sources.git.process import BlobReader, DamagedClone, GitError
+from afresh.sources.git.remote import GitOptions, GitRemote
+from afresh.sources.registry import (
+    ListerBase,
+    LocalFetcher,
+    OpenedSource,
+    SourceContext,
+    SourceKind,
+    local_body,
+    look_failed,
+)
 
-_POINTER = b"version https://git-lfs.github.com/spec/"
-_LONGEST_POINTER = 1_024
-MOST_REQUESTS = 50  # for the files of one state, where some are lacking
+MOST_REQUESTS = 50  # for the files of one state, if some are missing
 TOO_LONG = "names longer than an address may be"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Snapshot:
-    """One state of a repository: the files that are let in, and how many were not."""
+class GitSnapshot:
+    """One state of a repository: the accepted files, and how many were left out."""
 
     pages: GitPages
-    files: Mapping[str, GitFile]  # by their addresses
-    dropped: Mapping[str, int]  # why to how many
+    files: Mapping[str, GitFile]  # by their URLs
+    dropped: Mapping[str, int]  # reason to count
 
 
 @dataclass(slots=True)
 class _Opened:
-    """What is held open of a clone."""
+    """The open resources of a clone."""
 
     lease: Lease
     clone: GitClone
     reader: BlobReader
     sizes: dict[str, int] = field(default_factory=dict)
-    brought: bool = False  # whatever the far side gives is here
-    absent: set[str] = field(default_factory=set)  # files that the far side names but lacks
-    trouble: GitError | None = None  # why it gave less than was wanted
+    brought: bool = False  # everything that the remote can give was fetched
+    absent: set[str] = field(default_factory=set)  # files that the remote lists but does not have
+    trouble: GitError | None = None  # why it gave less than requested
 
 
 class GitRepository:
-    """A repository during one run: its state is asked for once, and then stands still for all who look."""
+    """A repository during one run: its state is requested once and then used for the whole run."""
 
     def __init__(self, remote: GitRemote, cache: GitCache, refusal: Callable[[str], str | None]) -> None:
         self.address = remote.address
         self._remote = remote
         self._cache = cache
-        self._refusal = refusal  # why a path is left out by the rules
+        self._refusal = refusal  # why the rules leave out a path
         self._turn = asyncio.Lock()
         self._state: GitState | None = None
-        self._snapshot: Snapshot | None = None
+        self._snapshot: GitSnapshot | None = None
         self._trouble: SourceError | None = None
         self._open: _Opened | None = None
         self._renewed = False
 
     async def state(self) -> GitState:
-        """The commit that is read in this run."""
+        """Return the commit that is read in this run."""
         async with self._turn:
             return await self._known_state()
 
-    async def snapshot(self) -> Snapshot:
-        """The files of that commit; trouble with it is the same for all who ask."""
+    async def snapshot(self) -> GitSnapshot:
+        """Return the files of that commit; an error is raised again for every caller."""
         async with self._turn:
             if self._trouble is not None:
                 raise self._trouble
@@ -77,29 +88,29 @@ class GitRepository:
             return self._snapshot
 
     async def size(self, blob: str) -> int:
-        """How large a file is; all files of the state that are missing come with it, in one request."""
+        """Return the size of a file; fetch all missing files of the state in one request."""
         async with self._turn:
             try:
                 return await self._brought(blob)
-            except GitDamage:
+            except DamagedClone:
                 await self._renew()
                 return await self._brought(blob)
 
     async def read(self, blob: str) -> bytes:
-        """What a file holds; a clone that turns out to be damaged is made anew, once."""
+        """Return the content of a file; a damaged clone is recreated once."""
         before = self._renewed
         size = await self.size(blob)
         try:
             return await (await self._opened()).reader.read(blob, size)
-        except GitDamage:
+        except DamagedClone:
             async with self._turn:
-                if self._renewed == before:  # else somebody else met the damage first
+                if self._renewed == before:  # otherwise another task has recreated it
                     await self._renew()
             size = await self.size(blob)
             return await (await self._opened()).reader.read(blob, size)
 
     async def close(self) -> None:
-        """Let go of the clone, and of others that have become too many."""
+        """Close the clone, and remove unused clones if the cache is too large."""
         opened, self._open = self._open, None
         if opened is not None:
             await opened.reader.close()
@@ -118,11 +129,11 @@ class GitRepository:
             self._cache.touch(self.address)
         return self._state
 
-    async def _taken(self) -> Snapshot:
+    async def _taken(self) -> GitSnapshot:
         state = await self._known_state()
         try:
             found = await (await self._opened()).clone.files(state.commit, self.address.folder)
-        except GitDamage:
+        except DamagedClone:
             await self._renew()
             found = await (await self._opened()).clone.files(state.commit, self.address.folder)
         if not found:
@@ -131,7 +142,7 @@ class GitRepository:
         return await asyncio.to_thread(_let_in, found, pages, self.why_not)
 
     def why_not(self, path: bytes) -> str | None:
-        """Why a file is left out by the rules, which see it from the folder that is read."""
+        """Return why the rules leave out a file; they apply to paths relative to the folder that is read."""
         above = self.address.folder + b"/" if self.address.folder else b""
         seen = path.removeprefix(above)
         if not seen or not path.startswith(above):
@@ -141,9 +152,8 @@ class GitRepository:
     async def _brought(self, blob: str) -> int:
         opened = await self._opened()
         if blob not in opened.sizes and not opened.brought:
-            wanted = (
-                {blob, *(file.blob for file in self._snapshot.files.values())} if self._snapshot else {blob}
-            )
+            files = self._snapshot.files.values() if self._snapshot else ()
+            wanted = {blob, *(file.blob for file in files)}
             opened.sizes.update(await opened.clone.sizes(wanted))
             missing = wanted - opened.sizes.keys()
             if missing:
@@ -152,11 +162,11 @@ class GitRepository:
         if blob in opened.absent:
             raise GitError(f"{self.address.url} names this file, but does not have it")
         if blob not in opened.sizes:
-            raise opened.trouble or GitDamage(f"a file of {self.address.url} cannot be had")
+            raise opened.trouble or DamagedClone(f"a file of {self.address.url} cannot be had")
         return opened.sizes[blob]
 
     async def _fetch(self, opened: _Opened, missing: set[str]) -> None:
-        """Bring files; a far side that fails is not asked for each, one that lacks some is for the others."""
+        """Fetch files; stop if the remote fails, and split the request if it lacks some of them."""
         parts = [missing]
         for _ in range(MOST_REQUESTS):
             if not parts:
@@ -165,7 +175,7 @@ class GitRepository:
             try:
                 await opened.clone.fetch_blobs(part)
             except GitError as trouble:
-                is_damage = isinstance(trouble, GitDamage)
+                is_damage = isinstance(trouble, DamagedClone)
                 if is_damage and not self._renewed:
                     raise
                 lacking = trouble.named & part or (part if is_damage and len(part) == 1 else set())
@@ -173,7 +183,11 @@ class GitRepository:
                 if not lacking and not is_damage:
                     opened.trouble = trouble
                     break
-                parts += _halves(part) if not lacking else [part - lacking] if part - lacking else []
+                if lacking:
+                    parts += [part - lacking] if part - lacking else []
+                else:
+                    listed = sorted(part)
+                    parts += [set(listed[: len(listed) // 2]), set(listed[len(listed) // 2 :])]
         else:
             opened.trouble = GitError(f"{self.address.url} lacks too many of the files that it names")
         opened.sizes.update(await opened.clone.sizes(missing))
@@ -186,10 +200,10 @@ class GitRepository:
         return self._open
 
     async def _renew(self) -> None:
-        """Throw a damaged clone away and fetch the same state again."""
+        """Delete a damaged clone and fetch the same state again."""
         opened = await self._opened()
         await opened.reader.close()
-        if self._renewed or not await opened.clone.discard():
+        if self._renewed or not await opened.lease.discard():
             raise GitError(f"the clone of {self.address.url} is damaged, and stays so or is in use")
         self._renewed = True
         opened.sizes.clear()
@@ -202,13 +216,7 @@ class GitRepository:
             raise
 
 
-def _halves(blobs: set[str]) -> list[set[str]]:
-    listed = sorted(blobs)
-    middle = len(listed) // 2
-    return [set(listed[:middle]), set(listed[middle:])]
-
-
-def _let_in(found: Sequence[GitFile], pages: GitPages, refusal: Callable[[bytes], str | None]) -> Snapshot:
+def _let_in(found: Sequence[GitFile], pages: GitPages, refusal: Callable[[bytes], str | None]) -> GitSnapshot:
     files: dict[str, GitFile] = {}
     dropped: Counter[str] = Counter()
     for file in found:
@@ -218,18 +226,18 @@ def _let_in(found: Sequence[GitFile], pages: GitPages, refusal: Callable[[bytes]
             dropped[reason or TOO_LONG] += 1
         else:
             files[url] = file
-    return Snapshot(pages=pages, files=files, dropped=dropped)
+    return GitSnapshot(pages=pages, files=files, dropped=dropped)
 
 
-class GitFetcher:
-    """Shows the files of a repository as pages."""
+class GitFetcher(LocalFetcher):
+    """Fetches the files of a repository as pages."""
 
     def __init__(self, repository: GitRepository, max_file_bytes: int) -> None:
         self._repository = repository
         self._max_bytes = max_file_bytes
 
     async def fetch(self, request: Request) -> Fetched:
-        """One look at a file of the state that this run reads."""
+        """Fetch a file of the state that this run reads."""
         try:
             return await self._look(request)
         except SourceError as error:
@@ -237,20 +245,7 @@ class GitFetcher:
             outcome = Outcome.TIMEOUT if late else Outcome.FAILED
             return Failed(outcome=outcome, reason=str(error), hopeless=True)
 
-    async def refusal(self, url: str) -> Refused | Failed | None:
-        """Repositories know no robots.txt."""
-        return None
-
-    async def crawl_delay(self, url: str) -> float | None:
-        """Files that are here need no pause."""
-        return 0.0
-
-    def state(self, origin: str) -> str:
-        """Nothing has to be known about the host."""
-        return "open"
-
     async def close(self) -> None:
-        """End the process that reads, and let go of the clone."""
         await self._repository.close()
 
     async def _look(self, request: Request) -> Fetched:
@@ -266,12 +261,69 @@ class GitFetcher:
         size = await self._repository.size(blob)
         if size > self._max_bytes:
             most = f"files.max_file_bytes {self._max_bytes:,}"
-            return _refused(f"{size:,} bytes, more than {most}")  # not for good: the limit may be raised
+            return look_failed(f"{size:,} bytes, more than {most}")  # no validators: the limit may be raised
         data = await self._repository.read(blob)
-        if size <= _LONGEST_POINTER and data.startswith(_POINTER):
-            return _refused("kept in Git LFS: the repository itself holds only a pointer to it", held)
-        return Body(url=request.url, data=data, media_type="", validators=held, status_code=None, proven=True)
+        if is_lfs_pointer(data):
+            return look_failed("kept in Git LFS: the repository itself holds only a pointer to it", held)
+        return local_body(request.url, data, held)
 
 
-def _refused(reason: str, validators: Validators | None = None) -> Refused:
-    return Refused(outcome=Outcome.FAILED, reason=reason, validators=validators)
+class GitLister(ListerBase):
+    """Lists the files of a repository; takes one request if the commit is unchanged."""
+
+    kind = "git"
+
+    def __init__(
+        self, repository: GitRepository, *, mark: str | None = None, rules: str = "", max_files: int = 200_000
+    ) -> None:
+        self._repository = repository
+        self._earlier = mark
+        self._rules = rules  # what decides which files are accepted, as text
+        self._max_files = max_files
+
+    async def list(self) -> AsyncIterator[ListedUrl]:
+        """Yield the files with the ids of their contents; nothing if the commit is that of the mark."""
+        state = await self._repository.state()
+        address = self._repository.address
+        pages = pages_of(address, state.kind, state.branch)
+        terms = "\n".join((pages.prefix, address.folder.hex(), self._rules))  # all that a listing depends on
+        self.mark = f"{state.commit} {blake2b(os.fsencode(terms), digest_size=8).hexdigest()}"
+        if state.has_twin:
+            name = address.ref
+            self.notes = [f"{name} is a branch and a tag: the branch is read, @refs/tags/{name} is the tag"]
+        if self.mark == self._earlier:
+            self.unchanged = True
+            return
+        found = await self._repository.snapshot()
+        self.dropped = counts_to_tell(found.dropped)
+        if len(found.files) > self._max_files:
+            self.listing_errors = [
+                f"{len(found.files):,} files, more than {self._max_files:,} are not listed"
+            ]
+        above = address.folder.count(b"/") + 1 if address.folder else 0
+        for url, file in islice(found.files.items(), self._max_files):
+            yield ListedUrl(url, file.path.count(b"/") - above, Validators(etag=file.blob))
+
+
+def open_git(context: SourceContext) -> OpenedSource:
+    """Open a git repository; clones made with the operator's keys are kept apart from anonymous ones."""
+    config, git = context.config, context.config.git
+    options = GitOptions(
+        **asdict(git),
+        network=config.network,
+        max_file_bytes=config.files.max_file_bytes,
+        policy=context.policy,
+        anonymous=context.anonymous,
+    )
+    file_filter, most, terms = tree_sieve_for(config, context.rules)
+    folder = Path(git.cache_dir or default_cache_dir()).expanduser()
+    if context.anonymous:
+        folder = folder.with_name(f"{folder.name}-anonymous")
+    cache = GitCache(folder, git.cache_max_bytes)
+    remote = GitRemote(parse_git(context.root), options, cache.folder)
+    repository = GitRepository(remote, cache, file_filter.why_not)
+    lister = GitLister(repository, mark=context.mark, rules=terms, max_files=most)
+    return GitFetcher(repository, options.max_file_bytes), lister
+
+
+KIND = SourceKind(open=open_git)

@@ -1,4 +1,4 @@
-"""Runs git: bounded in time, output and size of files, and never left behind."""
+"""Run git with limits for time, output and file size, and read the files of a clone with one process."""
 
 import asyncio
 import os
@@ -8,40 +8,42 @@ from asyncio.subprocess import PIPE, Process
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 from afresh.errors import SourceError
 from afresh.ops.processes import reaped
+from afresh.sources.git.address import blob_id
 
 MOST_OUTPUT = 128 * 1024**2
 MOST_MEMORY = 4 * 1024**3  # address space, which maps packs too
-_TOLD = 8_192  # bytes of what git complains that are kept
+_TOLD = 8_192  # bytes of git's error output that are kept
 _PIECE = 65_536
-# Packs are the one thing of unknown size that git writes, so the largest file it may write bounds a download.
+# Packs are the only files of unknown size that git writes, so the largest allowed file limits a download.
 _BOUNDED = 'ulimit -f "$1"; ulimit -v "$2" 2>/dev/null || :; shift 2; exec "$@"'
 
 
 class GitError(SourceError):
-    """A call of git did not end well."""
+    """A call of git failed."""
 
     def __init__(
         self, reason: str, *, late: bool = False, explained: bool = True, named: frozenset[str] = frozenset()
     ) -> None:
         super().__init__(reason)
-        self.named = named  # the ids that git complained of
+        self.named = named  # the ids in the error message
         self.late = late
-        self.explained = explained  # it is known to be no fault of the clone
+        self.explained = explained  # the clone is known not to be at fault
 
 
-class GitTooMuch(GitError):
-    """git said more than anybody reads."""
+class GitOutputTooLarge(GitError):
+    """The output of git is too large."""
 
 
-class GitDamage(GitError):
-    """What a clone holds is not what it should hold."""
+class DamagedClone(GitError):
+    """A clone does not contain what it should."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class GitCall:
     """One call of git."""
 
     args: Sequence[str]
@@ -50,11 +52,11 @@ class Call:
     seconds: float
     stdin: bytes = b""
     largest_file: int | None = None
-    kept_open: tuple[int, ...] = ()  # locks that last as long as the process does
+    kept_open: tuple[int, ...] = ()  # locks that are held as long as the process runs
 
 
 def program() -> str:
-    """Where git is."""
+    """Return the path of git."""
     found = shutil.which("git")
     if found is None:
         raise GitError(
@@ -63,8 +65,8 @@ def program() -> str:
     return found
 
 
-async def output_of(call: Call) -> bytes:
-    """What a call of git prints; GitError with what it complains of if it fails."""
+async def output_of(call: GitCall) -> bytes:
+    """Return the output of a call of git; raise GitError with its error output if it fails."""
     process = await start(call)
     told = bytearray()
     tasks = [
@@ -89,8 +91,8 @@ async def output_of(call: Call) -> bytes:
     return said or b""
 
 
-async def start(call: Call) -> Process:
-    """A git process in a group of its own, so that it is ended with all that it started."""
+async def start(call: GitCall) -> Process:
+    """Start git in its own process group, so that it can be killed with all its children."""
     command = [program(), *call.args]
     if call.largest_file is not None:
         blocks, memory = str(call.largest_file // 512 + 1), str(MOST_MEMORY // 1024)
@@ -105,14 +107,14 @@ async def start(call: Call) -> Process:
             cwd=call.folder,
             start_new_session=True,
             pass_fds=call.kept_open,
-            umask=0o077,  # what it writes is for this user alone, in whatever folder
+            umask=0o077,  # only this user may read its files, in any folder
         )
     except OSError as error:
         raise GitError(f"git cannot be started: {error.strerror or error}") from None
 
 
 async def end(process: Process) -> None:
-    """End a process and all that it started, if it still runs."""
+    """Kill a process and all its children, if it still runs."""
     if process.returncode is None:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
@@ -124,7 +126,7 @@ async def _read(process: Process) -> bytes | None:
     while process.stdout and (piece := await process.stdout.read(_PIECE)):
         size += len(piece)
         if size > MOST_OUTPUT:
-            raise GitTooMuch(f"git said more than {MOST_OUTPUT // 1024**2} MB")
+            raise GitOutputTooLarge(f"git said more than {MOST_OUTPUT // 1024**2} MB")
         pieces.append(piece)
     return b"".join(pieces)
 
@@ -144,3 +146,75 @@ async def _feed(process: Process, data: bytes) -> bytes | None:
         await process.stdin.drain()
     process.stdin.close()
     return None
+
+
+READ_SECONDS = 60.0
+
+
+class BlobReader:
+    """Reads files by their ids, one at a time, and checks each against its id."""
+
+    def __init__(self, call: GitCall) -> None:
+        self._call = call
+        self._process: Process | None = None
+        self._turn = asyncio.Lock()
+
+    async def read(self, blob: str, size: int) -> bytes:
+        """Return the content of a file that exists in the clone and has that size."""
+        async with self._turn:
+            whole = False
+            try:
+                async with asyncio.timeout(READ_SECONDS):
+                    data = await self._ask(blob, size)
+                whole = True
+            except TimeoutError:
+                raise GitError("git gave no answer in time", late=True) from None
+            finally:
+                if not whole:  # unread output may be left in the pipe
+                    await self._end()
+            return data
+
+    async def close(self) -> None:
+        async with self._turn:
+            await self._end()
+
+    async def _ask(self, blob: str, size: int) -> bytes:
+        if self._process is None:
+            self._process = await start(self._call)
+        source, sink = self._process.stdout, self._process.stdin
+        if source is None or sink is None:
+            raise GitError("git cannot be spoken to")
+        try:
+            sink.write(f"{blob}\n".encode())
+            await sink.drain()
+            head = await source.readline()
+            if head != f"{blob} blob {size}\n".encode():
+                raise DamagedClone("the clone lost a file")
+            data = (await source.readexactly(size + 1))[:-1]
+        except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, ValueError):
+            raise DamagedClone("the clone is damaged") from None
+        if blob_id(data, blob) != blob:
+            raise DamagedClone("a file of the clone is not what its id says")
+        return data
+
+    async def _end(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            if process.stdin is not None:
+                process.stdin.close()
+            await end(process)
+
+
+def private_folder(folder: Path) -> None:
+    """Create a folder that only this user may access; raise GitError if another user owns it."""
+    try:
+        for each in reversed((folder, *folder.parents)):
+            if not each.exists():
+                each.mkdir(mode=0o700, exist_ok=True)
+        found = folder.stat()
+        if found.st_uid != os.geteuid():
+            raise GitError(f"the folder of clones {folder} is somebody else's: name another (git.cache_dir)")
+        if found.st_mode & 0o077:
+            folder.chmod(0o700)
+    except OSError as error:
+        raise GitError(f"the folder of clones {folder} cannot be used: {error.strerror}") from None

@@ -1,20 +1,160 @@
-"""The far side of a repository: whether it may be asked, what it says, and its complaints in plain words."""
+"""Run git against a remote repository, without the settings of the user or of the repository."""
 
 import asyncio
 import os
 import re
+import shlex
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
 from pathlib import Path
+from urllib.parse import unquote_to_bytes
 
+from afresh.config.sources import GitSettings, NetworkSettings
 from afresh.errors import SourceError
-from afresh.sources.git.address import ANONYMOUS, HOW_TO_SIGN_IN, GitAddress
-from afresh.sources.git.cache import private_folder
-from afresh.sources.git.environment import GitOptions, environment, served_settings
-from afresh.sources.git.process import Call, GitError, output_of
-from afresh.sources.git.tree import GitState, RefKind, patterns_for, state_of
-from afresh.sources.web.reach import Resolve, resolve_here
-from afresh.sources.web.trouble import not_allowed
+from afresh.sources.git.address import (
+    ANONYMOUS,
+    HOW_TO_SIGN_IN,
+    GitAddress,
+    GitState,
+    RefKind,
+    patterns_for,
+    state_of,
+)
+from afresh.sources.git.process import GitCall, GitError, output_of, private_folder
+from afresh.sources.web.client import not_allowed
+from afresh.sources.web.guard import AddressPolicy, Resolve, resolve_here
 from afresh.text.redact import mask_secrets, one_line
+
+TOKEN = "AFRESH_GIT_TOKEN"  # noqa: S105 - the name of the variable
+# The user, and where keys and certificates are; git itself reads no settings from there.
+_PASSED = (
+    *("PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR"),
+    *("SSH_AUTH_SOCK", "GIT_ASKPASS", "SSH_ASKPASS", "DBUS_SESSION_BUS_ADDRESS"),
+    *("SSL_CERT_FILE", "SSL_CERT_DIR", "GIT_SSL_CAINFO", "GIT_SSL_CAPATH"),
+)
+# Variables that lead to no keys. Without HOME, curl would use the home of the account, hence _NO_HOME.
+_ANONYMOUS = ("PATH", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR", "GIT_SSL_CAINFO", "GIT_SSL_CAPATH")
+_NO_HOME = os.devnull
+# Faults of old histories that are harmless without a checkout.
+_HARMLESS = ("badTimezone", "missingSpaceBeforeDate", "zeroPaddedFilemode", "missingEmail", "badDate")
+_HELPER = f"!f() {{ printf 'username=x-access-token\\npassword=%s\\n' \"${TOKEN}\"; }}; f"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GitOptions(GitSettings):
+    """The limits of every call of git."""
+
+    network: NetworkSettings = field(default_factory=NetworkSettings)
+    max_file_bytes: int = 10 * 1024**2
+    policy: AddressPolicy = field(default_factory=AddressPolicy)
+    anonymous: bool = False  # use no key of the operator: no helper, token, agent, .netrc or ssh key
+
+
+def environment(
+    address: GitAddress, options: GitOptions, pins: Sequence[str], settings_file: str
+) -> dict[str, str]:
+    """Return all variables of a git process; `pins` are the IP addresses that its host was resolved to."""
+    passed = _ANONYMOUS if options.anonymous else _PASSED
+    made = {name: value for name in passed if (value := os.environ.get(name))}
+    made |= {"HOME": _NO_HOME} if options.anonymous else {}
+    made |= {
+        "LC_ALL": "C",
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": settings_file,
+        "GIT_ATTR_NOSYSTEM": "1",
+        "GIT_NO_REPLACE_OBJECTS": "1",
+        "GIT_NO_LAZY_FETCH": "1",
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_LITERAL_PATHSPECS": "1",
+        "GIT_PROTOCOL_FROM_USER": "0",
+        "GIT_ALLOW_PROTOCOL": address.scheme,  # overrides any setting
+        "GIT_SSH_COMMAND": "false" if options.anonymous else _ssh(address, options, pins),
+    }
+    if _has_token(address, options):
+        made[TOKEN] = options.token or ""
+    settings = _settings(address, options, pins)
+    made["GIT_CONFIG_COUNT"] = str(len(settings))
+    for number, (key, value) in enumerate(settings):
+        made[f"GIT_CONFIG_KEY_{number}"] = key
+        made[f"GIT_CONFIG_VALUE_{number}"] = value
+    return made
+
+
+def served_settings(address: GitAddress) -> str:
+    """Return the settings for a local repository, whose serving side runs here too; "" for all others."""
+    if address.scheme != "file":
+        return ""
+    path = os.fsdecode(unquote_to_bytes(address.path))
+    path = path.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return (
+        f'[safe]\n\tdirectory = "{path}"\n[uploadpack]\n\tallowFilter = true\n\tallowAnySHA1InWant = true\n'
+    )
+
+
+def _settings(address: GitAddress, options: GitOptions, pins: Sequence[str]) -> Sequence[tuple[str, str]]:
+    """Return settings that no file can change: later ones override, and these are the last."""
+    made = [
+        ("protocol.allow", "never"),
+        (f"protocol.{address.scheme}.allow", "always"),
+        ("core.hooksPath", os.devnull),
+        ("core.fsmonitor", "false"),
+        ("core.alternateRefsCommand", "true"),
+        ("core.bigFileThreshold", str(options.max_file_bytes)),
+        ("gc.auto", "0"),
+        ("maintenance.auto", "false"),
+        ("submodule.recurse", "false"),
+        ("fetch.recurseSubmodules", "false"),
+        ("fetch.writeCommitGraph", "false"),
+        ("fetch.fsckObjects", "true"),
+        ("transfer.fsckObjects", "true"),
+        ("transfer.bundleURI", "false"),
+        ("http.followRedirects", "false"),
+        ("http.proxy", ""),
+        ("http.sslVerify", "true"),
+        ("http.userAgent", options.network.agent),
+        ("http.lowSpeedLimit", "1000"),
+        ("http.lowSpeedTime", "30"),
+        ("ssh.variant", "ssh"),
+        ("credential.helper", ""),
+    ]
+    made += [(f"fetch.fsck.{fault}", "ignore") for fault in _HARMLESS]
+    if options.credential_helper and not options.anonymous:
+        made.append(("credential.helper", options.credential_helper))
+    if _has_token(address, options):
+        made.append((f"credential.https://{options.token_host}.helper", _HELPER))
+    place = address.connects_to
+    if pins and place and address.scheme in ("https", "http") and place[0] not in pins:
+        listed = ",".join(f"[{each}]" if ":" in each else each for each in pins)
+        made.append(("http.curloptResolve", f"{place[0]}:{place[1]}:{listed}"))
+    return made
+
+
+def _has_token(address: GitAddress, options: GitOptions) -> bool:
+    if options.anonymous or not options.token:
+        return False
+    return address.scheme == "https" and address.host == options.token_host
+
+
+def _ssh(address: GitAddress, options: GitOptions, pins: Sequence[str]) -> str:
+    """Return the ssh command: no prompts, no forwarding, and only to the IP address that was checked."""
+    given = {
+        "BatchMode": "yes",
+        "ConnectTimeout": str(max(1, round(options.network.connect_seconds))),
+        "ServerAliveInterval": "15",
+        "ServerAliveCountMax": "2",
+        "ControlMaster": "no",
+        "ControlPath": "none",
+        "ForwardAgent": "no",
+        "ClearAllForwardings": "yes",
+        "PermitLocalCommand": "no",
+    }
+    if pins and address.scheme == "ssh":
+        given["HostName"] = pins[0]
+        given["HostKeyAlias"] = f"[{address.host}]:{address.port}" if address.port else address.host
+    return shlex.join(["ssh", *(f"-o{name}={value}" for name, value in given.items())])
+
 
 _COMPLAINTS = (
     (
@@ -54,7 +194,7 @@ _COMPLAINTS = (
     (r"dumb http", "it is served as plain files, which git cannot read in part"),
 )
 _ID = re.compile(r"\b(?:[0-9a-f]{64}|[0-9a-f]{40})\b")
-# What git says of a clone that is not whole, unlike what the far side says of itself (`remote: …`).
+# What git reports for a damaged clone, unlike messages of the remote itself (`remote: …`).
 _DAMAGE = re.compile(
     r"^(?!remote:).*(?:not a git repository:|bad object|unknown object type|packfile|corrupt|loose object"
     r"|inflate|unable to (?:read|parse)|index file|bad config|unresolved deltas)",
@@ -63,33 +203,26 @@ _DAMAGE = re.compile(
 
 
 class GitRemote:
-    """A repository as it is asked over the network, or beside us on this machine."""
+    """A repository, accessed over the network or on this machine."""
 
     def __init__(
         self, address: GitAddress, options: GitOptions, folder: Path, *, resolve: Resolve = resolve_here
     ) -> None:
         self.address = address
         self.options = options
-        self._folder = folder  # of clones: where settings lie and calls run that need no clone
+        self._folder = folder  # of clones: holds settings, and is the folder of calls without a clone
         self._resolve = resolve
         self._pins: Sequence[str] | None = None
 
     async def state(self) -> GitState:
-        """The commit that is meant now, by one question; a whole commit id answers itself."""
+        """Return the current commit, with one request; a full commit id needs none."""
         ref = self.address.ref
-        if ref is not None and self.address.is_pinned:
-            return GitState(commit=ref, kind=RefKind.COMMIT)
-        args = (
-            "-c",
-            "protocol.version=0",
-            "ls-remote",
-            "--symref",
-            "--",
-            self.address.remote,
-            *patterns_for(ref),
-        )
+        if self.address.commit:
+            return GitState(commit=self.address.commit, kind=RefKind.COMMIT)
+        asked = ("-c", "protocol.version=0", "ls-remote", "--symref", "--", self.address.remote)
+        args = (*asked, *patterns_for(ref))
         try:
-            return state_of(await self.ask(args, self._folder, self.options.answer_seconds), ref)
+            return state_of(await self.ask(args, self._folder, self.options.network.timeout_seconds), ref)
         except GitError:
             raise
         except SourceError as error:
@@ -103,14 +236,16 @@ class GitRemote:
         stdin: bytes = b"",
         locks: tuple[int, ...] = (),
     ) -> bytes:
-        """A call of git that reaches the repository, after its host was checked."""
+        """Run git against the repository, after its host was checked; return the output."""
         if self.options.anonymous and self.address.scheme == "ssh":
             raise GitError(f"{self.address.url}: ssh needs a key; {ANONYMOUS}")
-        pins = await self._checked()
+        if self._pins is None:
+            place = self.address.connects_to
+            self._pins = await self._allowed(*place) if place else ()
         private_folder(self._folder)
-        call = Call(
+        call = GitCall(
             args=args,
-            env=self._environment(pins, self._settings_file())
+            env=self._environment(self._pins, self._settings_file())
             | ({} if folder == self._folder else {"GIT_DIR": str(folder)}),
             folder=str(folder),
             seconds=seconds,
@@ -121,21 +256,20 @@ class GitRemote:
         try:
             return await output_of(call)
         except GitError as error:
-            words = in_words(str(error))
+            said = str(error)
+            words = in_words(said)
+            known = words in {each for _, each in _COMPLAINTS} and not _DAMAGE.search(said)
             if self.options.anonymous:
                 words = words.replace(HOW_TO_SIGN_IN, ANONYMOUS)
-            known = in_words(str(error)) in {each for _, each in _COMPLAINTS} and not _DAMAGE.search(
-                str(error)
-            )
             raise GitError(
                 f"{self.address.url}: {words}",
                 late=error.late,
                 explained=known or error.late,
-                named=frozenset(_ID.findall(str(error))),
+                named=frozenset(_ID.findall(said)),
             ) from None
 
     def offline(self) -> dict[str, str]:
-        """The variables of calls that reach nothing."""
+        """Return the variables of calls without network access."""
         return self._environment((), os.devnull) | {"GIT_ALLOW_PROTOCOL": "none"}
 
     def _environment(self, pins: Sequence[str], settings_file: str) -> dict[str, str]:
@@ -144,12 +278,10 @@ class GitRemote:
         }
 
     def _settings_file(self) -> str:
-        """Settings for the far side too, which runs on this machine where the repository is local."""
+        """Return settings for the serving side too, which runs on this machine if the repository is local."""
         served = served_settings(self.address)
         if not served:
             return os.devnull
-        from hashlib import blake2b
-
         data = os.fsencode(served)
         file = self._folder / f"{blake2b(data, digest_size=8).hexdigest()}.settings"
         if not file.exists():
@@ -158,19 +290,11 @@ class GitRemote:
             fresh.replace(file)
         return str(file)
 
-    async def _checked(self) -> Sequence[str]:
-        """The addresses of the host that may be connected to; git is held to them."""
-        place = self.address.connects_to
-        if place is None:
-            return ()
-        if self._pins is None:
-            self._pins = await self._allowed(*place)
-        return self._pins
-
     async def _allowed(self, host: str, port: int) -> Sequence[str]:
+        """Return the allowed IP addresses of the host; git may connect only to them."""
         policy = self.options.policy
         try:
-            async with asyncio.timeout(self.options.connect_seconds):
+            async with asyncio.timeout(self.options.network.connect_seconds):
                 found = await self._resolve(host, port)
         except TimeoutError:
             raise GitError(f"the name {host} was not resolved in time", late=True) from None
@@ -189,7 +313,7 @@ class GitRemote:
 
 
 def in_words(complaint: str) -> str:
-    """What git complains of, on one line and without secrets."""
+    """Return git's error message, on one line and without secrets."""
     for pattern, words in _COMPLAINTS:
         if re.search(pattern, complaint):
             return words

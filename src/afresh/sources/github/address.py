@@ -1,4 +1,4 @@
-"""Addresses of GitHub: what people type for a repository, and where its files and its wiki are read.
+"""Parse what users type for a GitHub repository, and build the URLs of its files and its wiki.
 
 | typed                                              | means                                              |
 |----------------------------------------------------|----------------------------------------------------|
@@ -7,13 +7,12 @@
 | `https://github.com/owner/repo/tree/ref/path`      | a folder of it, or one file (`/blob/` is the same) |
 | `https://github.com/owner/repo/wiki`               | only the wiki                                      |
 
-A branch may have slashes in its name, so `tree/a/b/c` is told apart by asking: `a`, then `a/b`, then `a/b/c`.
+A branch may have slashes in its name, so the refs `a`, `a/b` and `a/b/c` are tried in turn for `tree/a/b/c`.
 """
 
-import hashlib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import quote, unquote
 
 from afresh.urls.canonical import MAX_LENGTH, canonical
@@ -24,35 +23,23 @@ _REPO = r"(?!\.{1,2}(?:$|[/@]))[A-Za-z0-9._-]{1,100}"
 _SHORT = re.compile(rf"(?P<owner>{_OWNER})/(?P<repo>{_REPO})(?:@(?P<ref>[^@\s]+))?")
 _LONG = re.compile(rf"(?P<owner>{_OWNER})/(?P<repo>{_REPO})(?:@(?P<ref>[^@\s]+)|/(?P<rest>.*))?/?")
 _NO_REF = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|^[/.-]|[/.]$|\.lock$")  # git check-ref-format
-_SAFE = "-._~!$&'*+,=:@"  # of a part of a path; `;` and `(` could be taken for a session
+_SAFE = "-._~!$&'*+,=:@"  # in a path segment; `;` and `(` could be taken for a session
 _PLAIN = re.compile(r"[A-Za-z0-9._/-]+")
 _LONGEST_PATH = 1_024
-_MOST_REF_PARTS = 6  # a branch whose name has more is given as `owner/repo@ref`
-_NO_OWNERS = frozenset(
-    (
-        *("about", "apps", "collections", "contact", "customer-stories", "enterprise", "events", "explore"),
-        *(
-            "features",
-            "issues",
-            "localhost",
-            "login",
-            "logout",
-            "marketplace",
-            "new",
-            "notifications",
-            "organizations",
-        ),
-        *("orgs", "pricing", "pulls", "readme", "search", "security", "sessions", "settings", "signup"),
-        *("site", "sponsors", "stars", "team", "topics", "trending", "users"),
-    )
-)
+_MOST_REF_PARTS = 6  # longer branch names have to be typed as `owner/repo@ref`
+_NO_OWNERS = frozenset({
+    "about", "apps", "collections", "contact", "customer-stories", "enterprise", "events", "explore", "features",
+    "issues", "localhost", "login", "logout", "marketplace", "new", "notifications", "organizations", "orgs",
+    "pricing", "pulls", "readme", "search", "security", "sessions", "settings", "signup", "site", "sponsors",
+    "stars", "team", "topics", "trending", "users",
+})  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GithubAddress:
-    """What a person named: a repository, and how much of it."""
+    """A repository as typed by a user, and which part of it is wanted."""
 
-    web: str  # of the server, without a slash at the end
+    web: str  # URL of the server, without a slash at the end
     owner: str
     repo: str
     ref: str | None = None  # None: the default branch
@@ -61,17 +48,17 @@ class GithubAddress:
 
     @property
     def name(self) -> str:
-        """`owner/repo`."""
+        """Return `owner/repo`."""
         return f"{self.owner}/{self.repo}"
 
     @property
     def has_wiki(self) -> bool:
-        """Whether the wiki is meant as well: it has no versions, so a ref or a folder leaves it out."""
+        """Return whether the wiki is wanted too; it has no versions, so a ref or a folder excludes it."""
         return self.ref is None and not self.rest
 
     @property
     def url(self) -> str:
-        """The one address that stands for the source; reading it gives this again."""
+        """Return the URL that identifies the source; parsing it gives an equal object."""
         base = f"{self.web}/{self.name}"
         if self.ref is not None:
             return f"{base}@{quoted(self.ref)}" if "/" in self.ref else f"{base}/tree/{quoted(self.ref)}"
@@ -80,7 +67,7 @@ class GithubAddress:
         return f"{base}/wiki" if self.wiki_only else base
 
     def readings(self) -> list[tuple[str, str]]:
-        """What ref and path may be meant, in the order in which they are tried."""
+        """Return the possible pairs of ref and path, in the order in which they are tried."""
         if not self.rest:
             return [(self.ref or "HEAD", "")]
         most = min(len(self.rest), _MOST_REF_PARTS)
@@ -89,7 +76,7 @@ class GithubAddress:
 
 
 def github_address(text: str, web_urls: Sequence[str]) -> GithubAddress | None:
-    """The repository that a text names on one of these servers, or None if it names none.
+    """Return the repository that a text names on one of these servers, or None if it names none.
 
     `owner/repo` alone means the first server.
     """
@@ -107,7 +94,7 @@ def github_address(text: str, web_urls: Sequence[str]) -> GithubAddress | None:
 
 
 def _below(typed: str, web: str) -> str | None:
-    """What follows the address of the server, query and fragment left off."""
+    """Return the part after the URL of the server, without query and fragment."""
     plain = re.split(r"[?#]", typed, maxsplit=1)[0]
     scheme, _, rest = plain.partition("://")
     if scheme.lower() not in ("http", "https"):
@@ -128,27 +115,25 @@ def _of(found: re.Match[str], web: str) -> GithubAddress | None:
     plain = GithubAddress(web=web, owner=owner, repo=repo)
     if named["ref"] is not None:
         ref = unquote(named["ref"])
-        return GithubAddress(web=web, owner=owner, repo=repo, ref=ref) if is_ref(ref) else None
+        return replace(plain, ref=ref) if is_ref(ref) else None
     kind, _, below = (named.get("rest") or "").strip("/").partition("/")
     parts = tuple(unquote(part) for part in below.split("/") if part)
     if not kind:
         return plain
     if kind == "wiki":
-        return GithubAddress(web=web, owner=owner, repo=repo, wiki_only=True)
+        return replace(plain, wiki_only=True)
     if kind not in ("tree", "blob") or not parts or not is_ref(parts[0]):
         return None
-    if len(parts) == 1:
-        return GithubAddress(web=web, owner=owner, repo=repo, ref=parts[0])
-    return GithubAddress(web=web, owner=owner, repo=repo, rest=parts)
+    return replace(plain, ref=parts[0]) if len(parts) == 1 else replace(plain, rest=parts)
 
 
 def is_ref(name: str) -> bool:
-    """Whether git would take this as the name of a branch, a tag or a commit."""
+    """Return whether git accepts this as the name of a branch, a tag or a commit."""
     return 0 < len(name) <= 255 and name.isprintable() and not _NO_REF.search(name)
 
 
 def odd_path(path: str) -> str | None:
-    """Why a path that a server names is not one of a file in a repository, or None if it is."""
+    """Return why a path from a server is not a valid path in a repository, or None if it is."""
     if not path or len(path) > _LONGEST_PATH:
         return "no path" if not path else "longer than any path"
     if "\0" in path or any(part in ("", ".", "..") for part in path.split("/")):
@@ -161,12 +146,12 @@ def odd_path(path: str) -> str | None:
 
 
 def blob_start(web: str, name: str, branch: str) -> str:
-    """What the addresses of all files of a branch begin with."""
+    """Return the common start of the URLs of all files of a branch."""
     return f"{web}/{name}/blob/{quoted(branch)}/"
 
 
 def blob_url(start: str, path: str) -> str | None:
-    """The page of a file that people can open; None where it is too long to be an address."""
+    """Return the URL of the page of a file; None if it would be too long."""
     if _PLAIN.fullmatch(path) and len(start) + len(path) <= MAX_LENGTH:
         return start + path
     url = start + quoted(path)
@@ -174,12 +159,12 @@ def blob_url(start: str, path: str) -> str | None:
 
 
 def wiki_root(web: str, name: str) -> str:
-    """The first page of a wiki."""
+    """Return the URL of the first page of a wiki."""
     return f"{web}/{name}/wiki"
 
 
 def odd_wiki_page(url: str, root: str) -> str | None:
-    """Why an address is not a page of this wiki, or None if it is one."""
+    """Return why a URL is not a page of this wiki, or None if it is one."""
     if url.lower() == root.lower():
         return None
     if not url.lower().startswith(f"{root.lower()}/"):
@@ -191,11 +176,5 @@ def odd_wiki_page(url: str, root: str) -> str | None:
 
 
 def quoted(path: str) -> str:
-    """A path as it stands in an address."""
+    """Quote a path for use in a URL."""
     return quote(path, safe=_SAFE + "/")
-
-
-def blob_id(data: bytes, like: str) -> str:
-    """The id that git gives to a content, in the kind of hash that `like` is."""
-    kind = hashlib.sha256 if len(like) == 64 else hashlib.sha1  # a name that git gives, no safeguard
-    return kind(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()

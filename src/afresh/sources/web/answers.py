@@ -1,12 +1,15 @@
-"""What the head of an HTTP answer means, apart from asking for it."""
+"""Interpret the status, headers and redirects of HTTP responses, without sending anything."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from http import HTTPStatus
 
 from multidict import CIMultiDictProxy
 
-from afresh.model.fetch import Body, Failed, Gone, Outcome, Refused, Validators
+from afresh.model.fetch import Body, Failed, Gone, Moved, Outcome, Refused, Validators
 from afresh.sources.web.http_dates import is_past, parse_retry_after
+from afresh.urls.canonical import host_of
 
 Headers = CIMultiDictProxy[str]
 
@@ -14,41 +17,25 @@ REDIRECTS = frozenset({301, 302, 303, 307, 308})
 PERMANENT = frozenset({301, 308})
 CONTENT = frozenset({200, 203})
 EMPTY = frozenset({204, 205})
-CHALLENGING = frozenset(
-    {401, 429, 503}
-)  # statuses that mean something else where a check for browsers comes with them
+CHALLENGING = frozenset({401, 429, 503})  # mean something else if the page is a browser check
 
 _LONGEST_VALIDATOR = 1024
 _UNREAD_KINDS = ("image/", "audio/", "video/", "font/", "model/")
 _UNREAD = frozenset(
-    {
-        "application/font-woff",
-        "application/gzip",
-        "application/java-archive",
-        "application/vnd.ms-fontobject",
-        "application/vnd.rar",
-        "application/wasm",
-        "application/x-7z-compressed",
-        "application/x-bzip2",
-        "application/x-executable",
-        "application/x-gzip",
-        "application/x-iso9660-image",
-        "application/x-msdownload",
-        "application/x-rar-compressed",
-        "application/x-shockwave-flash",
-        "application/x-tar",
-        "application/x-xz",
-        "application/zip",
-        "application/zstd",
-    }
-)
+    f"application/{kind}"
+    for kind in (
+        "font-woff", "gzip", "java-archive", "vnd.ms-fontobject", "vnd.rar", "wasm", "x-7z-compressed", "x-bzip2",
+        "x-executable", "x-gzip", "x-iso9660-image", "x-msdownload", "x-rar-compressed", "x-shockwave-flash",
+        "x-tar", "x-xz", "zip", "zstd",
+    )
+)  # fmt: skip
 _READ_IMAGES = frozenset({"image/svg+xml"})
-_LARGEST_UNNAMED = 1024 * 1024  # octet-stream may be text with a careless label, but not a large one
+_LARGEST_UNNAMED = 1024 * 1024  # octet-stream may be mislabelled text, but not a large one
 _TAG_VALUES = ("unavailable_after", "max-snippet", "max-image-preview", "max-video-preview")
 
 
 def conditions(validators: Validators, now: datetime) -> dict[str, str]:
-    """The headers that ask "has it changed?"; a date that is garbage or ahead of our clock is not sent."""
+    """Return the headers of a conditional request; invalid or future dates are not sent."""
     asked: dict[str, str] = {}
     if validators.etag:
         asked["If-None-Match"] = validators.etag
@@ -57,36 +44,23 @@ def conditions(validators: Validators, now: datetime) -> dict[str, str]:
     return asked
 
 
-def validators_of(headers: Headers, url: str | None) -> Validators:
-    """The validators an answer carries; `url` names their issuer when it is not the address asked for."""
-    return Validators(
-        etag=_clean(headers.get("ETag")), last_modified=_clean(headers.get("Last-Modified")), url=url
-    )
-
-
 def renewed(old: Validators, headers: Headers) -> Validators:
-    """The validators after a 304: what it brought, over what was known."""
+    """Return the validators of a response, merged into the known ones."""
     etag, modified = _clean(headers.get("ETag")), _clean(headers.get("Last-Modified"))
     if (etag or old.etag) == old.etag and (modified or old.last_modified) == old.last_modified:
         return old
-    return Validators(
-        etag=etag or old.etag,
-        last_modified=modified or old.last_modified,
-        size=old.size,
-        mtime_ns=old.mtime_ns,
-        url=old.url,
-    )
+    return replace(old, etag=etag or old.etag, last_modified=modified or old.last_modified)
 
 
 def _clean(value: str | None) -> str | None:
-    """A validator that can be stored and sent back byte for byte, else None."""
+    """Return a validator that can be stored and sent back byte for byte, else None."""
     if not value or len(value) > _LONGEST_VALIDATOR or not value.isprintable():
-        return None  # surrogates stand for bytes that are not UTF-8; they are not printable
+        return None  # surrogates represent bytes that are not UTF-8; they are not printable
     return value
 
 
 def refusal_of(status: int, headers: Headers, now: datetime) -> Gone | Refused | Failed | None:
-    """What a status other than content, redirect or 304 means; None for content."""
+    """Return what a status other than a redirect means; None for content."""
     if status in CONTENT:
         return None
     words = status_words(status)
@@ -99,20 +73,16 @@ def refusal_of(status: int, headers: Headers, now: datetime) -> Gone | Refused |
         return Failed(outcome=Outcome.FAILED, reason=reason, status_code=status)
     if status in (412, 425, 429) or status >= 500:
         blocked = Outcome.BLOCKED_5XX if status >= 500 else Outcome.BLOCKED_4XX
-        return Failed(outcome=blocked, reason=words, status_code=status, retry_after=wait_of(headers, now))
+        wait = parse_retry_after(headers.get("Retry-After"), now)
+        return Failed(outcome=blocked, reason=words, status_code=status, retry_after=wait)
     if 400 <= status < 500:
         return Refused(outcome=Outcome.BLOCKED_4XX, reason=words, status_code=status)
     no_content = Refused if status in EMPTY else Failed
     return no_content(outcome=Outcome.FAILED, reason=f"{words}: not content", status_code=status)
 
 
-def wait_of(headers: Headers, now: datetime) -> float | None:
-    """Seconds that an answer asks us to wait; None if it does not say."""
-    return parse_retry_after(headers.get("Retry-After"), now)
-
-
 def status_words(status: int) -> str:
-    """`404 Not Found`, in the words of the standard rather than the server's."""
+    """Return a status like `404 Not Found`, with the phrase of the standard instead of the server's."""
     try:
         return f"{status} {HTTPStatus(status).phrase}"
     except ValueError:
@@ -120,12 +90,12 @@ def status_words(status: int) -> str:
 
 
 def as_text(value: str) -> str:
-    """A header as text that can be stored: bytes that are not UTF-8, which come as surrogates, are U+FFFD."""
+    """Return a header as text that can be stored: bytes that are not UTF-8 become U+FFFD."""
     return value if value.isascii() else value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def media_of(headers: Headers) -> tuple[str, str | None]:
-    """Media type in lower case and charset, as the Content-Type header says; "" and None without one."""
+    """Return media type in lower case and charset from the Content-Type header; "" and None without one."""
     media, _, rest = as_text(headers.get("Content-Type", "")).partition(";")
     charset = None
     for part in rest.split(";"):
@@ -136,16 +106,22 @@ def media_of(headers: Headers) -> tuple[str, str | None]:
 
 
 def unread(media: str, length: int | None) -> str | None:
-    """Why a body of this media type is not worth downloading, or None."""
+    """Return why a body of this media type is not downloaded, or None."""
     certain = media.startswith(_UNREAD_KINDS) and media not in _READ_IMAGES
     large = media == "application/octet-stream" and (length or 0) > _LARGEST_UNNAMED
     return f"media type {media} is not read" if certain or large or media in _UNREAD else None
 
 
-def body_of(url: str, data: bytes, status: int, headers: Headers, validators: Validators, agent: str) -> Body:
-    """The content an answer brought."""
+def body_of(url: str, data: bytes, status: int, headers: Headers, validators: Validators) -> Body:
+    """Build the Body from a response."""
     media, charset = media_of(headers)
-    tags = robots_tags(headers.getall("X-Robots-Tag", []), agent)
+    tags: set[str] = set()  # tags that apply to all agents or to ours
+    for value in headers.getall("X-Robots-Tag", []):
+        name, colon, rest = value.partition(":")
+        named = name.strip().lower()
+        for_one = bool(colon) and "," not in name and named not in _TAG_VALUES
+        if not for_one or named in ("afresh", "*"):
+            tags.update(part.strip().lower() for part in (rest if for_one else value).split(","))
     language = as_text(headers.get("Content-Language", "")).partition(",")[0].strip()
     return Body(
         url=url,
@@ -160,13 +136,36 @@ def body_of(url: str, data: bytes, status: int, headers: Headers, validators: Va
     )
 
 
-def robots_tags(values: list[str], agent: str) -> frozenset[str]:
-    """The X-Robots-Tag directives that are meant for everyone or for `agent`."""
-    tags: set[str] = set()
-    for value in values:
-        name, colon, rest = value.partition(":")
-        named = name.strip().lower()
-        for_one = bool(colon) and "," not in name and named not in _TAG_VALUES
-        if not for_one or named in (agent.lower(), "*"):
-            tags.update(part.strip().lower() for part in (rest if for_one else value).split(","))
-    return frozenset(tags)
+@dataclass(frozen=True, slots=True)
+class Redirect:
+    """A redirect response."""
+
+    status: int
+    to: str | None  # None if it is not an http URL
+    raw: str
+    wait: float | None = None  # seconds to wait before following it
+
+    def refused(self, reason: str) -> Refused:
+        """Return a refusal: a retry within minutes would end the same way."""
+        return Refused(outcome=Outcome.FAILED, reason=reason, status_code=self.status)
+
+
+def end_at(hop: Redirect, chain: Sequence[str], *, page: bool, most: int) -> Moved | Refused | None:
+    """Return what ends the request at a redirect; None if the redirect itself may be followed."""
+    if hop.to is None:
+        if not hop.raw:
+            return hop.refused(f"{status_words(hop.status)} without a target")
+        return hop.refused(f"redirected to {hop.raw[:200]!r}, which is not an http address")
+    way = " → ".join((*chain, hop.to))
+    if hop.to in chain:
+        return hop.refused(f"redirect loop: {way}")
+    if page and len(chain) == 1 and hop.status in PERMANENT:
+        return Moved(to=hop.to, status_code=hop.status, retry_after=hop.wait)
+    if len(chain) > most:
+        return hop.refused(f"more than {most} redirects: {way}")
+    return None
+
+
+def same_site(one: str, other: str) -> bool:
+    """Return whether two URLs have the same host, with or without `www.`."""
+    return host_of(one).removeprefix("www.") == host_of(other).removeprefix("www.")

@@ -1,4 +1,4 @@
-"""The client for APIs that the settings name: guarded like the crawler, and open to nothing else."""
+"""The client for configured APIs: guarded like the crawler, and limited to their URLs."""
 
 import asyncio
 import json
@@ -8,26 +8,33 @@ from typing import Any
 
 from yarl import URL
 
-from afresh.errors import ApiError, ApiLate, ApiTooLarge
-from afresh.ports import Reply
-from afresh.ports.calls import Answer
-from afresh.sources.web.client import AbstractResolver, aiohttp
-from afresh.sources.web.codings import OFFERED, CodingError, TooLarge, coding_of, gather
+from afresh.errors import ApiError, ApiTimeout, ApiTooLarge
+from afresh.ports import ApiResponse, JsonReply
+from afresh.sources.web.client import (
+    OFFERED,
+    RAISED,
+    AbstractResolver,
+    BodyTooLarge,
+    CodingError,
+    aiohttp,
+    coding_of,
+    gather,
+    trouble,
+    trusted,
+)
 from afresh.sources.web.guard import AddressPolicy, asked_host
-from afresh.sources.web.tls import trusted
-from afresh.sources.web.trouble import RAISED, trouble
 from afresh.text.json_input import MAX_JSON_BYTES, BadJson, read_json, read_large_json
 
 MAX_ANSWER_BYTES = 4 * 1024 * 1024
 _BYTES_PER_VALUE = 16  # of JSON, at least: a number of a vector has twenty
-_IN_PIECES = 512 * 1024  # larger bodies are sent piece by piece, so that other work goes on
+_IN_PIECES = 512 * 1024  # larger bodies are sent in pieces, so that other tasks get a turn
 
 
 class ApiClient:
-    """Fulfils `ports.Caller` and `calls.Asker`: no redirects, no cookies, no more read than it must.
+    """Implements `ports.HttpApi`: no redirects, no cookies, bounded answers.
 
-    `addresses` are what the operator configured. Their hosts may be private, and nothing else is asked;
-    with `allow` only those may be private that it names.
+    `addresses` are the configured URLs. Their hosts may be private, and no other host is requested. With
+    `allow`, only hosts that it names may be private.
     """
 
     def __init__(
@@ -52,40 +59,38 @@ class ApiClient:
         self._resolver = resolver
         self._session: aiohttp.ClientSession | None = None
 
-    async def post_json(self, url: str, headers: Mapping[str, str], body: object, timeout: float) -> Reply:
-        """The answer to a JSON body; `timeout` is for all of it, from the connection to the last byte."""
+    async def post_json(
+        self, url: str, headers: Mapping[str, str], body: object, timeout: float
+    ) -> JsonReply:
+        """Send a JSON body and return the answer; `timeout` is for all, from connecting to the last byte."""
         data = json.dumps(body).encode()
         typed = {"Content-Type": "application/json", **headers}
         status, found, answer = await self.ask("POST", url, typed, data, timeout)
-        return Reply(status, found, await as_json(answer, self._largest, self._largest // _BYTES_PER_VALUE))
+        return JsonReply(
+            status, found, await as_json(answer, self._largest, self._largest // _BYTES_PER_VALUE)
+        )
 
     async def get(
         self, url: str, headers: Mapping[str, str], timeout: float, *, largest: int | None = None
-    ) -> Answer:
-        """What stands at an address, as bytes; more than `largest` of them is an ApiTooLarge."""
-        return await self._ask("GET", url, headers, None, timeout, largest or self._largest)
-
-    async def ask(
-        self, method: str, url: str, headers: Mapping[str, str], data: bytes | None, timeout: float
-    ) -> Answer:
-        """The answer to a request of any kind, as bytes."""
-        return await self._ask(method, url, headers, data, timeout, self._largest)
+    ) -> ApiResponse:
+        """Return the content of a URL as bytes; raise ApiTooLarge for more than `largest`."""
+        return await self.ask("GET", url, headers, None, timeout, largest)
 
     async def close(self) -> None:
-        """Close all connections."""
         session, self._session = self._session, None
         if session is not None:
             await session.close()
 
-    async def _ask(
+    async def ask(
         self,
         method: str,
         url: str,
         headers: Mapping[str, str],
         data: bytes | None,
         timeout: float,
-        largest: int,
-    ) -> Answer:
+        largest: int | None = None,
+    ) -> ApiResponse:
+        """Send a request of any method and return the answer as bytes."""
         origin = _origin(url)
         host = (origin and origin.raw_host) or ""
         if not host or origin not in self._origins:
@@ -94,15 +99,15 @@ class ApiClient:
         asked_host.set(host)
         try:
             async with asyncio.timeout(timeout) as deadline:
-                return await self._exchange(method, target, headers, data, largest)
+                return await self._exchange(method, target, headers, data, largest or self._largest)
         except RAISED as error:
             if deadline.expired():
-                raise ApiLate(f"{host} gave no answer within {timeout:g} s") from None
+                raise ApiTimeout(f"{host} gave no answer within {timeout:g} s") from None
             raise ApiError(trouble(error, host, self._connect_seconds).reason) from None
 
     async def _exchange(
         self, method: str, target: URL, headers: Mapping[str, str], data: bytes | None, largest: int
-    ) -> Answer:
+    ) -> ApiResponse:
         session = self._session or self._open()
         tls = trusted() if target.scheme == "https" else True
         sent = BytesIO(data) if data and len(data) > _IN_PIECES else data
@@ -111,7 +116,7 @@ class ApiClient:
         )
         try:
             found = {name.lower(): value for name, value in response.headers.items()}
-            return Answer(response.status, found, bytes(await self._read(response, largest)))
+            return ApiResponse(response.status, found, bytes(await self._read(response, largest)))
         finally:
             response.release()
 
@@ -121,10 +126,12 @@ class ApiClient:
         if coding is None:
             raise ApiError(f"{host} answered in a content coding that was not asked for")
         try:
-            data = await gather(response.content, coding, largest, _unheard)
+            data = await gather(
+                response.content, coding, largest, lambda: None
+            )  # no piece extends the deadline
         except CodingError as error:
             raise ApiError(f"the answer of {host} cannot be read: {error}") from None
-        except TooLarge:
+        except BodyTooLarge:
             data = bytearray(largest + 1)
         if len(data) > largest:
             raise ApiTooLarge(f"the answer of {host} is larger than {largest // 1024} KB")
@@ -137,11 +144,7 @@ class ApiClient:
                 resolver=self._resolver,
                 limit_per_host=self._connections,
             ),
-            headers={
-                "User-Agent": self._agent,
-                "Accept": "application/json",
-                "Accept-Encoding": OFFERED,
-            },
+            headers={"User-Agent": self._agent, "Accept": "application/json", "Accept-Encoding": OFFERED},
             cookie_jar=aiohttp.DummyCookieJar(),
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=self._connect_seconds),
             auto_decompress=False,
@@ -151,19 +154,15 @@ class ApiClient:
 
 
 def _origin(address: str) -> URL | None:
-    """Scheme, host and port of an address that has them."""
+    """Return scheme, host and port of a URL, or None if it has none."""
     try:
         return URL(address, encoded=True).origin()
     except ValueError:
         return None
 
 
-def _unheard() -> None:
-    """The deadline is for the whole call, so no piece extends it."""
-
-
 async def as_json(data: bytes, max_bytes: int, max_values: int) -> Any:
-    """The JSON of a body, or None; what is too large, too deep or too much counts as no JSON."""
+    """Parse a body as JSON; return None if it is invalid, too large, too deep or has too many values."""
     try:
         if len(data) <= MAX_JSON_BYTES:
             return read_json(data)

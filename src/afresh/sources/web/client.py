@@ -1,9 +1,281 @@
-"""The HTTP library, which this room imports from here and from nowhere else."""
+"""What all HTTP clients share: aiohttp and TLS, deadlines, bounded decoding, and error messages."""
 
-from afresh.sources.web.tls import certificates_later
+import asyncio
+import os
+import ssl
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from typing import Protocol
+
+from afresh.model.fetch import Failed, Outcome, Refused
+from afresh.ops.failpoints import failpoint
+from afresh.sources.web.guard import ELSEWHERE, SERVICE, AddressRefused
+from afresh.text.redact import NOT_ALLOWED
+
+
+@contextmanager
+def certificates_later() -> Iterator[None]:
+    """Import aiohttp in this context: it would load all certificates twice, which takes 0.1 seconds.
+
+    Its own TLS contexts then trust no certificate, so a request without `trusted()` fails.
+    """
+    read = ssl.SSLContext.set_default_verify_paths
+    ssl.SSLContext.set_default_verify_paths = lambda self: None  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        ssl.SSLContext.set_default_verify_paths = read  # type: ignore[method-assign]
+
+
+@cache
+def trusted() -> ssl.SSLContext:
+    """Return the TLS context for every https request; it checks certificates and host names."""
+    context = ssl.create_default_context()
+    context.set_alpn_protocols(["http/1.1"])
+    return context
+
 
 with certificates_later():
     import aiohttp
     from aiohttp.abc import AbstractResolver
 
 __all__ = ["AbstractResolver", "aiohttp"]
+
+
+RAISED = (aiohttp.ClientError, TimeoutError, OSError, ValueError)
+VARIABLE = "AFRESH_NETWORK__ALLOW"
+_PLAIN = " (does it speak plain http?)"
+
+
+def trouble(error: BaseException, host: str, connect_seconds: float) -> Failed | Refused:
+    """Return what an exception during a request means."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, AddressRefused):
+            return Refused(outcome=Outcome.FAILED, reason=not_allowed(host, cause.kind))
+        cause = cause.__cause__
+    if isinstance(error, TimeoutError):
+        late = f"no connection to {host} within {connect_seconds:g} s"
+        return Failed(outcome=Outcome.TIMEOUT, reason=late)
+    return Failed(outcome=Outcome.FAILED, reason=_words(error, host))
+
+
+def not_allowed(host: str, kind: str) -> str:
+    """Return the refusal for the operator: the rule and the fix, never the IP address behind a name."""
+    if kind.endswith(ELSEWHERE):
+        return f"{NOT_ALLOWED}: {host} is {kind}"
+    entry = "its address" if kind is SERVICE else f'"{host}"'
+    return f"{NOT_ALLOWED}: {host} is {kind}; if it may be read, add {entry} to network.allow ({VARIABLE})"
+
+
+def _words(error: BaseException, host: str) -> str:
+    match error:
+        case aiohttp.ClientConnectorDNSError():
+            return f"the name {host} cannot be resolved"
+        case aiohttp.ClientConnectorCertificateError():
+            return f"the TLS certificate of {host} is not valid"
+        case aiohttp.ClientConnectorError():
+            return _unconnected(error, host)
+        case aiohttp.ServerDisconnectedError():
+            return f"{host} closed the connection without an answer"
+        case aiohttp.ClientPayloadError():
+            return "the body broke off or was framed wrongly"
+        case aiohttp.ClientResponseError():
+            return f"{host} did not answer in valid HTTP"
+        case aiohttp.InvalidURL():
+            return "the address cannot be asked for"
+    return f"the connection to {host} broke"
+
+
+def _unconnected(error: aiohttp.ClientConnectorError, host: str) -> str:
+    """Describe a failed connection; the message of the library would reveal the IP address."""
+    inner = error.os_error
+    if isinstance(inner, ssl.SSLError):
+        spoke_tls = "ALERT" in (inner.reason or "")
+        return f"no TLS connection to {host}" + ("" if spoke_tls else _PLAIN)
+    if error.errno:
+        return f"no connection to {host}: {os.strerror(error.errno).lower()}"
+    tls = isinstance(error.ssl, ssl.SSLContext)
+    return f"no TLS connection to {host}{_PLAIN}" if tls else f"no connection to {host}"
+
+
+LARGEST_TICK = 0.5
+
+
+@dataclass(slots=True, eq=False)
+class Deadline:
+    """One active request: when it began and when the last data arrived."""
+
+    task: "asyncio.Task[object]"
+    began: float
+    stirred: float
+    late: str | None = None  # the deadline that was exceeded
+
+
+class Deadlines:
+    """Cancels requests that take too long in total or receive nothing for too long."""
+
+    def __init__(self, total: float, idle: float) -> None:
+        self._total = total
+        self._idle = idle
+        self._tick = min(LARGEST_TICK, total / 8, idle / 8)
+        self._open: set[Deadline] = set()
+        self._timer: asyncio.TimerHandle | None = None
+
+    def begin(self) -> Deadline:
+        """Watch the current task from now on."""
+        loop = asyncio.get_running_loop()
+        task = asyncio.current_task()
+        if task is None:
+            raise RuntimeError("a request needs a task to be cancelled")
+        deadline = Deadline(task, loop.time(), loop.time())
+        self._watch(deadline)
+        return deadline
+
+    def _watch(self, deadline: Deadline) -> None:
+        self._open.add(deadline)
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(self._tick, self._look)
+
+    def end(self, deadline: Deadline) -> None:
+        """Stop watching."""
+        self._open.discard(deadline)
+
+    @contextmanager
+    def paused(self, deadline: Deadline) -> Iterator[None]:
+        """Stop the clock of a request in this context, as while it waits for the pacing of a host."""
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        self._open.discard(deadline)
+        try:
+            yield
+        finally:
+            deadline.began += loop.time() - began
+            deadline.stirred = loop.time()
+            self._watch(deadline)
+
+    def stir(self, deadline: Deadline) -> None:
+        """Note that data arrived."""
+        deadline.stirred = asyncio.get_running_loop().time()
+
+    def _look(self) -> None:
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        for deadline in [each for each in self._open if each.late is None]:
+            if now - deadline.began > self._total:
+                deadline.late = f"not finished within {self._total:g} s"
+            elif now - deadline.stirred > self._idle:
+                deadline.late = f"nothing came for {self._idle:g} s"
+            if deadline.late is not None:
+                deadline.task.cancel()
+        self._timer = loop.call_later(self._tick, self._look) if self._open else None
+
+    def close(self) -> None:
+        self._open.clear()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
+STEP = 64 * 1024
+UNPACKED_PER_TURN_BYTES = 16 * STEP  # before the event loop gets a turn
+OFFERED = "gzip, deflate"
+_MOST_MEMBERS = 1_000  # each may be empty, so the size alone does not bound the work
+
+
+class ByteStream(Protocol):
+    """A body as it arrives; an empty piece is its end."""
+
+    async def readany(self) -> bytes: ...
+
+
+class CodingError(Exception):
+    """The body is not encoded as its header says."""
+
+
+class BodyTooLarge(Exception):
+    """The body is larger than the limit."""
+
+
+class Decoder:
+    """Decodes one body piece by piece; no piece it yields is larger than STEP."""
+
+    def __init__(self, coding: str) -> None:
+        self._coding = coding
+        self._inner = zlib.decompressobj(31) if coding == "gzip" else None
+        self._started = False
+        self._members = 1
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """Yield the decoded bytes for `data`."""
+        while data:
+            # "deflate" means zlib, but some servers send the raw stream: the first byte tells them apart
+            if self._inner is None:
+                self._inner = zlib.decompressobj(15 if data[0] & 0x0F == 8 and data[0] >> 4 <= 7 else -15)
+            inner = self._inner
+            if inner.eof:
+                data = self._next_member(data)
+                continue
+            try:
+                piece = inner.decompress(data, STEP)
+            except zlib.error as error:
+                raise CodingError(f"the body is not valid {self._coding}") from error
+            self._started = True
+            if piece:
+                yield piece
+            data = inner.unused_data if inner.eof else inner.unconsumed_tail
+
+    def finish(self) -> None:
+        """Raise CodingError if the encoded body is cut off."""
+        if self._started and self._inner is not None and not self._inner.eof:
+            raise CodingError(f"the {self._coding} body broke off")
+
+    def _next_member(self, data: bytes) -> bytes:
+        """Start the next gzip member; ignore anything else after the end of the stream."""
+        if self._coding != "gzip" or data[:1] != b"\x1f":
+            return b""
+        self._members += 1
+        if self._members > _MOST_MEMBERS:
+            raise CodingError("the gzip body has too many parts")
+        self._inner = zlib.decompressobj(31)
+        return data
+
+
+def coding_of(headers: list[str]) -> str | None:
+    """Return the coding of a body ("" for none, "gzip", "deflate"), or None if it is not supported."""
+    named = [part.strip().lower() for value in headers for part in value.split(",")]
+    codings = [name.removeprefix("x-") for name in named if name and name != "identity"]
+    if not codings:
+        return ""
+    return codings[0] if len(codings) == 1 and codings[0] in ("gzip", "deflate") else None
+
+
+async def gather(stream: ByteStream, coding: str, limit: int, stir: Callable[[], None]) -> bytearray:
+    """Return the decoded body, or its start with at least one byte more than `limit`.
+
+    Call `stir` for each piece. Raise BodyTooLarge if so much encoded data arrives that the content has to
+    exceed the limit.
+    """
+    decoder = Decoder(coding) if coding else None
+    data = bytearray()
+    raw = turn = 0
+    while chunk := await stream.readany():
+        stir()
+        failpoint("fetch.body")
+        raw += len(chunk)
+        for piece in decoder.feed(chunk) if decoder else (chunk,):
+            data += piece
+            if len(data) > limit:
+                return data
+            turn += len(piece)
+            if turn >= UNPACKED_PER_TURN_BYTES:
+                turn = 0
+                await asyncio.sleep(0)  # a small chunk may unpack to a thousand times its size
+        if raw > limit + 64 * 1024:
+            raise BodyTooLarge
+    if decoder:
+        decoder.finish()
+    return data

@@ -1,10 +1,13 @@
-"""Which network addresses may be connected to: public ones, and those the operator names."""
+"""Decide which IP addresses may be connected to: public ones, and those that network.allow opens."""
 
+import asyncio
 import ipaddress
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
+from urllib.parse import urlsplit
 
 from afresh.errors import ConfigError
 
@@ -16,7 +19,7 @@ OWN = "an address of this machine"
 ELSEWHERE = ", open only to sources that start there (network.allow)"
 
 # Our own list: the flags of the standard library call several of these global. The first entry that fits
-# names the kind, so single addresses stand before the networks around them.
+# names the kind, so single addresses come before the networks around them.
 _DENIED: tuple[tuple[Network, str], ...] = tuple(
     (ipaddress.ip_network(cidr), kind)
     for kind, cidrs in {
@@ -57,7 +60,7 @@ asked_host: ContextVar[str] = ContextVar("asked_host", default="")
 
 
 class AddressRefused(OSError):
-    """A connection was about to be made to an address that is not allowed."""
+    """Raised instead of connecting to an address that is not allowed."""
 
     def __init__(self, kind: str) -> None:
         super().__init__("address not allowed")
@@ -81,40 +84,38 @@ class _Allowed:
 
 
 class AddressPolicy:
-    """Says which addresses may be connected to; `allow` holds networks, addresses and host names.
+    """Decides which addresses may be connected to; `allow` holds networks, addresses and host names.
 
-    A name opens what its owner's DNS says, so it never opens a cloud provider's service address: whoever
-    wants to read one names the address itself.
+    DNS decides where a name leads, so a name never opens a cloud provider's service address: `allow` has to
+    contain that address itself.
     """
 
     def __init__(self, allow: Sequence[str] = ()) -> None:
         self._allowed = tuple(_entry(text) for text in allow)
-        self._elsewhere: tuple[_Allowed, ...] = ()  # open to sources that start in other places
-        self._home = ""  # a name that may only lead to what is allowed
+        self._elsewhere: tuple[_Allowed, ...] = ()  # open only to sources that start elsewhere
+        self._home = ""  # a host name that may only lead to allowed addresses
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, AddressPolicy) and self._key == other._key
+        if not isinstance(other, AddressPolicy):
+            return NotImplemented
+        return (self._allowed, self._home) == (other._allowed, other._home)
 
     def __hash__(self) -> int:
-        return hash(self._key)
-
-    @property
-    def _key(self) -> tuple[object, ...]:
-        return self._allowed, self._home
+        return hash((self._allowed, self._home))
 
     @property
     def needs_addresses(self) -> bool:
-        """Whether it takes the addresses of a name to say which entries cover it."""
+        """Return whether the addresses of a name are needed to find the entries that cover it."""
         return any(entry.network is not None for entry in self._allowed)
 
     def at(self, host: str, ips: Sequence[str], *, pins: bool = True) -> "AddressPolicy":
-        """The policy for what starts at a host, which has these addresses: only the entries that cover it.
+        """Return the policy for a source that starts at this host: only the entries that cover it.
 
-        A block covers a name only if every address that may be connected to is allowed: a name that also
-        leads to the public network is public. With `pins` a name that a block covers stays in it.
+        A network covers a name only if every address that may be connected to is allowed: a name that also
+        leads to the public network is public. With `pins`, a name that a network covers may not leave it.
         """
         name = _usual(host)
-        free = [replace(entry, port=None) for entry in self._allowed]  # the other ports of a host are its own
+        free = [replace(entry, port=None) for entry in self._allowed]  # ports do not matter here
         anywhere = AddressPolicy()
         anywhere._allowed = tuple(free)
         reached = [ip for ip in ips if anywhere.check(ip, name, 0) is None]
@@ -132,14 +133,14 @@ class AddressPolicy:
         return made
 
     def also(self, place: str) -> "AddressPolicy":
-        """The same policy with one more place that is allowed."""
+        """Return a copy of this policy that also allows one more place."""
         made = AddressPolicy()
         made._allowed = (*self._allowed, _entry(place))
         made._elsewhere, made._home = self._elsewhere, self._home
         return made
 
     def check(self, ip: str, host: str, port: int) -> str | None:
-        """What kind of forbidden address this is, or None if it may be connected to."""
+        """Return what kind of forbidden address this is, or None if it may be connected to."""
         try:
             outer = _address(ip)
         except ValueError:
@@ -152,7 +153,7 @@ class AddressPolicy:
         return kind
 
     def names(self, ip: str, host: str, port: int) -> bool:
-        """Whether the operator named this place, in whatever network it is."""
+        """Return whether an entry of `allow` covers this place, whether public or not."""
         return any(entry.covers(_address(ip), _usual(host), port) for entry in self._allowed)
 
     def _kind(self, address: Address, host: str, port: int) -> str | None:
@@ -167,7 +168,7 @@ class AddressPolicy:
     def open_socket(
         self, info: tuple[int, int, int, str, tuple[str, int] | tuple[str, int, int, int]]
     ) -> socket.socket:
-        """A socket for the address about to be connected, or AddressRefused: what is checked is connected."""
+        """Return a socket for the address that aiohttp connects to next, or raise AddressRefused."""
         family, kind, protocol, _, address = info
         refusal = self.check(address[0], asked_host.get(), address[1])
         if refusal:
@@ -184,7 +185,7 @@ def _address(ip: str) -> Address:
 
 
 def _unwrapped(address: Address) -> Iterator[Address]:
-    """The address itself and every IPv4 address it carries inside."""
+    """Yield the address itself and every IPv4 address embedded in it."""
     yield address
     if isinstance(address, ipaddress.IPv4Address) or int(address) <= 1:
         return
@@ -199,16 +200,16 @@ def _unwrapped(address: Address) -> Iterator[Address]:
 
 
 def is_own_address(address: Address) -> bool:
-    """Whether an interface of this machine has an address, asked of the kernel each time: they come and go.
+    """Return whether an interface of this machine has an address; interfaces change, so nothing is cached.
 
-    Connecting a datagram socket sends nothing: it picks a route, and that to an own address starts at it.
+    Connecting a datagram socket sends nothing. It picks a route, and a route to an own address starts at it.
     """
     family = socket.AF_INET if address.version == 4 else socket.AF_INET6
     try:
         with socket.socket(family, socket.SOCK_DGRAM) as probe:
             probe.connect((str(address), 9))
             return ipaddress.ip_address(probe.getsockname()[0].partition("%")[0]) == address
-    except OSError:  # no way there, or none of this family
+    except OSError:  # no route, or no support for this address family
         return False
 
 
@@ -224,7 +225,7 @@ def _denied(address: Address) -> str | None:
 
 
 def _entry(text: str) -> _Allowed:
-    """Read one entry: `10.0.0.0/8`, `::1`, `docs.internal`, each but a network with an optional `:port`."""
+    """Parse one entry: `10.0.0.0/8`, `::1` or `docs.internal`; the last two may have a `:port`."""
     host, port = _split_port(text.strip())
     try:
         return _Allowed(network=ipaddress.ip_network(host, strict=False), port=port)
@@ -248,3 +249,56 @@ def _split_port(text: str) -> tuple[str, int | None]:
     if port and not (port.isascii() and port.isdigit()):
         raise ConfigError(f'network.allow: "{text}" does not end in a port number')
     return host, int(port) if port else None
+
+
+Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
+
+
+async def resolve_here(host: str, port: int) -> Sequence[str]:
+    """Return the addresses that this machine resolves a name to."""
+    loop = asyncio.get_running_loop()
+    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(each[4][0]) for each in found))
+
+
+async def policy_at(
+    allow: Sequence[str], root: str, *, seconds: float = 10.0, resolve: Resolve = resolve_here
+) -> AddressPolicy:
+    """Return the policy for a source that starts at a URL."""
+    return await AddressPolicies(allow, seconds=seconds, resolve=resolve).policy_at(root)
+
+
+class AddressPolicies:
+    """Returns the policy for each of many root URLs; hosts are resolved once."""
+
+    def __init__(
+        self,
+        allow: Sequence[str],
+        *,
+        pins: bool = True,
+        seconds: float = 10.0,
+        resolve: Resolve = resolve_here,
+    ) -> None:
+        self._all = AddressPolicy(allow)
+        self._pins = pins  # a name may not leave the network that covers it
+        self._seconds = seconds
+        self._resolve = resolve
+        self._known: dict[str, AddressPolicy] = {}
+
+    async def policy_at(self, root: str) -> AddressPolicy:
+        """Return the policy for a source that starts at a URL; without a host it opens nothing private."""
+        try:
+            host = urlsplit(root).hostname or ""
+        except ValueError:
+            host = ""
+        if host in self._known:
+            return self._known[host]
+        ips: Sequence[str] = ()
+        if host and self._all.needs_addresses:
+            with suppress(OSError, UnicodeError):  # the request to the host reports what is wrong
+                async with asyncio.timeout(self._seconds):
+                    ips = await self._resolve(host, 0)
+        policy = self._all.at(host, ips, pins=self._pins)
+        if ips or not self._all.needs_addresses:  # otherwise resolve it again next time
+            self._known[host] = policy
+        return policy

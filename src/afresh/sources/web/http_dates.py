@@ -1,4 +1,4 @@
-"""Dates of HTTP in their three forms, and what a Retry-After header asks for."""
+"""Parse and format HTTP dates and Retry-After headers."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -6,12 +6,7 @@ from functools import lru_cache
 
 LONGEST_WAIT_SECONDS = 3600.0
 
-_MONTHS = {
-    name: number
-    for number, name in enumerate(
-        ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"), start=1
-    )
-}
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _TIME = r"(?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d)"
 _FORMS = (
@@ -22,28 +17,27 @@ _FORMS = (
 
 
 def parse_http_date(value: str, now: datetime) -> datetime | None:
-    """The moment an HTTP date names, in any of its three forms; None for anything else."""
+    """Parse an HTTP date in any of its three forms; return None for anything else."""
     return _parsed(value, now.year)
 
 
 def is_past(value: str, now: datetime) -> bool:
-    """Whether an HTTP date is well-formed and not ahead of `now`."""
+    """Return whether an HTTP date is well-formed and not later than `now`."""
     moment = _parsed(value, now.year)
     return moment is not None and moment <= now
 
 
-@lru_cache(
-    maxsize=4096
-)  # asked for every page of a refresh, and the pages of one deployment share their date
+@lru_cache(maxsize=4096)  # a refresh parses one date per page, and pages of one deployment share it
 def _parsed(value: str, this_year: int) -> datetime | None:
     found = next(filter(None, (form.fullmatch(value.strip()) for form in _FORMS)), None)
-    month = _MONTHS.get(found["month"]) if found else None
-    if found is None or month is None:
+    if found is None or found["month"] not in _MONTHS:
         return None
+    month = _MONTHS.index(found["month"]) + 1
     year = int(found["year"])
-    if len(found["year"]) == 2:
-        year = _full_year(year, this_year)
-    second = min(int(found["second"]), 59)  # a leap second is a valid date that datetime cannot hold
+    if len(found["year"]) == 2:  # RFC 9110: a year that seems over 50 years ahead is in the past
+        year += this_year - this_year % 100
+        year -= 100 if year > this_year + 50 else 0
+    second = min(int(found["second"]), 59)  # a leap second is valid, but datetime cannot hold it
     try:
         return datetime(
             year, month, int(found["day"]), int(found["hour"]), int(found["minute"]), second, tzinfo=UTC
@@ -52,16 +46,10 @@ def _parsed(value: str, this_year: int) -> datetime | None:
         return None
 
 
-def _full_year(short: int, this_year: int) -> int:
-    """RFC 9110: a two-digit year that seems over 50 years ahead means the most recent past one."""
-    year = this_year - this_year % 100 + short
-    return year - 100 if year > this_year + 50 else year
-
-
 def parse_retry_after(
     value: str | None, now: datetime, longest: float = LONGEST_WAIT_SECONDS
 ) -> float | None:
-    """Seconds a Retry-After header asks for, never more than `longest`; None when it says nothing usable."""
+    """Return the seconds a Retry-After header asks for, at most `longest`; None if it is unusable."""
     text = (value or "").strip()
     if text.isascii() and text.isdigit():
         return longest if len(text) > 9 else min(float(text), longest)
@@ -73,7 +61,7 @@ def parse_retry_after(
 
 
 def time_of(mtime_ns: int | None) -> datetime | None:
-    """Return the moment of a modification time in nanoseconds; None where there is none."""
+    """Convert a modification time in nanoseconds to a datetime; return None if there is none."""
     if mtime_ns is None:
         return None
     try:
@@ -83,9 +71,9 @@ def time_of(mtime_ns: int | None) -> datetime | None:
 
 
 def http_date_of(mtime_ns: int | None) -> str | None:
-    """Return a modification time in nanoseconds as an HTTP date."""
+    """Format a modification time in nanoseconds as an HTTP date."""
     moment = time_of(mtime_ns)
     if moment is None:
         return None
-    month = next(name for name, number in _MONTHS.items() if number == moment.month)
+    month = _MONTHS[moment.month - 1]
     return f"{_DAYS[moment.weekday()]}, {moment:%d} {month} {moment.year:04} {moment:%H:%M:%S} GMT"

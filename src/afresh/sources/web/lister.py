@@ -1,47 +1,138 @@
-"""A web site as a source: its root, and what its sitemaps, its llms.txt and its feeds list of it.
+"""List a web site: its root, and the pages in its sitemaps, llms.txt and feeds.
 
-| file                 | is asked for                                                                    |
+| file                 | is requested                                                                    |
 |----------------------|---------------------------------------------------------------------------------|
 | sitemaps             | in every run: those that robots.txt names, else `/sitemap.xml`                  |
 | llms.txt             | where robots.txt names it or it was there before; where there is no sitemap,    |
 |                      | also in the first run and with `--full`                                         |
 | feeds the root names | from the second run on, where nothing else says when pages changed              |
 
-A root that is itself an llms.txt or llms-full.txt is the list that was asked for: no other is read beside it.
+If the root is itself an llms.txt or llms-full.txt, no other list is read.
 """
 
 import ipaddress
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING
 
-from afresh.model.fetch import Body
-from afresh.model.records import Listed
-from afresh.sources.web import feeds, llms_txt
-from afresh.sources.web.hinted_fetcher import Hints
-from afresh.sources.web.listed_urls import Found
-from afresh.sources.web.lister_state import Mark, mark_from
-from afresh.sources.web.markdown_alternates import BARE, FORMS, form_among, is_twin, page_of, tells_form
-from afresh.sources.web.sitemap_file import LARGEST_BYTES
+from afresh.aio import in_turns
+from afresh.extract.pool.wire import LazyFunction
+from afresh.model.fetch import Body, Failed, Outcome, Refused
+from afresh.model.records import ListedUrl
+from afresh.ports import Fetcher
+from afresh.sources.registry import OpenedSource, Refusal, SourceContext, SourceKind
+from afresh.sources.web.hints import (
+    BARE,
+    FORMS,
+    LLMS_TXT,
+    MAX_FEED_BYTES,
+    MAX_LLMS_TXT_BYTES,
+    HintedFetcher,
+    SiteHints,
+    form_among,
+    is_llms,
+    is_twin,
+    llms_txt_places,
+    page_of,
+    tells_form,
+)
+from afresh.sources.web.http import HttpFetcher, http_options
+from afresh.sources.web.robots import RobotsFetcher, RobotsReader
 from afresh.sources.web.sitemaps import (
+    LARGEST_BYTES,
     MOST_URLS,
+    CachedSitemap,
     Parse,
-    Reader,
+    SitemapFile,
     SitemapListing,
     parse_in_thread,
     read_sitemaps,
 )
 from afresh.urls.canonical import host_of, origin_of
-from afresh.urls.scope import WHOLE_SITE, Rules
+from afresh.urls.scope import OTHER_SITE, WHOLE_SITE, Rules
 from afresh.urls.traps import ENDLESS
+
+if TYPE_CHECKING:
+    from afresh.sources.web.browser.browser import Browsers
+
+
+_LONGEST_MARK = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListerState:
+    """The hints that a site gave in the last listing."""
+
+    looked: bool = False  # llms.txt was searched for without a reference to it
+    llms: tuple[str, ...] = ()  # the llms.txt files that existed
+    feeds: tuple[str, ...] = ()  # the feeds that existed
+    named: tuple[str, ...] = ()  # feeds that the root names and that were not requested yet
+    form: str | None = None  # how its Markdown files are named (sources/web/hints.py); None: unknown
+    dated: bool = False  # some listed page had the date of its last change
+    files: dict[str, CachedSitemap] = field(default_factory=dict)
+    engine: str | None = None  # of the browser that renders its pages; None: none was needed
+
+    @property
+    def text(self) -> str:
+        """Return the state as text, for storage with the source."""
+        import msgspec
+
+        return msgspec.json.encode(self).decode()
+
+
+def mark_from(text: str | None) -> ListerState:
+    """Parse a stored mark; return an empty state if it cannot be read."""
+    import msgspec
+
+    if text and len(text) <= _LONGEST_MARK:
+        with suppress(msgspec.DecodeError):
+            return msgspec.json.decode(text, type=ListerState)
+    return ListerState()
+
+
+@dataclass(slots=True)
+class ListedPages:
+    """Pages with their newest date, and what to report and to store of the files."""
+
+    urls: dict[str, datetime | None] = field(default_factory=dict)
+    dropped: Counter[str] = field(default_factory=Counter)
+    errors: list[str] = field(default_factory=list)
+    files: dict[str, CachedSitemap] = field(default_factory=dict)
+    llms: list[str] = field(default_factory=list)  # that exist
+    feeds: list[str] = field(default_factory=list)  # that exist
+    tried: set[str] = field(default_factory=set)  # feeds that were requested
+
+    @property
+    def dated(self) -> bool:
+        """Return whether any listed page has a date of its last change."""
+        return any(self.urls.values())
+
+    async def take(self, listing: SitemapListing, page: Callable[[str], str | None] = str) -> None:
+        """Add the entries of files; `page` maps each URL to its page, or to None if that is out of scope."""
+        async for url, modified in in_turns(listing.urls.items(), lambda listed: listed[0]):
+            known = page(url)
+            if known is not None:
+                before = self.urls.get(known)
+                newer = modified is not None and (before is None or modified > before)
+                self.urls[known] = modified if newer else before
+        self.dropped.update(listing.dropped)
+        self.errors += listing.errors
+        self.files |= listing.files
+
 
 _AS_MEANT = "as the rules want it"
 _OTHER_HOST = "other host"
+_ELSEWHERE = "crawl that address instead or widen the scope"
 _LOCAL_ENDS = (".localhost", ".local", ".internal", ".lan", ".home.arpa")
-_GLANCE = 64 * 1024  # bytes of a page that is only asked whether it is there
+_GLANCE = 64 * 1024  # bytes that are read to check whether a page exists
 
 
 class WebLister:
-    """Lists the root of a site and the addresses in scope that the site itself lists."""
+    """Lists the root of a site and the URLs in scope that the site itself lists."""
 
     kind = "web"
     unchanged = False
@@ -49,7 +140,7 @@ class WebLister:
     def __init__(
         self,
         rules: Rules,
-        reader: Reader,
+        reader: RobotsReader,
         sitemaps: Callable[[str], Awaitable[Sequence[str]]],
         *,
         parse: Parse = parse_in_thread,
@@ -59,30 +150,31 @@ class WebLister:
         full: bool = False,
         engine: Callable[[], str | None] = lambda: None,
     ) -> None:
-        self._engine = engine  # of the browser that showed its pages
+        self._engine = engine  # of the browser that rendered its pages
         self._rules = rules
+        self.refusal = rules.refusal
         self._reader = reader
         self._sitemaps = sitemaps
         self._parse = parse
-        self._lists = use_sitemaps and not rules.root.endswith((f"/{llms_txt.NAME}", WHOLE_SITE))
-        self._expects_sitemap = expects_sitemap  # one was there before, so it may be gone but not forbidden
+        self._lists = use_sitemaps and not rules.root.endswith((f"/{LLMS_TXT}", WHOLE_SITE))
+        self._expects_sitemap = expects_sitemap  # there was one before, so it may be gone but not forbidden
         before = mark_from(mark)
         self._before = replace(before, looked=False, form=None, files={}) if full else before
-        self._found: Found | None = None
-        self.hints = Hints(rules.root, form=self._before.form)
-        self.listing_errors: list[str] = []  # what was not read of the files: the listing is incomplete
+        self._found: ListedPages | None = None
+        self.hints = SiteHints(rules.root, form=self._before.form)
+        self.listing_errors: list[str] = []  # what could not be read of the files: the listing is incomplete
         self.notes: Sequence[str] = ()
-        self.dropped: Mapping[str, int] = {}  # what nobody asked to leave out: why, how many
+        self.dropped: Mapping[str, int] = {}  # not by the rules: reason to count
 
     @property
     def mark(self) -> str | None:
-        """The hints that were there, for the next lister to ask for; None where nothing was listed."""
+        """Return the hints that were found, for the next run; None if nothing was listed."""
         found, before = self._found, self._before
         if found is None:
             return None
         told = before.named if self.hints.feeds is None else self.hints.feeds
         there = found.feeds if self.hints.feeds is None else [url for url in found.feeds if url in told]
-        return Mark(
+        return ListerState(
             looked=True,
             llms=tuple(found.llms),
             feeds=tuple(there),
@@ -95,22 +187,24 @@ class WebLister:
 
     @property
     def tells_news(self) -> bool:
-        """Whether the site gave dates when it was last listed: then its lists show what changed."""
+        """Return whether the last listing had dates; then a listing shows which pages changed."""
         return self._before.dated
 
     def walks(self, url: str) -> bool:
-        """Every page of a site is asked by itself."""
         return True
 
-    async def list(self) -> AsyncIterator[Listed]:
-        """The root once, then what the site lists beside it."""
+    async def list(self) -> AsyncIterator[ListedUrl]:
+        """Yield the root, then the other pages that the site lists."""
         root = self._rules.root
-        yield Listed(root, 0)
-        found = Found()
+        yield ListedUrl(root, 0)
+        found = ListedPages()
         if self._lists:
             named = await self._sitemaps(origin_of(root))
-            maps = await self._read_maps(found, [url for url in named if not llms_txt.is_llms(url)])
-            await self._read_llms(found, maps, [url for url in named if llms_txt.is_llms(url)])
+            given = [url for url in named if not is_llms(url)]
+            expected = bool(given) or self._expects_sitemap
+            maps = await self._read(given or (f"{origin_of(root)}/sitemap.xml",), optional=not expected)
+            await found.take(maps)
+            await self._read_llms(found, maps, [url for url in named if is_llms(url)])
             await self._read_feeds(found)
         self._found = found
         self.listing_errors = found.errors
@@ -118,40 +212,30 @@ class WebLister:
         self.hints.modified.update(found.urls)
         for url, modified in found.urls.items():
             if url != root:
-                yield Listed(url, 1, modified=modified)
-
-    def refusal(self, url: str, depth: int) -> str | None:
-        """Why an address is not part of the site as its rules bound it, or None."""
-        return self._rules.refusal(url, depth)
+                yield ListedUrl(url, 1, modified=modified)
 
     def trim(self, url: str) -> str:
-        """The address by which the page is known that a link leads to."""
-        return self.hints.page(self._rules.trim(url))
+        """Return the URL of the page that a link leads to, for a Markdown file that of its page."""
+        trimmed = self._rules.trim(url)
+        return trimmed if self.hints.form is None else self.hints.page(trimmed)
 
-    async def _read_maps(self, found: Found, named: Sequence[str]) -> SitemapListing:
-        """Read the sitemaps that robots.txt names, else the usual place, where one may be missing."""
-        usual = f"{origin_of(self._rules.root)}/sitemap.xml"
-        listing = await self._read(named or (usual,), optional=not named and not self._expects_sitemap)
-        await found.take(listing)
-        return listing
-
-    async def _read_llms(self, found: Found, maps: SitemapListing, named: Sequence[str]) -> None:
-        """Read the list of links that is meant for programs, if there is one."""
+    async def _read_llms(self, found: ListedPages, maps: SitemapListing, named: Sequence[str]) -> None:
+        """Read llms.txt, if there is one."""
         known = named or self._before.llms
         for url in known:
-            listing = await self._read_hint(found, url, llms_txt.LARGEST_BYTES, expected=True)
+            listing = await self._read_hint(found, url, MAX_LLMS_TXT_BYTES, expected=True)
             if listing.maps or listing.errors:
                 found.llms.append(url)
         if known or maps.maps or maps.errors or self._before.looked:
             return
-        for url in llms_txt.places(self._rules.root):
-            listing = await self._read_hint(found, url, llms_txt.LARGEST_BYTES, expected=False)
+        for url in llms_txt_places(self._rules.root):
+            listing = await self._read_hint(found, url, MAX_LLMS_TXT_BYTES, expected=False)
             if listing.maps:
                 found.llms.append(url)
                 return
 
-    async def _read_feeds(self, found: Found) -> None:
-        """Read the feeds that the root named, unless it is known already when pages changed."""
+    async def _read_feeds(self, found: ListedPages) -> None:
+        """Read the feeds that the root named, unless dates of changes are known already."""
         before = self._before
         if found.dated:
             found.feeds.extend(before.feeds)
@@ -160,20 +244,26 @@ class WebLister:
         for url in (*before.feeds, *before.named):
             found.tried.add(url)
             expected = url in before.feeds
-            listing = await self._read_hint(found, url, feeds.LARGEST_BYTES, expected=expected)
+            listing = await self._read_hint(found, url, MAX_FEED_BYTES, expected=expected)
             if listing.maps or (expected and listing.errors):
                 found.feeds.append(url)
 
-    async def _read_hint(self, found: Found, url: str, largest: int, *, expected: bool) -> SitemapListing:
-        """Take what a file lists; nobody misses one that never was there."""
+    async def _read_hint(
+        self, found: ListedPages, url: str, largest: int, *, expected: bool
+    ) -> SitemapListing:
+        """Take the entries of a file; a missing file is no error unless it is expected."""
         listing = await self._read((url,), optional=not expected, largest=largest)
         if not listing.maps and not expected:
             return listing
         await self._learn_form(found, listing.urls)
+
+        def page_if_ours(url: str) -> str | None:
+            page = self.hints.page(url)
+            return page if page == url or self._rules.refusal(page, 1) is None else None
+
+        # such files link to other sites on purpose
         dropped = {why: number for why, number in listing.dropped.items() if why != _OTHER_HOST}
-        await found.take(
-            replace(listing, dropped=dropped), self._page
-        )  # such files name other sites on purpose
+        await found.take(replace(listing, dropped=dropped), page_if_ours)
         return listing
 
     async def _read(
@@ -191,13 +281,8 @@ class WebLister:
             known=self._before.files,
         )
 
-    def _page(self, url: str) -> str | None:
-        """The page that a listed address stands for, if it belongs."""
-        page = self.hints.page(url)
-        return page if page == url or self._rules.refusal(page, 1) is None else None
-
-    async def _learn_form(self, found: Found, urls: Iterable[str]) -> None:
-        """How the site names its Markdown files: by what it lists, or by asking for the page of one."""
+    async def _learn_form(self, found: ListedPages, urls: Iterable[str]) -> None:
+        """Find out how the site names its Markdown files: from the listed pages, or by requesting one."""
         files = [url for url in urls if is_twin(url)]
         if not files or self.hints.form is not None:
             return
@@ -205,10 +290,10 @@ class WebLister:
         form = next((form for form in shown if form is not None), None)
         example = next((url for url in files if tells_form(url)), None)
         if form is None:
-            form = FORMS[0] if example is None else await self._asked_form(example)
+            form = FORMS[0] if example is None else await self._ask_form(example)
         self.hints.form = form
 
-    async def _asked_form(self, file: str) -> str:
+    async def _ask_form(self, file: str) -> str:
         pages = {page_of(file, form): form for form in FORMS}
         for url, form in pages.items():
             seen = await self._reader.read(url, limit=_GLANCE, cut=True)
@@ -217,7 +302,7 @@ class WebLister:
         return BARE
 
     def _left_out(self, url: str) -> str | None:
-        """Why an address that the site lists is left out, in few kinds, so that they can be counted."""
+        """Return why a listed URL is left out, as one of a few kinds that can be counted."""
         reason = self._rules.refusal(url, 1)
         if reason is None:
             return None
@@ -226,12 +311,97 @@ class WebLister:
         host = host_of(url)
         if host == host_of(self._rules.root):
             return _AS_MEANT
-        return "private" if is_private(host) else _OTHER_HOST
+        try:
+            private = not ipaddress.ip_address(host.strip("[]")).is_global
+        except ValueError:  # a name, which is not resolved
+            private = "." not in host or host.endswith(_LOCAL_ENDS)
+        return "private" if private else _OTHER_HOST
 
 
-def is_private(host: str) -> bool:
-    """Whether a host is plainly one of a private network; names are not looked up."""
-    try:
-        return not ipaddress.ip_address(host.strip("[]")).is_global
-    except ValueError:
-        return "." not in host or host.endswith(_LOCAL_ENDS)
+def open_site(context: SourceContext) -> OpenedSource:
+    """Open a web site; redirects may lead to URLs in scope."""
+    rules = context.rules
+
+    async def refusal(url: str, asked: str) -> Refused | Failed | None:
+        if not rules.may_lead(asked, url):
+            why = OTHER_SITE if asked == rules.root else f"{rules.refusal(url, 0)}; {_ELSEWHERE}"
+            return Refused(outcome=Outcome.FAILED, reason=why)
+        return await gate.refusal(url)
+
+    gate = _open_gate(context, refusal)
+    lister = WebLister(
+        rules,
+        gate,
+        gate.sitemaps,
+        parse=partial(
+            context.parsers.call, LazyFunction(SitemapFile.__module__, "parse_sitemap", SitemapFile)
+        ),
+        use_sitemaps=context.config.crawl.sitemaps,
+        expects_sitemap=context.listed,
+        mark=context.last_mark,
+        full=context.full,
+        engine=context.engine,
+    )
+    context.trim, context.modified = lister.trim, lister.hints.modified.get
+    context.tells_news = lister.tells_news
+    return HintedFetcher(gate, lister.hints, markdown=context.config.crawl.markdown == "auto"), lister
+
+
+def open_client(context: SourceContext, *, paced: bool = True) -> RobotsFetcher:
+    """Open the guarded client for any public URL; it obeys robots.txt."""
+
+    async def refusal(url: str, asked: str) -> Refused | Failed | None:
+        return await gate.refusal(url)
+
+    gate = _open_gate(context, refusal, paced=paced)
+    return gate
+
+
+def _open_gate(context: SourceContext, refusal: Refusal, *, paced: bool = True) -> RobotsFetcher:
+    """Open the guarded client behind robots.txt; `refusal` says where redirects may not lead."""
+    options, crawl = http_options(context.config, context.policy), context.config.crawl
+    options = options if paced else replace(options, delay_seconds=0.0)
+    http = HttpFetcher(options, clock=context.clock, refusal=refusal)
+    learn = http.pace.learn if paced else None
+    pages = http if crawl.render == "never" else _with_browser(context, http, refusal)
+    return RobotsFetcher(pages, http, respect=crawl.respect_robots, clock=context.clock, learn=learn)
+
+
+def _with_browser(context: SourceContext, http: Fetcher, refusal: Refusal) -> Fetcher:
+    """Add a browser to the client, for pages that need one."""
+    from afresh.sources.web.browser.launch import BrowserOptions, must_be_installed, why_unsandboxed
+    from afresh.sources.web.browser.rendering import RenderEngines, RenderingFetcher
+
+    config, always = context.config, context.config.crawl.render == "always"
+    if always:
+        must_be_installed()
+
+    def start() -> "Browsers":
+        from afresh.sources.web.browser.browser import Browsers
+
+        return Browsers(
+            BrowserOptions(
+                **asdict(config.browser),
+                max_body_bytes=config.network.max_body_bytes,
+                connect_seconds=config.network.connect_seconds,
+                user_agent=config.network.agent,
+                policy=context.policy,
+            )
+        )
+
+    engines = RenderEngines(
+        start,
+        config.browser.engines,
+        root=context.root,
+        known=None if context.full else mark_from(context.last_mark).engine,
+        unsandboxed=why_unsandboxed(config.browser.sandbox),
+    )
+    seconds = config.network.timeout_seconds
+    fetcher = RenderingFetcher(
+        http, engines, always=always, total_seconds=seconds, clock=context.clock, refusal=refusal
+    )
+    context.notes, context.engine = (lambda: fetcher.notes), (lambda: engines.remembered)
+    return fetcher
+
+
+KIND = SourceKind(open=open_site, is_remote_safe=True)

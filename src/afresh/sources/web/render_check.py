@@ -1,13 +1,13 @@
-"""Whether a page has to be shown in a browser to be read, told from its HTML alone."""
+"""Decide from the HTML of a page whether it has to be rendered in a browser."""
 
 import re
 from collections.abc import Callable
 from functools import cache
 
-PLENTY = 400  # characters of visible text: with so much a page is content, whatever its scripts add
-BARE = 40  # characters: with fewer, a page with scripts shows next to nothing by itself
-_GLANCE = 300_000  # characters of a page that are looked at; a shell is small apart from its scripts
-_LONGEST = 3_000_000  # of HTML that is compared
+PLENTY = 400  # characters of visible text: with this many, a page is content, whatever its scripts add
+BARE = 40  # characters: with fewer, a page with scripts shows almost nothing by itself
+_GLANCE = 300_000  # characters of a page that are searched; a shell is small apart from its scripts
+_LONGEST = 3_000_000  # characters of HTML that are compared
 
 BY_SCRIPT = "its content is made by script"
 ASKS = "it asks for JavaScript"
@@ -17,19 +17,19 @@ NOTHING = "it shows nothing but its shell: what its scripts ask for may be out o
 WANTED = "crawl.render is always"
 STYLES = "it has so many styles that only a browser tells what they hide"
 
-RENDERED = "text/html; rendered=browser"  # how content that a browser showed is on record
+RENDERED = "text/html; rendered=browser"  # media type that marks stored content as rendered by a browser
 
 
 def _late(pattern: str, flags: int = re.IGNORECASE) -> Callable[[], re.Pattern[str]]:
-    """An expression that is made when it is first needed, as most commands never do."""
+    """Return a function that compiles a pattern on first use; most commands never need it."""
     return cache(lambda: re.compile(pattern, flags))
 
 
 _MANY_RULES = 5_000  # in `<style>` elements
 _SHEET = re.compile(rb"<style\b[^<]*+(?:<(?!/style)[^<]*+)*+", re.IGNORECASE)
-_WINDOW = 8_192  # characters that are judged first: most pages show enough in them
-# What is between two pieces of text that are shown; what is never closed hides the rest. No way leads back
-# in it, so its time grows with the page and no faster.
+_WINDOW = 8_192  # characters that are checked first: most pages show enough in them
+# Matches what lies between two pieces of visible text; an element that is never closed hides the rest.
+# The pattern never backtracks, so its time is linear in the length of the page.
 _UNSEEN = _late(
     r"<(?:!--(?:-?>|[^-]*+(?:-(?!->)[^-]*+)*+(?:-->)?)"
     r"|(script|style|title|template|noscript|svg|iframe|select)(?=[\s/>])[^<]*+(?:<(?!/\1\b)[^<]*+)*+(?:</\1\b[^>]*+>?)?"
@@ -55,7 +55,7 @@ _CHALLENGES = _late(
     r"|anubis_challenge",
 )
 _WORD = _late(r"[^\W_]+")
-# What pages say while the data behind them does not come; a page of nothing else shows no content.
+# Words of pages whose data does not load; a page with no other words shows no content.
 _PHRASES = (
     "loading load please wait waiting moment just one a is the this page app application data content"
     " error errors failed failure fail could not cannot couldn t be loaded to oops sorry something went wrong"
@@ -67,7 +67,7 @@ _LINKS = _late(r"<a\b[^<>]{0,500}?\bhref\s*=\s*(?:\"([^\"]{0,2000})\"|'([^']{0,2
 
 
 def visible_text(html: str) -> str:
-    """About what a reader sees of a page, blanks made one."""
+    """Return roughly the visible text of a page, with whitespace collapsed."""
     text = _UNSEEN().sub(" ", html)
     if "&" in text:
         text = text.replace("&nbsp;", " ").replace("&#160;", " ")
@@ -84,7 +84,7 @@ def _shows_plenty(html: str) -> bool:
 
 
 def is_readable(page: bytes) -> bool:
-    """Whether a first glance tells that a page needs no browser: no script in it, or much text."""
+    """Return whether a quick check shows that a page needs no browser: no script in it, or much text."""
     if b"<script" not in page and b"<SCRIPT" not in page:
         return True
     return len(visible_text(page[:_WINDOW].decode("latin-1"))) >= PLENTY
@@ -98,7 +98,7 @@ def has_many_styles(page: bytes) -> bool:
 
 
 def why_render(html: str) -> str | None:
-    """Why a page shows its content only in a browser; None if it can be read as it is."""
+    """Return why a page shows its content only in a browser; None if it can be read as it is."""
     if not _SCRIPT().search(html) or _shows_plenty(html):
         return None
     head = html[:_GLANCE]
@@ -111,29 +111,28 @@ def why_render(html: str) -> str | None:
 
 
 def challenge_in(html: str) -> bool:
-    """Whether a page is one that lets browsers through after a moment, and nobody else."""
+    """Return whether a page is a browser check, which lets browsers through after a moment."""
     return _CHALLENGES().search(html[:_GLANCE]) is not None
 
 
 def why_render_refused(status: int, *, challenge: bool) -> str | None:
-    """Why a page that was refused may be shown to a browser; None if waiting or a login is what it takes."""
+    """Return why a refused page may be tried in a browser; None if it takes waiting or a login instead."""
     if challenge:
         return CHALLENGE
     return TURNED_AWAY if status in (403, 406) else None
 
 
 def shows_the_same(plain: str, rendered: str) -> bool:
-    """Whether scripts left text and links alone, so that what vouches for the one does for the other."""
+    """Return whether scripts changed neither text nor links, so that the same validators hold for both."""
     if max(len(plain), len(rendered)) > _LONGEST:
         return False
-    return visible_text(plain) == visible_text(rendered) and _targets(plain) == _targets(rendered)
+    if visible_text(plain) != visible_text(rendered):
+        return False
+    one, other = ({"".join(found) for found in _LINKS().findall(html)} for html in (plain, rendered))
+    return one == other
 
 
 def shows_nothing(rendered: str) -> bool:
-    """Whether a page says nothing in a browser but that it waits, or waited in vain."""
+    """Return whether a rendered page shows only loading or error messages."""
     text = visible_text(rendered[:_LONGEST])
     return len(text) < PLENTY and _WAITING.issuperset(_WORD().findall(text.casefold()))
-
-
-def _targets(html: str) -> set[str]:
-    return {"".join(found) for found in _LINKS().findall(html)}

@@ -1,28 +1,264 @@
-"""Keeps to robots.txt (RFC 9309): a fetcher that asks the site's rules before the fetcher it wraps."""
+"""robots.txt (RFC 9309): parse its rules for one agent, and fetch only what they allow."""
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from afresh.model.fetch import Body, Failed, Fetched, Gone, Outcome, Refused, Request, Validators
 from afresh.ports import Clock, Fetcher
 from afresh.sources.web.answers import EMPTY
-from afresh.sources.web.robots_rules import RobotsRules
 from afresh.urls.canonical import canonical, domain_of, origin_of
 
+LARGEST_DELAY_SECONDS = 60.0
+MAX_SITEMAPS = 1_000  # kept ones, each once; no more are ever read
+
+_BOM = b"\xef\xbb\xbf"
+_LONGEST_LINE = 16 * 1024  # as in the reference parser: the rest of a longer line is ignored
+_NAME = re.compile(  # matched by their beginning, with common typos
+    rb"(?P<agent>user[- ]?agent)|(?P<disallow>disallow|dissallow|dissalow|disalow|diasllow|disallaw)"
+    rb"|(?P<allow>allow)|(?P<sitemap>site-?map)|(?P<delay>crawl[- ]?delay)|(?P<rate>request[- ]?rate)"
+)
+_TOKEN = re.compile(rb"[a-z_-]*")
+_EVERYONE = re.compile(rb"\*(?:\s|\Z)")
+_NUMBER = re.compile(rb"\d{1,64}(?:\.\d{0,64})?(?:e\+?\d{1,3})?", re.IGNORECASE)
+_RATE = re.compile(rb"(\d{1,9})\s*/\s*(\d{1,9})([smhd]?)(?:\s.*)?", re.IGNORECASE | re.DOTALL)
+_UNITS = {b"": 1, b"s": 1, b"m": 60, b"h": 3600, b"d": 86400}
+
+
+class RobotsLine(NamedTuple):
+    """One Allow or Disallow line."""
+
+    number: int
+    allow: bool
+    value: bytes
+
+
+@dataclass(slots=True, eq=False)
+class RobotsText:
+    """What a robots.txt says to one agent, or to all agents."""
+
+    named: bool = False
+    lines: list[RobotsLine] = field(default_factory=list)
+    delay: float | None = None  # seconds, capped
+
+
+@dataclass(slots=True)
+class _Audience:
+    """The agents that a group applies to; User-agent lines add up until the group has begun."""
+
+    members: list[RobotsText] = field(default_factory=list)
+    begun: bool = False
+
+
+def read(data: bytes, agent: str) -> tuple[RobotsText, tuple[str, ...]]:
+    """Parse a robots.txt; return its rules for `agent` (else for all agents) and the sitemaps it names."""
+    token = agent.lower().encode()
+    own, common = RobotsText(), RobotsText()
+    sitemaps: dict[str, None] = {}
+    ruled, paced = _Audience(), _Audience()  # a delay ends the agents before it, but begins no rules
+    for number, name, value in _fields(data):
+        if name == "agent":
+            said = _addressed(value, token, own, common)
+            for audience in (ruled, paced):
+                if audience.begun:
+                    audience.members, audience.begun = [], False
+                if said is not None and said not in audience.members:
+                    audience.members.append(said)
+        elif name == "sitemap":
+            if len(sitemaps) < MAX_SITEMAPS:
+                sitemaps.setdefault(value.decode("utf-8", "replace"))
+        elif name in ("delay", "rate"):
+            paced.begun = True
+            seconds = _seconds(name, value)
+            for said in paced.members:
+                if seconds is not None:
+                    said.delay = min(max(seconds, said.delay or 0.0), LARGEST_DELAY_SECONDS)
+        else:
+            paced.begun = ruled.begun = True
+            for said in ruled.members:
+                said.lines.append(RobotsLine(number, name == "allow", value))
+    return own if own.named else common, tuple(sitemaps)
+
+
+def _fields(data: bytes) -> Iterator[tuple[int, str, bytes]]:
+    """Yield line number, name and value of every line with a known name."""
+    lines = data.removeprefix(_BOM).replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
+    for number, line in enumerate(lines, start=1):
+        if not line:
+            continue
+        name, colon, value = line[:_LONGEST_LINE].partition(b"#")[0].partition(b":")
+        if not colon:  # a common mistake
+            words = name.split()
+            if len(words) != 2:
+                continue
+            name, value = words
+        found = _NAME.match(name.strip().lower())
+        if found and found.lastgroup:
+            yield number, found.lastgroup, value.strip()
+
+
+def _addressed(value: bytes, token: bytes, own: RobotsText, common: RobotsText) -> RobotsText | None:
+    """Return the rules for a User-agent line; only its product token counts, in any case (RFC 9309 2.2.1)."""
+    if _EVERYONE.match(value):
+        return common
+    found = _TOKEN.match(value.lower())
+    if not found or found[0] != token:
+        return None
+    own.named = True
+    return own
+
+
+def _seconds(name: str, value: bytes) -> float | None:
+    """Return the seconds between two requests, given as a delay or as a rate like `1/10s` or `100/15m`."""
+    if name == "delay":
+        return float(value) if _NUMBER.fullmatch(value) else None
+    found = _RATE.fullmatch(value)
+    if not found or not int(found[1]):
+        return None
+    return int(found[2]) * _UNITS[found[3].lower()] / int(found[1])
+
+
+MAX_COMPARED_CHARACTERS = 4_000_000  # of one URL, over all rules it is compared with
+TOO_MANY = "robots.txt has too many rules that may concern this URL: it is left alone"
+
+_PATH = re.compile(r"(?:[^/?#]*//)?[^/?;#]*([^#]*)")  # path and query
+_ESCAPED = {code: f"%{code:02X}" for code in range(256) if not 0x20 <= code < 0x7F}
+_ESCAPE = re.compile("%[0-9A-Fa-f]{2}")
+_PLAIN = {f"%{ord(character):02X}": character for character in "-._~*$"}
+_PLAINER = _PLAIN | {f"%{code:02X}": chr(code) for code in range(128) if chr(code).isalnum()}
+
+
+@dataclass(slots=True)
+class _Rule:
+    """One Allow or Disallow line, ready to be matched."""
+
+    line: int
+    text: str
+    rank: int  # the longest rule decides; of two equally long ones, Allow (RFC 9309 2.2.2)
+    head: str  # what a path must begin with
+    pieces: tuple[str, ...]  # what must follow, in this order and with anything between
+    needle: str  # the longest of the pieces
+    whole: bool  # nothing may follow the last piece
+
+    def matches(self, path: str) -> bool:
+        """Return whether a path that begins with `head` matches; every piece is searched for once."""
+        at = len(self.head)
+        if not self.whole:
+            return _after(path, self.pieces, at) >= 0
+        if not self.pieces:
+            return at == len(path)
+        at = _after(path, self.pieces[:-1], at)
+        return 0 <= at <= len(path) - len(self.pieces[-1]) and path.endswith(self.pieces[-1])
+
+
+class TooManyRules(Exception):
+    """More rules apply to a path than it can be compared with."""
+
+
+class _Index:
+    """Finds the strongest rule that matches, without trying all of them."""
+
+    def __init__(self, rules: Iterable[_Rule]) -> None:
+        self._by_head: dict[str, list[_Rule]] = {}
+        for rule in sorted(rules, key=lambda each: -each.rank):
+            self._by_head.setdefault(rule.head, []).append(rule)
+        self._lengths = sorted(set(map(len, self._by_head)))
+
+    def decide(self, path: str) -> _Rule | None:
+        """Return the strongest rule for a path; raise TooManyRules if that takes too much work."""
+        best: _Rule | None = None
+        left = MAX_COMPARED_CHARACTERS
+        for length in self._lengths:
+            if length > len(path):
+                break
+            for rule in self._by_head.get(path[:length], ()):
+                if best is not None and rule.rank <= best.rank:
+                    break  # the rest is weaker
+                left -= len(path) + len(rule.text)
+                if left < 0:
+                    raise TooManyRules
+                if rule.needle in path and rule.matches(path):  # the needle excludes nearly all rules
+                    best = rule
+                    break
+        return best
+
+
+class RobotsRules:
+    """The rules of a robots.txt for one agent; any bytes can be parsed."""
+
+    def __init__(self, data: bytes, agent: str) -> None:
+        said, self.sitemaps = read(data, agent)
+        self.crawl_delay = said.delay  # seconds between two requests, capped; None if not given or invalid
+        first: dict[tuple[bool, bytes], RobotsLine] = {}
+        for line in said.lines:
+            if line.value:
+                first.setdefault((line.allow, line.value), line)
+        self._allows = _Index(_rule(line, _PLAIN) for line in first.values() if line.allow)
+        self._disallows = _Index(_rule(line, _PLAINER) for line in first.values() if not line.allow)
+
+    def refusal(self, url: str) -> str | None:
+        """Return why the agent may not fetch `url`, naming the line; None if it may."""
+        found = _PATH.match(url)
+        path = found[1] if found else ""
+        path = path if path.startswith("/") else f"/{path}"
+        try:
+            no = self._disallows.decide(_unescaped(path, _PLAINER))
+            if no is None or path == "/robots.txt":
+                return None
+            yes = self._allows.decide(_unescaped(path, _PLAIN))
+        except TooManyRules:
+            return TOO_MANY
+        if yes is not None and yes.rank > no.rank:
+            return None
+        return f"robots.txt line {no.line}: Disallow: {no.text[:200]}"
+
+
+def _rule(line: RobotsLine, plain: dict[str, str]) -> _Rule:
+    text = line.value.decode("latin-1").translate(_ESCAPED)
+    whole = text.endswith("$")
+    head, *rest = (_unescaped(piece, plain) for piece in text.removesuffix("$").split("*"))
+    if whole and rest and not rest[-1]:  # `*$` matches any end
+        whole = False
+    pieces = tuple(filter(None, rest))
+    rank = 2 * len(text) + line.allow
+    return _Rule(line.number, text, rank, head, pieces, max(pieces, key=len, default=""), whole)
+
+
+def _after(path: str, pieces: Iterable[str], at: int) -> int:
+    """Return where the last piece ends, each at its first place after the one before; -1 if one is missing."""
+    for piece in pieces:
+        found = path.find(piece, at)
+        if found < 0:
+            return -1
+        at = found + len(piece)
+    return at
+
+
+def _unescaped(text: str, plain: dict[str, str]) -> str:
+    """Undo the needless escapes of `plain` and write the others in upper case (RFC 9309 2.2.2).
+
+    The reference parser keeps escaped letters. For Disallow rules they are unescaped too, so that a rule is
+    never read more narrowly than intended.
+    """
+    if "%" not in text:
+        return text
+    return _ESCAPE.sub(lambda found: plain.get(upper := found[0].upper(), upper), text)
+
+
 LARGEST_BYTES = 500 * 1024
-_LARGE_BYTES = 16 * 1024  # what is larger is parsed beside the event loop
+_LARGE_BYTES = 16 * 1024  # larger ones are parsed in a thread
 _KEPT = timedelta(hours=24)
 _STALE_KEPT = timedelta(hours=1)
-_OUTAGE_SECONDS = 1.0  # pages that come at once share one verdict, a page that is tried again asks anew
+_OUTAGE_SECONDS = 1.0  # concurrent pages share one result, a retry requests it again
 _BACK_OFF_SECONDS = 60.0
 
 RobotsState = Literal["unknown", "ok", "none", "unreachable"]
 
 
-class Reader(Protocol):
+class RobotsReader(Protocol):
     """Reads a file that serves the crawl, following every redirect."""
 
     async def read(
@@ -41,13 +277,13 @@ class _Known:
     answer: Refused | Failed | None = None  # for every page of an origin whose robots.txt is unreachable
 
 
-class RobotsGate:
-    """Fetches only what robots.txt allows; made anew (or told to `forget`) for every run."""
+class RobotsFetcher:
+    """Fetches only what robots.txt allows; use one per run, or call `forget` between runs."""
 
     def __init__(
         self,
         inner: Fetcher,
-        reader: Reader,
+        reader: RobotsReader,
         *,
         agent: str = "afresh",
         respect: bool = True,
@@ -59,15 +295,13 @@ class RobotsGate:
         self._agent = agent
         self._respect = respect
         self._clock = clock
-        self._learn = learn  # the distance that the host of a robots.txt asks for
+        self._learn = learn  # called with the delay that the host of a robots.txt asks for
         self._known: dict[str, _Known] = {}
         self._asking: dict[str, asyncio.Task[_Known]] = {}
 
     async def fetch(self, request: Request) -> Fetched:
-        """Look at a page if robots.txt lets us."""
-        if refusal := await self.refusal(request.url):
-            return refusal
-        return await self._inner.fetch(request)
+        """Fetch a page if robots.txt allows it."""
+        return await self.refusal(request.url) or await self._inner.fetch(request)
 
     async def read(
         self, url: str, *, limit: int, cut: bool = False, validators: Validators | None = None
@@ -76,14 +310,14 @@ class RobotsGate:
         if self._respect:
             known = await self._of(origin_of(url))
             refusal = _verdict(known, url)
-            if isinstance(refusal, Refused) and known.state == "unreachable":  # nobody knows what is listed
+            if isinstance(refusal, Refused) and known.state == "unreachable":  # its listing is unknown
                 return Failed(outcome=Outcome.FAILED, reason=refusal.reason, status_code=refusal.status_code)
             if refusal and (known.answer or url not in known.sitemaps):
                 return refusal
         return await self._reader.read(url, limit=limit, cut=cut, validators=validators)
 
     async def refusal(self, url: str) -> Refused | Failed | None:
-        """Why a page is not fetched, asking its origin for robots.txt if need be; None if it may be."""
+        """Return why a page is not fetched, or None if it may be; request robots.txt if needed."""
         if not self._respect:
             return None
         known = self._known.get(origin_of(url))
@@ -92,7 +326,7 @@ class RobotsGate:
         return _verdict(known, url)
 
     async def crawl_delay(self, url: str) -> float | None:
-        """Seconds between requests that the site asks for, at most 60; None while nobody can know."""
+        """Return the seconds between requests that the site asks for, at most 60; None if unknown."""
         if not self._respect:
             return 0.0
         known = await self._of(origin_of(url))
@@ -101,16 +335,16 @@ class RobotsGate:
         return (known.rules.crawl_delay if known.rules else None) or 0.0
 
     async def sitemaps(self, origin: str) -> tuple[str, ...]:
-        """The sitemaps that the robots.txt of an origin names, in canonical form."""
+        """Return the sitemaps that the robots.txt of an origin names, in canonical form."""
         return (await self._of(origin_of(f"{origin}/"))).sitemaps
 
     def state(self, origin: str) -> RobotsState:
-        """What its last answer said of an origin's robots.txt; "unreachable" makes the run incomplete."""
+        """Return the state of an origin's robots.txt; "unreachable" makes the run incomplete."""
         known = self._known.get(origin_of(f"{origin}/"))
         return known.state if known else "unknown"
 
     def forget(self) -> None:
-        """Drop what is known, so that the next run asks again."""
+        """Forget all robots.txt files, so that the next run requests them again."""
         self._known.clear()
 
     async def close(self) -> None:
@@ -120,7 +354,7 @@ class RobotsGate:
         await self._inner.close()
 
     async def _of(self, origin: str) -> _Known:
-        """What is known of an origin; requests that come at once share one look at its robots.txt."""
+        """Return what is known of an origin; concurrent requests share one fetch of its robots.txt."""
         known = self._known.get(origin)
         if known is not None and known.until > self._clock():
             return known
@@ -128,14 +362,14 @@ class RobotsGate:
         if task is None:
             task = self._asking[origin] = asyncio.ensure_future(self._ask(origin))
             task.add_done_callback(lambda _: self._asking.pop(origin, None))
-        return await asyncio.shield(task)  # one who gives up must not take the answer from the others
+        return await asyncio.shield(task)  # cancelling one caller must not cancel the others
 
     async def _ask(self, origin: str) -> _Known:
         seen = await self._reader.read(f"{origin}/robots.txt", limit=LARGEST_BYTES, cut=True)
         known = await self._understand(seen, origin)
         old = self._known.get(origin)
         if known.state == "unreachable" and old is not None and old.state == "ok":
-            # RFC 9309 2.4: a stale copy beats none
+            # RFC 9309 2.4: a stale copy is better than none
             known = replace(old, until=max(known.until, self._clock() + _STALE_KEPT))
         self._known[origin] = known
         if self._learn is not None and known.rules is not None:
@@ -145,16 +379,26 @@ class RobotsGate:
     async def _understand(self, seen: Fetched, origin: str) -> _Known:
         now = self._clock()
         if isinstance(seen, Body):
-            data = _whole_lines(seen.data)
+            data = seen.data
+            if len(data) >= LARGEST_BYTES:  # a rule that the limit cut in two would forbid more
+                data = data[: max(data.rfind(b"\n"), data.rfind(b"\r")) + 1]
             if len(data) <= _LARGE_BYTES:
                 return _parsed(data, self._agent, origin, now + _KEPT)
             return await asyncio.to_thread(_parsed, data, self._agent, origin, now + _KEPT)
-        if isinstance(seen, Gone) or (isinstance(seen, Refused) and _says_nothing(seen.status_code or 0)):
+        if isinstance(seen, Gone):
             return _Known("none", now + _KEPT)
-        if isinstance(seen, Refused) and seen.status_code is None:  # the address itself is not allowed
+        status = seen.status_code or 0
+        if isinstance(seen, Refused) and (status in EMPTY or 400 <= status < 500):  # RFC 9309 2.3.1.3
+            return _Known("none", now + _KEPT)
+        if isinstance(seen, Refused) and seen.status_code is None:  # its IP address is not allowed
             return _Known("unreachable", now + _KEPT, answer=seen)
-        if isinstance(seen, Failed):
-            return _out_of_order(seen, now)
+        if isinstance(seen, Failed):  # an outage, or 429: every page fails until the next request
+            wait = seen.retry_after
+            if wait is None and status == 429:
+                wait = _BACK_OFF_SECONDS
+            failed = replace(seen, reason=_unreachable(seen.reason), retry_after=wait)
+            until = now + timedelta(seconds=max(wait or 0.0, _OUTAGE_SECONDS))
+            return _Known("unreachable", until, answer=failed)
         why = seen.reason if isinstance(seen, Refused) else "no content"
         refused = Refused(
             outcome=Outcome.BLOCKED_ROBOTS, reason=_unreachable(why), status_code=seen.status_code
@@ -163,40 +407,17 @@ class RobotsGate:
 
 
 def _parsed(data: bytes, agent: str, origin: str, until: datetime) -> _Known:
-    """What the bytes of a robots.txt say."""
     rules = RobotsRules(data, agent)
     urls = (canonical(raw, f"{origin}/") for raw in rules.sitemaps)
     return _Known("ok", until, rules, tuple(dict.fromkeys(url for url in urls if url)))
 
 
-def _whole_lines(data: bytes) -> bytes:
-    """The file without a rule that the size limit cut in two, as its half would forbid more."""
-    if len(data) < LARGEST_BYTES:
-        return data
-    return data[: max(data.rfind(b"\n"), data.rfind(b"\r")) + 1]
-
-
-def _says_nothing(status: int) -> bool:
-    """Whether an answer without content stands for "no rules" (RFC 9309 2.3.1.3; 204 is an empty file)."""
-    return status in EMPTY or 400 <= status < 500
-
-
 def _verdict(known: _Known, url: str) -> Refused | Failed | None:
-    """Why a page is not fetched, as far as its origin's robots.txt is known."""
+    """Return why a page is not fetched, as far as its origin's robots.txt is known."""
     if known.answer is not None:
         return known.answer
     reason = known.rules.refusal(url) if known.rules else None
     return Refused(outcome=Outcome.BLOCKED_ROBOTS, reason=reason) if reason else None
-
-
-def _out_of_order(seen: Failed, now: datetime) -> _Known:
-    """An outage, or 429: neither rules nor none; every page fails with it until robots.txt is asked again."""
-    wait = seen.retry_after
-    if wait is None and seen.status_code == 429:
-        wait = _BACK_OFF_SECONDS
-    until = now + timedelta(seconds=max(wait or 0.0, _OUTAGE_SECONDS))
-    failed = replace(seen, reason=_unreachable(seen.reason), retry_after=wait)
-    return _Known("unreachable", until, answer=failed)
 
 
 def _unreachable(why: str) -> str:

@@ -1,60 +1,311 @@
-"""Walks the sitemaps of a site: indexes to a depth of three, each file once, all of it bounded.
+"""Read the sitemaps of a site: indexes up to three levels deep, each file once, everything bounded.
 
-Whatever a cap cuts off makes the listing incomplete and says so in `errors`: absence proves nothing then.
-`lastmod` is carried along as a hint and decides nothing. Feeds and llms.txt are read in the same way. A small
-file with validators is asked for conditionally the next time, for what it lists is remembered (mark.py).
+Whatever a cap cuts off makes the listing incomplete and is reported in `errors`; a URL that is missing
+then proves nothing. `lastmod` is only a hint. Feeds and llms.txt are read in the same way. Small files
+with validators are cached (`CachedSitemap`) and requested conditionally the next time.
 """
 
 import asyncio
+import re
+import zlib
 from collections import Counter, deque
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from io import BytesIO
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from lxml import etree
 
 from afresh.aio import in_turns
 from afresh.errors import ExtractError
-from afresh.model.fetch import Body, Failed, Fetched, Gone, Moved, NotModified, Refused, Validators
-from afresh.sources.web.lister_state import Remembered, has_room
-from afresh.sources.web.sitemap_file import LARGEST_BYTES, SitemapFile, is_packed, parse_sitemap
+from afresh.model.fetch import Body, Failed, Gone, Moved, NotModified, Refused, Validators
+from afresh.sources.web.hints import lines_in, links_in
 from afresh.urls.canonical import canonical
+
+if TYPE_CHECKING:
+    from afresh.sources.web.robots import RobotsReader
+
+
+LARGEST_BYTES = 50 * 1024 * 1024  # of one file, unpacked
+MOST_ENTRIES = 50_000
+MAX_PACKED_RATIO = 250  # of the unpacked to the packed size, for files above SMALL_UNPACKED_BYTES
+SMALL_UNPACKED_BYTES = 1024 * 1024
+MAX_GZIP_MEMBERS = 1_000  # each may be empty, so the size alone does not bound the work
+MAX_ELEMENTS = 1_000_000  # a file of LARGEST_BYTES with alternates in every language has 600,000
+MAX_LINES = 1_000_000
+MAX_LOC_CHARACTERS = 8_001  # one more than a URL may have: longer ones are cut here and refused later
+MAX_LISTED_CHARACTERS = 16 * 1024 * 1024  # of all URLs of a file
+
+Kind = Literal["urlset", "index", "none"]
+_ENTRIES = frozenset({"url", "sitemap", "item", "entry"})
+_DATES = frozenset({"lastmod", "pubDate", "date", "updated", "published", "publication_date"})
+_ROOTS: dict[str, Kind] = {
+    "urlset": "urlset", "sitemapindex": "index", "rss": "urlset", "RDF": "urlset", "feed": "urlset",
+}  # fmt: skip
+_ADDRESS = re.compile(r"https?://\S+", re.IGNORECASE)
+_LONGEST_DATE = 64
+_UNPACKED_STEP = 1024 * 1024
+_BLANK = b" \t\r\n\xef\xbb\xbf"
+
+
+class SitemapEntry(NamedTuple):
+    """One URL of a sitemap as written there, with its date of last change."""
+
+    loc: str
+    lastmod: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SitemapFile:
+    """The entries of one file; `error` says why they are incomplete or missing."""
+
+    kind: Kind
+    entries: tuple[SitemapEntry, ...] = ()
+    error: str | None = None
+    over: int = 0  # entries beyond the cap, as far as they were counted
+    size: int = 0  # bytes, unpacked
+
+
+class _Bomb(Exception):
+    """Raised for a packed file that is too large; the message says in which way."""
+
+
+def is_packed(data: bytes) -> bool:
+    """Return whether a file is compressed; its size then does not bound the work."""
+    return data[:2] == b"\x1f\x8b"
+
+
+def parse_sitemap(data: bytes, largest: int = LARGEST_BYTES, most: int = MOST_ENTRIES) -> SitemapFile:
+    """Parse a sitemap; never raise, never fetch, never expand an entity."""
+    if is_packed(data):
+        try:
+            data = _gunzipped(data, largest)
+        except (zlib.error, EOFError):
+            return SitemapFile("none", error="broken gzip")
+        except _Bomb as bomb:
+            return SitemapFile("none", error=str(bomb), size=largest)
+    if len(data) > largest:
+        return SitemapFile("none", error=f"larger than {largest // 1024 // 1024} MB", size=largest)
+    size, data = len(data), data.lstrip(_BLANK)
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        data = data.decode("utf-16", "replace").encode()
+        data = re.sub(rb"^(<\?xml[^>]*?)encoding=[\"'][^\"']*[\"']", rb"\1", data)
+    found = _from_xml(data, most) if data.startswith(b"<") else _from_text(data, most)
+    return replace(found, size=size)
+
+
+def _gunzipped(data: bytes, largest: int) -> bytes:
+    """Unpack gzip up to one byte more than `largest`; raise EOFError if the file is cut off."""
+    out, packed, members = bytearray(), len(data), 0
+    while is_packed(data) and len(out) <= largest:
+        members += 1
+        if members > MAX_GZIP_MEMBERS:
+            raise _Bomb(f"packed in more than {MAX_GZIP_MEMBERS:,} parts")
+        member = zlib.decompressobj(31)
+        while data and not member.eof and len(out) <= largest:
+            out += member.decompress(data, min(_UNPACKED_STEP, largest + 1 - len(out)))
+            data = member.unconsumed_tail
+            if len(out) > max(SMALL_UNPACKED_BYTES, MAX_PACKED_RATIO * packed):
+                raise _Bomb("packed like a bomb")
+        if not member.eof:
+            if len(out) <= largest:
+                raise EOFError
+            break
+        data = member.unused_data
+    return bytes(out)
+
+
+def _from_text(data: bytes, most: int) -> SitemapFile:
+    text = data.decode("utf-8", "replace")
+    room = _Room(most)
+    all(room.take(loc, None) for loc in islice(links_in(text, MAX_LINES), MAX_LINES))
+    if not room.seen:
+        lines = (line.strip() for line in lines_in(text, MAX_LINES))
+        all(room.take(loc, None) for loc in filter(_ADDRESS.fullmatch, lines))
+    if not room.seen:
+        return SitemapFile("none", error="not a sitemap")
+    long = text.count("\n") > MAX_LINES
+    return room.result("urlset", f"more than {MAX_LINES:,} lines; the rest was not read" if long else None)
+
+
+class _Room:
+    """Collects the entries of a file up to the cap, each URL once, and counts those beyond it."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._left = MAX_LISTED_CHARACTERS
+        self.seen: dict[str, datetime | None] = {}
+        self.over = 0
+
+    def take(self, loc: str, lastmod: datetime | None) -> bool:
+        """Keep an entry or count it; return False as soon as there are twice as many as allowed."""
+        loc = loc[:MAX_LOC_CHARACTERS]
+        if loc in self.seen:
+            return True
+        if len(self.seen) < self._most and self._left >= len(loc):
+            self.seen[loc] = lastmod
+            self._left -= len(loc)
+            return True
+        self.over += 1
+        return self.over < self._most
+
+    def result(self, kind: Kind, error: str | None) -> SitemapFile:
+        entries = tuple(map(SitemapEntry._make, self.seen.items()))
+        return SitemapFile("none" if error and not entries else kind, entries, error, self.over)
+
+
+def _from_xml(data: bytes, most: int) -> SitemapFile:
+    if b"<!ENTITY" in data:
+        return SitemapFile("none", error="declares entities, which no sitemap needs")
+    events = etree.iterparse(
+        BytesIO(data), events=("start", "end"), resolve_entities=False, no_network=True, load_dtd=False,
+        dtd_validation=False, huge_tree=False, recover=True, remove_comments=True, remove_pis=True,
+    )  # fmt: skip
+    room, entry = _Room(most), _OpenEntry()
+    kind: Kind = "none"
+    elements = nested = 0  # nested: entries that have begun and not ended
+    broken = False
+    try:
+        for event, element in events:
+            name = _local(element)
+            if event == "start":
+                elements += 1
+                kind = _ROOTS.get(name, "none") if kind == "none" else kind
+                if kind == "none":
+                    return SitemapFile("none", error="not a sitemap")
+                if elements > MAX_ELEMENTS:
+                    return room.result(kind, f"more than {MAX_ELEMENTS:,} elements; the rest was not read")
+                nested += name in _ENTRIES
+                continue
+            parent = element.getparent()
+            above = _local(parent) if parent is not None else ""
+            nested -= name in _ENTRIES
+            if name in _ENTRIES and above != "loc":
+                if not entry.close(element, room):
+                    return room.result(kind, None)
+                entry = _OpenEntry()
+            elif above in _ENTRIES:
+                entry.read(name, element)
+            if parent is not None and (above in _ENTRIES or not nested):
+                _free(element, parent)
+    except etree.XMLSyntaxError:
+        broken = True
+    broken = broken or len(events.error_log) > 0
+    return room.result(kind, "the XML is broken; what was readable is used" if broken else None)
+
+
+class _OpenEntry:
+    """Collects the fields of an entry whose element has not ended."""
+
+    def __init__(self) -> None:
+        self._locs: list[str] = []
+        self._guid = ""
+        self._lastmod: datetime | None = None
+
+    def read(self, name: str, element: Any) -> None:
+        if name in ("loc", "link"):
+            text = "".join(element.itertext(etree.Element)).strip() if len(element) else ""
+            loc = text or (element.text or "").strip() or element.get("href", "").strip()
+            alternate = element.get("rel", "alternate") == "alternate" and not element.get("hreflang")
+            if loc and (name == "loc" or (alternate and not self._locs)):
+                self._locs.append(loc)
+        elif name == "guid":
+            self._guid = (element.text or "").strip()
+        elif name in _DATES and self._lastmod is None:
+            self._lastmod = parse_lastmod(element.text or "")
+
+    def close(self, element: Any, room: _Room) -> bool:
+        """Keep its URLs; return False once the file is full."""
+        spare = self._guid or (element.text or "").strip()
+        locs = self._locs or ([spare] if _ADDRESS.fullmatch(spare) else [])
+        taken = [room.take(loc, self._lastmod) for loc in locs]
+        return all(taken)
+
+
+def _local(element: Any) -> str:
+    """Return the name of an element without its namespace; "" for comments and the like."""
+    tag = element.tag
+    return tag.rpartition("}")[2] if isinstance(tag, str) else ""
+
+
+def _free(element: Any, parent: Any) -> None:
+    """Free the memory of an element that has been read, and of its preceding siblings."""
+    element.clear()
+    while element.getprevious() is not None:
+        del parent[0]
+
+
+def parse_lastmod(text: str) -> datetime | None:
+    """Parse a W3C or RFC 822 date; return it in UTC, or None if it is neither."""
+    text = text.strip()
+    if len(text) > _LONGEST_DATE:
+        return None
+    if re.fullmatch(r"\d{4}(-\d\d)?", text):
+        text += "-01" * (2 - text.count("-"))
+    with suppress(ValueError, OverflowError):
+        moment = datetime.fromisoformat(text)
+        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    with suppress(ValueError, OverflowError):
+        moment = parsedate_to_datetime(text)
+        return moment.astimezone(UTC) if moment.tzinfo else None
+    return None
+
+
+MOST_KEPT = 100_000  # characters of the entries of all cached files together
+_ENTRY = 50  # characters of an entry in addition to its URL
+
+
+class CachedSitemap(NamedTuple):
+    """A parsed sitemap, feed or llms.txt, used again while the site says that it has not changed."""
+
+    etag: str | None
+    last_modified: str | None
+    issuer: str | None  # URL that issued the validators
+    base: str  # the URL it came from
+    kind: Kind
+    entries: tuple[SitemapEntry, ...]
+
+
+def has_room(files: Mapping[str, CachedSitemap], more: CachedSitemap) -> bool:
+    """Return whether one more file can be cached."""
+    kept = (entry for each in (*files.values(), more) for entry in each.entries)
+    return sum(len(entry.loc) + _ENTRY for entry in kept) <= MOST_KEPT
+
 
 DEEPEST = 3
 MOST_MAPS = 1_000
 MOST_URLS = 500_000
 MOST_BYTES = 10 * LARGEST_BYTES  # of all files together, unpacked
-MOST_ERRORS = 20  # after so many broken files the rest is not worth its time
-SMALL_BYTES = 16 * 1024  # parsed on the spot where it is not packed; all else is parsed elsewhere
+MOST_ERRORS = 20  # after this many broken files the rest is skipped
+SMALL_BYTES = 16 * 1024  # larger or packed files are parsed by `parse`
 
 Parse = Callable[[bytes, int], Awaitable[SitemapFile]]
 
 
-class Reader(Protocol):
-    """Reads a file that serves the crawl, following every redirect."""
-
-    async def read(
-        self, url: str, *, limit: int, cut: bool = False, validators: Validators | None = None
-    ) -> Fetched: ...
-
-
 @dataclass(frozen=True, slots=True)
 class SitemapListing:
-    """What the sitemaps of a site list together."""
+    """The URLs that the sitemaps of a site list together."""
 
-    urls: Mapping[str, datetime | None] = field(default_factory=dict)  # canonical address to its lastmod
-    dropped: Mapping[str, int] = field(default_factory=dict)  # why to how many
-    errors: tuple[str, ...] = ()  # what could not be read or went beyond a cap: the listing is incomplete
+    urls: Mapping[str, datetime | None] = field(default_factory=dict)  # canonical URL to its lastmod
+    dropped: Mapping[str, int] = field(default_factory=dict)  # reason to count
+    errors: tuple[str, ...] = ()  # files that could not be read or exceed a cap: the listing is incomplete
     maps: int = 0  # files read
-    files: Mapping[str, Remembered] = field(default_factory=dict)  # those that can be asked for conditionally
+    files: Mapping[str, CachedSitemap] = field(
+        default_factory=dict
+    )  # files that can be requested conditionally
 
 
 async def parse_in_thread(data: bytes, largest: int) -> SitemapFile:
-    """Read a sitemap of at most `largest` bytes, unpacked, beside the event loop."""
+    """Parse a sitemap of at most `largest` bytes, unpacked, in a thread."""
     return await asyncio.to_thread(parse_sitemap, data, largest)
 
 
 async def read_sitemaps(
-    reader: Reader,
+    reader: "RobotsReader",
     urls: Iterable[str],
     *,
     parse: Parse = parse_in_thread,
@@ -63,12 +314,12 @@ async def read_sitemaps(
     optional: bool = False,
     most_urls: int = MOST_URLS,
     largest: int = LARGEST_BYTES,
-    known: Mapping[str, Remembered] | None = None,
+    known: Mapping[str, CachedSitemap] | None = None,
 ) -> SitemapListing:
-    """Read sitemaps and those they point to; an `optional` one may be absent, forbidden or no sitemap.
+    """Read sitemaps and the ones they point to; an `optional` one may be missing, forbidden or no sitemap.
 
-    `parse` reads files elsewhere, all but tiny ones. No more than `most_urls` addresses are ever held; once
-    there are more, the files that still wait are not fetched.
+    `parse` parses all but tiny files. At most `most_urls` URLs are kept; once there are more, no further
+    files are fetched.
     """
     walk = _Walk(reader, parse, trim, refusal, most_urls, largest, known or {})
     for url in urls:
@@ -77,39 +328,30 @@ async def read_sitemaps(
     return SitemapListing(walk.urls, dict(walk.dropped), tuple(walk.errors), walk.maps, walk.files)
 
 
+@dataclass(slots=True)
 class _Walk:
-    """One walk over sitemap files, breadth first."""
+    """Reads sitemap files, breadth first."""
 
-    def __init__(
-        self,
-        reader: Reader,
-        parse: Parse,
-        trim: Callable[[str], str],
-        refusal: Callable[[str], str | None],
-        most_urls: int,
-        largest: int,
-        known: Mapping[str, Remembered],
-    ) -> None:
-        self._reader = reader
-        self._parse = parse
-        self._trim = trim
-        self._refusal = refusal
-        self._most_urls = most_urls
-        self._largest = largest
-        self._known = known
-        self._waiting: deque[tuple[str, int]] = deque()
-        self._seen: set[str] = set()
-        self._bytes = 0
-        self._unlisted = 0  # addresses beyond the most that are held
-        self._unread = 0  # files beyond the most that are read
-        self.urls: dict[str, datetime | None] = {}
-        self.dropped: Counter[str] = Counter()
-        self.errors: list[str] = []
-        self.maps = 0
-        self.files: dict[str, Remembered] = {}
+    _reader: "RobotsReader"
+    _parse: Parse
+    _trim: Callable[[str], str]
+    _refusal: Callable[[str], str | None]
+    _most_urls: int
+    _largest: int
+    _known: Mapping[str, CachedSitemap]
+    urls: dict[str, datetime | None] = field(default_factory=dict)
+    dropped: Counter[str] = field(default_factory=Counter)
+    errors: list[str] = field(default_factory=list)
+    maps: int = 0
+    files: dict[str, CachedSitemap] = field(default_factory=dict)
+    _waiting: deque[tuple[str, int]] = field(default_factory=deque)
+    _seen: set[str] = field(default_factory=set)
+    _bytes: int = 0
+    _unlisted: int = 0  # URLs beyond the most that are kept
+    _unread: int = 0  # files beyond the most that are read
 
     def queue(self, url: str, depth: int) -> None:
-        """Read this map too, unless it was met before or a cap is reached."""
+        """Read this file too, unless it was queued before or a cap is reached."""
         if url in self._seen:
             return
         if depth > DEEPEST:
@@ -121,8 +363,9 @@ class _Walk:
             self._waiting.append((url, depth))
 
     async def run(self, optional: bool) -> None:
-        """Read until nothing waits or enough is enough."""
-        while self._waiting and not self._is_full():
+        while self._waiting and not (
+            self._unlisted or self._bytes > MOST_BYTES or len(self.errors) >= MOST_ERRORS
+        ):
             url, depth = self._waiting.popleft()
             await self._read(url, depth, optional and depth == 1)
         unread = self._unread + len(self._waiting)
@@ -134,21 +377,21 @@ class _Walk:
             files = "sitemap file was" if unread == 1 else "sitemap files were"
             self.errors.append(f"{unread:,} {files} not read: more than is sensible")
 
-    def _is_full(self) -> bool:
-        return self._unlisted > 0 or self._bytes > MOST_BYTES or len(self.errors) >= MOST_ERRORS
-
     async def _read(self, url: str, depth: int, optional: bool) -> None:
         known = self._known.get(url)
-        validators = known.validators if known else None
+        validators = (
+            Validators(etag=known.etag, last_modified=known.last_modified, url=known.issuer)
+            if known
+            else None
+        )
         seen = await self._reader.read(url, limit=self._largest, validators=validators)
         if known is not None and isinstance(seen, NotModified):
             self.maps += 1
             self.files[url] = known
-            await self._take(known.file, known.base, depth)
+            await self._take(known.kind, known.entries, known.base, depth)
             return
         if not isinstance(seen, Body):
-            problem = _problem(seen, optional)
-            if problem:
+            if problem := _problem(seen, optional):
                 self.errors.append(f"{url}: {problem}")
             return
         file = await self._parsed(seen.data)
@@ -160,13 +403,11 @@ class _Walk:
             self.errors.append(f"{url}: {file.error}")
         if file.over:
             self.errors.append(f"{url}: too many entries in one sitemap, {file.over:,} or more left out")
-        self._remember(url, Remembered(seen.validators, seen.url, file))
-        await self._take(file, seen.url, depth)
-
-    def _remember(self, url: str, read: Remembered) -> None:
-        whole = read.file.error is None and not read.file.over
-        if read.validators and whole and has_room(self.files, read):
+        told = seen.validators
+        read = CachedSitemap(told.etag, told.last_modified, told.url, seen.url, file.kind, file.entries)
+        if told and not file.error and not file.over and has_room(self.files, read):
             self.files[url] = read
+        await self._take(file.kind, file.entries, seen.url, depth)
 
     async def _parsed(self, data: bytes) -> SitemapFile:
         if len(data) <= SMALL_BYTES and not is_packed(data):
@@ -176,12 +417,12 @@ class _Walk:
         except ExtractError as error:
             return SitemapFile("none", error=str(error))
 
-    async def _take(self, file: SitemapFile, base: str, depth: int) -> None:
-        async for entry in in_turns(file.entries, lambda entry: entry.loc):
+    async def _take(self, kind: Kind, entries: Sequence[SitemapEntry], base: str, depth: int) -> None:
+        async for entry in in_turns(entries, lambda entry: entry.loc):
             url = canonical(entry.loc, base)
             if url is None:
                 self.dropped["not a web address"] += 1
-            elif file.kind == "index":
+            elif kind == "index":
                 self.queue(url, depth + 1)
             else:
                 self._keep(self._trim(url), entry.lastmod)
@@ -199,7 +440,7 @@ class _Walk:
 
 
 def _problem(seen: Gone | Refused | Failed | Moved | NotModified, optional: bool) -> str | None:
-    """Why a map that gave no content leaves the listing incomplete, or None if it just is not there."""
+    """Return why a file without content leaves the listing incomplete, or None if it just does not exist."""
     if isinstance(seen, Gone):
         return None
     if isinstance(seen, Refused):

@@ -1,3 +1,10 @@
+-- run_records
+select * from runs
+where (:top is null or id < :top) and (:everywhere = 1 or source_id in {list sources})
+    and (:state is null or state = :state)
+order by id desc
+limit :limit
+
 -- open_run
 select * from runs where source_id = :source and mode <> 'sync' and state in ('queued', 'running', 'cancelled') order by id desc limit 1
 
@@ -31,12 +38,6 @@ where source_id = :source and queued_run = :run and not exists (
 update page_crawls set run_id = null, updated_at = :now
 where run_id = :run and outcome is null and locked_at is null
 
--- ask_again
-update pages set queued_run = null
-where source_id = :source and queued_run = :run and gone_count = 0 and url in {list urls} and not exists (
-    select 1 from page_crawls c where c.page_id = pages.id and c.run_id = :run and c.outcome is null
-)
-
 -- close_stale_runs
 update runs set state = 'failed', finished_at = :now, error = 'given up for a newer run'
 where source_id = :source and mode <> 'sync' and state in ('queued', 'running', 'cancelled')
@@ -52,9 +53,6 @@ select id from runs where source_id = :source and started_at >= :slot and mode n
 
 -- run_by_id
 select * from runs where id = :run
-
--- last_run
-select * from runs where source_id = :source and mode not in ('check', 'sync') order by id desc limit 1
 
 -- last_runs
 select * from runs where source_id = :source and mode not in ('check', 'sync') order by id desc limit :limit
@@ -97,21 +95,6 @@ update runs set counts = :counts, worked_at = :now where id = :run
 -- count_queued
 update runs set queued = queued + :number where id = :run
 
--- open_rows
-select count(*) as open, sum(case when c.locked_at is not null then 1 else 0 end) as held,
-    min(case
-        when c.locked_at is not null then null
-        when h.next_allowed_at > c.scheduled_for then h.next_allowed_at
-        else c.scheduled_for
-    end) as next
-from page_crawls c left join hosts h on h.domain = c.domain
-where c.run_id = :run and c.outcome is null
-
--- upsert_worker
-insert into workers (name, host, pid, started_at, heartbeat_at) values (:name, :host, :pid, :now, :now)
-on conflict (name) do update
-set host = excluded.host, pid = excluded.pid, started_at = excluded.started_at, heartbeat_at = excluded.heartbeat_at
-
 -- help_run
 update workers set helps = :run where name = :worker
 
@@ -122,34 +105,11 @@ where run_id = :run and outcome is null and locked_at is null and updated_at > :
 -- wake_hosts
 update hosts set next_allowed_at = null where next_allowed_at > :latest
 
--- beat
-update workers set heartbeat_at = :now where name = :worker
-
--- workers
-select * from workers order by started_at
-
--- hearts
-select name, heartbeat_at from workers where name in {list workers} {for update}
-
--- forget_workers
-delete from workers where name in {list workers}
-
--- keep_run_of_trial
-insert into unkept_runs (
-    id, source_id, name, version, kind, url, mode, state, full_look, worker, queued, known, counts, notes, error,
-    started_at, finished_at
-)
-select r.id, s.id, s.name, s.version, s.kind, s.url, r.mode, r.state, r.full_look, r.worker, r.queued, r.known,
-    r.counts, r.notes, r.error, r.started_at, r.finished_at
-from runs r join sources s on s.id = r.source_id
-where r.id = :run and s.trial = 1
-    and not exists (select 1 from pages p where p.source_id = s.id and p.last_scraped is not null)
-    and not exists (
-        select 1 from runs o where o.source_id = s.id and o.id <> r.id and o.state in ('queued', 'running')
-    )
-
 -- unkept_run
 select u.*, u.started_at as taken_at, u.finished_at as worked_at from unkept_runs u where u.id = :run
 
--- forget_unkept_runs
-delete from unkept_runs where started_at < :before
+-- stamp_source
+update sources set crawl_time = :now, updated_at = :now where id = :source
+
+-- move_source
+update sources set url = :url, mark = null, updated_at = :now where id = :source

@@ -36,3 +36,6 @@ select page_id, content, metadata, text_hash from chunks where page_id in {list 
 
 -- same_content
 select source_id, content_hash, url from pages where content_hash in {list hashes} order by depth, id
+
+-- newest
+select coalesce(max(id), 0) as chunk from chunks

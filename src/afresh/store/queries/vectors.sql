@@ -24,10 +24,6 @@ on conflict (name) do nothing
 -- known_vectors
 select text_hash from vectors where model_id = :model and text_hash in {list hashes}
 
--- leave_vectors
-update vectors set used_at = :now
-where model_id in (select id from models) and text_hash in (select text_hash from chunks where id in {list chunks})
-
 -- leave_vectors_of_pages
 update vectors set used_at = :now
 where model_id in (select id from models) and text_hash in (select text_hash from chunks where page_id in {list pages})
@@ -52,24 +48,8 @@ where not exists (select 1 from vectors v where v.model_id = :model and v.text_h
 select count(*) as missing from chunks c
 where not exists (select 1 from vectors v where v.model_id = :model and v.text_hash = c.text_hash)
 
--- unembedded_without_text
-select count(*) as without_text from chunks c
-where c.whole = 0 and not exists (select 1 from vectors v where v.model_id = :model and v.text_hash = c.text_hash)
-
--- unembedded_counts
-select count(*) as missing, count(case when c.whole = 0 then 1 end) as without_text
-from chunks c join pages p on p.id = c.page_id
-where (:source is null or p.source_id = :source)
-    and not exists (select 1 from vectors v where v.model_id = :model and v.text_hash = c.text_hash)
-
 -- serve_model
 update models set serving = 1 where id = :model
 
 -- drop_other_models
 delete from models where id <> :model
-
--- page_sources
-select id, source_id from pages
-
--- newest
-select coalesce(max(id), 0) as chunk from chunks

@@ -1,4 +1,4 @@
-"""Every call to an external store: by the guarded client, logged, its trouble told once, no secret in it."""
+"""Calls to external stores through the guarded client, and the tag that identifies our documents."""
 
 import asyncio
 import logging
@@ -6,59 +6,44 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlsplit
 
-from afresh.errors import ApiError, SinkBusy, SinkDenied, SinkError, SinkFull, SinkGone, SinkRefused
-from afresh.ports import Clock
-from afresh.ports.calls import Answer, Asker
+from afresh.errors import ApiError, SinkBusy, SinkError, SinkFull, SinkMissing, SinkRefused, SinkUnauthorized
+from afresh.ports import ApiResponse, HttpApi, OwnerTag, Upload
+from afresh.sources.web.answers import status_words
 from afresh.sources.web.http_dates import parse_retry_after
+from afresh.sync.copy import display_name
 from afresh.text.json_input import MAX_JSON_VALUES, BadJson, read_json, read_large_json
 from afresh.text.redact import mask_secrets, one_line
 
 log = logging.getLogger("afresh.sinks")
 
 _LONGEST = 200
-MAX_ANSWER_BYTES = 4 * 1024 * 1024  # a page of a listing names a hundred documents
+TIMEOUT_SECONDS = 60.0
+MAX_ANSWER_BYTES = 4 * 1024 * 1024  # a page of a listing has a hundred documents
 _PASSES = frozenset({408, 409, 425, 429})
 _FULL = ("storage limit", "storage quota", "insufficient_quota", "maximum storage")
 _DELAY = re.compile(r"(\d+(?:\.\d+)?)s")
 
 
-class Absent(SinkGone):
-    """What was asked for is not there: a document, or the whole store."""
-
-
-def utc_now() -> datetime:
-    """The time of day."""
-    return datetime.now(UTC)
+class RemoteMissing(SinkMissing):
+    """The requested document, or the whole store, does not exist."""
 
 
 def variable(sink: str) -> str:
-    """The variable that holds the key of a sink."""
+    """Return the environment variable for the key of a sink."""
     return f"AFRESH_SINKS__{sink.upper().replace('-', '_')}__API_KEY"
 
 
-class Calls:
-    """Asks the server of one sink; any answer but a good one is a SinkError that names what to check."""
+class SinkCalls:
+    """Calls the server of one sink; every failure raises a SinkError that says what to check."""
 
-    def __init__(
-        self,
-        asker: Asker,
-        sink: str,
-        base_url: str,
-        *,
-        secrets: Sequence[str],
-        timeout_seconds: float = 60.0,
-        clock: Clock = utc_now,
-    ) -> None:
+    def __init__(self, asker: HttpApi, sink: str, base_url: str, *, secrets: Sequence[str]) -> None:
         self.section = f"sinks.{sink}"
         self.host = urlsplit(base_url).hostname or ""
         self._asker = asker
         self._secrets = secrets
-        self._timeout = timeout_seconds
-        self._clock = clock
 
     async def send(
         self,
@@ -68,15 +53,15 @@ class Calls:
         data: bytes | None = None,
         *,
         adds: bool = False,
-    ) -> Answer:
-        """The answer to a request that went well; it is asked once, as the reconciler knows when to again.
+    ) -> ApiResponse:
+        """Return the answer to a successful request; it is sent once, as the reconciler decides on retries.
 
-        A request that `adds` a document may have done so before its answer failed. Then the error is a
-        SinkBusy that names no time, by which the reconciler knows that it has to look.
+        A request that `adds` a document may have succeeded before its answer failed. Then the error is a
+        SinkBusy without a delay, which tells the reconciler to check.
         """
         began = time.monotonic()
         try:
-            answer = await self._asker.ask(method, url, headers, data, self._timeout)
+            answer = await self._asker.ask(method, url, headers, data, TIMEOUT_SECONDS)
         except ApiError as error:
             self._log(method, url, "no answer", began)
             raise SinkBusy(
@@ -88,38 +73,47 @@ class Calls:
         trouble = self.trouble(answer)
         raise self.doubt(trouble) if adds and answer.status >= 500 else trouble
 
+    def one_of(self, stores: Sequence[str], name: str) -> bool:
+        """Return whether there is a store with that name; raise SinkRefused if there are several."""
+        if len(stores) > 1:
+            which = ", ".join(sorted(stores))
+            raise SinkRefused(
+                f'{len(stores)} stores are called "{name}": set {self.section}.store to one of {which}'
+            )
+        return bool(stores)
+
     def doubt(self, trouble: SinkError) -> SinkBusy:
-        """Trouble that came when a document was already handed over."""
+        """Return the error for a problem after a document was sent."""
         return SinkBusy(f"an upload was sent and nothing is known of it yet: {trouble}")
 
     def odd(self, error: Exception | str) -> SinkError:
-        """An answer that was good by its status and not understood."""
+        """Return the error for an answer with a good status that could not be understood."""
         why = error if isinstance(error, str) else type(error).__name__
         return SinkBusy(
             f"{self.host} answered in a form that is not understood ({self._safe(why)}): "
             f"check {self.section}.base_url"
         )
 
-    def trouble(self, answer: Answer) -> SinkError:
-        """What an answer of no use means."""
+    def trouble(self, answer: ApiResponse) -> SinkError:
+        """Return the error for a failed answer."""
         error = _error(answer.data)
-        wait = parse_retry_after(answer.headers.get("retry-after"), self._clock()) or _delay(error)
+        wait = parse_retry_after(answer.headers.get("retry-after"), datetime.now(UTC)) or _delay(error)
         return self.refusal(answer.status, error, wait)
 
     def refusal(self, status: int, error: Mapping[str, Any], wait: float | None = None) -> SinkError:
-        """What a status and the error beside it mean."""
+        """Return the error for a status and an error object."""
         said = str(error.get("message") or "")
-        words = f"{self.host} answered {_phrase(status)}"
+        words = f"{self.host} answered {status_words(status)}"
         told = f'{words} ("{self._safe(said)[:_LONGEST]}")' if said else words
         full = f"{said} {error.get('code')}".lower()
         if status in (402, 507) or (status == 429 and any(each in full for each in _FULL)):
             return SinkFull(f"{told}: make room there, or ask for a larger quota", wait)
         if status == 404 or (status == 403 and "may not exist" in said):
-            return Absent(f"{told}: check {self.section}.store")
+            return RemoteMissing(f"{told}: check {self.section}.store")
         if status in _PASSES or status >= 500:
             return SinkBusy(f"{told}: it is tried again later", wait)
-        if status in (401, 403) or "api key" in full:  # some services repeat the key when they refuse it
-            return SinkDenied(f"{words}: check {self.section}.api_key and what it may use")
+        if status in (401, 403) or "api key" in full:  # some services repeat the key in their message
+            return SinkUnauthorized(f"{words}: check {self.section}.api_key and what it may use")
         if 300 <= status < 400:
             return SinkRefused(f"{words}: set {self.section}.base_url to the address it moved to")
         return SinkRefused(f"{told}: this request will not be taken as it is")
@@ -128,19 +122,13 @@ class Calls:
         return one_line(mask_secrets(text, self._secrets))
 
     def _log(self, method: str, url: str, outcome: str, began: float) -> None:
-        took = f"{time.monotonic() - began:.3f}"
-        data = {
-            "sink": self.section.removeprefix("sinks."),
-            "method": method,
-            "path": self._safe(urlsplit(url).path),
-            "outcome": outcome,
-            "seconds": took,
-        }
+        data = {"sink": self.section.removeprefix("sinks."), "method": method, "outcome": outcome}
+        data |= {"path": self._safe(urlsplit(url).path), "seconds": f"{time.monotonic() - began:.3f}"}
         log.debug("sink asked", extra={"data": data})
 
 
 async def as_object(data: bytes) -> dict[str, Any]:
-    """The JSON object of a body; empty where it holds none."""
+    """Return the JSON object of a body, or an empty one."""
     bounds = {"max_bytes": MAX_ANSWER_BYTES, "max_values": MAX_JSON_VALUES}
     try:
         found = await asyncio.to_thread(read_large_json, data, **bounds)
@@ -150,7 +138,7 @@ async def as_object(data: bytes) -> dict[str, Any]:
 
 
 def _error(data: bytes) -> Mapping[str, Any]:
-    """What an answer says of its trouble; nothing where it is longer than words are."""
+    """Return the error object of an answer; empty if there is none or it is too long."""
     try:
         found = read_json(data)
     except BadJson:
@@ -162,7 +150,7 @@ def _error(data: bytes) -> Mapping[str, Any]:
 
 
 def _delay(error: Mapping[str, Any]) -> float | None:
-    """The seconds that Google's RetryInfo asks for."""
+    """Return the seconds that Google's RetryInfo asks for."""
     details = error.get("details")
     for each in details if isinstance(details, list) else ():
         delay = each.get("retryDelay") if isinstance(each, dict) else None
@@ -171,8 +159,49 @@ def _delay(error: Mapping[str, Any]) -> float | None:
     return None
 
 
-def _phrase(status: int) -> str:
-    try:
-        return f"{status} {HTTPStatus(status).phrase}"
-    except ValueError:
-        return str(status)
+_STORE, _SOURCE, _PAGE, _HASH = "afresh_store", "afresh_source", "afresh_page", "afresh_hash"
+_URL = "url"
+LONGEST = 512  # characters of a value
+
+
+def metadata(upload: Upload) -> dict[str, str]:
+    """Return the metadata of a document: our tag, and fields to filter by."""
+    mark = upload.mark
+    told = {_STORE: mark.store, _SOURCE: mark.source, _PAGE: str(mark.page), _HASH: mark.hash}
+    if len(upload.url) <= LONGEST:  # a truncated URL would be wrong
+        told[_URL] = upload.url
+    if title := upload.title.strip():
+        told["title"] = title[:LONGEST]
+    if upload.language:
+        told["language"] = upload.language
+    return {key: sendable(value) for key, value in told.items()}
+
+
+def mark_in(metadata: Mapping[str, object]) -> OwnerTag | None:
+    """Return the tag of a document; None if it is not ours."""
+    match [metadata.get(key) for key in (_STORE, _SOURCE, _PAGE, _HASH)]:
+        case [str(store), str(source), str(page), str(digest)] if page.isascii() and page.isdigit():
+            return OwnerTag(store=store, source=source, page=int(page), hash=digest)
+    return None
+
+
+def content(upload: Upload) -> bytes:
+    """Return the bytes of a document: never empty, as sinks refuse empty files."""
+    text = upload.markdown if upload.markdown.strip() else f"# {upload.title.strip() or upload.url}\n"
+    return text.encode("utf-8", "replace")
+
+
+def shown_name(upload: Upload) -> str:
+    """Return the display name of an upload, valid for sinks."""
+    return display_name(sendable(upload.name), sendable(upload.url))
+
+
+def url_in(metadata: Mapping[str, object]) -> str | None:
+    """Return the URL of the page that a document was made from."""
+    url = metadata.get(_URL)
+    return url if isinstance(url, str) and url else None
+
+
+def sendable(text: str) -> str:
+    """Return the text without what is not valid UTF-8."""
+    return text.encode("utf-8", "replace").decode()

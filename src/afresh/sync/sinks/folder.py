@@ -1,8 +1,8 @@
-"""A folder of Markdown files as an external store: one file for each page, with its mark on top.
+"""A folder of Markdown files as a sink: one file per page, with our tag in its front matter.
 
-A file is named by the address of its page, so it stays where it is when the page changes, and is old or new
-but never in between. Its id also names page and content: dropping an old version leaves a newer one alone.
-Files without our mark belong to others: they are listed and never touched.
+The name of a file comes from the URL of its page, so it stays when the page changes, and writes are atomic.
+The id also contains page and content, so that deleting an old version leaves a newer one alone. Files without
+our tag belong to others: they are listed and never changed.
 """
 
 import asyncio
@@ -17,10 +17,11 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from afresh.config.sinks import SinkSettings
-from afresh.errors import SinkBusy, SinkError, SinkFull, SinkGone, SinkRefused
-from afresh.files.whole_file import TEMPORARY, replace_whole
-from afresh.sync.remote import Mark, Remote, RemoteState, Upload
+from afresh.config.server import SinkSettings
+from afresh.errors import SinkBusy, SinkError, SinkFull, SinkMissing, SinkRefused
+from afresh.files import TEMPORARY, replace_whole
+from afresh.ports import SinkKind
+from afresh.sync.copy import OwnerTag, Remote, RemoteState, Upload
 
 T = TypeVar("T")
 FENCE = "---"
@@ -31,12 +32,12 @@ _ODD = re.compile(r"[^a-z0-9._-]+")
 
 
 def open_sink(name: str, settings: SinkSettings) -> "FolderSink":
-    """The folder that settings name."""
+    """Return the sink for the folder in the settings."""
     return FolderSink(name, Path(settings.path or name).expanduser(), settings.at_once)
 
 
 class FolderSink:
-    """Fulfils `ports.sinks.Sink` with files."""
+    """Implements `ports.Sink` with files."""
 
     def __init__(self, name: str, folder: Path, at_once: int = 10) -> None:
         self.name = name
@@ -44,26 +45,26 @@ class FolderSink:
         self.folder = folder
 
     async def put(self, upload: Upload) -> Remote:
-        """Write the file of a page; one that somebody else put in its place is left alone."""
+        """Write the file of a page; refuse to overwrite a file that is not ours."""
         return await self._off_loop(lambda: self._put(upload))
 
     async def drop(self, remote_id: str) -> None:
-        """Delete a file, if it still is the version that is meant."""
+        """Delete a file if it still is this version."""
         await self._off_loop(lambda: self._drop(remote_id))
 
     async def look(self, remote_id: str) -> Remote | None:
-        """A file as it stands."""
+        """Return the current state of a file, or None."""
         return await self._off_loop(lambda: self._look(remote_id))
 
     async def all(self) -> AsyncIterator[Remote]:
-        """Every file in the folder."""
+        """Yield every file in the folder."""
         for relative in await self._off_loop(self._files):
             found = await self._off_loop(partial(self._read, relative))
             if found is not None:
                 yield found
 
     async def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: nothing is open."""
 
     def _put(self, upload: Upload) -> Remote:
         self._check_folder()
@@ -78,13 +79,12 @@ class FolderSink:
         return written
 
     def _drop(self, remote_id: str) -> None:
-        found = self._look(remote_id)
-        if found is None:
+        if self._look(remote_id) is None:
             return
         path = self.folder / relative_of(remote_id)
         path.unlink(missing_ok=True)
         if path.parent != self.folder:
-            with suppress(OSError):  # others are in it
+            with suppress(OSError):  # not empty
                 path.parent.rmdir()
 
     def _look(self, remote_id: str) -> Remote | None:
@@ -92,12 +92,10 @@ class FolderSink:
         return found if found is not None and found.id == remote_id else None
 
     def _check_folder(self) -> None:
-        if self.folder.is_dir():
-            return
-        if self.folder.exists() and not self.folder.is_dir():  # another upload may have made it just now
-            raise SinkGone(f"{self.folder} is a file: sinks.{self.name}.path has to be a folder")
+        if self.folder.exists() and not self.folder.is_dir():
+            raise SinkMissing(f"{self.folder} is a file: sinks.{self.name}.path has to be a folder")
         if not self.folder.absolute().parent.is_dir():
-            raise SinkGone(f"{self.folder} is not there, nor is the folder above it")
+            raise SinkMissing(f"{self.folder} is not there, nor is the folder above it")
 
     def _files(self) -> list[str]:
         self._check_folder()
@@ -120,14 +118,8 @@ class FolderSink:
             return None
         if head is None or mark is None:
             return Remote(id=relative, name=relative, state=RemoteState.ACTIVE, mark=None)
-        return Remote(
-            id=f"{relative}#{mark.page}-{mark.hash[:16]}",
-            name=head.get("name", relative),
-            state=RemoteState.ACTIVE,
-            mark=mark,
-            url=head.get("url"),
-            size=size,
-        )
+        id_, name = f"{relative}#{mark.page}-{mark.hash[:16]}", head.get("name", relative)
+        return Remote(id_, name, RemoteState.ACTIVE, mark, url=head.get("url"), size=size)
 
     async def _off_loop(self, work: Callable[[], T]) -> T:
         try:
@@ -137,14 +129,14 @@ class FolderSink:
 
 
 def file_name(upload: Upload) -> str:
-    """Where the file of a page is, from the folder: by source and address, whatever its content."""
+    """Return the path of the file of a page inside the folder, by source and URL."""
     source = _slug(upload.mark.source, 60)
     digest = hashlib.sha256(f"{upload.mark.source}\n{upload.url}".encode()).hexdigest()[:10]
     return f"{source}/{_slug(upload.url.partition('://')[2] or upload.url, 80)}-{digest}.md"
 
 
 def relative_of(remote_id: str) -> str:
-    """The path in the folder that an id names."""
+    """Return the path inside the folder for an id."""
     relative = remote_id.rpartition("#")[0] or remote_id
     if Path(relative).is_absolute() or ".." in Path(relative).parts:
         raise SinkRefused(f"{remote_id} is no file of the folder")
@@ -152,7 +144,7 @@ def relative_of(remote_id: str) -> str:
 
 
 def text_of(upload: Upload) -> str:
-    """The file of a page: front matter that any reader of YAML understands, and the Markdown."""
+    """Return the file of a page: YAML front matter and the Markdown."""
     body = upload.markdown if upload.markdown.endswith("\n") else f"{upload.markdown}\n"
     head = {
         "title": upload.title,
@@ -174,7 +166,7 @@ def _slug(text: str, longest: int) -> str:
 
 
 def _head(data: bytes) -> dict[str, str] | None:
-    """The front matter of a file that we wrote; None of any other."""
+    """Return the front matter of a file that we wrote; None for any other."""
     lines = data.decode("utf-8", "replace").split("\n")
     if lines[0] != FENCE or FENCE not in lines[1:]:
         return None
@@ -186,14 +178,13 @@ def _head(data: bytes) -> dict[str, str] | None:
     return head if "afresh_store" in head else None
 
 
-def _mark(head: dict[str, str], data: bytes) -> Mark | None:
-    """The mark of a file; of one whose text was changed by hand it names no content that we know."""
+def _mark(head: dict[str, str], data: bytes) -> OwnerTag | None:
+    """Return the tag of a file; if the text was changed by hand, its hash matches no known content."""
     try:
         page = int(head["afresh_page"])
-        body = data.split(f"\n{FENCE}\n\n".encode(), 1)[1]
-        same = hashlib.sha256(body).hexdigest() == head["afresh_body"]
-        known = head["afresh_hash"] if same else f"changed by hand: {hashlib.sha256(body).hexdigest()}"
-        return Mark(store=head["afresh_store"], source=head["afresh_source"], page=page, hash=known)
+        digest = hashlib.sha256(data.split(f"\n{FENCE}\n\n".encode(), 1)[1]).hexdigest()
+        known = head["afresh_hash"] if digest == head["afresh_body"] else f"changed by hand: {digest}"
+        return OwnerTag(store=head["afresh_store"], source=head["afresh_source"], page=page, hash=known)
     except (KeyError, ValueError, IndexError):
         return None
 
@@ -203,3 +194,6 @@ def _trouble(error: OSError) -> SinkError:
     if error.errno in _FULL:
         return SinkFull(why)
     return SinkRefused(why) if error.errno in _FORBIDDEN else SinkBusy(why)
+
+
+KIND = SinkKind(open=open_sink, needs=("path",))

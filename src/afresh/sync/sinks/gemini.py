@@ -1,4 +1,4 @@
-"""Gemini File Search as a sink, by Google's own SDK."""
+"""Gemini File Search as a sink, with Google's SDK."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -6,47 +6,36 @@ from contextlib import contextmanager
 from io import BytesIO
 from typing import Any
 
-from afresh.config.sinks import SinkSettings
+from afresh.config.server import SinkSettings
 from afresh.errors import ConfigError, SinkBusy, SinkError, SinkRefused
-from afresh.ports import Clock
-from afresh.ports.calls import Asker
-from afresh.ports.sinks import Remote, RemoteState, Upload
-from afresh.sync.sinks.calls import Absent, Calls, utc_now, variable
-from afresh.sync.sinks.owner_tag import LONGEST, content, mark_in, metadata, shown_name, url_in
+from afresh.ports import HttpApi, Remote, RemoteState, SinkKind, Upload
+from afresh.sync.sinks.calls import (
+    LONGEST,
+    RemoteMissing,
+    SinkCalls,
+    content,
+    mark_in,
+    metadata,
+    shown_name,
+    url_in,
+    variable,
+)
 
 BASE_URL = "https://generativelanguage.googleapis.com"
 API_VERSION = "v1beta"
-AT_ONCE = 10  # with 50 to 100 uploads side by side Google lets documents fail
-PAGE_SIZE = 20  # the most that the API gives at once
-WAITS = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0)  # seconds between looks for the document of an upload
+PAGE_SIZE = 20  # maximum of the API
+WAITS = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0)  # seconds between checks for the document of an upload
 _CODES = {3: 400, 4: 504, 5: 404, 7: 403, 8: 429, 9: 400, 13: 500, 14: 503, 16: 401}  # gRPC → HTTP
 _STATES = {
     "STATE_ACTIVE": RemoteState.ACTIVE,
     "STATE_FAILED": RemoteState.FAILED,
-}  # all else is being processed
-_ODD = (ValueError, KeyError, TypeError, AttributeError)  # what the SDK stumbles over
+}  # all others: PROCESSING
+_ODD = (ValueError, KeyError, TypeError, AttributeError)  # raised by the SDK for unexpected answers
 Sleep = Callable[[float], Awaitable[None]]
 
 
-def open_sink(name: str, settings: SinkSettings, asker: Asker) -> "GeminiSink":
-    """The store that settings name; `asker` is closed with it."""
-    if not settings.api_key:
-        raise ConfigError(
-            f"sinks.{name}.api_key is missing: set {variable(name)} to a key of Google AI Studio"
-        )
-    return GeminiSink(
-        name,
-        asker,
-        api_key=settings.api_key,
-        store=settings.store or name,
-        base_url=settings.base_url or BASE_URL,
-        api_version=settings.api_version or API_VERSION,
-        at_once=settings.at_once,
-    )
-
-
 class _Ended(Exception):
-    """An upload that came to nothing, for sure."""
+    """An upload that has definitely failed."""
 
     def __init__(self, error: SinkError) -> None:
         super().__init__(str(error))
@@ -54,47 +43,32 @@ class _Ended(Exception):
 
 
 class GeminiSink:
-    """Fulfils `ports.Sink`; `store` is a resource name, or a display name that is found or made once."""
+    """Implements `ports.Sink`; `store` is a resource name, or a display name that is found or created."""
 
     def __init__(
-        self,
-        name: str,
-        asker: Asker,
-        *,
-        api_key: str,
-        store: str,
-        base_url: str = BASE_URL,
-        api_version: str = API_VERSION,
-        at_once: int = AT_ONCE,
-        timeout_seconds: float = 60.0,
-        sleep: Sleep = asyncio.sleep,
-        clock: Clock = utc_now,
+        self, name: str, settings: SinkSettings, asker: HttpApi, *, sleep: Sleep = asyncio.sleep
     ) -> None:
+        if not settings.api_key:
+            key = variable(name)
+            raise ConfigError(f"sinks.{name}.api_key is missing: set {key} to a key of Google AI Studio")
         self.name = name
-        self.at_once = at_once
-        self._asker = asker
-        self._key = api_key
-        self._wanted = store
-        self._base_url = base_url
-        self._version = api_version
+        self.at_once = settings.at_once  # with 50 to 100 concurrent uploads Google lets documents fail
+        self._asker = asker  # closed with the sink
+        self._key = settings.api_key
+        self._wanted = settings.store or name
+        self._base_url = settings.base_url or BASE_URL
+        self._version = settings.api_version or API_VERSION
         self._sleep = sleep
-        self._calls = Calls(
-            asker, name, base_url, secrets=(api_key,), timeout_seconds=timeout_seconds, clock=clock
-        )
-        self._sdk: Any = None  # google.genai.Client, from the first call on
+        self._calls = SinkCalls(asker, name, self._base_url, secrets=(settings.api_key,))
+        self._sdk: Any = None  # google.genai.Client, after the first call
         self._store: str | None = None
         self._opening, self._finding = asyncio.Lock(), asyncio.Lock()
 
     async def put(self, upload: Upload) -> Remote:
-        """Upload a document and tell what became of it so far."""
+        """Upload a document and return its state."""
         store = await self._found_store()
-        config = {
-            "display_name": shown_name(upload),
-            "mime_type": "text/markdown",
-            "custom_metadata": [
-                {"key": key, "string_value": value} for key, value in metadata(upload).items()
-            ],
-        }
+        told = [{"key": key, "string_value": value} for key, value in metadata(upload).items()]
+        config = {"display_name": shown_name(upload), "mime_type": "text/markdown", "custom_metadata": told}
         with self._understood():
             operation = await self._stores.upload_to_file_search_store(
                 file_search_store_name=store, file=BytesIO(content(upload)), config=config
@@ -112,11 +86,11 @@ class GeminiSink:
         with self._understood():
             try:
                 await self._stores.documents.delete(name=remote_id, config={"force": True})
-            except Absent:
+            except RemoteMissing:
                 await self._check_store()
 
     async def look(self, remote_id: str) -> Remote | None:
-        """A document as it is now; None if it is absent."""
+        """Return the current state of a document, or None if it does not exist."""
         await self._open()
         with self._understood():
             found = await self._get(remote_id)
@@ -125,7 +99,7 @@ class GeminiSink:
             return found
 
     async def all(self) -> AsyncIterator[Remote]:
-        """Every document of the store, page by page."""
+        """Yield every document of the store."""
         store = await self._found_store()
         with self._understood():
             listed = await self._stores.documents.list(parent=store, config={"page_size": PAGE_SIZE})
@@ -133,7 +107,7 @@ class GeminiSink:
                 yield _remote(each)
 
     async def close(self) -> None:
-        """End the connections."""
+        """Close the connections."""
         sdk, self._sdk = self._sdk, None
         if sdk is not None:
             await sdk.aio.aclose()
@@ -143,7 +117,7 @@ class GeminiSink:
     # ---- the store ---------------------------------------------------------------------------
 
     async def _found_store(self) -> str:
-        """The resource name of the store; a second caller waits for the first, so that only one is made."""
+        """Return the resource name of the store; concurrent callers wait, so that only one is created."""
         await self._open()
         async with self._finding:
             if self._store is None:
@@ -156,17 +130,12 @@ class GeminiSink:
             return _name(await self._stores.get(name=self._wanted))
         listed = await self._stores.list(config={"page_size": PAGE_SIZE})
         names = [_name(each) async for each in listed if each.display_name == self._wanted]
-        if len(names) > 1:
-            raise SinkRefused(
-                f'{len(names)} stores are called "{self._wanted}": set {self._calls.section}.store to one of '
-                f"{', '.join(sorted(names))}"
-            )
-        if names:
+        if self._calls.one_of(names, self._wanted):
             return names[0]
         return _name(await self._stores.create(config={"display_name": self._wanted[:LONGEST]}))
 
     async def _check_store(self) -> None:
-        """SinkGone where not only a document is missing."""
+        """Raise SinkMissing if the whole store is missing, not only a document."""
         if self._store is None:
             await self._found_store()
         else:
@@ -175,9 +144,9 @@ class GeminiSink:
     # ---- documents ---------------------------------------------------------------------------
 
     async def _made_by(self, operation: Any, store: str) -> Remote:
-        """The document of an upload, as soon as it can be named.
+        """Return the document of an upload, as soon as it has a name.
 
-        Operations have been seen that never say they are done; their documents bear the same id.
+        Some operations never report that they are done; their documents have the same id.
         """
         for wait in (*WAITS, None):
             name = getattr(operation.response, "document_name", None) or ""
@@ -198,7 +167,7 @@ class GeminiSink:
     async def _get(self, remote_id: str) -> Remote | None:
         try:
             return _remote(await self._stores.documents.get(name=remote_id))
-        except Absent:
+        except RemoteMissing:
             return None
 
     # ---- the SDK -----------------------------------------------------------------------------
@@ -208,7 +177,7 @@ class GeminiSink:
         return self._sdk.aio.file_search_stores
 
     async def _open(self) -> None:
-        """Load the SDK once, aside: its import takes seconds."""
+        """Load the SDK once, in a thread: its import takes seconds."""
         async with self._opening:
             self._sdk = self._sdk or await asyncio.to_thread(self._load)
 
@@ -226,7 +195,7 @@ class GeminiSink:
 
     @contextmanager
     def _understood(self) -> Iterator[None]:
-        """What the SDK raises, told as what a sink raises; our own errors come through it unchanged."""
+        """Convert exceptions of the SDK to SinkError; our own pass unchanged."""
         from google.genai.errors import APIError
         from httpx2 import HTTPError, InvalidURL
 
@@ -245,7 +214,6 @@ def _name(resource: Any) -> str:
 
 
 def _remote(document: Any) -> Remote:
-    """A document of the SDK as the port tells of it."""
     told = {each.key: each.string_value for each in document.custom_metadata or ()}
     state = _STATES.get(getattr(document.state, "value", ""), RemoteState.PROCESSING)
     return Remote(
@@ -257,3 +225,6 @@ def _remote(document: Any) -> Remote:
         size=document.size_bytes or 0,
         reason="Gemini could not index it" if state is RemoteState.FAILED else None,
     )
+
+
+KIND = SinkKind(open=GeminiSink, needs=("store",), base_url=BASE_URL)

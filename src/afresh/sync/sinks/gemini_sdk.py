@@ -1,13 +1,13 @@
-"""The client of Google's SDK on our own guarded connections; imported only when a Gemini sink is used."""
+"""A client of Google's SDK on our guarded connections; imported only for a Gemini sink."""
 
 import httpx2
 from google import genai
 from google.genai import types
 
-from afresh.sync.sinks.calls import Calls
+from afresh.sync.sinks.calls import SinkCalls
 from afresh.text.json_input import count_values
 
-MAX_PARSED_BYTES = 1024 * 1024  # the SDK parses on the event loop; a page of twenty documents has far less
+MAX_PARSED_BYTES = 1024 * 1024  # the SDK parses on the event loop; a page of twenty documents is far smaller
 MAX_PARSED_VALUES = 10_000
 _OURS = frozenset(
     {"host", "user-agent", "connection", "content-length", "accept-encoding", "transfer-encoding"}
@@ -15,17 +15,17 @@ _OURS = frozenset(
 _SPENT = frozenset({"content-encoding", "content-length", "transfer-encoding"})
 
 
-class Guarded(httpx2.AsyncBaseTransport):
-    """Hands each request of the SDK to `Calls`, so that it opens no connection of its own.
+class GuardedTransport(httpx2.AsyncBaseTransport):
+    """Passes each request of the SDK to `SinkCalls`, so that the SDK opens no connection.
 
-    Errors are raised here and not left to the SDK, which would block the event loop to try uploads again.
+    Errors are raised here, because the SDK would block the event loop to retry uploads.
     """
 
-    def __init__(self, calls: Calls) -> None:
+    def __init__(self, calls: SinkCalls) -> None:
         self._calls = calls
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """The answer to one request."""
+        """Return the answer to one request."""
         data = await request.aread()
         headers = {name: value for name, value in request.headers.items() if name not in _OURS}
         uploads = "upload" in (command := headers.get("x-goog-upload-command", ""))
@@ -40,18 +40,18 @@ class Guarded(httpx2.AsyncBaseTransport):
 
 
 class _Nobody(httpx2.BaseTransport):
-    """The way out of the SDK's blocking half, which is not used."""
+    """The transport of the SDK's blocking client, which is not used."""
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         raise httpx2.UnsupportedProtocol("only the async client is used", request=request)
 
 
-def open_client(calls: Calls, *, api_key: str, base_url: str, api_version: str) -> genai.Client:
-    """A client that asks only through `calls`, whatever the environment says."""
+def open_client(calls: SinkCalls, *, api_key: str, base_url: str, api_version: str) -> genai.Client:
+    """Return a client that sends requests only through `calls`, whatever the environment says."""
     options = types.HttpOptions(
         base_url=base_url,
         api_version=api_version,
         httpx_client=httpx2.Client(transport=_Nobody(), trust_env=False),
-        httpx_async_client=httpx2.AsyncClient(transport=Guarded(calls), trust_env=False),
+        httpx_async_client=httpx2.AsyncClient(transport=GuardedTransport(calls), trust_env=False),
     )
     return genai.Client(vertexai=False, api_key=api_key, http_options=options)

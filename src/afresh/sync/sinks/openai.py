@@ -1,4 +1,4 @@
-"""A vector store in OpenAI's form as a sink: files, and their places in the store with attributes."""
+"""A vector store with OpenAI's API as a sink: files, and their entries in the store with attributes."""
 
 import asyncio
 import json
@@ -8,76 +8,57 @@ from contextlib import suppress
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from afresh.config.sinks import SinkSettings
-from afresh.errors import ConfigError, SinkError, SinkGone, SinkRefused
-from afresh.ports import Clock
-from afresh.ports.calls import Asker
-from afresh.ports.sinks import Remote, RemoteState, Upload
-from afresh.sync.sinks.calls import Absent, Calls, as_object, utc_now, variable
-from afresh.sync.sinks.owner_tag import LONGEST, content, mark_in, metadata, shown_name, url_in
+from afresh.config.server import SinkSettings
+from afresh.errors import ConfigError, SinkError, SinkMissing
+from afresh.ports import HttpApi, Remote, RemoteState, SinkKind, Upload
+from afresh.sync.sinks.calls import (
+    LONGEST,
+    RemoteMissing,
+    SinkCalls,
+    as_object,
+    content,
+    mark_in,
+    metadata,
+    shown_name,
+    url_in,
+    variable,
+)
 
 BASE_URL = "https://api.openai.com/v1"
-AT_ONCE = 5
-PAGE_SIZE = 100  # the most that the API gives at once
-_NAME = "name"  # of the attributes: the store itself tells only the id of a file
+PAGE_SIZE = 100  # maximum of the API
+_NAME = "name"  # an attribute: the store itself only knows the id of a file
 _STATES = {
     "completed": RemoteState.ACTIVE,
     "failed": RemoteState.FAILED,
     "cancelled": RemoteState.FAILED,
-}  # all else is being processed
-
-
-def open_sink(name: str, settings: SinkSettings, asker: Asker) -> "OpenAISink":
-    """The store that settings name; `asker` is closed with it."""
-    if not settings.api_key and settings.base_url is None:  # a server of your own may want none
-        raise ConfigError(f"sinks.{name}.api_key is missing: set {variable(name)} to a key of OpenAI")
-    return OpenAISink(
-        name,
-        asker,
-        api_key=settings.api_key,
-        store=settings.store or name,
-        base_url=settings.base_url or BASE_URL,
-        at_once=settings.at_once,
-    )
+}  # all others: PROCESSING
 
 
 class OpenAISink:
-    """Fulfils `ports.Sink`; `store` is an id (`vs_…`), or a name that is found or made once."""
+    """Implements `ports.Sink`; `store` is an id (`vs_…`), or a name that is found or created."""
 
-    def __init__(
-        self,
-        name: str,
-        asker: Asker,
-        *,
-        api_key: str | None,
-        store: str,
-        base_url: str = BASE_URL,
-        at_once: int = AT_ONCE,
-        timeout_seconds: float = 60.0,
-        clock: Clock = utc_now,
-    ) -> None:
+    def __init__(self, name: str, settings: SinkSettings, asker: HttpApi) -> None:
+        key, base_url = settings.api_key, settings.base_url or BASE_URL
+        if not key and settings.base_url is None:  # self-hosted servers may need none
+            raise ConfigError(f"sinks.{name}.api_key is missing: set {variable(name)} to a key of OpenAI")
         self.name = name
-        self.at_once = at_once
+        self.at_once = settings.at_once
         self.page_size = PAGE_SIZE
-        self._asker = asker
-        self._wanted = store
+        self._asker = asker  # closed with the sink
+        self._wanted = settings.store or name
         self._base_url = base_url.rstrip("/")
-        self._headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
-        self._calls = Calls(
-            asker,
-            name,
-            base_url,
-            secrets=(api_key,) if api_key else (),
-            timeout_seconds=timeout_seconds,
-            clock=clock,
-        )
+        self._headers = {"Authorization": f"Bearer {key}"} if key else {}
+        self._calls = SinkCalls(asker, name, base_url, secrets=(key,) if key else ())
         self._store: str | None = None
         self._finding = asyncio.Lock()
 
     async def put(self, upload: Upload) -> Remote:
-        """Upload a file and give it a place in the store; what gets no place is removed again."""
+        """Upload a file and add it to the store; a file that cannot be added is deleted again."""
         store = await self._found_store()
-        file = self._text(await self._upload(upload), "id")
+        border = f"afresh-{secrets.token_hex(16)}"
+        head = {"Content-Type": f"multipart/form-data; boundary={border}"}
+        data = _form(border, f"{shown_name(upload)}.md", content(upload))
+        file = self._text(await self._send("POST", "/files", head, data), "id")
         attributes = {_NAME: shown_name(upload), **metadata(upload)}
         try:
             body = {"file_id": file, "attributes": attributes}
@@ -89,34 +70,34 @@ class OpenAISink:
         return self._remote(placed)
 
     async def drop(self, remote_id: str) -> None:
-        """Remove a file from the store and the file itself."""
+        """Delete a file and its entry in the store."""
         store = await self._found_store()
         if not await self._forget(remote_id, store):
-            await self._json("GET", f"/vector_stores/{store}")  # is only the file missing?
+            await self._json("GET", f"/vector_stores/{store}")  # raises if the whole store is missing
 
     async def look(self, remote_id: str) -> Remote | None:
-        """A document as it is now; None if it is absent."""
+        """Return the current state of a document, or None if it does not exist."""
         store = await self._found_store()
         try:
             return self._remote(await self._json("GET", _place(store, remote_id)))
-        except Absent:
+        except RemoteMissing:
             await self._json("GET", f"/vector_stores/{store}")
             return None
 
     async def all(self) -> AsyncIterator[Remote]:
-        """Every file of the store, page by page."""
+        """Yield every file of the store."""
         store = await self._found_store()
         async for each in self._listed(f"/vector_stores/{store}/files"):
             yield self._remote(each)
 
     async def close(self) -> None:
-        """End the connections."""
+        """Close the connections."""
         await self._asker.close()
 
     # ---- the store ---------------------------------------------------------------------------
 
     async def _found_store(self) -> str:
-        """The id of the store; a second caller waits for the first, so that only one is made."""
+        """Return the id of the store; concurrent callers wait, so that only one is created."""
         async with self._finding:
             if self._store is None:
                 self._store = await self._find_store()
@@ -128,38 +109,26 @@ class OpenAISink:
         else:
             stores = self._listed("/vector_stores")
             found = [each async for each in stores if each.get("name") == self._wanted]
-        ids = sorted(self._text(each, "id") for each in found)
-        if len(ids) > 1:
-            raise SinkRefused(
-                f'{len(ids)} stores are called "{self._wanted}": set {self._calls.section}.store to one of '
-                f"{', '.join(ids)}"
-            )
-        if not found:
+        ids = [self._text(each, "id") for each in found]
+        if not self._calls.one_of(ids, self._wanted):
             made = await self._json("POST", "/vector_stores", {"name": self._wanted[:LONGEST]})
             return self._text(made, "id")
         if found[0].get("status") == "expired":
-            raise SinkGone(f'the store "{self._wanted}" has expired: set {self._calls.section}.store anew')
+            raise SinkMissing(f'the store "{self._wanted}" has expired: set {self._calls.section}.store anew')
         return ids[0]
 
     # ---- documents ---------------------------------------------------------------------------
 
-    async def _upload(self, upload: Upload) -> dict[str, Any]:
-        border = f"afresh-{secrets.token_hex(16)}"
-        head = {"Content-Type": f"multipart/form-data; boundary={border}"}
-        data = _form(border, f"{shown_name(upload)}.md", content(upload))
-        return await self._send("POST", "/files", head, data)
-
     async def _forget(self, file: str, store: str) -> bool:
-        """Remove a file, then its place, so that the place leads back here if this is cut short."""
+        """Delete a file, then its entry, which is still found if interrupted; return if any existed."""
         gone = [await self._delete(f"/files/{quote(file, safe='')}"), await self._delete(_place(store, file))]
         return any(gone)
 
     async def _delete(self, path: str) -> bool:
-        try:
+        with suppress(RemoteMissing):
             await self._json("DELETE", path)
-        except Absent:
-            return False
-        return True
+            return True
+        return False
 
     def _remote(self, file: Mapping[str, Any]) -> Remote:
         attributes, error = file.get("attributes") or {}, file.get("last_error") or {}
@@ -224,10 +193,13 @@ def _place(store: str, file: str) -> str:
 
 
 def _form(border: str, name: str, data: bytes) -> bytes:
-    """The body of an upload; the file's name is quoted as browsers do."""
+    """Return the body of an upload; the file name is quoted as browsers do."""
     quoted = name.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
     purpose = '\r\nContent-Disposition: form-data; name="purpose"\r\n\r\nassistants\r\n'
     file = f'\r\nContent-Disposition: form-data; name="file"; filename="{quoted}"'
     kind = "\r\nContent-Type: text/markdown\r\n\r\n"
     head = f"--{border}{purpose}--{border}{file}{kind}".encode()
     return head + data + f"\r\n--{border}--\r\n".encode()
+
+
+KIND = SinkKind(open=OpenAISink, needs=("store",), base_url=BASE_URL)

@@ -1,4 +1,4 @@
-"""The browsers of one run: started when first needed, a few pages at a time, ended with all below them."""
+"""The browsers of one run: started when first needed, closed with all their processes."""
 
 import asyncio
 import secrets
@@ -6,12 +6,10 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from afresh.sources.web.browser.driver import Driver
+from afresh.sources.web.browser.driver import Driver, end, family, first_process, heaviest_beyond
 from afresh.sources.web.browser.launch import MISSING, BrowserOptions, NoBrowser, launch
-from afresh.sources.web.browser.page import Lost, Shown, show
-from afresh.sources.web.browser.processes import end, family, first_process, heaviest_beyond
+from afresh.sources.web.browser.page import MARK_HIDDEN, PREPARE, RenderedPage, RenderFailure, show
 from afresh.sources.web.browser.proxy import BrowserProxy
-from afresh.sources.web.browser.scripts import MARK_HIDDEN, PREPARE
 from afresh.urls.canonical import origin_of
 
 if TYPE_CHECKING:
@@ -28,17 +26,17 @@ _WATCH_SECONDS = 0.5
 _CLOSE_SECONDS = 3.0
 
 
-class Desk:
-    """A place where one page at a time is shown: a context of its own, behind a proxy of its own."""
+class BrowserSlot:
+    """Renders one page at a time, in its own context behind its own proxy."""
 
-    def __init__(self, running: "Running") -> None:
+    def __init__(self, running: "RunningBrowser") -> None:
         self._running = running
         self._context: BrowserContext | None = None
         self._proxy = BrowserProxy(running.options.policy, connect_seconds=running.options.connect_seconds)
         self._site = ""
 
-    async def show(self, url: str) -> Shown | Lost:
-        """Show a page; cookies and cached files of a site last while its pages follow each other here."""
+    async def show(self, url: str) -> RenderedPage | RenderFailure:
+        """Render a page; cookies and cache of a site are kept while its pages follow each other here."""
         options, context = self._running.options, await self._at(origin_of(url))
         toll = self._proxy.admit(options.max_page_bytes)
         page = await context.new_page()
@@ -52,18 +50,17 @@ class Desk:
             await page.close()
         if toll.spent:
             most = options.max_page_bytes // 1024 // 1024
-            return Lost(reason=f"the page and its files are larger than {most} MB", hopeless=True)
+            return RenderFailure(reason=f"the page and its files are larger than {most} MB", hopeless=True)
         barred = tuple(f"{host} is {kind}" for host, kind in toll.barred.items())
-        if isinstance(seen, Lost) and seen.led_to in toll.barred:
+        if isinstance(seen, RenderFailure) and seen.led_to in toll.barred:
             reason = f"its script leads to {seen.led_to}, which is not allowed: network.allow"
             return replace(seen, reason=reason, refused=True, hopeless=True)
-        if isinstance(seen, Lost):
+        if isinstance(seen, RenderFailure):
             why = f" (not let through: {', '.join(barred)})" if barred else ""
             return replace(seen, reason=seen.reason + why, hopeless=seen.hopeless or bool(barred))
         return replace(seen, barred=barred, engine=self._running.engine)
 
     async def close(self) -> None:
-        """Forget the site."""
         from playwright.async_api import Error
 
         context, self._context = self._context, None
@@ -92,7 +89,7 @@ class Desk:
         )
         await self._context.add_init_script(PREPARE)
         await self._context.add_init_script(MARK_HIDDEN)
-        if running.engine != "chromium":  # which is told by its flags, and so keeps its cache
+        if running.engine != "chromium":  # Chromium does this by flags, and so keeps its cache
             await self._context.route("**/*", _without_pictures)
         return self._context
 
@@ -104,8 +101,8 @@ async def _without_pictures(route: "Route") -> None:
         await route.continue_()
 
 
-class Running:
-    """One browser with its desks, from start to end."""
+class RunningBrowser:
+    """One browser with its slots, from start to end."""
 
     def __init__(self, engine: str, options: BrowserOptions, browser: "Browser", token: str) -> None:
         self.engine = engine
@@ -115,57 +112,48 @@ class Running:
         self._first: Process | None = None
         self.user_agent = ""
         self.shown = 0
-        self.spent = False  # no further page is shown here
-        self._desks: list[Desk] = []
-        self._free: list[Desk] = []
-        self._busy = 0
+        self.spent = False  # no further page is rendered here
+        self._desks: list[BrowserSlot] = []
+        self._free: list[BrowserSlot] = []
+        self.busy = 0  # pages that are being rendered
         self._guarding: asyncio.Task[None] | None = None
 
-    @property
-    def idle(self) -> bool:
-        """Whether no page is being shown."""
-        return self._busy == 0
-
     async def settle_in(self) -> None:
-        """Learn how the browser names itself, and watch its memory from now on."""
-        own = await self._own_name()
+        """Read the user agent of the browser, and watch its memory from now on."""
+        if self.engine == "chromium":
+            session = await self.browser.new_browser_cdp_session()
+            own = (await session.send("Browser.getVersion"))["userAgent"]
+        else:
+            page = await self.browser.new_page()
+            own = await page.evaluate("navigator.userAgent")
+            await page.close()
         self.user_agent = f"{own} {self.options.user_agent.split(' ')[0]}"
         self._first = first_process(self._token)
         self._guarding = asyncio.ensure_future(self._guard())
 
-    async def _own_name(self) -> str:
-        if self.engine == "chromium":
-            session = await self.browser.new_browser_cdp_session()
-            return str((await session.send("Browser.getVersion"))["userAgent"])
-        page = await self.browser.new_page()
-        own = await page.evaluate("navigator.userAgent")
-        await page.close()
-        return str(own)
-
-    async def show(self, url: str, seconds: float) -> Shown | Lost:
-        """Show a page at a free desk, within so many seconds."""
-        desk = self._free.pop() if self._free else self._desk()
-        self._busy += 1
+    async def show(self, url: str, seconds: float) -> RenderedPage | RenderFailure:
+        """Render a page in a free slot, within some seconds."""
+        if not self._free:
+            self._desks.append(BrowserSlot(self))
+            self._free.append(self._desks[-1])
+        desk = self._free.pop()
+        self.busy += 1
         self.shown += 1
         try:
             async with asyncio.timeout(seconds):
                 seen = await desk.show(url)
         except BaseException as error:
-            self.spent = True  # its page may go on in the background: the next is shown elsewhere
+            self.spent = True  # its page may still run, so the next page gets another browser
             if isinstance(error, TimeoutError):
-                return Lost(reason=f"not shown within {seconds:g} s", late=True, hopeless=True)
+                return RenderFailure(reason=f"not shown within {seconds:g} s", late=True, hopeless=True)
             raise
         finally:
-            self._busy -= 1
+            self.busy -= 1
         self._free.append(desk)
         return seen
 
-    def _desk(self) -> Desk:
-        self._desks.append(Desk(self))
-        return self._desks[-1]
-
     async def close(self) -> None:
-        """End the browser: politely, unless there was trouble, and then by force."""
+        """Close the browser: gracefully, or by force after an error."""
         from playwright.async_api import Error
 
         if self._guarding is not None:
@@ -181,44 +169,44 @@ class Running:
             await desk.close()
 
     async def _guard(self) -> None:
-        """End a page's process when the browser as a whole takes more memory than it may."""
+        """Kill the process of a page when the whole browser takes too much memory."""
         while True:
             await asyncio.sleep(_WATCH_SECONDS)
-            if self._busy and (guilty := heaviest_beyond(self.options.memory_mb, self._first)):
+            if self.busy and (guilty := heaviest_beyond(self.options.memory_mb, self._first)):
                 end([guilty])
 
 
 class Browsers:
-    """Shows pages in the engine that is asked for; a browser is made anew after many pages or trouble."""
+    """Renders pages in a requested engine; replaces a browser after many pages or an error."""
 
     def __init__(self, options: BrowserOptions) -> None:
         self._options = options
         self._turns = asyncio.Semaphore(options.pages)
         self._starting = asyncio.Lock()
         self._driver = Driver()
-        self._running: dict[str, Running] = {}
-        self._leaving: list[Running] = []
+        self._running: dict[str, RunningBrowser] = {}
+        self._leaving: list[RunningBrowser] = []
         self._absent: dict[str, str] = {}
-        self._dead_end = BrowserProxy(options.policy)  # for what no page asks for: it lets nothing through
+        self._dead_end = BrowserProxy(options.policy)  # for requests of no page: it lets nothing through
 
-    async def render(self, engine: str, url: str, seconds: float) -> Shown | Lost:
-        """Show a page; NoBrowser if the engine cannot be had."""
+    async def render(self, engine: str, url: str, seconds: float) -> RenderedPage | RenderFailure:
+        """Render a page; raise NoBrowser if the engine is not available."""
         async with self._turns:
             running = await self._for(engine)
-            from playwright.async_api import Error  # which is there by now
+            from playwright.async_api import Error  # installed by now
 
             try:
                 return await running.show(url, min(seconds, self._options.timeout_seconds))
             except (Error, TimeoutError) as error:
                 said = (str(error).splitlines() or ["it does not answer"])[0]
-                return Lost(reason=f"the browser broke down: {said[:200]}")
+                return RenderFailure(reason=f"the browser broke down: {said[:200]}")
             finally:
                 if running.spent and self._running.get(engine) is running:  # the next page may be hours away
                     self._leaving.append(self._running.pop(engine))
                 await self._let_go()
 
     async def close(self) -> None:
-        """End every browser and the driver."""
+        """Close all browsers and the driver."""
         for running in (*self._running.values(), *self._leaving):
             await running.close()
         self._running.clear()
@@ -226,47 +214,34 @@ class Browsers:
         await self._dead_end.close()
         await self._driver.close()
 
-    async def _for(self, engine: str) -> Running:
+    async def _for(self, engine: str) -> RunningBrowser:
         async with self._starting:
             running = self._running.get(engine)
-            if running is not None and not self._is_worn(running):
-                return running
             if running is not None:
+                worn = running.spent or running.shown >= self._options.recycle_pages
+                if not worn and running.browser.is_connected() and self._driver.is_up:
+                    return running
                 self._leaving.append(self._running.pop(engine))
                 await self._let_go()
             if engine in self._absent:
                 raise NoBrowser(self._absent[engine])
-            try:
-                running = self._running[engine] = await self._started(engine)
-            except NoBrowser as error:
-                self._absent[engine] = str(error)
-                raise
-            return running
-
-    async def _started(self, engine: str) -> Running:
-        """A new browser; where the driver dies over it, a few more are tried."""
-        while True:
-            try:
-                return await self._start(engine)
-            except NoBrowser:
-                if self._driver.is_up or not self._driver.may_start:
-                    raise
-
-    def _is_worn(self, running: Running) -> bool:
-        return (
-            running.spent
-            or running.shown >= self._options.recycle_pages
-            or not running.browser.is_connected()
-            or not self._driver.is_up
-        )
+            while True:
+                try:
+                    running = self._running[engine] = await self._start(engine)
+                except NoBrowser as error:
+                    if self._driver.is_up or not self._driver.may_start:
+                        self._absent[engine] = str(error)
+                        raise
+                else:  # if starting it kills the driver, try again a few times
+                    return running
 
     async def _let_go(self) -> None:
-        """Close the browsers that show nothing any more and are not to show more."""
-        for running in [each for each in self._leaving if each.idle]:
+        """Close the replaced browsers that no longer render a page."""
+        for running in [each for each in self._leaving if not each.busy]:
             self._leaving.remove(running)
             await running.close()
 
-    async def _start(self, engine: str) -> Running:
+    async def _start(self, engine: str) -> RunningBrowser:
         try:
             from playwright.async_api import Error
         except ImportError as error:
@@ -277,7 +252,7 @@ class Browsers:
         token = secrets.token_hex(8)
         address, environment = self._dead_end.address, self._driver.environment
         browser = await launch(playwright, engine, self._options, token, address, environment)
-        running = Running(engine, self._options, browser, token)
+        running = RunningBrowser(engine, self._options, browser, token)
         try:
             await running.settle_in()
         except Error as error:

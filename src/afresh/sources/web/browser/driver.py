@@ -1,10 +1,10 @@
-"""Playwright's driver, which starts browsers: with a folder for what they leave, started anew if it dies."""
+"""Playwright's driver, which starts browsers, and its child processes: their memory and their end."""
 
 import asyncio
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from importlib.util import find_spec
@@ -14,22 +14,72 @@ import psutil
 
 from afresh.ops.processes import passed_on
 from afresh.sources.web.browser.launch import NoBrowser
-from afresh.sources.web.browser.processes import end, is_alive
 
 if TYPE_CHECKING:
     from playwright.async_api import Playwright
 
+
+MB = 1024 * 1024
+_GONE = (psutil.NoSuchProcess, psutil.AccessDenied, psutil.ZombieProcess)
+
+
+def first_process(token: str) -> psutil.Process | None:
+    """Return the browser process whose command line contains a token."""
+    for process in psutil.Process().children(recursive=True):
+        with suppress(*_GONE):
+            if any(token in word for word in process.cmdline()):
+                return process
+    return None
+
+
+def family(first: psutil.Process | None) -> list[psutil.Process]:
+    """Return a process and all its descendants."""
+    with suppress(*_GONE):
+        return [first, *first.children(recursive=True)] if first else []
+    return []
+
+
+def heaviest_beyond(limit_mb: int, first: psutil.Process | None) -> psutil.Process | None:
+    """Return the page process with the most memory if the browser exceeds the limit, else None."""
+    sizes: list[tuple[int, psutil.Process]] = []
+    for process in family(first):
+        with suppress(*_GONE):
+            sizes.append((process.memory_info().rss, process))
+    if sum(size for size, _ in sizes) <= limit_mb * MB:
+        return None
+    pages = []
+    for pair in sizes:
+        with suppress(*_GONE):
+            if "--type=renderer" in pair[1].cmdline():
+                pages.append(pair)
+    return max(pages or sizes, key=lambda pair: pair[0])[1]
+
+
+def is_alive(process: psutil.Process) -> bool:
+    """Return whether a process still runs."""
+    with suppress(*_GONE):
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    return False
+
+
+def end(processes: Iterable[psutil.Process]) -> None:
+    """Kill processes; ignore those that have ended."""
+    for process in processes:
+        with suppress(*_GONE):
+            process.kill()
+
+
 MOST_STARTS = 4  # in one run
 _CLOSE_SECONDS = 3.0
 _PREFIX = "afresh-"
-_SHORT = "/tmp"  # noqa: S108 - a folder of our own is made in it, by a name that nobody can foresee
-_LONGEST = 40  # characters of a path: with what browsers add it has to stay below 104
+_SHORT = "/tmp"  # noqa: S108 - we create a folder in it, with an unpredictable name
+_LONGEST = 40  # characters of a path: with what browsers add, it has to stay below 104
 _TRANSPORTS = ("playwright._impl.transport", "playwright._impl._transport")  # by the version of Playwright
-_PLACES = ("TMPDIR", "TEMP", "TMP")  # what programs ask for the place of temporary files
+_PLACES = ("TMPDIR", "TEMP", "TMP")  # variables that programs read for the temporary folder
 
 
 class Driver:
-    """The driver of one run; its folder goes with it, and with that what browsers left there."""
+    """The Playwright driver of one run, with a temporary folder for browsers that is removed at the end."""
 
     def __init__(self) -> None:
         self._starts = 0
@@ -40,21 +90,21 @@ class Driver:
 
     @property
     def is_up(self) -> bool:
-        """Whether it runs, as far as the system tells."""
+        """Return whether it runs, as far as the system shows."""
         return self._playwright is not None and (self._process is None or is_alive(self._process))
 
     @property
     def may_start(self) -> bool:
-        """Whether it has not died too often."""
+        """Return whether it has not died too often."""
         return self._starts < MOST_STARTS
 
     @property
     def environment(self) -> dict[str, str]:
-        """What the driver and browsers get of ours: no key, no token, and where temporary files belong."""
+        """Return the environment for driver and browsers: no keys, no tokens, and our temporary folder."""
         return passed_on() | (dict.fromkeys(_PLACES, self._folder) if self._folder else {})
 
     async def playwright(self) -> "Playwright":
-        """What starts browsers; NoBrowser if the driver cannot be had any more."""
+        """Return Playwright, starting the driver if needed; raise NoBrowser if it cannot start any more."""
         if self._playwright is not None and self.is_up:
             return self._playwright
         await self.close()
@@ -75,16 +125,19 @@ class Driver:
                 playwright: Playwright = await self._manager.__aenter__()
         except NoBrowser:
             raise
-        except Exception as error:  # the driver tells its trouble by bare exceptions
+        except Exception as error:  # the driver raises bare exceptions
             said = (str(error).splitlines() or ["no reason given"])[0]
             raise NoBrowser(f"the driver of the browsers does not start: {said[:200]}") from error
         finally:
             _read_its_end(self._manager)
-        self._process = _driver_among(set(psutil.Process().children()) - before)
+        for process in set(psutil.Process().children()) - before:
+            with suppress(psutil.Error):
+                if "run-driver" in process.cmdline():
+                    self._process = process
         return playwright
 
     async def close(self) -> None:
-        """End it and all below it, and remove its folder."""
+        """Stop it and all its child processes, and remove its folder."""
         from playwright.async_api import Error
 
         manager, self._manager, self._playwright = self._manager, None, None
@@ -101,15 +154,15 @@ class Driver:
 
 
 def _folder() -> str:
-    """A new folder whose name is short enough for sockets of browsers in it."""
-    usual = tempfile.gettempdir()  # asked for now, or it might become the folder itself
+    """Create a folder whose path is short enough for the sockets of browsers."""
+    usual = tempfile.gettempdir()  # determined first, or it might become the folder itself
     short = usual if len(usual) <= _LONGEST or not os.access(_SHORT, os.W_OK) else _SHORT
     return tempfile.mkdtemp(prefix=_PREFIX, dir=short)
 
 
 @contextmanager
 def _driven_in(environment: dict[str, str]) -> Iterator[None]:
-    """While it is open, Playwright starts its driver in that environment.
+    """Make Playwright start its driver in an environment.
 
     It has no option for that: it copies all of ours, by a function whose module has two names.
     """
@@ -129,20 +182,12 @@ def _driven_in(environment: dict[str, str]) -> Iterator[None]:
 
 
 def _read_its_end(manager: Any) -> None:
-    """Have it heard how the driver ended, or asyncio complains that nobody wanted to know."""
-    for name in ("_client", "_connection"):  # by the version of Playwright
+    """Retrieve the exception of the driver's end, or asyncio logs that it was never retrieved."""
+    for name in ("_client", "_connection"):  # depends on the version of Playwright
         transport = getattr(getattr(manager, name, None), "_transport", None)
         future = getattr(transport, "on_error_future", None)
         if isinstance(future, asyncio.Future):
             future.add_done_callback(lambda done: done.cancelled() or done.exception())
-
-
-def _driver_among(started: set[psutil.Process]) -> psutil.Process | None:
-    for process in started:
-        with suppress(psutil.Error):
-            if "run-driver" in process.cmdline():
-                return process
-    return None
 
 
 def _remove(folder: str) -> None:

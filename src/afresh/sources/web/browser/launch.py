@@ -1,4 +1,4 @@
-"""Starting a browser through Playwright: which program, with which doors shut."""
+"""Start a browser through Playwright: choose the program, and restrict what it may do."""
 
 import os
 import re
@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from afresh.config.sources import BrowserSettings
 from afresh.errors import ConfigError
 from afresh.sources.web.guard import AddressPolicy
 
@@ -22,7 +23,7 @@ _OFF = (
     *("AutofillServerCommunication", "CertificateTransparencyComponentUpdater", "MediaRouter"),
     *("OptimizationHints", "Translate", "WebRtcHideLocalIpsWithMdns", "DialMediaRouteProvider"),
 )
-# Names are resolved by the proxy alone; pictures and fonts are never asked for; nothing speaks UDP.
+# The proxy alone resolves names; images and fonts are never requested; nothing uses UDP.
 _CHROMIUM = (
     "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
     "--blink-settings=imagesEnabled=false",
@@ -59,52 +60,35 @@ class NoBrowser(Exception):
 
 
 def must_be_installed() -> None:
-    """ConfigError that names the fix where every page is to be shown in a browser and none can be."""
+    """Raise ConfigError that names the fix if crawl.render is always and no browser can be used."""
     if find_spec("playwright") is None or find_spec("psutil") is None:
         raise ConfigError(f"crawl.render is always, but {MISSING}")
 
 
 def why_no_browser(engines: Sequence[str], executable_path: str | None, channel: str | None) -> str | None:
-    """How to get a browser where none of the engines is there, told without starting one; None if one is."""
+    """Return how to install one of the engines, or None if one is installed; starts nothing."""
     try:
         must_be_installed()
     except ConfigError:
         return MISSING
     if "chromium" in engines and channel is None and executable_path is not None:
-        lack = (
-            None
-            if shutil.which(executable_path)
-            else f"browser.executable_path: no program at {executable_path}"
-        )
+        there = shutil.which(executable_path)
+        lack = None if there else f"browser.executable_path: no program at {executable_path}"
     elif "chromium" in engines and (channel or _installed()):
         lack = None
     else:
         lack = f"playwright install {engines[0]}" if engines else "browser.engines names none"
     others = [engine for engine in engines if engine != "chromium" or not executable_path]
-    return None if lack is None or any(map(_is_downloaded, others)) else lack
-
-
-def _is_downloaded(engine: str) -> bool:
-    """Whether Playwright has fetched an engine to where it keeps them."""
     named = os.environ.get("PLAYWRIGHT_BROWSERS_PATH")
     usual = {"darwin": "~/Library/Caches", "win32": "~/AppData/Local"}.get(sys.platform, "~/.cache")
     folder = Path(named) if named and named != "0" else Path(usual).expanduser() / "ms-playwright"
-    return any(folder.glob(f"{engine}*-*"))
+    return None if any(any(folder.glob(f"{engine}*-*")) for engine in others) else lack
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BrowserOptions:
-    """How pages are shown, and the bounds of that."""
+class BrowserOptions(BrowserSettings):
+    """How pages are rendered, and what they may request."""
 
-    executable_path: str | None = None
-    channel: str | None = None
-    sandbox: str = "auto"
-    pages: int = 2
-    timeout_seconds: float = 30.0
-    settle_seconds: float = 5.0
-    memory_mb: int = 2048
-    max_page_bytes: int = 50 * 1024 * 1024
-    recycle_pages: int = 100
     max_body_bytes: int = 10 * 1024 * 1024
     connect_seconds: float = 10.0
     user_agent: str = "afresh/0.1"
@@ -119,7 +103,7 @@ async def launch(
     proxy: str,
     environment: Mapping[str, str],
 ) -> "Browser":
-    """A running browser; `token` stands in the command line of its first process (Chromium)."""
+    """Start a browser; `token` is in the command line of its first process (Chromium)."""
     from playwright.async_api import Error
 
     kind = getattr(playwright, engine)
@@ -158,12 +142,12 @@ def _chromium(options: BrowserOptions, downloaded: str, token: str) -> dict[str,
 
 
 def _sandboxed(wish: str) -> bool:
-    """Chromium's sandbox does not work for root, so `auto` does without it there."""
+    """Return whether to use Chromium's sandbox; it does not work for root, so `auto` omits it there."""
     return os.geteuid() != 0 if wish == "auto" and hasattr(os, "geteuid") else wish != "off"
 
 
 def why_unsandboxed(wish: str) -> str | None:
-    """What to know where Chromium runs without its sandbox although nobody asked for that."""
+    """Return a note if Chromium runs without its sandbox although that was not configured."""
     if wish != "auto" or _sandboxed(wish):
         return None
     return (
@@ -173,7 +157,7 @@ def why_unsandboxed(wish: str) -> str | None:
 
 
 def _installed() -> str | None:
-    """A Chromium of the system's own, such as Debian's."""
+    """Return the path of a system-wide Chromium, such as Debian's."""
     return next((path for name in _PROGRAMS if (path := shutil.which(name))), None)
 
 

@@ -1,56 +1,73 @@
-"""One page in a browser: asked for, waited for until it rests, taken down as HTML."""
+"""Render one page in a browser: wait until it no longer changes, then return it as HTML."""
 
 import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from importlib.resources import files
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
-
-from afresh.sources.web.browser.scripts import FINGERPRINT, SNAPSHOT
 
 if TYPE_CHECKING:
     from playwright.async_api import Page, Request, Response
 
-LOOK_SECONDS = 0.1  # between two looks at a page that may still change
-QUIET_LOOKS = 4  # in a row that show the same
-PATIENT_LOOKS = 20  # the same for a page that shows next to nothing, or a refusal that may be a challenge
-BARE = 30  # characters that are more than next to nothing
+
+def _script(name: str) -> str:
+    return files("afresh.sources.web.browser").joinpath("scripts", name).read_text("utf-8").strip()
+
+
+# Disables WebRTC, notifications, windows and printing, and gives access to closed shadow roots.
+PREPARE = _script("prepare.js")
+# Marks what the browser does not show. It saves the functions it needs before scripts of the page can
+# replace them. Elements are marked by an attribute; text whose element has other, visible parts is put
+# into a marked span. "switched": a reader may be able to open it. The content of a closed <details> is
+# kept, as are MathML formulas.
+MARK_HIDDEN = _script("mark_hidden.js")
+# What a reader sees, as two numbers in a string: a hash of text and link targets, and the length of the text.
+# It calls getters of the prototype, because a form named "links" replaces document.links.
+FINGERPRINT = _script("fingerprint.js")
+# The document as HTML, with the content of components where a reader sees it; null if it is too large.
+SNAPSHOT = _script("snapshot.js")
+
+LOOK_SECONDS = 0.1  # between two checks of a page that may still change
+QUIET_LOOKS = 4  # in a row with the same result
+PATIENT_LOOKS = 20  # the same for a page that is almost empty, or for a refusal that may be a challenge
+BARE = 30  # characters; with fewer, a page counts as almost empty
 _UNHEEDED = frozenset({"image", "media", "font", "websocket", "eventsource", "ping", "manifest", "other"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
-    """A page as a browser shows it."""
+class RenderedPage:
+    """A page as rendered by a browser."""
 
-    url: str  # where it ended, after redirects and scripts
+    url: str  # after redirects and scripts
     html: str
     status: int
     headers: Mapping[str, str] = field(default_factory=dict)  # of the document, names in lower case
     settled: bool = True
-    barred: tuple[str, ...] = ()  # hosts that were not let through
+    barred: tuple[str, ...] = ()  # hosts that were blocked
     engine: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lost:
-    """A page that no browser could show."""
+class RenderFailure:
+    """A page that could not be rendered."""
 
     reason: str
     late: bool = False
-    hopeless: bool = False  # another try in this run would fare no better
-    refused: bool = False  # it is we who may not look
-    led_to: str | None = None  # the host to which it went away, where that shows nothing
+    hopeless: bool = False  # a retry in this run would fail too
+    refused: bool = False  # the policy forbids it
+    led_to: str | None = None  # the host that it navigated to, if that shows nothing
 
 
-class Watch:
-    """Follows what happens to a page from outside: requests, answers, its end."""
+class PageWatch:
+    """Observes requests, responses and the end of a page."""
 
     def __init__(self, page: "Page") -> None:
         self._page = page
-        self._asked: set[Request] = set()
+        self.asked: set[Request] = set()  # pending requests that may change what is shown
         self.answer: Response | None = None  # of the document that is shown
-        self.aim = ""  # where the page as a whole was last about to go
+        self.aim = ""  # URL of the last navigation
         self.crashed = asyncio.Event()
         page.on("request", self._begin)
         page.on("requestfinished", self._end)
@@ -58,100 +75,89 @@ class Watch:
         page.on("response", self._answered)
         page.on("crash", lambda _: self.crashed.set())
         page.on("close", lambda _: self.crashed.set())
-        page.on("popup", _close)  # dialogs are dismissed by themselves, downloads not begun
-
-    @property
-    def busy(self) -> bool:
-        """Whether something is on its way that may change what is shown."""
-        return bool(self._asked)
-
-    @property
-    def refused(self) -> bool:
-        """Whether the site answered that we may not see the page, as a challenge does at first."""
-        return self.answer is not None and self.answer.status >= 400
+        page.on("popup", _close)  # dialogs and downloads need no handler: both are refused
 
     def _begin(self, request: "Request") -> None:
         if request.is_navigation_request() and request.frame == self._page.main_frame:
             self.aim = request.url
         if request.resource_type not in _UNHEEDED:
-            self._asked.add(request)
+            self.asked.add(request)
 
     def _end(self, request: "Request") -> None:
-        self._asked.discard(request)
+        self.asked.discard(request)
 
     def _answered(self, response: "Response") -> None:
         request = response.request
         if request.is_navigation_request() and request.frame == self._page.main_frame:
             self.answer = response
-            self._asked.clear()  # what the document before asked for is no matter any more
+            self.asked.clear()  # requests of the previous document no longer matter
 
 
-async def show(page: "Page", url: str, *, settle_seconds: float, most: int) -> Shown | Lost:
-    """Go to an address, wait until the page rests, take it down; the caller sees to time and memory."""
+async def show(page: "Page", url: str, *, settle_seconds: float, most: int) -> RenderedPage | RenderFailure:
+    """Navigate to a URL, wait until the page settles, and return it; the caller limits time and memory."""
     from playwright.async_api import Error
 
-    watch = Watch(page)
+    watch = PageWatch(page)
     looking = asyncio.ensure_future(_look(page, watch, url, settle_seconds, most))
     crashing = asyncio.ensure_future(watch.crashed.wait())
     try:
         await asyncio.wait({looking, crashing}, return_when=asyncio.FIRST_COMPLETED)
-        if not looking.done():
-            return Lost(reason="the page crashed the browser, or needed too much memory", hopeless=True)
-        return await looking
+        if looking.done():
+            return await looking
     except Error as error:
-        if watch.crashed.is_set():
-            return Lost(reason="the page crashed the browser, or needed too much memory", hopeless=True)
-        return Lost(reason=_words(error))
+        if not watch.crashed.is_set():
+            return RenderFailure(reason=_words(error))
     finally:
         for task in (looking, crashing):
             task.cancel()
         await asyncio.gather(looking, crashing, return_exceptions=True)
+    return RenderFailure(reason="the page crashed the browser, or needed too much memory", hopeless=True)
 
 
-async def _look(page: "Page", watch: Watch, url: str, settle_seconds: float, most: int) -> Shown | Lost:
+async def _look(
+    page: "Page", watch: PageWatch, url: str, settle_seconds: float, most: int
+) -> RenderedPage | RenderFailure:
     from playwright.async_api import Error
 
     first = await page.goto(url, wait_until="commit", timeout=0)
     watch.answer = watch.answer or first
     settled = await _settle(page, watch, settle_seconds)
     if not page.url.startswith(("http://", "https://")):
-        return _led_astray(page.url, watch.aim)
+        own = page.url.startswith(("chrome-error:", "about:neterror"))  # a page of the browser itself
+        place = watch.aim if own and watch.aim else page.url
+        reason = f"its script leads to {place[:200]}, which shows nothing"
+        return RenderFailure(reason=reason, hopeless=True, led_to=urlsplit(place).hostname)
     html: object = ""
-    for _ in range(3):  # a page that goes elsewhere just now is taken down there
+    for _ in range(3):  # retry after a navigation
         with suppress(Error):
             html = await page.evaluate(SNAPSHOT, most)
             break
         await page.wait_for_load_state("domcontentloaded", timeout=0)
     answer = watch.answer
     if html is None:
-        return Lost(reason=f"the rendered page is larger than {most // 1024 // 1024} MB", hopeless=True)
+        return RenderFailure(
+            reason=f"the rendered page is larger than {most // 1024 // 1024} MB", hopeless=True
+        )
     if not isinstance(html, str) or not html or len(html) > most or answer is None:
-        return Lost(reason="the page does not let itself be read", hopeless=True)
+        return RenderFailure(reason="the page does not let itself be read", hopeless=True)
     headers = answer.headers
-    return Shown(url=page.url, html=html, status=answer.status, headers=headers, settled=settled)
+    return RenderedPage(url=page.url, html=html, status=answer.status, headers=headers, settled=settled)
 
 
-def _led_astray(url: str, aim: str) -> Lost:
-    """A page whose script went where nothing is shown: the browser then shows a page of its own."""
-    own = url.startswith(("chrome-error:", "about:neterror"))
-    place = aim if own and aim else url
-    reason = f"its script leads to {place[:200]}, which shows nothing"
-    return Lost(reason=reason, hopeless=True, led_to=urlsplit(place).hostname)
-
-
-async def _settle(page: "Page", watch: Watch, most: float) -> bool:
-    """Wait until text and links stay the same and nothing is on its way; False if that never comes."""
+async def _settle(page: "Page", watch: PageWatch, most: float) -> bool:
+    """Wait until text and links stay the same and no request is pending; return False on timeout."""
     from playwright.async_api import Error
 
     loop = asyncio.get_running_loop()
     until, before, quiet = loop.time() + most, None, 0
     while loop.time() < until:
         now = None
-        with suppress(Error):  # between two documents there is nothing to look at
+        with suppress(Error):  # between two documents there is nothing to evaluate
             now = _looked_at(await page.evaluate(FINGERPRINT))
-        quiet = quiet + 1 if now is not None and now == before and not watch.busy else 0
+        quiet = quiet + 1 if now is not None and now == before and not watch.asked else 0
         before = now
-        doubtful = now is None or now[1] < BARE or watch.refused
+        refused = watch.answer is not None and watch.answer.status >= 400  # as a challenge is at first
+        doubtful = now is None or now[1] < BARE or refused
         if quiet >= (PATIENT_LOOKS if doubtful else QUIET_LOOKS):
             return True
         await asyncio.sleep(LOOK_SECONDS)
@@ -159,13 +165,13 @@ async def _settle(page: "Page", watch: Watch, most: float) -> bool:
 
 
 def _looked_at(said: object) -> tuple[str, int] | None:
-    """The two numbers of a look; None if a page has tampered with what it is asked by."""
+    """Parse the two numbers of a fingerprint; return None if the page has tampered with it."""
     seen, _, shown = said.partition(" ") if isinstance(said, str) and len(said) < 50 else ("", "", "")
     return (seen, int(shown)) if shown.isascii() and shown.isdigit() else None
 
 
 async def _close(page: "Page") -> None:
-    """Close a window that a page opened; that it is gone by then is no matter."""
+    """Close a window that a page opened; it may be closed already."""
     from playwright.async_api import Error
 
     with suppress(Error):
@@ -173,7 +179,7 @@ async def _close(page: "Page") -> None:
 
 
 def _words(error: Exception) -> str:
-    """What the driver says of a page, in one line without its call log."""
+    """Return the driver's message in one line, without its call log."""
     said = str(error).splitlines()[0] if str(error) else type(error).__name__
     said = said.removeprefix("Page.goto: ").removeprefix("Page.evaluate: ")
     if "Download is starting" in said or "ERR_ABORTED" in said:

@@ -1,4 +1,4 @@
-"""The only way out of a browser: a proxy on loopback that connects where the address policy allows."""
+"""The only network access of a browser: a local proxy that connects where the address policy allows it."""
 
 import asyncio
 import os
@@ -14,63 +14,63 @@ from afresh.sources.web.guard import AddressPolicy, AddressRefused, asked_host
 _HOST = "127.0.0.1"
 _LARGEST_HEAD = 64 * 1024
 _PIECE = 64 * 1024
-_SINGLE = frozenset({b"connection", b"proxy-connection", b"keep-alive"})  # headers for one connection alone
-_MOST_TOLD = 5  # hosts that one page is told to have been kept from
+_SINGLE = frozenset({b"connection", b"proxy-connection", b"keep-alive"})  # hop-by-hop headers
+_MOST_TOLD = 5  # blocked hosts that are reported per page
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 @dataclass(slots=True)
-class Toll:
-    """What passed for one page."""
+class ProxyStats:
+    """The traffic of one page."""
 
     limit: int
     passed: int = 0  # bytes towards the browser
-    barred: dict[str, str] = field(default_factory=dict)  # host: what kind of address it stands for
+    barred: dict[str, str] = field(default_factory=dict)  # host: what kind of address it has
 
     @property
     def spent(self) -> bool:
-        """Whether the page has had all the bytes it gets."""
+        """Return whether the page has used up its bytes."""
         return self.passed > self.limit
 
 
-class Unreached(Exception):
+class ConnectFailed(Exception):
     """No connection could be made."""
 
 
 class BrowserProxy:
-    """Serves one browser context, which shows one page at a time; nothing passes before `admit`."""
+    """Serves one browser context, which renders one page at a time; nothing passes before `admit`."""
 
     def __init__(self, policy: AddressPolicy, *, connect_seconds: float = 10.0) -> None:
         self._policy = policy
         self._connect_seconds = connect_seconds
         self._server: asyncio.Server | None = None
         self._talks: set[asyncio.Task[None]] = set()
-        self._toll: Toll | None = None
+        self._toll: ProxyStats | None = None
 
     @property
     def is_open(self) -> bool:
-        """Whether it listens."""
+        """Return whether it listens."""
         return self._server is not None
 
     @property
     def address(self) -> str:
-        """Where the browser finds it."""
+        """Return the URL of the proxy."""
         if self._server is None:
             raise RuntimeError("the proxy is not open")
         return f"http://{_HOST}:{self._server.sockets[0].getsockname()[1]}"
 
     async def open(self) -> None:
-        """Begin to listen."""
+        """Start listening."""
         self._server = await asyncio.start_server(self._accept, _HOST, 0, limit=_LARGEST_HEAD)
 
-    def admit(self, limit: int) -> Toll:
-        """Let the next page through, up to so many bytes."""
-        self._toll = Toll(limit)
+    def admit(self, limit: int) -> ProxyStats:
+        """Let the next page through, up to `limit` bytes."""
+        self._toll = ProxyStats(limit)
         return self._toll
 
     def hang_up(self) -> None:
-        """End every connection and let nothing through until the next page."""
+        """Close every connection and let nothing through until the next page."""
         self._toll = None
         for talk in self._talks:
             talk.cancel()
@@ -95,12 +95,12 @@ class BrowserProxy:
                 toll = self._toll
                 if toll and not toll.spent and is_own(client[1].get_extra_info("peername")):
                     await self._serve(client, toll)
-        except asyncio.CancelledError:  # hung up on: the server that accepted it need not hear of that
+        except asyncio.CancelledError:  # by `hang_up`; nothing waits for this task
             pass
         finally:
             client[1].close()
 
-    async def _serve(self, client: Streams, toll: Toll) -> None:
+    async def _serve(self, client: Streams, toll: ProxyStats) -> None:
         head = await client[0].readuntil(b"\r\n\r\n")
         first, *headers = head[:-4].split(b"\r\n")
         method, target, _ = first.decode("latin-1").split(" ", 2)
@@ -115,8 +115,8 @@ class BrowserProxy:
         except AddressRefused as refused:
             if len(toll.barred) < _MOST_TOLD:
                 toll.barred.setdefault(place.hostname, refused.kind)
-            return  # without an answer: no script can take it for one of the host
-        except (Unreached, TimeoutError):
+            return  # no response, as a script could take it for one of the host
+        except (ConnectFailed, TimeoutError):
             return
         try:
             if tunnel:
@@ -130,13 +130,13 @@ class BrowserProxy:
             upstream[1].close()
 
     async def _connect(self, host: str, port: int) -> Streams:
-        """A connection to an address that was checked; the name is never resolved again."""
+        """Connect to an address that was checked; the name is not resolved again."""
         asked_host.set(host)
         loop, refused = asyncio.get_running_loop(), None
         try:
             found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         except (OSError, UnicodeError) as error:
-            raise Unreached from error
+            raise ConnectFailed from error
         for info in found:
             try:
                 sock = self._policy.open_socket(info)  # type: ignore[arg-type]
@@ -151,12 +151,12 @@ class BrowserProxy:
                 sock.close()
                 if not isinstance(error, OSError):
                     raise
-        raise refused or Unreached()
+        raise refused or ConnectFailed()
 
     async def _exchange(
-        self, client: Streams, upstream: Streams, head: bytes, length: int, toll: Toll
+        self, client: Streams, upstream: Streams, head: bytes, length: int, toll: ProxyStats
     ) -> None:
-        """One request and its answer; the connection ends with it, so nothing for another host follows."""
+        """Forward one request and its response; the connection ends, as the next may be for another host."""
         upstream[1].write(head)
         while length > 0:
             piece = await client[0].read(min(_PIECE, length))
@@ -171,7 +171,7 @@ class BrowserProxy:
         client[1].write(_single(first, headers))
         await self._pass(upstream[0], client[1], toll)
 
-    async def _both_ways(self, client: Streams, upstream: Streams, toll: Toll) -> None:
+    async def _both_ways(self, client: Streams, upstream: Streams, toll: ProxyStats) -> None:
         ways = {
             asyncio.ensure_future(self._pass(upstream[0], client[1], toll)),
             asyncio.ensure_future(self._pass(client[0], upstream[1], None)),
@@ -184,9 +184,9 @@ class BrowserProxy:
             await asyncio.gather(*ways, return_exceptions=True)
 
     async def _pass(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, toll: Toll | None
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, toll: ProxyStats | None
     ) -> None:
-        """Hand on what comes until it ends or a page has had enough; each page is counted by itself."""
+        """Forward data until it ends or the page has used up its bytes; each page is counted separately."""
         while piece := await reader.read(_PIECE):
             if toll is not None:
                 toll = self._toll  # a connection may serve the next page too
@@ -200,29 +200,25 @@ class BrowserProxy:
 
 
 def _single(first: bytes, headers: list[bytes]) -> bytes:
-    """A head for a connection that carries nothing else."""
+    """Build a head for a connection that carries nothing else."""
     kept = [line for line in headers if line.partition(b":")[0].strip().lower() not in _SINGLE]
     return b"\r\n".join((first, *kept, b"Connection: close", b"", b""))
 
 
 def _length(headers: list[bytes]) -> int:
-    """How long the body of a request is; browsers always say."""
+    """Return the length of a request body; browsers always send it."""
     named = {name.strip().lower(): value for name, _, value in (line.partition(b":") for line in headers)}
     if b"transfer-encoding" in named:
         raise ValueError("a body of unknown length")
     return int(named.get(b"content-length", b"0"))
 
 
-def is_own(peer: tuple[str, int], table: Callable[[], str] | None = None) -> bool:
-    """Whether a connection on loopback comes from this user, as far as the system tells."""
+def is_own(peer: tuple[str, int], table: Callable[[], str] = Path("/proc/net/tcp").read_text) -> bool:
+    """Return whether a local connection comes from this user, as far as the system shows."""
     try:
-        rows = (table or _sockets)()
-    except OSError:  # not Linux: any user of this machine may reach what the policy allows anyway
+        rows = table()
+    except OSError:  # not Linux: any local user may reach what the policy allows anyway
         return True
     local = f": {int.from_bytes(socket.inet_aton(peer[0]), 'little'):08X}:{peer[1]:04X} "
     at = rows.find(local)
     return at >= 0 and int(rows[at:].split(None, 8)[7]) == os.getuid()
-
-
-def _sockets() -> str:
-    return Path("/proc/net/tcp").read_text()

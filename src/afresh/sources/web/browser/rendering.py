@@ -1,111 +1,216 @@
-"""Shows pages in a browser that cannot be read otherwise: a fetcher around the one that speaks HTTP.
+"""Render pages in a browser that cannot be read otherwise: a fetcher around the HTTP fetcher.
 
-| the HTTP look brought | `auto`                                                      | `always` |
+| the HTTP request gave | `auto`                                                      | `always` |
 |-----------------------|-------------------------------------------------------------|----------|
 | 304                   | done                                                        | done     |
-| 200, HTML             | shown if it is a shell for scripts or a check for browsers  | shown    |
-| 403, 406              | shown if the site let a plain client read nothing so far in | shown,   |
+| 200, HTML             | rendered if it is a shell for scripts or a browser check    | rendered |
+| 403, 406              | rendered if the site refused all plain requests so far in   | rendered,|
 |                       | this run, until three in a row are refused there too        | until …  |
-| 401, 403, 429, 503    | shown if a check for browsers came with it                  | the same |
+| 401, 403, 429, 503    | rendered if a browser check came with it                    | the same |
 | anything else         | done                                                        | done     |
 
-A shell that shows nothing in a browser either is a failed look, however often that is seen: the data behind
-it may be out of reach.
+A shell that shows nothing in a browser either is a failed request, however often it happens: its data may be
+unreachable. The first engine that shows the home page of a site is kept for the site.
 
-The validators of the HTTP answer are kept only where the browser shows the same text and links as the plain
-page: a shell stays the same while the data behind it changes, so a shell is shown anew with every look.
+The validators of the HTTP response are kept only if the browser shows the same text and links as the plain
+page. A shell stays the same while its data changes, so a shell is rendered in every run.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+import logging
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from afresh.crawl.plausibility import PROBE
 from afresh.model.fetch import Body, Failed, Fetched, Gone, NotModified, Outcome, Refused, Request, Validators
 from afresh.ports import Clock, Fetcher
+from afresh.sources.registry import Refusal
 from afresh.sources.web import answers
-from afresh.sources.web.browser.engines import Engines
-from afresh.sources.web.browser.launch import NoBrowser
-from afresh.sources.web.browser.page import Lost, Shown
-from afresh.sources.web.redirects import same_site
+from afresh.sources.web.answers import same_site
+from afresh.sources.web.browser.launch import MISSING, NoBrowser
+from afresh.sources.web.browser.page import RenderedPage, RenderFailure
 from afresh.sources.web.render_check import (
     ASKS,
+    BARE,
     CHALLENGE,
     NOTHING,
     RENDERED,
     STYLES,
     TURNED_AWAY,
     WANTED,
+    challenge_in,
     has_many_styles,
     is_readable,
     shows_nothing,
     shows_the_same,
+    visible_text,
     why_render,
     why_render_refused,
 )
 from afresh.urls.canonical import canonical, origin_of
 
+log = logging.getLogger(__name__)
+
+
+class Renderer(Protocol):
+    """Renders pages in a named engine; raises NoBrowser if it is not available."""
+
+    async def render(self, engine: str, url: str, seconds: float) -> RenderedPage | RenderFailure: ...
+
+    async def close(self) -> None: ...
+
+
+class RenderEngines:
+    """Renders each site in an engine that works for it; no browser starts before a page needs it."""
+
+    def __init__(
+        self,
+        open_renderer: Callable[[], Renderer],
+        engines: Sequence[str],
+        *,
+        root: str,
+        known: str | None = None,
+        unsandboxed: str | None = None,
+    ) -> None:
+        self._open = open_renderer
+        self._engines = engines
+        self._root = root
+        self._renderer: Renderer | None = None
+        self._chosen: dict[str, str] = {}  # site to engine
+        self._choosing = asyncio.Lock()
+        self._absent: NoBrowser | None = None
+        self._unsandboxed = unsandboxed  # note about running Chromium without a sandbox
+        self.used: list[str] = []
+        self.notes: list[str] = []
+        if known is not None and known in engines:
+            self._chosen[origin_of(root)] = known
+
+    @property
+    def remembered(self) -> str | None:
+        """Return the engine that works for the site of the source, for the next run."""
+        return self._chosen.get(origin_of(self._root))
+
+    async def show(self, url: str, seconds: float) -> RenderedPage | RenderFailure:
+        """Render a page, choosing an engine for its site first."""
+        site = origin_of(url)
+        if site not in self._chosen:
+            async with self._choosing:
+                if site not in self._chosen and (shown := await self._choose(site, url, seconds)):
+                    return shown
+        try:
+            return await self._render(self._chosen[site], url, seconds)
+        except NoBrowser:
+            del self._chosen[site]  # it worked in an earlier run and is gone now
+            return await self.show(url, seconds)
+
+    async def close(self) -> None:
+        """Close all browsers."""
+        renderer, self._renderer = self._renderer, None
+        if renderer is not None:
+            await renderer.close()
+
+    async def _choose(self, site: str, url: str, seconds: float) -> RenderedPage | RenderFailure | None:
+        """Choose an engine for a site; return the rendered page if it is the home page itself."""
+        if self._absent is not None:
+            raise self._absent
+        home = self._root if origin_of(self._root) == site else url
+        tried: dict[str, RenderedPage | RenderFailure] = {}
+        lacking: list[str] = []
+        for engine in self._engines:
+            try:
+                tried[engine] = await self._render(engine, home, seconds)
+            except NoBrowser as error:
+                lacking.append(str(error))
+                continue
+            if _is_content(tried[engine]):
+                break
+        if not tried:
+            self._absent = NoBrowser("; ".join(dict.fromkeys(lacking)))
+            raise self._absent
+        good = [engine for engine, seen in tried.items() if _is_content(seen)]
+        self._chosen[site] = (good or list(tried))[0]
+        if not good and len(self._engines) > 1:
+            more = f" ({'; '.join(lacking)})" if lacking else ""
+            self.notes.append(f"no browser shows the content of {home}: {' and '.join(tried)} tried{more}")
+        return tried[self._chosen[site]] if home == url else None
+
+    async def _render(self, engine: str, url: str, seconds: float) -> RenderedPage | RenderFailure:
+        if self._renderer is None:
+            try:
+                self._renderer = self._open()
+            except ImportError as error:
+                raise NoBrowser(MISSING) from error
+        shown = await self._renderer.render(engine, url, seconds)
+        if engine not in self.used:
+            self.used.append(engine)
+            if engine == "chromium" and self._unsandboxed:
+                self.notes.append(self._unsandboxed)
+                log.warning(self._unsandboxed)
+        return shown
+
+
+def _is_content(seen: RenderedPage | RenderFailure) -> bool:
+    """Return whether an engine showed real content."""
+    if isinstance(seen, RenderFailure) or seen.status >= 400:
+        return False
+    text = visible_text(seen.html)
+    return len(text) >= BARE and not (len(text) < 10 * BARE and challenge_in(seen.html))
+
+
 HTML = frozenset({"text/html", "application/xhtml+xml"})
 MOST_REFUSED = 3  # pages of a site in a row that were refused to the browser too
-_OUTSIDE = "which is outside this source"
-Refusal = Callable[[str, str], Awaitable[Refused | Failed | None]]  # where to, and what was asked
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RenderingOptions:
-    """What is shown in a browser, and how long a look may take in all."""
-
-    always: bool = False
-    total_seconds: float = 60.0
-    agent: str = "afresh"
 
 
 @dataclass(slots=True)
-class _Tale:
+class _RenderLog:
     """What happened in a run, for its report."""
 
     rendered: int = 0
-    unshown: int = 0  # for want of a browser
-    missing: str | None = None  # how to get one
+    unshown: int = 0  # pages, for lack of a browser
+    missing: str | None = None  # how to install one
     refused: dict[str, int] = field(default_factory=dict)  # by site, in a row
-    open_sites: set[str] = field(default_factory=set)  # that let plain clients read
+    open_sites: set[str] = field(default_factory=set)  # that serve plain clients
 
 
 class RenderingFetcher:
-    """Looks by HTTP, and shows in a browser what that look could not bring."""
+    """Fetches over HTTP, and renders pages in a browser that HTTP alone does not give."""
 
     def __init__(
         self,
         http: Fetcher,
-        engines: Engines,
-        options: RenderingOptions,
+        engines: RenderEngines,
         *,
+        always: bool = False,
+        total_seconds: float = 60.0,
         clock: Clock,
         refusal: Refusal | None = None,
     ) -> None:
         self._http = http
         self._engines = engines
-        self._options = options
+        self._always = always
+        self._seconds = total_seconds  # for HTTP and rendering together
         self._clock = clock
         self._refusal = refusal
-        self._tale = _Tale()
+        self._tale = _RenderLog()
 
     async def fetch(self, request: Request) -> Fetched:
-        """One look; a page that did not change is never shown."""
-        began = _now()
+        """Fetch a page; an unchanged page is never rendered."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + self._seconds
         seen = await self._http.fetch(request)
         why = self._why(seen, request.url)
         if why is None:
             return seen
-        seen = await self._show(request, seen, why, self._options.total_seconds - (_now() - began))
-        if isinstance(seen, Body) and seen.rendered and PROBE not in request.url:  # a probe is no page
+        seen = await self._show(request, seen, why, end - loop.time())
+        if isinstance(seen, Body) and seen.rendered and PROBE not in request.url:  # a probe is not a page
             self._tale.rendered += 1
         return seen
 
     async def close(self) -> None:
-        """End the browser and close all connections."""
+        """Close the browser and all connections."""
         try:
             await self._engines.close()
         finally:
@@ -113,7 +218,7 @@ class RenderingFetcher:
 
     @property
     def notes(self) -> Sequence[str]:
-        """What a reader of the report should know."""
+        """Return notes for the report."""
         tale, notes = self._tale, []
         if tale.rendered:
             names = " and ".join(self._engines.used) or "a browser"
@@ -125,7 +230,7 @@ class RenderingFetcher:
         return (*notes, *self._engines.notes)
 
     def _why(self, seen: Fetched, url: str) -> str | None:
-        """Why a look has to be taken again by a browser; None if it stands."""
+        """Return why a page has to be rendered; None if the HTTP result is final."""
         if isinstance(seen, NotModified):
             self._tale.open_sites.add(origin_of(url))
             return None
@@ -136,14 +241,14 @@ class RenderingFetcher:
         site = origin_of(url)
         if self._tale.refused.get(site, 0) >= MOST_REFUSED:
             return None
-        if site in self._tale.open_sites and not (seen.challenge or self._options.always):
-            return None  # it is this page that is refused, and not plain clients
+        if site in self._tale.open_sites and not (seen.challenge or self._always):
+            return None  # the site refuses this page, not plain clients
         return why_render_refused(seen.status_code, challenge=seen.challenge)
 
     def _why_read(self, body: Body) -> str | None:
         if body.media_type not in HTML:
             return None
-        if self._options.always:
+        if self._always:
             return WANTED
         why = None if is_readable(body.data) else why_render(body.data.decode("latin-1"))
         if why is None:
@@ -151,17 +256,22 @@ class RenderingFetcher:
         return why or (STYLES if has_many_styles(body.data) else None)
 
     async def _show(self, request: Request, seen: Fetched, why: str, seconds: float) -> Fetched:
-        url = seen.url if isinstance(seen, Body) else request.url  # where HTTP redirects led, by their rules
+        url = seen.url if isinstance(seen, Body) else request.url  # after HTTP redirects, which were checked
         try:
             shown = await self._engines.show(url, max(1.0, seconds))
         except NoBrowser as error:
             return self._without(request, seen, str(error))
-        if isinstance(shown, Lost):
-            return self._lost(seen, shown)
+        if isinstance(shown, RenderFailure) and isinstance(seen, Refused | Failed):
+            return replace(seen, reason=f"{seen.reason}; in a browser: {shown.reason}")
+        if isinstance(shown, RenderFailure) and shown.refused:
+            return Refused(outcome=Outcome.FAILED, reason=shown.reason)
+        if isinstance(shown, RenderFailure):
+            outcome = Outcome.TIMEOUT if shown.late else Outcome.FAILED
+            return Failed(outcome=outcome, reason=shown.reason, hopeless=shown.hopeless)
         if isinstance(seen, Refused | Failed):
             return await self._let_in(url, seen, shown, why)
         refusal = answers.refusal_of(shown.status, _headers(shown), self._clock())
-        if isinstance(refusal, Gone):  # the site has the page: it told us so a moment ago
+        if isinstance(refusal, Gone):  # the HTTP request just found the page
             reason = f"{shown.engine} ended at {shown.url[:200]} with {shown.status}"
             return Refused(outcome=Outcome.FAILED, reason=reason, status_code=shown.status)
         if refusal is not None or not isinstance(seen, Body):
@@ -169,45 +279,50 @@ class RenderingFetcher:
         return await self._read(url, seen, shown, why)
 
     def _without(self, request: Request, seen: Fetched, fix: str) -> Fetched:
-        """What stands where no browser can be had: never a shell in the place of what a browser showed."""
-        if self._options.always or request.media_type == RENDERED:
+        """Return the result without a browser; never replace a rendered page by a shell."""
+        if self._always or request.media_type == RENDERED:
             return Failed(outcome=Outcome.FAILED, reason=f"not shown in a browser: {fix}", hopeless=True)
         self._tale.unshown += 1
         self._tale.missing = fix
-        if isinstance(seen, Body):  # else a 304 would hide it from the browser that is there next time
+        if isinstance(seen, Body):  # else a 304 would keep it from being rendered later
             return replace(seen, validators=Validators())
         return seen
 
-    def _lost(self, seen: Fetched, lost: Lost) -> Fetched:
-        if isinstance(seen, Refused | Failed):
-            return replace(seen, reason=f"{seen.reason}; in a browser: {lost.reason}")
-        if lost.refused:
-            return Refused(outcome=Outcome.FAILED, reason=lost.reason)
-        outcome = Outcome.TIMEOUT if lost.late else Outcome.FAILED
-        return Failed(outcome=outcome, reason=lost.reason, hopeless=lost.hopeless)
-
-    async def _let_in(self, url: str, seen: Refused | Failed, shown: Shown, why: str) -> Fetched:
-        """What a browser was shown where a plain client was refused."""
+    async def _let_in(self, url: str, seen: Refused | Failed, shown: RenderedPage, why: str) -> Fetched:
+        """Return the rendered page of a site that refused the plain request."""
         site = origin_of(url)
         if shown.status not in answers.CONTENT or why_render(shown.html) == CHALLENGE:
             self._tale.refused[site] = self._tale.refused.get(site, 0) + 1
             return replace(seen, reason=f"{seen.reason}, and in {shown.engine} {shown.status}")
         self._tale.refused.pop(site, None)
-        body = answers.body_of(url, b"", shown.status, _headers(shown), Validators(), self._options.agent)
+        body = answers.body_of(url, b"", shown.status, _headers(shown), Validators())
         return await self._read(url, body, shown, why)
 
-    async def _read(self, asked: str, body: Body, shown: Shown, why: str) -> Fetched:
-        """The page as it was shown, if it ended where it may."""
+    async def _read(self, asked: str, body: Body, shown: RenderedPage, why: str) -> Fetched:
+        """Return the page as rendered, if it ended at an allowed URL."""
         url = canonical(shown.url, asked)
-        if url != asked and (barred := await self._barred(asked, url or shown.url)):
-            return barred
+        if url != asked:
+            target, why_not = url or shown.url, None
+            if self._refusal is not None:
+                why_not = await self._refusal(target, asked)
+            elif not same_site(asked, target):
+                reason = f"its script leads to {target[:200]}, which is outside this source"
+                return Refused(outcome=Outcome.FAILED, reason=reason)
+            if why_not is not None:
+                return replace(why_not, reason=f"its script leads to {target[:200]}: {why_not.reason}")
         if why_render(shown.html) == CHALLENGE:
             reason = f"a check for browsers, which {shown.engine} did not pass"
             return Refused(outcome=Outcome.BLOCKED_4XX, reason=reason, status_code=shown.status)
-        plain = _text(body)
+        try:
+            plain = body.data.decode(body.charset or "utf-8", "replace")
+        except LookupError:
+            plain = body.data.decode("utf-8", "replace")
         if why != TURNED_AWAY and why_render(plain) and shows_nothing(shown.html):
             return Failed(outcome=Outcome.FAILED, reason=f"in {shown.engine} {NOTHING}", hopeless=True)
         kept = why_render(plain) != ASKS and shows_the_same(plain, shown.html)
+        told = f"shown in {shown.engine}: {why}" + ("" if shown.settled else "; it went on changing")
+        if shown.barred:
+            told += f"; not let through: {', '.join(shown.barred)}"
         return replace(
             body,
             url=url or asked,
@@ -215,43 +330,13 @@ class RenderingFetcher:
             media_type="text/html",
             charset="utf-8",
             validators=body.validators if kept else Validators(),
-            rendered=_told(shown, why),
+            rendered=told,
         )
-
-    async def _barred(self, asked: str, url: str) -> Refused | Failed | None:
-        """Why a page is not taken from where its scripts led; None if it may be."""
-        if self._refusal is None:
-            if same_site(asked, url):
-                return None
-            return Refused(outcome=Outcome.FAILED, reason=f"its script leads to {url[:200]}, {_OUTSIDE}")
-        why = await self._refusal(url, asked)
-        return replace(why, reason=f"its script leads to {url[:200]}: {why.reason}") if why else None
-
-
-def _now() -> float:
-    return asyncio.get_running_loop().time()
 
 
 def _pages(number: int) -> str:
     return "1 page was" if number == 1 else f"{number:,} pages were"
 
 
-def _headers(shown: Shown) -> answers.Headers:
+def _headers(shown: RenderedPage) -> answers.Headers:
     return CIMultiDictProxy(CIMultiDict(shown.headers))
-
-
-def _text(body: Body) -> str:
-    try:
-        return body.data.decode(body.charset or "utf-8", "replace")
-    except LookupError:
-        return body.data.decode("utf-8", "replace")
-
-
-def _told(shown: Shown, why: str) -> str:
-    """How a page was read, for its history."""
-    told = f"shown in {shown.engine}: {why}"
-    if not shown.settled:
-        told += "; it went on changing"
-    if shown.barred:
-        told += f"; not let through: {', '.join(shown.barred)}"
-    return told

@@ -1,0 +1,198 @@
+"""Tables that fit their terminal, and other building blocks of views."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from afresh.present.wording import ago, clean, count
+from afresh.sync.reports import SinkView
+
+GAP = 2
+READABLE = 50  # columns in which a URL is still readable
+LEAST_CELL = 8
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column with the width of its longest cell."""
+
+    name: str
+    right: bool
+    main: bool
+    cells: tuple[Text, ...]
+
+    @property
+    def width(self) -> int:
+        return max(len(self.name), *(cell.cell_len for cell in self.cells), 0)
+
+
+@dataclass(frozen=True)
+class ListTable:
+    """Rows below headings; picks the columns that fit when it is drawn."""
+
+    columns: tuple[Column, ...]
+    less: tuple[str, ...]  # columns that may be dropped, least important first
+    least: int
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        """Draw a table if the main column fits, else the main column on separate lines."""
+        main = next((column for column in self.columns if column.main), None)
+        need = min(main.width, self.least) if main else 0
+        others = [column for column in self.columns if not column.main]
+        kept = _fitting(others, self.less, options.max_width - need)
+        if main is None or _total(kept) + need <= options.max_width:
+            yield _table([column for column in self.columns if column.main or column in kept])
+        else:
+            yield from _two_lines(_fitting(others, self.less, options.max_width), main, options.max_width)
+
+
+def _total(columns: Sequence[Column]) -> int:
+    return sum(column.width + GAP for column in columns)
+
+
+def _fitting(columns: Sequence[Column], less: Sequence[str], room: int) -> list[Column]:
+    kept = list(columns)
+    for name in less:
+        if _total(kept) <= room:
+            break
+        kept = [column for column in kept if column.name != name]
+    return kept
+
+
+def _table(columns: Sequence[Column]) -> Table:
+    drawn = Table(box=None, header_style="dim", padding=(0, GAP, 0, 0), pad_edge=False)
+    for column in columns:
+        drawn.add_column(
+            column.name,
+            justify="right" if column.right else "left",
+            overflow="fold" if column.main else "ellipsis",
+            no_wrap=not column.main,
+        )
+    for row in zip(*(column.cells for column in columns), strict=True):
+        drawn.add_row(*row)
+    return drawn
+
+
+def _two_lines(columns: Sequence[Column], main: Column, room: int) -> Iterator[RenderableType]:
+    widths = [column.width for column in columns]
+    excess = _total(columns) - GAP - room
+    if widths and excess > 0:  # shorten the widest column
+        widest = widths.index(max(widths))
+        widths[widest] = max(LEAST_CELL, widths[widest] - excess)
+    heads = [Text(column.name, style="dim") for column in columns]
+    yield _line(columns, heads, widths)
+    for row, last in zip(zip(*(column.cells for column in columns), strict=True), main.cells, strict=True):
+        yield _line(columns, row, widths)
+        shown = last.copy()
+        shown.overflow = "fold"
+        yield Padding(shown, (0, 0, 0, GAP), expand=False)
+
+
+def _line(columns: Sequence[Column], cells: Sequence[Text], widths: Sequence[int]) -> Text:
+    shown = []
+    for column, cell, width in zip(columns, cells, widths, strict=True):
+        fitted = cell.copy()
+        fitted.truncate(width, overflow="ellipsis")
+        fitted.align("right" if column.right else "left", width)
+        shown.append(fitted)
+    line = Text(" " * GAP).join(shown)
+    line.rstrip()
+    return line
+
+
+_STATES_BY_STYLE = {
+    "green": "completed uploaded replaced adopted verified active success not_modified",
+    "cyan": "queued running waiting pending",
+    "yellow": "partial cancelled needs_confirmation stuck",
+    "red": "failed error gone timeout",
+    "dim": "deleted redirect",
+}
+STATE_STYLES = {name: style for style, names in _STATES_BY_STYLE.items() for name in names.split()}
+
+
+def text(value: object, style: str = "") -> Text:
+    """Return a sanitized line of text; an empty one becomes a dash."""
+    if value is None or value == "":
+        return Text("–", style="dim")
+    return Text(clean(str(value)), style=style)
+
+
+def short(title: str | None, width: int = 40) -> str:
+    title = clean(title or "")
+    return title if len(title) <= width else f"{title[: width - 1]}…"
+
+
+def state(value: object) -> Text:
+    name = str(value or "–")
+    return text(name.replace("_", " "), STATE_STYLES.get(name, ""))
+
+
+def table(
+    columns: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    *,
+    less: Sequence[str] = (),
+    least: int = READABLE,
+) -> ListTable:
+    """Return a list without lines; `>` before a column aligns it right, and the `*` column is never cut.
+
+    In narrow terminals the columns in `less` are dropped first; if `*` still has less than `least` columns,
+    it gets lines of its own.
+    """
+    cells = [[cell if isinstance(cell, Text) else text(cell) for cell in row] for row in rows]
+    made = (
+        Column(name.lstrip(">*"), name.startswith(">"), name.startswith("*"), tuple(row[at] for row in cells))
+        for at, name in enumerate(columns)
+    )
+    return ListTable(tuple(made), tuple(less), least)
+
+
+def facts(pairs: Iterable[tuple[str, RenderableType]]) -> Padding:
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(style="dim", no_wrap=True)
+    grid.add_column(overflow="fold")
+    for name, value in pairs:
+        grid.add_row(name, value)
+    return Padding(grid, (0, 0, 0, 2), expand=False)
+
+
+def empty(sentence: str, command: str = "") -> Text:
+    """Return a message for an empty list, and what to type."""
+    return Text.assemble(sentence, " " if command else "", (command, "bold"))
+
+
+def moment(value: datetime | None) -> str:
+    return value.strftime("%Y-%m-%d %H:%M:%S") if value else "–"
+
+
+def vectors(model: str | None, lacking: int, wanted: str | None = None) -> Text:
+    """Return which model answers searches, and what to do about chunks without vectors."""
+    shown = text(model or "none, searches go by words alone")
+    if lacking and (model or wanted):
+        shown.append(f", {count(lacking, 'chunk')} without: afresh reindex", "yellow")
+    elif model and wanted and model != wanted:
+        shown.append(f", {clean(wanted)} is set: afresh reindex", "yellow")
+    return shown
+
+
+def states(view: SinkView) -> str:
+    """Return a line such as `12 active, 1 ready for indexing`."""
+    told = (f"{count(number)} {name.replace('_', ' ')}" for name, number in view.states.items())
+    return ", ".join(told) or "no pages"
+
+
+def sink(view: SinkView, now: datetime) -> Text:
+    """Return a line such as `folder: 12 active, synced 2 min ago`, with current problems."""
+    shown = text(f"{view.kind}: {states(view)}, synced {ago(view.synced_at, now)}")
+    if view.stuck:
+        many = count(view.stuck, "document is", "documents are")
+        shown.append(f"; {many} stuck: afresh sync --to {clean(view.sink)}", "yellow")
+    if view.error:
+        since = f", failing since {view.failing_since:%Y-%m-%d %H:%M} UTC" if view.failing_since else ""
+        shown.append(f"{since}: {clean(view.error)}; then afresh sync --to {clean(view.sink)}", "red")
+    return shown

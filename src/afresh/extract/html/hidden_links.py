@@ -1,0 +1,427 @@
+"""Find links that a reader can follow although no anchor names them.
+
+Each kind of hidden link has its own finder, which first checks for a sign of such links, so that pages
+without any cost almost nothing. Hidden links come after the visible ones and do not replace them.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from html import unescape
+from itertools import islice, starmap
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from afresh.errors import ExtractError
+from afresh.extract.decode import parse_json_text, storable
+from afresh.extract.html.head import Head, one_line
+from afresh.extract.html.main_content import around
+from afresh.extract.links import LONGEST_TEXT
+from afresh.urls.canonical import domain_of
+
+MOST_SCRIPTS = 200  # of a page
+MOST_NODES = 60  # visited for the text of one element, because elements nest
+
+_UNSEEN = ("", True)
+_TAG = re.compile(r"<[^<>]{0,500}>")
+
+
+class HiddenLink(NamedTuple):
+    """A link as written in the page, with the text beside it."""
+
+    raw_url: str
+    text: str = ""
+
+
+class Script(NamedTuple):
+    """A script element."""
+
+    attributes: dict[str, str | None]
+    node: LexborNode
+
+    @property
+    def type(self) -> str:
+        """Return its media type in lower case, or "" if it has none."""
+        return (self.attributes.get("type") or "").strip().lower()
+
+
+class ShownPage(NamedTuple):
+    """A page as the finders see it."""
+
+    html: str
+    tree: LexborHTMLParser
+    head: Head
+    host: str  # of the page, with its port
+    scripts: tuple["Script", ...] = ()
+    visible: Mapping[str, tuple[str, bool]] = MappingProxyType({})  # raw URLs of visible links
+
+    def shows(self, raw_url: str) -> bool:
+        """Return whether a visible link with text has exactly this raw URL."""
+        return self.visible.get(raw_url, _UNSEEN)[0] != ""
+
+
+def scripts_of(tree: LexborHTMLParser) -> tuple[Script, ...]:
+    """Return the first `MOST_SCRIPTS` scripts of a page."""
+    return tuple([Script(node.attributes, node) for node in tree.tags("script")[:MOST_SCRIPTS]])
+
+
+def told(text: str) -> str:
+    """Return a text from data as a reader would see it: one line without markup, cut at `LONGEST_TEXT`."""
+    text = text[: 4 * LONGEST_TEXT]
+    if "&" in text or "<" in text:
+        text = unescape(_TAG.sub(" ", text))
+    return one_line(storable(text))[:LONGEST_TEXT].rstrip()
+
+
+def words_of(node: LexborNode) -> str:
+    """Return the visible text of an element's first nodes, or else its label, title or value attribute."""
+    pieces, length, waiting, seen = [], 0, [node.first_child], 0
+    while waiting and seen < MOST_NODES and length < LONGEST_TEXT:
+        here = waiting.pop()
+        if here is None:
+            continue
+        seen += 1
+        waiting.append(here.next)
+        if here.tag == "-text":
+            piece = one_line(here.text_content or "")
+            pieces.append(piece)
+            length += len(piece)
+        elif here.tag not in ("script", "style", "template"):
+            waiting.append(here.first_child)
+    shown = one_line(" ".join(pieces))
+    if not shown:
+        attributes = node.attributes
+        names = ("aria-label", "title", "value")
+        shown = one_line(next(filter(None, map(attributes.get, names)), ""))
+    return shown[:LONGEST_TEXT].rstrip()
+
+
+LONGEST = 1_000
+
+_ASSETS = frozenset(
+    "js mjs cjs ts css less scss map json jsonp xml rss atom webmanifest wasm swf "  # noqa: SIM905
+    "png jpg jpeg jfif gif svg svgz webp avif ico bmp tif tiff cur woff woff2 ttf otf eot "
+    "mp3 mp4 m4a m4v webm ogg ogv oga wav flac avi mov mkv mpg mpeg m3u8 vtt".split()
+)
+# URL templates: `{id}`, `/node/%`, `/:slug`, `/[[...slug]]`, `/admin/*`
+_TEMPLATE = re.compile(r"[\s{}\[\]<>*`$\"\\|^]|%(?![0-9A-Fa-f]{2})|/[:!]|\.\.\.|^/(?:Date\(|9j/)")
+_CALL = re.compile(
+    r"/(?:_next|_nuxt|_payload|_vercel|__\w+__|wp-json|wp-admin|wp-includes|cdn-cgi|graphql|jsonapi|ajax|oembed|rpc"
+    r"|autocomplete|csrf|log-?out|sign-?out|xmlrpc\.php|api/v?\d[^/]*)(?:[/?]|$)",
+    re.IGNORECASE,
+)
+
+# valid for one response only: the next response contains another URL
+_PASSING = re.compile(
+    r"[?&](?:[\w-]*token|csrf\w*|_?\w*nonce|sig|signature|form_build_id|destination)=", re.IGNORECASE
+)
+
+
+def leads_to_page(raw_url: str) -> bool:
+    """Return whether a raw URL may lead to a page."""
+    address = raw_url.partition("#")[0].strip()
+    if not address or len(address) > LONGEST:
+        return False
+    if any(odd.search(address) for odd in (_TEMPLATE, _CALL, _PASSING)):
+        return False
+    _, dot, ending = address.partition("?")[0].rpartition("/")[2].rpartition(".")
+    return not dot or ending.lower() not in _ASSETS
+
+
+MOST_CHARS = 1_000_000  # of all scripts of one kind on a page; further scripts are skipped
+MOST_VALUES = 20_000  # of one script
+DEEPEST = 20
+LONGEST_KIND = 100
+
+# names of fields that describe their object, best first; without case, dashes, underscores
+_TELLING = (
+    *("linktitle", "linktext", "title", "label", "text", "heading", "headline", "name", "displayname"),
+    *("caption", "anchor", "linklabel", "menutitle", "navtitle", "shorttitle", "arialabel", "alt"),
+    *("description", "summary", "teaser", "tooltip"),
+)
+_RANKS = {name: rank for rank, name in enumerate(_TELLING)}
+
+
+class DataLink(NamedTuple):
+    """A value found in data (at last a URL), with its field and the text beside it."""
+
+    value: Any
+    field: str = ""  # normalized by `plain_name`
+    text: str = ""
+    kind: str = ""  # `@type` of the object around it
+    depth: int = 0
+
+
+def data_of(scripts: Iterable[Script]) -> Iterator[Any]:
+    """Yield the parsed contents of scripts that hold JSON."""
+    for text in texts_of(scripts):
+        with suppress(ExtractError):
+            yield parse_json_text(text)
+
+
+def texts_of(scripts: Iterable[Script]) -> Iterator[str]:
+    """Yield the texts of scripts until they exceed `MOST_CHARS` in total."""
+    room = MOST_CHARS
+    for script in scripts:
+        text = script.node.text()
+        room -= len(text)
+        if room < 0:
+            return
+        yield text
+
+
+def addresses_in(data: Any) -> Iterator[DataLink]:
+    """Yield every string in the data that starts like a URL, in order."""
+    waiting, left = [DataLink(data)], MOST_VALUES
+    while waiting and left:
+        here = waiting.pop()
+        left -= 1
+        if isinstance(here.value, str):
+            if is_address(here.value):
+                yield here
+        elif isinstance(here.value, dict | list) and here.depth < DEEPEST:
+            waiting += reversed(list(_inside(here.value, here, left)))
+
+
+def is_address(text: str) -> bool:
+    """Return whether a text starts like a URL; "/" alone does not count."""
+    return text.startswith(("/", "http://", "https://")) and text != "/"
+
+
+def plain_name(field: str) -> str:
+    """Return the name of a field in lower case without dashes and underscores."""
+    return field.lower().replace("_", "").replace("-", "")
+
+
+def _inside(held: dict[str, Any] | list[Any], place: DataLink, most: int) -> Iterator[DataLink]:
+    """Yield the fields of an object or the items of a list.
+
+    A URL in an object without descriptive text, as in `link: {url}`, gets the text around that object, and so
+    do URLs in a list.
+    """
+    fields: Iterable[tuple[str, Any]]
+    if isinstance(held, dict):
+        own, kind, fields = words_beside(held), f"{held.get('@type', '')}"[:LONGEST_KIND], held.items()
+    else:
+        own, kind, fields = "", place.kind, ((place.field, each) for each in held)
+    for name, value in islice(fields, most):
+        if isinstance(value, str | list | dict):
+            text = (own or place.text) if isinstance(value, str) else own
+            yield DataLink(value, plain_name(name), text, kind, place.depth + 1)
+
+
+def words_beside(held: dict[str, Any]) -> str:
+    """Return the text of the best descriptive field of an object, or ""."""
+    best, chosen = len(_RANKS), ""
+    for name, value in held.items():
+        if isinstance(value, str) and value and not is_address(value):
+            rank = _RANKS.get(plain_name(name), best)
+            if rank < best and (text := told(value)):
+                best, chosen = rank, text
+    return chosen
+
+
+MOST = 2_000  # elements
+LONGEST_SCRIPT = 2_000
+SIGNS = ("lick=", "data-href=", "data-url=")  # the first one matches onClick, too
+
+_SENT_TO = re.compile(
+    r"(?:\blocation(?:\.href)?\s*=(?!=)\s*|\blocation\.(?:assign|replace)\(\s*|\bwindow\.open\(\s*)"
+    r"(?:'([^'+]+)'|\"([^\"+]+)\")\s*+[,;)}]?\s*+(?!\+)"
+)
+_SHARED = re.compile(r"share|tweet|twitter|facebook|fb-|addthis|disqus|linkedin|pinterest")
+_ADDRESS = ("/", "http://", "https://", "./", "../", "?")
+
+
+def in_attributes(page: ShownPage) -> Iterator[HiddenLink]:
+    """Yield the targets of elements that are clicked like links, with their visible text."""
+    named = any(sign in page.html for sign in SIGNS)
+    for node in islice(page.tree.css("[onclick], [data-href], [data-url]") if named else (), MOST):
+        attributes = node.attributes
+        script = attributes.get("onclick") or ""
+        sent = _SENT_TO.search(script) if len(script) <= LONGEST_SCRIPT else None
+        raw_url = (sent[1] or sent[2]).strip() if sent else ""
+        raw_url = raw_url or _address(attributes.get("data-href"))
+        if not raw_url and not _SHARED.search((attributes.get("class") or "").lower()):
+            raw_url = _address(attributes.get("data-url"))
+        if raw_url and (text := words_of(node)):
+            yield HiddenLink(raw_url, text)
+    for node in islice(page.tree.tags("button"), MOST):
+        raw_url = _address(node.attributes.get("formaction"))
+        if raw_url and _asks_only(node):
+            yield HiddenLink(raw_url, words_of(node))
+
+
+def _address(value: str | None) -> str:
+    value = (value or "").strip()
+    return value if value.startswith(_ADDRESS) or value.partition("?")[0].endswith((".html", ".htm")) else ""
+
+
+def _asks_only(node: LexborNode) -> bool:
+    method = node.attributes.get("formmethod")
+    form = next((each for each in around(node) if each.tag == "form"), None) if method is None else None
+    method = form.attributes.get("method") if form is not None else method
+    return (method or "get").lower() == "get"
+
+
+MOST_OPTIONS = 2_000  # of one page
+
+_JUMPS = re.compile(r"jump|goto|go-to|quick|navig|redirect|location|open\(|href")
+_JUMP_ADDRESS = ("/", "http://", "https://", "./", "../")
+
+
+def in_jump_menus(page: ShownPage) -> Iterator[HiddenLink]:
+    """Yield the URLs in the options of select menus whose attributes mark them as navigation."""
+    left = MOST_OPTIONS
+    for menu in page.tree.tags("select"):
+        attributes = menu.attributes
+        named = " ".join(attributes.get(name) or "" for name in ("onchange", "class", "id", "name"))
+        if not _JUMPS.search(named.lower()[:1_000]):
+            continue
+        for option in menu.css("option[value]"):
+            left -= 1
+            if left < 0:
+                return
+            value = option.attributes.get("value") or ""
+            raw_url = value.rpartition("::")[2].strip()  # ctools writes `key::url`
+            if raw_url.startswith(_JUMP_ADDRESS) and raw_url != "/":
+                yield HiddenLink(raw_url, words_of(option))
+
+
+_PROGRAMS = ("", "text/javascript", "application/javascript")
+_DECODER = json.JSONDecoder()
+_OLD_FORM = re.compile(r"Drupal\.settings\s*(?:,|=(?!=))\s*(?=\{)")  # jQuery.extend(Drupal.settings, {…});
+# paths of Drupal itself, never of pages with content
+_SYSTEM = re.compile(
+    r"/(?:core|modules|themes|profiles|libraries|misc|admin|batch|contextual|quickedit|history|big_pipe|system"
+    r"|views|session|entity_embed|editor|media/oembed)(?:/|$)|/sites/[^/]+/(?:modules|themes|libraries|files/(?:css|js|styles))/"
+    r"|/(?:statistics|update|cron|install|xmlrpc)\.php|/user/(?:login|logout|register|password)|/api(?:/|$)"
+)
+_NO_DRUPAL_LINK = re.compile(
+    r"^(?:src|js|css|api|action|prefix|suffix)$"
+    r"|src$|image|img|icon|logo|thumb|avatar|poster|asset|font|ajax|endpoint|callback|template|theme|librar|manifest"
+    r"|track|beacon|cdn|proxy|socket|schema|basepath|baseurl|pathprefix|currentpath|currentquery|formaction|destination"
+)
+
+
+def in_drupal_settings(page: ShownPage) -> Iterator[HiddenLink]:
+    """Yield the URLs in Drupal's settings; those of other hosts only with text beside them."""
+    new = (s for s in page.scripts if s.attributes.get("data-drupal-selector") == "drupal-settings-json")
+    for settings in (*data_of(new), *_old_settings(page.scripts)):
+        for value in addresses_in(settings):
+            if _is_drupal_link(value, page.host):
+                yield HiddenLink(value.value, value.text)
+
+
+def _old_settings(scripts: Iterable[Script]) -> Iterator[Any]:
+    """Yield the settings that Drupal 7 and older pass to a function."""
+    programs = (each for each in scripts if each.type in _PROGRAMS and "src" not in each.attributes)
+    for text in texts_of(programs):
+        found = _OLD_FORM.search(text) if "Drupal.settings" in text else None
+        if found is not None:
+            with suppress(ValueError, RecursionError):
+                yield _DECODER.raw_decode(text, found.end())[0]
+
+
+def _is_drupal_link(value: DataLink, host: str) -> bool:
+    if _NO_DRUPAL_LINK.search(value.field):
+        return False
+    address, path = value.value, value.value
+    if address.startswith("//"):
+        named = address[2:].partition("/")[0]
+    elif address.startswith("/"):
+        named = host
+    else:
+        named, path = domain_of(address + "/"), "/" + "".join(address.split("/", 3)[3:])
+    return bool(value.text) if named != host else _SYSTEM.match(path) is None
+
+
+NUXT = "__NUXT_DATA__"
+
+_LINK = re.compile(r"(?:url|uri|href|link|path|pathname|route|permalink|slug|location)$|^(?:to|page|target)$")
+_NO_LINK = re.compile(
+    r"image|img|icon|logo|thumb|avatar|poster|asset|font|api|endpoint|base|edit|source|repo|feed"
+)
+
+
+def in_hydration_data(page: ShownPage) -> Iterator[HiddenLink]:
+    """Yield the URLs in hydration data whose fields are named like links and that have text beside them."""
+    # such as `__NEXT_DATA__`; Drupal settings have their own finder
+    held = [
+        each
+        for each in page.scripts
+        if each.type == "application/json" and "data-drupal-selector" not in each.attributes
+    ]
+    for data in data_of(each for each in held if each.attributes.get("id") != NUXT):
+        for value in addresses_in(data):
+            if _is_link(value):
+                yield HiddenLink(value.value, value.text)
+    for data in data_of(each for each in held if each.attributes.get("id") == NUXT):
+        yield from _in_nuxt(data)
+
+
+def _is_link(value: DataLink) -> bool:
+    field = value.field
+    return bool(value.text) and _LINK.search(field) is not None and _NO_LINK.search(field) is None
+
+
+def _in_nuxt(data: Any) -> Iterator[HiddenLink]:
+    """Yield the links in Nuxt data: one list holds every value once, and objects refer to it by index."""
+    values = data if isinstance(data, list) else []
+    places = range(len(values))
+    for held in values:
+        if isinstance(held, dict):
+            named = [(name, at) for name, at in held.items() if type(at) is int and at in places]
+            texts = {name: values[at] for name, at in named if isinstance(values[at], str)}
+            if any(map(is_address, texts.values())):
+                beside = words_beside(texts)
+                found = (value for value in addresses_in(texts) if _is_link(value._replace(text=beside)))
+                yield from (HiddenLink(value.value, beside) for value in found)
+
+
+_LINKS = frozenset((
+    "url", "@id", "sameas", "item", "mainentityofpage", "relatedlink", "significantlink", "haspart",
+    "ispartof",
+))  # fmt: skip
+_NO_PAGE = re.compile(r"Image|Video|Audio|Media|Action|EntryPoint|DataDownload")
+
+
+def in_json_ld(page: ShownPage) -> Iterator[HiddenLink]:
+    """Yield the URLs in `url`, `@id`, `sameAs` and similar fields, except media and URLs with fragments."""
+    for data in data_of(each for each in page.scripts if each.type == "application/ld+json"):
+        for value in addresses_in(data):
+            if value.field in _LINKS and not _NO_PAGE.search(value.kind) and "#" not in value.value:
+                yield HiddenLink(value.value, value.text)
+
+
+class HiddenLinkFinder(NamedTuple):
+    """One kind of hidden link; a row of `FINDERS`."""
+
+    name: str
+    find: Callable[[ShownPage], Iterable[HiddenLink]]  # checks for a sign of its links first
+    of_elements: bool = False  # its text comes from elements, which may be hidden, too
+
+
+# in order of priority, for pages with more links than the limit
+FINDERS = (
+    HiddenLinkFinder("attributes", in_attributes, of_elements=True),
+    HiddenLinkFinder("jump menus", in_jump_menus, of_elements=True),
+    HiddenLinkFinder("head", lambda page: starmap(HiddenLink, page.head.onward)),  # such as `<link rel=next>`
+    HiddenLinkFinder("Drupal settings", in_drupal_settings),
+    HiddenLinkFinder("hydration data", in_hydration_data),
+    HiddenLinkFinder("JSON-LD", in_json_ld),
+)
+
+
+def hidden_links(page: ShownPage, *, of_elements: bool) -> Iterator[HiddenLink]:
+    """Yield the hidden links that may lead to pages, in the order of the finders.
+
+    `of_elements` selects the finders that read elements; otherwise those that read data run.
+    """
+    for finder in FINDERS:
+        for found in finder.find(page) if finder.of_elements is of_elements else ():
+            if not page.shows(found.raw_url) and leads_to_page(found.raw_url):
+                yield found

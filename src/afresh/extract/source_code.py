@@ -1,0 +1,382 @@
+"""Convert source code to a document that is divided by symbols: declarations with their extent and nesting.
+
+Only Python has a parser. In other languages, comments and strings are masked, braces (or indents) are
+matched, and patterns find declarations where one is possible. A missed declaration stays part of the
+enclosing symbol.
+"""
+
+import ast
+import re
+import warnings
+from bisect import bisect_right
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from dataclasses import replace
+from inspect import cleandoc
+from itertools import zip_longest
+from textwrap import dedent
+from typing import NamedTuple
+from urllib.parse import unquote
+
+from afresh.errors import ExtractError
+from afresh.extract.code_languages import LANGUAGES, DeclarationRule, Language
+from afresh.extract.decode import decode
+from afresh.extract.html.head import LONGEST_TITLE
+from afresh.extract.markdown import fenced, joined, written
+from afresh.extract.registry import language_of_name
+from afresh.model import recipe
+from afresh.model.fetch import Body, Document
+from afresh.text.normalize import normalise
+
+MOST_PARSED = 2_000_000  # characters; the syntax tree of a larger file takes too much memory
+LONGEST_BLANK = 60
+
+_WIDE = re.compile(r"(?<![ \t])[ \t]{60,}+")
+_BRACES = re.compile(r"[{}]")
+_NEXT = re.compile(r"[(){};\[\]\n]")
+_GOES_ON = re.compile(
+    r"\s{0,200}(?:[{.:|&=?,+)\]]|->|where\b|(?:\w+\s+){0,3}constructor\b|extends\b|implements\b|throws\b)"
+)
+_ELSE = re.compile(r"[ \t]*#[ \t]*(if|else|elif|endif)")
+_EMPTY_TYPES = ("{}>", "{},", "{} =")
+_END = re.compile(r"[ \t]*(?:end\b|\})")
+_ABOVE = re.compile(r"\s*(?:@|#\[|\[|template\b|\*)")
+
+
+class Symbol(NamedTuple):
+    """A declaration with its first and last line, counted from 0."""
+
+    name: str
+    first: int
+    last: int
+    level: int  # number of enclosing symbols
+
+
+class _Found(NamedTuple):
+    """A declaration before its nesting is known."""
+
+    name: str
+    start: int
+    end: int
+    opens: int  # position of the brace of its body, -1 if none
+    holds: bool
+
+
+def outline(text: str, language: Language) -> list[Symbol]:
+    """Return the symbols of a text in order, without those inside functions."""
+    parsed = _parsed(text) if language.name == "python" and len(text) <= MOST_PARSED else None
+    if parsed is not None:
+        return parsed
+    masked = _WIDE.sub(" " * LONGEST_BLANK, language.skipped.sub(_mask, text))
+    masked = _first_branches(text, masked) if language.name == "cpp" else masked
+    starts = [0, *(found.end() for found in re.finditer("\n", masked))]
+    found = _braced(masked, language) if language.blocks == "brace" else _indented(masked, language, starts)
+    lines, bare = text.split("\n"), masked.split("\n")
+    made: list[Symbol] = []
+    free = 0  # the line after the declaration of the previous symbol
+    for symbol in _held(found, starts):
+        first = symbol.first  # includes the comment and the attributes right above
+        while (
+            first > free
+            and lines[first - 1].strip()
+            and (not bare[first - 1].strip() or _ABOVE.match(lines[first - 1]))
+        ):
+            first -= 1
+        made.append(symbol._replace(first=first))
+        free = symbol.first + 1
+    return made
+
+
+# ---- Python, by its own parser ---------------------------------------------------------------------
+
+
+def _parsed(text: str) -> list[Symbol] | None:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    return [*_members(tree.body, 0, text.split("\n"))]
+
+
+def _members(body: Iterable[ast.stmt], level: int, lines: Sequence[str]) -> Iterable[Symbol]:
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            first = min([node.lineno, *(each.lineno for each in node.decorator_list)]) - 1
+            while first and lines[first - 1].lstrip().startswith("#"):
+                first -= 1
+            yield Symbol(node.name, first, (node.end_lineno or node.lineno) - 1, level)
+            if isinstance(node, ast.ClassDef):
+                yield from _members(node.body, level + 1, lines)
+        elif isinstance(node, ast.If | ast.Try) and level == 0:
+            yield from _members(node.body, level, lines)
+
+
+# ---- all others ------------------------------------------------------------------------------------
+
+
+def _mask(found: re.Match[str]) -> str:
+    """Return the mask of a comment (nothing) or a string (an empty one), with its line breaks."""
+    lines = "\n" * found[0].count("\n")
+    return '""' + lines if found[0][0] in "\"'`" else lines
+
+
+def _first_branches(text: str, masked: str) -> str:
+    """Blank out the branches after `#else` and `#elif`, because both branches may open the same brace."""
+    shown, branches = [], list[bool]()
+    for line, bare in zip(text.split("\n"), masked.split("\n"), strict=True):
+        directive = _ELSE.match(line)
+        if directive is not None and directive[1] == "if":
+            branches.append(False)
+        elif directive is not None and branches:
+            branches[-1:] = [] if directive[1] == "endif" else [True]
+        shown.append(" " * len(bare) if any(branches[-8:]) else bare)
+    return "\n".join(shown)
+
+
+def _matches(masked: str, rules: Iterable[DeclarationRule]) -> list[tuple[re.Match[str], DeclarationRule]]:
+    """Return what looks like a declaration, in order; at the same position the first rule wins."""
+    at: dict[int, tuple[re.Match[str], DeclarationRule]] = {}
+    for rule in rules:
+        for found in rule.pattern.finditer(masked):
+            at.setdefault(found.start("name") if found["name"] else found.start(), (found, rule))
+    return [at[place] for place in sorted(at)]
+
+
+def _named(found: re.Match[str]) -> str:
+    groups = found.groupdict()
+    return " ".join(".".join(filter(None, (groups.get("owner"), groups.get("name")))).split())
+
+
+def _braced(masked: str, language: Language) -> list[_Found]:
+    braces = _Braces(masked)
+    holding: set[int] = set()
+    made: list[_Found] = []
+    for found, rule in _matches(masked, language.rules):
+        inside = braces.around(found.start(found.lastgroup or 0))
+        if inside not in holding if inside is not None else rule.inner:
+            continue
+        brace, end = _extent(masked, found, braces, language)
+        if brace < 0 and rule.body and "=>" not in masked[found.end() : end]:
+            continue
+        made.append(_Found(_named(found), found.start(), end, brace, rule.holds))
+        if rule.holds and brace >= 0:
+            holding.add(brace)
+    return made
+
+
+class _Braces:
+    """Finds where each brace closes, and the innermost open brace at a position."""
+
+    def __init__(self, masked: str) -> None:
+        self.closes: dict[int, int] = {}
+        self.looks = len(masked) + 20_000  # budget for checked marks; most files need a tenth of it
+        self._places: list[int] = []
+        self._innermost: list[int | None] = []  # after each position
+        stack: list[int] = []
+        for brace in _BRACES.finditer(masked):
+            if brace[0] == "{":
+                stack.append(brace.start())
+            elif stack:
+                self.closes[stack.pop()] = brace.start()
+            self._places.append(brace.start())
+            self._innermost.append(stack[-1] if stack else None)
+        self.closes |= dict.fromkeys(stack, len(masked))
+
+    def around(self, place: int) -> int | None:
+        """Return the innermost brace that is open at a position."""
+        at = bisect_right(self._places, place) - 1
+        return self._innermost[at] if at >= 0 else None
+
+
+def _extent(masked: str, found: re.Match[str], braces: _Braces, language: Language) -> tuple[int, int]:
+    """Return the brace of a declaration's body (-1 if none), and where the declaration ends."""
+    at, depth, passed = found.end(found.lastgroup or 0), 0, -1
+    for mark in _NEXT.finditer(masked, at, min(len(masked), at + 20_000)):
+        if mark.start() <= passed:
+            continue
+        braces.looks -= 1
+        if braces.looks < 0:
+            break
+        if mark[0] in "([":
+            depth += 1
+        elif mark[0] in ")]":
+            depth -= 1
+        elif mark[0] == "{" and masked.startswith(_EMPTY_TYPES, mark.start()):
+            passed = mark.start() + 1
+        elif mark[0] == "{" and depth <= 0:
+            return mark.start(), braces.closes[mark.start()]
+        elif mark[0] == ";" and depth <= 0:
+            return -1, mark.start()
+        elif mark[0] == "}" and depth <= 0:
+            return -1, max(found.start(), mark.start() - 1)
+        elif mark[0] == "\n" and depth <= 0 and language.lines_end and not _goes_on(masked, mark.start()):
+            return -1, mark.start()
+    end = masked.find("\n", at)
+    return -1, end if end >= 0 else len(masked)
+
+
+def _goes_on(masked: str, at: int) -> bool:
+    before = masked[max(0, at - 200) : at].rstrip(" \t")[-1:]
+    return before in tuple("=,(<|&+:") or _GOES_ON.match(masked, at) is not None
+
+
+def _indented(masked: str, language: Language, starts: Sequence[int]) -> list[_Found]:
+    """Return declarations with indented bodies, closed by `end` in languages that have it."""
+    lines = masked.split("\n")
+    made = []
+    for found, rule in _matches(masked, language.rules):
+        first = bisect_right(starts, found.start("name")) - 1
+        last = _block_end(lines, first, language.blocks == "end")
+        made.append(_Found(_named(found), starts[first], starts[last] + len(lines[last]), 0, rule.holds))
+    return made
+
+
+def _block_end(lines: Sequence[str], first: int, ends: bool) -> int:
+    wide, last = _width(lines[first]), first
+    for at in range(first + 1, len(lines)):
+        line = lines[at]
+        if not line.strip():
+            continue
+        if _width(line) <= wide:
+            return at if ends and _width(line) == wide and _END.match(line) else last
+        last = at
+    return last
+
+
+def _width(line: str) -> int:
+    return len(line) - len(line.lstrip(" \t"))
+
+
+def _held(found: Sequence[_Found], starts: Sequence[int]) -> Iterable[Symbol]:
+    """Yield declarations by lines, without those inside of symbols that cannot contain others."""
+    around: list[_Found] = []
+    for each in found:
+        while around and around[-1].end < each.end:
+            around.pop()
+        if around and not around[-1].holds:
+            continue
+        first, last = (bisect_right(starts, place) - 1 for place in (each.start, each.end))
+        yield Symbol(each.name, first, max(first, last), len(around))
+        around.append(each)
+
+
+LONG_LINE = 1_000  # characters; files that mostly consist of such lines are generated
+DEEPEST = 6
+
+_PREFACES = ("package ", "import ", "#include", "use ", "namespace ", "module ")
+_LICENCE = re.compile(r"copyright|licen[sc]e|SPDX-|all rights reserved", re.IGNORECASE)
+_DOCSTRING = re.compile(r"\s*[rRuUbB]{0,2}(\"\"\"|''')([\s\S]*?)\1")
+_MARKS = re.compile(r"^[ \t]*(?:/\*+!?|\*+/|\*(?=\s|$)|//+!?|#+!?(?!\[)|--+|;+)[ \t]?|(?<!\*)\*++/[ \t]*+$")
+_BRACKETS = re.compile(r"[\s})\];,]*(?:end[\s;,)]*)*")
+_MARKED = re.compile(r"^([ \t]*)(#|=+[ \t]*$|-{2,}[ \t]*$|```|~~~)", re.MULTILINE)
+
+
+_Part = tuple[str, int, Sequence[str]]  # name and level of a heading, and the lines below it
+
+
+class CodeExtractor:
+    """Reads source code."""
+
+    version = recipe.CODE
+
+    def extract(self, body: Body) -> Document:
+        """Return the document of a source file; raise ExtractError for generated or minified code."""
+        text = normalise(decode(body.data, body.charset))
+        if 2 * sum(len(line) for line in text.split("\n") if len(line) > LONG_LINE) > len(text):
+            raise ExtractError(
+                f"generated or minified code: most of it is in lines over {LONG_LINE:,} characters"
+            )
+        name = unquote(body.url.partition("?")[0].partition("#")[0].rpartition("/")[2])
+        return replace(written(body, to_markdown(text, name)), title=name[:LONGEST_TITLE])
+
+
+def to_markdown(text: str, name: str) -> str:
+    """Return the text as Markdown with a heading for each symbol, in the order of the file."""
+    called = language_of_name(name)
+    language = LANGUAGES.get(called)
+    if language is None:
+        return joined([f"# `{name}`", fenced(text, called)])
+    prose, after = _head(text, language)
+    symbols = [symbol for symbol in outline(text, language) if symbol.last >= after]
+    blocks = [f"# `{name}`", prose]
+    for symbol, level, lines in _parts(text.split("\n"), symbols, after, name):
+        code = "\n".join(lines)
+        if _BRACKETS.fullmatch(code) is None:  # skip parts with only closing brackets
+            if level or len(blocks) > 2:
+                blocks.append(f"{'#' * min(max(level, 1) + 1, DEEPEST)} `{symbol.strip('`')}`")
+            blocks.append(fenced(dedent(code), language.name))
+    return joined(blocks)
+
+
+def _parts(lines: Sequence[str], symbols: Sequence[Symbol], after: int, name: str) -> Iterator[_Part]:
+    """Yield the lines, each once, with the symbol that they belong to; level 0 is outside of symbols."""
+    around: list[Symbol] = []
+    at = after
+    for symbol, following in zip_longest(symbols, symbols[1:]):
+        at = yield from _leave(around, lines, at, symbol.first, name)
+        first = max(symbol.first, at)
+        yield _holder(around, name, lines[at:first])
+        inner = following is not None and following.first <= symbol.last
+        at = max(first, following.first if inner else symbol.last + 1)
+        yield symbol.name, len(around) + 1, lines[first:at]
+        around.append(symbol)
+    at = yield from _leave(around, lines, at, len(lines), name)
+    yield _holder([], name, lines[at:])
+
+
+def _leave(
+    around: list[Symbol], lines: Sequence[str], at: int, until: int, name: str
+) -> Generator[_Part, None, int]:
+    """Pop the symbols that end before a line, yield their remaining lines, and return the next line."""
+    while around and around[-1].last < until:
+        yield _holder(around, name, lines[at : around[-1].last + 1])
+        at = max(at, around[-1].last + 1)
+        around.pop()
+    return at
+
+
+def _holder(around: Sequence[Symbol], name: str, lines: Sequence[str]) -> _Part:
+    return around[-1].name if around else name, len(around), lines
+
+
+# ---- the head of a file ----------------------------------------------------------------------------
+
+
+def _head(text: str, language: Language) -> tuple[str, int]:
+    """Return the prose at the start of a file, without licences, and the line where code begins."""
+    lines = text.split("\n")
+    at = 1 if lines[0].startswith(("#!", "<?php")) else 0
+    said: list[str] = []
+    while at < len(lines):
+        stop = _comment_end(lines, at, language)
+        if stop == at:
+            break
+        block = "\n".join(_MARKS.sub("", line).rstrip() for line in lines[at:stop])
+        if block.strip() and not _LICENCE.search(block):
+            below = lines[stop].strip() if stop < len(lines) else ""
+            if said or (below and not below.startswith(_PREFACES)):
+                break  # it describes the code right below; above a package line it describes the file
+            said.append(block)
+        at = stop
+        while at < len(lines) and not lines[at].strip():
+            at += 1
+    docstring = _DOCSTRING.match("\n".join(lines[at:])) if language.name == "python" else None
+    if docstring is not None:
+        said.append(cleandoc(docstring[2]))
+        at += docstring[0].count("\n") + 1
+    paragraphs = [dedent(block).strip("\n") for block in said]
+    return _MARKED.sub(r"\1\\\2", joined(paragraphs)), at
+
+
+def _comment_end(lines: Sequence[str], at: int, language: Language) -> int:
+    """Return the line after the comment that begins at a line, or the line itself if none does."""
+    bare = lines[at].lstrip()
+    if language.line_comment == "//" and bare.startswith("/*"):
+        stop = at
+        while stop < len(lines) and "*/" not in lines[stop]:
+            stop += 1
+        return stop + 1
+    while at < len(lines) and lines[at].lstrip().startswith(language.line_comment):
+        at += 1
+    return at

@@ -1,0 +1,169 @@
+"""Read files with size limits; write files atomically, and private ones that only their owner can read.
+
+On Windows the folder of the user protects files; private files are only created there.
+"""
+
+import errno
+import glob
+import os
+import secrets
+import stat
+import time
+from contextlib import suppress
+from io import FileIO
+from pathlib import Path
+
+from afresh.errors import KbError
+
+FILE_MODE = 0o600
+FOLDER_MODE = 0o700
+_OTHERS = 0o077
+
+
+def make_private_folder(folder: Path) -> None:
+    """Create missing folders, readable only by their owner; existing ones stay as they are."""
+    for each in reversed((folder, *folder.parents)):
+        if not each.exists():
+            each.mkdir(mode=FOLDER_MODE, exist_ok=True)
+    if not folder.is_dir():
+        folder.mkdir()  # raises the actual error
+
+
+def make_private_file(path: Path) -> None:
+    """Create an empty private file if there is none.
+
+    If possible it is not opened: closing a handle of a SQLite file drops the locks of this process on it.
+    """
+    with suppress(FileExistsError):
+        try:
+            os.mknod(path, FILE_MODE | stat.S_IFREG)
+        except (AttributeError, PermissionError):  # Windows, macOS
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, FILE_MODE))
+
+
+def narrow_file(path: Path) -> None:
+    """Remove the permissions of other users on a regular file of this user."""
+    if os.name == "nt":
+        return
+    with suppress(OSError):
+        found = path.lstat()
+        if stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid() and found.st_mode & _OTHERS:
+            path.chmod(stat.S_IMODE(found.st_mode) & ~_OTHERS)
+
+
+def open_private_log(path: Path) -> FileIO:
+    """Open a private file to append to; narrow an existing one first."""
+    narrow_file(path)
+    return FileIO(path, "ab", opener=lambda name, flags: os.open(name, flags, FILE_MODE))
+
+
+TEMPORARY = ".tmp"
+_LEFT_SECONDS = 3600  # an older temporary file belongs to a killed process
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+
+
+def read_whole(path: Path) -> bytes | None:
+    """Return the content of a file; None if there is none."""
+    try:
+        return path.read_bytes() if _is_there(path) else None
+    except OSError as error:
+        raise KbError(f"cannot read {path}: {error.strerror or error}") from None
+
+
+def write_whole(path: Path, data: bytes) -> bool:
+    """Replace the content of a file like `replace_whole`; raise KbError with what to do."""
+    try:
+        return replace_whole(path, data)
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise KbError(f"cannot write {path}: {why}. It is as it was; mend that and try again") from None
+
+
+def replace_whole(path: Path, data: bytes) -> bool:
+    """Replace the content of a file atomically; return False if it is already the same.
+
+    On any error the file is unchanged. A symbolic link is followed and kept; the mode is kept.
+    """
+    target = Path(os.path.realpath(path))
+    if _is_there(target) and target.stat().st_size == len(data) and target.read_bytes() == data:
+        return False
+    target.parent.mkdir(parents=True, exist_ok=True)
+    _remove_left(target)
+    _replace(target, data)
+    _sync_folder(target.parent)
+    return True
+
+
+def _is_there(path: Path) -> bool:
+    """Return whether a regular file exists; raise OSError for a folder, pipe or device."""
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        return False
+    if not stat.S_ISREG(mode):
+        raise OSError(errno.EINVAL, "this is no ordinary file", str(path))
+    return True
+
+
+def _replace(target: Path, data: bytes) -> None:
+    temporary = target.with_name(f"{target.name}.{secrets.token_hex(4)}{TEMPORARY}")
+    try:
+        file, rest = os.open(temporary, _NEW, 0o666), memoryview(data)
+        try:
+            while rest:
+                rest = rest[os.write(file, rest) :]
+            _take_after(target, file)
+            os.fsync(file)
+        finally:
+            os.close(file)
+        temporary.replace(target)
+    except BaseException:
+        with suppress(OSError):
+            temporary.unlink()
+        raise
+
+
+def _take_after(old: Path, file: int) -> None:
+    """Copy the mode, and if allowed the owner, of the old file to the new one."""
+    with suppress(FileNotFoundError):
+        was = old.stat()
+        if hasattr(os, "fchmod"):
+            with suppress(PermissionError):
+                os.fchown(file, was.st_uid, was.st_gid)
+            os.fchmod(file, was.st_mode & 0o7777)
+
+
+def _remove_left(target: Path) -> None:
+    long_ago = time.time() - _LEFT_SECONDS
+    for left in target.parent.glob(f"{glob.escape(target.name)}.*{TEMPORARY}"):
+        with suppress(OSError):
+            if left.lstat().st_mtime < long_ago:
+                left.unlink()
+
+
+def _sync_folder(folder: Path) -> None:
+    """Flush the folder to disk; if that is not possible, the file is complete anyway."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+
+
+def read_small_file(path: Path, max_bytes: int) -> bytes:
+    """Return the content of a regular file; raise OSError for a pipe, a device or a larger file.
+
+    Read no more than its size: files that the kernel generates on reading have size 0.
+    """
+    descriptor = os.open(path, _FLAGS)
+    with os.fdopen(descriptor, "rb") as file:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError(errno.EINVAL, "it is not a regular file", str(path))
+        if found.st_size > max_bytes:
+            raise OSError(errno.EFBIG, f"it is larger than {max_bytes // 1000:,} KB", str(path))
+        return file.read(found.st_size)

@@ -1,0 +1,127 @@
+"""Records of search requests, matches and vectors."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import NamedTuple
+
+from afresh.model.fetch import Chunk
+from afresh.model.records import Page, PageId, SourceId
+
+
+class SearchMode(StrEnum):
+    """Which half of the index answers: words, vectors, or both."""
+
+    HYBRID = "hybrid"
+    TEXT = "text"
+    VECTOR = "vector"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchFilter:
+    """The part of the index that a search may use; None: no limit."""
+
+    sources: tuple[SourceId, ...] | None = None
+    language: str | None = None
+    path: str | None = None  # a glob for the path of the URL
+    changed_after: datetime | None = None
+    checked_after: datetime | None = None
+
+    def __bool__(self) -> bool:
+        return self.sources is not None or self.by_page
+
+    @property
+    def by_page(self) -> bool:
+        """Return whether the filter needs more than the source of a page."""
+        return any((self.language, self.path, self.changed_after, self.checked_after))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchRequest:
+    """A search request: the query, a filter and the form of the answer."""
+
+    query: str
+    within: SearchFilter = SearchFilter()
+    mode: SearchMode = SearchMode.HYBRID
+    limit: int = 10
+    every_chunk: bool = False  # else only the best of each page
+
+
+class ChunkMatch(NamedTuple):
+    """A chunk that contains words of a query; a higher score is better."""
+
+    chunk: int
+    score: float
+
+
+class VectorMatch(NamedTuple):
+    """A chunk and its similarity: 1 is the same meaning, 0 is unrelated."""
+
+    chunk: int
+    likeness: float
+
+
+class VectorMatches(NamedTuple):
+    """The nearest chunks, nearest first, and the mean similarity of all vectors."""
+
+    chunks: tuple[VectorMatch, ...] = ()
+    mean: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundPassage:
+    """A chunk with its page."""
+
+    chunk: int
+    page: PageId
+    order: int
+    content: str | None  # None if no text is stored
+    heading: tuple[str, ...]
+    source_id: SourceId
+    content_hash: str
+    url: str
+    title: str
+    source: str
+    version: str | None
+    depth: int
+    language: str | None
+    checked_at: datetime | None
+    seen_at: datetime | None  # when it last had this content
+    changed_at: datetime | None
+    also_at: tuple[str, ...] = ()  # other URLs with the same content
+
+
+UNEMBEDDED = "not embedded"  # prefix of the reason of an attempt whose content still needs vectors
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredModel:
+    """A model with vectors in a store."""
+
+    name: str  # its fingerprint
+    dimensions: int
+    serving: bool  # whether it answers searches
+
+
+class UnembeddedChunk(NamedTuple):
+    """A chunk without a vector, with the text to embed."""
+
+    chunk: int
+    text_hash: str
+    path: tuple[str, ...]
+    content: str
+
+
+class MissingCount(NamedTuple):
+    """How many chunks or pages have to be remade, and how many of them have no text."""
+
+    number: int
+    without_text: int
+
+
+class RechunkJob(NamedTuple):
+    """A page whose text has to be chunked again, and the new chunks."""
+
+    page: Page
+    markdown: str
+    chunks: tuple[Chunk, ...] = ()

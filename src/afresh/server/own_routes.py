@@ -1,0 +1,124 @@
+"""Routes about the server itself: `/health`, `/ready`, `/metrics`, and `/docs` without any other host."""
+
+import asyncio
+import gzip
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+from fastapi import APIRouter, HTTPException, Request, Response
+from pydantic import BaseModel
+
+from afresh import __version__
+from afresh.server.auth import allowed_of
+from afresh.server.background import SCHEDULES, WORKER
+from afresh.server.replies import as_json
+from afresh.server.requests import Kb
+from afresh.server.telemetry import MEDIA, exposition
+
+health_router = APIRouter(tags=["health"])
+
+
+class Health(BaseModel):
+    """The process answers."""
+
+    status: str
+    version: str
+
+
+class Ready(BaseModel):
+    """The store answers; who works on runs, and who starts those that are scheduled."""
+
+    status: str
+    store: str
+    worker: str  # here, resting after a failure, or elsewhere
+    schedules: str
+
+
+@health_router.get("/health", response_model=Health)
+async def health(request: Request) -> Response:
+    """Check that the process runs; nothing else is checked."""
+    allowed_of(request.scope)  # open to everyone
+    return Response(as_json({"status": "ok", "version": __version__}), media_type="application/json")
+
+
+@health_router.get("/ready", response_model=Ready)
+async def ready(request: Request, kb: Kb) -> Response:
+    """Check that the store answers; 503 if not."""
+    allowed_of(request.scope)  # reveals no source
+    await kb.status.ready()
+    who = request.app.state.desk.who
+    body = {"status": "ok", "store": "ok", "worker": who(WORKER), "schedules": who(SCHEDULES)}
+    return Response(as_json(body), media_type="application/json")
+
+
+@health_router.get(
+    "/metrics",
+    response_class=Response,
+    responses={200: {"content": {"text/plain": {}}, "description": "Numbers for Prometheus."}},
+)
+async def metrics(request: Request, kb: Kb) -> Response:
+    """Queue depth, rates, latency, calls to models and copies, in the form that Prometheus reads."""
+    allowed_of(request.scope).check_everywhere()
+    return Response(await exposition(kb.status, request.app.state.desk.meter), media_type=MEDIA)
+
+
+OPENAPI = "/api/v1/openapi.json"
+PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>afresh API</title>
+<link rel="icon" href="/assets/mark.svg" type="image/svg+xml">
+<link rel="stylesheet" href="/docs/swagger-ui.css">
+</head>
+<body>
+<div id="swagger-ui"></div>
+<script src="/docs/swagger-ui-bundle.js"></script>
+<script src="/docs/start.js"></script>
+</body>
+</html>
+"""
+START = f"""SwaggerUIBundle({{
+  url: "{OPENAPI}", dom_id: "#swagger-ui", deepLinking: true, validatorUrl: null, tryItOutEnabled: true
+}});
+"""
+# Swagger UI uses data: URLs for icons and inline styles.
+POLICY = "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'"
+PACKAGE = "fastapi_offline"  # read from disk, never imported
+PACKED = {"swagger-ui-bundle.js": "text/javascript", "swagger-ui.css": "text/css"}
+
+docs_router = APIRouter(include_in_schema=False)
+
+
+@docs_router.get("/docs")
+async def docs() -> Response:
+    """Return the page that shows the API."""
+    return Response(PAGE, media_type="text/html", headers={"content-security-policy": POLICY})
+
+
+@docs_router.get("/docs/start.js")
+async def start() -> Response:
+    """Return the script that starts Swagger UI."""
+    return Response(START, media_type="text/javascript")
+
+
+@docs_router.get("/docs/{name}")
+async def docs_asset(name: str, request: Request) -> Response:
+    """Return a file of Swagger UI."""
+    if name not in PACKED:
+        raise HTTPException(404)
+    headers = {"cache-control": "max-age=86400", "vary": "accept-encoding"}
+    packed = await asyncio.to_thread(_packed, name)
+    if "gzip" in request.headers.get("accept-encoding", ""):
+        return Response(packed, media_type=PACKED[name], headers={**headers, "content-encoding": "gzip"})
+    return Response(gzip.decompress(packed), media_type=PACKED[name], headers=headers)
+
+
+@cache
+def _packed(name: str) -> bytes:
+    spec = find_spec(PACKAGE)
+    if spec is None or spec.origin is None:
+        raise HTTPException(503, "/docs needs fastapi-offline: pip install fastapi-offline")
+    return gzip.compress((Path(spec.origin).parent / "static" / name).read_bytes(), mtime=0)

@@ -1,0 +1,256 @@
+"""The uvicorn server, with limits on slow headers, small chunks and connections per peer."""
+
+import asyncio
+import errno
+import socket
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import h11
+import uvicorn
+from fastapi import FastAPI
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from afresh.config.server import AccessSettings
+from afresh.errors import UsageError
+from afresh.server.app import stop
+from afresh.server.asgi import OPEN, Receive, RequestRefused, Scope, Send, refuse
+from afresh.server.request_checks import caller, is_loopback
+
+
+class PeerConnections:
+    """Counts the connections of each peer, and those that have not sent a request yet.
+
+    A peer with too many connections loses its oldest silent one, so that new ones are answered. From this
+    machine only silent connections count: all clients of a reverse proxy come from here.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._open: Counter[str] = Counter()
+        self._peers: dict[Hashable, str] = {}
+        self._silent: dict[str, dict[Hashable, Callable[[], object]]] = {}
+
+    def enter(self, address: str, connection: Hashable, close: Callable[[], object]) -> bool:
+        """Register a connection that `close` ends; return False if its peer has too many active ones."""
+        peer = caller(address)
+        silent = self._silent.setdefault(peer, {})
+        if (len(silent) if is_loopback(address) else self._open[peer]) >= self._most:
+            if not silent:
+                return False
+            oldest, end = next(iter(silent.items()))
+            self.leave(oldest)
+            end()
+            silent = self._silent.setdefault(peer, {})
+        self._peers[connection] = peer
+        self._open[peer] += 1
+        silent[connection] = close
+        return True
+
+    def asks(self, connection: Hashable) -> None:
+        if peer := self._peers.get(connection):
+            self._silent.get(peer, {}).pop(connection, None)
+
+    def leave(self, connection: Hashable) -> None:
+        peer = self._peers.pop(connection, None)
+        if peer is None:
+            return
+        self._open[peer] -= 1
+        self._silent[peer].pop(connection, None)
+        if self._open[peer] <= 0:
+            del self._open[peer], self._silent[peer]
+
+
+LARGEST_HEAD = 65_536
+BETWEEN_SECONDS = 5  # for which a connection may be idle between two requests
+LINGER_SECONDS = 1.0  # for the client to read a response that was sent before the end of the body
+MAX_SMALL_PIECES = 1_000  # of one body: parsing each costs as much as a large one
+SMALL_PIECE_BYTES = 64  # on average
+
+
+def server_limits(settings: AccessSettings) -> dict[str, Any]:
+    """Return arguments for `uvicorn.Config`; the client is the peer, not what headers claim."""
+
+    class Prompt(BoundedProtocol):
+        seconds = settings.header_seconds
+        max_connections = settings.max_connections
+        peers = PeerConnections(settings.connections_per_peer)
+
+    return {
+        "http": Prompt,
+        "ws": "none",
+        "proxy_headers": False,
+        "server_header": False,
+        "timeout_keep_alive": BETWEEN_SECONDS,
+        "h11_max_incomplete_event_size": LARGEST_HEAD,
+    }
+
+
+class BoundedConnection(h11.Connection):
+    """An h11 parser that refuses bodies in many small pieces."""
+
+    def __init__(self) -> None:
+        super().__init__(h11.SERVER, LARGEST_HEAD)
+        self._pieces = self._bytes = 0
+
+    def next_event(self) -> Any:
+        """Return the next event; raise h11.RemoteProtocolError if a body has too many small pieces."""
+        event = super().next_event()
+        if isinstance(event, h11.Request):
+            self._pieces = self._bytes = 0
+        elif isinstance(event, h11.Data):
+            self._pieces += 1
+            self._bytes += len(event.data)
+            if self._pieces > MAX_SMALL_PIECES and self._bytes < self._pieces * SMALL_PIECE_BYTES:
+                raise h11.RemoteProtocolError("the body comes in too many small pieces")
+        return event
+
+
+class BoundedProtocol(H11Protocol):
+    """A connection with a header timeout and a limit per peer; an early response closes it."""
+
+    seconds = 10.0
+    max_connections = 1_000
+    peers: PeerConnections
+    _late: asyncio.TimerHandle | None = None
+    _answered_early = False
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.conn = BoundedConnection()
+        self._application: Any = self.app
+        self.app = self._answer
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or refuse it if there are too many connections; always answer `/health`."""
+        if len(self.connections) <= self.max_connections or scope["path"] == OPEN:
+            await self._application(scope, receive, send)
+        else:
+            busy = "too many connections at a time (access.max_connections): come again later"
+            await refuse(send, RequestRefused(503, busy, retry_after="5", connection="close"))
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Start the timeout for the first headers."""
+        super().connection_made(transport)
+        if self.peers.enter(self.client[0] if self.client else "", self, transport.abort):
+            self._watch()
+        else:
+            transport.abort()
+
+    def data_received(self, data: bytes) -> None:
+        """Stop the timeout after complete headers, and start it with the next request."""
+        if self._answered_early:
+            return
+        super().data_received(data)
+        self._watch()
+
+    def on_response_complete(self) -> None:
+        """Close the connection if the response was sent before the end of the request body."""
+        super().on_response_complete()
+        if self.conn.their_state is h11.SEND_BODY and not self.transport.is_closing():
+            self._answered_early = True
+            self.transport.write_eof()
+            self.loop.call_later(LINGER_SECONDS, self.transport.close)
+
+    def shutdown(self) -> None:
+        """Finish a response at shutdown, but do not wait for the rest of a request body."""
+        if self.conn.their_state is h11.SEND_BODY and self.conn.our_state is h11.SEND_RESPONSE:
+            self.transport.close()
+        else:
+            super().shutdown()
+
+    def send_400_response(self, msg: str) -> None:
+        """Send a 400 for an invalid request, or close the connection if a response has begun."""
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            super().send_400_response(msg)
+        else:
+            self.transport.close()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop()
+        self.peers.leave(self)
+        super().connection_lost(exc)
+
+    def _watch(self) -> None:
+        if self.conn.their_state is not h11.IDLE:
+            self._stop()
+            self.peers.asks(self)
+        elif self._late is None:
+            self._late = self.loop.call_later(self.seconds, self.transport.close)
+
+    def _stop(self) -> None:
+        if self._late is not None:
+            self._late.cancel()
+            self._late = None
+
+
+BACKLOG = 512
+GRACE = 5  # seconds to finish responses at shutdown
+
+
+class Server(uvicorn.Server):
+    """A uvicorn server of one application; the caller decides when it ends."""
+
+    def __init__(self, app: FastAPI, host: str, port: int) -> None:
+        self.app = app
+        self.socket = listening(host, port)
+        super().__init__(
+            uvicorn.Config(
+                app,
+                log_config=None,
+                access_log=False,
+                date_header=True,
+                backlog=BACKLOG,
+                timeout_graceful_shutdown=GRACE,
+                lifespan="on",
+                **server_limits(app.state.config.access),
+            )
+        )
+
+    @property
+    def host(self) -> str:
+        return str(self.socket.getsockname()[0])
+
+    @property
+    def url(self) -> str:
+        host, port = self.socket.getsockname()[:2]
+        return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+
+    async def work(self) -> None:
+        try:
+            await self.serve([self.socket])
+        finally:
+            self.socket.close()
+
+    def leave(self) -> None:
+        self.should_exit = True
+        stop(self.app)
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Install no signal handlers: the caller handles signals."""
+        yield
+
+
+def listening(host: str, port: int) -> socket.socket:
+    """Return a listening socket; raise UsageError if there can be none."""
+    try:
+        family, kind, protocol, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        made = socket.socket(family, kind, protocol)
+    except (OSError, UnicodeError) as error:
+        raise UsageError(f"--host: {host!r} is no address of this machine ({error})") from None
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        made.bind(place)
+        made.listen(BACKLOG)  # early connections wait
+    except OSError as error:
+        made.close()
+        if error.errno == errno.EADDRINUSE:
+            raise UsageError(
+                f"port {port} is taken: choose another with --port, or 0 for any that is free"
+            ) from None
+        raise UsageError(f"{host}:{port} cannot be listened at: {error.strerror}") from None
+    made.set_inheritable(False)
+    return made

@@ -1,0 +1,179 @@
+"""Add a source, or change its name, root or settings."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from afresh.access.permissions import AccessToken, Permissions
+from afresh.config.layers import split_settings
+from afresh.crawl.factory import RunToolFactory
+from afresh.digest.records import FILES, LINKS
+from afresh.errors import AlreadyExists, Forbidden, NotFound, UsageError
+from afresh.model.labels import check_name, check_version
+from afresh.model.records import Source
+from afresh.sources.registry import name_of_root
+from afresh.store.store import Store
+
+KB_OWNS = "belongs to the knowledge base of files and links, which `afresh init-kb` keeps"
+
+
+async def add_source(
+    store: Store,
+    tools: RunToolFactory,
+    target: tuple[str, str],
+    name: str | None,
+    version: str | None,
+    rules: Mapping[str, object] | None,
+    policy: Mapping[str, object] | None,
+    *,
+    by_operator: bool,
+    keep: bool = True,
+    again: bool = True,
+) -> Source:
+    """Return the source with this root, added if it is new; refuse a name that has another root.
+
+    A source that the operator did not add is read without the operator's credentials.
+    """
+    (kind, url), rules, policy = target, rules or {}, policy or {}
+    known = None if name else await store.sources.find_by_url(url, version)
+    name = check_name(name) if name else known.name if known else name_of_root(url, kind)
+    check_version(version)
+    if name in (FILES, LINKS):
+        raise UsageError(f"{name} {KB_OWNS}; give {url} another name with --name")
+    same = known or await store.sources.find(name, version)
+    elsewhere = same is not None and same.url != url and same != await store.sources.find_by_url(url, version)
+    if same is not None and elsewhere:
+        raise UsageError(
+            f"the name {same.label} belongs to {same.url}; give {url} another one with --name "
+            f"(--name {name}/docs puts both into the library {name})"
+        )
+    if same is None and not again:
+        await refuse_twice(store, url, name)
+    own = (same.rules, same.policy) if same is not None else ({}, {})
+    tools.check_settings({**own[0], **rules}, {**own[1], **policy})
+    return await store.sources.add(
+        name=name,
+        version=version,
+        kind=kind,
+        url=url,
+        rules=rules,
+        policy=policy,
+        now=tools.clock(),
+        by_operator=by_operator,
+        trial=not keep,
+    )
+
+
+def checked_settings(
+    tools: RunToolFactory, source: Source, settings: Mapping[str, object], reset: Sequence[str]
+) -> tuple[dict[str, object], dict[str, object]]:
+    """Return rules and policy of a source with the changes applied; raise an error if they conflict."""
+    rules, policy = (
+        {key: value for key, value in {**own, **new}.items() if key not in reset}
+        for own, new in zip((source.rules, source.policy), split_settings(settings), strict=True)
+    )
+    tools.check_settings(rules, policy)
+    return rules, policy
+
+
+async def change_settings(
+    store: Store,
+    tools: RunToolFactory,
+    source: Source,
+    settings: Mapping[str, object],
+    reset: Sequence[str],
+) -> Source:
+    """Change some settings of a source and reset others to the defaults; return the source."""
+    own = checked_settings(tools, source, settings, reset)
+    changed = await store.sources.replace_rules(source.id, *own, tools.clock())
+    if changed is None:
+        raise NotFound(f"there is no source {source.id}")
+    return changed
+
+
+async def refuse_twice(store: Store, url: str, name: str | None = None) -> None:
+    """Raise AlreadyExists if a source has this URL; the message prefers the source of this name."""
+    having = [source for source in await store.sources.all() if source.url == url]
+    if not having:
+        return
+    source = next((each for each in having if each.name == name), having[0])
+    instead = "refresh that source"
+    if source.name == name and source.version is not None:
+        instead = f"give `version` {source.version} or refresh {source.label} if you mean that one"
+    raise AlreadyExists(
+        f"{source.label} has {url} already: {instead}, or set `again` to add the URL once more", source.label
+    )
+
+
+def check_label(source: Source, name: str, version: str | None) -> None:
+    """Raise UsageError if a source cannot have this name or version; the message names the field."""
+    field = "name"
+    try:
+        check_name(name)
+        field = "version"
+        check_version(version)
+    except UsageError as wrong:
+        raise UsageError(f"{field}: {wrong}") from None
+    for each in (name, source.name):
+        if each in (FILES, LINKS):
+            raise UsageError(f"name: {each} {KB_OWNS}")
+
+
+async def checked_url(
+    store: Store, source: Source, url: str, recognise: Callable[[str], tuple[str, str]], *, again: bool
+) -> str:
+    """Return the root that a URL means if the source may have it; UsageError names the field."""
+    try:
+        kind, root = recognise(url)
+    except UsageError as wrong:
+        raise UsageError(f"url: {str(wrong).removeprefix('target: ')}") from None
+    if kind != source.kind:
+        told = f"{root} would be read as {kind}, and {source.label} is {source.kind}"
+        raise UsageError(f"url: {told}: add it as a source of its own")
+    if root != source.url and not again:
+        await refuse_twice(store, root)
+    return root
+
+
+def check_tokens(
+    tokens: list[AccessToken],
+    source: Source,
+    name: str,
+    version: str | None,
+    now: datetime,
+    *,
+    by_operator: bool,
+) -> list[str]:
+    """Return notes on tokens that gain or lose the source; only the operator may let a token gain it."""
+    label, notes = replace(source, name=name, version=version).label, []
+    for token in tokens:
+        if not token.sources or token.state(now) != "good":
+            continue
+        bound = Permissions(who="", sources=frozenset(token.sources))
+        saw, sees = bound.sees(source.label), bound.sees(label)
+        told = f"token {token.id} is bound to {', '.join(token.sources)}"
+        if sees and not saw and not by_operator:
+            raise Forbidden(f"{told} and would see {source.label} as {label}: choose another name")
+        if sees != saw:
+            notes.append(f"{told} and {'now sees' if sees else 'no longer sees'} this source")
+    return notes
+
+
+async def change_source(
+    store: Store,
+    source: Source,
+    name: str,
+    version: str | None,
+    url: str,
+    now: datetime,
+    *,
+    by_operator: bool,
+) -> Source:
+    """Store the changes; the operator's credentials apply only to a root that the operator set."""
+    named = url if by_operator and url != source.url else source.operator_url
+    changed = await store.sources.change(
+        source.id, name=name, version=version, url=url, operator_url=named, now=now
+    )
+    if changed is None:
+        raise NotFound(f"there is no source {source.id}")
+    return changed

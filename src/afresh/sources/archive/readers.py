@@ -1,0 +1,399 @@
+"""Read ZIP and tar archives within limits for entries and streams.
+
+Tar headers (ustar, pax, GNU) are parsed here: the standard library reads headers of any length at once and,
+in some versions, can be made to loop forever.
+"""
+
+import bz2
+import lzma
+import os
+import stat
+import tempfile
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from time import monotonic
+from typing import IO
+from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
+
+from afresh.errors import SourceError
+from afresh.extract.zip_errors import BROKEN_ZIP
+from afresh.model.fetch import Validators
+from afresh.sources.archive.paths import OUTSIDE, ArchiveEntry, name_refusal, plain_name
+
+MEGABYTE = 1024 * 1024
+STEP = 64 * 1024
+SMALL = MEGABYTE  # up to this size an entry may have any compression ratio
+SMALL_STREAM = 64 * MEGABYTE  # the same for a stream, which is mostly padding if its files are tiny
+XZ_MEMORY = 128 * MEGABYTE
+
+_MAGIC = ((b"\x1f\x8b", "gzip"), (b"BZh", "bzip2"), (b"\xfd7zXZ\0", "xz"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArchiveLimits:
+    """The limits for reading an archive."""
+
+    entry_bytes: int = 10 * MEGABYTE  # of one entry, unpacked
+    total_bytes: int = 2048 * MEGABYTE  # of all entries, unpacked
+    stream_bytes: int = 512 * MEGABYTE  # of a compressed tar, which is unpacked into a temporary file
+    entries: int = 100_000
+    ratio: int = 250  # of the unpacked to the packed size of an entry or a stream
+    seconds: float = 120.0  # for opening: reading the directory, unpacking a stream
+
+    def check(self, entries: int, size: int) -> None:
+        """Raise SourceError if an archive has more entries or unpacked bytes than allowed."""
+        if entries > self.entries:
+            raise SourceError(f"the archive holds more than {self.entries:,} entries")
+        if size > self.total_bytes:
+            raise SourceError(f"the archive unpacks to more than {self.total_bytes // MEGABYTE} MB")
+
+    def refusal(self, size: int, packed: int) -> str | None:
+        """Return why an entry of this size, packed into so many bytes, is not read."""
+        if size > self.entry_bytes:
+            return f"larger than {self.entry_bytes // MEGABYTE or 1} MB"
+        return "packed like a bomb" if size > SMALL and size > self.ratio * packed else None
+
+
+class BadEntry(Exception):
+    """One entry cannot be read; the rest of the archive may be intact."""
+
+
+class OpeningDeadline:
+    """The time limit for opening an archive."""
+
+    def __init__(self, seconds: float, clock: Callable[[], float] = monotonic) -> None:
+        self._clock, self._seconds = clock, seconds
+        self._end = clock() + seconds
+
+    def check(self) -> None:
+        """Raise SourceError if the time is over."""
+        if self._clock() > self._end:
+            raise SourceError(f"opening the archive takes longer than {self._seconds:g} s")
+
+
+def open_regular(path: Path) -> IO[bytes]:
+    """Open a regular file; a pipe or a device would never end."""
+    try:
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    except OSError as error:
+        raise SourceError(f"the archive {path} cannot be opened: {error.strerror}") from error
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise SourceError(f"the archive {path} is no regular file")
+    return os.fdopen(handle, "rb")
+
+
+def plain(file: IO[bytes], limits: ArchiveLimits, deadline: OpeningDeadline) -> IO[bytes]:
+    """Return the file itself or, if it is compressed, its content unpacked into a temporary file."""
+    head = file.read(6)
+    file.seek(0)
+    coding = next((name for magic, name in _MAGIC if head.startswith(magic)), None)
+    if coding is None:
+        return file
+    made = tempfile.TemporaryFile()  # noqa: SIM115 - it is handed on
+    try:
+        _unpack(file, made, coding, limits, deadline)
+    except BaseException:
+        made.close()
+        raise
+    made.seek(0)
+    return made
+
+
+def _decompressor(coding: str) -> "zlib._Decompress | bz2.BZ2Decompressor | lzma.LZMADecompressor":
+    if coding == "gzip":
+        return zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
+    return bz2.BZ2Decompressor() if coding == "bzip2" else lzma.LZMADecompressor(memlimit=XZ_MEMORY)
+
+
+def _unpack(
+    file: IO[bytes], made: IO[bytes], coding: str, limits: ArchiveLimits, deadline: OpeningDeadline
+) -> None:
+    """Unpack a stream member by member, in steps that are counted."""
+    stream, size, data = _decompressor(coding), 0, b""
+    while True:
+        deadline.check()
+        if stream.eof:
+            data = (stream.unused_data or file.read(STEP)).lstrip(b"\0")
+            if not data:
+                return
+            stream = _decompressor(coding)
+        try:
+            kept = getattr(stream, "unconsumed_tail", b"")  # only zlib does not keep unused input itself
+            piece = stream.decompress(kept + data, STEP)
+        except (zlib.error, OSError, EOFError, lzma.LZMAError) as error:
+            raise SourceError(f"the archive is damaged ({error})") from error
+        size += made.write(piece)
+        limits.check(0, size)
+        if size > limits.stream_bytes:
+            most = f"{limits.stream_bytes // MEGABYTE} MB"
+            raise SourceError(
+                f"the compressed tar unpacks to more than {most}: unpack it, or pack it as ZIP or plain tar"
+            )
+        if size > SMALL_STREAM and size > limits.ratio * file.tell():
+            raise SourceError("the archive is packed like a bomb")
+        data = b""
+        if len(piece) < STEP and not stream.eof:
+            data = file.read(STEP)
+            if not data and not piece:
+                raise SourceError("the archive is damaged: it ends too early")
+
+
+BLOCK = 512
+LONGEST_EXTRA = 64 * 1024  # longer names and headers are not needed
+
+_FOLDER = b"5"
+_WITHOUT_DATA = frozenset({b"1", b"2", b"3", b"4", b"5", b"6"})
+_EXTRA = frozenset({b"x", b"g", b"L", b"K"})  # about the record that follows, or about all
+_LABELS = frozenset({b"V", b"N"})
+_REASONS = {
+    **dict.fromkeys((b"1", b"2"), "a link"),
+    **dict.fromkeys((b"3", b"4", b"6"), "a device or a pipe"),
+    b"S": "a sparse file",
+    b"M": "a part of a file",
+}
+
+
+@dataclass(slots=True)
+class _Record:
+    """One file of a tar, from its headers."""
+
+    name: bytes = b""
+    kind: bytes = b"0"
+    size: int | None = None
+    start: int = 0
+    sparse: bool = False
+
+
+class TarArchive:
+    """An uncompressed tar archive; of entries with the same name, only the last counts."""
+
+    def __init__(self, file: IO[bytes], url: str, limits: ArchiveLimits, deadline: OpeningDeadline) -> None:
+        self._file, self._url, self._limits, self._deadline = file, url, limits, deadline
+        self._end = file.seek(0, 2)
+        self.entries: dict[str, ArchiveEntry] = {}
+        unpacked = 0
+        for record in self._records():
+            entry = self._entry(record)
+            self.entries[entry.name] = entry
+            unpacked += entry.size if entry.refusal is None else 0
+            limits.check(len(self.entries), unpacked)
+
+    def read(self, entry: ArchiveEntry) -> bytes:
+        """Return the bytes of an entry; raise BadEntry if they changed since it was listed."""
+        self._file.seek(entry.place)
+        data = self._file.read(entry.size)
+        if _etag(len(data), zlib.crc32(data)) != entry.validators.etag:
+            raise BadEntry("it changed while it was read")
+        return data
+
+    def close(self) -> None:
+        self._file.close()
+
+    def _records(self) -> Iterator[_Record]:
+        """Yield the files in order, merged with the extra headers before them."""
+        at, told = 0, _Record()
+        for _ in range(3 * self._limits.entries):  # a file may have two headers before its own
+            self._deadline.check()
+            block = self._block(at)
+            if not block.strip(b"\0"):
+                return
+            kind, size = block[156:157], _number(block[124:136])
+            at += BLOCK
+            if kind in _EXTRA:
+                if size < 0 or size > LONGEST_EXTRA:
+                    raise SourceError("the archive is damaged: a header is too long")
+                self._file.seek(at)
+                _tell(told, kind, self._file.read(size))
+                at = self._after(at, size)
+                continue
+            if kind == b"S" and block[482]:
+                at = self._after_map(at)
+            size = size if told.size is None else told.size
+            prefix, name = _text(block[345:500]), _text(block[:100])
+            if prefix and block[257:263] == b"ustar\0":  # GNU stores times there
+                name = prefix + b"/" + name
+            name = told.name or name
+            if kind != _FOLDER and kind not in _LABELS and not name.endswith(b"/"):
+                yield _Record(name, kind, size, at, told.sparse)
+            at = at if kind in _WITHOUT_DATA else self._after(at, size)
+            told = _Record()
+        raise SourceError(f"the archive holds more than {self._limits.entries:,} entries")
+
+    def _block(self, at: int) -> bytes:
+        self._file.seek(at)
+        block = self._file.read(BLOCK)
+        if len(block) < BLOCK:
+            raise SourceError("the archive is damaged: it ends too early")
+        told = _number(block[148:156])
+        if block.strip(b"\0") and sum(block) - sum(block[148:156]) + 8 * 0x20 != told:
+            raise SourceError("the archive is damaged: a header does not fit its sum")
+        return block
+
+    def _after(self, at: int, size: int) -> int:
+        """Return where the record after data of this size begins."""
+        after = at + -(-size // BLOCK) * BLOCK
+        if size < 0 or after > self._end:
+            raise SourceError("the archive is damaged: it ends too early")
+        return after
+
+    def _after_map(self, at: int) -> int:
+        """Return where the data of a sparse file begins: after the blocks that list its parts."""
+        more = True
+        while more:
+            self._deadline.check()
+            self._file.seek(at)
+            block = self._file.read(BLOCK)
+            at = self._after(at, BLOCK)
+            more = bool(block[504])
+        return at
+
+    def _entry(self, record: _Record) -> ArchiveEntry:
+        raw, size = record.name.decode("utf-8", "surrogateescape"), record.size or 0
+        name = plain_name(raw)
+        refusal = name_refusal(raw, self._url) if name else OUTSIDE
+        refusal = refusal or ("a sparse file" if record.sparse else _REASONS.get(record.kind))
+        refusal = refusal or self._limits.refusal(size, size)
+        etag, total, left = f"{size:x}", 0, size
+        if not refusal:  # a checksum shows changes: dates in a tar are often all the same
+            self._file.seek(record.start)
+            while left > 0 and (part := self._file.read(min(left, STEP))):
+                total = zlib.crc32(part, total)
+                left -= len(part)
+            etag = _etag(size, total)
+        return ArchiveEntry(name or raw, size, Validators(etag=etag), record.start, refusal)
+
+
+def _etag(size: int, total: int) -> str:
+    return f"{size:x}-{total:08x}"
+
+
+def _text(field: bytes) -> bytes:
+    return field.partition(b"\0")[0]
+
+
+def _number(field: bytes) -> int:
+    """Parse a number in a tar header: octal digits, or binary after a mark; return -1 if it is invalid."""
+    if field[0] & 0x80:
+        return int.from_bytes(bytes([field[0] & 0x7F]) + field[1:], "big") if field[0] != 0xFF else -1
+    digits = _text(field).strip()
+    return int(digits, 8) if digits and not digits.strip(b"01234567") else 0 if not digits else -1
+
+
+def _tell(told: _Record, kind: bytes, data: bytes) -> None:
+    """Apply an extra header to the record that follows."""
+    if kind == b"L":
+        told.name = _text(data)
+    elif kind == b"x":
+        for key, value in _pairs(data):
+            if key in (b"path", b"GNU.sparse.name"):
+                told.name = value
+            elif key == b"size":
+                told.size = int(value) if value.isdigit() and len(value) < 20 else -1
+            told.sparse = told.sparse or key.startswith(b"GNU.sparse.")
+
+
+def _pairs(data: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """Yield the pairs of a pax header: `11 path=ab` and so on, each prefixed with its length."""
+    at = 0
+    while at < len(data):
+        length, space, _ = data[at : at + 20].partition(b" ")
+        if not space or not length.isdigit() or not len(length) < int(length) <= len(data) - at:
+            return
+        key, _, value = data[at + len(length) + 1 : at + int(length) - 1].partition(b"=")
+        yield key, value
+        at += int(length)
+
+
+LARGEST_DIRECTORY = 16 * MEGABYTE
+
+_LOCAL_HEADER = 30
+_ENCRYPTED_BITS = 0x2041  # the entry, strongly, and the directory
+_DOS = frozenset({0, 10, 14})  # systems whose archives may separate names by backslashes
+
+
+class _Guarded:
+    """A file that refuses reads that would take too much memory."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self.seek, self.tell, self.close = file.seek, file.tell, file.close
+
+    def read(self, size: int = -1) -> bytes:
+        """Read bytes; raise BadZipFile for too many."""
+        if size > LARGEST_DIRECTORY:
+            raise BadZipFile("its directory is too large")
+        return self._file.read(size)
+
+    def seekable(self) -> bool:
+        """Return True: a file on disk is seekable."""
+        return True
+
+
+class ZipArchive:
+    """A ZIP archive; of entries with the same name, only the last counts."""
+
+    def __init__(self, file: IO[bytes], url: str, limits: ArchiveLimits) -> None:
+        try:
+            self._zip = ZipFile(_Guarded(file))
+        except BROKEN_ZIP as error:
+            raise SourceError(f"the archive is damaged ({error})") from error
+        self._infos = self._zip.infolist()
+        limits.check(len(self._infos), 0)
+        ordered = sorted(self._infos, key=lambda info: info.header_offset)
+        starts = [info.header_offset for info in ordered]
+        for info, (start, following) in zip(ordered, pairwise([*starts, self._zip.start_dir]), strict=True):
+            if start + _LOCAL_HEADER + info.compress_size > following:  # could unpack to any size
+                raise SourceError("the archive is a bomb or damaged: its entries overlap")
+        found = (_entry(place, info, url, limits) for place, info in enumerate(self._infos))
+        self.entries = {entry.name: entry for entry in found if entry is not None}
+        limits.check(0, sum(entry.size for entry in self.entries.values() if entry.refusal is None))
+
+    def read(self, entry: ArchiveEntry) -> bytes:
+        """Return the bytes of an entry; raise BadEntry if they do not match their checksum."""
+        parts, left = [], entry.size
+        try:
+            with self._zip.open(self._infos[entry.place]) as file:
+                while left and (part := file.read(min(left, STEP))):
+                    parts.append(part)
+                    left -= len(part)
+                file.read(1)  # the checksum is checked at the end
+        except BROKEN_ZIP as error:
+            raise BadEntry(f"damaged in the archive ({error})") from error
+        if left:
+            raise BadEntry("damaged in the archive (it ends too early)")
+        return b"".join(parts)
+
+    def close(self) -> None:
+        self._zip.close()
+
+
+def _entry(place: int, info: ZipInfo, url: str, limits: ArchiveLimits) -> ArchiveEntry | None:
+    """Return the entry of a record of the directory; None for a folder."""
+    raw = info.orig_filename
+    if not info.flag_bits & 0x800 and not raw.isascii():  # no encoding given
+        raw = raw.encode("cp437", "replace").decode("utf-8", "surrogateescape")
+    if info.create_system in _DOS:
+        raw = raw.replace("\\", "/")
+    name = plain_name(raw)
+    if raw.endswith("/") or info.is_dir():
+        return None
+    refusal = name_refusal(raw, url) if name else OUTSIDE
+    refusal = refusal or _refusal(info) or limits.refusal(info.file_size, info.compress_size)
+    etag = _etag(info.file_size, info.CRC)
+    return ArchiveEntry(name or raw, info.file_size, Validators(etag=etag), place, refusal)
+
+
+def _refusal(info: ZipInfo) -> str | None:
+    if info.flag_bits & _ENCRYPTED_BITS:
+        return "encrypted"
+    if info.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
+        return "packed in a way that is not read"
+    mode = info.external_attr >> 16
+    if stat.S_ISLNK(mode):
+        return "a link"
+    special = stat.S_IFMT(mode) not in (0, stat.S_IFREG)
+    return "a device or a pipe" if special else None

@@ -1,0 +1,349 @@
+"""Copy a store into another one, table by table in atomic batches, and compare both.
+
+Rows have the form of SQLite: times as text of fixed width, vectors as bytes.
+"""
+
+import asyncio
+import hashlib
+import sqlite3
+from abc import abstractmethod
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, closing
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple, Self, TypeVar
+
+from afresh.config.forms import is_postgres, sqlite_path
+from afresh.errors import CopyStopped, StoreError
+from afresh.events import Listener, MaintenanceProgress, Notice
+from afresh.model.reports import CopiedTable
+from afresh.ops.failpoints import failpoint
+from afresh.store.dialect import migrations
+from afresh.store.sqlite import BUSY_SECONDS
+from afresh.store.sqlite_file import DDL, explain, split
+
+T = TypeVar("T")
+Record = tuple[Any, ...]
+Key = tuple[Any, ...]
+BATCH = 500  # rows per transaction
+FEW = 50  # rows per transaction if a row may be as large as a page
+LARGE = frozenset({"markdown", "diff"})
+MARKER = "afresh_copying"  # a table that exists until the copy is complete
+STOPPED = "the copy was stopped; add --resume to go on where it was"
+NO_VECTORS = "the target has no pgvector 0.7 or newer: vectors are left out, and words alone answer there"
+# Records of processes and people that use a store are not copied.
+PASSING = frozenset({"workers", "answers", "logins", "unkept_runs", "notices"})
+TIME = "time"
+_PAGES = "select id from pages where source_id in ({sources})"
+_RUNS = "run_id in (select id from runs where source_id in ({sources}))"
+# Condition for rows of some sources, by the first of these columns that a table has.
+_BELONGS = {
+    "source_id": "source_id in ({sources})",
+    "page_id": f"page_id in ({_PAGES})",
+    "link_id": "link_id in (select id from links where source_id in ({sources}))",
+    "text_hash": f"text_hash in (select text_hash from chunks where page_id in ({_PAGES}))",
+    "domain": f"domain in (select domain from page_crawls where page_id in ({_PAGES}))",
+}
+_BY_NAME = {
+    "sources": "id in ({sources})",
+    "page_crawls": f"(page_id in ({_PAGES}) or page_id is null and {_RUNS})",
+    "outbox": _RUNS,
+    "sync_documents": _RUNS,
+    **dict.fromkeys(("models", "sinks", "store_ids", "page_numbers"), "true"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CopyTable:
+    """A table with the types of its columns and its primary key."""
+
+    name: str
+    columns: dict[str, str]  # name to type: integer, real, text, blob or time
+    key: tuple[str, ...]
+
+    @property
+    def listed(self) -> str:
+        """Return the columns as an SQL list."""
+        return ", ".join(f'"{name}"' for name in self.columns)
+
+    def key_of(self, row: Record) -> Key:
+        """Return the primary key of a row."""
+        names = list(self.columns)
+        return tuple(row[names.index(column)] for column in self.key)
+
+    def of_sources(self, sources: Sequence[int] | None) -> str:
+        """Return the SQL condition for rows of some sources, or all."""
+        if sources is None:
+            return "true"
+        by_column = next((text for name, text in _BELONGS.items() if name in self.columns), "false")
+        numbers = ", ".join(str(int(source)) for source in sources) or "null"
+        return _BY_NAME.get(self.name, by_column).format(sources=numbers)
+
+
+@cache
+def tables() -> tuple[CopyTable, ...]:
+    """Return all tables to copy, referenced tables first."""
+    with closing(sqlite3.connect(":memory:")) as meant, closing(sqlite3.connect(":memory:")) as real:
+        for connection, dialect, words in ((meant, "", {"time": TIME}), (real, "sqlite", {})):
+            for _, script in migrations(dialect):
+                for sql in split(script.format(**{**DDL, **words})):
+                    connection.execute(sql)
+        rows = meant.execute(
+            "select name from sqlite_master where type = 'table' and name not like 'sqlite_%'"
+        )
+        found = {name: _table(meant, real, name) for (name,) in rows if name not in PASSING}
+        parents = {
+            name: {row[2] for row in real.execute(f"pragma foreign_key_list({name})")} & found.keys() - {name}
+            for name in found
+        }
+    order: list[str] = []
+    while len(order) < len(found):
+        order += [name for name in found if name not in order and parents[name] <= set(order)]
+    return tuple(found[name] for name in order)
+
+
+def _table(meant: sqlite3.Connection, real: sqlite3.Connection, name: str) -> CopyTable:
+    """Return a table with its actual columns and the types of the shared migrations."""
+    kinds = {row[1]: row[2].lower() for row in meant.execute(f"pragma table_info({name})")}
+    rows = real.execute(f"pragma table_info({name})").fetchall()
+    key = sorted((row[5], row[1]) for row in rows if row[5])
+    columns = {row[1]: kinds.get(row[1], row[2].lower()) for row in rows}
+    return CopyTable(name, columns, tuple(column for _, column in key))
+
+
+class UnfinishedCopy(NamedTuple):
+    """The origin and the sources of a copy that was started."""
+
+    origin: str
+    sources: str
+
+
+class CopyEndpoint(AbstractAsyncContextManager["CopyEndpoint"]):
+    """A store opened for copying: read as one snapshot, or filled."""
+
+    @abstractmethod
+    async def fetch(self, sql: str, values: Key = ()) -> Sequence[Record]:
+        """Return the rows of a query; its parameters are written as `?`."""
+
+    @abstractmethod
+    async def apply(self, statements: Sequence[str], insert: str = "", rows: Sequence[Record] = ()) -> None:
+        """Run statements and insert rows in one transaction."""
+
+    @abstractmethod
+    async def has_marker(self) -> bool:
+        """Return whether the store is an incomplete copy."""
+
+    def columns(self, table: CopyTable) -> str:
+        """Return the SQL expressions that read the columns of a table."""
+        return table.listed
+
+    def keeps(self, table: CopyTable) -> bool:
+        """Return whether this store can hold the rows of a table."""
+        return True
+
+    async def count(self, table: CopyTable, sources: Sequence[int] | None = None) -> int:
+        """Return the number of rows."""
+        rows = await self.fetch(f"select count(*) from {table.name} where {table.of_sources(sources)}")
+        return int(rows[0][0])
+
+    async def read(
+        self, table: CopyTable, after: Key | None, sources: Sequence[int] | None = None
+    ) -> Sequence[Record]:
+        """Return the next rows after a key, of some sources or all."""
+        key, marks = ", ".join(table.key), ", ".join("?" for _ in table.key)
+        beyond = f"({key}) > ({marks})" if after is not None else "true"
+        limit = FEW if LARGE & table.columns.keys() else BATCH
+        return await self.fetch(
+            f"select {self.columns(table)} from {table.name} where {table.of_sources(sources)} and {beyond} "
+            f"order by {key} limit {limit}",
+            after or (),
+        )
+
+    async def last(self, table: CopyTable) -> Key | None:
+        """Return the key of the last row, or None."""
+        key, order = ", ".join(table.key), ", ".join(f"{column} desc" for column in table.key)
+        rows = await self.fetch(f"select {key} from {table.name} order by {order} limit 1")
+        return tuple(rows[0]) if rows else None
+
+    async def unfinished(self) -> UnfinishedCopy | None:
+        """Return the copy that was started here, or None."""
+        marked = await self.has_marker()
+        return (
+            UnfinishedCopy(*(await self.fetch(f"select origin, sources from {MARKER}"))[0])
+            if marked
+            else None
+        )
+
+    async def begin(self, copy: UnfinishedCopy) -> None:
+        """Mark the store as an incomplete copy, which only the copy may use."""
+        made = f"create table {MARKER} (origin text not null, sources text not null)"
+        await self.apply([made], f"insert into {MARKER} values (?, ?)", [copy])
+
+    async def write(self, table: CopyTable, rows: Sequence[Record]) -> None:
+        """Insert rows in one transaction."""
+        marks = ", ".join("?" for _ in table.columns)
+        await self.apply((), f"insert into {table.name} ({table.listed}) values ({marks})", rows)
+
+    async def finish(self) -> None:
+        """Remove the marker, so that the store can be used."""
+        await self.apply([f"drop table {MARKER}"])
+
+
+class SqliteEndpoint(CopyEndpoint):
+    """A SQLite file."""
+
+    def __init__(self, path: Path, *, reading: bool) -> None:
+        self._path = path
+        self._reading = reading
+        self._connection: Any = None  # set inside `async with`
+
+    async def __aenter__(self) -> Self:
+        """Open the file; all reads see one snapshot."""
+
+        def connect() -> sqlite3.Connection:
+            connection = sqlite3.connect(
+                self._path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+            )
+            connection.executescript("pragma synchronous = full; pragma foreign_keys = on")
+            if self._reading:
+                connection.execute("begin")
+            return connection
+
+        self._connection = await self._off_loop(connect)
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        if self._connection is not None:
+            await asyncio.to_thread(self._connection.close)
+
+    async def _off_loop(self, work: Callable[[], T]) -> T:
+        """Run a blocking call in a thread; it finishes even if the caller is cancelled."""
+
+        def attempt() -> T:
+            try:
+                return work()
+            except sqlite3.Error as error:
+                if not self._reading and self._connection is not None:
+                    self._connection.rollback()
+                raise explain(error, self._path) from error
+
+        return await asyncio.shield(asyncio.to_thread(attempt))
+
+    async def fetch(self, sql: str, values: Key = ()) -> Sequence[Record]:
+        return await self._off_loop(lambda: self._connection.execute(sql, values).fetchall())
+
+    async def apply(self, statements: Sequence[str], insert: str = "", rows: Sequence[Record] = ()) -> None:
+        connection = self._connection
+
+        def work() -> None:
+            connection.execute("begin immediate")
+            for statement in statements:
+                connection.execute(statement)
+            if insert:
+                connection.executemany(insert, rows)
+                failpoint("copy.commit")
+            connection.execute("commit")
+
+        await self._off_loop(work)
+
+    async def has_marker(self) -> bool:
+        return bool(await self.fetch("select 1 from sqlite_master where name = ?", (MARKER,)))
+
+
+def end_of(url: str, *, reading: bool) -> CopyEndpoint:
+    """Return the endpoint for a store, to read or to fill it."""
+    if not is_postgres(url):
+        return SqliteEndpoint(sqlite_path(url), reading=reading)
+    from afresh.store.copy_postgres import PostgresEndpoint
+
+    return PostgresEndpoint(url, reading=reading)
+
+
+@dataclass(frozen=True, slots=True)
+class StoreCopy:
+    """A copy of some sources, or all, from one store to another."""
+
+    origin: CopyEndpoint
+    target: CopyEndpoint
+    sources: Sequence[int] | None
+    listener: Listener
+    stopping: asyncio.Event
+
+    async def prepare(self, copy: UnfinishedCopy, *, resume: bool) -> None:
+        """Start or resume a copy; refuse a target that contains anything else."""
+        begun = await self.target.unfinished()
+        if begun is None:
+            if any([await self.target.last(table) is not None for table in tables()]):
+                raise StoreError("the target holds something already; name an empty store")
+            await self.target.begin(copy)
+        elif not resume:
+            raise StoreError(
+                "the target is half a copy: add --resume to go on with it, or name an empty store"
+            )
+        elif begun != copy:
+            raise StoreError(
+                f"the target is half a copy of {begun.origin} ({begun.sources or 'all sources'}); "
+                "go on with that one, or name an empty store"
+            )
+
+    async def run(self) -> list[CopiedTable]:
+        """Copy what the target lacks, compare all tables, release the target and return the tables."""
+        kept = [table for table in tables() if self.target.keeps(table)]
+        if len(kept) < len(tables()):
+            self.listener(Notice(text=NO_VECTORS))
+        for table in kept:
+            await self._fill(table)
+        failpoint("copy.filled")
+        copied = [await self._compare(table) for table in kept]
+        await self.target.finish()
+        return copied
+
+    async def _fill(self, table: CopyTable) -> None:
+        """Copy the rows after the last one in the target; rows are copied in key order."""
+        after, done = await self.target.last(table), await self.target.count(table)
+        total = await self.origin.count(table, self.sources)
+        async for rows in self._rows(self.origin, table, after, self.sources):
+            await self.target.write(table, rows)
+            failpoint("copy.batch")
+            done += len(rows)
+            what = f"rows of {table.name}"
+            self.listener(MaintenanceProgress(task="copy", what=what, done=done, of=max(done, total)))
+
+    async def _compare(self, table: CopyTable) -> CopiedTable:
+        number, digest = await self._digest(self.origin, table, self.sources)
+        held, found = await self._digest(self.target, table, None)
+        if (number, digest) != (held, found):
+            raise StoreError(
+                f"the copy is not the same: {table.name} has {number:,} rows here and {held:,} there, or "
+                "others; if the store was written to meanwhile, empty the target and copy again"
+            )
+        what = f"rows of {table.name} compared"
+        self.listener(MaintenanceProgress(task="copy", what=what, done=held, of=number))
+        return CopiedTable(table=table.name, rows=number, sha256=digest)
+
+    async def _digest(
+        self, end: CopyEndpoint, table: CopyTable, sources: Sequence[int] | None
+    ) -> tuple[int, str]:
+        """Return the number of rows and a hash over all of them in key order."""
+        number, digest = 0, hashlib.sha256()
+        async for rows in self._rows(end, table, None, sources):
+            for row in rows:
+                digest.update(repr(without_nul(row)).encode())
+            number += len(rows)
+        return number, digest.hexdigest()
+
+    async def _rows(
+        self, end: CopyEndpoint, table: CopyTable, after: Key | None, sources: Sequence[int] | None
+    ) -> AsyncIterator[Sequence[Record]]:
+        """Yield the rows after a key in batches; raise CopyStopped when stopping."""
+        while rows := await end.read(table, after, sources):
+            if self.stopping.is_set():
+                raise CopyStopped(STOPPED)
+            yield rows
+            after = table.key_of(rows[-1])
+
+
+def without_nul(row: Record) -> Record:
+    """Return a row without NUL characters, which PostgreSQL cannot store."""
+    return tuple(value.replace("\0", "") if isinstance(value, str) else value for value in row)

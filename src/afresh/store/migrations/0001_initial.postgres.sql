@@ -1,1 +1,0 @@
-create index changes_by_page on changes (page_id);

@@ -1,1 +1,0 @@
-alter table workers add column helps integer;

@@ -1,0 +1,51 @@
+"""The help and the reference pages stay in step with the code, and the demo plays."""
+
+import json
+
+import pytest
+from scripts.reference import BLOCKS, DOCS, helps, renewed
+
+from afresh.cli import main
+
+COMMANDS = """crawl refresh search open find-version sources show pages links history attempts changes
+why status plan remove confirm doctor config demo"""
+
+
+@pytest.mark.parametrize("name", BLOCKS)
+def test_the_page_is_what_the_code_says(name: str) -> None:
+    """If this fails: python scripts/reference.py"""
+    page = (DOCS / name).read_text(encoding="utf-8")
+    assert page == renewed(page, BLOCKS[name]())
+
+
+def test_every_command_of_the_design_is_there_with_examples() -> None:
+    told = dict(helps())
+    assert {f"afresh {name}" for name in COMMANDS.split()} <= set(told)
+    assert {"afresh config show", "afresh config check", "afresh config path"} <= set(told)
+    for name, text in told.items():
+        assert f"Examples:\n  {name.split()[0]} " in text, name
+        assert name in text.partition("Examples:")[2], name
+
+
+@pytest.mark.slow
+def test_the_demo_plays(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["demo", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["crawl"]["new"] > 20
+    assert told["unchanged_refresh"]["not_modified"] == told["crawl"]["new"]
+    assert told["unchanged_refresh"]["bytes"] == 0
+    second = told["refresh"]
+    counted = (second["new"], second["changed"], second["deleted"], second["moved"])
+    assert counted == (1, 2, 1, 1)  # what moved is not new (G12)
+    assert {each["kind"] for each in told["changes"]} == {"new", "changed", "deleted", "moved"}
+    retries, webhooks = (found[0]["url"] for found in told["searches"].values())
+    assert retries.endswith("/guide/retries/")
+    assert webhooks.endswith("/guide/webhooks/")
+
+
+def test_the_demo_tells_its_story(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["demo"]) == 0
+    shown = capsys.readouterr().out
+    assert "100 % of the downloads saved" in shown
+    assert "+| 1 | 20 seconds | 20 seconds |" in shown
+    assert "$ afresh search" in shown

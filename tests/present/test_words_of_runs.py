@@ -1,0 +1,139 @@
+"""What people read of a run and of the store says what happened, and promises only what will be done."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from rich.console import Console, RenderableType
+from tests.fakes.records import report
+
+from afresh.cli import details, lists
+from afresh.cli.report import draw, exit_code, headline, savings
+from afresh.crawl.heartbeat import LiveWorkers
+from afresh.digest.records import LINKS
+from afresh.model.records import Run, RunId, RunMode, RunState, Source, SourceId
+from afresh.model.reports import HostQueue, StoreStatus, WorkerView
+from afresh.server.web.words import receipt, run_state
+from afresh.services.status_views import live_report
+
+NOW = datetime(2026, 3, 4, 12, 0, tzinfo=UTC)
+NOTHING: dict[str, object] = {"new": 0, "changed": 0, "not_modified": 0, "unchanged": 0}
+UNKEPT = {**NOTHING, "known": 0, "checked": 1, "kept": False}
+
+
+def shown(part: RenderableType) -> str:
+    """A part as it is printed, with single spaces."""
+    console = Console(width=200, highlight=False)
+    with console.capture() as captured:
+        console.print(part)
+    return " ".join(captured.get().split())
+
+
+def test_U3_a_source_that_was_not_kept_is_not_tried_again() -> None:
+    notes = ("nothing was read, so python-docs was not kept",)
+    told = shown(draw(report(state="failed", failed=1, notes=notes, **UNKEPT), again="afresh crawl URL"))
+    assert "1 failed" in told
+    assert "kept as they were" not in told
+    assert "tried again" not in told
+    assert "python-docs was not kept" in told
+    assert "afresh crawl URL --keep keeps it all the same" in told
+    kept = shown(draw(report(state="partial", failed=1)))
+    assert "kept as they were, tried again later" in kept
+
+
+def test_U3_a_first_crawl_that_read_nothing_is_a_failure_to_scripts() -> None:
+    assert exit_code([report(state="completed", **{**UNKEPT, "checked": 0})]) == 1
+    assert exit_code([report(state="completed")]) == 0
+
+
+def test_U4_pages_that_were_downloaded_and_doubted_or_failed_are_not_saved() -> None:
+    for kind in ("doubtful", "failed"):
+        odd = report(**{**NOTHING, "known": 12, "checked": 12, "not_modified": 9, kind: 3})
+        assert "75 % of the downloads saved" in savings(odd)
+        assert "75 % of the downloads" in receipt(odd)
+
+
+def test_U4_a_run_under_way_is_running_for_a_while() -> None:
+    assert headline(report(state="running", seconds=5.1)).plain.endswith("refresh running for 5.1 s")
+
+
+def test_U4_what_workers_have_claimed_is_not_said_to_be_in_flight() -> None:
+    worker = WorkerView(host="here", pid=7, since=NOW, heartbeat_at=NOW, runs=(1,), held=21)
+    status = StoreStatus(
+        store="kb.db",
+        sources=1,
+        pages=50,
+        doubtful=0,
+        chunks=50,
+        attempts=50,
+        pending=29,
+        in_flight=21,
+        oldest_pending=None,
+        runs=(),
+        workers=(worker,),
+        size_bytes=1,
+        hosts=(HostQueue(domain="docs.test", waiting=29, held=21, oldest=None),),
+    )
+    told = shown(details.status(status, NOW))
+    assert "in flight" not in told
+    assert "claimed by workers 21" in told
+    assert "has claimed 21 pages" in told
+    assert "docs.test: 29 waiting, 21 claimed" in told
+
+
+def test_U4_a_link_that_backs_off_is_not_promised_to_the_next_update() -> None:
+    told = shown(draw(report(source=LINKS, mode="due", state="partial", error="1 page could not be read")))
+    assert "afresh init-kb tries again what is left when it is due" in told
+
+
+def _source() -> Source:
+    return Source(
+        id=SourceId(1),
+        name="docs",
+        version=None,
+        kind="web",
+        url="https://docs.test/",
+        created_at=NOW,
+        updated_at=NOW,
+    )
+
+
+def _run(**more: object) -> Run:
+    values: dict[str, object] = {
+        "id": RunId(7),
+        "source_id": SourceId(1),
+        "mode": RunMode.CRAWL,
+        "state": RunState.RUNNING,
+        "worker": "w",
+        "started_at": NOW,
+        "taken_at": NOW,
+    }
+    return Run(**(values | more))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("beats", "words"),
+    [
+        ({"w": NOW + timedelta(seconds=20)}, "docs · crawl interrupted after 20 s"),
+        ({"w": NOW - timedelta(seconds=1)}, "docs · crawl interrupted before it stored anything"),
+        ({}, "docs · crawl interrupted before it stored anything"),
+    ],
+)
+def test_U4_a_run_whose_worker_died_is_interrupted_not_cancelled(
+    beats: dict[str, datetime], words: str
+) -> None:
+    alive = LiveWorkers(frozenset(), frozenset(), beats)
+    told = live_report(_run(), _source(), alive, NOW + timedelta(hours=1))
+    assert told.state == RunState.CANCELLED
+    assert headline(told).plain == words
+    rows = shown(lists.runs([told]))
+    assert "interrupted" in rows
+    assert "cancelled" not in rows
+    assert run_state(told) == "interrupted"
+
+
+def test_U4_a_run_that_somebody_cancelled_is_cancelled() -> None:
+    ended = _run(state=RunState.CANCELLED, finished_at=NOW + timedelta(seconds=12))
+    told = live_report(ended, _source(), LiveWorkers(frozenset(), frozenset()), NOW)
+    assert headline(told).plain == "docs · crawl cancelled after 12 s"
+    assert "cancelled" in shown(lists.runs([told]))
+    assert run_state(told) == "stopped early"

@@ -1,0 +1,46 @@
+"""A PostgreSQL that cannot be used: the message names the cause and the fix, and never the password."""
+
+import socket
+
+import asyncpg
+import pytest
+
+from afresh.cli import main
+from afresh.errors import StoreError
+from afresh.store.open import open_store
+from afresh.store.postgres import explain
+
+SHOWN = "postgresql://me:***@db.internal:5432/afresh"
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (ConnectionRefusedError(111, "Connect call failed"), "refuses connections"),
+        (OSError("Multiple exceptions: [Errno 111] Connect call failed ('::1', 1)"), "refuses connections"),
+        (socket.gaierror(-2, "Name or service not known"), "names a host that is unknown"),
+        (TimeoutError(), "does not answer in time"),
+        (FileNotFoundError(2, "No such file or directory"), "names a socket that is not there"),
+        (asyncpg.InvalidPasswordError("password authentication failed"), "refuses the password"),
+        (asyncpg.InvalidAuthorizationSpecificationError("no pg_hba.conf entry"), "does not let this user in"),
+        (asyncpg.InvalidCatalogNameError("database does not exist"), "names a database that is not there"),
+    ],
+)
+def test_F140_U5_every_cause_is_named_with_what_to_do(error: BaseException, words: str) -> None:
+    told = str(explain(error, SHOWN))
+    assert told.startswith(f"the store {SHOWN} {words}")
+    assert ";" in told, "what to do comes after the cause"
+
+
+def test_F140_U5_a_command_ends_with_one_sentence_and_code_2(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["status", "--store", "postgresql://me:hush@127.0.0.1:1/afresh"]) == 2
+    said = capsys.readouterr().err
+    assert "refuses connections" in said
+    assert "hush" not in said
+    assert "Traceback" not in said
+    assert said.count("\n") == 1
+
+
+async def test_F140_U5_a_store_that_is_not_there_is_a_store_error() -> None:
+    with pytest.raises(StoreError, match="refuses connections"):
+        await open_store("postgresql://me:hush@127.0.0.1:1/afresh")
