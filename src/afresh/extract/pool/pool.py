@@ -62,6 +62,7 @@ class ParserProcess:
         payload = pickle.dumps(call, pickle.HIGHEST_PROTOCOL)
         stdin.write(LENGTH.pack(len(payload)))
         stdin.write(payload)
+        del payload  # a page's size, and the answer may take seconds
         answer: asyncio.Future[Buffer] = asyncio.get_running_loop().create_future()
         self._waiting.append(answer)
         if self._ready and len(self._waiting) == 1:
