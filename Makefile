@@ -30,11 +30,12 @@ test-all: $(STAMP) $(DOCS_STAMP) ## Run every test, as CI does
 	@$(BIN)/python -m compileall -q -j 0 src
 	@$(PYTEST) $(ARGS)
 
-check: $(STAMP) ## Lint, formatting, types, import contracts, table of faults, docs; report the shape of the code
+check: $(STAMP) ## Lint, formatting, types, import contracts, retired names, faults, docs; report the shape of the code
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python scripts/retired_names.py
 	$(BIN)/python scripts/report_shape.py
 	$(BIN)/python scripts/fault_table.py --check
 	$(BIN)/python -m pytest -q tests/project/test_docs.py

@@ -37,7 +37,7 @@ def played() -> str:
     return b"".join(pieces).decode("utf-8").replace("\r\n", "\n")
 
 
-def shown(text: str) -> str:
+def displayed(text: str) -> str:
     """Return the lines of the picture: without live progress, up to the last step."""
     lines = [_PROGRESS.sub("", line) for line in text.split("\n")]
     plain = [Text.from_ansi(line).plain for line in lines]
@@ -48,7 +48,7 @@ def shown(text: str) -> str:
 
 def main() -> None:
     console = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True)
-    console.print(Text.from_ansi(shown(played())))
+    console.print(Text.from_ansi(displayed(played())))
     svg = console.export_svg(title="afresh demo", code_format=_FONTS.sub("", CONSOLE_SVG_FORMAT))
     PICTURE.write_text(re.sub(r"[ \t]+$", "", svg, flags=re.MULTILINE), encoding="utf-8")
 

@@ -62,13 +62,7 @@ def tables(faults: Sequence[Row], named: Mapping[str, Sequence[Test]]) -> str:
     """Both tables, as the page has to hold them."""
     lines = ["## Promises and their tests", "", "| | tests |", "|---|---|"]
     lines += [f"| {promise} | {_cell(named.get(promise, ()))} |" for promise in _PROMISES]
-    lines += [
-        "",
-        "## Faults and their tests",
-        "",
-        "| | what happens | what must follow | tests |",
-        "|---|---|---|---|",
-    ]
+    lines += ["", "## Faults and their tests", "", "| | what happens | what must follow | tests |", "|---|---|---|---|"]
     for row in faults:
         covered = _cell(named.get(row.id, ())) or row.why or "**none yet**"
         lines.append(f"| {row.id} | {row.what} | {row.then} | {covered} |")

@@ -57,9 +57,9 @@ def environment() -> dict[str, str]:
     given = dict(os.environ)
     for variable, key in (("UV_DEFAULT_INDEX", "index-url"), ("UV_INDEX", "extra-index-url")):
         command = [sys.executable, "-m", "pip", "config", "get", f"global.{key}"]
-        told = subprocess.run(command, capture_output=True, text=True, check=False)
-        if not told.returncode and told.stdout.strip():
-            given.setdefault(variable, " ".join(told.stdout.split()))
+        result = subprocess.run(command, capture_output=True, text=True, check=False)
+        if not result.returncode and result.stdout.strip():
+            given.setdefault(variable, " ".join(result.stdout.split()))
     return given
 
 

@@ -93,9 +93,7 @@ async def tools() -> list[str]:
     server = StdioServerParameters(command=AFRESH, args=["mcp"], env=dict(os.environ))
     async with Client(stdio_client(server)) as client:
         listed = (await client.list_tools()).tools
-    return [
-        f"tool {tool.name}  {' '.join(sorted(tool.input_schema.get('properties', {})))}" for tool in listed
-    ]
+    return [f"tool {tool.name}  {' '.join(sorted(tool.input_schema.get('properties', {})))}" for tool in listed]
 
 
 def run(*arguments: str) -> str:

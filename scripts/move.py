@@ -134,9 +134,7 @@ def imported_names(assignment: ImportAssignment, renames: Renames) -> dict[cst.C
     for alias in node.names:
         assert isinstance(alias.name, cst.Name)
         bound = (
-            alias.asname.name.value
-            if alias.asname and isinstance(alias.asname.name, cst.Name)
-            else alias.name.value
+            alias.asname.name.value if alias.asname and isinstance(alias.asname.name, cst.Name) else alias.name.value
         )
         if bound != assignment.name:
             continue
@@ -147,11 +145,7 @@ def imported_names(assignment: ImportAssignment, renames: Renames) -> dict[cst.C
                 nodes |= dict.fromkeys(uses_of(assignment), new)
         for access in assignment.references:
             parent = access.node
-            if (
-                isinstance(parent, cst.Attribute)
-                and isinstance(parent.value, cst.Name)
-                and parent.value.value == bound
-            ):
+            if isinstance(parent, cst.Attribute) and isinstance(parent.value, cst.Name) and parent.value.value == bound:
                 new = renames.get(f"{module}.{alias.name.value}", {}).get(parent.attr.value)
                 if new:
                     nodes[parent.attr] = new
@@ -172,11 +166,7 @@ def defined_name(node: cst.CSTNode) -> cst.CSTNode:
 
 
 def dotted(node: cst.BaseExpression | None) -> str:
-    return (
-        f"{dotted(node.value)}.{node.attr.value}"
-        if isinstance(node, cst.Attribute)
-        else getattr(node, "value", "")
-    )
+    return f"{dotted(node.value)}.{node.attr.value}" if isinstance(node, cst.Attribute) else getattr(node, "value", "")
 
 
 # moving
@@ -248,11 +238,7 @@ def rewrite_module_imports(text: str, moves: Mapping[str, str]) -> str:
     for scope in scopes_of(wrapper):
         for assignment in scope.assignments:
             node = assignment.node if isinstance(assignment, ImportAssignment) else None
-            if (
-                not isinstance(node, cst.ImportFrom)
-                or node.module is None
-                or isinstance(node.names, cst.ImportStar)
-            ):
+            if not isinstance(node, cst.ImportFrom) or node.module is None or isinstance(node.names, cst.ImportStar):
                 continue
             for alias in node.names:
                 new = moves.get(f"{dotted(node.module)}.{alias.name.value}")
@@ -389,16 +375,7 @@ def merged(first: str, second: str, module: str) -> str:
         raise ValueError(f"{module}: both bodies define {', '.join(sorted(clash))}; rename one in the map")
     docstring = next((part.docstring for part in parts if part.docstring), "")
     imports = "".join(part.imports for part in parts)
-    return (
-        docstring
-        + "\n"
-        + imports
-        + "\n\n"
-        + parts[0].body.strip("\n")
-        + "\n\n\n"
-        + parts[1].body.strip("\n")
-        + "\n"
-    )
+    return docstring + "\n" + imports + "\n\n" + parts[0].body.strip("\n") + "\n\n\n" + parts[1].body.strip("\n") + "\n"
 
 
 def imports_itself(text: str, module: str) -> bool:

@@ -17,10 +17,10 @@ from typing import Any
 import click
 
 from afresh.app import utc_now
-from afresh.cli.details import spelled
+from afresh.cli.details import yaml_value
 from afresh.cli.program import FAILED, INTERRUPTED, WRONG_USE, program
 from afresh.cli.report import NEEDS_CONFIRMATION
-from afresh.config import Config, tell
+from afresh.config import Config, list_values
 from afresh.config.tree import NAMED
 from afresh.kb import KnowledgeBase
 from afresh.server.app import make_app
@@ -77,25 +77,19 @@ def _item(key: str, default: str, takes: str, doc: str) -> str:
 
 
 def _wrapped(item: str) -> str:
-    return textwrap.fill(
-        item, DOCS_WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
-    )
+    return textwrap.fill(item, DOCS_WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
 
 
 def limits_block() -> str:
     """Return the settings that bound something, as docs/reference/limits.md has to hold them."""
-    rows = (
-        f"| `{key}` | {default} | {_linked(doc)} |"
-        for key, default, _, doc in _settings()
-        if _LIMIT.search(key)
-    )
+    rows = (f"| `{key}` | {default} | {_linked(doc)} |" for key, default, _, doc in _settings() if _LIMIT.search(key))
     return "\n".join(["| setting | default | what it bounds |", "|---|---|---|", *rows])
 
 
 def _settings() -> Iterator[tuple[str, str, str, str]]:
-    for told in tell(Config()):
-        default = "a file in the user's data folder" if told.key == "store.url" else _code(told.value)
-        yield told.key, default, told.spec.expected, told.spec.doc
+    for each in list_values(Config()):
+        default = "a file in the user's data folder" if each.key == "store.url" else _code(each.value)
+        yield each.key, default, each.spec.expected, each.spec.doc
     for section in NAMED.values():
         usual = section.kind_of("")()
         for key, spec in section.specs().items():
@@ -104,7 +98,7 @@ def _settings() -> Iterator[tuple[str, str, str, str]]:
 
 
 def _code(value: object) -> str:
-    text = spelled(value)
+    text = yaml_value(value)
     return f"`{text}`" if text else ""
 
 
@@ -132,7 +126,7 @@ def _subject(path: str) -> str:
 def _route(document: Mapping[str, Any], method: str, path: str, operation: Mapping[str, Any]) -> str:
     taken = _taken(document, operation)
     return _wrapped(
-        f"- **{method.upper()} `{path}`**: {_told(operation['description'])}{f' Takes {taken}.' if taken else ''}"
+        f"- **{method.upper()} `{path}`**: {_one_line(operation['description'])}{f' Takes {taken}.' if taken else ''}"
     )
 
 
@@ -160,7 +154,7 @@ def _tool(tool: Any) -> str:
         lines += ["", "| argument | type | what it is |", "|---|---|---|"]
     for name, spec in schema.get("properties", {}).items():
         needed = " (required)" if name in schema.get("required", ()) else ""
-        lines.append(f"| `{name}`{needed} | {_type(spec)} | {_told(spec.get('description', ''))} |")
+        lines.append(f"| `{name}`{needed} | {_type(spec)} | {_one_line(spec.get('description', ''))} |")
     return "\n".join(lines)
 
 
@@ -172,7 +166,7 @@ def _type(spec: Mapping[str, Any]) -> str:
     return " or ".join(str(kind.get("type", "")) for kind in kinds)
 
 
-def _told(text: str) -> str:
+def _one_line(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
 
 
@@ -186,9 +180,7 @@ def exit_codes_block() -> str:
         " limit allows. If the pages are really gone, run `afresh confirm RUN`.",
         INTERRUPTED: "Ended at once by a second Ctrl-C.",
     }
-    return "\n".join(
-        ["| code | meaning |", "|---|---|", *(f"| {code} | {text} |" for code, text in rows.items())]
-    )
+    return "\n".join(["| code | meaning |", "|---|---|", *(f"| {code} | {text} |" for code, text in rows.items())])
 
 
 def benchmarks_block() -> str:
@@ -205,12 +197,7 @@ def benchmarks_block() -> str:
     for row in found["rows"]:
         if row.get("ratio") and row["system"] == "afresh":
             others = (_ratio(found["peers"], "Scrapy", row), _ratio(recorded(), "docs-mcp-server", row))
-            cells = (
-                f"{row['pages_per_s']:,.0f}",
-                f"{row['ratio']:.1f}",
-                f"{row.get('ratio_goal') or ''}",
-                *others,
-            )
+            cells = (f"{row['pages_per_s']:,.0f}", f"{row['ratio']:.1f}", f"{row.get('ratio_goal') or ''}", *others)
             lines.append(f"| {row['phase']} | {row['corpus']} | {' | '.join(cells)} |")
     lines += ["", "| | site | measured | goal |", "|---|---|---|---|"]
     for goal in (goal for goal in found["goals"] if goal["unit"] != "×"):
@@ -226,9 +213,7 @@ def speed_block() -> str:
     for row in found["rows"]:
         if row["corpus"] == "pg" and row.get("ratio") and row["system"] == "afresh":
             others = (_ratio(found["peers"], "Scrapy", row), _ratio(recorded(), "docs-mcp-server", row))
-            lines.append(
-                f"| {row['phase']} | {row['ratio']:.0f} × | {' | '.join(f'{each} ×' for each in others)} |"
-            )
+            lines.append(f"| {row['phase']} | {row['ratio']:.0f} × | {' | '.join(f'{each} ×' for each in others)} |")
     return "\n".join(lines)
 
 

@@ -4,8 +4,9 @@
 
 The real command line crawls two pages of a site in this process; `sys.setprofile` records every function of
 afresh that the second one calls, in all threads. Comprehensions, lambdas and class bodies are left out, and so
-is what runs in parser processes and in the served site, and what goes on waiting from before: the first page
-has loaded the model and started the processes by then.
+is what runs in parser processes and in the served site, what the worker does for other pages meanwhile (claiming
+ahead, showing progress), and what goes on waiting from before: the first page has loaded the model and started
+the processes by then.
 """
 
 import os
@@ -23,6 +24,7 @@ from afresh.testing import TinySite
 PACKAGE = Path(afresh.__file__).parent
 PAGE = 2  # that is traced
 BEGIN, END = "claim", "commit"  # methods of the store; both answer with a list
+FOR_OTHER_PAGES = {"Worker._feed", "ProgressDisplay.receive"}
 
 
 class Trace:
@@ -40,12 +42,21 @@ class Trace:
             return
         if event == "call" and not code.co_name.startswith("<") and frame not in self.frames:
             self.frames.add(frame)
-            if self.begun:
+            if self.begun and not is_for_other_pages(frame):
                 self.functions.setdefault(code)
         if event == "return" and "/store/" in code.co_filename and isinstance(answer, list) and answer:
             self.claims += code.co_name == BEGIN
             self.begun = self.claims >= PAGE
             self.ended = self.begun and code.co_name == END
+
+
+def is_for_other_pages(frame: FrameType | None) -> bool:
+    """Return whether a call, or one of its callers, works for other pages than the traced one."""
+    while frame is not None:
+        if frame.f_code.co_qualname in FOR_OTHER_PAGES:
+            return True
+        frame = frame.f_back
+    return False
 
 
 def main() -> int:

@@ -219,8 +219,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         if isinstance(report.longrepr, tuple | list)
     )
     if reasons:
-        told = "; ".join(f"{number} tests: {reason}" for reason, number in reasons.most_common())
-        terminalreporter.write_line(f"Skipped {told}")
+        reported = "; ".join(f"{number} tests: {reason}" for reason, number in reasons.most_common())
+        terminalreporter.write_line(f"Skipped {reported}")
 
 
 # ---- side by side -----------------------------------------------------------------------------

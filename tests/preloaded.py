@@ -5,7 +5,9 @@ import os
 os.environ["OPENBLAS_NUM_THREADS"] = "1"  # where processes are forked, there may be no other thread
 
 from afresh.extract.language import classify
-from afresh.models.choose import fast
+from afresh.models.choose import FAST, builtin
 
-fast().rows(["a first text"])
+model = builtin(FAST)
+assert model is not None
+model.rows(["a first text"])
 classify("a first text")

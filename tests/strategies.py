@@ -129,12 +129,7 @@ documents = st.builds(
     index=st.sampled_from((True, True, False)),
     follow=st.sampled_from((True, True, False)),
 )
-reads = st.builds(
-    ReadDocument,
-    document=documents,
-    validators=validators,
-    media_type=st.just("text/html"),
-)
+reads = st.builds(ReadDocument, document=documents, validators=validators, media_type=st.just("text/html"))
 not_modified = st.builds(NotModified, validators=validators, status_code=st.sampled_from((304, None)))
 gone = st.builds(Gone, status_code=st.sampled_from((404, 410, None)))
 moved = st.builds(Moved, to=urls, status_code=st.sampled_from((301, 308)))

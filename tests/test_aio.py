@@ -6,13 +6,13 @@ from collections.abc import Coroutine
 
 import pytest
 
-from afresh.aio import finished, heard
+from afresh.aio import wait_done, wait_event
 
 
 @pytest.mark.parametrize("ticks", range(5))
 async def test_a_cancellation_that_comes_with_the_event_is_not_lost(ticks: int) -> None:
     event = asyncio.Event()
-    waiting = asyncio.create_task(heard(event, 60))
+    waiting = asyncio.create_task(wait_event(event, 60))
     await asyncio.sleep(0)
     event.set()
     for _ in range(ticks):
@@ -23,16 +23,16 @@ async def test_a_cancellation_that_comes_with_the_event_is_not_lost(ticks: int) 
     assert over or waiting.cancelled()
 
 
-async def test_an_event_is_heard_and_silence_is_told() -> None:
+async def test_an_event_is_received_and_silence_is_reported() -> None:
     event = asyncio.Event()
-    assert not await heard(event, 0.001)
+    assert not await wait_event(event, 0.001)
     event.set()
-    assert await heard(event, 60)
+    assert await wait_event(event, 60)
 
 
-async def test_F12_work_that_fails_after_we_were_cancelled_is_heard_of_and_nothing_is_logged() -> None:
-    loop, unheard = asyncio.get_running_loop(), list[object]()
-    loop.set_exception_handler(lambda _, context: unheard.append(context))
+async def test_F12_work_that_fails_after_we_were_cancelled_is_received_of_and_nothing_is_logged() -> None:
+    loop, silent = asyncio.get_running_loop(), list[object]()
+    loop.set_exception_handler(lambda _, context: silent.append(context))
     go_on = asyncio.Event()
 
     async def write() -> None:
@@ -49,7 +49,7 @@ async def test_F12_work_that_fails_after_we_were_cancelled_is_heard_of_and_nothi
         await waiting
     gc.collect()
     await asyncio.sleep(0)
-    assert unheard == []
+    assert silent == []
 
 
 async def test_F12_work_that_ends_well_after_we_were_cancelled_is_done_and_we_are_cancelled() -> None:
@@ -69,4 +69,4 @@ async def test_F12_work_that_ends_well_after_we_were_cancelled_is_done_and_we_ar
 
 
 async def _wait_for(work: Coroutine[None, None, None]) -> None:
-    await finished(asyncio.ensure_future(work))
+    await wait_done(asyncio.ensure_future(work))

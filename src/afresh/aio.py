@@ -10,16 +10,14 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 
-async def heard(event: asyncio.Event, seconds: float) -> bool:
-    """Return whether an event came within some seconds."""
+async def wait_event(event: asyncio.Event, seconds: float) -> bool:
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await event.wait()
     return event.is_set()
 
 
-async def first_of(*events: asyncio.Event, seconds: float) -> None:
-    """Wait until one of some events comes, or for some seconds."""
+async def wait_first(*events: asyncio.Event, seconds: float) -> None:
     waits = [asyncio.create_task(event.wait()) for event in events]
     try:
         await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
@@ -28,7 +26,7 @@ async def first_of(*events: asyncio.Event, seconds: float) -> None:
             task.cancel()
 
 
-async def cancel_late(work: Coroutine[Any, Any, object], stopping: asyncio.Event, seconds: float) -> None:
+async def run_until_stopped(work: Coroutine[Any, Any, object], stopping: asyncio.Event, seconds: float) -> None:
     """Do some work; after the stop event it has some seconds to end, and is then cancelled."""
     task, stopped = asyncio.create_task(work), asyncio.create_task(stopping.wait())
     try:
@@ -42,7 +40,7 @@ async def cancel_late(work: Coroutine[Any, Any, object], stopping: asyncio.Event
         task.result()
 
 
-async def finished(work: "asyncio.Future[Any]") -> None:
+async def wait_done(work: "asyncio.Future[Any]") -> None:
     """Wait until some work is done, however often we are cancelled; raise its error, else our cancellation.
 
     `asyncio.shield` returns at once when it is cancelled: the work goes on with nobody to hear of its error.
@@ -63,7 +61,7 @@ T = TypeVar("T")
 AT_ONCE = 3  # sources that are worked on concurrently
 
 
-async def side_by_side(work: Sequence[Callable[[], Coroutine[None, None, T]]]) -> list[T]:
+async def gather_limited(work: Sequence[Callable[[], Coroutine[None, None, T]]]) -> list[T]:
     """Return all results in order; if something fails, finish the rest first."""
     gate = asyncio.Semaphore(AT_ONCE)
 
@@ -80,13 +78,11 @@ async def side_by_side(work: Sequence[Callable[[], Coroutine[None, None, T]]]) -
     return results
 
 
-TURN_CHARACTERS = (
-    8 * 1024
-)  # URL characters that are processed without a break: the work grows with their length
+TURN_CHARACTERS = 8 * 1024  # URL characters that are processed without a break: the work grows with their length
 ITEM_CHARACTERS = 64  # added for each item
 
 
-async def in_turns(items: Iterable[T], url_of: Callable[[T], str]) -> AsyncIterator[T]:
+async def yield_in_turns(items: Iterable[T], url_of: Callable[[T], str]) -> AsyncIterator[T]:
     """Yield items, giving other tasks a turn in between."""
     left = TURN_CHARACTERS
     for item in items:

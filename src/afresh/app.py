@@ -20,9 +20,7 @@ TRY_SECONDS = 1.0  # seconds of one attempt to write, so that a stop is noticed 
 utc_now: Clock = partial(datetime.now, UTC)
 
 
-async def build(
-    config: Config, *, clock: Clock = utc_now, access: StoreAccess = StoreAccess.CREATE
-) -> KnowledgeBase:
+async def build(config: Config, *, clock: Clock = utc_now, access: StoreAccess = StoreAccess.CREATE) -> KnowledgeBase:
     """Return the knowledge base of a configuration, with its store open."""
     arm()
     one_thread()

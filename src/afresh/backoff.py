@@ -3,22 +3,20 @@
 from math import inf
 
 
-def backoff_seconds(failures: int, first: float, longest: float) -> float:
-    """Return the wait after the n-th failure in a row: `first`, doubled each time, at most `longest`."""
-    return float(min(longest, first * 2 ** min(failures - 1, 60))) if failures > 0 else 0.0
+def backoff_seconds(failures: int, first: float, max_seconds: float) -> float:
+    """Return the wait after the n-th failure in a row: `first`, doubled each time, at most `max_seconds`."""
+    return float(min(max_seconds, first * 2 ** min(failures - 1, 60))) if failures > 0 else 0.0
 
 
-def next_wait(before: float, first: float, longest: float) -> float:
+def next_wait(before: float, first: float, max_seconds: float) -> float:
     """Return the wait that follows another one; 0 precedes the first."""
-    return min(longest, max(first, 2 * before))
+    return min(max_seconds, max(first, 2 * before))
 
 
-def wait_to_retry(
-    failures: int, asked: float | None, *, tries: int, first: float, longest: float
-) -> float | None:
+def wait_to_retry(failures: int, asked: float | None, *, tries: int, first: float, max_seconds: float) -> float | None:
     """Return the wait before the next try: what the server asked for, else by the number of failures.
 
     Return None if no try is left, or the wait would be too long.
     """
     wait = backoff_seconds(failures, first, inf) if asked is None else asked
-    return wait if failures < tries and wait <= longest else None
+    return wait if failures < tries and wait <= max_seconds else None

@@ -1,21 +1,4 @@
-"""The exceptions of afresh; each message names what to do about it.
-
-AfreshError
-├── ConfigError
-├── UsageError ── NotFound, AlreadyExists, RunFinished
-├── SourceError
-├── RunBusy
-├── Forbidden
-├── ExtractError ── ParserCrashed (── ParserTimeout), ParserUnavailable
-├── ApiError ── ApiTimeout, ApiTooLarge
-├── EmbedError ── EmbedderUnavailable
-├── SummaryError ── SummarizerUnavailable
-├── ScoreError ── ScorerUnavailable
-├── KbError ── KbBusy
-├── SinkError ── SinkBusy, SinkRefused, SinkUnauthorized, SinkMissing, SinkFull
-└── StoreError ── StoreMissing, StoreDamaged, CopyStopped, IncompleteCopy, SchemaTooNew
-    └── StoreUnavailable ── StoreBusy, StoreUnreachable, StoreFull
-"""
+"""The exceptions of afresh; each message names what to do about it."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -198,7 +181,7 @@ class StoreFull(StoreUnavailable):
     """The disk is full."""
 
 
-def without_former_text(url: str) -> str:
+def no_former_text_message(url: str) -> str:
     """Return why there is no former text of a page to show or restore."""
     return (
         f"no former text of {url} is kept: one is kept for as long as `retention.former_texts` says, when a page "

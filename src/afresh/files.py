@@ -12,6 +12,7 @@ import time
 from contextlib import suppress
 from io import FileIO
 from pathlib import Path
+from typing import BinaryIO
 
 from afresh.errors import KbError
 
@@ -151,19 +152,26 @@ def _sync_folder(folder: Path) -> None:
             os.close(handle)
 
 
-_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+# A pipe is not waited for; other processes do not inherit the handle.
+READ_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+
+
+def open_regular_file(path: Path) -> BinaryIO:
+    """Open a file for reading; raise OSError for a pipe or a device, which might never end."""
+    file = os.fdopen(os.open(path, READ_FLAGS), "rb")
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError(errno.EINVAL, "it is not a regular file", str(path))
+    return file
 
 
 def read_small_file(path: Path, max_bytes: int) -> bytes:
     """Return the content of a regular file; raise OSError for a pipe, a device or a larger file.
 
-    Read no more than its size: files that the kernel generates on reading have size 0.
+    Read at most the reported size: files such as those in /proc report 0 and could be endless.
     """
-    descriptor = os.open(path, _FLAGS)
-    with os.fdopen(descriptor, "rb") as file:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode):
-            raise OSError(errno.EINVAL, "it is not a regular file", str(path))
-        if found.st_size > max_bytes:
+    with open_regular_file(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > max_bytes:
             raise OSError(errno.EFBIG, f"it is larger than {max_bytes // 1000:,} KB", str(path))
-        return file.read(found.st_size)
+        return file.read(size)

@@ -1,15 +1,13 @@
 """The protocols that adapters implement."""
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from afresh.digest.cache import Cache
 from afresh.links.score import LinkJudgement, LinkToScore
-from afresh.model.fetch import Body, Chunk, Document, Failed, Fetched, Refused, Request
+from afresh.model.fetch import Body, Document, Failed, Fetched, Refused, Request
 from afresh.model.records import ListedUrl
 from afresh.sync.copy import OwnerTag, Remote, RemoteState, Upload
 
@@ -96,7 +94,7 @@ class ChangeFeed(Protocol):
 
     place: str
 
-    def open(self, heard: Callable[[Sequence[str]], None], lost: Callable[[str], None]) -> None:
+    def open(self, on_change: Callable[[Sequence[str]], None], on_loss: Callable[[str], None]) -> None:
         """Start reporting paths, or why reporting ended, from another thread; raise OSError if impossible."""
         ...
 
@@ -119,14 +117,6 @@ class Extractor(Protocol):
     def extract(self, body: Body) -> Document: ...
 
 
-class Chunker(Protocol):
-    """Splits a document into chunks; pure like the extractor."""
-
-    version: str
-
-    def chunk(self, document: Document) -> Sequence[Chunk]: ...
-
-
 class Embedder(Protocol):
     """Turns texts into vectors; errors are EmbedError and name the fix."""
 
@@ -141,24 +131,6 @@ class Embedder(Protocol):
         ...
 
     async def close(self) -> None: ...
-
-
-class DigestStorage(Protocol):
-    """The two files of the digest, cache and index; all but the lock may block."""
-
-    digest: str | None  # of the cache as last read or written
-
-    def one_writer(self, clock: Clock) -> AbstractAsyncContextManager[None]:
-        """Lock the files; raise KbBusy, naming the other process, if they are locked."""
-        ...
-
-    def read(self) -> Cache | None:
-        """Return the cache, or None if there is none; raise KbError if it cannot be used."""
-        ...
-
-    def write(self, cache: Cache) -> bool:
-        """Update both files; return whether one had to be written."""
-        ...
 
 
 class Summarizer(Protocol):
@@ -176,8 +148,6 @@ class Summarizer(Protocol):
         """Return the summary of a Markdown text: never empty, without a blank line."""
         ...
 
-    async def close(self) -> None: ...
-
 
 class JsonReply(NamedTuple):
     """A JSON answer of an API."""
@@ -190,9 +160,7 @@ class JsonReply(NamedTuple):
 class JsonApi(Protocol):
     """Calls configured APIs only; no answer raises ApiError."""
 
-    async def post_json(
-        self, url: str, headers: Mapping[str, str], body: object, timeout: float
-    ) -> JsonReply: ...
+    async def post_json(self, url: str, headers: Mapping[str, str], body: object, timeout: float) -> JsonReply: ...
 
     async def close(self) -> None: ...
 
@@ -213,8 +181,6 @@ class LinkScorer(Protocol):
     async def score(self, links: Sequence[LinkToScore], keywords: Sequence[str]) -> Sequence[LinkJudgement]:
         """Return the scores per link; links that no keyword fits are left out."""
         ...
-
-    async def close(self) -> None: ...
 
 
 class ApiResponse(NamedTuple):

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from tests.fakes.records import NOW, report
-from tests.store.desk import Desk, read
+from tests.store.crawler import ManualCrawler, read
 
 from afresh.app import build
 from afresh.cli import main
@@ -29,7 +29,7 @@ from afresh.ports import StoreAccess
 from afresh.services.context import Service
 from afresh.store.open import open_store
 from afresh.testing import FrozenClock
-from afresh.watch.watcher import Sights
+from afresh.watch.watcher import WatchListener
 
 
 @dataclass(frozen=True)
@@ -75,18 +75,16 @@ class Opened:
         async def work(listener: Listener, **_: object) -> list[RunReport]:
             listener(Notice(text="a run was resumed"))
             counts = {"new": 3, "failed": 1}
-            listener(
-                Progress(run=RunId(7), source="python-docs", done=4, queued=8, counts=counts, seconds=2.0)
-            )
+            listener(Progress(run=RunId(7), source="python-docs", done=4, queued=8, counts=counts, seconds=2.0))
             return list(reports)
 
         async def crawl(**given: Any) -> RunReport:
             return (await work(**given))[0]
 
-        async def watch(tell: Sights, **_: object) -> None:
-            tell(Notice(text="python-docs is watched"))
+        async def watch(on_report: WatchListener, **_: object) -> None:
+            on_report(Notice(text="Watching python-docs"))
             for each in reports:
-                tell(each)
+                on_report(each)
 
         self.answers |= {"runs.crawl": crawl, "runs.refresh": work, "runs.watch": watch}
         if reports:
@@ -160,7 +158,7 @@ async def fill(url: str) -> None:
     clock = FrozenClock(NOW - timedelta(hours=3))
     store = await open_store(url)
     try:
-        desk = await Desk.at(store, clock, "harbor", "2")
+        crawler = await ManualCrawler.at(store, clock, "harbor", "2")
         links = ("guide/retries/", "guide/queues/")
         first: dict[str, Seen] = {
             "": read("# Harbor\n\nAll about jobs.", *links, title="Harbor"),
@@ -168,14 +166,14 @@ async def fill(url: str) -> None:
             "guide/queues/": read("# Queues\n\nA queue holds jobs.", title="Queues"),
         }
         changed = read(f"{RETRIES}\n\nafter 5 s", title="Retries", etag='"v1"', language="en")
-        await desk.crawl(first)
-        await desk.crawl({**first, "guide/retries/": changed}, RunMode.REFRESH)
+        await crawler.crawl(first)
+        await crawler.crawl({**first, "guide/retries/": changed}, RunMode.REFRESH)
         clock.advance(hours=2, minutes=54)
-        await desk.crawl({**first, "guide/retries/": NotModified()}, RunMode.REFRESH)
-        await desk.begin(RunMode.REFRESH)
-        await desk.enqueue("guide/retries/")
+        await crawler.crawl({**first, "guide/retries/": NotModified()}, RunMode.REFRESH)
+        await crawler.begin(RunMode.REFRESH)
+        await crawler.enqueue("guide/retries/")
         for version in ("19.0.0", "18.2.0", "17.0.2", None):
-            await Desk.at(store, clock, "react", version)
+            await ManualCrawler.at(store, clock, "react", version)
     finally:
         await store.close()
 

@@ -6,21 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Afresh, Opened
-from tests.fakes.records import (
-    NOW,
-    URL,
-    change,
-    found,
-    hit,
-    minutes,
-    page,
-    plan,
-    preview,
-    report,
-    source,
-    synced,
-    why,
-)
+from tests.fakes.records import NOW, URL, change, found, hit, minutes, page, plan, preview, report, source, synced, why
 
 from afresh.model.filters import PageFilter
 from afresh.model.overview import Preview
@@ -96,9 +82,9 @@ def test_what_is_not_kept_is_previewed_and_lists_are_narrowed(
 ) -> None:
     target = "https://elsewhere.example/"
     kb.answers["sources.preview"] = preview(target)
-    shown = afresh("plan", target).out
+    displayed = afresh("plan", target).out
     assert all(
-        words in shown for words in ("Harbor", "not kept yet", "1 link of the start page", "on another host")
+        words in displayed for words in ("Harbor", "not added yet", "1 link on the start page", "on another host")
     )
     del kb.answers["sources.preview"]
     Path("notes").mkdir()
@@ -129,9 +115,7 @@ def test_a_report_has_the_keys_of_the_design(afresh: Afresh) -> None:
 
 
 def test_refresh_is_one_object_also_for_several_sources(afresh: Afresh, kb: Opened) -> None:
-    kb.let_runs_end_with(
-        report(notes=("a",)), report(run=8, source="other", state="partial", checked=1, failed=1)
-    )
+    kb.let_runs_end_with(report(notes=("a",)), report(run=8, source="other", state="partial", checked=1, failed=1))
     document = afresh("refresh", "--json").document
     assert (document["checked"], document["failed"], document["state"]) == (1170, 1, "partial")
     assert [run["run"] for run in document["runs"]] == [7, 8]
@@ -169,8 +153,8 @@ def test_with_json_stdout_holds_nothing_else(afresh: Afresh) -> None:
 
 def test_R9_the_attempts_of_a_sync_are_its_documents_then_and_now(afresh: Afresh, kb: Opened) -> None:
     kb.answers |= {"runs.get": report(run=107, mode="sync"), "runs.documents": [synced()]}
-    shown = afresh("attempts", "107").out
-    assert re.search(r"uploaded +active +ready for indexing +team +Retries +" + re.escape(URL), shown)
+    displayed = afresh("attempts", "107").out
+    assert re.search(r"uploaded +active +ready for indexing +team +Retries +" + re.escape(URL), displayed)
     assert [set(each) for each in afresh("attempts", "107", "--json").document] == [names(SyncedDocument)]
     afresh("attempts", "107", "--outcome", "stuck")
     assert ("runs.documents", {"number": 107, "outcome": DocumentOutcome.STUCK, "limit": 50}) in kb.calls
@@ -196,42 +180,42 @@ def test_the_report_reads_well(afresh: Afresh) -> None:
         "python-docs · refresh completed in 0.4 s",
         "     12  new           read for the first time",
         "     70  changed       content replaced",
-        "  1,080  not modified  the source says so (304, the same file): not read",
-        "      7  unchanged     read, same content: nothing indexed anew",
-        "  1,169 checked: 1,080 skipped as unchanged, 7 read with the same content, 82 processed; "
-        "92 % of the downloads saved",
+        "  1,080  not modified  304 or unchanged file",
+        "      7  unchanged     downloaded, same content",
+        "  1,169 checked: 1,080 skipped as unchanged, 7 downloaded with the same content, 82 processed; "
+        "92 % of downloads saved",
     ]
 
 
 def test_a_full_run_saved_no_downloads(afresh: Afresh, kb: Opened) -> None:
     kb.let_runs_end_with(report(checked=82, new=0, changed=0, not_modified=0, unchanged=82))
     out = afresh("refresh", "--full").out
-    assert out.endswith("82 checked: 82 read with the same content, 0 processed\n")
+    assert out.endswith("82 checked: 82 downloaded with the same content, 0 processed\n")
     assert "saved" not in out
     assert "skipped" not in out
 
 
 def test_one_chunk_is_not_many(afresh: Afresh, kb: Opened) -> None:
     kb.let_runs_end_with(report(chunks_embedded=1, chunks_reused=0))
-    assert "1 chunk made, 0 reused" in afresh("refresh", "-v").out
+    assert "1 chunk embedded, 0 reused" in afresh("refresh", "-v").out
 
 
-def test_refused_is_said_so_that_it_holds_for_every_refusal(afresh: Afresh, kb: Opened) -> None:
+def test_refused_is_message_so_that_it_holds_for_every_refusal(afresh: Afresh, kb: Opened) -> None:
     kb.let_runs_end_with(report(refused=2))
     out = afresh("refresh").out
-    assert "2  refused       not read: robots.txt, 401/403, not text, or outside the rules" in out
+    assert "2  refused       skipped: robots.txt, 401/403, not text, or out of scope" in out
 
 
 @pytest.mark.parametrize(
     ("more", "expected"),
     [
         ({"state": "failed", "error": "the root could not be read: 503"}, ["read: 503", "afresh refresh"]),
-        ({"state": "needs_confirmation", "held": 12}, ["12 pages would be deleted", "afresh confirm 7"]),
-        ({"state": "cancelled"}, ["afresh refresh python-docs goes on where it was"]),
-        ({"state": "partial", "error": "2 pages could not be read"}, ["2 pages could", "tries again"]),
+        ({"state": "needs_confirmation", "held": 12}, ["12 pages look deleted", "afresh confirm 7"]),
+        ({"state": "cancelled"}, ["To continue, run afresh refresh python-docs"]),
+        ({"state": "partial", "error": "2 pages could not be read"}, ["2 pages could", "To retry, run"]),
     ],
 )
-def test_quiet_still_tells_what_went_wrong_and_what_to_do(
+def test_quiet_still_says_what_went_wrong_and_what_to_do(
     afresh: Afresh, kb: Opened, more: dict[str, object], expected: list[str]
 ) -> None:
     kb.let_runs_end_with(report(notes=("a note",), **more))
@@ -245,33 +229,33 @@ def test_a_note_that_repeats_the_error_is_left_out(afresh: Afresh, kb: Opened) -
     error = "the root could not be read: not fetched: connection refused by docs.example.org"
     notes = (
         "https://docs.example.org/sitemap.xml: connection refused by docs.example.org",
-        "2 links lead nowhere (404 or 410)",
-        "2 links lead nowhere (404 or 410)",
+        "2 broken links (404 or 410)",
+        "2 broken links (404 or 410)",
     )
     kb.let_runs_end_with(report(state="failed", error=error, notes=notes))
     out = afresh("refresh").out
     assert out.count("connection refused") == 1
-    assert out.count("note: 2 links lead nowhere") == 1
+    assert out.count("note: 2 broken links") == 1
 
 
 def test_a_braked_run_says_what_to_type(afresh: Afresh, kb: Opened) -> None:
     kb.let_runs_end_with(report(state="needs_confirmation", held=120, notes=("sitemap.xml was empty",)))
     out = afresh("refresh").out
-    assert "120 pages would be deleted, more than the brake allows: nothing was." in out
+    assert "120 pages look deleted. That exceeds the safety limit, so nothing was removed yet." in out
     assert "afresh confirm 7" in out
     assert "note: sitemap.xml was empty" in out
 
 
 def test_a_stopped_run_says_how_to_go_on(afresh: Afresh, kb: Opened) -> None:
     kb.let_runs_end_with(report(state="cancelled", version="3"))
-    assert "afresh refresh python-docs@3 goes on where it was" in afresh("refresh").out
+    assert "To continue, run afresh refresh python-docs@3" in afresh("refresh").out
     ended = afresh("crawl", URL, "--name", "my docs")
-    assert f"afresh crawl {URL} --name 'my docs' goes on where it was" in ended.out
+    assert f"To continue, run afresh crawl {URL} --name 'my docs'" in ended.out
 
 
-def test_nothing_to_refresh_is_said(afresh: Afresh, kb: Opened) -> None:
+def test_nothing_to_refresh_is_message(afresh: Afresh, kb: Opened) -> None:
     kb.let_runs_end_with()
-    assert "afresh crawl URL adds a source" in afresh("refresh").err
+    assert "Add one with `afresh crawl URL`" in afresh("refresh").err
     assert afresh("refresh", "--due").err.endswith("Nothing is due.\n")
 
 
@@ -296,7 +280,7 @@ def test_notes_of_a_search_stand_beside_the_answer(afresh: Afresh, kb: Opened) -
     assert afresh("search", "retry", "-q").err == ""
 
 
-def test_the_context_of_a_hit_is_shown_whole(afresh: Afresh, kb: Opened) -> None:
+def test_the_context_of_a_hit_is_displayed_whole(afresh: Afresh, kb: Opened) -> None:
     kb.answers["search.search"] = found(hit(context="# Retries\n\n" + "A long text.\n" * 30))
     out = afresh("search", "retry", "--context").out
     assert out.count("   A long text.") == 30
@@ -304,9 +288,7 @@ def test_the_context_of_a_hit_is_shown_whole(afresh: Afresh, kb: Opened) -> None
     assert afresh("search", "retry", "--json").document[0]["context"].startswith("# Retries")
 
 
-def test_matches_are_highlighted_on_a_terminal(
-    afresh: Afresh, kb: Opened, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_matches_are_highlighted_on_a_terminal(afresh: Afresh, kb: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TERM", "xterm-256color")
     kb.answers["search.search"] = found(hit())
@@ -315,13 +297,13 @@ def test_matches_are_highlighted_on_a_terminal(
     assert "33m" not in afresh("search", "retry").out
 
 
-def test_nothing_found_is_said(afresh: Afresh, kb: Opened) -> None:
+def test_nothing_found_is_message(afresh: Afresh, kb: Opened) -> None:
     kb.answers |= {"sources.views": [], "pages.changes": []}
-    assert "Nothing found for zebra." in afresh("search", "zebra").out
+    assert "No results for zebra." in afresh("search", "zebra").out
     assert len(afresh("search", "zebra " * 1000).out) < 200
     assert "afresh crawl https://" in afresh("sources").out
     assert afresh("pages", "harbor", "--text", "zebra").out == "No pages match.\n"
-    assert afresh("changes").out == "No changes on record.\n"
+    assert afresh("changes").out == "No changes.\n"
     assert afresh("search", "zebra", "--json").document == []
 
 
@@ -341,7 +323,7 @@ def test_lists_show_relative_times_and_whole_addresses(afresh: Afresh, kb: Opene
     assert "retries" in afresh("links", "harbor").out
     kb.answers |= {"pages.of_source": [page(url=long)], "sources.plan": plan(), "sources.view": source()}
     assert long in afresh("pages", "harbor").out
-    assert "refresh would take 1,005 looks, about 12 s" in afresh("plan", "harbor").out
+    assert "refresh would check 1,005 pages, about 12 s" in afresh("plan", "harbor").out
     assert "include" in afresh("show", "harbor").out
 
 
@@ -357,9 +339,7 @@ def test_status_names_the_run_that_waits_for_a_confirmation(afresh: Afresh, kb: 
         in_flight=0,
         oldest_pending=minutes(3),
         runs=(report(state="needs_confirmation", held=120),),
-        workers=(
-            WorkerView(host="anvil", pid=4711, since=minutes(90), heartbeat_at=NOW, runs=(7,), held=24),
-        ),
+        workers=(WorkerView(host="anvil", pid=4711, since=minutes(90), heartbeat_at=NOW, runs=(7,), held=24),),
         hosts=(HostQueue(domain="docs.example.org", waiting=1200, held=24, oldest=minutes(2)),),
         pages_per_second=12.5,
         size_bytes=12_345_678,
@@ -367,12 +347,12 @@ def test_status_names_the_run_that_waits_for_a_confirmation(afresh: Afresh, kb: 
     assert "afresh confirm 7" in afresh("status").out
 
 
-def test_a_plan_tells_what_is_due_and_what_the_budget_leaves_of_it(afresh: Afresh, kb: Opened) -> None:
+def test_a_plan_says_what_is_due_and_what_the_budget_leaves_of_it(afresh: Afresh, kb: Opened) -> None:
     kb.answers["sources.plan"] = plan()
     assert re.search(r"due now +700$", afresh("plan", "harbor").out, re.MULTILINE)
     kb.answers["sources.plan"] = plan(budget=50)
     out = " ".join(afresh("plan", "harbor").out.split())
-    assert "due now 700 (one `afresh refresh --due` looks at 50 of them)" in out
+    assert "due now 700 (one `afresh refresh --due` checks 50 of them)" in out
     assert afresh("plan", "harbor", "--json").document["due"] == 700
 
 
@@ -380,13 +360,7 @@ def test_show_speaks_its_values(afresh: Afresh, kb: Opened) -> None:
     rules = {"include": [], "exclude": ["*/a", "*/b"], "max_params": None}
     kb.answers["sources.view"] = source(rules=rules, policy={"respect_robots": False, "concurrency": 2})
     out = re.sub(" +", " ", afresh("show", "harbor@2").out)
-    for line in (
-        "include none",
-        "exclude */a, */b",
-        "max_params no limit",
-        "respect_robots no",
-        "concurrency 2",
-    ):
+    for line in ("include none", "exclude */a, */b", "max_params no limit", "respect_robots no", "concurrency 2"):
         assert f" {line}\n" in out
 
 
@@ -409,7 +383,7 @@ def test_doctor_names_the_fix(afresh: Afresh, kb: Opened) -> None:
     assert "fix: make room" in ended.out
 
 
-def test_config_show_tells_where_values_come_from(afresh: Afresh, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_config_show_says_where_values_come_from(afresh: Afresh, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AFRESH_CRAWL__CONCURRENCY", "5")
     monkeypatch.setenv("AFRESH_STORE", "sqlite:///kb.db?token=hush")
     out = afresh("config", "show").out
@@ -438,8 +412,8 @@ def test_F111_text_from_outside_cannot_steer_the_terminal(afresh: Afresh, kb: Op
     calls += [["changes"], ["refresh"], ["crawl", "x"], ["doctor"], ["search", HOSTILE]]
     for arguments in calls:
         ended = afresh(*arguments)
-        for shown in (ended.out, ended.err):
-            assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e\ud800]", shown), arguments
+        for displayed in (ended.out, ended.err):
+            assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e\ud800]", displayed), arguments
     assert "[bold]x[/bold]" in afresh("search", "x").out
     assert ":smile:" in afresh("search", "x").out
 

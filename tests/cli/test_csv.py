@@ -24,20 +24,7 @@ LISTS = {
     "changes": ChangeView,
 }
 FORMULAS = [
-    *(
-        "=cmd()",
-        "=HYPERLINK(1)",
-        "+1+1",
-        "-1+1",
-        "@SUM(A1)",
-        " =1+1",
-        "\t=1",
-        "\r=1",
-        "\n=1",
-        "＝1+1",
-        "＋1",
-        "＠x",
-    ),
+    *("=cmd()", "=HYPERLINK(1)", "+1+1", "-1+1", "@SUM(A1)", " =1+1", "\t=1", "\r=1", "\n=1", "＝1+1", "＋1", "＠x")
 ]
 
 
@@ -65,9 +52,7 @@ def test_F107_a_formula_is_only_text(afresh: Afresh, kb: Opened, title: str) -> 
     assert row["title"].lstrip("'").strip() == title.strip()
 
 
-@pytest.mark.parametrize(
-    "title", ['say "no"', "a,b;c", "two\nlines", "two\r\nlines", "Zürich 世界 🎉", "'", ""]
-)
+@pytest.mark.parametrize("title", ['say "no"', "a,b;c", "two\nlines", "two\r\nlines", "Zürich 世界 🎉", "'", ""])
 def test_F107_quotes_commas_and_lines_come_back(afresh: Afresh, kb: Opened, title: str) -> None:
     kb.answers["pages.of_source"] = [page(title=title), page(title="next")]
     first, second = read(afresh("pages", "harbor", "--csv").out)

@@ -19,10 +19,10 @@ def test_the_page_is_what_the_code_says(name: str) -> None:
 
 
 def test_every_command_of_the_design_is_there_with_examples() -> None:
-    told = dict(helps())
-    assert {f"afresh {name}" for name in COMMANDS.split()} <= set(told)
-    assert {"afresh config show", "afresh config check", "afresh config path"} <= set(told)
-    for name, text in told.items():
+    reported = dict(helps())
+    assert {f"afresh {name}" for name in COMMANDS.split()} <= set(reported)
+    assert {"afresh config show", "afresh config check", "afresh config path"} <= set(reported)
+    for name, text in reported.items():
         assert f"Examples:\n  {name.split()[0]} " in text, name
         assert name in text.partition("Examples:")[2], name
 
@@ -30,22 +30,22 @@ def test_every_command_of_the_design_is_there_with_examples() -> None:
 @pytest.mark.slow
 def test_the_demo_plays(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["demo", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["crawl"]["new"] > 20
-    assert told["unchanged_refresh"]["not_modified"] == told["crawl"]["new"]
-    assert told["unchanged_refresh"]["bytes"] == 0
-    second = told["refresh"]
+    reported = json.loads(capsys.readouterr().out)
+    assert reported["crawl"]["new"] > 20
+    assert reported["unchanged_refresh"]["not_modified"] == reported["crawl"]["new"]
+    assert reported["unchanged_refresh"]["bytes"] == 0
+    second = reported["refresh"]
     counted = (second["new"], second["changed"], second["deleted"], second["moved"])
     assert counted == (1, 2, 1, 1)  # what moved is not new (G12)
-    assert {each["kind"] for each in told["changes"]} == {"new", "changed", "deleted", "moved"}
-    retries, webhooks = (found[0]["url"] for found in told["searches"].values())
+    assert {each["kind"] for each in reported["changes"]} == {"new", "changed", "deleted", "moved"}
+    retries, webhooks = (found[0]["url"] for found in reported["searches"].values())
     assert retries.endswith("/guide/retries/")
     assert webhooks.endswith("/guide/webhooks/")
 
 
-def test_the_demo_tells_its_story(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_demo_says_its_story(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["demo"]) == 0
-    shown = capsys.readouterr().out
-    assert "100 % of the downloads saved" in shown
-    assert "+| 1 | 20 seconds | 20 seconds |" in shown
-    assert "$ afresh search" in shown
+    displayed = capsys.readouterr().out
+    assert "100 % of downloads saved" in displayed
+    assert "+| 1 | 20 seconds | 20 seconds |" in displayed
+    assert "$ afresh search" in displayed

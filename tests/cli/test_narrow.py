@@ -57,9 +57,9 @@ def test_less_important_columns_go_first(afresh: Afresh, kb: Opened, terminal: p
         terminal.setenv("COLUMNS", str(width))
         heads.append(afresh("pages", "harbor").out.splitlines()[0].split())
     assert heads == [
-        ["status", "depth", "title", "checked", "changed", "address"],
-        ["status", "title", "checked", "address"],
-        ["status", "title", "address"],
+        ["status", "depth", "title", "checked", "changed", "URL"],
+        ["status", "title", "checked", "URL"],
+        ["status", "title", "URL"],
     ]
 
 

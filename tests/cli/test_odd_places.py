@@ -93,34 +93,30 @@ def test_closed_streams_are_no_error(tmp_path: Path, closed: tuple[int, ...], wo
 
 
 @pytest.mark.parametrize("words", [["sources", "--json"], ["--help"]], ids=" ".join)
-def test_F13_a_full_disk_behind_stdout_is_said(tmp_path: Path, dev_full: Path, words: list[str]) -> None:
+def test_F13_a_full_disk_behind_stdout_is_message(tmp_path: Path, dev_full: Path, words: list[str]) -> None:
     make_store(tmp_path)
     with dev_full.open("w") as full:
         ended = start(tmp_path, words, out=full)
     assert ended.returncode == 1
-    assert ended.stderr == "afresh: the answer cannot be written: No space left on device\n"
+    assert ended.stderr == "afresh: cannot write the output: No space left on device\n"
 
 
-def test_a_folder_that_is_gone_is_said(tmp_path: Path) -> None:
+def test_a_folder_that_is_gone_is_message(tmp_path: Path) -> None:
     gone = tmp_path / "gone"
     gone.mkdir()
     ended = start(gone, ["sources"], before=gone.rmdir)
     assert (ended.returncode, ended.stderr) == (
         2,
-        "afresh: the current folder is gone: change to one that exists\n",
+        "afresh: the current folder does not exist any more: change to another one\n",
     )
 
 
-def test_F87_without_a_home_the_store_has_to_be_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_F87_without_a_home_the_store_has_to_be_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def nowhere(*args: object, **more: object) -> str:
         raise RuntimeError
 
     monkeypatch.setattr("platformdirs.user_data_dir", nowhere)
     monkeypatch.setattr("platformdirs.user_config_dir", nowhere)
-    with pytest.raises(
-        ConfigError, match="there is no home folder to keep the store in: name one with --store"
-    ):
+    with pytest.raises(ConfigError, match="no home folder to put the store in: name a file with --store"):
         load(None, {}, {}, tmp_path)
     assert load(None, {"AFRESH_STORE": "sqlite:///kb.db"}, {}, tmp_path).store.url == "sqlite:///kb.db"

@@ -32,7 +32,7 @@ def test_on_a_terminal_a_short_heading_stands_above(
         "moved from https://docs.example.org/old",
         "checked 2 minutes ago, changed 3 days ago, en",
         "also in harbor@1",
-        "in doubt: it shrank",
+        "suspicious: it shrank",
         "",
     ]
     assert plain[7] == "# Retries"
@@ -59,12 +59,12 @@ def test_a_page_that_is_not_there_is_a_sentence(afresh: Afresh) -> None:
     assert URL in ended.err
 
 
-def test_a_version_is_told_with_the_others(afresh: Afresh, kb: Opened) -> None:
+def test_a_version_is_reported_with_the_others(afresh: Afresh, kb: Opened) -> None:
     ended = afresh("find-version", "react@18.2.9")
     assert [line.split() for line in ended.out.splitlines()] == [
-        ["react@18.2.0", "the", "nearest", "lower", "one:", "nothing", "that", "is", "here", "fits"],
-        ["address", "https://docs.example.org/"],
-        ["there", "are", "19.0.0,", "18.2.0,", "17.0.2,", "one", "without", "a", "version"],
+        ["react@18.2.0", "closest", "lower", "version;", "none", "matches"],
+        ["URL", "https://docs.example.org/"],
+        ["versions", "19.0.0,", "18.2.0,", "17.0.2,", "one", "without", "a", "version"],
     ]
     assert kb.calls == [("sources.find_version", {"label": "react@18.2.9"})]
     document = afresh("find-version", "react@18.2.9", "--json").document
@@ -73,5 +73,5 @@ def test_a_version_is_told_with_the_others(afresh: Afresh, kb: Opened) -> None:
 
 def test_U1_restore_puts_a_former_text_back(afresh: Afresh, kb: Opened) -> None:
     kb.answers["pages.restore"] = opened()
-    assert "has its former text again" in afresh("restore", URL).out
+    assert "Restored the former text of" in afresh("restore", URL).out
     assert kb.calls == [("pages.restore", {"url": URL})]

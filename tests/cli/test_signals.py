@@ -12,16 +12,16 @@ from afresh.cli.progress import ProgressDisplay
 from afresh.model.reports import RunReport
 
 
-class Heard(ProgressDisplay):
+class Received(ProgressDisplay):
     """Keeps what was said."""
 
     def __init__(self) -> None:
-        self.said: list[str] = []
+        self.message: list[str] = []
         self.closed = False
 
     def say(self, text: str) -> None:
         """Notes it."""
-        self.said.append(text)
+        self.message.append(text)
 
     def close(self) -> None:
         """Notes it."""
@@ -41,7 +41,7 @@ def test_the_first_signal_stops_the_run_in_order(afresh: Afresh, kb: Opened, num
     assert ended.code == 1
     assert "stopping …" in ended.err
     assert ("press Ctrl-C again" in ended.err) == (number == signal.SIGINT)
-    assert "afresh refresh python-docs goes on where it was" in ended.out
+    assert "To continue, run afresh refresh python-docs" in ended.out
     assert kb.calls == [("runs.refresh", {"labels": ("python-docs",)}), ("stop", {})]
     assert kb.closed
     assert signal.getsignal(signal.SIGINT) is before
@@ -51,23 +51,23 @@ def test_the_second_ctrl_c_quits_at_once(monkeypatch: pytest.MonkeyPatch) -> Non
     quits: list[int] = []
     monkeypatch.setattr(os, "_exit", quits.append)
     stops: list[int] = []
-    heard = Heard()
-    brake = progress.StopSignals(lambda: stops.append(1), heard)
+    received = Received()
+    brake = progress.StopSignals(lambda: stops.append(1), received)
     brake.interrupt()
-    assert (stops, quits, heard.closed) == ([1], [], False)
+    assert (stops, quits, received.closed) == ([1], [], False)
     brake.interrupt()
     assert quits == [130]
-    assert heard.closed
+    assert received.closed
 
 
 def test_sigterm_never_quits_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     quits: list[int] = []
     monkeypatch.setattr(os, "_exit", quits.append)
-    heard = Heard()
-    brake = progress.StopSignals(lambda: None, heard)
+    received = Received()
+    brake = progress.StopSignals(lambda: None, received)
     brake.terminate()
     brake.terminate()
-    assert (quits, heard.said) == ([], ["stopping …"])
+    assert (quits, received.message) == ([], ["stopping …"])
 
 
 def test_ctrl_c_in_a_read_command_is_quiet(afresh: Afresh, kb: Opened) -> None:

@@ -14,25 +14,22 @@ AWAY = "the store postgresql://host/kb does not answer"
 def test_F19_P10_a_service_waits_for_a_store_that_is_away_when_it_starts(
     afresh: Afresh, kb: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("afresh.cli.progress.UP_PAUSE", 0.0)
+    monkeypatch.setattr("afresh.cli.progress.STORE_POLL_SECONDS", 0.0)
     kb.away = [StoreUnreachable(AWAY)] * 3
     ended = afresh("watch", "python-docs")
     assert (ended.code, kb.away) == (0, [])
-    assert ended.err.splitlines() == [f"afresh: {AWAY} (waiting)", "python-docs is watched"]
+    assert ended.err.splitlines() == [f"afresh: {AWAY} (waiting)", "Watching python-docs"]
 
-    monkeypatch.setattr("afresh.cli.progress.UP_SECONDS", 0.0)
+    monkeypatch.setattr("afresh.cli.progress.STORE_WAIT_SECONDS", 0.0)
     kb.away = [StoreUnreachable(AWAY)] * 2
     assert (afresh("watch").code, len(kb.away)) == (2, 1), "not for ever"
 
 
 @pytest.mark.parametrize(
     ("command", "wrong"),
-    [
-        ("watch", StoreError("the store names a database that is not there")),
-        ("sources", StoreUnreachable(AWAY)),
-    ],
+    [("watch", StoreError("the store names a database that is not there")), ("sources", StoreUnreachable(AWAY))],
 )
-def test_what_waiting_cannot_mend_and_what_only_asks_is_told_at_once(
+def test_what_waiting_cannot_mend_and_what_only_asks_is_reported_at_once(
     afresh: Afresh, kb: Opened, command: str, wrong: Exception
 ) -> None:
     kb.away = [wrong]

@@ -11,7 +11,7 @@ from afresh.cli import main
 from afresh.cli.serve_commands import exposure
 
 
-def test_F102_a_token_is_shown_once_kept_as_a_hash_and_can_be_revoked(
+def test_F102_a_token_is_displayed_once_kept_as_a_hash_and_can_be_revoked(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     store = tmp_path / "afresh.db"
@@ -45,13 +45,13 @@ def test_F102_a_token_is_shown_once_kept_as_a_hash_and_can_be_revoked(
 def test_U5_the_first_token_says_that_the_browser_needs_a_login(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    said = []
+    message = []
     for _ in range(2):
         assert main(["token", "create", "--scope", "read", "--store", f"sqlite:///{tmp_path / 'a.db'}"]) == 0
-        said.append(" ".join(capsys.readouterr().err.split()))
-    assert "ask for a login in the browser: paste the token there" in said[0]
-    assert "access.loopback_open" in said[0]
-    assert "login" not in said[1]
+        message.append(" ".join(capsys.readouterr().err.split()))
+    assert "To use the web interface, sign in with it" in message[0]
+    assert "access.loopback_open" in message[0]
+    assert "login" not in message[1]
 
 
 @pytest.mark.parametrize(
@@ -64,8 +64,6 @@ def test_U5_the_first_token_says_that_the_browser_needs_a_login(
         ("192.168.1.4", False, ["TLS", "afresh token create"]),
     ],
 )
-def test_S8_a_server_that_others_reach_warns_and_names_the_fix(
-    host: str, has_tokens: bool, named: list[str]
-) -> None:
+def test_S8_a_server_that_others_reach_warns_and_names_the_fix(host: str, has_tokens: bool, named: list[str]) -> None:
     warnings = exposure(host, has_tokens=has_tokens)
     assert [word in warning for word, warning in zip(named, warnings, strict=True)] == [True] * len(named)

@@ -31,9 +31,7 @@ def test_only_the_flags_given_become_rules_and_policy(afresh: Afresh, kb: Opened
 
 def test_every_crawl_flag_reaches_its_rule(afresh: Afresh, kb: Opened) -> None:
     """DESIGN §5: --max-pages --max-depth --max-params --max-components --scope --include --exclude …"""
-    flags = (
-        "--name n --version 2 --max-pages 5 --max-depth 3 --max-params 0 --max-components 4 --scope domain"
-    )
+    flags = "--name n --version 2 --max-pages 5 --max-depth 3 --max-params 0 --max-components 4 --scope domain"
     flags += " --include */a/* --include */b/* --exclude */c/* --concurrency 2 --delay 0.5 --render never"
     flags += " --no-robots --storage-body none --full"
     assert afresh("crawl", SITE, *flags.split()).code == 0
@@ -46,13 +44,7 @@ def test_every_crawl_flag_reaches_its_rule(afresh: Afresh, kb: Opened) -> None:
         "max_params": 0,
         "max_components": 4,
     }
-    policy = {
-        "concurrency": 2,
-        "delay_seconds": 0.5,
-        "render": "never",
-        "respect_robots": False,
-        "body": "none",
-    }
+    policy = {"concurrency": 2, "delay_seconds": 0.5, "render": "never", "respect_robots": False, "body": "none"}
     expected = {**CRAWL, "name": "n", "version": "2", "rules": rules, "policy": policy, "full": True}
     assert kb.calls == [("runs.crawl", expected)]
 
@@ -68,15 +60,13 @@ def test_every_crawl_flag_reaches_its_rule(afresh: Afresh, kb: Opened) -> None:
         ("--delay nan", "--delay: expected a number from 0 to 3600, got nan"),
         ("--storage-body html", "--storage-body: expected one of markdown, none"),
         ("--max-pages lots", "'lots' is not a valid integer"),
-        ("--max-params some", "'some' is not a valid integer"),
+        ("--max-params some", "'some' is not a whole number"),
         ("--max-pages none", "'none' is not a valid integer"),
         ("--max-page 3", "--max-pages"),
         ("--version 1@2", "--version: expected a version without blanks and @"),
     ],
 )
-def test_F87_a_wrong_flag_is_named_and_nothing_is_opened(
-    afresh: Afresh, kb: Opened, flags: str, expected: str
-) -> None:
+def test_F87_a_wrong_flag_is_named_and_nothing_is_opened(afresh: Afresh, kb: Opened, flags: str, expected: str) -> None:
     ended = afresh("crawl", SITE, *flags.split())
     assert ended.code == 2
     assert ended.err.startswith("afresh: ")
@@ -93,29 +83,15 @@ def test_F87_a_wrong_flag_is_named_and_nothing_is_opened(
         (["--include", "", "--exclude", ""], {"include": [], "exclude": []}, {}),
         (["--exclude", "", "--exclude", "*/a"], {"exclude": ["*/a"]}, {}),
         (["--max-params", "none"], {"max_params": None}, {}),
-        (
-            ["--max-params", "null", "--max-components", "None"],
-            {"max_params": None, "max_components": None},
-            {},
-        ),
+        (["--max-params", "null", "--max-components", "None"], {"max_params": None, "max_components": None}, {}),
     ],
 )
 def test_what_was_remembered_can_be_taken_back(
-    afresh: Afresh,
-    kb: Opened,
-    flags: list[str],
-    rules: dict[str, object],
-    policy: dict[str, object],
+    afresh: Afresh, kb: Opened, flags: list[str], rules: dict[str, object], policy: dict[str, object]
 ) -> None:
     assert afresh("crawl", SITE, *flags).code == 0
     assert kb.calls == [("runs.crawl", {**CRAWL, "rules": rules, "policy": policy})]
-    strict = {
-        "max_params": 1,
-        "max_components": 1,
-        "include": ["x"],
-        "exclude": ["y"],
-        "respect_robots": False,
-    }
+    strict = {"max_params": 1, "max_components": 1, "include": ["x"], "exclude": ["y"], "respect_robots": False}
     own = Config().with_overrides(strict, rules, policy).crawl
     places: dict[str, object] = {"max_params": own.max_url_params, "max_components": own.max_path_components}
     places |= {"include": list(own.include), "exclude": list(own.exclude)}
@@ -156,27 +132,10 @@ def test_a_name_or_version_that_cannot_be_typed_again_is_refused(
         (["refresh", "--redetect-language"], ("runs.refresh", {"redetect": True})),
         (["search", "event", "loop"], ("search.search", {"query": "event loop"})),
         (
-            [
-                "search",
-                "--in",
-                "harbor@2",
-                "--language",
-                "en",
-                "--limit",
-                "3",
-                "--all-passages",
-                "--",
-                "--json",
-            ],
+            ["search", "--in", "harbor@2", "--language", "en", "--limit", "3", "--all-passages", "--", "--json"],
             (
                 "search.search",
-                {
-                    "query": "--json",
-                    "within": ("harbor@2",),
-                    "language": "en",
-                    "limit": 3,
-                    "every_chunk": True,
-                },
+                {"query": "--json", "within": ("harbor@2",), "language": "en", "limit": 3, "every_chunk": True},
             ),
         ),
         (["search", "x", "--language", "DE"], ("search.search", {"query": "x", "language": "de"})),
@@ -196,20 +155,13 @@ def test_a_name_or_version_that_cannot_be_typed_again_is_refused(
                 {"query": "x", "changed_within": timedelta(days=7), "checked_within": timedelta(seconds=90)},
             ),
         ),
-        (
-            ["search", "x", "--max-age", "1h"],
-            ("search.search", {"query": "x", "max_age": timedelta(hours=1)}),
-        ),
+        (["search", "x", "--max-age", "1h"], ("search.search", {"query": "x", "max_age": timedelta(hours=1)})),
         (["pages", "harbor"], ("pages.of_source", {"label": "harbor"})),
         (
             ["pages", "harbor", "--status", "error", "--all", "--limit", "2"],
             (
                 "pages.of_source",
-                {
-                    "label": "harbor",
-                    "which": PageFilter(status=PageStatus.ERROR, everything=True),
-                    "limit": 2,
-                },
+                {"label": "harbor", "which": PageFilter(status=PageStatus.ERROR, everything=True), "limit": 2},
             ),
         ),
         (
@@ -277,9 +229,7 @@ def test_what_stands_after_the_command_wins(afresh: Afresh, kb: Opened) -> None:
         (ValueError("a surprise"), 1),
     ],
 )
-def test_errors_are_one_sentence_and_an_exit_code(
-    afresh: Afresh, kb: Opened, error: Exception, code: int
-) -> None:
+def test_errors_are_one_sentence_and_an_exit_code(afresh: Afresh, kb: Opened, error: Exception, code: int) -> None:
     kb.answers["sources.views"] = error
     plain = afresh("sources")
     assert (plain.code, plain.out) == (code, "")
@@ -314,22 +264,19 @@ def test_debug_variable_shows_tracebacks(afresh: Afresh, kb: Opened, monkeypatch
         (["sources", "--jsn"], "--json"),
         (["crawl"], "missing argument 'TARGET'"),
         (["search"], "missing argument 'QUERY...'"),
-        (["search", ""], "what should be searched for?"),
-        (["search", " ", "\t"], "what should be searched for?"),
+        (["search", ""], "enter a search query"),
+        (["search", " ", "\t"], "enter a search query"),
         (["search", "x", "--language", "klingon!"], "--language: expected a tag such as en or pt-BR"),
         (["search", "x", "--language", ""], "--language: expected a tag such as en or pt-BR"),
         (["pages", "a", "--status", "odd"], "--status: expected one of pending, "),
         (["search", "x", "--limit", "0"], "--limit"),
         (["search", "x", "--mode", "magic"], "--mode: expected one of hybrid, text, vector, got 'magic'"),
-        (
-            ["refresh", "--budget", "3"],
-            "--budget limits what is due: write `afresh refresh --due",
-        ),
+        (["refresh", "--budget", "3"], "--budget needs --due: write `afresh refresh --due"),
         (["refresh", "--due", "--budget", "0"], "0 is not in the range x>=1"),
         (["search", "x", "--path", " "], "--path: expected a pattern such as '/guide/*'"),
         (["search", "x", "--max-age", "soon"], "--max-age: expected a length of time such as 90s, 15m, 1h"),
         (["search", "x", "--changed-within", "7"], "--changed-within: expected a length of time"),
-        (["search", "x", "--checked-within", "0s"], "--checked-within: nothing can be within '0s'"),
+        (["search", "x", "--checked-within", "0s"], "--checked-within: '0s' is too short"),
         (["confirm", "seven"], "'seven' is not a valid integer"),
         (["--json"], "name a command"),
         (["config"], "missing command"),
@@ -371,8 +318,7 @@ def test_a_wrong_settings_file_stops_every_command(afresh: Afresh, kb: Opened, t
 
 
 @pytest.mark.parametrize(
-    ("state", "code"),
-    [("completed", 0), ("partial", 1), ("failed", 1), ("cancelled", 1), ("needs_confirmation", 3)],
+    ("state", "code"), [("completed", 0), ("partial", 1), ("failed", 1), ("cancelled", 1), ("needs_confirmation", 3)]
 )
 def test_U5_the_state_of_a_run_is_the_exit_code(afresh: Afresh, kb: Opened, state: str, code: int) -> None:
     kb.let_runs_end_with(report(state=state), report(state="completed"))
@@ -381,9 +327,7 @@ def test_U5_the_state_of_a_run_is_the_exit_code(afresh: Afresh, kb: Opened, stat
     assert afresh("confirm", "7", "--json").code == code
 
 
-def test_U5_a_run_that_failed_counts_more_than_one_that_waits_for_a_confirmation(
-    afresh: Afresh, kb: Opened
-) -> None:
+def test_U5_a_run_that_failed_counts_more_than_one_that_waits_for_a_confirmation(afresh: Afresh, kb: Opened) -> None:
     kb.let_runs_end_with(report(state="needs_confirmation"), report(state="failed"))
     assert afresh("refresh").code == 1
 
@@ -408,7 +352,7 @@ def test_remove_asks_on_a_terminal(
     assert (("sources.remove", {"label": "harbor@2"}) in kb.calls) == (code == 0)
 
 
-def test_doctor_tells_when_the_store_cannot_be_opened(afresh: Afresh, kb: Opened) -> None:
+def test_doctor_says_when_the_store_cannot_be_opened(afresh: Afresh, kb: Opened) -> None:
     kb.away = [StoreError("the file is not a database")]
     ended = afresh("doctor")
     assert ended.code == 1
@@ -443,18 +387,14 @@ def test_a_pipe_that_closes_early_is_no_error(tmp_path: Path) -> None:
 def test_json_is_valid_when_stdout_is_not_utf8(tmp_path: Path) -> None:
     code = "from afresh.cli import main; raise SystemExit(main(['--json', 'config', 'show']))"
     environment = {**os.environ, "PYTHONIOENCODING": "ascii", "AFRESH_CRAWL__INCLUDE": "*/ä/*"}
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, env=environment, cwd=tmp_path, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=environment, cwd=tmp_path, check=True)
     assert json.loads(done.stdout)["crawl"]["include"] == ["*/ä/*"]
 
 
 def test_a_terminal_that_knows_only_ascii_is_no_error(tmp_path: Path) -> None:
     code = "from afresh.cli import main; raise SystemExit(main(['doctor', '--store', 'sqlite:///kb.db']))"
     environment = {**os.environ, "PYTHONIOENCODING": "ascii", "NO_COLOR": "1"}
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, env=environment, cwd=tmp_path, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=environment, cwd=tmp_path, check=True)
     assert done.stdout.startswith(b"+ python")
     assert done.stderr == b""
 
@@ -462,10 +402,7 @@ def test_a_terminal_that_knows_only_ascii_is_no_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "access"),
     [
-        *(
-            (words, StoreAccess.READ)
-            for words in ("search x", "sources", "show a", "pages a", "links a", "status")
-        ),
+        *((words, StoreAccess.READ) for words in ("search x", "sources", "show a", "pages a", "links a", "status")),
         *((words, StoreAccess.READ) for words in ("changes", "plan a", "doctor", "why http://a/")),
         *((words, StoreAccess.READ) for words in ("open http://a/", "find-version a")),
         *((words, StoreAccess.CHANGE) for words in ("refresh", "confirm 1", "remove a --yes")),
@@ -473,9 +410,7 @@ def test_a_terminal_that_knows_only_ascii_is_no_error(tmp_path: Path) -> None:
         ("crawl http://a/", StoreAccess.CREATE),
     ],
 )
-def test_F16_only_a_crawl_may_make_a_store(
-    afresh: Afresh, kb: Opened, words: str, access: StoreAccess
-) -> None:
+def test_F16_only_a_crawl_may_make_a_store(afresh: Afresh, kb: Opened, words: str, access: StoreAccess) -> None:
     afresh(*words.split())
     assert kb.access is access
 
@@ -505,9 +440,7 @@ def test_S8_U4_config_check_refuses_where_no_message_would_get_to(
     assert "hush" not in ended.out + ended.err
 
 
-def test_U4_config_check_names_the_extra_that_is_missing(
-    afresh: Afresh, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_U4_config_check_names_the_extra_that_is_missing(afresh: Afresh, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AFRESH_NOTIFY__TEAM__URL", "slack://a/b/c")
     monkeypatch.setattr("afresh.services.webhooks.find_spec", lambda name: None)
     assert "pip install 'afresh[notify]'" in afresh("config", "check").err

@@ -7,7 +7,7 @@ from tests.cli.conftest import Afresh, Opened
 from tests.fakes.records import report
 
 from afresh.ports import StoreAccess
-from afresh.watch.watcher import USUAL, WatchTimes
+from afresh.watch.watcher import DEFAULT_TIMES, WatchTimes
 
 NOTHING = {"new": 0, "changed": 0, "unchanged": 0}
 
@@ -21,33 +21,33 @@ def test_a_batch_is_a_line_and_one_without_news_is_none(afresh: Afresh, kb: Open
     ended = afresh("watch", "python-docs", "python-docs")
     assert ended.code == 0
     assert ended.out.splitlines() == [
-        "python-docs: 3 changed, 1 new, 1 gone in 0.2 s",
+        "python-docs: 3 changed, 1 new, 1 deleted in 0.2 s",
         "python-docs@3.13: 1 new in 1.0 s",
     ]
-    assert ended.err.splitlines() == ["python-docs is watched"]
+    assert ended.err.splitlines() == ["Watching python-docs"]
     [(name, given)] = kb.calls
     assert (name, given["labels"]) == ("runs.watch", ("python-docs",))
-    assert (USUAL.debounce, USUAL.rescan) == (0.5, 3600.0)
-    assert given.get("times", USUAL) == USUAL
+    assert (DEFAULT_TIMES.debounce, DEFAULT_TIMES.rescan) == (0.5, 3600.0)
+    assert given.get("times", DEFAULT_TIMES) == DEFAULT_TIMES
     assert kb.access is StoreAccess.CHANGE
 
 
-def test_trouble_is_told_once_until_it_is_another(afresh: Afresh, kb: Opened) -> None:
+def test_problems_is_reported_once_until_it_is_another(afresh: Afresh, kb: Opened) -> None:
     failed = report(**NOTHING, state="partial", failed=2, error="2 pages could not be read", seconds=0.1)
     held = report(**NOTHING, state="needs_confirmation", held=12, seconds=0.1)
     kb.let_runs_end_with(failed, failed, held, report(**NOTHING), failed)
-    told = "python-docs: 2 failed in 0.1 s (2 pages could not be read)"
+    reported = "python-docs: 2 failed in 0.1 s (2 pages could not be read)"
     assert afresh("watch").out.splitlines() == [
-        told,
-        "python-docs: 12 held until you confirm in 0.1 s (afresh confirm 7 lets them go)",
-        told,
+        reported,
+        "python-docs: 12 awaiting confirmation in 0.1 s (confirm with `afresh confirm 7`)",
+        reported,
     ]
 
 
 def test_with_json_each_line_is_an_object(afresh: Afresh, kb: Opened) -> None:
     kb.let_runs_end_with(report(mode="check"), report(**NOTHING), report(notes=("a\u2028b",)))
     notice, first, second = (json.loads(line) for line in afresh("watch", "--json").out.split("\n")[:-1])
-    assert notice == {"notice": "python-docs is watched"}
+    assert notice == {"notice": "Watching python-docs"}
     assert (first["mode"], first["changed"], second["notes"]) == ("check", 70, ["a\u2028b"])
 
 
@@ -61,7 +61,7 @@ def test_a_debounce_is_read(afresh: Afresh, kb: Opened, typed: str, seconds: flo
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "reported"),
     [
         (("--debounce", "1h"), "--debounce: expected a time from 50ms to 60s such as 0.5s, got '1h'"),
         (("--debounce", "0s"), "--debounce: expected a time from 50ms to 60s"),
@@ -71,9 +71,9 @@ def test_a_debounce_is_read(afresh: Afresh, kb: Opened, typed: str, seconds: flo
     ],
 )
 def test_a_wrong_time_is_refused_before_anything_is_opened(
-    afresh: Afresh, kb: Opened, words: tuple[str, ...], told: str
+    afresh: Afresh, kb: Opened, words: tuple[str, ...], reported: str
 ) -> None:
     ended = afresh("watch", *words)
     assert ended.code == 2
-    assert told in ended.err
+    assert reported in ended.err
     assert kb.calls == []

@@ -9,7 +9,7 @@ from tests.fakes.records import NOW
 
 from afresh.cli.hits import passage, readable
 from afresh.cli.lists import diff
-from afresh.cli.progress import LineDisplay, LiveDisplay, ProgressDisplay, watching
+from afresh.cli.progress import LineDisplay, LiveDisplay, ProgressDisplay, show_progress
 from afresh.cli.session import Session
 from afresh.events import Event, Notice, PageStep, Progress
 from afresh.model.records import RunId
@@ -90,11 +90,11 @@ def test_numbers_are_spoken() -> None:
 def test_a_long_passage_is_cut_around_its_match() -> None:
     lines = [f"line {number} " + "x " * 200 for number in range(30)]
     lines[20] = "y " * 300 + "the \x02match\x03 " + "z " * 300
-    shown = passage("\n".join(lines)).plain
-    assert "match" in shown
-    assert len(shown.splitlines()) <= 8
-    assert max(map(len, shown.splitlines())) < 440
-    assert shown.count("…") >= 2
+    displayed = passage("\n".join(lines)).plain
+    assert "match" in displayed
+    assert len(displayed.splitlines()) <= 8
+    assert max(map(len, displayed.splitlines())) < 440
+    assert displayed.count("…") >= 2
     assert len(passage("\n".join(lines), whole=True).plain.splitlines()) == 30
 
 
@@ -111,14 +111,7 @@ def test_passages_lose_marks_that_get_in_the_way() -> None:
     assert readable("**a \x02b\x03** and `**c**` 2 ** 3 ** 4") == "a \x02b\x03 and `**c**` 2 ** 3 ** 4"
     assert readable("| a | \x02b\x03 |") == "a | \x02b\x03"
     raw = "Text.\n\n| a | b |\n|---|:--|\n| 1 | 2 |\n\n```python\n**kwargs\n# no heading\n```\nEnd."
-    assert passage(raw).plain.splitlines() == [
-        "Text.",
-        "a | b",
-        "1 | 2",
-        "  **kwargs",
-        "  # no heading",
-        "End.",
-    ]
+    assert passage(raw).plain.splitlines() == ["Text.", "a | b", "1 | 2", "  **kwargs", "  # no heading", "End."]
     assert passage("    - a\n        - b").plain.splitlines() == ["- a", "    - b"]
 
 
@@ -142,9 +135,9 @@ def test_without_a_terminal_a_line_every_five_seconds_at_most(capsys: pytest.Cap
     lines = LineDisplay(Session(), clock=lambda: now)
     for tick in range(110):
         now = tick / 10
-        lines.hear(progress(tick))
-    lines.hear(Notice(text="a pause of 10 s"))
-    lines.hear(PageStep(name="fetch", url="https://x/"))
+        lines.receive(progress(tick))
+    lines.receive(Notice(text="a pause of 10 s"))
+    lines.receive(PageStep(name="fetch", url="https://x/"))
     assert capsys.readouterr().err.splitlines() == [
         "docs␛[2J: 50 done, 5 queued, 25/s, 2.0 s: new 50",
         "docs␛[2J: 100 done, 5 queued, 50/s, 2.0 s: new 100",
@@ -152,14 +145,14 @@ def test_without_a_terminal_a_line_every_five_seconds_at_most(capsys: pytest.Cap
     ]
 
 
-def test_steps_are_told_with_vv(capsys: pytest.CaptureFixture[str]) -> None:
-    LineDisplay(Session(verbose=2)).hear(PageStep(name="fetch", url="https://x/"))
+def test_steps_are_reported_with_vv(capsys: pytest.CaptureFixture[str]) -> None:
+    LineDisplay(Session(verbose=2)).receive(PageStep(name="fetch", url="https://x/"))
     assert capsys.readouterr().err == "fetch https://x/\n"
 
 
 def test_the_watch_fits_the_place(monkeypatch: pytest.MonkeyPatch) -> None:
     def watch_for(session: Session) -> type[ProgressDisplay]:
-        with watching(session) as watch:
+        with show_progress(session) as watch:
             return type(watch)
 
     assert watch_for(Session(quiet=True)) is ProgressDisplay
@@ -171,16 +164,14 @@ def test_the_watch_fits_the_place(monkeypatch: pytest.MonkeyPatch) -> None:
     assert watch_for(Session()) is LineDisplay
 
 
-def test_the_live_lines_show_how_far_it_is(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_live_lines_show_how_far_it_is(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TERM", "xterm")
     session = Session()
     live = LiveDisplay(session)
     events: list[Event] = [progress(20), Notice(text="resumed"), PageStep(name="fetch", url="x")]
     for event in events:
-        live.hear(event)
+        live.receive(event)
     with session.err.capture() as captured:
         session.err.print(live._draw())
     live.close()

@@ -18,8 +18,8 @@ NO_VECTORS = {"embedding.provider": "none"}
 
 def test_R12_requests_name_an_address_to_complain_to(tmp_path: Path) -> None:
     assert Config().network.agent == f"afresh/{__version__} (+{HOME})"
-    told = settings(tmp_path, "network: {contact: crawl@example.org}").network
-    assert told.agent == f"afresh/{__version__} (+crawl@example.org)"
+    reported = settings(tmp_path, "network: {contact: crawl@example.org}").network
+    assert reported.agent == f"afresh/{__version__} (+crawl@example.org)"
     own = settings(tmp_path, 'network: {user_agent: "Team bot/2", contact: crawl@example.org}').network
     assert own.agent == "Team bot/2"  # as it is given
 
@@ -30,7 +30,7 @@ def test_R12_a_contact_is_a_url_or_an_email_address(tmp_path: Path, contact: str
         settings(tmp_path, f"network: {{contact: {contact}}}")
 
 
-async def test_R12_servers_hear_it_and_robots_still_know_the_product_as_afresh(
+async def test_R12_servers_receive_it_and_robots_still_know_the_product_as_afresh(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("afresh.crawl.factory.ParserPool", InProcess)

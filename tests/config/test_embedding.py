@@ -21,7 +21,7 @@ def test_the_embedded_model_is_the_default() -> None:
     assert (embedding.provider, embedding.named_model, embedding.address) == ("local", "fast", None)
 
 
-def test_P19_the_key_is_told_to_nobody(tmp_path: Path) -> None:
+def test_P19_the_key_is_reported_to_nobody(tmp_path: Path) -> None:
     text = "  provider: openai\n  model: small\n"
     config = settings(tmp_path, text, {"AFRESH_EMBEDDING__API_KEY": KEY})
     assert config.embedding.api_key == KEY
@@ -37,11 +37,11 @@ def test_P19_the_key_is_told_to_nobody(tmp_path: Path) -> None:
     ("text", "words"),
     [
         ("  model: qualty\n", "did you mean quality?"),
-        ("  provider: openai\n  api_key: k\n", "needs the name of a model"),
+        ("  provider: openai\n  api_key: k\n", "needs a model"),
         ("  provider: openai\n  model: small\n", "AFRESH_EMBEDDING__API_KEY"),
         ("  provider: gemini\n", "AFRESH_EMBEDDING__API_KEY"),
-        ("  dimensions: 64\n", "vectors of one size"),
-        ("  provider: fastembed\n  dimensions: 64\n", "vectors of one size"),
+        ("  dimensions: 64\n", "have a fixed size"),
+        ("  provider: fastembed\n  dimensions: 64\n", "have a fixed size"),
         ("  provider: opnai\n", "did you mean openai?"),
         ('  model: " small"\n', "without blanks"),
     ],
@@ -55,10 +55,7 @@ def test_impossible_combinations_are_refused(tmp_path: Path, text: str, words: s
 def test_a_server_of_ones_own_needs_no_key(tmp_path: Path) -> None:
     text = "  provider: openai\n  model: small\n  base_url: http://localhost:8080/v1/\n"
     assert settings(tmp_path, text).embedding.address == "http://localhost:8080/v1"
-    assert (
-        settings(tmp_path, "  provider: gemini\n  api_key: k\n").embedding.named_model
-        == "gemini-embedding-001"
-    )
+    assert settings(tmp_path, "  provider: gemini\n  api_key: k\n").embedding.named_model == "gemini-embedding-001"
 
 
 @pytest.mark.parametrize(

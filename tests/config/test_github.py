@@ -16,7 +16,7 @@ def settings(tmp_path: Path, env: dict[str, str] | None = None, **flags: object)
     return load(None, env or {}, {f"github.{name}": value for name, value in flags.items()}, tmp_path)
 
 
-def test_the_public_server_is_meant_unless_another_is_named(tmp_path: Path) -> None:
+def test_the_public_server_is_chosen_unless_another_is_named(tmp_path: Path) -> None:
     github = settings(tmp_path).github
     assert (github.web_url, github.token, github.wiki) == (PUBLIC_WEB, None, True)
     assert github == GithubSettings()
@@ -24,7 +24,7 @@ def test_the_public_server_is_meant_unless_another_is_named(tmp_path: Path) -> N
     assert (corp.web_url, corp.api_url) == ("https://hub.corp", "https://hub.corp/api/v3")
 
 
-def test_P19_the_token_is_told_to_nobody(tmp_path: Path) -> None:
+def test_P19_the_token_is_reported_to_nobody(tmp_path: Path) -> None:
     config = settings(tmp_path, {"AFRESH_GITHUB__TOKEN": TOKEN})
     assert config.github.token == TOKEN
     assert describe(config)["github"]["token"] == "***"
@@ -37,5 +37,5 @@ def test_P19_the_token_is_told_to_nobody(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("url", ["hub.corp", "https://user:pw@hub.corp", "ftp://hub.corp", "https://h?x=1"])
 def test_addresses_are_checked(tmp_path: Path, url: str) -> None:
-    with pytest.raises(ConfigError, match="api-url: expected an address"):
+    with pytest.raises(ConfigError, match="api-url: expected a URL"):
         settings(tmp_path, api_url=url)

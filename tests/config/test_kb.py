@@ -7,7 +7,7 @@ import pytest
 
 from afresh.config import Config, describe, kb_paths, load
 from afresh.errors import ConfigError
-from afresh.sources.folder.filter import sieve_for
+from afresh.sources.folder.filter import folder_filter
 from afresh.urls.scope import Rules
 
 DEFAULTS = {
@@ -31,9 +31,7 @@ DEFAULTS = {
 OTHER = {"sources_dir": "notes", "links_file_path": "links.txt", "index_path": "i", "index_cache_path": "c"}
 
 
-def settings(
-    folder: Path, text: str = "", env: dict[str, str] | None = None, cwd: Path | None = None
-) -> Config:
+def settings(folder: Path, text: str = "", env: dict[str, str] | None = None, cwd: Path | None = None) -> Config:
     file = folder / "afresh.yaml"
     file.write_text(f"kb:\n{text}" if text else "", encoding="utf-8")
     return load(file, env or {}, {}, cwd or folder)
@@ -49,20 +47,17 @@ def test_E6_the_sixteen_keys_and_their_defaults(tmp_path: Path) -> None:
 @pytest.mark.parametrize("key", DEFAULTS)
 def test_E5_E6_every_key_is_set_by_file_and_by_environment(tmp_path: Path, key: str) -> None:
     value = OTHER.get(key, "false" if DEFAULTS[key] is True else "7")
-    meant = {"false": False, "7": 7}.get(value, value)
+    chosen = {"false": False, "7": 7}.get(value, value)
     given = settings(tmp_path, f"  {key}: {value}\n")
-    assert getattr(given.kb, key) == meant
+    assert getattr(given.kb, key) == chosen
     variable = f"AFRESH_KB__{key}".upper()
-    assert getattr(settings(tmp_path, env={variable: value}).kb, key) == meant
+    assert getattr(settings(tmp_path, env={variable: value}).kb, key) == chosen
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (
-            "  url_refresh_budget_per_init: -1\n",
-            "afresh.yaml line 2: kb.url_refresh_budget_per_init: expected",
-        ),
+        ("  url_refresh_budget_per_init: -1\n", "afresh.yaml line 2: kb.url_refresh_budget_per_init: expected"),
         ("  url_refresh_budget_per_tick: 1.5\n", "expected a whole number"),
         ("  runtime_refresh_tick_seconds: 0\n", "from 0.1 to 86400"),
         ("  file_watch_debounce_seconds: soon\n", "expected a number"),
@@ -95,9 +90,7 @@ def test_a_greatest_age_below_the_interval_is_no_contradiction(tmp_path: Path) -
 # ---- where the files are
 
 
-def test_paths_start_at_the_settings_file_and_those_of_variables_where_one_is(
-    tmp_path: Path, home: Path
-) -> None:
+def test_paths_start_at_the_settings_file_and_those_of_variables_where_one_is(tmp_path: Path, home: Path) -> None:
     project, here = tmp_path / "project", tmp_path / "here"
     for folder in (project, here):
         folder.mkdir()
@@ -115,28 +108,19 @@ def test_paths_start_at_the_settings_file_and_those_of_variables_where_one_is(
 
 def test_a_link_to_a_cache_has_the_lock_of_the_cache(tmp_path: Path) -> None:
     (tmp_path / "c.json").symlink_to(tmp_path / "real.json")
-    assert (
-        kb_paths(settings(tmp_path, "  index_cache_path: c.json\n"), tmp_path).lock
-        == tmp_path / "real.json.lock"
-    )
+    assert kb_paths(settings(tmp_path, "  index_cache_path: c.json\n"), tmp_path).lock == tmp_path / "real.json.lock"
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (
-            "  index_path: x\n  index_cache_path: ./x\n",
-            "kb.index_path and kb.index_cache_path are the same file",
-        ),
+        ("  index_path: x\n  index_cache_path: ./x\n", "kb.index_path and kb.index_cache_path are the same file"),
         ("  links_file_path: index.txt\n", "kb.links_file_path and kb.index_path"),
         ("  index_path: notes\n", "kb.sources_dir and kb.index_path"),
         ("  index_path: index-cache.json.lock\n", "kb.index_path and the lock of kb.index_cache_path"),
         ("  index_path: afresh.yaml\n", "the settings file and kb.index_path"),
         ("  index_cache_path: kb.db\nstore: {url: 'sqlite:///kb.db'}\n", "store.url and kb.index_cache_path"),
-        (
-            "  index_path: kb.db-wal\nstore: {url: 'sqlite:///kb.db'}\n",
-            "a file of store.url and kb.index_path",
-        ),
+        ("  index_path: kb.db-wal\nstore: {url: 'sqlite:///kb.db'}\n", "a file of store.url and kb.index_path"),
         ("  index_path: a.log\nlog: {file: a.log}\n", "log.file and kb.index_path"),
     ],
 )
@@ -155,8 +139,8 @@ def test_index_cache_lock_list_and_settings_inside_the_folder_are_no_sources(
     notes = ("a.md", "index.md", "links.txt.md", "deep/index.txt", "deep/links.txt", "deep/afresh.yaml")
     config = settings(tmp_path, "  sources_dir: .\n  links_file_path: links.txt\n")
     rules = Rules(root=tmp_path.as_uri())
-    file_filter = sieve_for(config, rules, str(tmp_path))
+    file_filter = folder_filter(config, rules, str(tmp_path))
     assert all(file_filter.why_not(name) for name in (*ours, "afresh.yaml"))  # settings may hold keys
     assert not any(file_filter.why_not(name) for name in notes)
-    elsewhere = sieve_for(config, rules, str(tmp_path / "deep"))
+    elsewhere = folder_filter(config, rules, str(tmp_path / "deep"))
     assert not any(elsewhere.why_not(name) for name in ("index.txt", "links.txt"))

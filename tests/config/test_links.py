@@ -30,9 +30,7 @@ def test_C19_keywords_may_be_a_mapping_a_list_or_a_line(tmp_path: Path, yaml: st
     assert settings(tmp_path, yaml).links.keywords == WANTED
 
 
-def test_C19_keywords_of_a_variable_and_of_a_source_take_the_place_of_those_in_the_file(
-    tmp_path: Path,
-) -> None:
+def test_C19_keywords_of_a_variable_and_of_a_source_take_the_place_of_those_in_the_file(tmp_path: Path) -> None:
     yaml = "links: {keywords: {other: 1}, unknown_keyword_weight: 0.1}\n"
     config = settings(tmp_path, yaml, {"AFRESH_LINKS__KEYWORDS": "Budget,contact:0.5,town hall:0"})
     assert (config.links.keywords, config.links.unknown_keyword_weight) == (WANTED, 0.1)
@@ -43,14 +41,14 @@ def test_C19_keywords_of_a_variable_and_of_a_source_take_the_place_of_those_in_t
 
 
 @pytest.mark.parametrize(
-    ("yaml", "said"),
+    ("yaml", "message"),
     [
         (
             "links:\n  keywords:\n    budget: 2\n",
             "line 2: links.keywords: expected a weight from 0 to 1 for 'budget', got 2",
         ),
         ("links:\n  keywords: {budget: high}\n", "links.keywords: expected a number from 0 to 1, got 'high'"),
-        ("links:\n  keywords: {budget: 1, BUDGET: 1}\n", "links.keywords: the keyword 'budget' stands twice"),
+        ("links:\n  keywords: {budget: 1, BUDGET: 1}\n", "links.keywords: the keyword 'budget' is given twice"),
         ("links:\n  keywords: 7\n", "links.keywords: expected keywords with weights from 0 to 1"),
         ("links:\n  keywords: {a: {b: 1}}\n", "links.keywords: expected keywords with weights from 0 to 1"),
         ("links: {keywords: a, scorer: model}\n", "links.scorer: model needs ai.provider: openai"),
@@ -60,7 +58,7 @@ def test_C19_keywords_of_a_variable_and_of_a_source_take_the_place_of_those_in_t
         ("ai: {budget_per_day: -1}\n", "ai.budget_per_day: expected a whole number from 0"),
     ],
 )
-def test_F87_a_wrong_setting_of_links_is_refused_with_its_place(tmp_path: Path, yaml: str, said: str) -> None:
+def test_F87_a_wrong_setting_of_links_is_refused_with_its_place(tmp_path: Path, yaml: str, message: str) -> None:
     with pytest.raises(ConfigError) as caught:
         settings(tmp_path, yaml)
-    assert said in str(caught.value)
+    assert message in str(caught.value)

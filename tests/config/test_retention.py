@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from afresh.config import Config, describe, load
-from afresh.config.sources import retention_of
+from afresh.config.sources import retention_from
 from afresh.errors import ConfigError
 
 NOW = datetime(2030, 6, 30, tzinfo=UTC)
@@ -32,15 +32,13 @@ def test_R2_retention_of_a_file_and_of_a_variable(tmp_path: Path) -> None:
     yaml = "retention: {deleted_pages: null, attempts: 2W, changes: 1d12h}\n"
     kept = settings(tmp_path, yaml, {"AFRESH_RETENTION__OUTBOX": "0d"}).retention
     assert (kept.deleted_pages, kept.attempts, kept.changes, kept.outbox) == (None, "2w", "1d12h", "0d")
-    past = retention_of(kept).at(NOW)
+    past = retention_from(kept).at(NOW)
     assert past.deleted_pages is None
     assert past.attempts == datetime(2030, 6, 16, tzinfo=UTC)
     assert past.outbox == NOW
 
 
 @pytest.mark.parametrize("value", ["30", "-1d", "soon", "40000d"])
-def test_R2_a_retention_that_is_no_length_of_time_is_refused_with_its_line(
-    tmp_path: Path, value: str
-) -> None:
+def test_R2_a_retention_that_is_no_length_of_time_is_refused_with_its_line(tmp_path: Path, value: str) -> None:
     with pytest.raises(ConfigError, match=r"line 2: retention\.deleted_pages"):
         settings(tmp_path, f'retention:\n  deleted_pages: "{value}"\n')

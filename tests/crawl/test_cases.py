@@ -7,17 +7,7 @@ import pytest
 from tests.strategies import NOON
 
 from afresh.crawl.decide import decide, request_for
-from afresh.model.fetch import (
-    Document,
-    Failed,
-    Gone,
-    Moved,
-    NotModified,
-    Outcome,
-    ReadDocument,
-    Refused,
-    Validators,
-)
+from afresh.model.fetch import Document, Failed, Gone, Moved, NotModified, Outcome, ReadDocument, Refused, Validators
 from afresh.model.records import ContentAction, LinkAction, Page, PageId, PageStatus, Policy, RunId, SourceId
 
 A, B = "a" * 64, "b" * 64
@@ -77,7 +67,7 @@ def test_A5_F44_200_with_another_hash_replaces_even_under_the_same_etag() -> Non
     assert decision.reason == f"200, content hash changed from {A[:12]} to {B[:12]}"
 
 
-def test_another_recipe_makes_the_page_anew_although_its_hash_is_the_same() -> None:
+def test_another_recipe_makes_the_page_again_although_its_hash_is_the_same() -> None:
     policy = replace(POLICY, recipe="r2")
     assert request_for(LIVE, policy, LATER).validators is None
     assert decide(LIVE, a_read(), policy, LATER).content is ContentAction.REPLACE
@@ -86,11 +76,7 @@ def test_another_recipe_makes_the_page_anew_although_its_hash_is_the_same() -> N
 @pytest.mark.parametrize("code", [404, 410])
 def test_A7_F37_F38_404_and_410_drop_at_once(code: int) -> None:
     decision = decide(LIVE, Gone(status_code=code), POLICY, LATER)
-    assert (decision.content, decision.follow, decision.next_at) == (
-        ContentAction.DROP,
-        LinkAction.NONE,
-        None,
-    )
+    assert (decision.content, decision.follow, decision.next_at) == (ContentAction.DROP, LinkAction.NONE, None)
     assert (decision.page.content_hash, decision.reason) == (A, str(code))  # the sweep takes it, not the look
 
 
@@ -121,10 +107,7 @@ def test_F32_G5_timeout_5xx_and_429_keep_and_back_off(seen: Failed, pause: int) 
 @pytest.mark.parametrize(
     ("seen", "reason"),
     [
-        (
-            Refused(outcome=Outcome.BLOCKED_ROBOTS, reason="robots.txt line 12"),
-            "not fetched: robots.txt line 12",
-        ),
+        (Refused(outcome=Outcome.BLOCKED_ROBOTS, reason="robots.txt line 12"), "not fetched: robots.txt line 12"),
         (Refused(outcome=Outcome.BLOCKED_4XX, reason="403 Forbidden", status_code=403), "403 Forbidden"),
     ],
 )
@@ -152,9 +135,7 @@ def test_G12_a_permanent_redirect_points_to_the_new_address() -> None:
 
 
 @pytest.mark.parametrize(("page", "status"), [(NEW_PAGE, PageStatus.DELETED), (LIVE, PageStatus.ACTIVE)])
-def test_noindex_drops_content_forgets_validators_and_still_follows_links(
-    page: Page, status: PageStatus
-) -> None:
+def test_noindex_drops_content_forgets_validators_and_still_follows_links(page: Page, status: PageStatus) -> None:
     """A page that asks to be left out leaves with the sweep; its links count, and it is asked in full."""
     seen = replace(a_read(B), document=replace(a_read(B).document, index=False))
     decision = decide(page, seen, POLICY, LATER)

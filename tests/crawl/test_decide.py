@@ -23,17 +23,7 @@ from tests.strategies import (
 )
 
 from afresh.crawl.decide import decide, is_stale, request_for
-from afresh.model.fetch import (
-    Failed,
-    Gone,
-    Moved,
-    NotModified,
-    Outcome,
-    ReadDocument,
-    Refused,
-    Seen,
-    Validators,
-)
+from afresh.model.fetch import Failed, Gone, Moved, NotModified, Outcome, ReadDocument, Refused, Seen, Validators
 from afresh.model.records import ContentAction, LinkAction, Page, PageStatus, Policy
 from afresh.schedule.change_rate import ChangeStats
 
@@ -44,7 +34,7 @@ def without_check_times(page: Page) -> Page:
 
 @law
 @given(held_pages, troubles, policies, times)
-def test_law_1_trouble_touches_nothing_of_a_held_page(
+def test_law_1_problems_touches_nothing_of_a_held_page(
     page: Page, seen: Refused | Failed, policy: Policy, now: datetime
 ) -> None:
     """P4, F32, F41: a failure or refusal keeps content, hashes, validators, title, language and status."""
@@ -56,15 +46,13 @@ def test_law_1_trouble_touches_nothing_of_a_held_page(
 
 @law
 @given(empty_pages, troubles, policies, times)
-def test_law_1_trouble_with_an_empty_page_only_marks_a_pending_one(
+def test_law_1_problems_with_an_empty_page_only_marks_a_pending_one(
     page: Page, seen: Refused | Failed, policy: Policy, now: datetime
 ) -> None:
     decision = decide(page, seen, policy, now)
     marked = PageStatus.ERROR if page.status is PageStatus.PENDING else page.status
     assert decision.content is ContentAction.KEEP
-    assert replace(decision.page, failures=page.failures, checked_at=page.checked_at) == replace(
-        page, status=marked
-    )
+    assert replace(decision.page, failures=page.failures, checked_at=page.checked_at) == replace(page, status=marked)
 
 
 @law
@@ -99,9 +87,7 @@ def test_law_3_not_modified_keeps_content_and_follows_stored_links(
         moved_to=None,
         checked_at=now,
         observed_at=now,
-        rhythm=page.rhythm.seen(False, (now - page.observed_at).total_seconds())
-        if page.observed_at
-        else ChangeStats(),
+        rhythm=page.rhythm.seen(False, (now - page.observed_at).total_seconds()) if page.observed_at else ChangeStats(),
     )
 
 
@@ -123,7 +109,7 @@ def test_F48_a_304_renews_the_validators_it_names_and_keeps_the_others(
 def test_law_3_not_modified_without_content_fails_and_forgets_validators(
     page: Page, seen: NotModified, policy: Policy, now: datetime
 ) -> None:
-    """F48: a 304 is never believed while no content is on record."""
+    """F48: a 304 is never believed while no content is stored."""
     decision = decide(page, seen, policy, now)
     assert (decision.outcome, decision.content) == (Outcome.FAILED, ContentAction.KEEP)
     assert decision.follow is LinkAction.NONE
@@ -139,9 +125,7 @@ def test_law_3_requests_are_conditional_only_for_held_content_of_the_same_recipe
     request = request_for(page, policy, now, full=full)
     held = page.content_hash is not None and page.moved_to is None
     may_ask = held and page.recipe == policy.recipe and not full and not is_stale(page, policy, now)
-    can_ask = bool(page.validators.etag or page.validators.last_modified) or (
-        page.validators.mtime_ns is not None
-    )
+    can_ask = bool(page.validators.etag or page.validators.last_modified) or (page.validators.mtime_ns is not None)
     assert request.url == page.url
     assert request.validators == (page.validators if may_ask and can_ask else None)
 
@@ -162,9 +146,7 @@ def test_law_4_gone_drops_exactly_when_gone_after_is_reached(
 
 @law
 @given(pages, looks, policies, times)
-def test_law_4_content_is_dropped_only_on_proof(
-    page: Page, seen: Seen, policy: Policy, now: datetime
-) -> None:
+def test_law_4_content_is_dropped_only_on_proof(page: Page, seen: Seen, policy: Policy, now: datetime) -> None:
     """G2: only 404/410, a permanent redirect or the page's own noindex end its content."""
     if decide(page, seen, policy, now).content is ContentAction.DROP:
         assert isinstance(seen, Gone | Moved) or (isinstance(seen, ReadDocument) and not wanted(seen, policy))
@@ -219,12 +201,7 @@ def test_law_6_validators_change_together_with_the_content_A24(
 def test_law_10_identity_and_depth_stay(page: Page, seen: Seen, policy: Policy, now: datetime) -> None:
     """A14."""
     after = decide(page, seen, policy, now).page
-    assert (after.id, after.source_id, after.url, after.depth) == (
-        page.id,
-        page.source_id,
-        page.url,
-        page.depth,
-    )
+    assert (after.id, after.source_id, after.url, after.depth) == (page.id, page.source_id, page.url, page.depth)
     assert isinstance(seen, ReadDocument) or after.language == page.language
 
 
@@ -295,11 +272,11 @@ def test_A12_links_are_followed_unless_the_page_forbids_it(
 
 @law
 @given(held_pages, reads, troubles, validators, policies, times)
-def test_G13_trouble_after_a_change_leaves_the_change_to_be_seen_again(
-    page: Page, read: ReadDocument, trouble: Failed | Refused, held: Validators, policy: Policy, now: datetime
+def test_G13_problems_after_a_change_leaves_the_change_to_be_seen_again(
+    page: Page, read: ReadDocument, problems: Failed | Refused, held: Validators, policy: Policy, now: datetime
 ) -> None:
     """The embedder was down: the next look asks as before, and decides as it would have."""
     page = replace(page, validators=held)
-    after = decide(page, trouble, policy, now).page
+    after = decide(page, problems, policy, now).page
     assert request_for(after, policy, now) == request_for(page, policy, now)
     assert decide(after, read, policy, now) == decide(page, read, policy, now)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from afresh.crawl.decide import decide
-from afresh.crawl.listing_diff import is_news, is_settled, unasked
+from afresh.crawl.listing_diff import is_dated_unchanged, is_news, unasked
 from afresh.model.fetch import Outcome
 from afresh.model.records import ContentAction, Page, PageId, Policy, SourceId
 
@@ -43,22 +43,16 @@ def test_F76_news_is_what_is_newer_than_the_last_look_and_not_ahead_of_the_clock
     assert is_news(modified, checked_at, NOW) is news
 
 
-def test_a_page_that_did_not_change_since_the_last_look_is_settled() -> None:
-    assert is_settled(PAGE, NOW - 3 * DAY, TRUSTING, NOW)
+def test_a_page_that_did_not_change_since_the_last_look_is_unchanged() -> None:
+    assert is_dated_unchanged(PAGE, NOW - 3 * DAY, TRUSTING, NOW)
     seen = unasked(NOW - 3 * DAY)
     decision = decide(PAGE, seen, TRUSTING, NOW)
-    assert (decision.outcome, decision.content, decision.page) == (
-        Outcome.NOT_MODIFIED,
-        ContentAction.KEEP,
-        PAGE,
-    )
-    assert decision.reason == (
-        "not asked: the site says it last changed 2026-05-17 12:00 UTC (crawl.trust_lastmod)"
-    )
+    assert (decision.outcome, decision.content, decision.page) == (Outcome.NOT_MODIFIED, ContentAction.KEEP, PAGE)
+    assert decision.reason == ("not requested: last changed 2026-05-17 12:00 UTC (crawl.trust_lastmod)")
 
 
-def test_F76_nothing_is_settled_unless_that_was_asked_for() -> None:
-    assert not is_settled(PAGE, NOW - 3 * DAY, replace(TRUSTING, trust_lastmod=False), NOW)
+def test_F76_nothing_is_unchanged_unless_that_was_asked_for() -> None:
+    assert not is_dated_unchanged(PAGE, NOW - 3 * DAY, replace(TRUSTING, trust_lastmod=False), NOW)
 
 
 @pytest.mark.parametrize(
@@ -75,11 +69,11 @@ def test_F76_nothing_is_settled_unless_that_was_asked_for() -> None:
     ],
 )
 def test_F76_a_page_that_is_not_well_or_was_long_not_read_is_asked(page: Page) -> None:
-    assert not is_settled(page, NOW - 3 * DAY, TRUSTING, NOW)
+    assert not is_dated_unchanged(page, NOW - 3 * DAY, TRUSTING, NOW)
 
 
 @pytest.mark.parametrize(
-    ("modified", "settled"),
+    ("modified", "unchanged"),
     [
         (PAGE.checked_at, False),
         (NOW - DAY - HOUR, True),
@@ -91,7 +85,5 @@ def test_F76_a_page_that_is_not_well_or_was_long_not_read_is_asked(page: Page) -
         (None, False),
     ],
 )
-def test_F76_a_date_counts_only_when_it_is_clearly_before_the_look(
-    modified: datetime | None, settled: bool
-) -> None:
-    assert is_settled(PAGE, modified, TRUSTING, NOW) is settled
+def test_F76_a_date_counts_only_when_it_is_clearly_before_the_look(modified: datetime | None, unchanged: bool) -> None:
+    assert is_dated_unchanged(PAGE, modified, TRUSTING, NOW) is unchanged

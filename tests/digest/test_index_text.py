@@ -9,13 +9,12 @@ from tests.strategies import law
 
 from afresh.digest.cache import FileRecord, Record, UrlRecord
 from afresh.digest.index_txt import identifier_line, index_text, summary_lines
+from afresh.digest.records import DigestPage, url_record
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 wild = st.text(
     st.characters(exclude_categories=["Cs"], exclude_characters="\0")
-    | st.sampled_from(
-        ["\n", "\r", "\u2028", "\x85", "\x0b", "\x1e", " ", "\t", '"', "\\", "\udc80", "\u202e"]
-    ),
+    | st.sampled_from(["\n", "\r", "\u2028", "\x85", "\x0b", "\x1e", " ", "\t", '"', "\\", "\udc80", "\u202e"]),
     max_size=12,
 )
 names = wild.filter(bool)
@@ -23,17 +22,12 @@ names = wild.filter(bool)
 
 def file(name: str, summary: str = "About it.") -> FileRecord:
     return FileRecord(
-        rel_path=name,
-        size_bytes=1,
-        mtime_ns=1,
-        content_hash="0" * 64,
-        summary_text=summary,
-        last_indexed_at=NOON,
+        rel_path=name, size_bytes=1, mtime_ns=1, content_hash="0" * 64, summary_text=summary, last_indexed_at=NOON
     )
 
 
 def link(url: str) -> UrlRecord:
-    return UrlRecord.added(url, NOON)
+    return url_record(DigestPage(url=url), url, NOON)
 
 
 def read_back(text: str) -> list[tuple[str, str]]:
@@ -52,13 +46,7 @@ def read_back(text: str) -> list[tuple[str, str]]:
 
 
 def test_E12_E26_files_first_then_links_each_sorted_by_code_points() -> None:
-    records: list[Record] = [
-        link("https://b.test/"),
-        file("b.md"),
-        file("é.md"),
-        link("https://a.test/"),
-        file("Z.md"),
-    ]
+    records: list[Record] = [link("https://b.test/"), file("b.md"), file("é.md"), link("https://a.test/"), file("Z.md")]
     assert index_text(records) == (
         "Z.md\nAbout it.\n\nb.md\nAbout it.\n\né.md\nAbout it.\n\nhttps://a.test/\n\nhttps://b.test/\n\n"
     )
@@ -75,18 +63,15 @@ def test_a_name_that_needs_a_line_of_its_own_is_quoted() -> None:
 
 
 def test_a_summary_has_no_blank_line_and_nothing_that_steers_a_terminal() -> None:
-    assert (
-        summary_lines("\n One \r\n\r\n \t\ntwo\tthree\x1b[2J\u2028four\n\n")
-        == " One\ntwo three\ufffd[2J\nfour"
-    )
+    assert summary_lines("\n One \r\n\r\n \t\ntwo\tthree\x1b[2J\u2028four\n\n") == " One\ntwo three\ufffd[2J\nfour"
     assert summary_lines(" \n\n") == ""
 
 
 @law
 @given(st.dictionaries(names, wild, max_size=4))
-def test_E3_no_name_and_no_summary_forges_an_entry(told: dict[str, str]) -> None:
-    text = index_text(file(name, summary) for name, summary in told.items())
-    assert read_back(text) == [(name, summary_lines(told[name])) for name in sorted(told)]
+def test_E3_no_name_and_no_summary_forges_an_entry(found_text: dict[str, str]) -> None:
+    text = index_text(file(name, summary) for name, summary in found_text.items())
+    assert read_back(text) == [(name, summary_lines(found_text[name])) for name in sorted(found_text)]
     text.encode()
 
 

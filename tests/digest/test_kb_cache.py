@@ -27,6 +27,7 @@ from afresh.digest.cache import (
     parse_cache,
 )
 from afresh.digest.index_txt import index_text
+from afresh.digest.records import DigestPage, url_record
 from afresh.errors import KbError
 from afresh.text.normalize import content_hash
 
@@ -40,9 +41,7 @@ letters = st.characters(exclude_categories=["Cs"], exclude_characters="\0/") | s
     ["\udc80", "\udcff", "\n", "\\", '"', "\u2028"]
 )
 paths = st.lists(
-    st.text(letters, min_size=1, max_size=6).filter(lambda part: part not in (".", "..")),
-    min_size=1,
-    max_size=3,
+    st.text(letters, min_size=1, max_size=6).filter(lambda part: part not in (".", "..")), min_size=1, max_size=3
 ).map("/".join)
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 headers = st.none() | st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=8)
@@ -92,7 +91,9 @@ def two() -> Cache:
         summary_text="A file.",
         last_indexed_at=NOON,
     )
-    link = replace(UrlRecord.added(LINK, NOON), last_fetched_at=NOON, etag='"1"', summary_text="A link.")
+    link = replace(
+        url_record(DigestPage(url=LINK), LINK, NOON), last_fetched_at=NOON, etag='"1"', summary_text="A link."
+    )
     return Cache(generated_at=NOON, sources={FILE: file, LINK: link})
 
 
@@ -141,14 +142,13 @@ def test_the_order_of_records_makes_no_difference(records: list[Record], chance:
     shuffled = records[:]
     chance.shuffle(shuffled)
     one, other = (
-        Cache(generated_at=NOON, sources={each.source_id: each for each in order})
-        for order in (records, shuffled)
+        Cache(generated_at=NOON, sources={each.source_id: each for each in order}) for order in (records, shuffled)
     )
     assert written(one) == written(other)
 
 
 def test_E29_a_link_just_added_keeps_to_the_schema_and_is_due() -> None:
-    added = UrlRecord.added(LINK, NOON)
+    added = url_record(DigestPage(url=LINK), LINK, NOON)
     cache = Cache(generated_at=NOON, sources={LINK: added})
     record = json.loads(written(cache))["sources"][LINK]
     assert record["url"]["consecutive_failures"] == 0
@@ -159,14 +159,14 @@ def test_E29_a_link_just_added_keeps_to_the_schema_and_is_due() -> None:
 
 
 def test_never_is_also_read_as_null_and_as_an_empty_hash() -> None:
-    plain = json.loads(written(Cache(generated_at=NOON, sources={LINK: UrlRecord.added(LINK, NOON)})))
+    plain = json.loads(written(Cache(generated_at=NOON, sources={LINK: url_record(DigestPage(url=LINK), LINK, NOON)})))
     plain["sources"][LINK].update(last_indexed_at=None, content_hash="")
     plain["sources"][LINK]["url"]["last_fetched_at"] = None
-    assert parse_cache(json.dumps(plain).encode(), PATH).sources[LINK] == UrlRecord.added(LINK, NOON)
+    assert parse_cache(json.dumps(plain).encode(), PATH).sources[LINK] == url_record(DigestPage(url=LINK), LINK, NOON)
 
 
 @pytest.mark.parametrize(
-    ("typed", "meant"),
+    ("typed", "expected_value"),
     [
         ("2026-03-01T12:00:00+00:00", NOON),
         ("2026-03-01t12:00:00z", NOON),
@@ -175,10 +175,10 @@ def test_never_is_also_read_as_null_and_as_an_empty_hash() -> None:
         ("1970-01-01T00:00:00Z", NEVER),
     ],
 )
-def test_times_are_read_as_rfc_3339_allows(typed: str, meant: datetime) -> None:
+def test_times_are_read_as_rfc_3339_allows(typed: str, expected_value: datetime) -> None:
     plain = json.loads(written(two()))
     plain["generated_at"] = typed
-    assert parse_cache(json.dumps(plain).encode(), PATH).generated_at == meant
+    assert parse_cache(json.dumps(plain).encode(), PATH).generated_at == expected_value
 
 
 def test_a_cache_whose_records_are_the_same_is_the_same() -> None:
@@ -223,15 +223,7 @@ WRONG = {
     "schema_version": each("schema_version", values=[0, -1, "1", 1.0, True, None, []]),
     "generated_at": each(
         "generated_at",
-        values=[
-            None,
-            5,
-            "",
-            "yesterday",
-            "2026-03-01",
-            "2026-03-01T12:00:00",
-            "2026-03-01T12:00:00+02:00",
-        ],
+        values=[None, 5, "", "yesterday", "2026-03-01", "2026-03-01T12:00:00", "2026-03-01T12:00:00+02:00"],
     )
     + each("generated_at", values=["2026-13-01T12:00:00Z", "0000-01-01T00:00:00Z", "0001-01-01T00:00:00Z"]),
     "sources": each("sources", values=[None, [], "a", 1]),
@@ -241,10 +233,7 @@ WRONG = {
     "last_indexed_at": [put(*IN_FILE, "last_indexed_at", value=None)],
     "file": each(*IN_FILE, "file", values=[None, [], "a"]),
     "rel_path": each(
-        *IN_FILE,
-        "file",
-        "rel_path",
-        values=["/etc/passwd", "../a", "a/../b", "", "a//b", "a\0b", "a\ud800b", 1],
+        *IN_FILE, "file", "rel_path", values=["/etc/passwd", "../a", "a/../b", "", "a//b", "a\0b", "a\ud800b", 1]
     ),
     "it is about": [
         put(*IN_FILE, "file", "rel_path", value="notes/b.md"),
@@ -252,9 +241,7 @@ WRONG = {
     ],
     "size_bytes": each(*IN_FILE, "file", "size_bytes", values=[-1, 1.0, True, "3", 2**63]),
     "mtime_ns": each(*IN_FILE, "file", "mtime_ns", values=[1.5, None, 2**64]),
-    "url": each(
-        *IN_LINK, "url", "url", values=["file:///etc", "https://x\r\n", "https:///", f"{LINK}\ud800"]
-    ),
+    "url": each(*IN_LINK, "url", "url", values=["file:///etc", "https://x\r\n", "https:///", f"{LINK}\ud800"]),
     "etag": each(*IN_LINK, "url", "etag", values=['"1"\r\nCookie: x', 1, [], '"\ud800"']),
     "last_modified": [put(*IN_LINK, "url", "last_modified", value="now\n")],
     "fetch_status": each(*IN_LINK, "url", "fetch_status", values=["ok", None, ["error"]]),
@@ -276,8 +263,7 @@ WRONG = {
         written(two()).replace(b'"etag": ', b'"etag": null, "etag": '),
     ],
     "is no number": [
-        written(two()).replace(b'"size_bytes": 3', b'"size_bytes": ' + word)
-        for word in (b"NaN", b"-Infinity")
+        written(two()).replace(b'"size_bytes": 3', b'"size_bytes": ' + word) for word in (b"NaN", b"-Infinity")
     ],
     "too long": [written(two()).replace(b'"size_bytes": 3', b'"size_bytes": ' + b"9" * 10_000)],
     "too deeply": [b"[" * 200_000, b'{"a":' * 200_000],
@@ -291,15 +277,15 @@ def test_E8_whatever_is_not_the_schema_is_refused_with_path_place_and_remedy(wor
     for data in WRONG[words]:
         with pytest.raises(KbError) as caught:
             parse_cache(data, PATH)
-        told = str(caught.value)
-        assert told.startswith(f"{PATH} cannot be used as the cache: ")
-        assert words in told, data[:200]
-        assert told.endswith(REPAIR)
-        assert "\n" not in told
-        assert len(told) < 400
+        found_text = str(caught.value)
+        assert found_text.startswith(f"{PATH} cannot be used as the cache: ")
+        assert words in found_text, data[:200]
+        assert found_text.endswith(REPAIR)
+        assert "\n" not in found_text
+        assert len(found_text) < 400
 
 
-def test_E8_a_newer_cache_with_a_huge_number_is_told_in_short() -> None:
+def test_E8_a_newer_cache_with_a_huge_number_is_reported_in_short() -> None:
     with pytest.raises(KbError, match="of a newer afresh") as caught:
         parse_cache(b'{"schema_version": 1' + b"0" * 4000 + b"}", PATH)
     assert len(str(caught.value)) < 400
@@ -332,9 +318,7 @@ def test_hostile_json_is_refused_and_nothing_else_happens(hostile: object) -> No
 def test_one_value_replaced_by_anything_is_read_or_refused(data: st.DataObject) -> None:
     plain = json.loads(written(two()))
     place = plain
-    while isinstance(place[key := data.draw(st.sampled_from(sorted(place)))], dict) and data.draw(
-        st.booleans()
-    ):
+    while isinstance(place[key := data.draw(st.sampled_from(sorted(place)))], dict) and data.draw(st.booleans()):
         place = place[key]
     place[key] = data.draw(st.none() | st.integers() | st.floats() | st.text() | st.lists(st.integers()))
     text = json.dumps(plain).encode()

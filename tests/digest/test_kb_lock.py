@@ -1,4 +1,4 @@
-"""The lock of the one writer: between processes, within one, after a kill, and what a second one is told."""
+"""The lock of the one writer: between processes, within one, after a kill, and what a second one is found_text."""
 
 import asyncio
 import subprocess
@@ -68,11 +68,9 @@ async def test_E7_tasks_of_one_process_never_overlap(lock: Path, clock: FrozenCl
     await asyncio.gather(*(work(number) for number in range(4)))
 
 
-async def test_a_second_writer_is_told_who_holds_the_lock(lock: Path, clock: FrozenClock) -> None:
+async def test_a_second_writer_gets_the_holder_of_the_lock(lock: Path, clock: FrozenClock) -> None:
     with holder(lock) as process:
-        with pytest.raises(
-            KbBusy, match=rf"^process {process.pid} since 2\S+Z is writing the index"
-        ) as caught:
+        with pytest.raises(KbBusy, match=rf"^process {process.pid} since 2\S+Z is writing the index") as caught:
             async with one_writer(lock, clock, seconds=0):
                 raise AssertionError("the lock is held")
         assert str(lock) in str(caught.value)
@@ -93,9 +91,7 @@ async def test_E27_a_second_writer_waits_for_the_first(lock: Path, clock: Frozen
     assert (second.returncode, lock.read_text()) == (0, "")
 
 
-async def test_E7_a_killed_holder_leaves_no_lock_even_if_its_child_lives_on(
-    lock: Path, clock: FrozenClock
-) -> None:
+async def test_E7_a_killed_holder_leaves_no_lock_even_if_its_child_lives_on(lock: Path, clock: FrozenClock) -> None:
     with holder(lock) as process:
         process.kill()
         await asyncio.to_thread(process.wait)

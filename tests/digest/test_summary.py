@@ -52,7 +52,7 @@ Nothing.
 """
 
 MARKUP = (
-    "", "", "# One", "## Two ##", "- item", "1. first", "> said", "```", "~~~py", "| a | b |", "---", "===",
+    "", "", "# One", "## Two ##", "- item", "1. first", "> summary_text", "```", "~~~py", "| a | b |", "---", "===",
     "A sentence that says something about it.", "[a](b) [c](d)", "<div>", "    indented", "<!--", "-->",
     "依赖注入是一种设计模式。", "\ud800", "\x00\x1b[31m", "\u202e", "&nbsp;", "&#0;", "&#x2028;",
 )  # fmt: skip
@@ -86,12 +86,12 @@ def test_any_text_has_a_summary_of_whole_lines(title: str, text: str, most: int)
 
 @law
 @given(blank)
-def test_an_empty_text_is_told_to_be_empty(text: str) -> None:
+def test_an_empty_text_is_summarised_as_empty(text: str) -> None:
     assert summary_of("", text) == EMPTY
     assert summary_of("A title", text) == "A title"
 
 
-def test_it_tells_title_first_sentences_and_main_headings() -> None:
+def test_it_has_title_first_sentences_and_main_headings() -> None:
     assert summary_of("", GUIDE) == (
         "Retries\n"
         "A job that fails is tried again after a growing wait. See e.g. max_tries. "
@@ -100,7 +100,7 @@ def test_it_tells_title_first_sentences_and_main_headings() -> None:
     )
 
 
-def test_a_title_is_not_told_twice() -> None:
+def test_a_title_is_not_repeated() -> None:
     assert summary_of("Harbor", "Harbor runs jobs that can wait. It is small.").startswith("Harbor runs jobs")
     named = summary_of("Retries | Harbor", GUIDE)
     assert named.startswith("Retries | Harbor\nA job that fails")
@@ -113,14 +113,12 @@ def test_an_abstract_goes_before_the_beginning() -> None:
     assert summary_of("", paper).split("\n")[1] == "We show that queues grow without end."
 
 
-def test_terms_are_what_a_long_text_repeats_and_was_not_told_yet() -> None:
-    opening = (
-        "This page is about what happens to jobs that wait, one after the other, until it is their turn."
-    )
+def test_terms_are_what_a_long_text_repeats_and_the_summary_lacks() -> None:
+    opening = "This page is about what happens to jobs that wait, one after the other, until it is their turn."
     body = "The scheduler hands leases to workers. Every lease expires, and PostgreSQL keeps them. " * 20
-    told = summary_of("Queues", f"{opening}\n\n{body}", 200)
-    assert told.startswith(f"Queues\n{opening}\nTerms: ")
-    terms = told.rpartition("Terms: ")[2].split(", ")
+    found_text = summary_of("Queues", f"{opening}\n\n{body}", 200)
+    assert found_text.startswith(f"Queues\n{opening}\nTerms: ")
+    terms = found_text.rpartition("Terms: ")[2].split(", ")
     assert {"PostgreSQL", "scheduler", "expires"} <= set(terms)
     assert len({"lease", "leases"} & set(terms)) == 1, "a word and its plural are one"
     assert not {"the", "every", "them", "Queues", "jobs"} & set(terms)
@@ -137,7 +135,7 @@ def test_terms_are_what_a_long_text_repeats_and_was_not_told_yet() -> None:
         ("\x00\x07", UNREADABLE),
     ],
 )
-def test_what_has_no_prose_is_told_by_what_it_has(text: str, start: str) -> None:
+def test_a_text_without_prose_is_summarised_by_what_it_has(text: str, start: str) -> None:
     assert summary_of("", text) == start
 
 
@@ -156,27 +154,21 @@ def test_what_has_no_prose_is_told_by_what_it_has(text: str, start: str) -> None
             "# 재시도\n\n실패한 작업은 다시 시도됩니다. 간격은 늘어납니다.\n",
             "실패한 작업은 다시 시도됩니다. 간격은 늘어납니다.",
         ),
-        (
-            "# إعادة\n\nالمهمة التي تفشل تعاد مرة أخرى. هل هذا كاف؟\n",
-            "المهمة التي تفشل تعاد مرة أخرى. هل هذا كاف؟",
-        ),
-        (
-            "# परिचय\n\nयह दस्तावेज़ बताता है कि काम कैसे होता है। और भी।\n",
-            "यह दस्तावेज़ बताता है कि काम कैसे होता है। और भी।",
-        ),
+        ("# إعادة\n\nالمهمة التي تفشل تعاد مرة أخرى. هل هذا كاف؟\n", "المهمة التي تفشل تعاد مرة أخرى. هل هذا كاف؟"),
+        ("# परिचय\n\nयह दस्तावेज़ बताता है कि काम कैसे होता है। और भी।\n", "यह दस्तावेज़ बताता है कि काम कैसे होता है। और भी।"),
     ],
 )
-def test_any_script_is_told(text: str, words: str) -> None:
-    title, told = summary_of("", text).split("\n")
-    assert (f"# {title}", told) == (text.partition("\n")[0], words)
+def test_any_script_is_summarised(text: str, words: str) -> None:
+    title, found_text = summary_of("", text).split("\n")
+    assert (f"# {title}", found_text) == (text.partition("\n")[0], words)
 
 
 def test_terms_of_a_script_without_spaces() -> None:
     opening = "这篇文章说明等待中的作业如何一个接一个地运行以及它们在什么时候由谁停止。"
     body = "数据库保存任务，调度器分配租约。调度器检查数据库，租约会过期。" * 40
-    told = summary_of("", f"# 队列\n\n{opening}\n\n{body}", 90)
-    assert told.startswith(f"队列\n{opening}\nTerms: ")
-    assert {"数据库", "调度器"} <= {run[:3] for run in told.rpartition("Terms: ")[2].split(", ")}
+    found_text = summary_of("", f"# 队列\n\n{opening}\n\n{body}", 90)
+    assert found_text.startswith(f"队列\n{opening}\nTerms: ")
+    assert {"数据库", "调度器"} <= {run[:3] for run in found_text.rpartition("Terms: ")[2].split(", ")}
 
 
 @law
@@ -198,8 +190,8 @@ def test_sentences_lose_nothing(text: str) -> None:
 
 
 def test_sentences_end_where_people_end_them() -> None:
-    said = "See e.g. Fig. 3 of v1.2. Dr. A. Smith agrees! Does he? “Yes.” 好的。再见"
-    assert sentences(said) == [
+    summary_text = "See e.g. Fig. 3 of v1.2. Dr. A. Smith agrees! Does he? “Yes.” 好的。再见"
+    assert sentences(summary_text) == [
         "See e.g. Fig. 3 of v1.2.", "Dr. A. Smith agrees!", "Does he?", "“Yes.”", "好的。", "再见",
     ]  # fmt: skip
     assert cut("One is here. Two is longer than that.", 20) == "One is here."
@@ -209,35 +201,21 @@ def test_sentences_end_where_people_end_them() -> None:
 @law
 @given(texts, st.integers(500, 2000))
 def test_an_excerpt_fits(text: str, most: int) -> None:
-    shown = excerpt(text * 20, most)
-    assert len(shown) <= most
-    assert shown == visible(shown)
+    visible_text = excerpt(text * 20, most)
+    assert len(visible_text) <= most
+    assert visible_text == visible(visible_text)
 
 
 def test_an_excerpt_holds_headings_and_beginning() -> None:
     long = "# One\n\nBeginning.\n\n" + "word " * 2000 + "\n\n## Far away\n\nEnd."
-    shown = excerpt(long, 1000)
-    assert "One\nFar away" in shown
-    assert "Beginning." in shown
-    assert "End." not in shown
+    visible_text = excerpt(long, 1000)
+    assert "One\nFar away" in visible_text
+    assert "Beginning." in visible_text
+    assert "End." not in visible_text
     assert excerpt("short \x1b[0m\r\ntext", 1000) == "short [0m\ntext"
 
 
-SHORT_REPEATED = (
-    "[",
-    "](",
-    "` ",
-    "<!--",
-    "*_`[<!",
-    "a. ",
-    "![a](b",
-    "依赖注入，",
-    "> ",
-    "- ",
-    "<a ",
-    "a\n",
-    GUIDE,
-)
+SHORT_REPEATED = ("[", "](", "` ", "<!--", "*_`[<!", "a. ", "![a](b", "依赖注入，", "> ", "- ", "<a ", "a\n", GUIDE)
 
 
 @pytest.mark.parametrize("piece", SHORT_REPEATED)

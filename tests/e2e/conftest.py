@@ -12,19 +12,11 @@ from tests.postgres import Postgres
 from afresh.kb import KnowledgeBase
 from afresh.testing import TinySite
 
-USUAL = os.environ.get(
-    "AFRESH_TEST_STORE", "sqlite"
-)  # `postgres` tries what is not for every store there, too
+USUAL = os.environ.get("AFRESH_TEST_STORE", "sqlite")  # `postgres` tries what is not for every store there, too
 
 # Files that `make test` runs too, some for each kind of source; `make test-all` runs all of this folder.
 QUICK = {
-    *(
-        "test_archive.py",
-        "test_deletion_safety.py",
-        "test_first_crawl.py",
-        "test_folder.py",
-        "test_git_source.py",
-    ),
+    *("test_archive.py", "test_deletion_safety.py", "test_first_crawl.py", "test_folder.py", "test_git_source.py"),
     *("test_kb_files.py", "test_library.py", "test_link_list.py", "test_mcp_http.py", "test_redirects.py"),
     *("test_refresh.py", "test_rules.py", "test_schedule.py", "test_search_answers.py", "test_sync.py"),
 }

@@ -1,4 +1,4 @@
-"""A site that makes pages to order: every address below a trap answers, and leads to more of the kind."""
+"""A site that makes pages to order: every address below a trap answers, and leads to more of this kind."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING

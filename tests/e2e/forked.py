@@ -20,15 +20,15 @@ class Forked(subprocess.Popen[str]):
     def __init__(self, words: Sequence[str], environment: Mapping[str, str], folder: Path) -> None:
         self.args, self.stdin = [*words], None
         context = forking()
-        (out, told), (err, complained) = context.Pipe(duplex=False), context.Pipe(duplex=False)
-        given = (self.args, dict(environment), folder, told, complained)
+        (out, reported), (err, complained) = context.Pipe(duplex=False), context.Pipe(duplex=False)
+        given = (self.args, dict(environment), folder, reported, complained)
         self._process = context.Process(target=_command, args=given, daemon=True)
         self._process.start()
-        for writer in (told, complained):
+        for writer in (reported, complained):
             writer.close()
         self.pid, self.returncode = self._process.pid or 0, None
         self.stdout, self.stderr = _file(out), _file(err)
-        self._said = ["", ""]
+        self._message = ["", ""]
         self._readers: list[threading.Thread] = []
 
     def poll(self) -> int | None:
@@ -56,11 +56,11 @@ class Forked(subprocess.Popen[str]):
         if any(reader.is_alive() for reader in self._readers):
             raise subprocess.TimeoutExpired(self.args, timeout or 0)
         self.wait(timeout)
-        return self._said[0], self._said[1]
+        return self._message[0], self._message[1]
 
     def _read(self, number: int, stream: IO[str]) -> None:
         with stream:
-            self._said[number] = stream.read()
+            self._message[number] = stream.read()
 
 
 def _file(reader: Connection) -> IO[str]:
@@ -69,9 +69,7 @@ def _file(reader: Connection) -> IO[str]:
     return os.fdopen(number, encoding="utf-8")
 
 
-def _command(
-    words: list[str], environment: dict[str, str], folder: Path, out: Connection, err: Connection
-) -> None:
+def _command(words: list[str], environment: dict[str, str], folder: Path, out: Connection, err: Connection) -> None:
     """In the new process: become the command."""
     os.environ.clear()
     os.environ.update(environment)

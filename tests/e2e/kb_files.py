@@ -19,15 +19,13 @@ from afresh.testing import TinySite
 from afresh.text.normalize import content_hash
 
 LONG_AGO = 1_600_000_000
-SETTLED = ("/robots.txt", "/favicon.ico")
+UNCHANGED = ("/robots.txt", "/favicon.ico")
 
 
 class Base:
     """The folder with notes, list, settings, index and cache; `chat` counts what is paid for."""
 
-    def __init__(
-        self, place: Path, capture: pytest.CaptureFixture[str], chat: ChatServer, **settings: object
-    ) -> None:
+    def __init__(self, place: Path, capture: pytest.CaptureFixture[str], chat: ChatServer, **settings: object) -> None:
         self.place = place
         self.notes = place / "notes"
         self.notes.mkdir(exist_ok=True)
@@ -145,9 +143,9 @@ def page(words: str) -> str:
 
 def asked(site: TinySite) -> list[str]:
     """The pages that a site was asked for, in order."""
-    return [each.path for each in site.requests if each.path not in SETTLED]
+    return [each.path for each in site.requests if each.path not in UNCHANGED]
 
 
-def said_of(base: Base, name: str) -> str:
+def message_of(base: Base, name: str) -> str:
     """The hash that a file should have."""
     return content_hash((base.notes / name).read_text())

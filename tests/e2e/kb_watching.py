@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.e2e.kb_files import Base
-from tests.e2e.program import PATIENCE
+from tests.e2e.program import TIMEOUT
 
 
 class Watching:
@@ -34,25 +34,23 @@ class Watching:
     def until(self, is_it: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
         """The next thing said that is meant."""
         while True:
-            line = self._lines.get(timeout=PATIENCE)
+            line = self._lines.get(timeout=TIMEOUT)
             assert line, f"it ended: {self.errors}"
-            said: dict[str, Any] = json.loads(line)
-            if is_it(said):
-                return said
+            message: dict[str, Any] = json.loads(line)
+            if is_it(message):
+                return message
 
     def report(self, source: str, **counts: int) -> dict[str, Any]:
         """The next report of a source with these counts."""
         return self.until(
-            lambda said: said.get("source") == source and all(said[name] == n for name, n in counts.items())
+            lambda message: message.get("source") == source and all(message[name] == n for name, n in counts.items())
         )
 
     def watched(self, number: int = 0) -> set[str]:
         """The sources that are told to be watched: the next ones, or those among the rest."""
-        told = " is watched"
-        notices = [
-            self.until(lambda said: said.get("notice", "").endswith(told)) for _ in range(number)
-        ] or self.rest()
-        return {said["notice"].removesuffix(told) for said in notices if "notice" in said}
+        prefix = "Watching "
+        notices = [self.until(lambda message: message.get("notice", "").startswith(prefix)) for _ in range(number)]
+        return {message["notice"].removeprefix(prefix) for message in notices or self.rest() if "notice" in message}
 
     def rest(self) -> list[dict[str, Any]]:
         """What was said and not asked for, once it has ended."""
@@ -62,7 +60,7 @@ class Watching:
     def stop(self) -> int:
         """Ask it to end."""
         self.process.send_signal(signal.SIGINT)
-        self.process.wait(PATIENCE)
+        self.process.wait(TIMEOUT)
         for reader in self._readers:
             reader.join()
         for stream in (self.process.stdout, self.process.stderr):

@@ -20,11 +20,7 @@ __all__ = ["Held", "assert_sound", "counts", "found", "index_of", "opened", "row
 EVERY_STORE = pytest.mark.parametrize("store", ["sqlite", "postgres"], indirect=True)
 _DATABASES: dict[Path, str] = {}  # stores that tests know by a path and that are databases of a server
 
-QUICK = {
-    "network.allow": ["127.0.0.1/32"],
-    "policy.backoff_base_seconds": 0.01,
-    "policy.backoff_max_seconds": 0.02,
-}
+QUICK = {"network.allow": ["127.0.0.1/32"], "policy.backoff_base_seconds": 0.01, "policy.backoff_max_seconds": 0.02}
 
 
 @contextmanager
@@ -47,9 +43,9 @@ def rows(store: Path, sql: str, *values: object) -> list[tuple[Any, ...]]:
     return state.rows(_DATABASES.get(store, store), sql, *values)
 
 
-def assert_sound(store: Path, *, settled: bool = True, embedded: bool = True) -> None:
+def assert_sound(store: Path, *, stable: bool = True, embedded: bool = True) -> None:
     """The store is whole, nothing is doubled or half there, and words and vectors agree with the chunks."""
-    state.assert_sound(_DATABASES.get(store, store), settled=settled, embedded=embedded)
+    state.assert_sound(_DATABASES.get(store, store), stable=stable, embedded=embedded)
 
 
 def index_of(store: Path, name: str = "docs") -> dict[str, Held]:

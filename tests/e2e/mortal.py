@@ -20,17 +20,11 @@ import afresh.crawl.worker
 from afresh.cli import main
 from afresh.ops.failpoints import VARIABLE
 
-PATIENCE = 60  # seconds until a life that should end is taken for hung
+TIMEOUT = 60  # seconds until a life that should end is taken for hung
 
 
 def start(
-    store: Path,
-    url: str,
-    mode: str,
-    failpoints: str = "",
-    flags: Mapping[str, object] | None = None,
-    *,
-    at: int = 0,
+    store: Path, url: str, mode: str, failpoints: str = "", flags: Mapping[str, object] | None = None, *, at: int = 0
 ) -> BaseProcess:
     """Begin a crawl or refresh of the source `docs` in a process of its own, some minutes from now."""
     from tests.e2e.library import url_of
@@ -42,13 +36,7 @@ def start(
 
 
 def live(
-    store: Path,
-    url: str,
-    mode: str,
-    failpoints: str = "",
-    flags: Mapping[str, object] | None = None,
-    *,
-    at: int = 0,
+    store: Path, url: str, mode: str, failpoints: str = "", flags: Mapping[str, object] | None = None, *, at: int = 0
 ) -> int:
     """Crawl or refresh to the end, whatever that is: the exit code, negative for a signal."""
     return ended(start(store, url, mode, failpoints, flags, at=at))
@@ -56,10 +44,10 @@ def live(
 
 def ended(process: BaseProcess) -> int:
     """The exit code of a life that is over."""
-    process.join(PATIENCE)
+    process.join(TIMEOUT)
     if process.exitcode is None:
         process.kill()
-        raise AssertionError(f"the process did not end in {PATIENCE} s")
+        raise AssertionError(f"the process did not end in {TIMEOUT} s")
     return process.exitcode
 
 

@@ -26,7 +26,7 @@ crawl: {{probe: false}}
 policy: {{backoff_base_seconds: 0.01, backoff_max_seconds: 0.02}}
 """
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE = 30  # seconds until a process that should end is taken for hung
+TIMEOUT = 30  # seconds until a process that should end is taken for hung
 
 
 @dataclass(frozen=True)
@@ -50,12 +50,7 @@ class Program:
     """
 
     def __init__(
-        self,
-        store: Path,
-        *,
-        in_process: bool = False,
-        url: str | None = None,
-        grace: float | None = None,
+        self, store: Path, *, in_process: bool = False, url: str | None = None, grace: float | None = None
     ) -> None:
         self.store = store
         self.grace = "" if grace is None else str(grace)
@@ -81,11 +76,11 @@ class Program:
 def ended(process: subprocess.Popen[str]) -> Ended:
     """Wait for the end of a command."""
     try:
-        out, err = process.communicate(timeout=PATIENCE)
+        out, err = process.communicate(timeout=TIMEOUT)
     except subprocess.TimeoutExpired:
         process.kill()
         out, err = process.communicate()
-        raise AssertionError(f"the command did not end in {PATIENCE} s:\n{out}\n{err}") from None
+        raise AssertionError(f"the command did not end in {TIMEOUT} s:\n{out}\n{err}") from None
     return Ended(process.returncode, out, err)
 
 

@@ -59,14 +59,14 @@ class BusySite(TinySite):
         super().__init__(port=port, etags=etags)
         self.most = 0
         self._now: list[str] = []
-        self.crowd: list[str] = []  # what was being answered when it was fullest
+        self.fullest: list[str] = []  # what was being answered when it was fullest
         self.last_at = 0.0
 
     async def _respond(self, request: "web.BaseRequest") -> "web.StreamResponse":
         self._now.append(request.path_qs)
         self.last_at = time.monotonic()
         if len(self._now) > self.most:
-            self.most, self.crowd = len(self._now), [*self._now]
+            self.most, self.fullest = len(self._now), [*self._now]
         try:
             return await super()._respond(request)
         finally:

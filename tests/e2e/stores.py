@@ -22,12 +22,7 @@ async def attached(
 ) -> AsyncIterator[KnowledgeBase]:
     """The knowledge base on a store file, its pages to be copied to Gemini File Search."""
     team = SinkSettings(
-        kind="gemini",
-        store=STORE,
-        api_key=KEY,
-        base_url=server.base_url,
-        replace=order,
-        wait_seconds=0.0,
+        kind="gemini", store=STORE, api_key=KEY, base_url=server.base_url, replace=order, wait_seconds=0.0
     )
     config = replace(settings(store), sinks={"team": team})
     kb = await (build(config, clock=clock) if clock else build(config))

@@ -18,10 +18,7 @@ from afresh.model.reports import RunReport
 from afresh.sources.web import guard
 
 PUBLIC, PRIVATE = "docs.example.org", "inside.example.org"
-OUT, IN = (
-    "127.0.0.2",
-    "127.0.0.1",
-)  # "public": the one that network.allow opens; "private": the one it does not
+OUT, IN = ("127.0.0.2", "127.0.0.1")  # "public": the one that network.allow opens; "private": the one it does not
 SECRET = "the-inner-secret"
 
 
@@ -71,9 +68,7 @@ async def world(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[World]:
 
 def page(body: str = "", head: str = "") -> bytes:
     """A page with enough on it to be read."""
-    return html(
-        f"<html><head><title>T</title>{head}</head><body><main><p>Some words. {body}</p></main></body></html>"
-    )
+    return html(f"<html><head><title>T</title>{head}</head><body><main><p>Some words. {body}</p></main></body></html>")
 
 
 def xml(text: str) -> bytes:
@@ -85,9 +80,7 @@ def sitemap(*urls: str) -> bytes:
 
 
 def index(*urls: str) -> bytes:
-    return xml(
-        "<sitemapindex>" + "".join(f"<sitemap><loc>{url}</loc></sitemap>" for url in urls) + "</sitemapindex>"
-    )
+    return xml("<sitemapindex>" + "".join(f"<sitemap><loc>{url}</loc></sitemap>" for url in urls) + "</sitemapindex>")
 
 
 def robots(text: str) -> bytes:
@@ -127,9 +120,7 @@ FLOWS: dict[str, Routes] = {
 }  # fmt: skip
 
 
-async def crawl(
-    here: World, store: Path, root: str = "", allow: tuple[str, ...] = (f"{OUT}/32",)
-) -> RunReport:
+async def crawl(here: World, store: Path, root: str = "", allow: tuple[str, ...] = (f"{OUT}/32",)) -> RunReport:
     flags = {"network.allow": list(allow), "crawl.scope": "domain", "policy.retries": 0}
     async with opened(store, flags) as kb:
         return await kb.runs.crawl(root or here.outside(), name="docs")
@@ -151,9 +142,7 @@ async def test_P15_no_flow_leads_inside(
         assert here.private.connections == 0
         assert len(here.public.asked) >= 1
     kept = rows(store, "select coalesce(reason, '') || coalesce(error_message, '') from page_crawls")
-    assert IN not in "".join(text for (text,) in kept).replace(f"http://{IN}:", ""), (
-        "no resolved address is kept"
-    )
+    assert IN not in "".join(text for (text,) in kept).replace(f"http://{IN}:", ""), "no resolved address is kept"
     assert not rows(store, "select 1 from chunks where content like ?", f"%{SECRET}%")
 
 
@@ -173,9 +162,7 @@ async def test_P15_what_the_operator_allows_is_reached(
     entry: str, store: Path, work: type[InProcess], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with world(monkeypatch) as here:
-        report = await crawl(
-            here, store, here.inside("/"), allow=(entry.replace("PORT", str(here.private.port)),)
-        )
+        report = await crawl(here, store, here.inside("/"), allow=(entry.replace("PORT", str(here.private.port)),))
         assert (report.state, report.new, set(here.connected)) == ("completed", 1, {IN})
 
 
@@ -217,7 +204,7 @@ async def test_S4_F116_a_place_that_is_allowed_is_open_only_to_sources_that_star
     assert not rows(store, "select 1 from chunks where content like ?", f"%{SECRET}%")
 
 
-async def test_S4_the_operator_is_told_that_the_source_does_not_start_there(
+async def test_S4_the_operator_is_reported_that_the_source_does_not_start_there(
     store: Path, work: type[InProcess], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with world(monkeypatch) as here:
@@ -248,10 +235,7 @@ async def test_S4_each_url_of_a_list_is_a_root_of_its_own(
     store: Path, work: type[InProcess], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     async with world(monkeypatch) as here:
-        moves = {
-            "/for-good": redirect(here.inside("/?a"), 301),
-            "/for-now": redirect(here.inside("/?b"), 302),
-        }
+        moves = {"/for-good": redirect(here.inside("/?a"), 301), "/for-now": redirect(here.inside("/?b"), 302)}
         here.public.routes |= {"/": page(), **moves}
         here.private.routes |= {"/?a": html(SECRET), "/?b": html(SECRET)}
         urls = [here.inside("/"), here.outside("/"), here.outside("/for-good"), here.outside("/for-now")]
@@ -302,7 +286,7 @@ async def test_P15_proxies_of_the_environment_are_not_used(
         assert (report.state, here.private.connections) == ("completed", 0)
 
 
-async def test_P15_the_operator_is_told_which_rule_and_how_to_allow_it(
+async def test_P15_the_operator_is_reported_which_rule_and_how_to_allow_it(
     store: Path, work: type[InProcess], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with world(monkeypatch) as here:
@@ -310,7 +294,7 @@ async def test_P15_the_operator_is_told_which_rule_and_how_to_allow_it(
         async with opened(store) as kb:
             why = (await kb.pages.explain(here.inside("/"))).summary
     assert report.state == "failed"
-    for told in (report.error or "", why):
-        assert f"address not allowed: {PRIVATE} is a loopback address" in told
-        assert "AFRESH_NETWORK__ALLOW" in told
-        assert IN not in told
+    for reported in (report.error or "", why):
+        assert f"address not allowed: {PRIVATE} is a loopback address" in reported
+        assert "AFRESH_NETWORK__ALLOW" in reported
+        assert IN not in reported

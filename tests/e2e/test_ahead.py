@@ -37,9 +37,7 @@ async def test_R0_F133_fetching_runs_no_more_than_twenty_pages_ahead_of_the_comm
 
     commit = VisitRepository.commit
 
-    async def slow(
-        self: VisitRepository, run: Any, visits: Sequence[Visit], *args: Any, **more: Any
-    ) -> list[Visit]:
+    async def slow(self: VisitRepository, run: Any, visits: Sequence[Visit], *args: Any, **more: Any) -> list[Visit]:
         for _ in range(TURNS):
             await asyncio.sleep(0)
         return await commit(self, run, visits, *args, **more)

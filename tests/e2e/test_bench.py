@@ -22,12 +22,7 @@ from bench.synthetic import fill_with
 
 ROOT = Path(__file__).resolve().parents[2]
 QUICK = ("--synthetic", "--pages", "40", "--rounds", "1", "--repeat", "1", "--no-compile")
-PHASES = [
-    "first crawl + index",
-    "refresh, nothing changed",
-    "refresh, typical mix",
-    "one search, command line",
-]
+PHASES = ["first crawl + index", "refresh, nothing changed", "refresh, typical mix", "one search, command line"]
 
 
 @pytest.fixture(scope="module")
@@ -54,9 +49,9 @@ def test_the_whole_benchmark_on_a_made_up_site(tmp_path: Path) -> None:
     """Crawl, refresh, mix and search are measured, and every result is checked and right."""
     done = run_bench(tmp_path, *QUICK, "--json")
     assert done.returncode == 0, done.stderr + done.stdout
-    told: dict[str, Any] = json.loads(done.stdout)
-    assert told["right"] is True
-    assert told["corpora"][0] | {"megabytes": 0} == {
+    reported: dict[str, Any] = json.loads(done.stdout)
+    assert reported["right"] is True
+    assert reported["corpora"][0] | {"megabytes": 0} == {
         "name": "made-up",
         "pages": 40,
         "megabytes": 0,
@@ -64,17 +59,17 @@ def test_the_whole_benchmark_on_a_made_up_site(tmp_path: Path) -> None:
         "deleted": 1,
         "added": 1,
     }
-    own = [row for row in told["rows"] if row["system"] == "afresh"]
+    own = [row for row in reported["rows"] if row["system"] == "afresh"]
     assert [row["phase"] for row in own] == PHASES
     assert all(row["wall_s"] > 0 and row["cpu_s"] > 0 and row["rss_mb"] > 1 for row in own)
     assert all(row["ratio"] > 0 and row["ratio_goal"] and row["pages"] == 40 for row in own[:3])
-    assert {goal["met"] for goal in told["goals"]} <= {True, False}
-    assert len(told["goals"]) == 6
-    assert all(seconds > 0 for seconds in told["start_up_s"].values())
-    assert {check["step"] for check in told["checks"]} == {
+    assert {goal["met"] for goal in reported["goals"]} <= {True, False}
+    assert len(reported["goals"]) == 6
+    assert all(seconds > 0 for seconds in reported["start_up_s"].values())
+    assert {check["step"] for check in reported["checks"]} == {
         *("corpus", "bare loop", "crawl", "refresh", "mix", "search")
     }
-    assert any("made-up" in note for note in told["notes"])
+    assert any("made-up" in note for note in reported["notes"])
 
 
 def test_the_site_is_the_same_every_time_and_all_of_it_is_linked(corpus: Corpus, tmp_path: Path) -> None:
@@ -130,9 +125,7 @@ def test_a_refresh_that_downloads_a_page_is_noticed(corpus: Corpus) -> None:
     examiner = Examiner(corpus, "http://127.0.0.1:1", 1)
     unchanged = report(not_modified=60)
     assert all(check.ok for check in examiner.unchanged(unchanged, requests(corpus, *[304] * 60)))
-    wrong = [
-        check for check in examiner.unchanged(unchanged, requests(corpus, *[304] * 59, 200)) if not check.ok
-    ]
+    wrong = [check for check in examiner.unchanged(unchanged, requests(corpus, *[304] * 59, 200)) if not check.ok]
     assert [check.what for check in wrong] == ["304 in the access log", "200 in the access log"]
 
 
@@ -158,11 +151,7 @@ def test_one_wrong_result_makes_the_exit_code_1(
 ) -> None:
     check = Check("made-up", 1, "crawl", "new", 60, got)
     facts = {"processor": "any", "cores": 2, "python": "3", "load_before": 0}
-    found = Results(
-        "1", facts, "aiohttp", 1, [{"name": "made-up", "pages": 60, "megabytes": 1}], {}, [], [], [check]
-    )
+    found = Results("1", facts, "aiohttp", 1, [{"name": "made-up", "pages": 60, "megabytes": 1}], {}, [], [], [check])
     monkeypatch.setattr(Bench, "measure", lambda _: found)
     assert main(["--synthetic"]) == code
-    assert ("WRONG: made-up, round 1, crawl: new: expected 60, got 59" in capsys.readouterr().out) == bool(
-        code
-    )
+    assert ("WRONG: made-up, round 1, crawl: new: expected 60, got 59" in capsys.readouterr().out) == bool(code)

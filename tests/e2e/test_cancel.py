@@ -19,14 +19,14 @@ async def test_a_run_under_way_is_cancelled_from_elsewhere_and_goes_on_later(
     monkeypatch.setattr("afresh.crawl.factory.ParserPool", InProcess)
     store, moving = tmp_path / "kb.db", asyncio.Event()
 
-    def hear(event: Event) -> None:
+    def receive(event: Event) -> None:
         if isinstance(event, Progress):
             moving.set()
 
     with TinySite() as site:
         lay(site, star(60))
         async with opened(store, {"crawl.delay_seconds": 0.02}) as kb, opened(store) as other:
-            crawl = asyncio.create_task(kb.runs.crawl(site.url, name="docs", listener=hear))
+            crawl = asyncio.create_task(kb.runs.crawl(site.url, name="docs", listener=receive))
             await moving.wait()
             assert (await other.runs.get(1)).state == "running"
             assert (await other.runs.cancel(1)).state == "cancelled"
@@ -34,17 +34,17 @@ async def test_a_run_under_way_is_cancelled_from_elsewhere_and_goes_on_later(
                 await crawl
             read = len(site.requests)
             assert read < 61
-            with pytest.raises(UsageError, match="not under way"):
+            with pytest.raises(UsageError, match="not in progress"):
                 await other.runs.cancel(1)
             with pytest.raises(UsageError, match="there is no run 9"):
                 await other.runs.cancel(9)
             [report] = await kb.runs.refresh(["docs"])  # this process was not told to stop
             assert (report.run, report.state, report.new) == (1, "completed", 61)
-            assert [(each.run, each.state) for each in await other.runs.latest()] == [(1, "completed")]
+            assert [(each.run, each.state) for each in await other.runs.records()] == [(1, "completed")]
     assert_sound(store)
 
 
-async def test_a_glance_reads_any_web_page_and_keeps_nothing(
+async def test_a_single_fetch_reads_any_web_page_and_keeps_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("afresh.crawl.factory.ParserPool", InProcess)
@@ -62,7 +62,7 @@ async def test_a_glance_reads_any_web_page_and_keeps_nothing(
                     await kb.pages.fetch_once(typed)
             site.put("/robots.txt", "User-agent: *\nCrawl-delay: 30")
             assert (await kb.pages.fetch_once(site.at("/p0"))).markdown
-            with pytest.raises(SourceError, match="asked once in 30 s: try again in 30 s"):
+            with pytest.raises(SourceError, match="accepts one request every 30 s: try again in 30 s"):
                 await kb.pages.fetch_once(site.at("/p0"))
         async with opened(tmp_path / "kb.db", {"network.allow": []}) as kb:
             with pytest.raises(SourceError, match="not allowed"):
@@ -73,7 +73,7 @@ async def test_an_address_that_moved_is_looked_at_after_the_pause_of_its_host(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("afresh.crawl.factory.ParserPool", InProcess)
-    monkeypatch.setattr("afresh.crawl.fetch_once._PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr("afresh.crawl.fetch_once._MAX_TURN_SECONDS", 0.01)
     with TinySite() as site:
         lay(site, star(1))
         site.move("/old", "/p0")
@@ -86,12 +86,12 @@ async def test_an_address_that_moved_is_looked_at_after_the_pause_of_its_host(
         site.put("/robots.txt", "User-agent: *\nCrawl-delay: 60")
         site.requests.clear()
         async with opened(tmp_path / "kb.db") as kb:
-            with pytest.raises(SourceError, match=f"asked once in 60 s: try {site.at('/p0')} in 60 s"):
+            with pytest.raises(SourceError, match=f"accepts one request every 60 s: try {site.at('/p0')} in 60 s"):
                 await kb.pages.fetch_once(site.at("/old"))
         assert [each.path for each in site.requests if each.path != "/robots.txt"] == ["/old"]
 
 
-async def test_many_glances_at_once_take_few_processes_or_those_that_are_warm(
+async def test_many_single_fetches_at_once_take_few_processes_or_those_that_are_warm(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     alive, most = set[int](), 0
@@ -113,10 +113,10 @@ async def test_many_glances_at_once_take_few_processes_or_those_that_are_warm(
             await asyncio.gather(*(kb.pages.fetch_once(site.at("/p0")) for _ in range(12)))
             assert (most, alive) == (4, set())
             most = 0
-            async with kb._context.tools.kept_warm():
-                glances = [asyncio.create_task(kb.pages.fetch_once(site.at("/p0"))) for _ in range(4)]
+            async with kb._context.tools.keep_warm():
+                single_fetches = [asyncio.create_task(kb.pages.fetch_once(site.at("/p0"))) for _ in range(4)]
                 await asyncio.sleep(0)
             assert len(alive) == 1, "what is borrowed stays"
-            await asyncio.gather(*glances)
+            await asyncio.gather(*single_fetches)
             assert most == 1
             assert not alive

@@ -57,9 +57,7 @@ async def test_C12_other_schemes_other_domains_and_what_robots_forbids_are_skipp
     links = {view.url for view in await kb.links.of_source("docs")}
     assert "https://www.state.example/" in links
     assert not {url for url in links if not url.startswith(("http://", "https://"))}
-    assert {
-        view.url for view in await kb.pages.of_source("docs") if not view.url.startswith(city.url)
-    } == set()
+    assert {view.url for view in await kb.pages.of_source("docs") if not view.url.startswith(city.url)} == set()
 
 
 async def test_C22_pages_that_only_drupal_settings_name_are_found_with_their_words(
@@ -68,9 +66,9 @@ async def test_C22_pages_that_only_drupal_settings_name_are_found_with_their_wor
     await kb.runs.crawl(city.url, name="docs", rules=RULES)
     assert len(city.hidden) == 15
     assert set(city.hidden) <= set(looks(city))
-    told = {view.url: view.text for view in await kb.links.of_source("docs")}
-    assert told[city.at("/services/building-permits/")] == "Building permits"
-    assert told[city.at("/departments/parks/fees/")] == "Fees of Parks"
+    reported = {view.url: view.text for view in await kb.links.of_source("docs")}
+    assert reported[city.at("/services/building-permits/")] == "Building permits"
+    assert reported[city.at("/departments/parks/fees/")] == "Fees of Parks"
     assert await found(kb, "snow removal") >= {city.at("/services/snow-removal/")}
     assert without_weeks(city) <= {*city.pages, *city.files}  # nothing was made up
 

@@ -61,9 +61,7 @@ def test_C9_C10_C17_C22_a_city_costs_a_call_per_fifty_new_links_then_none_then_o
     assert most <= BATCH
     labels = [link.text for link in asked]
     assert all(labels.count(label) == 1 for _, label in NAV), "once, though it stands on every page"
-    assert LinkToScore(city.at("/departments/parks/fees/"), "Fees of Parks") in asked, (
-        "known to scripts alone"
-    )
+    assert LinkToScore(city.at("/departments/parks/fees/"), "Fees of Parks") in asked, "known to scripts alone"
     fees = program.run("links", "city", "--keyword", "fee", "--json").report
     assert {link["url"] for link in fees} == {city.at(path) for path in city.hidden if "fees" in path}
     assert {link["score"] for link in fees} == {1.0}

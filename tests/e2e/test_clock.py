@@ -25,7 +25,7 @@ class SetClock:
     def __call__(self) -> datetime:
         return utc_now() + self.off
 
-    def hear(self, event: Event) -> None:
+    def receive(self, event: Event) -> None:
         """Count the pages that are written."""
         if isinstance(event, PageStep) and event.name == "commit":
             self.left -= 1
@@ -40,13 +40,13 @@ async def test_F28_a_clock_that_is_set_in_the_middle_of_a_run_disturbs_nothing(
     lay(tiny, star(PAGES - 1))
     clock = SetClock(days)
     async with opened(store, clock=clock) as kb:
-        first = await kb.runs.crawl(tiny.url, name="docs", listener=clock.hear)
+        first = await kb.runs.crawl(tiny.url, name="docs", listener=clock.receive)
         assert (first.state, counts(first)) == ("completed", {"new": PAGES})
         assert first.seconds < 60  # the time it worked, not what the clocks say
         before = index_of(store)
         tiny.fail("/p3", 503, times=1)  # what is tried again within the run comes due too
         clock.days, clock.left = -days, 3
-        (again,) = await kb.runs.refresh(["docs"], listener=clock.hear)
+        (again,) = await kb.runs.refresh(["docs"], listener=clock.receive)
         assert (again.state, again.deleted, again.missing) == ("completed", 0, 0)
         assert again.checked >= PAGES
     assert index_of(store) == before

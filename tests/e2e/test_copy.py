@@ -56,10 +56,10 @@ async def _filled(store: Path) -> dict[str, Any]:
             change(site)
             await kb.runs.refresh(["docs"])
             await kb.runs.crawl(str(notes), name="notes", version="2")
-            return await told(kb)
+            return await reported(kb)
 
 
-async def told(kb: KnowledgeBase) -> dict[str, Any]:
+async def reported(kb: KnowledgeBase) -> dict[str, Any]:
     """What a reader sees, down to the numbers."""
     found: dict[str, Any] = {"sources": [asdict(each) for each in await kb.sources.views()]}
     for label in [f"{each['name']}@{each['version']}".removesuffix("@None") for each in found["sources"]]:
@@ -67,15 +67,12 @@ async def told(kb: KnowledgeBase) -> dict[str, Any]:
         found[label] = [asdict(page) for page in pages]
         found[f"links of {label}"] = [asdict(link) for link in await kb.links.of_source(label)]
         found[f"changes of {label}"] = [asdict(each) for each in await kb.pages.changes(label, limit=1000)]
-        found[f"history of {label}"] = [
-            asdict(each) for page in pages for each in await kb.pages.history(page.url)
-        ]
+        found[f"history of {label}"] = [asdict(each) for page in pages for each in await kb.pages.history(page.url)]
     for question in QUESTIONS:
         hits = (await kb.search.search(question, mode="text", limit=100)).hits
         found[question] = {hit.url for hit in hits}
         found[f"{question} nearest"] = [
-            (hit.url, round(hit.score, 2))
-            for hit in (await kb.search.search(question, mode="vector", limit=5)).hits
+            (hit.url, round(hit.score, 2)) for hit in (await kb.search.search(question, mode="vector", limit=5)).hits
         ]
     return found
 
@@ -91,7 +88,7 @@ def everything(store: Path) -> dict[str, list[Any]]:
 async def look(store: Path, url: str) -> dict[str, Any]:
     """What a reader of another store sees."""
     async with opened(store, {"store.url": url}) as kb:
-        return await told(kb)
+        return await reported(kb)
 
 
 async def test_a_store_copied_to_postgres_and_back_is_the_same_row_by_row(
@@ -125,9 +122,7 @@ def without_nul(found: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
     }
 
 
-async def test_a_copy_goes_on_with_new_numbers(
-    store: Path, work: type[InProcess], postgres: Postgres
-) -> None:
+async def test_a_copy_goes_on_with_new_numbers(store: Path, work: type[InProcess], postgres: Postgres) -> None:
     """Also where a model of that number, which is gone, had an index of shorter vectors."""
     await filled(store)
     url = await postgres.emptied()
@@ -163,15 +158,15 @@ async def test_a_copy_killed_on_the_way_goes_on_and_is_whole(
         await look(store, url)  # half a store answers nobody
     with pytest.raises(StoreError, match="--resume"):
         await copy_store(place, url)
-    with pytest.raises(StoreError, match="half a copy of"):
+    with pytest.raises(StoreError, match="incomplete copy of"):
         await copy_store(place, url, labels=["docs"], resume=True)
     written: list[str] = []
 
-    def hear(event: Event) -> None:
+    def receive(event: Event) -> None:
         if isinstance(event, MaintenanceProgress) and "compared" not in event.what:
             written.append(event.what)
 
-    done = await copy_store(place, url, resume=True, listener=hear)
+    done = await copy_store(place, url, resume=True, listener=receive)
     assert "rows of sources" not in written  # those were there
     assert bool(written) == (direction == "to sqlite")  # else only comparing was left
     assert [each.rows for each in done.tables] == [len(each) for each in everything(store).values()]
@@ -201,9 +196,7 @@ async def test_a_copy_that_is_stopped_says_how_to_go_on(store: Path, work: type[
     assert everything(store.with_name("two.db")) == everything(store)
 
 
-async def test_a_row_that_differs_is_found(
-    store: Path, work: type[InProcess], monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_row_that_differs_is_found(store: Path, work: type[InProcess], monkeypatch: pytest.MonkeyPatch) -> None:
     from afresh.store import copy
 
     await filled(store)
@@ -258,7 +251,7 @@ async def test_an_older_store_is_brought_forward_and_a_newer_left_alone(
     assert (planned.before, planned.after, planned.newest) == (old, old, newest)
     assert rows(store, "pragma user_version") == [(old,)]
     assert await asyncio.to_thread(main, ["migrate", "--store", url]) == 0
-    assert f"was brought from schema {old} to {newest}" in capsys.readouterr().out
+    assert f"was upgraded from schema {old} to {newest}" in capsys.readouterr().out
     assert (await migrate_store(url)).before == newest
     monkeypatch.undo()
     with pytest.raises(SchemaTooNew, match="newer afresh"):

@@ -31,10 +31,10 @@ async def by_rest(kb: KnowledgeBase, target: str) -> object:
 
 async def by_agent(kb: KnowledgeBase, target: str) -> object:
     """What scrape_docs does."""
-    return await kb.runs.queue_crawl(target, name="docs", on_the_web=True)
+    return await kb.runs.crawl(target, name="docs", on_the_web=True, queue=True)
 
 
-FROM_AFAR = {"REST": by_rest, "MCP": by_agent}
+FROM_REMOTE = {"REST": by_rest, "MCP": by_agent}
 
 
 async def worked(kb: KnowledgeBase) -> RunReport:
@@ -45,9 +45,7 @@ async def worked(kb: KnowledgeBase) -> RunReport:
 
 
 @pytest.fixture(params=["setting", "environment", "program"])
-def hub(
-    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[GithubServer]:
+def hub(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[GithubServer]:
     """A private repository, and the operator's token for it in one of three places."""
     with GithubServer(private=True, token=TOKEN) as server:
         server.push({"README.md": b"# Harbor\n\nThe wordsecret of acme.\n"})
@@ -73,13 +71,13 @@ async def knowing(store: Path, server: GithubServer, *allowed: str) -> AsyncIter
         yield kb
 
 
-@pytest.mark.parametrize("way", FROM_AFAR)
+@pytest.mark.parametrize("way", FROM_REMOTE)
 async def test_S3_F117_what_callers_add_is_read_without_the_token_for_github(
     way: str, hub: GithubServer, store: Path, work: type[InProcess]
 ) -> None:
     target = f"{hub.web_url}/octo/docs"
     async with knowing(store, hub) as kb:
-        await FROM_AFAR[way](kb, target)
+        await FROM_REMOTE[way](kb, target)
         report = await worked(kb)
         assert (report.state, report.new) == ("failed", 0)
         assert "access.credentials_for" in str(report.error)
@@ -90,7 +88,7 @@ async def test_S3_F117_what_callers_add_is_read_without_the_token_for_github(
         assert (await kb.runs.crawl(target, name="docs")).state == "failed"
         [source] = await kb.sources.all()
         with pytest.raises(ConfigError, match="operator_url"):
-            await kb.sources.change_settings(source, {"operator_url": source.url}, [])
+            await kb.sources.change(source, settings={"operator_url": source.url})
     for allowed in ("github.com", f"{_host(hub)}/other", f"{_host(hub)}/oct", f"{_host(hub)}/octo/other"):
         async with knowing(store, hub, allowed) as kb:
             assert [run.state for run in await kb.runs.refresh(["docs"])] == ["failed"], allowed
@@ -119,7 +117,7 @@ async def test_S3_a_source_from_before_is_read_without_keys_until_the_operator_n
 ) -> None:
     target = f"{hub.web_url}/octo/docs"
     async with knowing(store, hub) as kb:
-        await kb.runs.queue_crawl(target, name="docs")
+        await kb.runs.crawl(target, name="docs", queue=True)
     with sqlite3.connect(store) as database:
         database.execute("update sources set operator_url = null")
     database.close()
@@ -136,7 +134,7 @@ async def test_S3_a_source_that_has_another_root_now_is_no_longer_what_the_opera
 ) -> None:
     """However it came to have it."""
     async with knowing(store, hub) as kb:
-        await kb.runs.queue_crawl("octo/docs", name="docs")
+        await kb.runs.crawl("octo/docs", name="docs", queue=True)
     with sqlite3.connect(store) as database:
         database.execute("update sources set operator_url = url || '-before'")
     database.close()
@@ -171,25 +169,25 @@ def server(repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
 
 def git_flags(tmp_path: Path, *allowed: str) -> dict[str, object]:
     helper = {"git.credential_helper": str(tmp_path / "helper"), "git.cache_dir": str(tmp_path / "clones")}
-    lent = {"access.credentials_for": list(allowed)} if allowed else {}
-    return {**helper, **lent, "embedding.provider": "none"}
+    shared = {"access.credentials_for": list(allowed)} if allowed else {}
+    return {**helper, **shared, "embedding.provider": "none"}
 
 
-@pytest.mark.parametrize("way", FROM_AFAR)
+@pytest.mark.parametrize("way", FROM_REMOTE)
 async def test_S3_F117_git_asks_no_helper_and_reads_no_netrc_for_what_callers_add(
     way: str, server: GitServer, store: Path, tmp_path: Path, work: type[InProcess]
 ) -> None:
     target = server.at("r.git")
     async with opened(store, git_flags(tmp_path)) as kb:
-        await FROM_AFAR[way](kb, target)
+        await FROM_REMOTE[way](kb, target)
         report = await worked(kb)
         assert (report.state, report.new) == ("failed", 0)
         assert "access.credentials_for" in str(report.error)
         assert (await kb.sources.preview(target)).listed is None
-        assert set(server.heard) == {None}
+        assert set(server.received) == {None}
     async with opened(store, git_flags(tmp_path, f"127.0.0.1:{server.port}")) as kb:
         assert [run.new for run in await kb.runs.refresh(["docs"])] == [1]
-    assert LOGIN in server.heard
+    assert LOGIN in server.received
 
 
 async def test_S3_a_clone_that_was_made_with_keys_serves_nobody_else(
@@ -214,25 +212,15 @@ async def test_S3_ssh_is_refused_from_callers_unless_the_host_is_allowed(store: 
     async with opened(store, {"access.credentials_for": ["git.internal/acme"]}) as kb:
         assert (await kb.sources.add(target, name="docs", version=None, settings={}))[1]
     async with opened(store) as kb:  # taken back
-        await kb.runs.queue_refresh(["docs"])
+        await kb.runs.refresh(["docs"], queue=True)
         report = await worked(kb)
         assert (report.state, "ssh needs a key" in str(report.error)) == ("failed", True)
 
 
 def test_S3_git_without_keys_finds_no_place_where_keys_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in (
-        "HOME",
-        "SSH_AUTH_SOCK",
-        "GIT_ASKPASS",
-        "SSH_ASKPASS",
-        "XDG_CONFIG_HOME",
-        "USER",
-        "GITHUB_TOKEN",
-    ):
+    for name in ("HOME", "SSH_AUTH_SOCK", "GIT_ASKPASS", "SSH_ASKPASS", "XDG_CONFIG_HOME", "USER", "GITHUB_TOKEN"):
         monkeypatch.setenv(name, "/home/operator")
-    options = GitOptions(
-        anonymous=True, token="hush", token_host="git.internal", credential_helper="/home/operator"
-    )
+    options = GitOptions(anonymous=True, token="hush", token_host="git.internal", credential_helper="/home/operator")
     made = environment(parse_git("git+https://git.internal/acme/docs.git"), options, (), os.devnull)
     assert not [name for name, value in made.items() if "/home/operator" in value or "hush" in value]
     assert made["HOME"] == os.devnull, "without one curl would look into the home of the account"

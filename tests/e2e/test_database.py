@@ -30,9 +30,7 @@ def mortal_server() -> Iterator[tuple[Postgres, Callable[[str], None]]]:
 
 
 @pytest.fixture
-async def mortal_store(
-    tmp_path: Path, mortal_server: tuple[Postgres, Callable[[str], None]]
-) -> AsyncIterator[Path]:
+async def mortal_store(tmp_path: Path, mortal_server: tuple[Postgres, Callable[[str], None]]) -> AsyncIterator[Path]:
     """A store on a server that a test may mistreat."""
     with in_database(tmp_path / "kb.db", await mortal_server[0].emptied()) as store:
         yield store
@@ -64,19 +62,19 @@ class Crawl:
 
     def __init__(self, url: str) -> None:
         self.url = url
-        self.said: list[str] = []
+        self.message: list[str] = []
         self.written = asyncio.Event()
 
-    def hear(self, event: Event) -> None:
+    def receive(self, event: Event) -> None:
         """Note what the crawl says."""
         if isinstance(event, Notice):
-            self.said.append(event.text)
+            self.message.append(event.text)
         if isinstance(event, Notice) or (isinstance(event, PageStep) and event.name == "commit"):
             self.written.set()
 
     async def says(self, words: str) -> None:
         """Wait until the crawl says so."""
-        while not any(words in text for text in self.said):
+        while not any(words in text for text in self.message):
             self.written.clear()
             await asyncio.wait_for(self.written.wait(), 30)
 
@@ -101,7 +99,7 @@ async def ends_as_undisturbed(store: Path, site: BusySite, undisturbed: dict[str
     held = site.hold("/p5")
     async with opened(store) as kb:
         crawl = Crawl(url_of(store))
-        task = asyncio.create_task(kb.runs.crawl(site.url, name="docs", listener=crawl.hear))
+        task = asyncio.create_task(kb.runs.crawl(site.url, name="docs", listener=crawl.receive))
         await held.arrived()
         striking = asyncio.create_task(blow(crawl))
         await asyncio.wait({striking, task}, return_when=asyncio.FIRST_COMPLETED)
@@ -152,11 +150,11 @@ async def test_F20_a_crawl_whose_connections_are_ended_again_and_again_goes_on(
 async def test_F21_a_crawl_waits_for_a_connection_and_says_so(
     mortal_store: Path, busy: BusySite, undisturbed: dict[str, Held]
 ) -> None:
-    async def crowd(crawl: Crawl) -> None:
+    async def many_workers(crawl: Crawl) -> None:
         async with AsyncExitStack() as others:
             first = await others.enter_async_context(beside(crawl.url))
             await first.fetch(END_AFRESH)
-            while not any("no connection to spare" in text for text in crawl.said):
+            while not any("no connection to spare" in text for text in crawl.message):
                 try:
                     await others.enter_async_context(beside(crawl.url))
                 except asyncpg.TooManyConnectionsError:
@@ -164,25 +162,25 @@ async def test_F21_a_crawl_waits_for_a_connection_and_says_so(
                     busy.release("/p5")
                     await asyncio.sleep(0)
 
-    crawl = await ends_as_undisturbed(mortal_store, busy, undisturbed, crowd)
-    assert any("raise max_connections" in text for text in crawl.said)
+    crawl = await ends_as_undisturbed(mortal_store, busy, undisturbed, many_workers)
+    assert any("raise max_connections" in text for text in crawl.message)
 
 
-async def test_P3_F20_a_commit_that_nobody_heard_of_is_not_made_again(
+async def test_P3_F20_a_commit_that_nobody_received_of_is_not_made_again(
     mortal_store: Path, busy: BusySite, undisturbed: dict[str, Held], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A claim whose answer is lost would be held for as long as its worker lives."""
     numbers, end = iter(range(10**6)), PostgresDatabase._end
 
-    async def unheard(self: PostgresDatabase, connection: asyncpg.Connection) -> str:
-        told = await end(self, connection)
+    async def silent(self: PostgresDatabase, connection: asyncpg.Connection) -> str:
+        reported = await end(self, connection)
         if next(numbers) % 4:
-            return told
+            return reported
         connection.terminate()
         raise asyncpg.ConnectionDoesNotExistError("the connection is lost")
 
     async def deafen(crawl: Crawl) -> None:
-        monkeypatch.setattr(PostgresDatabase, "_end", unheard)
+        monkeypatch.setattr(PostgresDatabase, "_end", silent)
 
     monkeypatch.setattr("afresh.store.postgres.PAUSE", 0.01)
     await ends_as_undisturbed(mortal_store, busy, undisturbed, deafen)
@@ -206,7 +204,7 @@ create trigger strike after insert or update on page_crawls for each statement e
 PEACE = "drop trigger if exists strike on page_crawls; drop function strike; drop sequence blows"
 
 
-async def test_F22_every_trouble_that_passes_is_tried_again(
+async def test_F22_every_problems_that_passes_is_tried_again(
     mortal_store: Path, busy: BusySite, undisturbed: dict[str, Held]
 ) -> None:
     """One after the other; the last is a statement that the server cuts for its length."""
@@ -233,9 +231,9 @@ async def test_F22_a_crawl_that_crosses_another_transaction_gives_way_and_goes_o
 ) -> None:
     met: list[BaseException] = []
 
-    def noted(error: BaseException, shown: str) -> StoreError:
+    def noted(error: BaseException, displayed: str) -> StoreError:
         met.append(error)
-        return explain(error, shown)
+        return explain(error, displayed)
 
     async def cross(crawl: Crawl) -> None:
         async with beside(crawl.url) as other, beside(crawl.url) as third:
@@ -274,7 +272,7 @@ async def test_P10_a_server_that_can_only_be_read_is_waited_for(
     await ends_as_undisturbed(mortal_store, busy, undisturbed, read_only)
 
 
-async def test_F24_who_falls_asleep_in_a_transaction_keeps_nobody_waiting(
+async def test_F24_a_worker_that_falls_asleep_in_a_transaction_keeps_nobody_waiting(
     mortal_store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("afresh.store.postgres.ASLEEP_SECONDS", 0.1)

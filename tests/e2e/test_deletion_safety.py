@@ -143,7 +143,7 @@ async def test_F71_a_hub_that_begins_to_ask_for_noindex_still_leads_on(
     assert set(index_of(store)) == {tiny.url, tiny.at("/a"), tiny.at("/b")}
 
 
-async def test_P12_a_stop_is_heard_while_sitemaps_are_read(
+async def test_P12_a_stop_is_received_while_sitemaps_are_read(
     tmp_path: Path, tiny: TinySite, work: type[InProcess]
 ) -> None:
     lay(tiny, star(3))
@@ -179,9 +179,7 @@ async def test_G2_a_sitemap_that_is_forbidden_proves_nothing(
         assert index_of(store) == before
 
 
-async def test_F24_a_run_that_was_taken_over_is_not_ended_twice(
-    kb: KnowledgeBase, tiny: TinySite, store: Path
-) -> None:
+async def test_F24_a_run_that_was_taken_over_is_not_ended_twice(kb: KnowledgeBase, tiny: TinySite, store: Path) -> None:
     """A process that slept past its lease wakes up to a run that is another's: it counts nothing."""
     lay(tiny, {"/": ["/a", "/b"], "/a": [], "/b": []})
     await kb.runs.crawl(tiny.url, name="docs")

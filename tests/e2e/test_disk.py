@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from tests.e2e.inprocess import InProcess
 from tests.e2e.library import assert_sound, counts, found, index_of, opened, rows
-from tests.e2e.program import PATIENCE, ROOT, Program, ended
+from tests.e2e.program import ROOT, TIMEOUT, Program, ended
 from tests.e2e.sites import lay, page, star, word
 
 from afresh.events import Event, Notice, PageStep
@@ -54,7 +54,7 @@ def full_disk(process: subprocess.Popen[str], size: int = resource.RLIM_INFINITY
     resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
 
 
-def said(process: subprocess.Popen[str], words: str) -> str:
+def message(process: subprocess.Popen[str], words: str) -> str:
     """The line of stderr that holds the words, waited for."""
     assert process.stderr is not None
     for line in process.stderr:
@@ -70,10 +70,10 @@ def starved(large: TinySite, program: Program, store: Path) -> Iterator[subproce
     room = store.stat().st_size + 150_000
     process = program.start("crawl", large.url, "--name", "docs", "--max-pages", "100", "--json")
     full_disk(process, room)
-    said(process, FULL)
+    message(process, FULL)
     yield process
     process.kill()
-    process.wait(PATIENCE)
+    process.wait(TIMEOUT)
 
 
 async def test_F12_a_crawl_waits_for_room_and_goes_on(
@@ -98,7 +98,7 @@ async def test_F12_a_crawl_that_waits_for_room_can_be_stopped(
     stopped = ended(starved)
     assert stopped.code == 2, stopped
     assert "disk full" in stopped.err
-    assert "it goes on where it was" in stopped.err
+    assert "it continues where it stopped" in stopped.err
     assert "Traceback" not in stopped.err
     last = program.run("refresh", "docs", "--json")
     assert last.code == 0, last
@@ -147,7 +147,7 @@ async def test_F13_an_answer_that_finds_no_room_fails_in_one_sentence(
     assert done.returncode == 1
     [sentence] = done.stderr.decode().splitlines()
     assert sentence.startswith("afresh: ")
-    assert "answer" in sentence
+    assert "output" in sentence
     assert "should not" not in sentence, "it is no surprise"
 
 
@@ -159,25 +159,25 @@ async def test_F14_a_crawl_waits_for_a_lock_and_loses_nothing(
 ) -> None:
     """A lock that outlasts many tries: every try fails at once, so that the test need not wait for it."""
     monkeypatch.setattr("afresh.app.TRY_SECONDS", 0.0)
-    monkeypatch.setattr("afresh.store.repository.TELL_BUSY_AFTER", 0.0)
+    monkeypatch.setattr("afresh.store.repository.REPORT_BUSY_SECONDS", 0.0)
     lay(tiny, star(20))
-    heard: list[str] = []
+    received: list[str] = []
     locked: list[object] = []
     async with opened(store) as kb:
         with closing(sqlite3.connect(store, isolation_level=None)) as other:
 
-            def hear(event: Event) -> None:
+            def receive(event: Event) -> None:
                 """Lock the store behind the first page, free it once the run has noticed."""
                 if isinstance(event, PageStep) and event.name == "commit" and not locked:
                     locked.append(other.execute("begin exclusive"))
                 elif isinstance(event, Notice):
-                    heard.append(event.text)
+                    received.append(event.text)
                     if other.in_transaction:
                         asyncio.get_running_loop().call_later(0.2, other.rollback)
 
-            report = await kb.runs.crawl(tiny.url, name="docs", listener=hear)
+            report = await kb.runs.crawl(tiny.url, name="docs", listener=receive)
         assert len(await found(kb, word("/p3"))) == 1
-    assert heard == ["another process keeps the store locked: waiting; Ctrl-C stops", GOING_ON]
+    assert received == ["another process keeps the store locked: waiting; Ctrl-C stops", GOING_ON]
     assert (report.state, report.failed, report.new) == ("completed", 0, 21)
     assert_sound(store)
 
@@ -199,7 +199,7 @@ async def test_F11_what_a_run_has_acknowledged_survives_a_power_loss(
     acknowledged: list[str] = []
     copies: list[tuple[Path, list[str]]] = []
 
-    def hear(event: Event) -> None:
+    def receive(event: Event) -> None:
         """After some pages, take file and log as a power loss would leave them."""
         if isinstance(event, PageStep) and event.name == "commit":
             acknowledged.append(event.url)
@@ -211,7 +211,7 @@ async def test_F11_what_a_run_has_acknowledged_survives_a_power_loss(
                 copies.append((folder / "kb.db", acknowledged.copy()))
 
     async with opened(store) as kb:
-        await kb.runs.crawl(tiny.url, name="docs", listener=hear)
+        await kb.runs.crawl(tiny.url, name="docs", listener=receive)
     whole = index_of(store)
     for copy, urls in copies:
         bury_workers(copy)
@@ -262,14 +262,14 @@ async def test_F18_a_backup_taken_in_the_middle_of_a_run_goes_on(
     lay(tiny, star(30))
     backup = tmp_path / "backup.db"
 
-    def hear(event: Event) -> None:
+    def receive(event: Event) -> None:
         """Takes the backup while a page is being looked at."""
         if isinstance(event, PageStep) and event.name == "fetch" and event.url.endswith("/p5"):
             with closing(sqlite3.connect(store)) as now, closing(sqlite3.connect(backup)) as then:
                 now.backup(then)
 
     async with opened(store) as kb:
-        await kb.runs.crawl(tiny.url, name="docs", listener=hear)
+        await kb.runs.crawl(tiny.url, name="docs", listener=receive)
     whole = index_of(store)
     bury_workers(backup)
     shutil.copy(backup, store)

@@ -48,11 +48,7 @@ def _visible(text: str) -> str:
 
 @pytest.mark.slow
 async def test_P6_P7_four_versions_are_followed_exactly_as_the_manifest_says(
-    manifest: Mapping[str, Any],
-    versions: Mapping[str, Tree],
-    tmp_path: Path,
-    tiny: TinySite,
-    work: type[InProcess],
+    manifest: Mapping[str, Any], versions: Mapping[str, Tree], tmp_path: Path, tiny: TinySite, work: type[InProcess]
 ) -> None:
     store = tmp_path / "kept.db"
     with GeminiServer() as gemini:
@@ -73,8 +69,7 @@ async def test_P6_P7_four_versions_are_followed_exactly_as_the_manifest_says(
                 changed = [name for name in step["modified"] if reworded(name, old, new)]
                 assert len(step["modified"]) - len(changed) <= 4
                 listed = {
-                    each.url: each.kind.value
-                    for each in await kb.pages.changes("docs", run=report.run, limit=999)
+                    each.url: each.kind.value for each in await kb.pages.changes("docs", run=report.run, limit=999)
                 }
                 assert listed == {
                     tiny.url: "changed",
@@ -82,9 +77,9 @@ async def test_P6_P7_four_versions_are_followed_exactly_as_the_manifest_says(
                     **{tiny.at(at(name)): "changed" for name in changed},
                     **{tiny.at(at(name)): "deleted" for name in step["removed"]},
                 }
-                told = counts(report)
-                told.pop("missing", None)  # what a dead page alone had linked to
-                assert told == {
+                reported = counts(report)
+                reported.pop("missing", None)  # what a dead page alone had linked to
+                assert reported == {
                     "new": len(step["added"]),
                     "changed": len(changed) + 1,
                     "not_modified": step["unchanged"],
@@ -94,9 +89,7 @@ async def test_P6_P7_four_versions_are_followed_exactly_as_the_manifest_says(
                 assert set(index_of(store)) == {tiny.url, *(tiny.at(at(name)) for name in new)}
                 assert max(looks(tiny).values()) == 1
                 bodies = report.new + report.changed + report.unchanged
-                assert (
-                    work.calls - made == bodies + report.new + 2 * report.changed
-                )  # read; chunk; chunk and diff
+                assert work.calls - made == bodies + report.new + 2 * report.changed  # read; chunk; chunk and diff
                 uploads = len(step["added"]) + len(changed) + 1
                 assert await _sent(kb, gemini) == (uploads, len(step["removed"]) + len(changed) + 1)
                 assert texts(gemini) == {url: each.markdown for url, each in index_of(store).items()}

@@ -123,7 +123,7 @@ async def test_workers_that_are_gone_and_runs_that_were_interrupted_are_found(fi
     )
     found = await examined(filled)
     assert [name for name, finding in found.items() if not finding.ok] == ["workers", "runs"]
-    assert "`afresh refresh docs` goes on" in (found["runs"].fix or "")
+    assert "`afresh refresh docs` continues it" in (found["runs"].fix or "")
 
 
 async def test_a_run_that_waits_for_a_confirmation_is_found(filled: Path) -> None:
@@ -134,7 +134,7 @@ async def test_a_run_that_waits_for_a_confirmation_is_found(filled: Path) -> Non
 async def test_F42_pages_in_doubt_are_found(filled: Path) -> None:
     change(filled, "update pages set doubt = 'the page is empty now' where depth = 1")
     found = (await examined(filled))["content"]
-    assert found.detail.startswith("5 pages show what is not believed")
+    assert found.detail.startswith("5 pages look like an error, login or empty page")
     assert "`afresh pages docs --doubtful`" in (found.fix or "")
 
 
@@ -155,9 +155,7 @@ async def test_F28_a_clock_that_went_back_is_found(filled: Path) -> None:
         (["::/0"], False),
     ],
 )
-async def test_an_address_policy_that_is_wide_open_is_found(
-    filled: Path, allowed: list[str], well: bool
-) -> None:
+async def test_an_address_policy_that_is_wide_open_is_found(filled: Path, allowed: list[str], well: bool) -> None:
     assert (await examined(filled, {"network.allow": allowed}))["network"].ok is well
 
 
@@ -178,14 +176,12 @@ def test_F16_without_a_store_the_surroundings_are_still_checked(tmp_path: Path) 
     assert (broken.check, broken.detail) == ("store", "damaged")
 
 
-async def test_a_browser_that_is_wanted_and_not_there_is_found(
-    filled: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_browser_that_is_wanted_and_not_there_is_found(filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     nowhere = {"browser.executable_path": "/nowhere/chromium", "browser.engines": ["chromium"]}
     found = await examined(filled, {**nowhere, "crawl.render": "always"})
     assert "no program at /nowhere/chromium" in (found["browser"].fix or "")
     assert await wrong(filled, nowhere) == [], "auto does without"
-    assert "read as they are" in (await examined(filled, nowhere))["browser"].detail
+    assert "read as delivered" in (await examined(filled, nowhere))["browser"].detail
     change(filled, """update sources set policy = '{"render": "always"}'""")
     assert await wrong(filled, nowhere) == ["browser"]
     assert await wrong(filled) == []
@@ -200,9 +196,7 @@ async def test_a_browser_that_is_wanted_and_not_there_is_found(
         ({"links.prompt_file": "/nowhere/links.md"}, "name another file"),
     ],
 )
-async def test_a_model_that_cannot_be_asked_is_found(
-    filled: Path, flags: Mapping[str, object], fix: str
-) -> None:
+async def test_a_model_that_cannot_be_asked_is_found(filled: Path, flags: Mapping[str, object], fix: str) -> None:
     found = await examined(filled, flags)
     assert fix in (found["model"].fix or "")
     assert await wrong(filled, flags) == ["model"]

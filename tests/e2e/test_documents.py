@@ -18,14 +18,14 @@ async def test_documents_are_found_where_they_stand_and_unchanged_ones_cost_noth
     tiny: TinySite, store: Path
 ) -> None:
     manual = Pdf(title="Manual").page(("Quokkas", 20), *[(WORDS, 10)] * 3).bytes()
-    letter = docx(paragraph("Letter", "Heading1"), paragraph(WORDS.replace("quokka", "wombat")))
+    message = docx(paragraph("Letter", "Heading1"), paragraph(WORDS.replace("quokka", "wombat")))
     tiny.put(
         "/",
         '<main><h1>Files</h1><a href="/m.pdf">m</a><a href="/l.docx">l</a><a href="/api">a</a>'
         '<a href="/scan.pdf">s</a></main>',
     )
     tiny.put("/m.pdf", manual, media_type=PDF)
-    tiny.put("/l.docx", letter, media_type="application/octet-stream")
+    tiny.put("/l.docx", message, media_type="application/octet-stream")
     tiny.put("/api", json.dumps(API), media_type="application/json")
     tiny.put("/scan.pdf", one_page(stream(b"0 0 9 9 re f")), media_type=PDF)
     async with opened(store) as kb:
@@ -38,6 +38,6 @@ async def test_documents_are_found_where_they_stand_and_unchanged_ones_cost_noth
         assert (hit.url, hit.title) == (tiny.at("/api"), "Jar API")
         (report,) = await kb.runs.refresh(["docs"])
         assert report.not_modified == 4
-    told = rows(store, "select error_message from page_crawls where error_message is not null limit 1")
-    assert told == [("200, but not read: a PDF without text: its pages are pictures or empty",)]
+    reported = rows(store, "select error_message from page_crawls where error_message is not null limit 1")
+    assert reported == [("200, but not read: a PDF without text: its pages are pictures or empty",)]
     assert_sound(store)

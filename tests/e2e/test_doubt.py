@@ -10,18 +10,7 @@ from tests.e2e.inprocess import InProcess
 from tests.e2e.library import index_of, opened
 from tests.e2e.sites import page, star, word
 from tests.fakes.hostile import HostileSite, Script
-from tests.fakes.lies import (
-    always_304,
-    busy,
-    emptied,
-    in_turn,
-    ok,
-    shrunken,
-    soft_404,
-    status,
-    to_login,
-    wall,
-)
+from tests.fakes.lies import always_304, busy, emptied, in_turn, ok, shrunken, soft_404, status, to_login, wall
 
 from afresh.errors import ParserCrashed, ParserTimeout, ParserUnavailable
 from afresh.kb import KnowledgeBase
@@ -88,7 +77,7 @@ async def test_F40_F52_a_wall_for_every_address_loses_nothing_however_often_it_i
     assert (await kb.sources.view("docs")).doubtful == 0
 
 
-async def test_F40_a_wall_that_knows_its_pages_is_told_by_its_neighbours(
+async def test_F40_a_wall_that_knows_its_pages_is_reported_by_its_neighbours(
     kb: KnowledgeBase, site: HostileSite, store: Path
 ) -> None:
     """Unknown addresses still say 404, and the wall says nothing that walls usually say."""
@@ -100,11 +89,9 @@ async def test_F40_a_wall_that_knows_its_pages_is_told_by_its_neighbours(
     assert (report.state, report.changed, report.doubtful) == ("failed", 0, 6)
     assert index_of(store) == before
     why = await kb.pages.explain(site.at("/p1"))
-    assert "other addresses show the same" in why.summary
+    assert "other URLs show the same content" in why.summary
     assert why.page.doubt is not None
-    assert [view.url for view in await kb.pages.of_source("docs", PageFilter(doubtful=True))][:1] == [
-        site.url
-    ]
+    assert [view.url for view in await kb.pages.of_source("docs", PageFilter(doubtful=True))][:1] == [site.url]
 
 
 async def test_F40_pages_that_were_alike_before_may_change_together(
@@ -120,23 +107,18 @@ async def test_F40_pages_that_were_alike_before_may_change_together(
     assert (report.state, report.changed, report.doubtful) == ("completed", 4, 0)
 
 
-async def test_F39_a_start_page_that_stands_in_for_missing_ones_may_be_written_anew(
+async def test_F39_a_start_page_that_stands_in_for_missing_ones_may_be_written_again(
     kb: KnowledgeBase, site: HostileSite, store: Path
 ) -> None:
     """Sites of one script and many hosts answer every unknown address with their start page."""
     site.say_unknown(lambda asked, own: site.find("/", site.url))
     await kb.runs.crawl(site.url, name="docs")
-    site.put(
-        "/",
-        page("/", star(5)["/"], "Cranes, sheds and rails: all that belongs to a quay, told from the sea."),
-    )
+    site.put("/", page("/", star(5)["/"], "Cranes, sheds and rails: all that belongs to a quay, told from the sea."))
     (report,) = await kb.runs.refresh(["docs"])
     assert (report.state, report.changed, report.doubtful) == ("completed", 1, 0)
 
 
-async def test_F40_pages_of_numbers_are_not_lost_to_a_wall(
-    kb: KnowledgeBase, site: HostileSite, store: Path
-) -> None:
+async def test_F40_pages_of_numbers_are_not_lost_to_a_wall(kb: KnowledgeBase, site: HostileSite, store: Path) -> None:
     for number, path in enumerate(star(5)["/"]):
         site.put(path, page("2", (), f"{number} 17 23 42 1.5 99 {number}{number}"))
     await kb.runs.crawl(site.url, name="docs")
@@ -159,7 +141,7 @@ async def test_P4_F41_many_pages_that_want_a_login_stop_all_deletions(
     site.delete("/p4")
     (report,) = await kb.runs.refresh(["docs"])
     assert (report.state, report.deleted, report.refused) == ("partial", 0, 3)
-    assert "3 of 6 known pages refuse us now" in (report.error or "")
+    assert "3 of 6 known pages now answer 401 or 403" in (report.error or "")
     assert len(index_of(store)) == 6
 
 
@@ -205,8 +187,8 @@ async def test_F40_a_wall_that_creeps_from_page_to_page_over_many_runs_is_stoppe
     await kb.runs.crawl(site.url, name="docs")
     changed = []
     for number, path in enumerate(star(5)["/"]):
-        said = f"The harbour master is having lunch and will be back some day; request {number}a for {path}."
-        site.put(path, page("Lunch", text=said))
+        message = f"The harbour master is having lunch and will be back some day; request {number}a for {path}."
+        site.put(path, page("Lunch", text=message))
         changed += [report.changed for report in await kb.runs.refresh(["docs"])]
     assert changed == [1, 1, 0, 0, 0]
     assert sum("Lunch" in held.title for held in index_of(store).values()) == 2
@@ -225,7 +207,7 @@ async def test_trust_takes_what_is_there(kb: KnowledgeBase, site: HostileSite, s
     assert "closed for good" in (index_of(store)[site.at("/p1")].markdown or "")
 
 
-async def test_F40_one_page_that_is_written_anew_is_asked_for_once_and_believed(
+async def test_F40_one_page_that_is_written_again_is_asked_for_once_and_believed(
     kb: KnowledgeBase, site: HostileSite, store: Path
 ) -> None:
     await kb.runs.crawl(site.url, name="docs")
@@ -265,9 +247,7 @@ async def test_F39_a_page_that_turns_into_the_soft_404_keeps_its_content(
     assert index_of(store) == before
 
 
-async def test_F39_a_refresh_in_which_nothing_is_read_asks_no_probe(
-    kb: KnowledgeBase, site: HostileSite
-) -> None:
+async def test_F39_a_refresh_in_which_nothing_is_read_asks_no_probe(kb: KnowledgeBase, site: HostileSite) -> None:
     await kb.runs.crawl(site.url, name="docs")
     site.requests.clear()
     (report,) = await kb.runs.refresh(["docs"])
@@ -362,7 +342,7 @@ async def test_F27_a_poison_page_is_quarantined_after_three_crashes_and_the_rest
         assert index_of(store)[site.at("/p1")] == before[site.at("/p1")]
         for path, status in (("/p1", PageStatus.ACTIVE), ("/new", PageStatus.ERROR)):
             why = await kb.pages.explain(site.at(path))
-            assert (why.status, why.page.doubt) == (status, "reading it crashed the parser 3 times")
+            assert (why.status, why.page.doubt) == (status, "parsing it crashed 3 times")
         await kb.runs.refresh(["docs"])
         assert Fragile.crashes == 6
         assert "not read again" in (await kb.pages.explain(site.at("/p1"))).summary
@@ -397,7 +377,7 @@ async def test_F27_F63_a_page_that_takes_too_long_costs_one_deadline_a_run(
         for kills in (1, 2, 3, 3):
             await kb.runs.refresh(["docs"])
             assert Endless.kills == kills
-        assert (await kb.pages.explain(site.at("/p1"))).page.doubt == "reading it crashed the parser 3 times"
+        assert (await kb.pages.explain(site.at("/p1"))).page.doubt == "parsing it crashed 3 times"
 
 
 async def test_a_parser_that_cannot_start_is_a_failure_and_no_refusal(

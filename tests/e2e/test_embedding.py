@@ -17,19 +17,19 @@ from afresh.events import Event, Notice
 from afresh.kb import KnowledgeBase
 from afresh.models import endpoint
 from afresh.store import repository
-from afresh.testing import EmbedderTrouble, TinySite
+from afresh.testing import EmbedderFault, TinySite
 
 FOREVER = 1_000  # requests
-NO_WAY: dict[str, tuple[EmbedderTrouble | Status, str]] = {
+NO_WAY: dict[str, tuple[EmbedderFault | Status, str]] = {
     "500 for ever": (Status(500), "answered 500"),
     "a key that is refused": (Status(401), "check embedding.api_key"),
     "429, come back in an hour": (Status(429, {"retry_after": "3600"}), "answered 429"),
-    "a hang": (EmbedderTrouble.HANG, "no answer"),
+    "a hang": (EmbedderFault.HANG, "no answer"),
 }
-GARBAGE: dict[str, tuple[EmbedderTrouble | Status, str]] = {
-    "no numbers": (EmbedderTrouble.NAN, "no number"),
-    "fewer vectors than texts": (EmbedderTrouble.FEWER, "vectors for"),
-    "another dimension": (EmbedderTrouble.WIDER, "17 numbers"),
+GARBAGE: dict[str, tuple[EmbedderFault | Status, str]] = {
+    "no numbers": (EmbedderFault.NAN, "not numbers"),
+    "fewer vectors than texts": (EmbedderFault.FEWER, "vectors for"),
+    "another dimension": (EmbedderFault.WIDER, "17 numbers"),
     "413 whatever the size": (Status(413), "too large"),
 }
 TROUBLES = NO_WAY | GARBAGE
@@ -38,7 +38,7 @@ TROUBLES = NO_WAY | GARBAGE
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[PickyServer]:
     """An embedding API on loopback, whose client loses no time between tries."""
-    monkeypatch.setattr(endpoint, "FIRST_WAIT", 0.0)
+    monkeypatch.setattr(endpoint, "FIRST_WAIT_SECONDS", 0.0)
     with PickyServer() as server:
         yield server
 
@@ -57,15 +57,10 @@ def etags(store: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("name", TROUBLES)
-async def test_G13_F93_an_embedder_in_trouble_keeps_old_content_and_validators_and_the_next_run_completes(
-    name: str,
-    server: PickyServer,
-    flags: dict[str, object],
-    store: Path,
-    tiny: TinySite,
-    work: type[InProcess],
+async def test_G13_F93_an_embedder_in_problems_keeps_old_content_and_validators_and_the_next_run_completes(
+    name: str, server: PickyServer, flags: dict[str, object], store: Path, tiny: TinySite, work: type[InProcess]
 ) -> None:
-    due, told = TROUBLES[name]
+    due, reported = TROUBLES[name]
     lay(tiny, star(4))
     async with opened(store, flags) as kb:
         first = await kb.runs.crawl(tiny.url, name="docs")
@@ -79,7 +74,7 @@ async def test_G13_F93_an_embedder_in_trouble_keeps_old_content_and_validators_a
         assert (report.state, counts(report)) == ("partial", {"not_modified": 3, "failed": 2})
         assert "2 pages could not be embedded and will be tried again" in (report.error or "")
         assert "127.0.0.1" in (report.error or "") or "openai/told" in (report.error or "")
-        assert told in (report.error or "")
+        assert reported in (report.error or "")
         if name in NO_WAY:
             assert max(looks(tiny).values()) == 1, "pages are not fetched again for an embedder that is down"
         assert (etags(store), index_of(store)) == (before, index)
@@ -178,7 +173,7 @@ async def test_P12_F93_a_run_that_is_stopped_while_the_embedder_hangs_goes_on_wi
         await kb.runs.crawl(tiny.url, name="docs")
         tiny.put("/p1", page("/p1", ["/"], "Quite other words."))
         tiny.put("/p2", page("/p2", ["/"], "And other words here."))
-        server.script = [EmbedderTrouble.HANG]
+        server.script = [EmbedderFault.HANG]
         asked, run = len(server.asked), asyncio.create_task(kb.runs.refresh(["docs"]))
         while len(server.asked) == asked:  # noqa: ASYNC110 - the server has a thread of its own
             await asyncio.sleep(0.01)
@@ -201,10 +196,10 @@ async def test_F14_F93_a_store_that_is_locked_while_vectors_are_kept_is_waited_f
 ) -> None:
     """The patience of a run holds for vectors too."""
     monkeypatch.setattr("afresh.app.TRY_SECONDS", 0.01)
-    monkeypatch.setattr(repository, "TELL_BUSY_AFTER", 0.0)
+    monkeypatch.setattr(repository, "REPORT_BUSY_SECONDS", 0.0)
     lay(tiny, star(2))
     locks: list[sqlite3.Connection] = []
-    heard: list[str] = []
+    received: list[str] = []
     answer = server._too_large
 
     def locking(texts: tuple[str, ...]) -> Status | None:
@@ -213,15 +208,15 @@ async def test_F14_F93_a_store_that_is_locked_while_vectors_are_kept_is_waited_f
             locks[0].execute("begin immediate")
         return answer(texts)
 
-    def hear(event: Event) -> None:
-        heard.append(event.text if isinstance(event, Notice) else "")
-        if heard[-1] == repository.BUSY:
+    def receive(event: Event) -> None:
+        received.append(event.text if isinstance(event, Notice) else "")
+        if received[-1] == repository.BUSY:
             locks[0].close()
 
     monkeypatch.setattr(server, "_too_large", locking)
     async with opened(store, flags) as kb:
-        report = await kb.runs.crawl(tiny.url, name="docs", listener=hear)
-    assert repository.BUSY in heard
+        report = await kb.runs.crawl(tiny.url, name="docs", listener=receive)
+    assert repository.BUSY in received
     assert (report.state, report.chunks_embedded) == ("completed", 3)
 
 
@@ -240,9 +235,7 @@ def shelve(site: TinySite, prefix: str, number: int = 12) -> None:
     """Articles below a prefix that link to one another."""
     site.put(f"{prefix}/", article([f"{prefix}/a{each}" for each in range(number)], "everything"))
     for each in range(number):
-        site.put(
-            f"{prefix}/a{each}", article([f"{prefix}/", f"{prefix}/a{(each + 1) % number}"], word(f"/{each}"))
-        )
+        site.put(f"{prefix}/a{each}", article([f"{prefix}/", f"{prefix}/a{(each + 1) % number}"], word(f"/{each}")))
 
 
 async def test_F46_another_etag_for_the_same_content_embeds_nothing(

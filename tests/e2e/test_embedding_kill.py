@@ -28,16 +28,14 @@ def server() -> Iterator[EmbeddingServer]:
         yield server
 
 
-@pytest.mark.parametrize(
-    ("point", "twice"), [("page.chunked", BATCH), ("embed.made", BATCH), ("embed.kept", 0)]
-)
+@pytest.mark.parametrize(("point", "twice"), [("page.chunked", BATCH), ("embed.made", BATCH), ("embed.kept", 0)])
 def test_F03_F04_killed_while_vectors_are_made_the_next_run_pays_for_one_batch_again_at_most(
     point: str, twice: int, server: EmbeddingServer, tiny: TinySite, store: Path, tmp_path: Path
 ) -> None:
     lay(tiny, tree(PAGES))
     flags = flags_for(server)
     assert live(store, tiny.url, "crawl", f"{point}=kill@4", flags) == KILLED
-    assert_sound(store, settled=False)
+    assert_sound(store, stable=False)
     kept = rows(store, "select count(*) from vectors")[0][0]
     assert kept > 0
     assert live(store, tiny.url, "crawl", flags=flags) == 0

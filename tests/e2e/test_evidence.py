@@ -14,7 +14,7 @@ from afresh.model.records import ChangeKind
 from afresh.testing import TinySite
 
 
-async def test_why_tells_the_evidence_of_each_kind_of_look(kb: KnowledgeBase, tiny: TinySite) -> None:
+async def test_why_says_the_evidence_of_each_kind_of_look(kb: KnowledgeBase, tiny: TinySite) -> None:
     lay(tiny, star(5))
     tiny.robots("User-agent: *\n\nDisallow: /p4\n")
     await kb.runs.crawl(tiny.url, name="docs")
@@ -23,11 +23,11 @@ async def test_why_tells_the_evidence_of_each_kind_of_look(kb: KnowledgeBase, ti
     tiny.edit("/p1", add_paragraph="changed")
     tiny.delete("/p2")
     await kb.runs.refresh(["docs"])
-    said = {path: (await kb.pages.explain(tiny.at(path))).summary for path in ("/p0", "/p1", "/p2", "/p4")}
-    assert said["/p0"] == f"304 by ETag {etag}"
-    assert said["/p1"].startswith("200, content hash changed from ")
-    assert said["/p2"] == "404"
-    assert said["/p4"].startswith("not fetched: robots.txt line 3")
+    message = {path: (await kb.pages.explain(tiny.at(path))).summary for path in ("/p0", "/p1", "/p2", "/p4")}
+    assert message["/p0"] == f"304 by ETag {etag}"
+    assert message["/p1"].startswith("200, content hash changed from ")
+    assert message["/p2"] == "404"
+    assert message["/p4"].startswith("not fetched: robots.txt line 3")
     why = await kb.pages.explain(tiny.at("/p1"), within="docs")
     assert (why.linked_from, why.attempts) == ((tiny.url,), 2)
     assert why.next_look is not None
@@ -38,11 +38,11 @@ async def test_why_tells_the_evidence_of_each_kind_of_look(kb: KnowledgeBase, ti
 async def test_why_knows_what_was_never_looked_at(kb: KnowledgeBase, tiny: TinySite) -> None:
     lay(tiny, star(2))
     await kb.runs.crawl(tiny.url, name="docs")
-    with pytest.raises(UsageError, match="not on record"):
+    with pytest.raises(UsageError, match="not indexed"):
         await kb.pages.explain(tiny.at("/never"))
 
 
-async def test_changes_tell_new_changed_deleted_with_a_diff(kb: KnowledgeBase, tiny: TinySite) -> None:
+async def test_changes_say_new_changed_deleted_with_a_diff(kb: KnowledgeBase, tiny: TinySite) -> None:
     lay(tiny, star(3))
     first = await kb.runs.crawl(tiny.url, name="docs")
     tiny.put("/p0", page("/p0", ["/"], "The old sentence went, a new one came."))
@@ -103,9 +103,7 @@ def _prints(store: Path) -> tuple[object, ...]:
     return files, {name: rows(store, f"select * from {name}") for name in tables}
 
 
-async def test_plan_tells_what_the_rules_now_leave_out(
-    kb: KnowledgeBase, tiny: TinySite, store: Path
-) -> None:
+async def test_plan_says_what_the_rules_now_leave_out(kb: KnowledgeBase, tiny: TinySite, store: Path) -> None:
     lay(tiny, {"/": ["/a", "/x/b"], "/a": [], "/x/b": []})
     await kb.runs.crawl(tiny.url, name="docs")
     await kb.runs.crawl(tiny.url, name="docs", rules={"exclude": ["/x/*"]})
@@ -121,9 +119,7 @@ async def test_links_show_where_they_stand(kb: KnowledgeBase, tiny: TinySite) ->
     assert [view.url for view in await kb.links.of_source("docs", page=tiny.at("/a"))] == [tiny.at("/b")]
 
 
-async def test_C14_links_of_pages_that_left_are_cleaned_up(
-    kb: KnowledgeBase, tiny: TinySite, store: Path
-) -> None:
+async def test_C14_links_of_pages_that_left_are_cleaned_up(kb: KnowledgeBase, tiny: TinySite, store: Path) -> None:
     lay(tiny, {"/": ["/a"], "/a": ["/only-here"]})
     await kb.runs.crawl(tiny.url, name="docs")
     tiny.put("/", page("/", []))

@@ -36,9 +36,7 @@ async def test_A15_depth_is_the_shortest_way_from_the_root(kb: KnowledgeBase, ti
     assert depths == {tiny.at(p): d for p, d in (("/", 0), ("/a", 1), ("/c", 1), ("/b", 2), ("/d", 2))}
 
 
-async def test_A14_max_depth_holds_in_the_first_crawl_and_in_a_refresh(
-    kb: KnowledgeBase, tiny: TinySite
-) -> None:
+async def test_A14_max_depth_holds_in_the_first_crawl_and_in_a_refresh(kb: KnowledgeBase, tiny: TinySite) -> None:
     lay(tiny, {"/": ["/a"], "/a": ["/b"], "/b": ["/c"], "/c": ["/d"], "/d": []})
     await kb.runs.crawl(tiny.url, name="docs", rules={"max_depth": 2})
     assert set(looks(tiny)) == {"/", "/a", "/b"}
@@ -80,9 +78,7 @@ async def test_A13_A21_A23_every_page_is_asked_for_once_and_the_root_too(
     assert looks(tiny) == {"/": 1, "/a": 1, "/b": 1}
 
 
-async def test_A23_a_404_is_not_retried_and_not_stored(
-    kb: KnowledgeBase, tiny: TinySite, store: Path
-) -> None:
+async def test_A23_a_404_is_not_retried_and_not_stored(kb: KnowledgeBase, tiny: TinySite, store: Path) -> None:
     lay(tiny, {"/": ["/nowhere"]})
     report = await kb.runs.crawl(tiny.url, name="docs")
     assert (report.state, counts(report)) == ("completed", {"new": 1})
@@ -140,13 +136,7 @@ def _stamps(source: object, *lists: Sequence[object]) -> set[datetime]:
 async def test_C12_other_schemes_other_hosts_and_forbidden_pages_are_not_fetched(
     kb: KnowledgeBase, tiny: TinySite
 ) -> None:
-    links = [
-        "mailto:a@b.example",
-        "javascript:void(0)",
-        "ftp://127.0.0.1/x",
-        "http://other.example/",
-        "/no/x",
-    ]
+    links = ["mailto:a@b.example", "javascript:void(0)", "ftp://127.0.0.1/x", "http://other.example/", "/no/x"]
     lay(tiny, {"/": [*links, "/yes"], "/yes": [], "/no/x": []})
     tiny.robots("User-agent: *\nDisallow: /no/\n")
     report = await kb.runs.crawl(tiny.url, name="docs")
@@ -156,9 +146,7 @@ async def test_C12_other_schemes_other_hosts_and_forbidden_pages_are_not_fetched
     assert "robots.txt line 2" in why.summary
 
 
-async def test_C23_surplus_parameters_are_stripped_and_long_paths_left_out(
-    kb: KnowledgeBase, tiny: TinySite
-) -> None:
+async def test_C23_surplus_parameters_are_stripped_and_long_paths_left_out(kb: KnowledgeBase, tiny: TinySite) -> None:
     deep = "/d/e/f/g"
     links = ["/a?x=1", "/a?x=1&y=2", "/a?x=1&y=3", f"{deep}/h", deep]
     lay(tiny, {"/": links, "/a": [], deep: [], f"{deep}/h": []})
@@ -178,12 +166,9 @@ async def test_a_page_that_only_a_sitemap_names_is_found(kb: KnowledgeBase, tiny
 
 
 @pytest.mark.parametrize(
-    ("scope", "expected"),
-    [("subpages", {"/docs/", "/docs/a"}), ("hostname", {"/docs/", "/docs/a", "/blog", "/"})],
+    ("scope", "expected"), [("subpages", {"/docs/", "/docs/a"}), ("hostname", {"/docs/", "/docs/a", "/blog", "/"})]
 )
-async def test_the_scope_bounds_what_belongs(
-    kb: KnowledgeBase, tiny: TinySite, scope: str, expected: set[str]
-) -> None:
+async def test_the_scope_bounds_what_belongs(kb: KnowledgeBase, tiny: TinySite, scope: str, expected: set[str]) -> None:
     lay(tiny, {"/docs/": ["a", "/blog", "/"], "/docs/a": [], "/blog": [], "/": []})
     await kb.runs.crawl(tiny.at("/docs/"), name="docs", rules={"scope": scope})
     assert set(looks(tiny)) == expected
@@ -219,9 +204,7 @@ async def test_A20_the_real_processes_read_a_site_of_documentation(site: TinySit
         assert report.new == len([path for path in site.paths if not path.startswith("/private/")])
         statuses = {view.status for view in await kb.pages.of_source("docs") if view.content_hash}
         assert statuses == {PageStatus.ACTIVE}
-        assert ((await kb.search.search("retry with back-off", within=["docs"])).hits)[0].url.startswith(
-            site.url
-        )
+        assert ((await kb.search.search("retry with back-off", within=["docs"])).hits)[0].url.startswith(site.url)
     assert_sound(store)
 
 

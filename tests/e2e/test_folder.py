@@ -74,9 +74,7 @@ async def test_A18_touching_a_file_reads_it_and_changes_nothing(kb: KnowledgeBas
     assert await refreshed(kb) == {"not_modified": 3}
 
 
-async def test_F82_other_content_behind_the_same_size_and_time_is_found_by_hash(
-    docs: Path, store: Path
-) -> None:
+async def test_F82_other_content_behind_the_same_size_and_time_is_found_by_hash(docs: Path, store: Path) -> None:
     async with opened(store) as kb:
         await kb.runs.crawl(str(docs), name="docs")
         write(docs / "index.md", "# Start\n\nWelcome to the syenite notes."[:37])
@@ -87,9 +85,7 @@ async def test_F82_other_content_behind_the_same_size_and_time_is_found_by_hash(
         assert len(await found(kb, "granate")) == 1
 
 
-async def test_F80_a_vanished_or_emptied_root_keeps_everything(
-    kb: KnowledgeBase, docs: Path, store: Path
-) -> None:
+async def test_F80_a_vanished_or_emptied_root_keeps_everything(kb: KnowledgeBase, docs: Path, store: Path) -> None:
     await kb.runs.crawl(str(docs), name="docs")
     before = index_of(store)
     docs.rename(docs.with_name("away"))
@@ -167,7 +163,7 @@ async def test_what_the_rules_leave_out_later_leaves_the_index(kb: KnowledgeBase
     assert counts(report) == {"new": 2, "not_modified": 1}
 
 
-async def test_a_file_that_is_no_text_is_told_once_and_not_opened_again(
+async def test_a_file_that_is_no_text_is_reported_once_and_not_opened_again(
     kb: KnowledgeBase, docs: Path, work: type[InProcess]
 ) -> None:
     (docs / "blob").write_bytes(bytes(range(256)) * 9)
@@ -222,9 +218,7 @@ async def test_a_run_that_was_stopped_leaves_no_mark(kb: KnowledgeBase, docs: Pa
         assert await refreshed(again) == {"not_modified": 3}
 
 
-async def test_a_state_seen_between_two_equal_ones_is_not_taken_for_them(
-    kb: KnowledgeBase, docs: Path
-) -> None:
+async def test_a_state_seen_between_two_equal_ones_is_not_taken_for_them(kb: KnowledgeBase, docs: Path) -> None:
     await kb.runs.crawl(str(docs), name="docs")
     text = (docs / "index.md").read_text()
     write(docs / "index.md", "# Start\n\nOther words entirely.", OLD + 1)
@@ -251,19 +245,15 @@ async def test_P6_P7_A27_four_versions_of_real_docs_as_a_folder(
             done = work.calls
             (report,) = await kb.runs.refresh(["docs"])
             assert report.state == "completed"
-            told = counts(report)
-            assert (told["new"], told.get("deleted", 0)) == (len(step["added"]), len(step["removed"]))
-            assert told["changed"] + told.get("unchanged", 0) == len(step["modified"])
-            assert told.get("unchanged", 0) <= 4  # edits that no reader sees
-            assert told["not_modified"] == step["unchanged"]
-            read = told["new"] + told["changed"] + told.get("unchanged", 0)
-            assert (
-                work.calls - done == read + told["new"] + 2 * told["changed"]
-            )  # read; cut; cut and compared
+            reported = counts(report)
+            assert (reported["new"], reported.get("deleted", 0)) == (len(step["added"]), len(step["removed"]))
+            assert reported["changed"] + reported.get("unchanged", 0) == len(step["modified"])
+            assert reported.get("unchanged", 0) <= 4  # edits that no reader sees
+            assert reported["not_modified"] == step["unchanged"]
+            read = reported["new"] + reported["changed"] + reported.get("unchanged", 0)
+            assert work.calls - done == read + reported["new"] + 2 * reported["changed"]  # read; cut; cut and compared
             again = (await kb.runs.refresh(["docs"]))[0]
-            assert counts(again) == {
-                "not_modified": len(rows(kept, "select 1 from pages where content_hash <> ''"))
-            }
+            assert counts(again) == {"not_modified": len(rows(kept, "select 1 from pages where content_hash <> ''"))}
     async with opened(tmp_path / "fresh.db", words) as kb:
         await kb.runs.crawl(str(docs), name="docs")
     assert index_of(kept) == index_of(tmp_path / "fresh.db")
@@ -299,22 +289,22 @@ async def test_an_unchanged_folder_counts_as_checked(docs: Path, store: Path, wo
         assert (await kb.sources.view("docs")).oldest_check == clock() - timedelta(seconds=60)
 
 
-async def test_why_tells_which_rule_leaves_a_file_out(kb: KnowledgeBase, docs: Path) -> None:
+async def test_why_says_which_rule_leaves_a_file_out(kb: KnowledgeBase, docs: Path) -> None:
     write(docs / "build" / "x.md", "# X")
     write(docs / ".gitignore", "build/")
     (docs / "logo.png").write_bytes(b"png")
     report = await kb.runs.crawl(str(docs), name="docs")
-    assert report.notes == ("folder: 2 files left out: 1 binary, 1 ignored (`afresh why FILE` tells of one)",)
+    assert report.notes == ("folder: 2 files left out: 1 binary, 1 ignored (`afresh why FILE` explains one)",)
     with pytest.raises(UsageError, match=r"build/x\.md is left out of docs: ignored"):
         await kb.pages.explain(str(docs / "build" / "x.md"))
     with pytest.raises(UsageError, match=r"logo\.png is left out of docs: binary"):
         await kb.pages.explain(str(docs / "logo.png"))
 
 
-async def test_nothing_to_read_is_told(kb: KnowledgeBase, tmp_path: Path) -> None:
+async def test_nothing_to_read_is_reported(kb: KnowledgeBase, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     report = await kb.runs.crawl(str(tmp_path / "empty"), name="docs")
-    assert "nothing was found that could be read" in report.notes[0]
+    assert "no readable page was found" in report.notes[0]
 
 
 @EVERY_STORE
@@ -327,23 +317,23 @@ async def test_R10_G4_history_and_why_name_the_listing_that_shows_a_file_unchang
     root, file = file_url(str(docs)), file_url(str(docs / "guide/install.md"))
     (listing,) = [each for each in await kb.runs.attempts(report.run, limit=9) if each.unchanged]
     assert (listing.outcome, listing.unchanged, listing.url) == ("not_modified", 2, root)
-    said = f"unchanged by the listing of {root}, run {report.run}"
+    message = f"unchanged by the listing of {root}, run {report.run}"
     proven, first = await kb.pages.history(file)
     assert (proven.run_id, proven.outcome, proven.reason, proven.source) == (
         report.run,
         "not_modified",
-        said,
+        message,
         "docs",
     )
     assert (first.outcome, first.unchanged) == ("success", None)
     why = await kb.pages.explain(file)
-    assert (why.summary, why.attempts) == (said, 2)
+    assert (why.summary, why.attempts) == (message, 2)
     changed = await kb.pages.history(file_url(str(docs / "guide/use.md")))
     assert [each.unchanged for each in changed if each.outcome] == [None, None]
     app = make_app(kb, settings(store), works=False)
-    told = (await ask(app, "GET", f"/api/v1/pages/{why.page.id}/history")).told["items"]
-    assert (told[0]["run_id"], told[0]["reason"], told[0]["unchanged"]) == (report.run, said, 2)
-    pages = {f"/pages/{why.page.id}/attempts": said, f"/runs/{report.run}/attempts": "2 pages unchanged"}
+    reported = (await ask(app, "GET", f"/api/v1/pages/{why.page.id}/history")).json["items"]
+    assert (reported[0]["run_id"], reported[0]["reason"], reported[0]["unchanged"]) == (report.run, message, 2)
+    pages = {f"/pages/{why.page.id}/attempts": message, f"/runs/{report.run}/attempts": "2 pages unchanged"}
     for place, words in pages.items():
-        shown = (await ask(app, "GET", place)).body.decode()
-        assert words in re.sub(r"<wbr>|&#x200b;|\u200b", "", shown), place
+        displayed = (await ask(app, "GET", place)).body.decode()
+        assert words in re.sub(r"<wbr>|&#x200b;|\u200b", "", displayed), place

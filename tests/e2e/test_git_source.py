@@ -44,9 +44,7 @@ def versions(shared: Path) -> Mapping[str, Mapping[str, bytes]]:
 
 
 def manifest(shared: Path) -> Mapping[str, Any]:
-    loaded: Mapping[str, Any] = json.loads(
-        (shared / "data" / "docs-refresh" / "fastapi.json").read_text("utf-8")
-    )
+    loaded: Mapping[str, Any] = json.loads((shared / "data" / "docs-refresh" / "fastapi.json").read_text("utf-8"))
     return loaded
 
 
@@ -71,12 +69,9 @@ async def test_P6_P7_four_versions_of_a_repository_are_followed_exactly(
             if report.state == "needs_confirmation":
                 report = await kb.runs.confirm(report.run)
             assert report.state == "completed"
-            told = {
-                each.url: each.kind.value
-                for each in await kb.pages.changes("docs", run=report.run, limit=999)
-            }
-            changed = {url.removeprefix(prefix) for url, kind in told.items() if kind == "changed"}
-            assert {url: kind for url, kind in told.items() if kind != "changed"} == {
+            reported = {each.url: each.kind.value for each in await kb.pages.changes("docs", run=report.run, limit=999)}
+            changed = {url.removeprefix(prefix) for url, kind in reported.items() if kind == "changed"}
+            assert {url: kind for url, kind in reported.items() if kind != "changed"} == {
                 **{prefix + name: "new" for name in step["added"]},
                 **{prefix + name: "deleted" for name in step["removed"]},
             }
@@ -119,9 +114,7 @@ async def test_F30_a_server_that_is_down_keeps_everything(
     assert len(await found(kb, "anchor")) == 1
 
 
-async def test_F80_a_deleted_branch_and_an_emptied_repository_keep_everything(
-    repo: Repo, kb: KnowledgeBase
-) -> None:
+async def test_F80_a_deleted_branch_and_an_emptied_repository_keep_everything(repo: Repo, kb: KnowledgeBase) -> None:
     repo.commit({"a.md": "# Anchor"}, "side")
     await kb.runs.crawl(f"{repo.url}@side", name="docs")
     repo.git("update-ref", "-d", "refs/heads/side")
@@ -150,12 +143,12 @@ async def test_F34_a_branch_that_lost_most_files_waits_for_a_word(repo: Repo, kb
     assert counts(again) == {"not_modified": 1}
 
 
-async def test_a_repository_is_named_shown_and_opened(repo: Repo, kb: KnowledgeBase) -> None:
+async def test_a_repository_is_named_displayed_and_opened(repo: Repo, kb: KnowledgeBase) -> None:
     repo.commit({"guide/é t.md": b"# Anchor\n\nhold fast", "logo.png": b"\x89PNG", ".env.md": b"# Secret"})
     report = await kb.runs.crawl(str(repo.path))
     assert counts(report) == {"new": 1}
-    (shown,) = await kb.sources.views()
-    assert (shown.name, shown.kind, shown.url) == ("r", "git", repo.url)
+    (displayed,) = await kb.sources.views()
+    assert (displayed.name, displayed.kind, displayed.url) == ("r", "git", repo.url)
     page = await kb.pages.open(f"{repo.url}@HEAD/guide/é t.md")
     assert "hold fast" in page.markdown
     assert page.url == f"{repo.url}@HEAD/guide/%C3%A9%20t.md"

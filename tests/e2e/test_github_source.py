@@ -47,9 +47,7 @@ async def refreshed(kb: KnowledgeBase, **how: Any) -> dict[str, int]:
     return counts(report)
 
 
-async def test_A19_A27_a_repository_is_read_and_found(
-    hub: KnowledgeBase, server: GithubServer, store: Path
-) -> None:
+async def test_A19_A27_a_repository_is_read_and_found(hub: KnowledgeBase, server: GithubServer, store: Path) -> None:
     server.push({**FILES, "logo.png": b"\x89PNG", "to.md": Symlink("README.md"), "lib": Submodule()})
     report = await hub.runs.crawl("octo/docs", name="docs")
     assert (report.state, counts(report)) == ("completed", {"new": 3})
@@ -82,9 +80,7 @@ async def test_A19_an_unchanged_refresh_is_one_request(hub: KnowledgeBase, serve
 
 async def test_A19_A27_new_changed_and_deleted_files(hub: KnowledgeBase, server: GithubServer) -> None:
     await hub.runs.crawl("octo/docs", name="docs")
-    server.push(
-        {**FILES, "docs/api.md": b"# API\n\nCalls of wordother.\n", "docs/new.md": b"# New\n\nwordnew\n"}
-    )
+    server.push({**FILES, "docs/api.md": b"# API\n\nCalls of wordother.\n", "docs/new.md": b"# New\n\nwordnew\n"})
     server.forget()
     assert await refreshed(hub) == {"new": 1, "changed": 1, "not_modified": 2}
     assert server.kinds == {"tree": 1, "repo": 1, "raw": 2, "robots": 1, "wiki": 1}
@@ -122,20 +118,15 @@ async def test_A19_the_wiki_is_read_by_its_links_and_its_etags(
     server.forget()
     assert await refreshed(hub) == {"not_modified": 5}
     assert server.kinds == {"tree": 1, "wiki": 2, "robots": 1}
-    server.set_wiki(
-        {**WIKI, "Set-up": "<p>Install wordlater some other day, and look around.</p>", "More": "<p>x</p>"}
-    )
+    server.set_wiki({**WIKI, "Set-up": "<p>Install wordlater some other day, and look around.</p>", "More": "<p>x</p>"})
     server.forget()
     assert await refreshed(hub) == {"new": 1, "changed": 1, "unchanged": 1, "not_modified": 3}
     assert server.kinds == {"tree": 1, "wiki": 3, "robots": 1}
     assert await found(hub, "wordlater") == {server.wiki("Set-up")}
     server.set_wiki({"Home": WIKI["Home"], "More": "<p>x</p>"})
     server.push({**FILES, "docs/api.md": b"# API\n\nNothing.\n"})
-    told = await refreshed(hub)
-    assert (told["deleted"], set(index_of(store))) == (
-        1,
-        pages - {server.wiki("Set-up")} | {server.wiki("More")},
-    )
+    reported = await refreshed(hub)
+    assert (reported["deleted"], set(index_of(store))) == (1, pages - {server.wiki("Set-up")} | {server.wiki("More")})
     assert_sound(store)
 
 
@@ -235,9 +226,7 @@ async def test_a_renamed_repository_goes_on_under_its_pages_addresses(
     assert server.kinds == {"tree": 1, "wiki": 2, "robots": 1}
 
 
-async def test_unreadable_files_are_left_alone_until_they_change(
-    hub: KnowledgeBase, server: GithubServer
-) -> None:
+async def test_unreadable_files_are_left_alone_until_they_change(hub: KnowledgeBase, server: GithubServer) -> None:
     pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:1\n"
     server.push({**FILES, "big.md": pointer, "odd.md": b"\x00\x01\x02" * 200})
     report = await hub.runs.crawl("octo/docs", name="docs")
@@ -249,9 +238,7 @@ async def test_unreadable_files_are_left_alone_until_they_change(
     assert (await refreshed(hub))["new"] == 1
 
 
-async def test_a_check_before_a_search_asks_once_for_all_pages(
-    hub: KnowledgeBase, server: GithubServer
-) -> None:
+async def test_a_check_before_a_search_asks_once_for_all_pages(hub: KnowledgeBase, server: GithubServer) -> None:
     await hub.runs.crawl("octo/docs", name="docs")
     server.push({**FILES, "docs/guide.md": b"# Guide\n\nHow to moor wordguide anew.\n"})
     server.forget()
@@ -281,9 +268,7 @@ async def test_P19_a_private_repository_by_the_token_of_the_environment(
             assert "needs a token" in (report.error or "")
             monkeypatch.setenv("GITHUB_TOKEN", "ghp_hush")
             assert await refreshed(kb) == {"new": 3}
-        assert b"ghp_hush" not in b"".join(
-            each.read_bytes() for each in store.parent.iterdir() if each.is_file()
-        )
+        assert b"ghp_hush" not in b"".join(each.read_bytes() for each in store.parent.iterdir() if each.is_file())
 
 
 # ---- a real documentation through four of its versions -------------------------------------------
@@ -310,10 +295,7 @@ def versions(shared: Path) -> Mapping[str, Mapping[str, bytes]]:
 
 @pytest.mark.slow
 async def test_P6_P7_four_pushed_versions_are_followed_exactly_as_the_manifest_says(
-    manifest: Mapping[str, Any],
-    versions: Mapping[str, Mapping[str, bytes]],
-    tmp_path: Path,
-    work: type[InProcess],
+    manifest: Mapping[str, Any], versions: Mapping[str, Mapping[str, bytes]], tmp_path: Path, work: type[InProcess]
 ) -> None:
     store = tmp_path / "kept.db"
     with GithubServer("fastapi/fastapi") as server:
@@ -347,18 +329,16 @@ async def _step(
     assert report.state == "completed"
     fetched = len(step["added"]) + len(step["modified"])
     assert server.kinds == {"tree": 1, "repo": 1, "raw": fetched}
-    told = counts(report)
-    assert told.get("changed", 0) + told.get("unchanged", 0) == len(step["modified"])
-    assert told.get("unchanged", 0) <= 4, "edits that no reader sees"
-    assert (told.get("new", 0), told.get("deleted", 0)) == (len(step["added"]), len(step["removed"]))
-    assert told["not_modified"] == step["unchanged"]
+    reported = counts(report)
+    assert reported.get("changed", 0) + reported.get("unchanged", 0) == len(step["modified"])
+    assert reported.get("unchanged", 0) <= 4, "edits that no reader sees"
+    assert (reported.get("new", 0), reported.get("deleted", 0)) == (len(step["added"]), len(step["removed"]))
+    assert reported["not_modified"] == step["unchanged"]
     listed = {each.url: each.kind.value for each in await kb.pages.changes("docs", run=report.run, limit=999)}
     changed = {url for url, kind in listed.items() if kind == "changed"}
     assert changed <= {server.page(name) for name in step["modified"]}
     assert {url for url, kind in listed.items() if kind == "new"} == {server.page(n) for n in step["added"]}
-    assert {url for url, kind in listed.items() if kind == "deleted"} == {
-        server.page(name) for name in step["removed"]
-    }
+    assert {url for url, kind in listed.items() if kind == "deleted"} == {server.page(name) for name in step["removed"]}
     server.forget()
     made = work.calls
     assert await refreshed(kb) == {"not_modified": len(versions[step["to"]])}

@@ -164,9 +164,7 @@ async def test_a_list_that_is_itself_the_target(kb: KnowledgeBase, tiny: TinySit
     assert {view.url for view in await kb.pages.of_source("list")} == at(tiny, "/llms.txt", "/a", "/deep")
 
 
-async def test_all_text_in_one_file_is_a_page_only_where_it_is_the_target(
-    kb: KnowledgeBase, tiny: TinySite
-) -> None:
+async def test_all_text_in_one_file_is_a_page_only_where_it_is_the_target(kb: KnowledgeBase, tiny: TinySite) -> None:
     lay(tiny, {"/": ["/a", "/llms-full.txt"], "/a": []})
     whole = "# All\n\n" + markdown("/a", "/a", "/b")
     tiny.put("/llms-full.txt", whole, media_type="text/plain")
@@ -217,9 +215,7 @@ async def test_a_markdown_file_without_a_page_is_a_page(kb: KnowledgeBase, tiny:
     assert set(looks(tiny)) == {"/", "/a.md", "/b.md"}
 
 
-async def test_a_page_whose_markdown_file_goes_is_read_as_html(
-    kb: KnowledgeBase, tiny: TinySite, store: Path
-) -> None:
+async def test_a_page_whose_markdown_file_goes_is_read_as_html(kb: KnowledgeBase, tiny: TinySite, store: Path) -> None:
     lay(tiny, {"/": [], "/a": [], "/b": []})
     for name in ("a", "b"):
         put_markdown(tiny, f"/{name}.md", name)
@@ -253,11 +249,11 @@ async def test_a_page_that_names_its_markdown_does_not_lead_there(kb: KnowledgeB
 class NegotiatingSite(TinySite):
     """A site that answers with Markdown who prefers that, with an ETag of its own for each form."""
 
-    twins: Mapping[str, str] = {}
+    alternates: Mapping[str, str] = {}
 
     def _answer(self, request: "web.BaseRequest") -> Answer:
         prefers = request.headers.get("Accept", "").startswith("text/markdown")
-        text = self.twins.get(request.path) if prefers else None
+        text = self.alternates.get(request.path) if prefers else None
         if text is None:
             return super()._answer(request)
         headers = {"Content-Type": "text/markdown", "ETag": f'"md-{hash(text)}"', "Vary": "Accept"}
@@ -266,17 +262,10 @@ class NegotiatingSite(TinySite):
 
 
 def negotiating(site: NegotiatingSite) -> NegotiatingSite:
-    graph = {
-        "/": ["/a"],
-        "/a": ["/sub/b", "/c"],
-        "/sub/b": ["/d", "/sub/e"],
-        "/c": [],
-        "/d": [],
-        "/sub/e": [],
-    }
+    graph = {"/": ["/a"], "/a": ["/sub/b", "/c"], "/sub/b": ["/d", "/sub/e"], "/c": [], "/d": [], "/sub/e": []}
     lay(site, graph)
     relative = {"/sub/b": ["../d", "e"]}
-    site.twins = {path: markdown(path, *relative.get(path, links)) for path, links in graph.items()}
+    site.alternates = {path: markdown(path, *relative.get(path, links)) for path, links in graph.items()}
     site.put("/sitemap.xml", "".join(f"{site.at(path)}\n" for path in ("/a", "/sub/b", "/c")))
     return site
 
@@ -291,14 +280,12 @@ async def test_A12_pages_read_as_markdown_lead_to_the_same_pages(
             await plain.runs.crawl(site.url, name="docs")
             held, as_html = texts(store), texts(tmp_path / "html.db")
             assert set(held) == set(as_html) == at(site, "/", "/a", "/sub/b", "/c", "/d", "/sub/e")
-            assert {url for url, text in held.items() if "In Markdown" in text} == at(
-                site, "/a", "/sub/b", "/c"
-            )
+            assert {url for url, text in held.items() if "In Markdown" in text} == at(site, "/a", "/sub/b", "/c")
             assert not any("In Markdown" in text for text in as_html.values())
             site.requests.clear()
             (report,) = await kb.runs.refresh(["docs"])
             assert (report.not_modified, set(looks(site).values())) == (6, {1})
-            site.twins = {**site.twins, "/c": markdown("/c") + "\nNews.\n"}
+            site.alternates = {**site.alternates, "/c": markdown("/c") + "\nNews.\n"}
             (report,) = await kb.runs.refresh(["docs"])
             assert counts(report) == {"changed": 1, "not_modified": 5}
 
@@ -306,10 +293,10 @@ async def test_A12_pages_read_as_markdown_lead_to_the_same_pages(
 async def test_A4_a_page_on_record_stays_as_it_was_first_read(store: Path, work: type[InProcess]) -> None:
     """A site that begins to offer Markdown changes nothing by that: no page, no vector, no link."""
     with NegotiatingSite() as site:
-        twins, site.twins = negotiating(site).twins, {}
+        alternates, site.alternates = negotiating(site).alternates, {}
         async with opened(store) as kb:
             await kb.runs.crawl(site.url, name="docs")
-            site.twins = twins
+            site.alternates = alternates
             before = index_of(store)
             (report,) = await kb.runs.refresh(["docs"])
             assert counts(report) == {"not_modified": 6}
@@ -331,9 +318,7 @@ FEED = "<link rel=alternate type='application/rss+xml' title=News href=feed.xml>
 WHEN = "Thu, 05 Jan 2017 12:34:51 GMT"
 
 
-async def test_a_feed_that_the_root_names_lists_pages_from_the_second_run_on(
-    kb: KnowledgeBase, tiny: TinySite
-) -> None:
+async def test_a_feed_that_the_root_names_lists_pages_from_the_second_run_on(kb: KnowledgeBase, tiny: TinySite) -> None:
     tiny.put("/", page("/", head=FEED))
     lay(tiny, {"/post": []})
     feed(tiny, ("/post", WHEN), ("http://10.0.0.1/", WHEN))
@@ -360,17 +345,9 @@ async def test_a_feed_that_the_root_names_lists_pages_from_the_second_run_on(
 
 
 @pytest.mark.parametrize(
-    "body",
-    [
-        "<html>404</html>",
-        "",
-        "<rss><channel><it",
-        '<!DOCTYPE x [<!ENTITY a "b">]><rss>&a;</rss>',
-    ],
+    "body", ["<html>404</html>", "", "<rss><channel><it", '<!DOCTYPE x [<!ENTITY a "b">]><rss>&a;</rss>']
 )
-async def test_F76_a_feed_that_is_none_is_asked_for_once(
-    kb: KnowledgeBase, tiny: TinySite, body: str
-) -> None:
+async def test_F76_a_feed_that_is_none_is_asked_for_once(kb: KnowledgeBase, tiny: TinySite, body: str) -> None:
     tiny.put("/", page("/", ["/a"], head=FEED))
     lay(tiny, {"/a": []})
     tiny.put("/feed.xml", body)
@@ -380,9 +357,7 @@ async def test_F76_a_feed_that_is_none_is_asked_for_once(
     assert tiny.requests.count("/feed.xml") == 1
 
 
-async def test_A23_a_feed_is_not_asked_for_where_sitemaps_have_dates(
-    kb: KnowledgeBase, tiny: TinySite
-) -> None:
+async def test_A23_a_feed_is_not_asked_for_where_sitemaps_have_dates(kb: KnowledgeBase, tiny: TinySite) -> None:
     tiny.put("/", page("/", ["/a"], head=FEED))
     lay(tiny, {"/a": []})
     feed(tiny, ("/a", WHEN))
@@ -396,9 +371,7 @@ async def test_A23_a_feed_is_not_asked_for_where_sitemaps_have_dates(
 
 
 def dated(site: TinySite, **dates: str) -> None:
-    entries = "".join(
-        f"<url><loc>/{name}</loc><lastmod>{when}</lastmod></url>" for name, when in dates.items()
-    )
+    entries = "".join(f"<url><loc>/{name}</loc><lastmod>{when}</lastmod></url>" for name, when in dates.items())
     site.put("/sitemap.xml", f"<urlset>{entries}</urlset>", media_type="application/xml")
 
 
@@ -418,7 +391,7 @@ async def test_F76_pages_with_old_dates_are_not_asked_only_where_that_was_chosen
         assert counts(report) == {"not_modified": 5}
         assert looks(tiny) == {"/": 1, "/b": 1, "/c": 1, "/d": 1}
         attempt = next(each for each in await kb.pages.history(tiny.at("/a")) if each.outcome)
-        assert (attempt.status_code, (attempt.reason or "")[:9]) == (None, "not asked")
+        assert (attempt.status_code, (attempt.reason or "")[:9]) == (None, "not reque")
         after = {view.url: view.checked_at for view in await kb.pages.of_source("docs")}
         assert after[tiny.at("/a")] == before[tiny.at("/a")], "nobody looked"
         tiny.edit("/a", add_paragraph="news")

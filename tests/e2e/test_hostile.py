@@ -42,8 +42,8 @@ TROUBLES: dict[str, tuple[Script, str]] = {
     "F50-file": (hop("file:///etc/passwd"), "not an http address"),
     "F50-host": (hop("http://other.example/"), "outside the scope"),
     "F50-private": (hop("http://169.254.169.254/latest/meta-data/"), "outside the scope"),
-    "F53-slow-head": (drip("head"), "not finished within"),
-    "F53-slow-body": (drip("body"), "not finished within"),
+    "F53-slow-head": (drip("head"), "not complete within"),
+    "F53-slow-body": (drip("body"), "not complete within"),
     "F54-endless-head": (flood("endless"), "valid HTTP"),
     "F54-giant-header": (flood("giant"), "valid HTTP"),
     "F54-many-headers": (flood("many"), "valid HTTP"),
@@ -73,9 +73,7 @@ def _lay(site: HostileSite, paths: list[str]) -> None:
         site.put(path, page(path, ["/"]))
 
 
-async def test_F49_F50_F53_F54_F55_F56_F57_F58_F59_F66_old_content_stays_searchable(
-    store: Path, work: object
-) -> None:
+async def test_F49_F50_F53_F54_F55_F56_F57_F58_F59_F66_old_content_stays_searchable(store: Path, work: object) -> None:
     paths = [f"/{name}" for name in TROUBLES]
     with HostileSite() as site:
         _lay(site, paths)
@@ -92,14 +90,14 @@ async def test_F49_F50_F53_F54_F55_F56_F57_F58_F59_F66_old_content_stays_searcha
             assert index_of(store) == before
             for name in TROUBLES:
                 assert await found(kb, word(f"/{name}")) == {site.at(f"/{name}")}
-            told = dict(
+            reported = dict(
                 rows(
                     store,
                     "select p.url, c.error_message from page_crawls c join pages p on p.id = c.page_id "
                     "where c.outcome is not null and c.error_message is not null",
                 )
             )
-            reasons = {name: told[site.at(f"/{name}")] for name in TROUBLES}
+            reasons = {name: reported[site.at(f"/{name}")] for name in TROUBLES}
             assert {name: each for name, each in reasons.items() if TROUBLES[name][1] not in each} == {}
             site.behave()
             (healthy,) = await kb.runs.refresh(["docs"])
@@ -150,9 +148,7 @@ ENCODED = {
 }
 
 
-async def test_F60_F61_encodings_and_odd_characters_are_stored_and_stay_the_same(
-    store: Path, work: object
-) -> None:
+async def test_F60_F61_encodings_and_odd_characters_are_stored_and_stay_the_same(store: Path, work: object) -> None:
     with HostileSite(etags=False) as site:
         for name, (media, head) in ENCODED.items():
             html = f"<html><head>{head}<title>t</title></head><body><p>日本 {word(name)}</p>"
@@ -202,9 +198,9 @@ async def test_F61_bytes_in_headers_that_are_no_text_reach_no_store(store: Path,
         site.put("/", page("/", paths))
         async with opened(store, QUICK) as kb:
             report = await kb.runs.crawl(site.url, name="docs")
-            told = dict(rows(store, "select url, error_message from page_crawls where outcome is not null"))
-            assert not [reason for reason in told.values() if "internal error" in (reason or "")]
-            assert told[site.at("/coding")] == "content coding \ufffd\ufffd\x01 is not supported"
+            reported = dict(rows(store, "select url, error_message from page_crawls where outcome is not null"))
+            assert not [reason for reason in reported.values() if "internal error" in (reason or "")]
+            assert reported[site.at("/coding")] == "content coding \ufffd\ufffd\x01 is not supported"
             read = {site.at(path) for path in ("/", "/charset", "/language", "/etag", "/robots")}
             assert set(index_of(store)) == read
             assert report.new == len(read)
@@ -212,9 +208,7 @@ async def test_F61_bytes_in_headers_that_are_no_text_reach_no_store(store: Path,
     assert_sound(store)
 
 
-async def test_F61_naughty_strings_are_stored_found_and_asked_for(
-    shared: Path, store: Path, work: object
-) -> None:
+async def test_F61_naughty_strings_are_stored_found_and_asked_for(shared: Path, store: Path, work: object) -> None:
     strings: list[str] = json.loads((shared / "data/naughty/blns.json").read_text("utf-8"))
     with HostileSite() as site:
         groups = [strings[start : start + 20] for start in range(0, len(strings), 20)]
@@ -258,11 +252,9 @@ async def test_F27_F63_a_page_that_kills_the_parser_is_kept_and_the_rest_goes_on
             assert await found(kb, word("/poison")) == {site.at("/poison")}
             held = index_of(store)
             assert sentence("/poison") in (held[site.at("/poison")].markdown or "")
-            told = rows(
-                store, "select error_message from page_crawls where error_message like '%parser crashed%'"
-            )
-            assert len(told) == 3  # and then it is left alone
-            assert all("exit code 139" in reason for (reason,) in told)
+            reported = rows(store, "select error_message from page_crawls where error_message like '%parser crashed%'")
+            assert len(reported) == 3  # and then it is left alone
+            assert all("exit code 139" in reason for (reason,) in reported)
     assert_sound(store)
 
 

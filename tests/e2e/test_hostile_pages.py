@@ -54,10 +54,10 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, list[o
             site.say(path, answer(200, body, content_type="text/html"))
         site.put("/", page("/", list(pages)))
         site.put("/small", page("/small"))
-        told = subprocess.run(
+        reported = subprocess.run(
             [sys.executable, "-c", CRAWL, str(store), site.url], capture_output=True, text=True, check=True
         )
-        return store, site.url, json.loads(told.stdout)
+        return store, site.url, json.loads(reported.stdout)
 
 
 async def test_F63_F64_F65_pages_that_are_too_much_are_indexed_in_bounds(
@@ -79,9 +79,7 @@ async def test_F63_F64_F65_pages_that_are_too_much_are_indexed_in_bounds(
 def test_F64_the_first_links_are_kept(crawled: tuple[Path, str, list[object]]) -> None:
     store, url, _ = crawled
     ((number,),) = rows(
-        store,
-        "select count(*) from page_links l join pages p on p.id = l.page_id where p.url = ?",
-        f"{url}links",
+        store, "select count(*) from page_links l join pages p on p.id = l.page_id where p.url = ?", f"{url}links"
     )
     assert number == 5_000
 
@@ -94,9 +92,7 @@ def test_F65_a_giant_title_is_one_line_of_500_characters(crawled: tuple[Path, st
     assert "\n" not in title
 
 
-def test_P11_F63_F64_memory_of_the_crawling_process_stays_bounded(
-    crawled: tuple[Path, str, list[object]],
-) -> None:
+def test_P11_F63_F64_memory_of_the_crawling_process_stays_bounded(crawled: tuple[Path, str, list[object]]) -> None:
     _, _, (_, _, level, peak) = crawled
     assert isinstance(level, int)
     assert isinstance(peak, int)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.e2e.inprocess import InProcess
-from tests.e2e.kb_files import LONG_AGO, Base, said_of
+from tests.e2e.kb_files import LONG_AGO, Base, message_of
 from tests.e2e.library import EVERY_STORE
 from tests.fakes.chat_server import ChatServer
 
@@ -26,23 +26,21 @@ def written_at(file: Path) -> tuple[int, int]:
 
 
 @EVERY_STORE
-def test_E3_E8_E9_E10_E12_E17_new_files_are_read_summed_up_and_told_in_both_files(base: Base) -> None:
+def test_E3_E8_E9_E10_E12_E17_new_files_are_read_summed_up_and_reported_in_both_files(base: Base) -> None:
     report = base.run()
     assert (report["file_records"], report["summaries"], report["ai_calls"]) == (2, 2, 2)
     assert base.chat.calls == 2
     record = base.sources["sub/tea.txt"]
     assert set(record) == {"source_type", "content_hash", "summary_text", "last_indexed_at", "file"}
-    assert record["content_hash"] == said_of(base, "sub/tea.txt")
+    assert record["content_hash"] == message_of(base, "sub/tea.txt")
     assert record["file"] == {"rel_path": "sub/tea.txt", "size_bytes": 17, "mtime_ns": LONG_AGO * 10**9}
-    told = base.sources["b.md"]["summary_text"]
-    assert base.index.read_text() == f"b.md\n{told}\n\nsub/tea.txt\n{record['summary_text']}\n\n"
+    reported = base.sources["b.md"]["summary_text"]
+    assert base.index.read_text() == f"b.md\n{reported}\n\nsub/tea.txt\n{record['summary_text']}\n\n"
     hits = base.run("search", "boats", "--in", "kb")
     assert [hit["url"].rpartition("/")[2] for hit in hits] == ["b.md"]
 
 
-def test_E1_E2_E18_E31_unchanged_nothing_is_read_paid_for_or_written(
-    base: Base, work: type[InProcess]
-) -> None:
+def test_E1_E2_E18_E31_unchanged_nothing_is_read_paid_for_or_written(base: Base, work: type[InProcess]) -> None:
     base.run()
     before = [written_at(file) for file in (base.cache, base.index)]
     work.calls = 0
@@ -67,16 +65,16 @@ def test_E18_same_size_and_time_is_unchanged_also_for_a_file_just_written(base: 
 
 def test_E13_E19_another_time_and_the_same_text_costs_no_summary(base: Base) -> None:
     base.run()
-    told = base.sources["b.md"]
+    reported = base.sources["b.md"]
     base.note("b.md", "\r\n\r\n# Boats  \r\n\r\nA note about boats.\t\r\n\r\n", at=LONG_AGO + 5)
     with base.unpaid():
         base.run()
     after = base.sources["b.md"]
     assert after["file"] == {"rel_path": "b.md", "size_bytes": 41, "mtime_ns": (LONG_AGO + 5) * 10**9}
-    assert (after["content_hash"], after["summary_text"]) == (told["content_hash"], told["summary_text"])
+    assert (after["content_hash"], after["summary_text"]) == (reported["content_hash"], reported["summary_text"])
 
 
-def test_E19_another_text_is_summed_up_anew_and_nothing_else_is(base: Base) -> None:
+def test_E19_another_text_is_summed_up_again_and_nothing_else_is(base: Base) -> None:
     base.run()
     base.chat.script.append("Ships now.")
     base.note("b.md", "# Ships\n", at=LONG_AGO + 5)
@@ -84,7 +82,7 @@ def test_E19_another_text_is_summed_up_anew_and_nothing_else_is(base: Base) -> N
     assert base.run()["summaries"] == 1
     assert base.chat.calls == before + 1
     assert base.sources["b.md"]["summary_text"] == "Ships now."
-    assert base.sources["b.md"]["content_hash"] == said_of(base, "b.md")
+    assert base.sources["b.md"]["content_hash"] == message_of(base, "b.md")
     assert base.sources["sub/tea.txt"] == other
     assert "Ships now." in base.index.read_text()
 
@@ -134,7 +132,7 @@ def test_G2_a_folder_that_was_emptied_is_let_go_with_one_file_and_a_word(base: B
     base.run()
     shutil.rmtree(base.notes)
     base.note("left.txt", "What is left.")
-    assert "type afresh confirm 2 and then afresh init-kb" in base.say("init-kb", code=3)
+    assert "run afresh confirm 2 and then afresh init-kb" in base.say("init-kb", code=3)
     held = base.run(code=3)["files"]
     assert (held["state"], held["held"], len(base.sources)) == ("needs_confirmation", 14, 15)
     base.run("confirm", str(held["run"]))
@@ -174,9 +172,7 @@ def test_G7_another_knowledge_base_in_the_same_store_is_an_error_that_names_both
     (base.place / "other" / "o.md").write_text("# Other")
     error = base.run(code=1)["error"]
     assert all(word in error for word in (str(base.notes), str(base.cache), "store.url", "afresh remove"))
-    base.configure(
-        links_file_path="links.txt", sources_dir=None, index_path="o.txt", index_cache_path="o.json"
-    )
+    base.configure(links_file_path="links.txt", sources_dir=None, index_path="o.txt", index_cache_path="o.json")
     base.list("https://example.org/")
     assert "store.url" in base.run(code=1)["error"]  # neither is the folder left out in silence
     base.configure(links_file_path=None)
@@ -186,7 +182,7 @@ def test_G7_another_knowledge_base_in_the_same_store_is_an_error_that_names_both
     assert base.run("search", "boats", "--in", "kb")
 
 
-def test_G7_a_folder_that_the_settings_name_anew_takes_the_place_of_the_former(base: Base) -> None:
+def test_G7_a_folder_that_the_settings_name_again_takes_the_place_of_the_former(base: Base) -> None:
     base.run()
     base.notes.rename(base.place / "moved")
     base.configure(sources_dir="moved", links_file_path=None)
@@ -237,10 +233,7 @@ def test_G7_what_the_cache_says_wins_over_the_store(base: Base) -> None:
     base.edit(lambda sources: sources.pop("sub/tea.txt"))
     assert base.run()["summaries"] == 1  # a line that was removed makes a source new
     base.edit(
-        lambda sources: (
-            sources["b.md"].update(content_hash="0" * 64),
-            sources["b.md"]["file"].update(mtime_ns=1),
-        )
+        lambda sources: (sources["b.md"].update(content_hash="0" * 64), sources["b.md"]["file"].update(mtime_ns=1))
     )
     assert base.run()["summaries"] == 1  # read, and another hash than on record
 
@@ -278,4 +271,4 @@ def test_G13_without_a_summary_the_old_content_and_record_stay_until_there_is_on
     assert base.sources["b.md"] == old
     base.chat.up()
     assert base.run()["summaries"] == 1
-    assert base.sources["b.md"]["content_hash"] == said_of(base, "b.md")
+    assert base.sources["b.md"]["content_hash"] == message_of(base, "b.md")

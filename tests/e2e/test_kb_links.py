@@ -17,9 +17,7 @@ DAY, WEEK = 86_400, 7 * 86_400
 
 
 @pytest.fixture
-def base(
-    store: Path, capsys: pytest.CaptureFixture[str], work: type[InProcess], tiny: TinySite
-) -> Iterator[Base]:
+def base(store: Path, capsys: pytest.CaptureFixture[str], work: type[InProcess], tiny: TinySite) -> Iterator[Base]:
     with ChatServer() as chat:
         base = Base(store.parent, capsys, chat, sources_dir=None)
         for name in "abc":
@@ -64,17 +62,11 @@ def test_E21_E22_a_304_moves_the_times_and_costs_no_body_and_no_summary(base: Ba
     with base.unpaid():
         base.run()
     [request] = [each for each in tiny.requests if each.path == "/a"]
-    assert (request.if_none_match, request.if_modified_since) == (
-        first["url"]["etag"],
-        first["url"]["last_modified"],
-    )
+    assert (request.if_none_match, request.if_modified_since) == (first["url"]["etag"], first["url"]["last_modified"])
     assert request.status == 304
     record = base.sources[name]
     about = record.pop("url")
-    assert (about["fetch_status"], about["last_fetched_at"] > first["url"]["last_fetched_at"]) == (
-        "not_modified",
-        True,
-    )
+    assert (about["fetch_status"], about["last_fetched_at"] > first["url"]["last_fetched_at"]) == ("not_modified", True)
     assert DAY <= wait_of(about, started) < DAY + 60
     first.pop("url")
     assert record == first
@@ -103,9 +95,7 @@ def test_E23_a_200_is_paid_for_only_if_the_text_is_another(base: Base, tiny: Tin
 def test_E24_failures_double_the_wait_up_to_the_cap_and_change_nothing_else(
     base: Base, tiny: TinySite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(
-        "AFRESH_CRAWL__RENDER", "never"
-    )  # a site that says 403 and nothing else may want a browser
+    monkeypatch.setenv("AFRESH_CRAWL__RENDER", "never")  # a site that says 403 and nothing else may want a browser
     base.configure(
         sources_dir=None, url_refresh_fail_backoff_base_seconds=100, url_refresh_fail_backoff_max_seconds=350
     )
@@ -132,7 +122,7 @@ def test_E24_failures_double_the_wait_up_to_the_cap_and_change_nothing_else(
     assert base.url(name)["consecutive_failures"] == 0
 
 
-def test_E24_a_timeout_is_told_as_one_and_a_new_link_that_fails_is_listed_without_words(
+def test_E24_a_timeout_is_reported_as_one_and_a_new_link_that_fails_is_listed_without_words(
     base: Base, tiny: TinySite
 ) -> None:
     base.timeout = 0.5
@@ -148,7 +138,7 @@ def test_E24_a_timeout_is_told_as_one_and_a_new_link_that_fails_is_listed_withou
     assert base.index.read_text() == f"{tiny.at('/a')}\n\n{tiny.at('/none')}\n\n"
 
 
-def test_E20_the_budget_is_kept_over_runs_and_the_longest_due_come_first(base: Base, tiny: TinySite) -> None:
+def test_E20_the_budget_is_kept_over_runs_and_the_max_length_due_come_first(base: Base, tiny: TinySite) -> None:
     names = [f"/p{number}" for number in range(5)]
     for name in names:
         tiny.put(name, page(name))
@@ -170,9 +160,7 @@ def test_E20_the_budget_is_kept_over_runs_and_the_longest_due_come_first(base: B
     assert asked(tiny) == order
 
 
-def test_E25_a_link_older_than_the_greatest_age_is_asked_for_whatever_it_waits_for(
-    base: Base, tiny: TinySite
-) -> None:
+def test_E25_a_link_older_than_the_greatest_age_is_asked_for_whatever_it_waits_for(base: Base, tiny: TinySite) -> None:
     base.run()
     name = tiny.at("/a")
     tiny.requests.clear()
@@ -224,7 +212,7 @@ def test_F86_a_list_that_is_away_or_empty_leaves_everything_as_it_was(base: Base
     base.links.unlink()
     assert "links.txt" in base.run(code=1)["error"]
     base.list()
-    assert "lists no address" in base.run(code=1)["error"]
+    assert "lists no URL" in base.run(code=1)["error"]
     assert (base.cache.read_bytes(), base.index.read_bytes()) == before
 
 
@@ -242,7 +230,7 @@ def test_E15_F86_a_list_that_never_named_an_address_may_be_empty_and_one_that_di
     base.forget_store()
     before = base.cache.read_bytes()
     base.list("")
-    assert "lists no address" in base.run(code=1)["error"]  # the cache knows that there was one
+    assert "lists no URL" in base.run(code=1)["error"]  # the cache knows that there was one
     assert base.cache.read_bytes() == before
 
 
@@ -292,10 +280,7 @@ def test_G7_E21_beside_a_new_store_the_cache_is_believed_and_the_text_comes_back
     looks = [each for each in tiny.requests if each.path == "/a"]
     etag = base.url(name)["etag"]
     assert [(each.status, each.if_none_match) for each in looks] == [(200, None), (304, etag)]
-    assert (base.sources[name]["summary_text"], base.url(name)["fetch_status"]) == (
-        "By hand.",
-        "not_modified",
-    )
+    assert (base.sources[name]["summary_text"], base.url(name)["fetch_status"]) == ("By hand.", "not_modified")
     assert [hit["url"] for hit in base.run("search", "aaaaa", "--in", "kb")] == [name]
 
 
@@ -331,15 +316,15 @@ def test_E12_the_id_of_a_link_is_what_the_list_says(base: Base, tiny: TinySite) 
         assert base.run()["written"] is False
 
 
-def test_status_tells_what_is_due_what_backs_off_and_why(base: Base, tiny: TinySite) -> None:
+def test_status_says_what_is_due_what_backs_off_and_why(base: Base, tiny: TinySite) -> None:
     base.configure(sources_dir=None, url_refresh_budget_per_init=1)
     base.list(tiny.at("/0"), tiny.at("/a"))
     base.run(code=1)
     [links] = base.run("status")["freshness"]
     assert (links["source"], links["due"], links["backing_off_count"]) == ("kb/links", 1, 1)
-    [trouble] = links["backing_off"]
-    assert (trouble["url"], trouble["failures"]) == (tiny.at("/0"), 1)
-    assert trouble["reason"].startswith("404")
+    [problems] = links["backing_off"]
+    assert (problems["url"], problems["failures"]) == (tiny.at("/0"), 1)
+    assert problems["reason"].startswith("404")
 
 
 @EVERY_STORE
@@ -374,9 +359,7 @@ def test_U4_F161_a_dead_link_that_the_budget_leaves_out_is_still_dead(base: Base
     assert [link["url"] for link in base.run(code=1)["failing_links"]] == [tiny.at("/dead")]
 
 
-def test_U4_F161_a_link_that_refuses_is_not_dead(
-    base: Base, tiny: TinySite, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_U4_F161_a_link_that_refuses_is_not_dead(base: Base, tiny: TinySite, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AFRESH_CRAWL__RENDER", "never")
     tiny.fail("/a", 403)
     for _ in range(2):

@@ -68,8 +68,8 @@ def test_E5_E6_a_variable_takes_the_place_of_each_of_the_sixteen_keys(
     assert len(VARIABLES) == 16
     for key, value in VARIABLES.items():
         monkeypatch.setenv(f"AFRESH_KB__{key}".upper(), json.dumps(value).strip('"'))
-    shown = base.run("config", "show")
-    assert {key: shown["kb"][key] for key in VARIABLES} == VARIABLES
+    displayed = base.run("config", "show")
+    assert {key: displayed["kb"][key] for key in VARIABLES} == VARIABLES
 
 
 def test_E6_E22_E24_the_intervals_of_links_are_those_of_the_environment(
@@ -82,10 +82,7 @@ def test_E6_E22_E24_the_intervals_of_links_are_those_of_the_environment(
     monkeypatch.setenv("AFRESH_KB__URL_REFRESH_FAIL_BACKOFF_BASE_SECONDS", "50000")
     base.run(code=1)
     waits = {name: base.wait(name) for name in base.sources if "://" in name}
-    assert waits == {
-        tiny.at("/a"): pytest.approx(500_000, abs=60),
-        tiny.at("/none"): pytest.approx(50_000, abs=60),
-    }
+    assert waits == {tiny.at("/a"): pytest.approx(500_000, abs=60), tiny.at("/none"): pytest.approx(50_000, abs=60)}
 
 
 def test_E14_the_command_init_kb_is_installed_and_does_the_same(
@@ -128,28 +125,26 @@ def test_without_a_folder_and_a_list_there_is_nothing_to_do(base: Base) -> None:
     assert "kb.sources_dir" in base.run(code=2)["error"]
 
 
-def test_people_are_told_in_a_line_what_an_update_did(base: Base, tiny: TinySite) -> None:
+def test_people_are_reported_in_a_line_what_an_update_did(base: Base, tiny: TinySite) -> None:
     base.configure(url_refresh_budget_per_init=0)
     base.list(tiny.at("/a"))
-    waits = "1 link is due and waits for the next update"
+    waits = "1 link is due at the next update"
     assert f"index.txt: 1 file, 1 link; 1 summary made; {waits}" in base.say("init-kb")
     assert f"index.txt: 1 file, 1 link; nothing changed; {waits}" in base.say("init-kb")
     base.configure()
-    assert "afresh init-kb tries again what is left when it is due" in base.say("init-kb", code=1)
+    assert "To retry, run afresh init-kb when it is due" in base.say("init-kb", code=1)
 
 
-def test_U4_a_link_whose_host_is_dead_is_told_with_the_time_of_its_next_try(
-    base: Base, tiny: TinySite
-) -> None:
+def test_U4_a_link_whose_host_is_dead_is_reported_with_the_time_of_its_next_try(base: Base, tiny: TinySite) -> None:
     base.configure()
     tiny.fail("/down", 503)
     base.list(tiny.at("/down"))
-    told = base.say("init-kb", code=1)
-    assert "with the next run" not in told
-    next_try = re.search(r"tried again by the first run after (\d{4}-\d\d-\d\d \d\d:\d\d) UTC", told)
-    assert next_try is not None, told
-    assert "afresh init-kb tries again what is left when it is due" in told
+    reported = base.say("init-kb", code=1)
+    assert "with the next run" not in reported
+    next_try = re.search(r"tried again by the first run after (\d{4}-\d\d-\d\d \d\d:\d\d) UTC", reported)
+    assert next_try is not None, reported
+    assert "To retry, run afresh init-kb when it is due" in reported
     tiny.requests.clear()
-    told = base.say("init-kb", code=1)
-    assert f"again after {next_try[1]} UTC)" in told
+    reported = base.say("init-kb", code=1)
+    assert f"again after {next_try[1]} UTC)" in reported
     assert tiny.requests.paths() == [], "it backs off"

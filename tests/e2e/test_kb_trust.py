@@ -31,9 +31,7 @@ def login(realm: str) -> str:
 
 
 @pytest.fixture
-def base(
-    store: Path, capsys: pytest.CaptureFixture[str], work: type[InProcess], tiny: TinySite
-) -> Iterator[Base]:
+def base(store: Path, capsys: pytest.CaptureFixture[str], work: type[InProcess], tiny: TinySite) -> Iterator[Base]:
     with ChatServer() as chat:
         base = Base(store.parent, capsys, chat, sources_dir=None)
         for name in "abc":
@@ -47,9 +45,7 @@ def doubts(base: Base) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("wall", [login("a"), page("", ""), page("Soon.")], ids=["login", "empty", "short"])
-def test_F160_E23_what_took_the_place_of_a_text_is_believed_and_flagged(
-    base: Base, tiny: TinySite, wall: str
-) -> None:
+def test_F160_E23_what_took_the_place_of_a_text_is_believed_and_flagged(base: Base, tiny: TinySite, wall: str) -> None:
     base.run()
     name = tiny.at("/a")
     old = base.sources[name]
@@ -93,10 +89,7 @@ def test_F160_one_wall_at_several_links_is_flagged_at_each(base: Base, tiny: Tin
     wall = "Closed for the evening; ask the desk at nine. " * 9
     base.list(*names)
     for name in "abc":
-        tiny.put(
-            f"/{name}",
-            page(words(name)),
-        )
+        tiny.put(f"/{name}", page(words(name)))
     base.run()
     for name in "abc":
         tiny.put(f"/{name}", page(wall))

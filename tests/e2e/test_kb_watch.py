@@ -11,11 +11,7 @@ from tests.fakes.chat_server import ChatServer
 
 from afresh.testing import TinySite
 
-QUICK = {
-    "runtime_refresh_tick_seconds": 0.1,
-    "file_watch_debounce_seconds": 0.05,
-    "links_watch_debounce_seconds": 0.05,
-}
+QUICK = {"runtime_refresh_tick_seconds": 0.1, "file_watch_debounce_seconds": 0.05, "links_watch_debounce_seconds": 0.05}
 
 
 @pytest.fixture
@@ -80,12 +76,8 @@ def test_E27_without_runtime_refresh_the_start_is_all_there_is(base: Base) -> No
     assert (done.code, len(base.sources)) == (0, 3)
 
 
-@pytest.mark.parametrize(
-    ("off", "left"), [("file_watch_enabled", "kb/links"), ("links_watch_enabled", "kb/files")]
-)
-def test_E28_E29_what_is_switched_off_is_not_followed(
-    base: Base, tiny: TinySite, off: str, left: str
-) -> None:
+@pytest.mark.parametrize(("off", "left"), [("file_watch_enabled", "kb/links"), ("links_watch_enabled", "kb/files")])
+def test_E28_E29_what_is_switched_off_is_not_followed(base: Base, tiny: TinySite, off: str, left: str) -> None:
     base.configure(**QUICK, **{off: False})
     watching = Watching(base)
     try:
@@ -145,4 +137,4 @@ def test_E28_E29_a_storm_of_events_is_one_update_once_it_is_over(base: Base, tin
     finally:
         assert watching.stop() == 0
     assert base.sources["a.md"]["file"]["mtime_ns"] == (LONG_AGO + 34) * 10**9
-    assert not [said for said in watching.rest() if "source" in said], "one update each"
+    assert not [message for message in watching.rest() if "source" in message], "one update each"

@@ -63,7 +63,7 @@ async def test_P1_P2_a_crawl_killed_at_ten_moments_ends_as_if_undisturbed(
         before = committed(store)
     last = program.run("crawl", deadly.url, "--name", "docs", "--json")
     assert (last.code, last.report["state"], last.report["run"]) == (0, "completed", 1)
-    assert "going on with run 1" in last.err
+    assert "continuing run 1" in last.err
     asked = looks(deadly)
     assert_sound(store)
     deadly.victim = None
@@ -122,7 +122,7 @@ def test_F01_F02_F03_F05_F06_killed_at_any_point_a_refresh_goes_on_as_if_undistu
 ) -> None:
     changed.copied(store)
     assert live(store, changed.site.url, "refresh", f"{point}=kill") == KILLED
-    assert_sound(store, settled=False)
+    assert_sound(store, stable=False)
     assert live(store, changed.site.url, "refresh") == 0
     assert max(looks(changed.site).values()) <= 2
     if point == "finish.done":  # that run was over, so this one is the next
@@ -131,8 +131,8 @@ def test_F01_F02_F03_F05_F06_killed_at_any_point_a_refresh_goes_on_as_if_undistu
         assert rows(store, MISSED) == [(2, 2)]  # absence is counted once per run, however often it goes on
     assert_sound(store)
     assert index_of(store) == changed.now
-    told = "select kind, count(*) from changes where run_id > 1 group by kind order by kind"
-    assert rows(store, told) == CHANGES
+    reported = "select kind, count(*) from changes where run_id > 1 group by kind order by kind"
+    assert rows(store, reported) == CHANGES
 
 
 CONFIRMING = ["confirm.begin", "finish.closed", "finish.drop", "finish.done"]
@@ -166,7 +166,7 @@ def test_F09_twenty_kills_by_chance_in_one_crawl_leave_no_trace(store: Path, tmp
         while killer.kills < 20:
             killer.strike(partial(start, store, site.url, "refresh" if killer.survived else "crawl"))
             if store.exists() and rows(store, "select 1 from sqlite_master where name = 'pages'"):
-                assert_sound(store, settled=False)
+                assert_sound(store, stable=False)
         assert live(store, site.url, "crawl") == 0
         assert live(tmp_path / "clean.db", site.url, "crawl") == 0
     assert index_of(store) == index_of(tmp_path / "clean.db"), killer
@@ -190,9 +190,7 @@ async def test_P1_the_processes_of_a_killed_crawl_end_with_it(deadly: DeadlySite
     assert alive == []
 
 
-async def test_P3_F26_a_lock_whose_process_is_gone_is_taken_over_at_once(
-    deadly: DeadlySite, store: Path
-) -> None:
+async def test_P3_F26_a_lock_whose_process_is_gone_is_taken_over_at_once(deadly: DeadlySite, store: Path) -> None:
     """B7: the abandoned attempts stay in the history with their reason."""
     program = Program(store, in_process=True)
     process = program.start("crawl", deadly.url, "--name", "docs")
@@ -201,8 +199,6 @@ async def test_P3_F26_a_lock_whose_process_is_gone_is_taken_over_at_once(
     held = rows(store, "select id from page_crawls where locked_by is not null")
     assert held
     assert program.run("crawl", deadly.url, "--name", "docs").code == 0
-    outcomes = rows(
-        store, "select id, outcome, error_message from page_crawls where outcome = 'abandoned' order by id"
-    )
+    outcomes = rows(store, "select id, outcome, error_message from page_crawls where outcome = 'abandoned' order by id")
     assert {crawl for crawl, *_ in outcomes} == {crawl for (crawl,) in held}
     assert all("the worker stopped before it finished" in message for *_, message in outcomes)

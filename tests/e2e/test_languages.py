@@ -38,15 +38,13 @@ async def test_B10_every_page_of_a_site_in_many_languages_is_tagged_and_found(
 ) -> None:
     assert (await kb.runs.crawl(site.url, name="docs")).state == "completed"
     tags = {each.url: each.language for each in await kb.pages.of_source("docs")}
-    assert {path: tags[site.at(path)] for path in PAGES} == {
-        path: path.strip("/").partition("/")[0] for path in PAGES
-    }
+    assert {path: tags[site.at(path)] for path in PAGES} == {path: path.strip("/").partition("/")[0] for path in PAGES}
     for query, path in QUERIES.items():
         assert site.at(path) in await found(kb, query), query
     assert await found(kb, "注入系統") == {site.at("/zh-Hant-TW/script")}
 
 
-async def test_B10_the_parser_processes_tell_languages_and_make_terms(store: Path, site: TinySite) -> None:
+async def test_B10_the_parser_processes_say_languages_and_make_terms(store: Path, site: TinySite) -> None:
     async with opened(store) as kb:
         assert (await kb.runs.crawl(site.url, name="docs")).state == "completed"
         tags = {each.url: each.language for each in await kb.pages.of_source("docs")}

@@ -45,9 +45,7 @@ async def test_A7_A16_what_only_a_dead_page_linked_to_is_absent_from_that_very_r
     assert deleted == [1, 0, 1]
 
 
-async def test_a_page_that_is_deleted_is_not_reported_as_missing_too(
-    kb: KnowledgeBase, tiny: TinySite
-) -> None:
+async def test_a_page_that_is_deleted_is_not_reported_as_missing_too(kb: KnowledgeBase, tiny: TinySite) -> None:
     """Missing means not reached and kept; a page that is unlinked and answers 404 is neither."""
     lay(tiny, {"/": ["/a", "/b"], "/a": [], "/b": []})
     await kb.runs.crawl(tiny.url, name="docs")
@@ -195,9 +193,7 @@ async def test_P5_the_brake_holds_again_as_long_as_nobody_confirms(
         if path != "/":
             tiny.delete(path)
     reports = [report for _ in range(4) for report in await kb.runs.refresh(["docs"])]
-    assert {(report.state, report.held, report.deleted) for report in reports} == {
-        ("needs_confirmation", 20, 0)
-    }
+    assert {(report.state, report.held, report.deleted) for report in reports} == {("needs_confirmation", 20, 0)}
     assert len(index_of(store)) == 21
 
 

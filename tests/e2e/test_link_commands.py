@@ -54,7 +54,7 @@ def test_C7_a_page_or_a_keyword_that_a_source_lacks_is_named(city: TinySite, sto
     program.run("crawl", city.url, "--name", "city", "--keywords", "budget")
     ended = program.run("links", "city", "--page", city.at("/nowhere"), "--json")
     assert (ended.code, ended.report) == (0, [])
-    assert f"{city.at('/nowhere')} is not on record" in ended.err
+    assert f"{city.at('/nowhere')} is not indexed" in ended.err
     ended = program.run("links", "city", "--keyword", "Sewage")
     assert "city is not scored by 'sewage': it has the keywords budget" in ended.err
     assert "No links match." in ended.out
@@ -71,17 +71,17 @@ def test_the_best_first_without_keywords_says_that_it_needs_them(city: TinySite,
 
 
 @pytest.mark.parametrize(
-    ("flags", "said"),
+    ("flags", "message"),
     [
         (["--keywords", "budget:3"], "expected a weight from 0 to 1 for 'budget', got 3"),
         (["--keywords", ",,,"], "expected keywords such as budget,contact:0.5, got ',,,'"),
-        (["--keywords", "a,A"], "the keyword 'a' stands twice"),
+        (["--keywords", "a,A"], "the keyword 'a' is given twice"),
         (["--crawl-order", "best"], "--crawl-order: expected one of breadth, score"),
     ],
 )
 def test_C19_wrong_keywords_are_refused_before_anything_is_read(
-    city: TinySite, store: Path, flags: list[str], said: str
+    city: TinySite, store: Path, flags: list[str], message: str
 ) -> None:
     ended = Program(store).run("crawl", city.url, *flags)
-    assert (ended.code, said in ended.err) == (2, True), ended.err
+    assert (ended.code, message in ended.err) == (2, True), ended.err
     assert not store.exists()

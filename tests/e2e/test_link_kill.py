@@ -23,7 +23,7 @@ def test_F01_F09_killed_while_links_are_scored_a_crawl_goes_on_as_if_undisturbed
     lay(tiny, CITY)
     assert live(tmp_path / "whole.db", tiny.url, "crawl", flags=FLAGS) == 0
     assert live(store, tiny.url, "crawl", f"{point}=kill", flags=FLAGS) == KILLED
-    assert_sound(store, settled=False)
+    assert_sound(store, stable=False)
     kept = len(rows(store, "select 1 from link_asked"))
     assert kept == (4 if point == "links.kept" else 0)
     assert live(store, tiny.url, "refresh", flags=FLAGS) == 0

@@ -63,7 +63,7 @@ async def test_E15_A27_every_listed_address_is_a_page_and_links_on_it_are_not_fo
     report = await kb.runs.crawl(str(file))
     assert (report.state, counts(report)) == ("completed", {"new": 3})
     assert report.notes == (
-        "links.txt line 7: 'intro.html' is not an http or https address",
+        "links.txt line 7: 'intro.html' is not an http or https URL",
         "links.txt line 6: listed before, read once",
     )
     assert await pages_of(kb) == set(listed)
@@ -226,7 +226,7 @@ async def test_A17_G12_an_address_that_moved_for_good_keeps_its_page_and_shows_w
     tiny.redirect("/a", new, status=301)
     (report,) = await kb.runs.refresh(["links.txt"])
     assert (report.state, counts(report)) == ("completed", {"changed": 1})
-    assert report.notes == (f"moved for good, and read where they are now: {a} → {new}",)
+    assert report.notes == (f"moved permanently, and read at their new URL: {a} → {new}",)
     assert await found(kb, word("/new"), "links.txt") == {a}
     other.requests.clear()
     (report,) = await kb.runs.refresh(["links.txt"])
@@ -252,9 +252,7 @@ async def test_a_temporary_redirect_may_lead_to_any_host(
     assert counts(report) == {"refused": 1}, "robots.txt is asked there too"
 
 
-async def test_P4_a_dead_host_fails_its_own_pages_and_no_others(
-    kb: KnowledgeBase, tiny: TinySite, file: Path
-) -> None:
+async def test_P4_a_dead_host_fails_its_own_pages_and_no_others(kb: KnowledgeBase, tiny: TinySite, file: Path) -> None:
     lay(tiny, {path: [] for path in PATHS})
     with TinySite() as mortal:
         lay(mortal, {"/x": [], "/y": []})
@@ -306,9 +304,7 @@ async def test_P4_when_no_page_can_be_read_the_run_has_failed(kb: KnowledgeBase,
     assert len(await pages_of(kb)) == 3
 
 
-async def test_A20_B16_politeness_holds_for_each_host_of_a_list(
-    store: Path, work: type[InProcess], file: Path
-) -> None:
+async def test_A20_B16_politeness_holds_for_each_host_of_a_list(store: Path, work: type[InProcess], file: Path) -> None:
     paths = [f"/p{number}" for number in range(12)]
     with BusySite() as one, BusySite() as two:
         for site in (one, two):
@@ -333,7 +329,7 @@ async def test_F10_a_run_that_is_stopped_before_the_list_is_read_goes_on_later_a
         assert (report.state, counts(report)) == ("completed", {"new": 3})
 
 
-async def test_plan_tells_what_a_refresh_of_a_list_looks_at(
+async def test_plan_says_what_a_refresh_of_a_list_looks_at(
     store: Path, work: type[InProcess], tiny: TinySite, file: Path
 ) -> None:
     lay(tiny, {path: [] for path in PATHS})

@@ -67,7 +67,7 @@ def asked_links(scorer: FakeLinkScorer) -> list[LinkToScore]:
 
 
 @EVERY_STORE
-async def test_C5_C16_C18_C19_C20_C24_links_are_scored_and_told_best_first_with_their_pages(
+async def test_C5_C16_C18_C19_C20_C24_links_are_scored_and_reported_best_first_with_their_pages(
     kb: KnowledgeBase, tiny: TinySite, scorer: FakeLinkScorer
 ) -> None:
     lay(tiny, CITY)
@@ -102,13 +102,10 @@ async def test_C17_only_addresses_and_texts_are_sent_and_each_pair_once(
     report = await crawl(kb, tiny)
     asked = asked_links(scorer)
     assert len(asked) == len(set(asked)) == 8, "the links of the navigation, and five of single pages"
-    assert {link.text for link in asked if link.url == tiny.at("/budget-2026")} == {
-        "The budget of 2026",
-        "Read more",
-    }
+    assert {link.text for link in asked if link.url == tiny.at("/budget-2026")} == {"The budget of 2026", "Read more"}
     assert (scorer.calls, scorer.asked[0][1]) == (1, ("budget", "contact"))
-    told = (report.links_scored, report.links_unscored, report.link_calls, report.ai_calls, report.ai_tokens)
-    assert told == (8, 0, 1, 1, 80)
+    reported = (report.links_scored, report.links_unscored, report.link_calls, report.ai_calls, report.ai_tokens)
+    assert reported == (8, 0, 1, 1, 80)
 
 
 @EVERY_STORE
@@ -176,9 +173,9 @@ async def test_F90_what_a_batch_in_vain_did_say_is_kept_and_only_the_rest_asked_
     kb: KnowledgeBase, tiny: TinySite, scorer: FakeLinkScorer
 ) -> None:
     lay(tiny, CITY)
-    trouble = ScoreError("it breaks off")
-    trouble.found = [LinkJudgement(tiny.at("/contact"), "Contact us", {"contact": 1.0})]
-    scorer.troubles = {1: trouble}
+    problems = ScoreError("it breaks off")
+    problems.found = [LinkJudgement(tiny.at("/contact"), "Contact us", {"contact": 1.0})]
+    scorer.troubles = {1: problems}
     report = await crawl(kb, tiny)
     assert (report.links_scored, report.links_unscored) == (1, 7)
     assert list(await scored(kb)) == ["contact"]
@@ -186,7 +183,7 @@ async def test_F90_what_a_batch_in_vain_did_say_is_kept_and_only_the_rest_asked_
     assert (report.links_scored, report.links_unscored, report.links_saved) == (7, 0, 1)
     again, _ = scorer.asked[1]
     assert len(again) == 7
-    assert trouble.found[0].url not in {link.url for link in again}
+    assert problems.found[0].url not in {link.url for link in again}
 
 
 async def test_C19_other_weights_ask_nothing_and_another_keyword_asks_for_itself(
@@ -326,9 +323,7 @@ async def test_the_best_links_are_followed_first_where_not_all_can_be(
     assert report.new == 12
     assert {"/", "/way", "/vault", "/gold"} <= set(looks(tiny)), "three steps away, and none a branch"
     assert any("max_pages 12" in note for note in report.notes)
-    await kb.runs.crawl(
-        tiny.url, name="all", rules={"order": "score", "probe": False}, policy={"keywords": KEYWORDS}
-    )
+    await kb.runs.crawl(tiny.url, name="all", rules={"order": "score", "probe": False}, policy={"keywords": KEYWORDS})
     assert len(await kb.pages.of_source("all")) == len(DEEP), "without a limit nothing is left out"
 
 
@@ -336,9 +331,7 @@ async def test_without_the_order_by_score_the_nearest_pages_come_first(
     kb: KnowledgeBase, tiny: TinySite, scorer: FakeLinkScorer
 ) -> None:
     lay(tiny, DEEP, {})
-    await kb.runs.crawl(
-        tiny.url, name="city", rules={"max_pages": 12, "probe": False}, policy={"keywords": KEYWORDS}
-    )
+    await kb.runs.crawl(tiny.url, name="city", rules={"max_pages": 12, "probe": False}, policy={"keywords": KEYWORDS})
     assert not {"/vault", "/gold"} & set(looks(tiny))
 
 

@@ -12,15 +12,15 @@ from afresh.kb import KnowledgeBase
 from afresh.testing import TinySite
 
 
-async def test_F64_a_page_full_of_links_costs_little_and_is_told(store: Path, tiny: TinySite) -> None:
+async def test_F64_a_page_full_of_links_costs_little_and_is_reported(store: Path, tiny: TinySite) -> None:
     tiny.put("/", page("/") + "".join(f"<a href=p{number}>x</a> " for number in range(200_000)))
     before = psutil.Process().memory_info().rss
     async with opened(store, {"crawl.max_pages": 1}) as kb:
         report = await kb.runs.crawl(tiny.url, name="docs")
         grown = psutil.Process().memory_info().rss - before
     assert rows(store, "select count(*) from page_links") == [(5_000,)]
-    told = "1 page has more links than are kept of one page: 195,000 left out, so no page counts as missing"
-    assert told in report.notes
+    reported = "1 page has more links than are kept of one page: 195,000 left out, so no page counts as missing"
+    assert reported in report.notes
     assert grown < 60 * 2**20
 
 
@@ -31,7 +31,7 @@ async def test_F64_a_page_behind_a_cut_link_is_not_missing(
     lay(tiny, {"/": ["/a", "/last"], "/a": [], "/last": []})
     async with opened(store, {"policy.missing_after": 1}) as kb:
         await kb.runs.crawl(tiny.url, name="docs")
-        monkeypatch.setattr("afresh.extract.links.MOST_LINKS", 3)
+        monkeypatch.setattr("afresh.extract.links.MAX_LINKS", 3)
         tiny.put("/", page("/", ["/a", "https://x.example.org/1", "https://x.example.org/2", "/last"]))
         for _ in range(3):
             (report,) = await kb.runs.refresh(["docs"])
@@ -63,9 +63,7 @@ async def test_F70_base_is_honoured_within_the_scope(
     assert report.state == "completed"
 
 
-async def test_F70_a_foreign_canonical_is_ignored_and_told(
-    kb: KnowledgeBase, tiny: TinySite, store: Path
-) -> None:
+async def test_F70_a_foreign_canonical_is_ignored_and_reported(kb: KnowledgeBase, tiny: TinySite, store: Path) -> None:
     """Inside the source it is ignored too: a page is what its own address answers."""
     foreign, own = "https://thief.example.org/a", "/b"
     tiny.put("/", page("/", ["/a"], head=f'<link rel="canonical" href="{own}">'))
@@ -73,10 +71,7 @@ async def test_F70_a_foreign_canonical_is_ignored_and_told(
     await kb.runs.crawl(tiny.url, name="docs")
     assert set(index_of(store)) == {tiny.url, tiny.at("/a")}
     reasons = dict(rows(store, "select url, reason from page_crawls where outcome = 'success'"))
-    assert (
-        reasons[tiny.at("/a")]
-        == f"200, first content; its rel=canonical to another host is ignored: {foreign}"
-    )
+    assert reasons[tiny.at("/a")] == f"200, first content; its rel=canonical to another host is ignored: {foreign}"
     assert "canonical" not in reasons[tiny.url]
 
 

@@ -37,7 +37,7 @@ def events(log: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in log.read_text("utf-8").splitlines()]
 
 
-def test_F111_a_run_tells_its_beginning_its_failures_and_its_end(log: Path, tiny: TinySite) -> None:
+def test_F111_a_run_says_its_beginning_its_failures_and_its_end(log: Path, tiny: TinySite) -> None:
     lay(tiny, star(30))
     assert main(["crawl", tiny.url, "--name", "docs", "-q"]) == 0
     tiny.fail("/p1", 503)
@@ -45,21 +45,21 @@ def test_F111_a_run_tells_its_beginning_its_failures_and_its_end(log: Path, tiny
         tiny.fail(f"/p{number}", 404)
     log.unlink()
     assert main(["refresh", "docs", "-q"]) == 3
-    told = events(log)
-    assert told[0]["event"] == "run started"
-    assert (told[-2]["event"], told[-2]["state"]) == ("run ended", "needs_confirmation")
-    assert told[-2]["held"] == "20"
-    assert (told[-1]["event"], told[-1]["then"]) == (
+    reported = events(log)
+    assert reported[0]["event"] == "run started"
+    assert (reported[-2]["event"], reported[-2]["state"]) == ("run ended", "needs_confirmation")
+    assert reported[-2]["held"] == "20"
+    assert (reported[-1]["event"], reported[-1]["then"]) == (
         "brake holds deletions",
-        f"afresh confirm {told[-1]['run']}",
+        f"afresh confirm {reported[-1]['run']}",
     )
-    failed = [each for each in told if each["event"] == "page blocked 5xx"]
+    failed = [each for each in reported if each["event"] == "page blocked 5xx"]
     assert [(each["url"], each["status"]) for each in failed] == [(tiny.at("/p1"), "503")]
-    assert sum(each["event"] == "page gone" for each in told) == 20
-    assert sum(each["level"] == "debug" for each in told) >= 8, "what went as usual is told with debug"
+    assert sum(each["event"] == "page gone" for each in reported) == 20
+    assert sum(each["level"] == "debug" for each in reported) >= 8, "what went as usual is told with debug"
 
 
-def test_F111_a_page_that_is_not_believed_is_told(log: Path, tiny: TinySite) -> None:
+def test_F111_a_page_that_is_not_believed_is_reported(log: Path, tiny: TinySite) -> None:
     lay(tiny, star(5))
     main(["crawl", tiny.url, "--name", "docs", "-q"])
     tiny.put("/p1", "")
@@ -67,14 +67,14 @@ def test_F111_a_page_that_is_not_believed_is_told(log: Path, tiny: TinySite) -> 
     assert [each["url"] for each in events(log) if each["event"] == "page doubted"] == [tiny.at("/p1")]
 
 
-def test_F111_an_outage_of_robots_is_told(log: Path, tiny: TinySite) -> None:
+def test_F111_an_outage_of_robots_is_reported(log: Path, tiny: TinySite) -> None:
     lay(tiny, star(2))
     tiny.fail("/robots.txt", 503)
     main(["crawl", tiny.url, "--name", "docs", "-q"])
     assert {"event": "robots.txt unreachable", "level": "warning"}.items() <= events(log)[-2].items()
 
 
-def test_F111_a_host_that_asks_for_a_pause_is_told(log: Path, tiny: TinySite) -> None:
+def test_F111_a_host_that_asks_for_a_pause_is_reported(log: Path, tiny: TinySite) -> None:
     lay(tiny, star(1))
     tiny.fail("/p0", 429, retry_after="3600")
     main(["crawl", tiny.url, "--name", "docs", "-q"])
@@ -100,12 +100,8 @@ def test_F111_P19_hostile_addresses_are_one_line_and_their_tokens_are_masked(
     assert rows(log.with_name("kb.db"), "select 1 from pages where url like ?", f"%token={HUSH}&page=2")
 
 
-def test_P19_no_secret_of_the_settings_is_told_or_kept(
-    log: Path,
-    tiny: TinySite,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+def test_P19_no_secret_of_the_settings_is_reported_or_kept(
+    log: Path, tiny: TinySite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     store = tmp_path / "other.db"
     monkeypatch.setenv("AFRESH_STORE", f"sqlite:///{store}?password={HUSH}")
@@ -123,11 +119,7 @@ def test_P19_no_secret_of_the_settings_is_told_or_kept(
 
 
 def test_F13_a_full_disk_for_the_log_leaves_the_crawl_alone(
-    log: Path,
-    dev_full: Path,
-    tiny: TinySite,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    log: Path, dev_full: Path, tiny: TinySite, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("AFRESH_LOG", str(dev_full))
     lay(tiny, star(3))

@@ -12,7 +12,7 @@ from tests.server.served import served
 
 from afresh.cli import main
 from afresh.config import load
-from afresh.ops.logging import kept
+from afresh.ops.logging import configure_logging
 from afresh.testing import TinySite
 
 SETTINGS = {
@@ -28,7 +28,7 @@ SETTINGS = {
 REFUSAL = json.dumps({"error": {"message": "Incorrect API key provided: hush-embedding. Bearer hush-header"}})
 
 
-async def test_F111_P19_no_secret_of_any_place_is_told_anywhere(
+async def test_F111_P19_no_secret_of_any_place_is_reported_anywhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("afresh.crawl.factory.ParserPool", InProcess)
@@ -68,25 +68,20 @@ async def test_F111_P19_no_secret_of_any_place_is_told_anywhere(
                 place = [] if "--store" in command else ["--store", store]
                 await asyncio.to_thread(main, [*command, *place, "--log-format", "json", "-vv"])
         config = load(None, environment, {"store.url": store}, tmp_path)
-        with kept(config, verbose=2, as_json=True):
+        with configure_logging(config, verbose=2, as_json=True):
             async with served(tmp_path / "kb.db", config=config, works=False) as client:
                 signed = {"authorization": "Bearer hush-bearer", "x-hub-signature-256": "sha256=hush"}
                 await client.ask("GET", "/api/v1/search?q=x&token=hush-asked", headers=signed)
                 await client.ask("POST", "/api/v1/webhooks/github", headers=signed, data="{}")
                 target = {"target": "https://me:hush-target@docs.example/?key=hush-target"}
-                told = await client.ask("POST", "/api/v1/sources", json=target)
-                assert "hush" not in json.dumps(told)
+                reported = await client.ask("POST", "/api/v1/sources", json=target)
+                assert "hush" not in json.dumps(reported)
             logging.getLogger("aiohttp").error("password=hush-library")
-    said = capfd.readouterr()
-    lines = [json.loads(line) for line in said.err.splitlines() if line]
+    message = capfd.readouterr()
+    lines = [json.loads(line) for line in message.err.splitlines() if line]
     assert len(lines) > 12
     assert all({"at", "level", "event"} <= set(line) for line in lines)
-    everything = {"stderr": said.err, "stdout": said.out, "log.file": log_file.read_text("utf-8")}
-    leaks = {
-        (place, line[:300])
-        for place, text in everything.items()
-        for line in text.splitlines()
-        if "hush" in line
-    }
+    everything = {"stderr": message.err, "stdout": message.out, "log.file": log_file.read_text("utf-8")}
+    leaks = {(place, line[:300]) for place, text in everything.items() for line in text.splitlines() if "hush" in line}
     assert leaks == set()
-    assert (said.err.count("***") > 8, everything["log.file"].count("***") > 1) == (True, True)
+    assert (message.err.count("***") > 8, everything["log.file"].count("***") > 1) == (True, True)

@@ -12,9 +12,7 @@ from afresh.kb import KnowledgeBase
 from afresh.testing import FrozenClock, TinySite
 
 
-async def test_two_sources_on_one_host_do_not_touch_each_other(
-    kb: KnowledgeBase, tiny: TinySite, store: Path
-) -> None:
+async def test_two_sources_on_one_host_do_not_touch_each_other(kb: KnowledgeBase, tiny: TinySite, store: Path) -> None:
     lay(tiny, {"/one/": ["/one/a", "/two/"], "/one/a": [], "/two/": ["/two/b", "/one/"], "/two/b": []})
     await kb.runs.crawl(tiny.at("/one/"), name="one")
     await kb.runs.crawl(tiny.at("/two/"), name="two")
@@ -27,9 +25,7 @@ async def test_two_sources_on_one_host_do_not_touch_each_other(
     assert set(index_of(store, "two")) == {tiny.at("/two/"), tiny.at("/two/b")}
 
 
-async def test_A9_two_versions_of_one_address_are_two_sources(
-    kb: KnowledgeBase, tiny: TinySite, store: Path
-) -> None:
+async def test_A9_two_versions_of_one_address_are_two_sources(kb: KnowledgeBase, tiny: TinySite, store: Path) -> None:
     lay(tiny, star(2))
     await kb.runs.crawl(tiny.url, name="docs", version="1")
     tiny.edit("/p1", add_paragraph="only in version two: pangolins")
@@ -72,9 +68,7 @@ async def test_one_source_that_is_down_does_not_stop_the_others(kb: KnowledgeBas
     assert states == {"a": "failed", "b": "completed"}
 
 
-async def test_A28_G6_due_looks_only_at_what_is_due(
-    store: Path, work: type[InProcess], tiny: TinySite
-) -> None:
+async def test_A28_G6_due_looks_only_at_what_is_due(store: Path, work: type[InProcess], tiny: TinySite) -> None:
     clock = FrozenClock()
     lay(tiny, {"/": ["/a"], "/a": []})
     async with opened(store, {"policy.recheck_seconds": 3600}, clock=clock) as kb:
@@ -87,11 +81,7 @@ async def test_A28_G6_due_looks_only_at_what_is_due(
         lay(tiny, {"/late": []})
         clock.advance(1801)
         (due,) = await kb.runs.refresh(due=True)
-        assert (due.mode, due.state, counts(due)) == (
-            "due",
-            "completed",
-            {"not_modified": 1, "changed": 1, "new": 1},
-        )
+        assert (due.mode, due.state, counts(due)) == ("due", "completed", {"not_modified": 1, "changed": 1, "new": 1})
         clock.advance(60)
         (again,) = await kb.runs.refresh(due=True)
         assert again.checked == 0

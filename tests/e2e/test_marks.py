@@ -11,6 +11,7 @@ from tests.e2e.library import counts, opened
 from tests.fakes.github_server import GithubServer
 
 from afresh.crawl.tools import RunOptions
+from afresh.events import ignore
 from afresh.kb import KnowledgeBase
 from afresh.model.records import RunMode
 from afresh.ops import failpoints
@@ -105,7 +106,7 @@ async def test_the_mark_is_not_older_than_the_run_that_believes_it(docs: Path, k
     edit(docs / "f0.md", "gamma")
     await kb.runs.refresh(["docs"])  # another process, in the meantime
     put(docs / "f0.md", "# Page 0\n\nalpha text 0\n")
-    await kb.runs.run_now(early, RunOptions(mode=RunMode.REFRESH))
+    await kb.runs._runner.run(early, RunOptions(mode=RunMode.REFRESH), ignore)
     assert (await texts(kb))["f0.md"] == "alpha"
 
 
@@ -140,9 +141,7 @@ async def test_F80_an_empty_tree_beside_a_wiki_deletes_nothing(store: Path, work
             assert len(await kb.pages.of_source("docs")) >= 8
 
 
-async def test_rules_that_leave_out_everything_are_obeyed_and_no_empty_folder(
-    docs: Path, kb: KnowledgeBase
-) -> None:
+async def test_rules_that_leave_out_everything_are_obeyed_and_no_empty_folder(docs: Path, kb: KnowledgeBase) -> None:
     await kb.runs.crawl(str(docs), name="docs")
     (docs / ".gitignore").write_text("*.md\n")
     (report,) = await kb.runs.refresh(["docs"])

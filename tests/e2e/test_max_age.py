@@ -89,7 +89,7 @@ async def test_a_page_that_is_gone_is_dropped_if_the_site_is_well(
         tiny.fail("/", 503)
         answer = await kb.search.search(word("/p4"), mode="text", max_age=HOUR)
         assert [hit.url for hit in answer.hits] == [tiny.at("/p4")]
-        assert "docs, looked at again: the root could not be read" in answer.notes[0]
+        assert "docs, checked again: the root could not be read" in answer.notes[0]
     assert_sound(store)
 
 
@@ -130,7 +130,7 @@ async def test_a_site_that_is_down_is_noted_and_the_old_answer_given(
         tiny.down()
         answer = await kb.search.search(word("/p3"), mode="text", max_age=HOUR)
         assert [hit.url for hit in answer.hits] == [tiny.at("/p3")]
-        assert answer.notes[0].startswith("docs, looked at again: ")
+        assert answer.notes[0].startswith("docs, checked again: ")
         tiny.up()
         assert await urls(kb, word("/p3")) == [tiny.at("/p3")]
 
@@ -145,7 +145,7 @@ async def test_a_run_of_another_process_or_one_that_waits_is_not_disturbed(
         await asyncio.to_thread(gate.wait)
         answer = await kb.search.search(word("/p5"), mode="text", max_age=HOUR)
         assert [hit.url for hit in answer.hits] == [tiny.at("/p5")]
-        assert "docs was not looked at again: run 2 of docs is already in progress" in answer.notes[0]
+        assert "docs was not checked again: run 2 of docs is already in progress" in answer.notes[0]
         other.stop()
         tiny.release("/p5")
         [report] = await run
@@ -153,7 +153,7 @@ async def test_a_run_of_another_process_or_one_that_waits_is_not_disturbed(
         if report.state == "cancelled":
             clock.advance(7200)
             answer = await kb.search.search(word("/p5"), mode="text", max_age=HOUR)
-            assert "was interrupted; `afresh refresh` goes on with it" in answer.notes[0]
+            assert "was interrupted; `afresh refresh` continues it" in answer.notes[0]
     async with opened(store, ONCE, clock=clock) as kb:
         assert [each.state for each in await kb.runs.refresh(["docs"])] == ["completed"]
 
@@ -187,9 +187,7 @@ async def test_a_check_does_not_count_for_a_schedule(
         await urls(kb, word("/p3"))
         assert (await kb.sources.view("docs")).next_time == slot
         assert len(await kb.runs.refresh(due=True)) == 1
-        assert (await kb.sources.plan("docs")).last_run_bytes == 0 or (
-            await kb.sources.view("docs")
-        ).last_mode == "due"
+        assert (await kb.sources.plan("docs")).last_run_bytes == 0 or (await kb.sources.view("docs")).last_mode == "due"
 
 
 async def test_hits_of_several_sources_are_looked_at_each_in_theirs(
@@ -205,7 +203,7 @@ async def test_hits_of_several_sources_are_looked_at_each_in_theirs(
             answer = await kb.search.search(word("/p1"), mode="text", max_age=HOUR)
             assert {hit.source for hit in answer.hits} == {"docs", "other"}
             assert len(answer.notes) == 1
-            assert answer.notes[0].startswith("other, looked at again: ")
+            assert answer.notes[0].startswith("other, checked again: ")
             assert looks(tiny) == {"/p1": 1}
             second.up()
             await urls(kb, word("/p1"), within=["other"])
@@ -228,7 +226,7 @@ async def test_a_stop_ends_the_looking_and_the_answer_comes_as_it_is(
             kb.search.search(f"{word('/p3')} {word('/p4')}", mode="text", max_age=HOUR, listener=stop), 20
         )
         assert {hit.url for hit in answer.hits} == {tiny.at("/p3"), tiny.at("/p4")}
-        assert answer.notes == ("docs, looked at again: stopped",)
+        assert answer.notes == ("docs, checked again: stopped",)
         tiny.release("/p3")
         status = await kb.status.get()
         assert status.runs == (), "nothing waits to be resumed"
@@ -249,7 +247,7 @@ def test_P12_ctrl_c_while_hits_are_looked_at_gives_the_old_answer(store: Path, t
     result = ended(process)
     tiny.release("/p1")
     assert [hit["url"] for hit in result.report] == [tiny.at("/p1")]
-    assert "note: docs, looked at again: stopped" in result.err
+    assert "note: docs, checked again: stopped" in result.err
     assert rows(store, "select mode, state from runs order by id desc limit 1") == [("check", "partial")]
     last = program.run("refresh", "docs", "--json")
     assert (last.code, last.report["state"]) == (0, "completed")
@@ -270,7 +268,7 @@ async def test_a_page_that_moved_stays_until_a_run_has_read_where_it_went(
     assert_sound(store)
 
 
-async def test_pages_that_are_gone_and_held_by_the_brake_are_told(
+async def test_pages_that_are_gone_and_held_by_the_brake_are_reported(
     store: Path, tiny: TinySite, work: type[InProcess], clock: FrozenClock
 ) -> None:
     async with opened(store, ONCE, clock=clock) as kb:

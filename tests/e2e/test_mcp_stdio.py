@@ -16,7 +16,7 @@ from mcp.client.stdio import stdio_client
 from mcp.shared.exceptions import MCPError
 from tests.e2e.library import assert_sound, opened
 from tests.e2e.noisy import NOISE
-from tests.e2e.program import PATIENCE, ROOT, Program
+from tests.e2e.program import ROOT, TIMEOUT, Program
 from tests.e2e.sites import BusySite, lay, page, star
 
 from afresh.testing import TinySite
@@ -25,11 +25,7 @@ TOOLS = {
     *("search_docs", "list_libraries", "find_version", "fetch_url", "list_jobs", "get_job_info"),
     *("what_changed", "scrape_docs", "refresh_version", "cancel_job", "remove_docs"),
 }
-HANDSHAKE = {
-    "protocolVersion": "2025-06-18",
-    "capabilities": {},
-    "clientInfo": {"name": "raw", "version": "1"},
-}
+HANDSHAKE = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}
 
 
 def command(program: Program, *words: str, module: str = "tests.e2e.mortal") -> list[str]:
@@ -42,7 +38,7 @@ class Raw:
 
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         self.process = process
-        self.heard: list[dict[str, Any]] = []
+        self.received: list[dict[str, Any]] = []
         self._id = 0
 
     def write(self, line: str) -> None:
@@ -64,7 +60,7 @@ class Raw:
         while True:
             message = json.loads(self.process.stdout.readline())
             assert message["jsonrpc"] == "2.0"
-            self.heard.append(message)
+            self.received.append(message)
             if message.get("id") == number:
                 return message  # type: ignore[no-any-return]
 
@@ -103,10 +99,10 @@ async def test_the_official_client_lists_and_calls_every_tool_over_stdio(store: 
     server = StdioServerParameters(
         command=words[0], args=words[1:], env={**os.environ, **program.environment()}, cwd=ROOT
     )
-    told: list[float] = []
+    reported: list[float] = []
 
-    async def tell(progress: float, total: float | None, message: str | None) -> None:
-        told.append(progress)
+    async def say(progress: float, total: float | None, message: str | None) -> None:
+        reported.append(progress)
 
     with TinySite() as site:
         lay(site, star(5))
@@ -118,13 +114,13 @@ async def test_the_official_client_lists_and_calls_every_tool_over_stdio(store: 
 
             async def call(name: str, **arguments: Any) -> Any:
                 called.add(name)
-                result = await client.call_tool(name, arguments, progress_callback=tell)
+                result = await client.call_tool(name, arguments, progress_callback=say)
                 assert not result.is_error, result
                 return result.structured_content
 
-            job = await call("scrape_docs", url=site.url, library="docs", version="2", wait=PATIENCE)
+            job = await call("scrape_docs", url=site.url, library="docs", version="2", wait=TIMEOUT)
             assert (job["status"], job["new"]) == ("completed", 6)
-            assert told
+            assert reported
             found = await call("search_docs", query="wxp3", library="docs", limit=1)
             [hit] = found["results"]
             assert (hit["url"], hit["version"]) == (site.at("/p3"), "2")
@@ -135,7 +131,7 @@ async def test_the_official_client_lists_and_calls_every_tool_over_stdio(store: 
             assert (await call("find_version", library="docs", targetVersion="^2"))["version"] == "2"
             assert "wxp1" in (await call("fetch_url", url=site.at("/p1")))["text"]
             site.edit("/p1", add_paragraph="something new")
-            again = await call("refresh_version", library="docs", version="2", wait=PATIENCE)
+            again = await call("refresh_version", library="docs", version="2", wait=TIMEOUT)
             assert (again["status"], again["changed"]) == ("completed", 1)
             assert (await call("get_job_info", jobId=again["jobId"]))["changed"] == 1
             assert len((await call("list_jobs", status="completed"))["jobs"]) == 2
@@ -146,26 +142,24 @@ async def test_the_official_client_lists_and_calls_every_tool_over_stdio(store: 
             text = await client.read_resource(f"afresh://page/{site.at('/p1')}")
             assert "something new" in text.contents[0].text  # type: ignore[union-attr]
             assert [each.name for each in (await client.list_resources()).resources] == ["docs@2"]
-            with pytest.raises(MCPError, match="not on record"):
+            with pytest.raises(MCPError, match="not indexed"):
                 await client.read_resource("afresh://page/https://nowhere.example/")
             called.add("cancel_job")
             over = await client.call_tool("cancel_job", {"jobId": 1})
             assert over.is_error
-            assert "not under way" in over.content[0].text  # type: ignore[union-attr]
+            assert "not in progress" in over.content[0].text  # type: ignore[union-attr]
             assert (await call("remove_docs", library="docs", version="2"))["pages"] == 6
             assert called == TOOLS
     assert_sound(store)
 
 
-def test_F109_stdout_carries_nothing_but_the_protocol_and_errors_are_told(store: Path) -> None:
+def test_F109_stdout_carries_nothing_but_the_protocol_and_errors_are_reported(store: Path) -> None:
     program = Program(store, in_process=True)
     with TinySite() as site, raw(program, module="tests.e2e.noisy") as client:
         for index in range(12):  # 12 passages of 6 KB do not fit into one answer
             site.put(f"/p{index}", page(f"P{index}", text="tall tales " * 700))
         site.put("/", page("Root", [f"/p{index}" for index in range(12)]))
-        assert client.call("scrape_docs", url=site.url, library="docs", wait=PATIENCE)["structuredContent"][
-            "new"
-        ]
+        assert client.call("scrape_docs", url=site.url, library="docs", wait=TIMEOUT)["structuredContent"]["new"]
         half = {"name": "list_jobs", "arguments": {"library": "\ud800"}}
         for line in ("this is no JSON", "[" * 100_000, f'{{"id": "{"x" * 5_000_000}"}}'):
             client.write(line)
@@ -173,7 +167,7 @@ def test_F109_stdout_carries_nothing_but_the_protocol_and_errors_are_told(store:
         client.write('{"jsonrpc": "2.0", "id": 99, "method": "no/such"}')
         unknown = client.ask("tools/call", name="no_such_tool", arguments={})["error"]
         assert (unknown["code"], "search_docs" in unknown["message"]) == (-32602, True)
-        assert {98, 99} <= {each.get("id") for each in client.heard}
+        assert {98, 99} <= {each.get("id") for each in client.received}
         for arguments, says in (
             ({}, "query is missing"),
             ({"query": "x", "limit": "many"}, "limit: Input should be a valid integer"),
@@ -196,8 +190,8 @@ def test_F109_stdout_carries_nothing_but_the_protocol_and_errors_are_told(store:
         assert len(set(seen)) == len(seen) >= 12
         for _ in range(2):
             assert client.call("find_version", library="docs")["structuredContent"]["unversioned"]
-        assert max(len(json.dumps(each, ensure_ascii=False).encode()) for each in client.heard[2:]) <= 50_000
-        rest, errors = client.process.communicate(timeout=PATIENCE)  # hangs up
+        assert max(len(json.dumps(each, ensure_ascii=False).encode()) for each in client.received[2:]) <= 50_000
+        rest, errors = client.process.communicate(timeout=TIMEOUT)  # hangs up
         assert client.process.returncode == 0
         assert all("jsonrpc" in json.loads(line) for line in rest.splitlines())
         assert errors.count(NOISE) == 6
@@ -214,18 +208,18 @@ async def test_a_job_outlives_its_session_and_goes_on_with_the_next(store: Path)
         with raw(program) as client:
             job = client.call("scrape_docs", url=site.url, library="docs")["structuredContent"]
             assert (job["jobId"], job["status"] in ("queued", "running")) == (1, True)
-            client.send("tools/call", name="get_job_info", arguments={"jobId": 1, "wait": PATIENCE})
+            client.send("tools/call", name="get_job_info", arguments={"jobId": 1, "wait": TIMEOUT})
             for gate in gates:
-                gate.wait(timeout=PATIENCE)
+                gate.wait(timeout=TIMEOUT)
             client.process.send_signal(signal.SIGTERM)
             for path in held:
                 site.release(path)
-            assert client.process.wait(PATIENCE) == 0  # though the client still holds the line
+            assert client.process.wait(TIMEOUT) == 0  # though the client still holds the line
         async with opened(store) as kb:
             assert (await kb.runs.get(1)).state == "queued"
         with raw(program) as client:
-            done = client.call("get_job_info", jobId=1, wait=PATIENCE)["structuredContent"]
+            done = client.call("get_job_info", jobId=1, wait=TIMEOUT)["structuredContent"]
             assert (done["status"], done["new"]) == ("completed", 31)
             client.process.send_signal(signal.SIGTERM)
-            assert client.process.wait(PATIENCE) == 0
+            assert client.process.wait(TIMEOUT) == 0
     assert_sound(store)

@@ -25,7 +25,7 @@ def lay_guide(site: TinySite, pages: int = 4, root: str = OLD) -> list[str]:
 
 
 def move_guide(site: TinySite, pages: int = 4, old: str = OLD, new: str = NEW) -> None:
-    """Move the guide as a release does: each page is redirected for good, its text stays."""
+    """Move the guide as a release does: each page is permanently redirected, its text stays."""
     lay_guide(site, pages, new)
     for end in ("", *(f"/p{number}" for number in range(pages))):
         site.redirect(old + end, new + end, status=301)
@@ -63,8 +63,8 @@ async def test_R1_A17_a_root_that_moved_for_good_moves_the_source_and_all_its_pa
     views = {view.url: view for view in await kb.pages.of_source("docs", ALL_PAGES)}
     old = views[tiny.at(f"{OLD}/p1")]
     assert (old.status, old.moved_to) == (PageStatus.REDIRECT, tiny.at(f"{NEW}/p1"))
-    told = {(each.kind, each.url, each.moved_to) for each in await kb.pages.changes("docs", run=report.run)}
-    assert told == {(ChangeKind.MOVED, url, url.replace(OLD, NEW)) for url in text}
+    reported = {(each.kind, each.url, each.moved_to) for each in await kb.pages.changes("docs", run=report.run)}
+    assert reported == {(ChangeKind.MOVED, url, url.replace(OLD, NEW)) for url in text}
     assert await found(kb, word("/p1")) == {tiny.at(f"{NEW}/p1")}
     assert_sound(store)
     for _ in range(4):
@@ -74,9 +74,7 @@ async def test_R1_A17_a_root_that_moved_for_good_moves_the_source_and_all_its_pa
 
 
 @EVERY_STORE
-async def test_R1_G12_the_history_of_a_page_goes_along(
-    kb: KnowledgeBase, tiny: TinySite, store: Path
-) -> None:
+async def test_R1_G12_the_history_of_a_page_goes_along(kb: KnowledgeBase, tiny: TinySite, store: Path) -> None:
     lay(tiny, {"/": ["/old"], "/old": []})
     await kb.runs.crawl(tiny.url, name="docs")
     tiny.move("/old", "/new")
@@ -91,9 +89,7 @@ async def test_R1_G12_the_history_of_a_page_goes_along(
     assert_sound(store)
 
 
-async def test_R1_a_page_that_was_there_before_keeps_its_own_identity(
-    kb: KnowledgeBase, tiny: TinySite
-) -> None:
+async def test_R1_a_page_that_was_there_before_keeps_its_own_identity(kb: KnowledgeBase, tiny: TinySite) -> None:
     """Two pages become one: the target has a history of its own."""
     lay(tiny, {"/": ["/a", "/b"], "/a": [], "/b": []})
     await kb.runs.crawl(tiny.url, name="docs")
@@ -122,9 +118,7 @@ async def test_R1_of_two_pages_that_moved_to_one_place_one_lives_on(
     assert_sound(store)
 
 
-async def test_R1_a_source_that_moved_twice_and_back_stays_one(
-    kb: KnowledgeBase, tiny: TinySite, store: Path
-) -> None:
+async def test_R1_a_source_that_moved_twice_and_back_stays_one(kb: KnowledgeBase, tiny: TinySite, store: Path) -> None:
     lay_guide(tiny)
     await kb.runs.crawl(tiny.at(OLD), name="docs")
     before = await ids(kb)
@@ -179,9 +173,7 @@ async def test_R1_a_chain_is_permanent_only_if_every_hop_is(
     assert (again.state, again.new, again.deleted, again.missing) == ("completed", 0, 0, 0)
 
 
-async def test_R1_a_chain_of_permanent_moves_ends_at_its_last(
-    kb: KnowledgeBase, tiny: TinySite, store: Path
-) -> None:
+async def test_R1_a_chain_of_permanent_moves_ends_at_its_last(kb: KnowledgeBase, tiny: TinySite, store: Path) -> None:
     tiny.redirect("/start", "/mid", status=301)
     tiny.redirect("/mid", "/en/", status=308)
     lay(tiny, {"/en/": ["/en/a"], "/en/a": []})
@@ -211,9 +203,7 @@ async def test_F136_a_root_that_leads_to_a_login_moves_nothing(
     assert (report.state, report.new, report.deleted) == ("completed", 0, 0)
 
 
-async def test_F136_a_first_crawl_that_leads_to_a_login_reads_nothing(
-    kb: KnowledgeBase, tiny: TinySite
-) -> None:
+async def test_F136_a_first_crawl_that_leads_to_a_login_reads_nothing(kb: KnowledgeBase, tiny: TinySite) -> None:
     tiny.redirect("/docs/", "/login", status=302)
     tiny.put("/login", LOGIN)
     report = await kb.runs.crawl(tiny.at("/docs/"), name="docs")

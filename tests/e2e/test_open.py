@@ -40,22 +40,22 @@ async def test_a_moved_page_is_followed_and_a_deleted_one_says_since_when(
     view = await kb.pages.open(tiny.at("/p0"))
     assert (view.url, view.moved_from) == (tiny.at("/new"), (tiny.at("/p0"),))
     [moved] = await kb.pages.records(None, ALL_PAGES, url=tiny.at("/p0"), limit=1)
-    shown = (await ask(make_app(kb, settings(store), works=False), "GET", f"/pages/{moved.id}")).body.decode()
-    assert f">{tiny.at('/new')}</a>: this is the text there" in shown
+    displayed = (await ask(make_app(kb, settings(store), works=False), "GET", f"/pages/{moved.id}")).body.decode()
+    assert f">{tiny.at('/new')}</a>: this is the text there" in displayed
     with pytest.raises(UsageError, match=r"/p1 was deleted on \d{4}-\d\d-\d\d at [\d:]{8} UTC; `afresh why"):
         await kb.pages.open(tiny.at("/p1"))
 
 
-async def test_what_is_not_on_record_is_told_with_what_is_near(kb: KnowledgeBase, tiny: TinySite) -> None:
+async def test_what_is_not_on_record_is_reported_with_what_is_near(kb: KnowledgeBase, tiny: TinySite) -> None:
     lay(tiny, {"/": ["/guide/retries/"], "/guide/retries/": []})
     await kb.runs.crawl(tiny.url, name="docs")
-    with pytest.raises(UsageError, match=rf"not on record; near it are {tiny.at('/guide/retries/')}$"):
+    with pytest.raises(UsageError, match=rf"not indexed; similar: {tiny.at('/guide/retries/')}$"):
         await kb.pages.open(tiny.at("/api/retries.html"))
     with pytest.raises(UsageError, match="lists what is"):
         await kb.pages.open("https://zebra.example/zzz")
 
 
-async def test_without_a_body_the_way_to_keep_one_is_told(store: Path, work: object, tiny: TinySite) -> None:
+async def test_without_a_body_the_way_to_keep_one_is_reported(store: Path, work: object, tiny: TinySite) -> None:
     lay(tiny, star(2))
     async with opened(store, {"storage.body": "none"}) as kb:
         await kb.runs.crawl(tiny.url, name="docs")
@@ -96,26 +96,26 @@ async def test_versions_are_found_for_reading_and_only_exact_ones_for_changing(
         kb.sources.view("react@18"),
         kb.sources.plan("react@18"),
     ):
-        with pytest.raises(UsageError, match=r"there is no react(@18)?, but react@18\.3\.1, react@18\.2\.0"):
+        with pytest.raises(UsageError, match=r"there is no react(@18)?; there is react@18\.3\.1, react@18\.2\.0"):
             await changing
     with pytest.raises(UsageError, match="did you mean react"):
         await kb.sources.find_version("raect@18")
-    with pytest.raises(UsageError, match=r"no react@16, but react@18\.3\.1"):
+    with pytest.raises(UsageError, match=r"no react@16; there is react@18\.3\.1"):
         await kb.sources.find_version("react@16")
     with pytest.raises(UsageError, match="cannot be a version"):
         await kb.runs.crawl(tiny.at("/18.3.1/"), name="react", version="^18")
 
 
-async def test_a_stand_in_is_told(kb: KnowledgeBase, tiny: TinySite) -> None:
+async def test_a_stand_in_is_reported(kb: KnowledgeBase, tiny: TinySite) -> None:
     lay(tiny, {"/": [], "/17/": []})
     await kb.runs.crawl(tiny.url, name="docs")
     await kb.runs.crawl(tiny.at("/17/"), name="docs", version="17")
-    for label, said in {
+    for label, message in {
         "docs": (),
         "docs@17": (),
-        "docs@18.1.0": ("there is no docs@18.1.0: the answer is from docs@17, the nearest lower",),
-        "docs@16": ("there is no docs@16: the answer is from docs, which has no version",),
+        "docs@18.1.0": ("there is no docs@18.1.0: using docs@17 (closest lower version)",),
+        "docs@16": ("there is no docs@16: using docs, which has no version",),
     }.items():
-        assert (await kb.search.search("speaks", within=[label], mode="text")).notes == said
+        assert (await kb.search.search("speaks", within=[label], mode="text")).notes == message
     both = await kb.search.search("speaks", within=["docs", "docs@^17"], mode="text")
     assert {hit.version for hit in both.hits} == {None, "17"}

@@ -71,16 +71,14 @@ async def test_F72_a_robots_txt_that_comes_back_is_noticed_in_the_same_run(
 ) -> None:
     lay(tiny, star(4))
     tiny.fail("/robots.txt", 503, times=1)
-    patient = {"policy.backoff_base_seconds": 1.1, "policy.backoff_max_seconds": 2}
-    async with opened(store, patient) as kb:
+    retrying = {"policy.backoff_base_seconds": 1.1, "policy.backoff_max_seconds": 2}
+    async with opened(store, retrying) as kb:
         report = await kb.runs.crawl(tiny.url, name="docs")
         assert (report.state, report.new) == ("completed", 5)
         assert tiny.requests.count("/robots.txt") == 2
 
 
-async def test_F72_pages_behind_an_unreachable_robots_txt_are_due_again_soon(
-    kb: KnowledgeBase, tiny: TinySite
-) -> None:
+async def test_F72_pages_behind_an_unreachable_robots_txt_are_due_again_soon(kb: KnowledgeBase, tiny: TinySite) -> None:
     """Their look failed; it was not refused for the whole interval."""
     lay(tiny, star(4))
     await kb.runs.crawl(tiny.url, name="docs")
@@ -198,9 +196,7 @@ async def test_F73_robots_that_disallow_a_part_keep_that_part(kb: KnowledgeBase,
     assert await found(kb, word("/no/c")) == {tiny.at("/no/c")}
 
 
-async def test_F75_429_with_retry_after_is_waited_for_and_the_run_completes(
-    kb: KnowledgeBase, tiny: TinySite
-) -> None:
+async def test_F75_429_with_retry_after_is_waited_for_and_the_run_completes(kb: KnowledgeBase, tiny: TinySite) -> None:
     lay(tiny, star(6))
     tiny.fail("/p1", 429, times=1, retry_after=1)
     notices: list[str] = []
@@ -234,9 +230,7 @@ async def test_a_root_that_cannot_be_read_at_first_says_so(kb: KnowledgeBase, ti
     assert "404" in (report.error or "")
 
 
-async def test_F75_a_long_pause_ends_the_run_and_costs_no_page(
-    kb: KnowledgeBase, tiny: TinySite, store: Path
-) -> None:
+async def test_F75_a_long_pause_ends_the_run_and_costs_no_page(kb: KnowledgeBase, tiny: TinySite, store: Path) -> None:
     """Retry-After of an hour: what is known stays, the rest waits, and nobody is asked meanwhile."""
     lay(tiny, star(12))
     await kb.runs.crawl(tiny.url, name="docs")
@@ -245,7 +239,7 @@ async def test_F75_a_long_pause_ends_the_run_and_costs_no_page(
         tiny.fail(f"/p{number}", 429, retry_after=3000)
     (report,) = await kb.runs.refresh(["docs"])
     assert report.state in ("partial", "failed")
-    assert any("left alone until" in note for note in report.notes)
+    assert any("asks for a pause until" in note for note in report.notes)
     assert index_of(store) == before
     tiny.requests.clear()
     (report,) = await kb.runs.refresh(["docs"])
@@ -261,7 +255,7 @@ async def test_F75_a_first_crawl_that_has_to_wait_is_partial(kb: KnowledgeBase, 
     report = await kb.runs.crawl(tiny.url, name="docs")
     assert report.state == "partial"
     assert report.new > 0
-    assert any("left alone until" in note for note in report.notes)
+    assert any("asks for a pause until" in note for note in report.notes)
 
 
 async def test_F75_a_server_that_names_its_time_is_asked_more_often_than_one_that_fails(
@@ -286,15 +280,13 @@ async def test_F75_P13_a_server_that_puts_us_off_for_ever_does_not_keep_a_run_al
     assert looks(tiny)["/p0"] == MOST_WAITS + 3
 
 
-async def test_F74_a_crawl_delay_that_is_read_late_is_obeyed(
-    store: Path, tiny: TinySite, work: object
-) -> None:
+async def test_F74_a_crawl_delay_that_is_read_late_is_obeyed(store: Path, tiny: TinySite, work: object) -> None:
     """robots.txt is out of order at first; its pause counts from the first page on."""
     lay(tiny, star(3))
     tiny.robots("User-agent: *\nCrawl-delay: 0.2\n")
     tiny.fail("/robots.txt", 503, times=1)
-    patient = {"policy.backoff_base_seconds": 1.1, "policy.backoff_max_seconds": 2, "crawl.sitemaps": False}
-    async with opened(store, patient) as kb:
+    retrying = {"policy.backoff_base_seconds": 1.1, "policy.backoff_max_seconds": 2, "crawl.sitemaps": False}
+    async with opened(store, retrying) as kb:
         report = await kb.runs.crawl(tiny.url, name="docs")
     assert (report.state, report.new) == ("completed", 4)
     at = [each.at for each in tiny.requests if each.path != "/robots.txt"]
@@ -324,11 +316,11 @@ async def test_F75_pages_of_a_host_that_rests_are_not_claimed_over_and_over(
     claims: list[int] = []
 
     class Resting(HostLimiter):
-        async def enter(self, domain: str, patience: float = TURN_SECONDS) -> bool:
+        async def enter(self, domain: str, timeout: float = TURN_SECONDS) -> bool:
             claims.append(1)
             if len(claims) == 1:
                 self.pause(domain, 1.5)
-            return await super().enter(domain, patience)
+            return await super().enter(domain, timeout)
 
     monkeypatch.setattr("afresh.crawl.factory.HostLimiter", Resting)
     lay(tiny, star(4))

@@ -42,12 +42,7 @@ async def test_R3_A8_a_file_has_type_validators_and_times_as_a_page_has(store: P
         first = clock()
         pages = await _pages(kb, "notes")
         kinds = {name: view.content_type for name, view in pages.items()}
-        assert kinds == {
-            "a.md": "text/markdown",
-            "b.txt": "text/plain",
-            "c.html": "text/html",
-            "d.py": "text/plain",
-        }
+        assert kinds == {"a.md": "text/markdown", "b.txt": "text/plain", "c.html": "text/html", "d.py": "text/plain"}
         view = pages["a.md"]
         assert (view.size, view.mtime) == (9, NOON)
         assert view.last_modified == "Tue, 03 Feb 2026 12:00:00 GMT"
@@ -73,7 +68,7 @@ async def test_R3_members_of_an_archive_have_a_type(kb: KnowledgeBase, tmp_path:
 
 
 @EVERY_STORE
-async def test_R11_the_next_look_that_was_set_is_shown(store: Path, tiny: TinySite) -> None:
+async def test_R11_the_next_look_that_was_set_is_displayed(store: Path, tiny: TinySite) -> None:
     clock = FrozenClock()
     async with opened(store, clock=clock) as kb:
         lay(tiny, star(2))
@@ -90,7 +85,7 @@ async def test_R11_the_next_look_that_was_set_is_shown(store: Path, tiny: TinySi
         assert (await kb.pages.explain(page.url)).next_look == soon
 
 
-def test_R3_R11_the_command_line_tells_times_and_the_next_check(
+def test_R3_R11_the_command_line_says_times_and_the_next_check(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     store = ["--store", f"sqlite:///{tmp_path / 'kb.db'}"]
@@ -107,6 +102,6 @@ def test_R3_R11_the_command_line_tells_times_and_the_next_check(
     assert all(names <= each.keys() for each in found)
     assert all(each["created_at"] and each["mtime"] == "2026-02-03T12:00:00Z" for each in found)
     assert main(["why", found[0]["url"], *store]) == 0
-    shown = capsys.readouterr().out
+    displayed = capsys.readouterr().out
     for word in ("content type", "first seen", "last read", "last seen", "next check", "Tue, 03 Feb 2026"):
-        assert word in shown
+        assert word in displayed

@@ -14,7 +14,7 @@ import pytest
 
 from afresh import plugins
 from afresh.errors import UsageError
-from afresh.sources.detect import recognise, recognise_from_afar, recognise_on_the_web
+from afresh.sources.detect import recognise, recognise_on_the_web, recognise_remote
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples" / "plugin"
@@ -85,11 +85,7 @@ def write_mailbox(file: Path, *texts: str) -> None:
     mails = []
     for number, text in enumerate(texts):
         mail = EmailMessage()
-        mail["Subject"], mail["From"], mail["Message-ID"] = (
-            f"Mail {number}",
-            "ana@example.org",
-            f"<{number}@x>",
-        )
+        mail["Subject"], mail["From"], mail["Message-ID"] = (f"Mail {number}", "ana@example.org", f"<{number}@x>")
         mail.set_content(text)
         mails.append(f"From ana@example.org Mon Jan  1 00:00:00 2024\n{mail.as_string()}\n")
     file.write_text("".join(mails), "utf-8")
@@ -122,14 +118,8 @@ def test_an_installed_package_adds_a_source_kind_and_a_sink(installed: Path, tmp
     ("settings", "words"),
     [
         ("plugins: {mbox: {max_messages: 0}}", "plugins.mbox.max_messages: expected a whole number from 1"),
-        (
-            "plugins: {mbox: {max_mesages: 5}}",
-            "unknown key plugins.mbox.max_mesages; did you mean max_messages?",
-        ),
-        (
-            "plugins: {imap: {host: x}}",
-            "plugins.imap: no such plug-in with settings; source kinds installed: mbox",
-        ),
+        ("plugins: {mbox: {max_mesages: 5}}", "unknown key plugins.mbox.max_mesages; did you mean max_messages?"),
+        ("plugins: {imap: {host: x}}", "plugins.imap: no such plugin with settings; installed source kinds: mbox"),
         ("sinks: {lines: {kind: jsonl}}", "sinks.lines.path is missing: kind: jsonl needs it"),
         ("sinks: {lines: {kind: jsnl}}", "got 'jsnl'; did you mean jsonl?"),
     ],
@@ -143,11 +133,11 @@ def test_settings_of_plugins_are_checked(installed: Path, tmp_path: Path, settin
 
 def test_a_remote_caller_cannot_add_a_source_of_a_plugin(on_path: Path, tmp_path: Path) -> None:
     assert recognise(f"mbox:{tmp_path}/inbox.mbox").kind == "mbox"
-    for ask in (lambda text: recognise_from_afar(text, [str(tmp_path)]), recognise_on_the_web):
+    for ask in (lambda text: recognise_remote(text, [str(tmp_path)]), recognise_on_the_web):
         with pytest.raises(UsageError):
             ask(f"mbox:{tmp_path}/inbox.mbox")
     with pytest.raises(UsageError, match="added on the server itself"):
-        recognise_from_afar(f"mbox:{tmp_path}/inbox.mbox", [str(tmp_path)])
+        recognise_remote(f"mbox:{tmp_path}/inbox.mbox", [str(tmp_path)])
 
 
 def test_a_broken_plugin_is_named_and_breaks_nothing_else(installed: Path, tmp_path: Path) -> None:
@@ -155,9 +145,7 @@ def test_a_broken_plugin_is_named_and_breaks_nothing_else(installed: Path, tmp_p
     site.mkdir()
     (site / "broken_one.py").write_text("import a_module_that_is_not_there\n", "utf-8")
     entry = {"wiki": "broken_one:WIKI"}
-    write_package(
-        site, "broken-one", {"afresh.sources": entry, "afresh.sinks": entry, "afresh.extractors": entry}
-    )
+    write_package(site, "broken-one", {"afresh.sources": entry, "afresh.sinks": entry, "afresh.extractors": entry})
     (tmp_path / "afresh.yaml").write_text(SETTINGS.format(folder=tmp_path), "utf-8")
     write_mailbox(tmp_path / "inbox.mbox", "The release is on Friday.")
     both = Path(os.pathsep.join((str(site), str(installed))))
@@ -166,9 +154,8 @@ def test_a_broken_plugin_is_named_and_breaks_nothing_else(installed: Path, tmp_p
     (tmp_path / "afresh.yaml").write_text("sinks: {one: {kind: wiki}}", "utf-8")
     ended = afresh(tmp_path, "sync", site=both)
     assert ended.returncode == 2
-    assert (
-        "the plug-in wiki (afresh.sinks) of the package broken-one cannot be loaded: ModuleNotFoundError"
-        in (" ".join(ended.stderr.split()))
+    assert "the plug-in wiki (afresh.sinks) of the package broken-one cannot be loaded: ModuleNotFoundError" in (
+        " ".join(ended.stderr.split())
     )
 
 
@@ -189,14 +176,9 @@ def embedder(settings, caller):
 """
 
 
-def test_an_installed_package_adds_an_extractor_and_an_embedder(
-    tmp_path: Path,
-) -> None:
+def test_an_installed_package_adds_an_extractor_and_an_embedder(tmp_path: Path) -> None:
     (tmp_path / "more_parts.py").write_text(MORE_PARTS, "utf-8")
-    groups = {
-        "afresh.extractors": {"shout": "more_parts:FORMAT"},
-        "afresh.embedders": {"mine": "more_parts:embedder"},
-    }
+    groups = {"afresh.extractors": {"shout": "more_parts:FORMAT"}, "afresh.embedders": {"mine": "more_parts:embedder"}}
     write_package(tmp_path, "more-parts", groups)
     code = (
         "from afresh.config.models import EmbeddingSettings as E; from afresh.models.choose import embedder_for\n"

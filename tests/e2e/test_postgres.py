@@ -20,7 +20,7 @@ QUESTIONS = (*SEARCHES, "queue priorities", '"dead letter"', "retries*", "how do
 LIVE = ("url", "status", "title", "depth", "language", "missing_count", "moved_to", "doubt")
 
 
-async def told(kb: KnowledgeBase, base: str) -> dict[str, object]:
+async def reported(kb: KnowledgeBase, base: str) -> dict[str, object]:
     """All that a reader can see, without addresses, numbers and times that differ."""
     pages = [asdict(page) for page in await kb.pages.of_source("docs", ALL_PAGES)]
     links = await kb.links.of_source("docs")
@@ -42,11 +42,11 @@ async def walked(store: Path, flags: Mapping[str, object]) -> list[dict[str, obj
     with TinySite.docs() as site:
         base = site.url.rstrip("/")
         async with opened(store, flags) as kb:
-            steps += [dict(counts(await kb.runs.crawl(site.url, name="docs"))), await told(kb, base)]
+            steps += [dict(counts(await kb.runs.crawl(site.url, name="docs"))), await reported(kb, base)]
             steps += [dict(counts(report)) for report in await kb.runs.refresh(["docs"])]
             change(site)
             steps += [dict(counts(report)) for report in await kb.runs.refresh(["docs"])]
-            steps.append(await told(kb, base))
+            steps.append(await reported(kb, base))
     return steps
 
 
@@ -87,11 +87,11 @@ async def test_without_pgvector_words_answer_and_the_first_command_says_so(
 
     monkeypatch.setattr("afresh.store.postgres.use_pgvector", missing)
     lay(tiny, star(3))
-    said: list[object] = []
+    message: list[object] = []
     async with postgres.bare() as url, opened(store, {"store.url": url}) as kb:
-        report = await kb.runs.crawl(tiny.url, name="docs", listener=said.append)
+        report = await kb.runs.crawl(tiny.url, name="docs", listener=message.append)
         assert (report.state, counts(report)) == ("completed", {"new": 4})
-        assert any("no pgvector" in getattr(each, "text", "") for each in said)
+        assert any("no pgvector" in getattr(each, "text", "") for each in message)
         answer = await kb.search.search(word("/p1"))
         assert [hit.url for hit in answer.hits] == [tiny.at("/p1")]
         assert not answer.notes  # it was said once

@@ -32,7 +32,7 @@ async def test_F10_P12_a_stopped_crawl_says_how_to_go_on_and_goes_on(
         await gates[0].arrived(timeout=60)
         process.send_signal(kind)
         asked_at = time.monotonic()
-        _hear(process, "stopping")
+        _receive(process, "stopping")
         for path in held:
             site.release(path)
         stopped = ended(process)
@@ -46,7 +46,7 @@ async def test_F10_P12_a_stopped_crawl_says_how_to_go_on_and_goes_on(
         assert 0 < len(before) < 41
         last = program.run("crawl", site.url, "--name", "docs", "--json")
         assert (last.code, last.report["state"], last.report["new"]) == (0, "completed", 41), last
-        assert "going on with run 1" in last.err
+        assert "continuing run 1" in last.err
         asked = looks(site)
         assert asked.pop("/") == 2  # P4: a run that goes on makes sure that the site is still well
         assert set(asked.values()) == {1}  # what was under way was finished, so nothing is asked twice
@@ -78,7 +78,7 @@ async def test_F10_a_second_ctrl_c_quits_at_once_and_the_run_can_still_go_on(sto
         process = Program(store).start("crawl", site.url, "--name", "docs")
         await gate.arrived(timeout=60)
         process.send_signal(signal.SIGINT)
-        _hear(process, "stopping")
+        _receive(process, "stopping")
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=SOON) == 130
         process.communicate()
@@ -125,8 +125,8 @@ async def test_P9_F113_two_sources_on_one_host_share_it_politely(store: Path, wo
             assert (result.code, result.report["new"]) == (0, 26), result
             assert "locked" not in result.err
         assert set(looks(site).values()) == {1}
-        assert len([path for path in site.crowd if path not in SERVICE]) <= 3, site.crowd
-        assert site.most <= 3, site.crowd
+        assert len([path for path in site.fullest if path not in SERVICE]) <= 3, site.fullest
+        assert site.most <= 3, site.fullest
     assert_sound(store)
 
 
@@ -137,8 +137,7 @@ async def test_P9_two_sources_on_two_hosts_are_crawled_side_by_side(store: Path)
         gates = [one.hold("/p3"), two.hold("/p3")]
         program = Program(store, in_process=True)
         both = [
-            program.start("crawl", site.url, "--name", name, "--json")
-            for site, name in ((one, "one"), (two, "two"))
+            program.start("crawl", site.url, "--name", name, "--json") for site, name in ((one, "one"), (two, "two"))
         ]
         for gate in gates:  # both are in the middle of it
             await gate.arrived(timeout=60)
@@ -150,9 +149,7 @@ async def test_P9_two_sources_on_two_hosts_are_crawled_side_by_side(store: Path)
     assert_sound(store)
 
 
-async def test_F24_a_worker_that_slept_past_its_lease_writes_nothing(
-    store: Path, work: type[InProcess]
-) -> None:
+async def test_F24_a_worker_that_slept_past_its_lease_writes_nothing(store: Path, work: type[InProcess]) -> None:
     """SIGSTOP for longer than the lease; another takes over; what the sleeper still had is refused."""
     with TinySite() as site:
         lay(site, star(12))
@@ -175,7 +172,7 @@ async def test_F24_a_worker_that_slept_past_its_lease_writes_nothing(
     assert_sound(store)
 
 
-def _hear(process: subprocess.Popen[str], words: str) -> None:
+def _receive(process: subprocess.Popen[str], words: str) -> None:
     """Wait until a command has said something."""
     assert process.stderr is not None
     while words not in process.stderr.readline():

@@ -35,9 +35,7 @@ async def test_A17_G12_a_permanent_redirect_moves_the_page(
     assert_sound(store)
 
 
-async def test_A17_the_moved_page_stays_while_only_the_old_address_is_linked(
-    kb: KnowledgeBase, tiny: TinySite
-) -> None:
+async def test_A17_the_moved_page_stays_while_only_the_old_address_is_linked(kb: KnowledgeBase, tiny: TinySite) -> None:
     lay(tiny, {"/": ["/old"], "/old": ["/child"], "/child": []})
     await kb.runs.crawl(tiny.url, name="docs")
     tiny.move("/old", "/new")
@@ -48,9 +46,7 @@ async def test_A17_the_moved_page_stays_while_only_the_old_address_is_linked(
     assert await found(kb, word("/child")) == {tiny.at("/child")}
 
 
-async def test_G12_a_temporary_redirect_keeps_the_old_address(
-    kb: KnowledgeBase, tiny: TinySite, store: Path
-) -> None:
+async def test_G12_a_temporary_redirect_keeps_the_old_address(kb: KnowledgeBase, tiny: TinySite, store: Path) -> None:
     lay(tiny, {"/": ["/old"], "/old": []})
     await kb.runs.crawl(tiny.url, name="docs")
     tiny.put("/elsewhere", page("Elsewhere", text="about quokkas"), listed=False)
@@ -63,9 +59,7 @@ async def test_G12_a_temporary_redirect_keeps_the_old_address(
     assert counts(report) == {"not_modified": 2}  # asked with the validators of the target
 
 
-async def test_F51_source_and_target_both_linked_are_one_page(
-    kb: KnowledgeBase, tiny: TinySite, store: Path
-) -> None:
+async def test_F51_source_and_target_both_linked_are_one_page(kb: KnowledgeBase, tiny: TinySite, store: Path) -> None:
     lay(tiny, {"/": ["/old", "/new"], "/new": []})
     tiny.redirect("/old", "/new", status=301)
     report = await kb.runs.crawl(tiny.url, name="docs")
@@ -156,9 +150,7 @@ async def test_F49_two_pages_that_moved_to_each_other_lose_nothing(
     assert {tiny.at("/a"), tiny.at("/b")} & set(index_of(store))
 
 
-async def test_G12_a_page_that_moves_back_is_found_again(
-    kb: KnowledgeBase, tiny: TinySite, store: Path
-) -> None:
+async def test_G12_a_page_that_moves_back_is_found_again(kb: KnowledgeBase, tiny: TinySite, store: Path) -> None:
     lay(tiny, {"/": ["/a"], "/a": []})
     await kb.runs.crawl(tiny.url, name="docs")
     before = index_of(store)
@@ -185,9 +177,7 @@ async def test_A16_a_moved_page_that_nobody_links_to_any_more_leaves_for_good(
     assert set(index_of(store)) == {tiny.url}
 
 
-async def test_P6_a_page_that_moved_to_where_nothing_is_leaves(
-    kb: KnowledgeBase, tiny: TinySite, store: Path
-) -> None:
+async def test_P6_a_page_that_moved_to_where_nothing_is_leaves(kb: KnowledgeBase, tiny: TinySite, store: Path) -> None:
     """301, and 404 at its target: together they prove that the content is gone."""
     lay(tiny, {"/": ["/old"], "/old": []})
     await kb.runs.crawl(tiny.url, name="docs")

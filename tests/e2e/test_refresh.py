@@ -88,9 +88,7 @@ async def test_A5_A24_changed_content_swaps_chunks_and_validators_together(
 
 
 @EVERY_STORE
-async def test_A5_chunks_whose_text_stayed_keep_their_rows(
-    kb: KnowledgeBase, tiny: TinySite, store: Path
-) -> None:
+async def test_A5_chunks_whose_text_stayed_keep_their_rows(kb: KnowledgeBase, tiny: TinySite, store: Path) -> None:
     parts = [f"<h2>Part {n}</h2><p>{f'sentence {n} of a long text. ' * 60}</p>" for n in range(6)]
     tiny.put("/", f"<title>Long</title><main><h1>Long</h1>{''.join(parts)}</main>")
     await kb.runs.crawl(tiny.url, name="docs")
@@ -100,11 +98,7 @@ async def test_A5_chunks_whose_text_stayed_keep_their_rows(
     (report,) = await kb.runs.refresh(["docs"])
     after = dict(rows(store, "select id, content from chunks"))
     same = {key for key in before if after.get(key) == before[key]}
-    assert (
-        len(same)
-        == report.chunks_reused
-        == len(before) - len([c for c in before.values() if "sentence 3" in c])
-    )
+    assert len(same) == report.chunks_reused == len(before) - len([c for c in before.values() if "sentence 3" in c])
     assert not any("sentence 3" in content for content in after.values())
 
 

@@ -72,22 +72,20 @@ def serving(store: Path) -> str:
     return str(name)
 
 
-async def test_F93_another_model_takes_over_without_a_fetch(
-    store: Path, tiny: TinySite, api: EmbeddingServer
-) -> None:
+async def test_F93_another_model_takes_over_without_a_fetch(store: Path, tiny: TinySite, api: EmbeddingServer) -> None:
     await crawled(store, tiny)
     async with opened(store, by(api)) as kb:
         before = await kb.search.search("speaks of little", mode="vector")
         assert len(before.hits) == 10
-        assert f"{name(api)} is set, but local/wordllama" in before.notes[0]
+        assert f"{name(api)} is configured, but searches still use local/wordllama" in before.notes[0]
         assert api.asked == [], "the old model answers until the switch"
         events: list[Event] = []
         [report] = await kb.search.reindex(listener=events.append)
         assert (report.state, report.left, report.error, report.source) == ("completed", 0, None, None)
         assert report.serving == report.model == name(api, "small")
         assert (report.chunks_embedded, report.pages_cut) == (PAGES + 1, 0)
-        told = [event for event in events if isinstance(event, MaintenanceProgress)]
-        assert (told[-1].what, told[-1].done, told[-1].of) == ("chunks", PAGES + 1, PAGES + 1)
+        reported = [event for event in events if isinstance(event, MaintenanceProgress)]
+        assert (reported[-1].what, reported[-1].done, reported[-1].of) == ("chunks", PAGES + 1, PAGES + 1)
         assert len(await by_meaning(kb)) == PAGES + 1
         assert (await kb.search.search("speaks", mode="vector")).notes == ()
         [again] = await kb.search.reindex()
@@ -114,11 +112,11 @@ async def test_the_old_index_answers_while_the_new_one_is_made(
             seen.append((len(await by_meaning(other)), serving(store)))
             answered.set()
 
-        def hear(event: Event) -> None:
+        def receive(event: Event) -> None:
             if isinstance(event, MaintenanceProgress) and not asking:
                 asking.append(asyncio.create_task(ask()))
 
-        await switching_after(answered, kb, hear)
+        await switching_after(answered, kb, receive)
         assert len(await by_meaning(kb)) == len(await by_meaning(other)) == PAGES + 1
     assert seen == [(PAGES + 1, name(api, "small"))]
     questions = [each.body["model"] for each in api.asked if "This page speaks of little" in each.texts]
@@ -136,8 +134,8 @@ async def test_a_search_that_cannot_reach_the_old_model_goes_by_words_and_says_s
         answer = await kb.search.search(word("/p3"))
         assert [hit.url for hit in answer.hits] == [tiny.at("/p3")]
         assert answer.notes == (
-            f"the index is made by {name(api)}, which is no longer set up: "
-            "answered by words alone until `afresh reindex` has made it anew",
+            f"keyword search only: the index was made by {name(api)}, which is no longer configured: "
+            "run `afresh reindex`",
         )
         assert await by_meaning(kb) == set(), "vectors of two models are never compared"
         [report] = await kb.search.reindex()
@@ -161,11 +159,11 @@ async def test_a_refresh_beside_it_gives_new_text_the_model_that_answers_and_the
             await other.runs.refresh(["docs"])
             done.set()
 
-        def hear(event: Event) -> None:
+        def receive(event: Event) -> None:
             if isinstance(event, MaintenanceProgress) and not came:
                 came.append(asyncio.create_task(refresh()))
 
-        report = await switching_after(done, kb, hear)
+        report = await switching_after(done, kb, receive)
         assert (report.state, report.serving) == ("completed", name(api, "small"))
         assert report.chunks_embedded == PAGES + 1 + 3, "the root, an edited page and a new one"
         await asyncio.gather(*came)
@@ -202,10 +200,8 @@ async def test_a_run_that_outlives_the_switch_says_what_to_do(
         assert [report.state for report in await other.search.reindex()] == ["completed"]
         tiny.release("/p3")
         [report] = await run
-        assert any(f"but {name(api)} answers: run `afresh reindex`" in note for note in report.notes)
-        assert [hit.url for hit in (await other.search.search("zebras graze", mode="text")).hits] == [
-            tiny.at("/p3")
-        ]
+        assert any(f"but search uses {name(api)}: run `afresh reindex`" in note for note in report.notes)
+        assert [hit.url for hit in (await other.search.search("zebras graze", mode="text")).hits] == [tiny.at("/p3")]
         assert (await other.status.get()).unembedded == 1
         [report2] = await other.search.reindex()
         assert (report2.state, report2.chunks_embedded) == ("completed", 1)
@@ -213,7 +209,7 @@ async def test_a_run_that_outlives_the_switch_says_what_to_do(
     assert rows(store, MODELS) == [(name(api, "small"), 1)]
 
 
-async def test_one_source_alone_says_that_others_lack_vectors(
+async def test_one_source_alone_says_that_others_miss_vectors(
     store: Path, tiny: TinySite, api: EmbeddingServer
 ) -> None:
     await crawled(store, tiny)
@@ -226,20 +222,16 @@ async def test_one_source_alone_says_that_others_lack_vectors(
             [report] = await kb.search.reindex(["docs"])
             assert (report.source, report.state, report.left) == ("docs", "partial", 0)
             assert report.notes == (
-                "other sources lack vectors of the model: run `afresh reindex` without a name",
+                "other sources have no embeddings of this model: run `afresh reindex` without a name",
             )
             assert report.serving is not None
             assert report.serving.startswith(FAST)
             assert len(await by_meaning(kb)) == PAGES + 2, "the old index answers"
             [report] = await kb.search.reindex(["other"])
-            assert (report.state, report.serving, report.chunks_embedded) == (
-                "completed",
-                name(api, "small"),
-                1,
-            )
+            assert (report.state, report.serving, report.chunks_embedded) == ("completed", name(api, "small"), 1)
 
 
-async def test_an_empty_store_has_nothing_to_make_anew(store: Path, api: EmbeddingServer) -> None:
+async def test_an_empty_store_has_nothing_to_make_again(store: Path, api: EmbeddingServer) -> None:
     async with opened(store, by(api)) as kb:
         [report] = await kb.search.reindex()
         assert (report.state, report.notes, report.chunks_embedded) == ("completed", (), 0)
@@ -271,17 +263,15 @@ async def test_F93_vectors_of_another_dimension_are_refused_midway(
     async with opened(store, by(api)) as kb:
         [report] = await kb.runs.refresh(["docs"])
         assert report.state != "completed"
-        assert [hit.url for hit in (await kb.search.search(word("/p3"), mode="text")).hits] == [
-            tiny.at("/p3")
-        ]
+        assert [hit.url for hit in (await kb.search.search(word("/p3"), mode="text")).hits] == [tiny.at("/p3")]
     assert rows(store, "select distinct length(vector) from vectors") == [(2 * DIMENSION,)]
 
 
-async def test_a_stop_is_heard_and_nothing_is_embedded_twice(
+async def test_a_stop_is_received_and_nothing_is_embedded_twice(
     store: Path, tiny: TinySite, api: EmbeddingServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("afresh.search.reindex.AT_ONCE", 4)
-    monkeypatch.setattr("afresh.search.reindex.CHUNKS", 4)
+    monkeypatch.setattr("afresh.search.reindex.MIN_BATCH_CHUNKS", 4)
+    monkeypatch.setattr("afresh.search.reindex.MAX_BATCH_CHUNKS", 4)
     await crawled(store, tiny)
     async with opened(store, by(api)) as kb:
 
@@ -306,8 +296,7 @@ async def test_F04_a_reindex_killed_at_any_point_goes_on_where_it_was(
     await crawled(store, tiny)
     program = Program(store, in_process=True)
     program.file.write_text(
-        program.file.read_text()
-        + f"embedding: {{provider: openai, model: small, base_url: '{api.base_url}'}}\n"
+        program.file.read_text() + f"embedding: {{provider: openai, model: small, base_url: '{api.base_url}'}}\n"
     )
     died = program.run("reindex", "--json", failpoints=f"{point}=kill")
     assert died.code == -9, died
@@ -334,18 +323,14 @@ def other_chunker(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """Makes the chunker another one when it is called."""
 
     def change() -> None:
-        for place in (
-            "afresh.model.recipe.CHUNKER",
-            "afresh.crawl.bounds.CHUNKER",
-            "afresh.search.model_provider.CHUNKER",
-        ):
+        for place in ("afresh.model.recipe.CHUNKER", "afresh.crawl.bounds.CHUNKER", "afresh.search.reindex.CHUNKER"):
             monkeypatch.setattr(place, "sentences-1")
         monkeypatch.setattr("afresh.extract.chunk.markdown.chunk", by_sentence)
 
     return change
 
 
-async def test_another_chunker_cuts_stored_text_anew_without_a_fetch(
+async def test_another_chunker_cuts_stored_text_again_without_a_fetch(
     store: Path, tiny: TinySite, other_chunker: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lay(tiny, star(PAGES))
@@ -355,7 +340,7 @@ async def test_another_chunker_cuts_stored_text_anew_without_a_fetch(
         before = rows(store, "select count(*) from chunks")[0][0]
         tiny.requests.clear()
         other_chunker()
-        monkeypatch.setattr("afresh.search.reindex.PAGES", 5)
+        monkeypatch.setattr("afresh.search.reindex.BATCH_PAGES", 5)
         seen: list[set[str]] = []
 
         async def ask() -> None:
@@ -363,11 +348,11 @@ async def test_another_chunker_cuts_stored_text_anew_without_a_fetch(
 
         tasks: list[asyncio.Task[None]] = []
 
-        def hear(event: Event) -> None:
+        def receive(event: Event) -> None:
             if isinstance(event, MaintenanceProgress):
                 tasks.append(asyncio.create_task(ask()))
 
-        [report] = await kb.search.reindex(listener=hear)
+        [report] = await kb.search.reindex(listener=receive)
         await asyncio.gather(*tasks)
         assert (report.state, report.pages_cut, report.left) == ("completed", PAGES + 1, 0)
         assert rows(store, "select count(*) from chunks")[0][0] > before
@@ -387,7 +372,7 @@ async def test_a_stop_while_pages_are_cut_leaves_the_rest_as_it_was(
 ) -> None:
     await crawled(store, tiny)
     other_chunker()
-    monkeypatch.setattr("afresh.search.reindex.PAGES", 5)
+    monkeypatch.setattr("afresh.search.reindex.BATCH_PAGES", 5)
     async with opened(store) as kb:
 
         def stop(event: Event) -> None:
@@ -405,7 +390,7 @@ async def test_a_stop_while_pages_are_cut_leaves_the_rest_as_it_was(
 # ---- what is told
 
 
-async def test_status_show_plan_and_doctor_tell_who_answers_and_what_is_missing(
+async def test_status_show_plan_and_doctor_say_which_model_answers_and_what_is_missing(
     store: Path, tiny: TinySite, api: EmbeddingServer
 ) -> None:
     await crawled(store, tiny)
@@ -446,7 +431,7 @@ async def test_F93_questions_of_another_length_are_answered_by_words_and_say_so(
     async with opened(store, by(api)) as kb:
         answer = await kb.search.search("This page speaks of little")
         assert answer.hits
-        assert f"{2 * DIMENSION} numbers now, but those on record have {DIMENSION}" in answer.notes[-1]
+        assert f"{2 * DIMENSION} numbers now, but the stored vectors have {DIMENSION}" in answer.notes[-1]
 
 
 async def test_text_that_lacks_vectors_gets_them_in_the_next_run(store: Path, tiny: TinySite) -> None:

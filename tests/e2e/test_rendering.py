@@ -20,9 +20,7 @@ AUTO = {"crawl.probe": False, "embedding.provider": "none"}
 
 async def _evidence(kb: KnowledgeBase, url: str) -> str:
     """What the last finished look at a page says of itself."""
-    return next(
-        attempt.reason or "" for attempt in await kb.pages.history(url) if attempt.outcome is not None
-    )
+    return next(attempt.reason or "" for attempt in await kb.pages.history(url) if attempt.outcome is not None)
 
 
 @pytest.mark.usefixtures("work")
@@ -42,9 +40,9 @@ async def test_C21_a_site_made_by_script_is_crawled_no_change_behind_its_shell_m
             assert await found(kb, "lighthouses") == {site.at("/guide/1")}, "no shell takes its place"
     assert counts(first) == {"new": 2}
     assert first.rendered == 2
-    assert [note for note in first.notes if "2 pages were shown in chromium" in note]
+    assert [note for note in first.notes if "2 pages were rendered in chromium" in note]
     assert counts(second) == {"changed": 1, "unchanged": 1}
-    assert "shown in chromium: it asks for JavaScript" in why
+    assert "rendered in chromium: it asks for JavaScript" in why
     assert without.state == "failed"
     assert "playwright install" in (without.error or "")
 
@@ -82,9 +80,7 @@ async def test_C21_plain_pages_start_no_browser_and_cost_no_request_more(store: 
 
 
 def _browser_processes(pid: int) -> list[psutil.Process]:
-    return [
-        each for each in psutil.Process(pid).children(recursive=True) if "chrom" in " ".join(each.cmdline())
-    ]
+    return [each for each in psutil.Process(pid).children(recursive=True) if "chrom" in " ".join(each.cmdline())]
 
 
 @pytest.mark.parametrize("by", [signal.SIGKILL, signal.SIGINT])
@@ -138,15 +134,13 @@ async def test_C21_F42_an_outage_behind_a_shell_empties_nothing_however_many_run
 @pytest.mark.usefixtures("work")
 async def test_C21_another_way_to_render_counts_for_pages_on_record(store: Path) -> None:
     with TinySite() as site:
-        text = (
-            "The council meets on Mondays in the large hall of the town, and everybody may come to listen. "
-        )
+        text = "The council meets on Mondays in the large hall of the town, and everybody may come to listen. "
         site.put("/", f"<title>Town</title><main><p>{text * 6}</p></main>")
         async with opened(store, AUTO) as kb:
             await kb.runs.crawl(site.url, name="docs")
-            shown = await kb.runs.crawl(site.url, name="docs", policy={"render": "always"})
+            displayed = await kb.runs.crawl(site.url, name="docs", policy={"render": "always"})
             again = await kb.runs.crawl(site.url, name="docs")
-    assert (shown.rendered, shown.not_modified) == (1, 0)
+    assert (displayed.rendered, displayed.not_modified) == (1, 0)
     assert (again.rendered, again.not_modified) == (0, 1), "its validators hold, as scripts changed nothing"
 
 
@@ -155,7 +149,7 @@ async def _no_browser(*given: object) -> None:
 
 
 @pytest.mark.usefixtures("work")
-async def test_S4_F116_a_page_shown_in_a_browser_reaches_no_allowed_place_where_its_source_does_not_start(
+async def test_S4_F116_a_page_displayed_in_a_browser_reaches_no_allowed_place_where_its_source_does_not_start(
     store: Path, site: TinySite
 ) -> None:
     """Neither by a frame nor by a script, although the other place lets every site read it."""

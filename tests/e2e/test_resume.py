@@ -42,10 +42,10 @@ def _later(lapse: timedelta) -> datetime:
     return datetime.now(UTC) + lapse
 
 
-async def _goes_on(store: Path, lapse: timedelta, told: list[Event] | None = None) -> RunReport:
+async def _goes_on(store: Path, lapse: timedelta, reported: list[Event] | None = None) -> RunReport:
     """The refresh that finds the run of a dead process so much later."""
     async with opened(store, clock=lambda: _later(lapse)) as kb:
-        (report,) = await kb.runs.refresh(["docs"], listener=(told if told is not None else []).append)
+        (report,) = await kb.runs.refresh(["docs"], listener=(reported if reported is not None else []).append)
     return report
 
 
@@ -100,20 +100,18 @@ async def test_R0_P6_F132_pages_that_changed_before_a_run_goes_on_minutes_later_
         lay(site, star(FILES))
         assert live(store, site.url, "crawl", "finish.begin=kill") == KILLED
         for number in range(FILES - 1):
-            site.put(
-                f"/p{number}", page(f"/p{number}", ["/"], f"other words: {_sentence(random.Random(number))}")
-            )
+            site.put(f"/p{number}", page(f"/p{number}", ["/"], f"other words: {_sentence(random.Random(number))}"))
         site.delete(f"/p{FILES - 1}")
         site.requests.clear()
-        told: list[Event] = []
-        report = await _goes_on(store, timedelta(minutes=10), told)
+        reported: list[Event] = []
+        report = await _goes_on(store, timedelta(minutes=10), reported)
         assert (report.state, report.checked) == ("completed", FILES + 1)
         assert rows(store, "select count(*) from runs") == [(1,)]
         assert (report.new, report.changed, report.deleted) == (FILES + 1, FILES - 1, 1)
         assert max(looks(site).values()) == 1
-        notice = next(each.text for each in told if isinstance(each, Notice))
+        notice = next(each.text for each in reported if isinstance(each, Notice))
         assert f"run {report.run} was interrupted" in notice
-        assert "everything is looked at again" in notice
+        assert "every page is checked again" in notice
         assert index_of(store) == await _rebuilt(site.url, tmp_path)
     assert_sound(store)
 
@@ -148,18 +146,16 @@ async def test_R0_max_pages_holds_for_a_run_that_looks_at_everything_again(
     assert (report.checked, report.queued, len(index_of(store))) == (8, 8, 8)
 
 
-async def test_R0_a_run_that_goes_on_at_once_asks_for_no_page_twice(
-    store: Path, work: type[InProcess]
-) -> None:
+async def test_R0_a_run_that_goes_on_at_once_asks_for_no_page_twice(store: Path, work: type[InProcess]) -> None:
     with TinySite() as site:
         lay(site, star(FILES))
         assert live(store, site.url, "crawl", "finish.begin=kill") == KILLED
         site.requests.clear()
-        told: list[Event] = []
-        report = await _goes_on(store, timedelta(0), told)
+        reported: list[Event] = []
+        report = await _goes_on(store, timedelta(0), reported)
         assert (report.state, report.run, report.new) == ("completed", 1, FILES + 1)
         assert set(looks(site)) == {"/"}  # is the site well?
-        assert any(isinstance(each, Notice) and "going on with run 1" in each.text for each in told)
+        assert any(isinstance(each, Notice) and "continuing run 1" in each.text for each in reported)
 
 
 def test_R0_P6_F132_notes_that_changed_after_a_kill_are_in_the_knowledge_base(
@@ -176,9 +172,7 @@ def test_R0_P6_F132_notes_that_changed_after_a_kill_are_in_the_knowledge_base(
             base.note(f"n{number}.md", f"# Second {number}\n", at=LONG_AGO + 60)
         done = base.program.run("init-kb", "--json")
         assert done.code == 0, done.err
-        texts = rows(
-            tmp_path / "kb.db", "select d.markdown from documents d join pages p on p.id = d.page_id"
-        )
+        texts = rows(tmp_path / "kb.db", "select d.markdown from documents d join pages p on p.id = d.page_id")
         assert sum("Second" in text for (text,) in texts) == 6
         assert not any("First" in text for (text,) in texts)
 
@@ -250,18 +244,16 @@ async def test_R0_B7_F26_a_run_whose_process_is_gone_is_queued_again_at_once(
         lay(site, star(FILES))
         assert live(store, site.url, "crawl", "commit.done=kill") == KILLED
         async with opened(store) as kb:
-            (queued,) = await kb.runs.queue_refresh(["docs"])
+            (queued,) = await kb.runs.refresh(["docs"], queue=True)
             assert (queued.run, queued.state) == (1, "queued")
             assert rows(store, "select name from workers") == []
             await kb.runs.work(once=True)
-            (done,) = await kb.runs.latest("docs")
+            (done,) = await kb.runs.records(await kb.sources.ids("docs"))
     assert (done.run, done.state, done.new) == (1, "completed", FILES + 1)
 
 
 @EVERY_STORE
-async def test_U4_F135_a_lower_limit_holds_for_the_crawl_that_goes_on(
-    store: Path, work: type[InProcess]
-) -> None:
+async def test_U4_F135_a_lower_limit_holds_for_the_crawl_that_goes_on(store: Path, work: type[InProcess]) -> None:
     with TinySite() as site:
         lay(site, star(40))
         assert live(store, site.url, "crawl", "commit.done=kill") == KILLED
@@ -293,15 +285,13 @@ async def test_F185_a_crawl_that_goes_on_reads_as_many_pages_as_its_limit_allows
     assert len(index_of(store)) == 5
 
 
-async def test_U4_U5_durations_and_the_end_of_a_run_that_was_taken_over(
-    store: Path, work: type[InProcess]
-) -> None:
+async def test_U4_U5_durations_and_the_end_of_a_run_that_was_taken_over(store: Path, work: type[InProcess]) -> None:
     """The time of the worker that died counts, the time in between does not."""
     with TinySite() as site:
         lay(site, star(FILES))
         assert live(store, site.url, "crawl", "finish.begin=kill") == KILLED
         async with opened(store, clock=lambda: _later(timedelta(minutes=2))) as kb:
-            (dead,) = await kb.runs.latest("docs")
+            (dead,) = await kb.runs.records(await kb.sources.ids("docs"))
             assert 0 < dead.seconds < 60
             (done,) = await kb.runs.refresh(["docs"])
             assert dead.seconds - 0.01 <= done.seconds < 60

@@ -34,9 +34,7 @@ async def _crawled(kb: KnowledgeBase, tiny: TinySite) -> None:
 
 
 @EVERY_STORE
-async def test_R2_A7_G14_the_next_run_after_its_retention_removes_a_deleted_page(
-    store: Path, tiny: TinySite
-) -> None:
+async def test_R2_A7_G14_the_next_run_after_its_retention_removes_a_deleted_page(store: Path, tiny: TinySite) -> None:
     clock = FrozenClock()
     async with opened(store, clock=clock) as kb:
         await _crawled(kb, tiny)
@@ -58,9 +56,7 @@ async def test_R2_A7_G14_the_next_run_after_its_retention_removes_a_deleted_page
 
 
 @EVERY_STORE
-async def test_R2_G3_why_and_history_answer_from_attempts_when_the_record_is_gone(
-    store: Path, tiny: TinySite
-) -> None:
+async def test_R2_G3_why_and_history_answer_from_attempts_when_the_record_is_gone(store: Path, tiny: TinySite) -> None:
     clock = FrozenClock()
     async with opened(store, clock=clock) as kb:
         await _crawled(kb, tiny)
@@ -96,7 +92,7 @@ async def test_R2_a_dead_link_is_looked_at_again_after_its_record_went(store: Pa
 
 @EVERY_STORE
 async def test_R2_prune_counts_first_and_then_removes_table_by_table(store: Path, tiny: TinySite) -> None:
-    clock, heard = FrozenClock(), list[Event]()
+    clock, received = FrozenClock(), list[Event]()
     async with opened(store, clock=clock) as kb:
         await _crawled(kb, tiny)
         for number in range(3):
@@ -108,27 +104,25 @@ async def test_R2_prune_counts_first_and_then_removes_table_by_table(store: Path
         planned = await kb.status.prune(kept=kept, dry_run=True)
         assert planned.dry_run
         assert _statuses(store) == {"active": 3, "deleted": 1}
-        done = await kb.status.prune(kept=kept, vacuum=True, listener=heard.append)
+        done = await kb.status.prune(kept=kept, vacuum=True, listener=received.append)
         for name in ("deleted_pages", "changes", "messages"):
             assert getattr(planned, name) == getattr(done, name)
         assert (done.deleted_pages, done.changes, done.messages) == (1, 8, 0)
         assert done.attempts == planned.attempts + 1, "the latest of the page that went"
-        assert {(each.task, each.what) for each in heard if isinstance(each, MaintenanceProgress)} == {
+        assert {(each.task, each.what) for each in received if isinstance(each, MaintenanceProgress)} == {
             ("prune", "deleted pages"),
             ("prune", "attempts"),
             ("prune", "changes"),
         }
         assert (await kb.status.prune(kept=kept)).attempts == 0
-        latest = {
-            view.url: (await kb.pages.explain(view.url)).latest for view in await kb.pages.of_source("docs")
-        }
+        latest = {view.url: (await kb.pages.explain(view.url)).latest for view in await kb.pages.of_source("docs")}
         assert all(each is not None and each.status_code in (200, 304) for each in latest.values())
         assert_sound(store)
         (report,) = await kb.runs.refresh(["docs"])
         assert (report.not_modified, report.new) == (3, 0)
 
 
-def test_R2_the_command_prunes_and_tells_how_much(
+def test_R2_the_command_prunes_and_says_how_much(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], tiny: TinySite
 ) -> None:
     store = tmp_path / "kb.db"
@@ -145,10 +139,10 @@ def test_R2_the_command_prunes_and_tells_how_much(
         "Would remove 1 deleted page, 0 attempts, 0 changes, 0 messages, 0 former texts in "
     )
     assert main(["prune", *place, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert (told["deleted_pages"], told["dry_run"], told["complete"]) == (0, False, True)
+    reported = json.loads(capsys.readouterr().out)
+    assert (reported["deleted_pages"], reported["dry_run"], reported["complete"]) == (0, False, True)
     month = 30 * 86_400.0
-    assert told["retention"] == {
+    assert reported["retention"] == {
         "deleted_pages": month,
         "attempts": None,
         "changes": None,
@@ -156,17 +150,15 @@ def test_R2_the_command_prunes_and_tells_how_much(
         "former_texts": month,
     }
     assert main(["prune", *place, "--deleted-pages", "0d", "--attempts", "0s", "--vacuum"]) == 0
-    shown = capsys.readouterr().out
-    assert shown.startswith("Removed 1 deleted page, ")
-    assert "back to the disk" in shown
+    displayed = capsys.readouterr().out
+    assert displayed.startswith("Removed 1 deleted page, ")
+    assert "to the disk" in displayed
     assert _statuses(store) == {"active": 3}
     assert main(["prune", *place, "--attempts", "soon"]) == 2
     assert "expected a length of time" in capsys.readouterr().err
 
 
-async def test_R2_the_scheduler_prunes_by_itself(
-    store: Path, tiny: TinySite, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_R2_the_scheduler_prunes_by_itself(store: Path, tiny: TinySite, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = FrozenClock()
     async with opened(store, clock=clock) as kb:
         await _crawled(kb, tiny)
@@ -177,7 +169,7 @@ async def test_R2_the_scheduler_prunes_by_itself(
             kb.stop()
             return stopping.is_set()
 
-        monkeypatch.setattr("afresh.services.status.heard", until_tomorrow)
+        monkeypatch.setattr("afresh.services.status.wait_event", until_tomorrow)
         await kb.schedules.keep()
     assert _statuses(store) == {"active": 3}
 

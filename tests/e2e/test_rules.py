@@ -113,9 +113,7 @@ async def test_G1_storage_body_none_keeps_signals_and_finds_pages(
     async with opened(store, {"storage.body": "none"}) as kb:
         await kb.runs.crawl(tiny.url, name="docs")
         assert await found(kb, "capybara") == {tiny.url}
-        assert not any(
-            "capybara swims" in content for (content,) in rows(store, "select content from chunks")
-        )
+        assert not any("capybara swims" in content for (content,) in rows(store, "select content from chunks"))
         assert rows(store, "select markdown from documents where markdown is not null") == []
         tiny.edit("/", "capybara", "tapir")
         (report,) = await kb.runs.refresh(["docs"])
@@ -124,7 +122,7 @@ async def test_G1_storage_body_none_keeps_signals_and_finds_pages(
     assert b"swims before breakfast" not in store.read_bytes()
 
 
-async def test_G1_body_can_be_switched_per_source_and_is_made_anew(
+async def test_G1_body_can_be_switched_per_source_and_is_made_again(
     kb: KnowledgeBase, tiny: TinySite, store: Path
 ) -> None:
     """Another recipe: the pages are read again without validators, and none counts as changed."""

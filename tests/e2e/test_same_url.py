@@ -23,9 +23,7 @@ JSON = {"content-type": "application/json"}
 FORM = {"content-type": "application/x-www-form-urlencoded", "accept": "text/html"}
 
 
-async def test_R5_G18_a_url_that_a_source_has_is_refused_with_its_name(
-    kb: KnowledgeBase, tiny: TinySite
-) -> None:
+async def test_R5_G18_a_url_that_a_source_has_is_refused_with_its_name(kb: KnowledgeBase, tiny: TinySite) -> None:
     lay(tiny, {"/docs/": []})
     url = tiny.at("/docs/")
     await kb.runs.crawl(url, name="docs", again=False)
@@ -39,9 +37,7 @@ async def test_R5_G18_a_url_that_a_source_has_is_refused_with_its_name(
     assert len(await kb.sources.views()) == 2
 
 
-async def test_R5_G18_the_form_asks_before_it_adds_a_url_again(
-    kb: KnowledgeBase, tiny: TinySite, store: Path
-) -> None:
+async def test_R5_G18_the_form_asks_before_it_adds_a_url_again(kb: KnowledgeBase, tiny: TinySite, store: Path) -> None:
     lay(tiny, {"/docs/": []})
     await kb.runs.crawl(tiny.at("/docs/"), name="docs")
     app = make_app(kb, settings(store), works=False)
@@ -50,7 +46,7 @@ async def test_R5_G18_the_form_asks_before_it_adds_a_url_again(
     page = LexborHTMLParser(asked.body.decode())
     box, wrong = page.css_first("input[type=checkbox][name=again]"), page.css_first("#wrong")
     assert (asked.status, box is not None, wrong is not None) == (422, True, True)
-    assert "docs has" in wrong.text()  # type: ignore[union-attr]
+    assert "already has this URL" in wrong.text()  # type: ignore[union-attr]
     assert "--again" not in wrong.text()  # type: ignore[union-attr]
     assert "checked" not in box.attributes  # type: ignore[union-attr]
     assert [source.name for source in await kb.sources.views()] == ["docs"]
@@ -61,43 +57,38 @@ async def test_R5_G18_the_form_asks_before_it_adds_a_url_again(
     assert [source.name for source in await kb.sources.views()] == ["docs", "other"]
 
 
-async def test_R5_C16_rest_answers_409_and_lists_one_per_source(
-    kb: KnowledgeBase, tiny: TinySite, store: Path
-) -> None:
+async def test_R5_C16_rest_answers_409_and_lists_one_per_source(kb: KnowledgeBase, tiny: TinySite, store: Path) -> None:
     lay(tiny, {"/docs/": []})
     await kb.runs.crawl(tiny.at("/docs/"), name="docs")
     app = make_app(kb, settings(store), works=False)
-    wish = {"target": tiny.at("/docs/"), "name": "other", "run": False}
-    refused = await ask(app, "POST", "/api/v1/sources", JSON, body=json.dumps(wish).encode())
-    assert (refused.status, "docs" in refused.told["detail"]) == (409, True)
-    assert "set `again` to add the URL once more" in refused.told["detail"]
-    assert "--again" not in refused.told["detail"]
+    request = {"target": tiny.at("/docs/"), "name": "other", "run": False}
+    refused = await ask(app, "POST", "/api/v1/sources", JSON, body=json.dumps(request).encode())
+    assert (refused.status, "docs" in refused.json["detail"]) == (409, True)
+    assert "set `again` to add the URL once more" in refused.json["detail"]
+    assert "--again" not in refused.json["detail"]
     async with Client(make_server(kb, works=False)) as client:
         answer = await client.call_tool("scrape_docs", {"url": tiny.at("/docs/"), "library": "other"})
-        told = " ".join(getattr(each, "text", "") for each in answer.content)
-        assert (answer.is_error, "docs has" in told, "`again`" in told, "--again" in told) == (
+        reported = " ".join(getattr(each, "text", "") for each in answer.content)
+        assert (answer.is_error, "docs has" in reported, "`again`" in reported, "--again" in reported) == (
             True,
             True,
             True,
             False,
         )
-    again = await ask(app, "POST", "/api/v1/sources", JSON, body=json.dumps({**wish, "again": True}).encode())
+    again = await ask(app, "POST", "/api/v1/sources", JSON, body=json.dumps({**request, "again": True}).encode())
     assert again.status == 201
-    found = (await ask(app, "GET", f"/api/v1/sources?url={tiny.at('/docs/')}")).told["items"]
+    found = (await ask(app, "GET", f"/api/v1/sources?url={tiny.at('/docs/')}")).json["items"]
     assert [each["name"] for each in found] == ["docs", "other"]
 
 
-async def test_U3_R5_the_command_line_names_its_flags_and_the_version_that_is_meant(
+async def test_U3_R5_the_command_line_names_its_flags_and_the_version_that_is_chosen(
     kb: KnowledgeBase, tiny: TinySite, store: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lay(tiny, {"/docs/": []})
     url = tiny.at("/docs/")
     await kb.runs.crawl(url, name="harbor", version="2")
     for name, advice in (
-        (
-            "other",
-            f"harbor@2 has {url} already: refresh that source, or give --again to add the URL once more",
-        ),
+        ("other", f"harbor@2 has {url} already: refresh that source, or give --again to add the URL once more"),
         (
             "harbor",
             f"harbor@2 has {url} already: give --version 2 or refresh harbor@2 if you mean that one, "
@@ -108,12 +99,12 @@ async def test_U3_R5_the_command_line_names_its_flags_and_the_version_that_is_me
         assert await asyncio.to_thread(main, command) == 2
         assert advice in capsys.readouterr().err
     app = make_app(kb, settings(store), works=False)
-    wish = {"target": url, "name": "harbor", "run": False}
-    refused = await ask(app, "POST", "/api/v1/sources", JSON, body=json.dumps(wish).encode())
-    assert "give `version` 2 or refresh harbor@2 if you mean that one" in refused.told["detail"]
+    request = {"target": url, "name": "harbor", "run": False}
+    refused = await ask(app, "POST", "/api/v1/sources", JSON, body=json.dumps(request).encode())
+    assert "give `version` 2 or refresh harbor@2 if you mean that one" in refused.json["detail"]
 
 
-async def test_U4_history_of_a_url_in_two_sources_is_told_source_by_source(
+async def test_U4_history_of_a_url_in_two_sources_is_reported_source_by_source(
     kb: KnowledgeBase, tiny: TinySite, store: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lay(tiny, {"/docs/": []})
@@ -122,9 +113,9 @@ async def test_U4_history_of_a_url_in_two_sources_is_told_source_by_source(
     await kb.runs.crawl(url, name="other", again=True)
     await kb.runs.refresh(["docs@1"])
     whole = await kb.pages.history(url)
-    told = [(each.source, each.version) for each in whole]
-    assert told == sorted(told, key=told.index), "no source is told in two parts"
-    assert set(told) == {("docs", "1"), ("other", None)}
+    reported = [(each.source, each.version) for each in whole]
+    assert reported == sorted(reported, key=reported.index), "no source is told in two parts"
+    assert set(reported) == {("docs", "1"), ("other", None)}
     ended = [(each.source, each.outcome) for each in whole if each.outcome]
     assert sorted(ended) == [("docs", "not_modified"), ("docs", "success"), ("other", "success")]
     for label, number in (("docs@1", 2), ("other", 1)):
@@ -135,11 +126,11 @@ async def test_U4_history_of_a_url_in_two_sources_is_told_source_by_source(
     assert await asyncio.to_thread(main, [*command, "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)
     rows = rows if isinstance(rows, list) else rows["items"]
-    assert [(each["source"], each["version"]) for each in rows] == told
+    assert [(each["source"], each["version"]) for each in rows] == reported
     assert await asyncio.to_thread(main, [*command, "--in", "other", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)
     assert {each["source"] for each in (rows if isinstance(rows, list) else rows["items"])} == {"other"}
     assert await asyncio.to_thread(main, command) == 0
-    shown = capsys.readouterr().out
-    assert "docs@1" in shown
-    assert "other" in shown
+    displayed = capsys.readouterr().out
+    assert "docs@1" in displayed
+    assert "other" in displayed

@@ -27,16 +27,19 @@ async def test_F89_a_source_is_due_at_the_times_of_its_schedule(
         at = datetime(2026, 3, 5, 3, 30, tzinfo=UTC)
         assert (await kb.sources.plan("docs")).next_time == (await kb.sources.view("docs")).next_time == at
         clock.advance(timedelta(hours=15).total_seconds())
-        [glance] = await kb.sources.overviews(await kb.sources.all())
-        assert (glance.due, glance.fresh, glance.next_at, glance.view.next_time) == (3, 0, None, at)
+        [single_fetch] = await kb.sources.overviews(await kb.sources.all())
+        assert (single_fetch.due, single_fetch.fresh, single_fetch.next_at, single_fetch.view.next_time) == (
+            3,
+            0,
+            None,
+            at,
+        )
         assert await kb.runs.refresh(due=True) == [], "its pages are due, its time has not come"
         clock.advance(timedelta(hours=1).total_seconds())
         (report,) = await kb.runs.refresh(due=True)
         assert report.not_modified == 3
         assert await kb.runs.refresh(due=True) == []
-        assert [each.mode for each in await kb.runs.refresh()] == ["refresh"], (
-            "who asks for it gets it at any time"
-        )
+        assert [each.mode for each in await kb.runs.refresh()] == ["refresh"], "who asks for it gets it at any time"
 
 
 async def test_F89_without_a_schedule_pages_are_due_as_before(
@@ -56,9 +59,9 @@ def test_F89_a_bad_schedule_stops_every_command_with_key_value_and_reason(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "afresh.yaml").write_text('policy:\n  schedule: "61 * * * *"\n')
     assert main(words) == 2
-    told = capsys.readouterr().err
-    assert "afresh.yaml line 2: policy.schedule: expected five cron fields" in told
-    assert "got '61 * * * *': the minute field is wrong" in told
+    reported = capsys.readouterr().err
+    assert "afresh.yaml line 2: policy.schedule: expected five cron fields" in reported
+    assert "got '61 * * * *': the minute field is wrong" in reported
 
 
 async def test_F25_two_timers_on_one_store_look_once_for_each_time_and_the_second_says_so(
@@ -67,18 +70,18 @@ async def test_F25_two_timers_on_one_store_look_once_for_each_time_and_the_secon
     """Both find the source due at once; whoever comes second, during or after the look, leaves it."""
     lay(tiny, star(3))
     clock = FrozenClock(NOON)
-    said: list[str] = []
+    message: list[str] = []
 
-    def hear(event: Event) -> None:
+    def receive(event: Event) -> None:
         if isinstance(event, Notice):
-            said.append(event.text)
+            message.append(event.text)
 
     async with opened(store, FLAGS, clock=clock) as one, opened(store, FLAGS, clock=clock) as two:
         await one.runs.crawl(tiny.url, name="docs")
         for day in range(3):
             clock.set(NOON + timedelta(days=day + 1))
-            done = await asyncio.gather(*(kb.runs.refresh(due=True, listener=hear) for kb in (one, two)))
+            done = await asyncio.gather(*(kb.runs.refresh(due=True, listener=receive) for kb in (one, two)))
             assert sum(map(len, done)) == 1
             assert await one.runs.refresh(due=True) == await two.runs.refresh(due=True) == []
-        assert len(said) == 3
-        assert all(text.startswith("docs is left out: ") for text in said)
+        assert len(message) == 3
+        assert all(text.startswith("docs is left out: ") for text in message)

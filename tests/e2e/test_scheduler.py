@@ -26,13 +26,14 @@ async def test_F25_two_schedulers_on_one_store_use_each_time_once_and_missed_tim
     dialect: str, store: Path, tiny: TinySite, postgres: Postgres, work: type[InProcess]
 ) -> None:
     lay(tiny, star(3))
-    clock, told = FrozenClock(NOON), list[RunReport]()
+    clock, reported = FrozenClock(NOON), list[RunReport]()
     flags = {"store.url": await place(dialect, store, postgres)}
 
     async with opened(store, flags, clock=clock) as one, opened(store, flags, clock=clock) as two:
         await one.runs.crawl(tiny.url, name="docs")
         await one.runs.crawl(f"{tiny.url}p1", name="other")
-        [view] = await one.schedules.set_rule(["docs"], "30 4 * * *", "Europe/Berlin")
+        await one.schedules.set_rule(await one.sources.labelled(["docs"]), "30 4 * * *", time_zone="Europe/Berlin")
+        [view] = await one.schedules.records()
         first = datetime(2026, 3, 5, 3, 30, tzinfo=UTC)
         assert (view.source, view.schedule, view.time_zone, view.next_time) == (
             *("docs", "30 4 * * *", "Europe/Berlin"),
@@ -40,9 +41,9 @@ async def test_F25_two_schedulers_on_one_store_use_each_time_once_and_missed_tim
         )
 
         async def fire() -> int:
-            before = len(told)
-            await asyncio.gather(*(kb.schedules.keep(once=True, tell=told.append) for kb in (one, two)))
-            return len(told) - before
+            before = len(reported)
+            await asyncio.gather(*(kb.schedules.keep(once=True, on_report=reported.append) for kb in (one, two)))
+            return len(reported) - before
 
         assert await fire() == 0, "its time has not come"
         clock.set(first - timedelta(seconds=1))
@@ -51,14 +52,15 @@ async def test_F25_two_schedulers_on_one_store_use_each_time_once_and_missed_tim
         assert [await fire(), await fire()] == [1, 0]
         clock.set(first + 5 * DAY + timedelta(hours=2))
         assert [await fire(), await fire()] == [1, 0], "five times were missed"
-        [view] = await two.schedules.views()
+        [view] = await two.schedules.records()
         assert view.next_time == first + 6 * DAY
         assert (view.last_state, view.last_time, view.overdue, view.running) == (
             *("completed", clock()),
             *(False, False),
         )
-        assert [(each.source, each.mode, each.not_modified) for each in told] == [("docs", "refresh", 4)] * 2
-        assert await one.schedules.set_rule(["docs"], None) == []
+        assert [(each.source, each.mode, each.not_modified) for each in reported] == [("docs", "refresh", 4)] * 2
+        await one.schedules.set_rule(await one.sources.labelled(["docs"]), None)
+        assert await one.schedules.records() == []
         clock.advance(30 * DAY.total_seconds())
         assert await fire() == 0
 
@@ -66,33 +68,33 @@ async def test_F25_two_schedulers_on_one_store_use_each_time_once_and_missed_tim
 async def test_a_source_whose_run_is_open_is_not_started_again_and_waits_for_its_turn(
     store: Path, work: type[InProcess]
 ) -> None:
-    clock, said, told = FrozenClock(NOON), list[str](), list[RunReport]()
+    clock, message, reported = FrozenClock(NOON), list[str](), list[RunReport]()
 
-    def hear(event: Event) -> None:
+    def receive(event: Event) -> None:
         if isinstance(event, Notice):
-            said.append(event.text)
+            message.append(event.text)
 
     with BusySite() as site:
         lay(site, star(3))
         flags = {"policy.lease_seconds": DAY.total_seconds()}  # no heart is in doubt while hours pass
         async with opened(store, flags, clock=clock) as one, opened(store, flags, clock=clock) as two:
             await one.runs.crawl(site.url, name="docs")
-            await one.schedules.set_rule([], "every 6h")
+            await one.schedules.set_rule(await one.sources.labelled([]), "every 6h")
             held = site.hold("/p1")
             clock.advance(hours=5)
             by_hand = asyncio.create_task(one.runs.refresh(["docs"]))
             await held.arrived()
             clock.advance(hours=1)
-            await two.schedules.keep(once=True, tell=told.append, listener=hear)
-            assert (told, said) == ([], ["docs is due, but a run of it is still open"])
+            await two.schedules.keep(once=True, on_report=reported.append, listener=receive)
+            assert (reported, message) == ([], ["docs is due, but a run of it is still open"])
             site.release("/p1")
             await by_hand
-            await two.schedules.keep(once=True, tell=told.append, listener=hear)
-            assert [each.state for each in told] == ["completed"]
-            assert (await two.schedules.views())[0].next_time == NOON + timedelta(hours=12)
+            await two.schedules.keep(once=True, on_report=reported.append, listener=receive)
+            assert [each.state for each in reported] == ["completed"]
+            assert (await two.schedules.records())[0].next_time == NOON + timedelta(hours=12)
 
 
-async def test_P12_a_scheduler_that_is_told_to_go_leaves_soon_and_the_next_one_goes_on(
+async def test_P12_a_scheduler_that_is_reported_to_go_leaves_soon_and_the_next_one_goes_on(
     store: Path, work: type[InProcess]
 ) -> None:
     program = Program(store, in_process=True, grace=0.5)
@@ -100,12 +102,12 @@ async def test_P12_a_scheduler_that_is_told_to_go_leaves_soon_and_the_next_one_g
         lay(site, star(20))
         async with opened(store, clock=FrozenClock(datetime.now(UTC) - 2 * DAY)) as kb:
             await kb.runs.crawl(site.url, name="docs")
-            await kb.schedules.set_rule([], "every 1d")
-            assert not (await kb.schedules.views())[0].running
+            await kb.schedules.set_rule(await kb.sources.labelled([]), "every 1d")
+            assert not (await kb.schedules.records())[0].running
             held = site.hold("/p7")
             first = program.start("schedule", "--json")
             await held.arrived(timeout=120)
-            assert (await kb.schedules.views())[0].running
+            assert (await kb.schedules.records())[0].running
             assert leave(first) == ""
             await until(kb, "cancelled")
             site.release("/p7")
@@ -133,29 +135,25 @@ def test_F89_a_wrong_flag_of_schedule_is_named(store: Path, words: list[str], ex
 async def test_A28_auto_looks_often_at_what_changes_and_seldom_at_what_does_not_within_its_budget(
     store: Path, work: type[InProcess]
 ) -> None:
-    clock, told = FrozenClock(NOON), list[RunReport]()
+    clock, reported = FrozenClock(NOON), list[RunReport]()
     flags = {"policy.budget": "20/d", "policy.lease_seconds": DAY.total_seconds()}
     with BusySite() as site:
         lay(site, star(12))
         async with opened(store, flags, clock=clock) as kb:
             await kb.runs.crawl(site.url, name="docs")
-            await kb.schedules.set_rule(["docs"], "auto")
-            [view] = await kb.schedules.views()
-            assert (view.schedule, view.budget, view.next_time) == (
-                "auto",
-                "20/d",
-                NOON + timedelta(hours=6),
-            )
+            await kb.schedules.set_rule(await kb.sources.labelled(["docs"]), "auto")
+            [view] = await kb.schedules.records()
+            assert (view.schedule, view.budget, view.next_time) == ("auto", "20/d", NOON + timedelta(hours=6))
             site.requests.clear()
             for number in range(28):
                 clock.advance(hours=6)
                 for path in ("/p0", "/p1"):
                     site.put(path, f"<h1>{path}</h1><p>It is edition {number} of the news in {path}.</p>")
-                await kb.schedules.keep(once=True, tell=told.append)
+                await kb.schedules.keep(once=True, on_report=reported.append)
             pages = {page.url.rpartition("/")[2]: page for page in await kb.pages.of_source("docs")}
         asked = looks(site)
-        assert {each.mode for each in told} == {"due"}
-        assert all(each.state == "completed" and each.checked <= 6 for each in told)
+        assert {each.mode for each in reported} == {"due"}
+        assert all(each.state == "completed" and each.checked <= 6 for each in reported)
         still = [asked[f"/p{number}"] for number in range(2, 12)]
         assert min(asked["/p0"], asked["/p1"]) > 1.5 * max(still), asked
         assert min(still) >= 1

@@ -20,13 +20,13 @@ async def test_a_page_that_versions_share_is_one_hit_of_the_newest(kb: Knowledge
     assert (await kb.pages.open(tiny.at("/p1"), within="docs@2")).version == "2"
 
 
-async def test_meanings_that_nobody_made_are_said_to_be_missing(store: Path, tiny: TinySite) -> None:
+async def test_meanings_that_nobody_made_are_message_to_be_missing(store: Path, tiny: TinySite) -> None:
     lay(tiny, star(2))
     async with opened(store, {"embedding.provider": "none"}) as kb:
         await kb.runs.crawl(tiny.url, name="docs")
         answer = await kb.search.search(word("/p1"), mode="vector")
         assert answer.hits == ()
-        assert "there are no vectors to compare" in answer.notes[0]
+        assert "no embeddings to compare" in answer.notes[0]
         found = await kb.search.search(word("/p1"))
         assert ([hit.url for hit in found.hits], found.notes) == ([tiny.at("/p1")], ())
 
@@ -47,9 +47,7 @@ async def test_wide_and_narrow_letters_are_the_same(kb: KnowledgeBase, tiny: Tin
         assert [hit.url for hit in (await kb.search.search(query, mode="text")).hits] == [tiny.at("/")], query
 
 
-async def test_G1_differences_of_text_are_forgotten_when_it_is_no_longer_kept(
-    store: Path, tiny: TinySite
-) -> None:
+async def test_G1_differences_of_text_are_forgotten_when_it_is_no_longer_kept(store: Path, tiny: TinySite) -> None:
     lay(tiny, star(2))
     async with opened(store) as kb:
         await kb.runs.crawl(tiny.url, name="docs")

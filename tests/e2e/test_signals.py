@@ -14,7 +14,7 @@ from tests.fakes.embedding_server import EmbeddingServer
 from afresh.errors import UsageError
 from afresh.extract import extract
 from afresh.model.fetch import Body
-from afresh.ops.logging import kept
+from afresh.ops.logging import configure_logging
 from afresh.search.query import signals
 from afresh.search.stemming import words_in
 from afresh.testing import TinySite
@@ -25,22 +25,20 @@ EDITED = "/guide/retries/"
 
 def threes(words: Iterable[str]) -> set[str]:
     listed = list(words)
-    return {
-        " ".join(three) for three in zip(listed, listed[1:], listed[2:], strict=False) if len(set(three)) > 1
-    }
+    return {" ".join(three) for three in zip(listed, listed[1:], listed[2:], strict=False) if len(set(three)) > 1}
 
 
-def said_by(site: TinySite) -> set[str]:
+def message_by(site: TinySite) -> set[str]:
     """Three words in a row of every page, but those of titles, link texts and addresses."""
-    said: set[str] = set()
+    message: set[str] = set()
     allowed: set[str] = set()
     for path in site.paths:
         body = Body(data=site.read(path).encode(), url=site.at(path), media_type="text/html")
         document = extract(body)
-        said |= threes(words_in(document.markdown))
+        message |= threes(words_in(document.markdown))
         for text in (document.title, *(each for link in document.links for each in (link.url, link.text))):
             allowed |= threes(words_in(text))
-    return said - allowed
+    return message - allowed
 
 
 def on_disk(folder: Path) -> str:
@@ -49,12 +47,12 @@ def on_disk(folder: Path) -> str:
     return re.sub(r"[\s\"',.:;()`*_#-]+", " ", data.decode("utf-8", "replace").lower())
 
 
-def found_of(said: set[str], folder: Path) -> set[str]:
+def found_of(message: set[str], folder: Path) -> set[str]:
     """Those of some three words in a row that stand there with nothing but blanks and marks between them."""
     found: set[str] = set()
     for part in re.split(r"[^\w ]+", on_disk(folder)):
         found |= threes(part.split())
-    return found & said
+    return found & message
 
 
 @pytest.fixture(autouse=True)
@@ -78,35 +76,29 @@ def by(api: EmbeddingServer) -> dict[str, object]:
     return {**NONE, **{f"embedding.{key}": value for key, value in own.items()}}
 
 
-async def test_no_three_words_of_a_page_are_ever_on_disk(
-    store: Path, site: TinySite, api: EmbeddingServer
-) -> None:
+async def test_no_three_words_of_a_page_are_ever_on_disk(store: Path, site: TinySite, api: EmbeddingServer) -> None:
     """After a crawl, changes, a flagged page, another model and a reindex; the log tells all it can."""
     log = {**NONE, "log.file": str(store.parent / "afresh.log"), "log.level": "debug"}
-    said = said_by(site)
-    assert len(said) > 3000
-    with kept(settings(store, log), verbose=2):
+    message = message_by(site)
+    assert len(message) > 3000
+    with configure_logging(settings(store, log), verbose=2):
         async with opened(store, log) as kb:
             await kb.runs.crawl(site.url, name="docs")
-            assert found_of(said, store.parent) == set()
+            assert found_of(message, store.parent) == set()
             site.edit(EDITED, add_paragraph="Quiet zebras graze beside the harbour wall at noon.")
             site.put("/guide/workers/", "<title>Workers</title><main><p>Please sign in to read on.</main>")
-            said |= said_by(site)
+            message |= message_by(site)
             [report] = await kb.runs.refresh(["docs"])
             assert report.changed >= 1
             await kb.search.reindex()
-            assert found_of(said, store.parent) == set()
+            assert found_of(message, store.parent) == set()
         async with opened(store, {**log, **by(api)}) as kb:
             await kb.runs.refresh(["docs"])
             await kb.search.reindex()
-            assert found_of(said, store.parent) == set()
-            assert [hit.url for hit in (await kb.search.search("zebras graze", mode="text")).hits] == [
-                site.at(EDITED)
-            ]
-    assert found_of(said, store.parent) == set()
-    assert rows(store, "select count(*) from documents where markdown is not null or former is not null") == [
-        (0,)
-    ]
+            assert found_of(message, store.parent) == set()
+            assert [hit.url for hit in (await kb.search.search("zebras graze", mode="text")).hits] == [site.at(EDITED)]
+    assert found_of(message, store.parent) == set()
+    assert rows(store, "select count(*) from documents where markdown is not null or former is not null") == [(0,)]
     assert rows(store, "select count(*) from changes where diff is not null") == [(0,)]
     assert_sound(store)
 
@@ -131,9 +123,7 @@ async def test_what_needs_text_says_that_none_is_kept(store: Path, site: TinySit
     async with opened(store, NONE) as kb:
         await kb.runs.crawl(site.url, name="docs")
         phrase = await kb.search.search('"growing pause"', mode="text")
-        assert phrase.notes[-1] == (
-            "docs keeps no text (storage.body: none): phrases in quotes find nothing there"
-        )
+        assert phrase.notes[-1] == ("docs keeps no text (storage.body: none): phrases in quotes find nothing there")
         around = await kb.search.search("retries", context=True)
         assert around.notes == ("docs keeps no text (storage.body: none) to show",)
         assert around.hits[0].context is None
@@ -145,7 +135,7 @@ async def test_what_needs_text_says_that_none_is_kept(store: Path, site: TinySit
         assert (await kb.search.search('"a job"', context=True)).notes == ()
 
 
-async def test_another_model_reads_the_pages_anew_and_then_answers(
+async def test_another_model_reads_the_pages_again_and_then_answers(
     store: Path, site: TinySite, api: EmbeddingServer
 ) -> None:
     async with opened(store, NONE) as kb:
@@ -155,7 +145,7 @@ async def test_another_model_reads_the_pages_anew_and_then_answers(
         [report] = await kb.search.reindex()
         assert (report.state, report.chunks_embedded) == ("partial", 0)
         [note] = report.notes
-        assert "no stored text (`storage.body: none`): `afresh refresh` reads such sources again" in note
+        assert "no stored text (`storage.body: none`): run `afresh refresh` to fetch such sources again" in note
         assert looks(site) == {}
         before = await kb.search.search("retry with a growing pause", mode="vector")
         assert before.hits, "the old vectors answer"
@@ -164,9 +154,7 @@ async def test_another_model_reads_the_pages_anew_and_then_answers(
         [refreshed] = await kb.runs.refresh(["docs"])
         assert refreshed.state == "completed"
         assert not any(each.conditional for each in site.requests if each.path in site.paths)
-        assert (await kb.status.get()).model == name(api, "small"), (
-            "every chunk has a vector of it: it answers"
-        )
+        assert (await kb.status.get()).model == name(api, "small"), "every chunk has a vector of it: it answers"
         assert len((await kb.search.search("retry with a growing pause", mode="vector")).hits) == 10
         assert [each.state for each in await kb.search.reindex()] == ["completed"]
         [again] = await kb.runs.refresh(["docs"])
@@ -174,9 +162,7 @@ async def test_another_model_reads_the_pages_anew_and_then_answers(
     assert [name for (name,) in rows(store, "select name from models")] == [name(api, "small")]
 
 
-@pytest.mark.parametrize(
-    "text", ["alpha beta gamma", "gamma beta alpha", "one two three four five six", "a b c b a"]
-)
+@pytest.mark.parametrize("text", ["alpha beta gamma", "gamma beta alpha", "one two three four five six", "a b c b a"])
 def test_signals_never_repeat_three_words_as_they_stood(text: str) -> None:
     assert sorted(signals(text).split()) == sorted(text.split())
     assert not threes(words_in(text)) & threes(signals(text).split())

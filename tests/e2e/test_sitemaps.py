@@ -20,7 +20,7 @@ def serve(site: TinySite, *locs: str) -> None:
     site.put("/sitemap.xml", sitemap(*locs), media_type="application/xml")
 
 
-async def test_F77_foreign_and_private_addresses_are_dropped_and_told(
+async def test_F77_foreign_and_private_addresses_are_dropped_and_reported(
     kb: KnowledgeBase, tiny: TinySite, store: Path
 ) -> None:
     lay(tiny, {"/": [], "/a": []})
@@ -29,9 +29,7 @@ async def test_F77_foreign_and_private_addresses_are_dropped_and_told(
     serve(tiny, "/a", *private, *foreign, "file:///etc/passwd")
     report = await kb.runs.crawl(tiny.url, name="docs")
     assert set(index_of(store)) == {tiny.url, tiny.at("/a")}
-    assert report.notes == (
-        "sitemap: 49,005 addresses left out: 49,000 other host, 4 private, 1 not a web address",
-    )
+    assert report.notes == ("sitemap: 49,005 URLs left out: 49,000 other host, 4 private, 1 not a web address",)
     assert report.state == "completed"
 
 
@@ -65,9 +63,7 @@ async def test_F76_a_huge_sitemap_is_parsed_elsewhere_and_holds_no_more_than_max
 
 
 @pytest.mark.parametrize("body", ["<html>404</html>", "<urlset><url><loc>/a</loc></ur", "no sitemap"])
-async def test_F76_a_broken_sitemap_harms_nothing(
-    kb: KnowledgeBase, tiny: TinySite, store: Path, body: str
-) -> None:
+async def test_F76_a_broken_sitemap_harms_nothing(kb: KnowledgeBase, tiny: TinySite, store: Path, body: str) -> None:
     lay(tiny, {"/": ["/a"], "/a": []})
     tiny.robots("Sitemap: {url}sitemap.xml\n")
     tiny.put("/sitemap.xml", body, media_type="application/xml")

@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "reported"),
     [
         pytest.param(
             # in so short a crawl caches still fill, so memory gets more room than in the long one
@@ -21,10 +21,8 @@ ROOT = Path(__file__).resolve().parents[2]
         pytest.param(["frontier", "--urls", "3000", "--megabytes", "300"], "addresses queued", id="P11"),
     ],
 )
-def test_F112_P11_memory_descriptors_and_threads_stay_flat(words: list[str], told: str) -> None:
+def test_F112_P11_memory_descriptors_and_threads_stay_flat(words: list[str], reported: str) -> None:
     """In a process of its own: memory that other tests left behind is not the crawl's."""
-    done = subprocess.run(
-        [sys.executable, "-m", "soak", *words], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([sys.executable, "-m", "soak", *words], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert told in done.stdout
+    assert reported in done.stdout

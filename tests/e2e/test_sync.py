@@ -15,14 +15,14 @@ from pathlib import Path
 
 import pytest
 from tests.e2e.library import opened
-from tests.e2e.program import PATIENCE
+from tests.e2e.program import TIMEOUT
 
 from afresh.config.server import SinkSettings
 from afresh.errors import UsageError
 from afresh.model.filters import PageFilter
 from afresh.model.records import PageStatus
 from afresh.ops.failpoints import VARIABLE
-from afresh.services import sink_registry
+from afresh.sync import registry
 from afresh.sync.copy import Remote, RemoteState, Upload
 from afresh.testing import ScriptedSink
 
@@ -51,7 +51,7 @@ async def test_D5_D6_D7_D20_four_versions_of_a_documentation_cost_exactly_what_c
     def scripted(name: str, settings: SinkSettings, user_agent: str) -> ScriptedSink:
         return sink
 
-    monkeypatch.setattr(sink_registry, "open_sink", scripted)
+    monkeypatch.setattr(registry, "open_sink", scripted)
     docs = tmp_path / "docs"
     trees: dict[str, dict[str, bytes]] = {}
     with tarfile.open(shared / "data" / "docs-refresh" / "fastapi.tar.xz") as archive:
@@ -91,7 +91,7 @@ def _lay(folder: Path, tree: Mapping[str, bytes]) -> None:
 
 async def _ended(command: list[str], env: Mapping[str, str]) -> "subprocess.CompletedProcess[str]":
     return await asyncio.to_thread(
-        subprocess.run, command, env=env, timeout=PATIENCE, capture_output=True, text=True, check=False
+        subprocess.run, command, env=env, timeout=TIMEOUT, capture_output=True, text=True, check=False
     )
 
 
@@ -101,7 +101,7 @@ async def test_F07_F98_a_sync_that_is_killed_goes_on_in_the_next_without_doubles
     _lay(docs, {f"{number}.md": f"# Page {number}\n".encode() for number in range(6)})
     async with opened(tmp_path / "kb.db", QUIET) as kb:
         await kb.runs.crawl(str(docs), name="docs")
-        with pytest.raises(UsageError, match="no external store is set"):
+        with pytest.raises(UsageError, match="no external store is configured"):
             await kb.sinks.sync()
     config = tmp_path / "afresh.yaml"
     config.write_text(
@@ -118,7 +118,7 @@ async def test_F07_F98_a_sync_that_is_killed_goes_on_in_the_next_without_doubles
     assert report["audit"]["adopted"] >= 1
     assert report["uploaded"] + report["audit"]["adopted"] + 2 == 6
     async with opened(tmp_path / "kb.db", QUIET) as kb:  # R9: what was killed is closed, and no crawl waits
-        mended, dead, crawl = await kb.runs.latest("docs")
+        mended, dead, crawl = await kb.runs.records(await kb.sources.ids("docs"))
         assert [each.mode for each in (mended, dead, crawl)] == ["sync", "sync", "crawl"]
         assert (mended.state, dead.state, report["runs"]) == ("completed", "failed", [mended.run])
         assert "interrupted" in str(dead.error)
@@ -147,10 +147,7 @@ async def test_F99_several_stores_hold_different_sources_and_what_is_removed_lea
         await kb.sinks.sync()
         assert (texts(one), texts(two)) == ({"# A\n"}, {"# A\n", "# B\n"})
         views = (await kb.sources.view("a")).sinks or ()
-        assert [(view.sink, view.states) for view in views] == [
-            ("one", {"active": 1}),
-            ("two", {"active": 1}),
-        ]
+        assert [(view.sink, view.states) for view in views] == [("one", {"active": 1}), ("two", {"active": 1})]
         why = await kb.pages.explain((tmp_path / "b" / "b.md").as_uri())
         assert [(copy.sink, copy.state) for copy in why.page.copies] == [("two", PageStatus.ACTIVE)]
         with pytest.raises(UsageError, match="there is no sink three; there are: one, two"):
@@ -186,7 +183,7 @@ async def test_P18_two_thousand_pages_are_synced_in_little_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sink = Forgetful(at_once=40, arrives=RemoteState.ACTIVE)
-    monkeypatch.setattr(sink_registry, "open_sink", lambda name, settings, user_agent: sink)
+    monkeypatch.setattr(registry, "open_sink", lambda name, settings, user_agent: sink)
     _lay(tmp_path / "docs", {"a.md": b"# A\n"})
     async with opened(tmp_path / "kb.db", to(tmp_path / "out")) as kb:
         await kb.runs.crawl(str(tmp_path / "docs"), name="docs")
@@ -198,8 +195,7 @@ async def test_P18_two_thousand_pages_are_synced_in_little_memory(
                 "from n, sources s"
             )
             db.execute(
-                "insert into documents (page_id, markdown) "
-                "select id, hex(zeroblob(20000)) from pages where id >= 10"
+                "insert into documents (page_id, markdown) select id, hex(zeroblob(20000)) from pages where id >= 10"
             )
         before = memory()
         [report] = await kb.sinks.sync()

@@ -16,8 +16,7 @@ from afresh.cli.sync_commands import exit_code
 from afresh.errors import UsageError
 from afresh.kb import KnowledgeBase
 from afresh.model.filters import PageFilter
-from afresh.model.records import PageStatus
-from afresh.model.transitions import may_live_on
+from afresh.model.records import PageStatus, may_live_on
 from afresh.sync.reports import DocumentCounts, SyncReport
 from afresh.testing import FrozenClock, TinySite
 
@@ -34,7 +33,7 @@ async def synced(kb: KnowledgeBase, *, verify: bool = False) -> SyncReport:
     return report
 
 
-def told(report: SyncReport) -> dict[str, int]:
+def reported(report: SyncReport) -> dict[str, int]:
     """The numbers of a report that are not nought."""
     names = ("uploaded", "replaced", "deleted", "waiting", "failed", "stuck")
     return {name: number for name in names if (number := getattr(report, name))}
@@ -55,20 +54,16 @@ async def test_R8_D1_D5_D6_D7_D9_D16_D20_G11_documents_follow_the_pages_and_a_qu
             await kb.runs.crawl(tiny.url, name="docs")
             assert len(server.requests) == 0  # a crawl calls no store
             report = await synced(kb)
-            assert (report.state, told(report)) == ("completed", {"uploaded": 3})
+            assert (report.state, reported(report)) == ("completed", {"uploaded": 3})
             assert texts(server) == held(store)
             assert {each.values["afresh_source"] for each in server.documents} == {"docs"}
             titles = {view.url: view.title for view in await kb.pages.of_source("docs")}
             assert {str(each.values["url"]): each.display_name for each in server.documents} == titles
-            names = {
-                view.url: copy.remote_name
-                for view in await kb.pages.of_source("docs")
-                for copy in view.copies
-            }
+            names = {view.url: copy.remote_name for view in await kb.pages.of_source("docs") for copy in view.copies}
             assert names == titles
 
             server.forget()
-            assert told(await synced(kb)) == {}
+            assert reported(await synced(kb)) == {}
             assert server.kinds["upload.start"] == 0
 
             tiny.edit("/a", add_paragraph="the tide turns at noon")
@@ -78,7 +73,7 @@ async def test_R8_D1_D5_D6_D7_D9_D16_D20_G11_documents_follow_the_pages_and_a_qu
             await kb.runs.refresh(["docs"])
             server.forget()
             report = await synced(kb)
-            assert told(report) == {"uploaded": 1, "replaced": 2, "deleted": 1}
+            assert reported(report) == {"uploaded": 1, "replaced": 2, "deleted": 1}
             assert (server.kinds["upload.start"], server.kinds["documents.delete"]) == (3, 3)
             calls = [each.method for each in server.requests if each.method != "GET"]
             assert calls[0] == "DELETE"  # what is gone for good goes first
@@ -124,8 +119,8 @@ async def test_R7_G15_F94_what_is_stuck_shows_in_status_doctor_pages_and_exit_co
             clock.advance(minutes=31)
             report = await synced(kb)
             assert (report.stuck, exit_code([report])) == (1, 1)
-            [sink], [shown] = (await kb.status.get()).sinks, (await kb.sources.view("docs")).sinks or ()
-            assert (sink.stuck, shown.stuck, sink.states) == (1, 1, {"active": 1, "processing": 1})
+            [sink], [displayed] = (await kb.status.get()).sinks, (await kb.sources.view("docs")).sinks or ()
+            assert (sink.stuck, displayed.stuck, sink.states) == (1, 1, {"active": 1, "processing": 1})
             [finding] = [each for each in await kb.status.doctor() if each.check == "sink team"]
             assert not finding.ok
             assert "1 document is stuck" in finding.detail
@@ -148,7 +143,7 @@ async def test_R9_D21_a_sync_is_a_run_with_a_number_and_its_documents_then_and_n
             crawl = await kb.runs.crawl(tiny.url, name="docs")
             report = await synced(kb)
             [number] = report.runs
-            sync, before = await kb.runs.latest("docs")
+            sync, before = await kb.runs.records(await kb.sources.ids("docs"))
             assert (sync.run, sync.mode, sync.state, before.run) == (number, "sync", "completed", crawl.run)
             assert sync == await kb.runs.get(number)
             assert (sync.started_at, sync.documents) == (clock(), DocumentCounts(uploaded=3))
@@ -164,8 +159,8 @@ async def test_R9_D21_a_sync_is_a_run_with_a_number_and_its_documents_then_and_n
             assert {each.url: each.remote_name for each in found} == titles
             clock.advance(minutes=31)
             [stuck] = (await synced(kb)).runs
-            told = await kb.runs.get(stuck)
-            assert (told.state, told.documents) == ("partial", DocumentCounts(stuck=1))
+            reported = await kb.runs.get(stuck)
+            assert (reported.state, reported.documents) == ("partial", DocumentCounts(stuck=1))
             await synced(kb)
             tiny.delete("/b")
             clock.advance(hours=1)
@@ -175,15 +170,15 @@ async def test_R9_D21_a_sync_is_a_run_with_a_number_and_its_documents_then_and_n
             assert [each.state for each in later] == [each.state for each in found]  # as that sync left it
             now = {each.url: each.state_now for each in later}
             assert now == {tiny.at("/"): "active", tiny.at("/a"): "active", tiny.at("/b"): "deleted"}
-            [gone] = await kb.runs.documents((await kb.runs.latest("docs"))[0].run, limit=9)
+            [gone] = await kb.runs.documents((await kb.runs.records(await kb.sources.ids("docs")))[0].run, limit=9)
             assert (gone.url, gone.outcome, gone.state) == (tiny.at("/b"), "deleted", "deleted")
             with pytest.raises(UsageError, match="is a sync"):
                 await kb.runs.cancel(number)
             assert (await kb.sources.view("docs")).last_mode == "refresh"
-            assert [run.mode for run in await kb.runs.latest("docs")].count("sync") == 4
+            assert [run.mode for run in await kb.runs.records(await kb.sources.ids("docs"))].count("sync") == 4
 
 
-async def test_R9_a_sync_that_failed_says_why_and_one_that_follows_a_schedule_tells_only_of_what_it_did(
+async def test_R9_a_sync_that_failed_says_why_and_one_that_follows_a_schedule_says_only_of_what_it_did(
     tiny: TinySite, store: Path, work: type[InProcess], clock: FrozenClock
 ) -> None:
     lay(tiny, {"/": ["/a"], "/a": []})
@@ -197,12 +192,12 @@ async def test_R9_a_sync_that_failed_says_why_and_one_that_follows_a_schedule_te
             assert "503" in str(failed.error)
             server.script.clear()
             clock.advance(hours=3)
-            await kb.schedules.set_rule(["docs"], "every 6h")
+            await kb.schedules.set_rule(await kb.sources.labelled(["docs"]), "every 6h")
             clock.advance(hours=7)
             for _ in range(3):
                 assert await kb.schedules.keep(once=True)
                 clock.advance(hours=7)
-            syncs = [run for run in await kb.runs.latest("docs") if run.mode == "sync"]
+            syncs = [run for run in await kb.runs.records(await kb.sources.ids("docs")) if run.mode == "sync"]
             assert [(run.state, run.documents) for run in syncs] == [
                 ("completed", DocumentCounts(uploaded=2)),
                 ("failed", DocumentCounts()),
@@ -257,9 +252,7 @@ async def test_D16_D18_F98_F99_lost_answers_and_tampering_are_put_right_and_fore
             assert kept == set(digest_files.documents)
             first, second, *_ = list(digest_files.documents.values())
             del digest_files.documents[first.name]
-            server.hosted.add(
-                digest_files, {"displayName": "twin", "customMetadata": second.metadata}, second.data
-            )
+            server.hosted.add(digest_files, {"displayName": "twin", "customMetadata": second.metadata}, second.data)
             foreign = server.hosted.add(digest_files, {"displayName": "Minutes"}, b"of a meeting")
             report = await synced(kb, verify=True)
             assert report.audit is not None
@@ -278,14 +271,10 @@ async def test_D4_D8_D10_D11_D21_what_is_missing_stays_three_runs_and_a_job_show
         server.script.add(HttpFault(status=400, on="upload.start"))  # one page is refused
         async with attached(store, server, clock) as kb:
             run = await kb.runs.crawl(tiny.url, name="docs")
-            assert [(each.sink, each.states) for each in run.sinks or ()] == [
-                ("team", {"ready_for_indexing": 3})
-            ]
-            assert told(await synced(kb)) == {"uploaded": 2, "failed": 1}
-            shown = [(await kb.status.get()).sinks, (await kb.sources.view("docs")).sinks]
-            assert [[each.states for each in sinks or ()] for sinks in shown] == [
-                [{"active": 2, "error": 1}]
-            ] * 2
+            assert [(each.sink, each.states) for each in run.sinks or ()] == [("team", {"ready_for_indexing": 3})]
+            assert reported(await synced(kb)) == {"uploaded": 2, "failed": 1}
+            displayed = [(await kb.status.get()).sinks, (await kb.sources.view("docs")).sinks]
+            assert [[each.states for each in sinks or ()] for sinks in displayed] == [[{"active": 2, "error": 1}]] * 2
             odd = [view.url for view in await kb.pages.of_source("docs", PageFilter(status=PageStatus.ERROR))]
             assert len(odd) == 2
             assert not texts(server).keys() & set(odd)
@@ -294,7 +283,7 @@ async def test_D4_D8_D10_D11_D21_what_is_missing_stays_three_runs_and_a_job_show
             tiny.restore("/c")  # without content it is scraped again, with content uploaded again
             clock.advance(hours=2)
             await kb.runs.refresh(["docs"])
-            assert told(await synced(kb)) == {"uploaded": 2}
+            assert reported(await synced(kb)) == {"uploaded": 2}
             assert texts(server) == held(store)
             assert len(texts(server)) == 4
 
@@ -324,10 +313,7 @@ async def test_D4_D8_D10_D11_D21_what_is_missing_stays_three_runs_and_a_job_show
                 await synced(kb)
                 clock.advance(hours=1)
             [sink] = (await kb.status.get()).sinks
-            assert (sink.states, sink.failing_since) == (
-                {"active": 2, "ready_for_indexing": 1},
-                failing_since,
-            )
+            assert (sink.states, sink.failing_since) == ({"active": 2, "ready_for_indexing": 1}, failing_since)
             [finding] = [each for each in await kb.status.doctor() if each.check == "sink team"]
             assert not finding.ok
             assert "sinks.team.api_key" in finding.detail

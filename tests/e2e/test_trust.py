@@ -52,13 +52,11 @@ def show(body: str) -> Script:
     return lambda asked, own: Answer(status=200, headers={"Content-Type": "text/html"}, body=html)
 
 
-async def _doubts(kb: KnowledgeBase) -> dict[str, str | None]:
+async def _suspicion_notes(kb: KnowledgeBase) -> dict[str, str | None]:
     return {view.url: view.doubt for view in await kb.pages.of_source("docs", PageFilter(doubtful=True))}
 
 
-async def test_U1_F122_a_short_login_form_never_costs_a_text(
-    kb: KnowledgeBase, site: HostileSite, store: Path
-) -> None:
+async def test_U1_F122_a_short_login_form_never_costs_a_text(kb: KnowledgeBase, site: HostileSite, store: Path) -> None:
     await kb.runs.crawl(site.url, name="docs")
     before = index_of(store)
     site.say("/p1", short_login)
@@ -66,7 +64,7 @@ async def test_U1_F122_a_short_login_form_never_costs_a_text(
         (report,) = await kb.runs.refresh(["docs"])
         assert (report.changed, report.doubtful) == (0, 1)
     assert index_of(store) == before
-    assert "login" in (await _doubts(kb))[site.at("/p1")]  # type: ignore[operator]
+    assert "login" in (await _suspicion_notes(kb))[site.at("/p1")]  # type: ignore[operator]
     assert (await kb.search.search(word("/p1"))).hits
     with pytest.raises(UsageError, match="still has its text: its last check was not believed"):
         await kb.pages.restore(site.at("/p1"))
@@ -83,7 +81,7 @@ async def test_F183_a_login_page_with_text_never_costs_a_text(
         (report,) = await kb.runs.refresh(["docs"])
         assert (report.changed, report.doubtful) == (0, 1)
     assert index_of(store) == before
-    assert "login" in (await _doubts(kb))[site.at("/p1")]  # type: ignore[operator]
+    assert "login" in (await _suspicion_notes(kb))[site.at("/p1")]  # type: ignore[operator]
 
 
 async def test_F183_another_page_with_a_login_form_is_flagged_and_its_former_text_is_kept(
@@ -95,14 +93,14 @@ async def test_F183_another_page_with_a_login_form_is_flagged_and_its_former_tex
     (report,) = await kb.runs.refresh(["docs"])
     assert (report.changed, report.flagged) == (1, 1)
     assert any("became a login" in note for note in report.notes)
-    assert "login" in (await _doubts(kb))[site.at("/p1")]  # type: ignore[operator]
+    assert "login" in (await _suspicion_notes(kb))[site.at("/p1")]  # type: ignore[operator]
     await kb.pages.restore(site.at("/p1"))
     assert index_of(store) == before
 
 
 @EVERY_STORE
 @pytest.mark.parametrize("lie", [show(LOGINS["legal"]), emptied("shell"), short_login])
-async def test_F184_who_trusts_can_still_restore_the_former_text(
+async def test_F184_trusted_pages_can_still_restore_the_former_text(
     store: Path, site: HostileSite, work: type[InProcess], lie: Script
 ) -> None:
     async with opened(store) as kb:
@@ -111,7 +109,7 @@ async def test_F184_who_trusts_can_still_restore_the_former_text(
         site.say("/p1", lie)
         for _ in range(2):  # the second time it takes the place of a text that was restored
             (report,) = await kb.runs.refresh(["docs"], trust=True)
-            assert (report.changed, await _doubts(kb)) == (1, {})
+            assert (report.changed, await _suspicion_notes(kb)) == (1, {})
             assert word("/p1") not in (await kb.pages.open(site.at("/p1"))).markdown
             await kb.runs.refresh(["docs"], trust=True)
             await kb.pages.restore(site.at("/p1"))
@@ -130,11 +128,11 @@ async def test_U1_F123_an_emptied_page_stays_flagged_until_its_text_is_back(
     reports = [each for _ in range(5) for each in await kb.runs.refresh(["docs"])]
     assert [report.changed for report in reports] == [0, 1, 0, 0, 0]
     assert any("lost nearly all text" in note for note in reports[1].notes)
-    assert list(await _doubts(kb)) == [site.at("/p1")]
+    assert list(await _suspicion_notes(kb)) == [site.at("/p1")]
     assert LONG.strip()[:200] in ((await kb.pages.explain(site.at("/p1"))).former or "")
     site.restore("/p1")
     await kb.runs.refresh(["docs"])
-    assert (await _doubts(kb), index_of(store)) == ({}, before)
+    assert (await _suspicion_notes(kb), index_of(store)) == ({}, before)
     assert (await kb.pages.explain(site.at("/p1"))).former is None
 
 
@@ -146,17 +144,17 @@ async def test_U1_F43_an_edit_of_what_is_left_of_a_page_keeps_flag_and_former_te
     await kb.runs.refresh(["docs"])
     site.say("/p1", shrunken(0.012))
     await kb.runs.refresh(["docs"])
-    assert list(await _doubts(kb)) == [site.at("/p1")]
+    assert list(await _suspicion_notes(kb)) == [site.at("/p1")]
     assert word("/p1") in ((await kb.pages.explain(site.at("/p1"))).former or "")
 
 
-async def test_U1_F123_who_trusts_takes_the_flag_off(kb: KnowledgeBase, site: HostileSite) -> None:
+async def test_U1_F123_trusting_takes_the_flag_off(kb: KnowledgeBase, site: HostileSite) -> None:
     await kb.runs.crawl(site.url, name="docs")
     site.say("/p1", emptied("shell"))
     for _ in range(2):
         await kb.runs.refresh(["docs"])
     await kb.runs.refresh(["docs"], trust=True)
-    assert await _doubts(kb) == {}
+    assert await _suspicion_notes(kb) == {}
     site.say("/p1", show("<main><p>Soon.</p></main>"))
     await kb.runs.refresh(["docs"], trust=True)
     assert word("/p1") in (await kb.pages.restore(site.at("/p1"))).markdown
@@ -170,15 +168,15 @@ async def test_U4_F124_a_page_that_is_empty_on_its_first_crawl_is_reported(
     report = await kb.runs.crawl(site.url, name="docs")
     assert (report.state, report.new, report.flagged) == ("completed", 4, 2)
     assert any(note.startswith("2 new pages have no text") for note in report.notes)
-    assert await _doubts(kb) == {
+    assert await _suspicion_notes(kb) == {
         site.at("/p1"): "it has no text",
         site.at("/p2"): "it has no text, only a login form",
     }
     await kb.runs.refresh(["docs"])
-    assert len(await _doubts(kb)) == 2
+    assert len(await _suspicion_notes(kb)) == 2
     site.behave()
     await kb.runs.refresh(["docs"])
-    assert await _doubts(kb) == {}
+    assert await _suspicion_notes(kb) == {}
 
 
 @EVERY_STORE
@@ -203,20 +201,18 @@ async def test_U1_F123_the_former_text_is_restored_and_stays_until_the_page_chan
             (report,) = await kb.runs.refresh(["docs"])
             assert (report.state, report.changed, report.doubtful) == ("completed", 0, 0)
         assert index_of(store) == before
-        assert "restored" in (await _doubts(kb))[site.at("/p1")]  # type: ignore[operator]
+        assert "restored" in (await _suspicion_notes(kb))[site.at("/p1")]  # type: ignore[operator]
         with pytest.raises(UsageError, match="no former text"):
             await kb.pages.restore(site.at("/p1"))
         site.behave()
         site.put("/p1", page("/p1", ["/"], f"{LONG} Another {word('/p1')}."))
         (report,) = await kb.runs.refresh(["docs"])
-        assert (report.changed, await _doubts(kb)) == (1, {})
+        assert (report.changed, await _suspicion_notes(kb)) == (1, {})
     assert_sound(store)
 
 
 @EVERY_STORE
-async def test_U1_F123_former_texts_go_after_a_month(
-    store: Path, site: HostileSite, work: type[InProcess]
-) -> None:
+async def test_U1_F123_former_texts_go_after_a_month(store: Path, site: HostileSite, work: type[InProcess]) -> None:
     clock = FrozenClock(datetime(2026, 3, 1, tzinfo=UTC))
     async with opened(store, clock=clock) as kb:
         await kb.runs.crawl(site.url, name="docs")
@@ -231,9 +227,7 @@ async def test_U1_F123_former_texts_go_after_a_month(
         assert (await kb.pages.explain(site.at("/p1"))).former is None
 
 
-@pytest.mark.parametrize(
-    "lie", [short_login, emptied("shell"), shrunken(0.01)], ids=["login", "empty", "short"]
-)
+@pytest.mark.parametrize("lie", [short_login, emptied("shell"), shrunken(0.01)], ids=["login", "empty", "short"])
 async def test_U1_F122_F123_a_listed_link_never_loses_its_text_silently(
     kb: KnowledgeBase, site: HostileSite, tmp_path: Path, lie: Script
 ) -> None:
@@ -243,6 +237,6 @@ async def test_U1_F122_F123_a_listed_link_never_loses_its_text_silently(
     site.say("/p1", lie)
     for _ in range(3):
         await kb.runs.refresh(["docs"])
-    assert list(await _doubts(kb)) == [site.at("/p1")]
+    assert list(await _suspicion_notes(kb)) == [site.at("/p1")]
     kept = (await kb.pages.explain(site.at("/p1"))).former or (await kb.pages.open(site.at("/p1"))).markdown
     assert word("/p1") in kept

@@ -29,8 +29,8 @@ async def test_U3_a_source_whose_first_crawl_read_nothing_is_not_kept(
     report = await kb.runs.crawl(tiny.at("/tpyo/"), name="typo", keep=False)
     assert (report.state, report.kept) == ("failed", False)
     assert await kb.sources.views() == []
-    advice = [note for note in report.notes if "not kept" in note]
-    assert advice == ["nothing was read, so typo was not kept"]  # REST and MCP have no --keep
+    advice = [note for note in report.notes if "not added" in note]
+    assert advice == ["nothing was read, so typo was not added"]  # REST and MCP have no --keep
     assert not any("afresh remove" in note for note in report.notes)
     again = await kb.runs.get(report.run)  # what happened can still be read
     assert (again.state, again.error, again.source, again.kept) == ("failed", report.error, "typo", False)
@@ -84,29 +84,27 @@ def test_U3_a_command_that_read_nothing_and_kept_nothing_ends_with_1(
     folder = tmp_path / "empty"
     folder.mkdir()
     assert main(["crawl", str(folder), "--store", url_of(store)]) == 1
-    told = capsys.readouterr().out
-    assert told.count("was not kept") == 1
-    assert f"afresh crawl {folder} --keep keeps it all the same" in told
+    reported = capsys.readouterr().out
+    assert reported.count("was not added") == 1
+    assert f"To keep the source anyway, run afresh crawl {folder} --keep" in reported
     assert main(["crawl", str(folder), "--keep", "--store", url_of(store)]) == 0
 
 
-async def test_F138_agents_that_mistype_leave_no_source(
-    kb: KnowledgeBase, tiny: TinySite, store: Path
-) -> None:
+async def test_F138_agents_that_mistype_leave_no_source(kb: KnowledgeBase, tiny: TinySite, store: Path) -> None:
     typo = {"target": tiny.at("/tpyo/"), "name": "typo"}
     app = make_app(kb, settings(store), works=False)
     added = await ask(app, "POST", "/api/v1/sources", body=dumps(typo), headers=JSON)
     assert added.status == 201
-    number = added.told["id"]
-    (run,) = [each for each in await kb.runs.latest() if each.source == "typo"]
+    number = added.json["id"]
+    (run,) = [each for each in await kb.runs.records() if each.source == "typo"]
     await kb.runs.work(once=True)
     assert (await ask(app, "GET", f"/api/v1/sources/{number}")).status == 404
-    told = await ask(app, "GET", f"/api/v1/runs/{run.run}")
-    assert (told.status, told.told["state"], told.told["kept"]) == (200, "failed", False)
-    assert "404" in told.told["error"]
-    queued = await kb.runs.queue_crawl(tiny.at("/tpyo/"), on_the_web=True, keep=False)  # as scrape_docs does
+    reported = await ask(app, "GET", f"/api/v1/runs/{run.run}")
+    assert (reported.status, reported.json["state"], reported.json["kept"]) == (200, "failed", False)
+    assert "404" in reported.json["error"]
+    queued = await kb.runs.crawl(tiny.at("/tpyo/"), on_the_web=True, keep=False, queue=True)  # as scrape_docs does
     await kb.runs.work(once=True)
     assert (await kb.runs.get(queued.run)).kept is False
     kept = await ask(app, "POST", "/api/v1/sources", body=dumps({**typo, "keep": True}), headers=JSON)
     await kb.runs.work(once=True)
-    assert (await ask(app, "GET", f"/api/v1/sources/{kept.told['id']}")).status == 200
+    assert (await ask(app, "GET", f"/api/v1/sources/{kept.json['id']}")).status == 200

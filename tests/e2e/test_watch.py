@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from tests.e2e.library import assert_sound, found, index_of, opened, rows
-from tests.e2e.program import PATIENCE, Program
+from tests.e2e.program import TIMEOUT, Program
 from tests.e2e.sites import lay, looks
 
 from afresh.testing import TinySite
@@ -21,7 +21,7 @@ from afresh.urls.files import file_url
 
 DEBOUNCE = "0.1s"
 WRITTEN = 1_750_000_000.5  # long ago: what was written just now is read once more
-SHOWN = ("mode", "checked", "changed", "new", "deleted", "unchanged", "not_modified", "held", "failed")
+DISPLAYED = ("mode", "checked", "changed", "new", "deleted", "unchanged", "not_modified", "held", "failed")
 QUEUE = Path("/proc/sys/fs/inotify/max_queued_events")
 
 
@@ -46,32 +46,22 @@ class Watching:
             take(line)
         take("")
 
-    def said(self) -> Any:
+    def message(self) -> Any:
         """The next thing it says."""
-        line = self._lines.get(timeout=PATIENCE)
+        line = self._lines.get(timeout=TIMEOUT)
         assert line, f"it ended: {self.errors}"
         return json.loads(line)
 
     def notice(self, words: str) -> None:
         """Wait until it tells something; no batch may come before."""
-        said = self.said()
-        assert words in said.get("notice", ""), said
+        message = self.message()
+        assert words in message.get("notice", ""), message
 
     def batch(self) -> dict[str, Any]:
         """What the next batch did: counts that are not nought, and how it came about."""
-        said = self.said()
-        names = (
-            "mode",
-            "checked",
-            "changed",
-            "new",
-            "deleted",
-            "unchanged",
-            "not_modified",
-            "held",
-            "failed",
-        )
-        return {name: said[name] for name in names if said[name]}
+        message = self.message()
+        names = ("mode", "checked", "changed", "new", "deleted", "unchanged", "not_modified", "held", "failed")
+        return {name: message[name] for name in names if message[name]}
 
     def end(self, number: signal.Signals = signal.SIGINT) -> int:
         """Stop it; the exit code."""
@@ -81,11 +71,11 @@ class Watching:
     def over(self) -> int:
         """Wait for its end; the exit code."""
         try:
-            code = self.process.wait(PATIENCE)
+            code = self.process.wait(TIMEOUT)
         finally:
             self.process.kill()
         for reader in self._readers:
-            reader.join(PATIENCE)
+            reader.join(TIMEOUT)
         for stream in (self.process.stdout, self.process.stderr):
             if stream is not None:
                 stream.close()
@@ -124,7 +114,7 @@ async def crawl(store: Path, docs: Path) -> None:
 def watching(program: Program) -> Iterator[Watching]:
     made = Watching(program)
     try:
-        made.notice("docs is watched")
+        made.notice("Watching docs")
         yield made
     finally:
         made.process.kill()
@@ -185,11 +175,11 @@ async def test_F80_folders_that_come_and_go_are_followed_and_the_root_is_waited_
     assert watching.batch()["new"] == 1
     held = index_of(store)
     docs.rename(docs.with_name("elsewhere"))
-    watching.notice("is not there: its pages are kept")
+    watching.notice("does not exist; its pages are kept")
     assert index_of(store) == held
     write(docs.with_name("elsewhere") / "part-1" / "note-1.md", "written while away")
     docs.with_name("elsewhere").rename(docs)
-    watching.notice("docs is watched again")
+    watching.notice("Watching docs again")
     assert watching.batch() == {"mode": "refresh", "checked": 12, "changed": 1, "not_modified": 11}
     await assert_fresh(store, docs)
     for number in range(11):
@@ -197,8 +187,8 @@ async def test_F80_folders_that_come_and_go_are_followed_and_the_root_is_waited_
     (docs.parent / "book").rename(docs / "book")
     assert watching.batch()["new"] == 11
     (docs / "book").rename(docs.parent / "book")
-    said = watching.said()
-    assert (said["mode"], said["state"], said["held"]) == ("check", "needs_confirmation", 11), "the brake"
+    message = watching.message()
+    assert (message["mode"], message["state"], message["held"]) == ("check", "needs_confirmation", 11), "the brake"
 
 
 async def test_F85_ten_thousand_touches_end_in_an_index_like_a_new_one(
@@ -212,7 +202,7 @@ async def test_F85_ten_thousand_touches_end_in_an_index_like_a_new_one(
         else:
             write(file, f"touched as number {number:05}")
     while sum("number 099" in (held.markdown or "") for held in index_of(store).values()) < len(files):
-        watching.said()
+        watching.message()
     await assert_fresh(store, docs)
     assert len(modes(store)) < 50, "ten thousand events are a few batches"
     assert watching.end() == 0
@@ -220,9 +210,7 @@ async def test_F85_ten_thousand_touches_end_in_an_index_like_a_new_one(
 
 
 @pytest.mark.skipif(not QUEUE.exists(), reason="only Linux tells how many events it keeps")
-async def test_F85_after_an_overflow_everything_is_listed(
-    watching: Watching, docs: Path, store: Path
-) -> None:
+async def test_F85_after_an_overflow_everything_is_listed(watching: Watching, docs: Path, store: Path) -> None:
     """The system keeps so many events for one who does not listen; what it drops is found all the same."""
     watching.process.send_signal(signal.SIGSTOP)
     pictures = [docs / f"picture-{number}.png" for number in range(1_200)]
@@ -241,7 +229,7 @@ async def test_F85_a_kill_during_a_batch_leaves_a_store_that_the_next_watch_make
 ) -> None:
     doomed = Watching(program, failpoints=point if "=" in point else f"{point}=kill")
     try:
-        doomed.notice("docs is watched")
+        doomed.notice("Watching docs")
         for number in (1, 2):
             write(docs / f"part-{number}" / f"note-{number}.md", f"killed while this was read {number}")
         (docs / "part-0" / "note-0.md").rename(docs / "part-1" / "other.md")
@@ -249,8 +237,8 @@ async def test_F85_a_kill_during_a_batch_leaves_a_store_that_the_next_watch_make
         assert doomed.over() == -signal.SIGKILL
     again = Watching(program)
     try:
-        while (said := again.said()).get("notice") != "docs is watched":
-            assert said.get("state") == "completed"
+        while (message := again.message()).get("notice") != "Watching docs":
+            assert message.get("state") == "completed"
         await assert_fresh(store, docs)
     finally:
         assert again.end() == 0
@@ -269,15 +257,15 @@ async def test_E29_a_list_of_links_is_read_when_it_is_saved_and_only_what_is_new
     tiny.requests.clear()
     watching = Watching(Program(store, in_process=True))
     try:
-        watching.notice("links is watched")
+        watching.notice("Watching links")
         (tmp_path / "other.txt").write_text(f"{b}\n{c}\n")
         (tmp_path / "other.txt").replace(links)
-        said = watching.said()
-        assert (said["mode"], said["new"], said["deleted"]) == ("due", 1, 1)
+        message = watching.message()
+        assert (message["mode"], message["new"], message["deleted"]) == ("due", 1, 1)
         links.unlink()
-        assert "is not there: everything is kept" in watching.said()["error"]
+        assert "does not exist: everything is kept" in watching.message()["error"]
         links.write_text(f"{b}\n{a}\n{c}\n")
-        assert watching.said()["new"] == 1
+        assert watching.message()["new"] == 1
     finally:
         assert watching.end() == 0
     assert looks(tiny)["/a"] == looks(tiny)["/c"] == 1
@@ -295,7 +283,7 @@ async def test_a_store_and_a_log_inside_the_folder_wake_nothing(docs: Path, work
     await crawl(program.store, docs)
     watching = Watching(program)
     try:
-        watching.notice("docs is watched")
+        watching.notice("Watching docs")
         for text in ("once", "twice", "thrice"):
             write(docs / "part-1" / "note-1.md", text)
             assert watching.batch() == {"mode": "check", "checked": 1, "changed": 1}
@@ -310,10 +298,10 @@ def test_without_json_each_batch_is_one_line_and_a_signal_ends_it_well(program: 
     process = program.start("watch", "docs", "--debounce", DEBOUNCE)
     assert process.stdout is not None
     assert process.stderr is not None
-    assert process.stderr.readline() == "docs is watched\n"
+    assert process.stderr.readline() == "Watching docs\n"
     write(docs / "part-1" / "note-1.md", "an edited note")
     assert re.fullmatch(r"docs: 1 changed in [0-9.]+ s\n", process.stdout.readline())
     process.send_signal(signal.SIGTERM)
-    out, err = process.communicate(timeout=PATIENCE)
+    out, err = process.communicate(timeout=TIMEOUT)
     assert (process.returncode, out, err) == (0, "", "stopping …\n")
     assert_sound(program.store)

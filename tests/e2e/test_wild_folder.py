@@ -56,7 +56,7 @@ class Life:
             self.write(self.root / "f0.md")
 
 
-async def settled(kb: KnowledgeBase) -> None:
+async def unchanged(kb: KnowledgeBase) -> None:
     (report,) = await kb.runs.refresh(["docs"])
     if report.state == "needs_confirmation":
         report = await kb.runs.confirm(report.run)
@@ -93,7 +93,7 @@ async def test_P6_F82_F84_a_wild_folder_ends_like_a_fresh_crawl(
             during.setattr(failpoints, "_hit", hide)
             await kb.runs.refresh(["docs"])
         away.replace(life.root / "late.md")  # as it was listed, and yet not what was read
-        await settled(kb)
+        await unchanged(kb)
     async with opened(tmp_path / "fresh.db") as kb:
         await kb.runs.crawl(str(life.root), name="docs")
     assert index_of(tmp_path / "kept.db") == index_of(tmp_path / "fresh.db")

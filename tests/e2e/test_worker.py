@@ -44,7 +44,7 @@ async def until(kb: KnowledgeBase, state: str) -> None:
         await asyncio.sleep(0.02)
 
 
-async def told(kb: KnowledgeBase) -> dict[str, Any]:
+async def reported(kb: KnowledgeBase) -> dict[str, Any]:
     """What is on record: addresses with their content, and that nothing is held."""
     status = await kb.status.get()
     assert (status.in_flight, status.pending, status.runs, status.workers) == (0, 0, (), ())
@@ -63,7 +63,7 @@ def leave(process: subprocess.Popen[str]) -> str:
     return left.out
 
 
-async def test_a_queued_run_waits_is_shown_and_is_worked_on_once(store: Path) -> None:
+async def test_a_queued_run_waits_is_displayed_and_is_worked_on_once(store: Path) -> None:
     program = Program(store, in_process=True)
     with BusySite() as site:
         lay(site, star(20))
@@ -76,7 +76,7 @@ async def test_a_queued_run_waits_is_shown_and_is_worked_on_once(store: Path) ->
         assert (first.code, first.report["state"], first.report["new"]) == (0, "completed", 21), first
         assert set(looks(site).values()) == {1}
         async with looking(store, f"sqlite:///{store}") as kb:
-            again = [await kb.runs.queue_refresh(["docs"]) for _ in range(2)]
+            again = [await kb.runs.refresh(["docs"], queue=True) for _ in range(2)]
             assert [(each.run, each.state) for [each] in again] == [(2, "queued")] * 2
     assert_sound(store)
 
@@ -87,7 +87,7 @@ class Noted:
     def __init__(self) -> None:
         self.urls: list[str] = []
 
-    def hear(self, event: Event) -> None:
+    def receive(self, event: Event) -> None:
         """Note a page that was written."""
         if isinstance(event, PageStep) and event.name == "commit":
             self.urls.append(event.url)
@@ -107,23 +107,23 @@ async def test_B21_two_workers_share_a_run_page_by_page(
         held = [host.hold(path) for host in (site, other) for path in paths]
         async with looking(store, url) as one, looking(store, url) as two:
             asked = ask_noted(two, monkeypatch)
-            await one.runs.queue_crawl(site.url, name="docs", rules={"scope": "domain"})
-            leading = asyncio.create_task(one.runs.work(once=True, listener=first.hear, tell=ends.append))
+            await one.runs.crawl(site.url, name="docs", rules={"scope": "domain"}, queue=True)
+            leading = asyncio.create_task(one.runs.work(once=True, listener=first.receive, on_report=ends.append))
             await held[0].arrived()
-            helping = asyncio.create_task(two.runs.work(once=True, listener=second.hear, tell=ends.append))
+            helping = asyncio.create_task(two.runs.work(once=True, listener=second.receive, on_report=ends.append))
             await asyncio.wait_for(asked.wait(), 30)
             for each in held:
                 each.release()
             assert await leading
             assert await helping
             assert [(end.state, end.new) for end in ends] == [("completed", 61)]
-            assert len(await told(one)) == 61
+            assert len(await reported(one)) == 61
         assert sorted(first.urls + second.urls) == sorted([*looks_at(site), *looks_at(other)])
         assert first.urls
         assert second.urls
         for host in (site, other):
             assert set(looks(host).values()) == {1}
-            assert len([path for path in host.crowd if path not in SERVICE]) <= 3, host.crowd
+            assert len([path for path in host.fullest if path not in SERVICE]) <= 3, host.fullest
 
 
 def ask_noted(kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
@@ -146,14 +146,14 @@ def looks_at(site: BusySite) -> Sequence[str]:
     return [site.at(path) for path in looks(site)]
 
 
-async def test_P12_a_worker_that_is_told_to_go_hands_its_run_over(store: Path) -> None:
+async def test_P12_a_worker_that_is_reported_to_go_hands_its_run_over(store: Path) -> None:
     url = f"sqlite:///{store}"
     program = Program(store, in_process=True, url=url, grace=2.0)
     with BusySite() as site:
         lay(site, star(30))
         held = site.hold("/p7")
         async with looking(store, url) as kb:
-            await kb.runs.queue_crawl(site.url, name="docs")
+            await kb.runs.crawl(site.url, name="docs", queue=True)
             first = program.start("worker")
             await held.arrived(timeout=60)
             status = await kb.status.get()
@@ -169,7 +169,7 @@ async def test_P12_a_worker_that_is_told_to_go_hands_its_run_over(store: Path) -
             second = program.start("worker", "--json")
             await until(kb, "completed")
             assert '"new":31' in leave(second).replace(" ", "")
-            assert len(await told(kb)) == 31
+            assert len(await reported(kb)) == 31
         asked = looks(site)
         assert asked.pop("/") == 2  # a run that goes on makes sure that the site is still well
         assert asked.pop("/p7") <= 2
@@ -177,16 +177,14 @@ async def test_P12_a_worker_that_is_told_to_go_hands_its_run_over(store: Path) -
     assert_sound(store)
 
 
-async def test_P2_a_killed_worker_is_taken_over_by_one_that_stands_by(
-    store: Path, postgres: Postgres
-) -> None:
+async def test_P2_a_killed_worker_is_taken_over_by_one_that_stands_by(store: Path, postgres: Postgres) -> None:
     url = await postgres.emptied()
     program = Program(store, in_process=True, url=url)
     with BusySite() as site:
         lay(site, star(30))
         held = site.hold("/p7")
         async with looking(store, url) as kb:
-            await kb.runs.queue_crawl(site.url, name="docs")
+            await kb.runs.crawl(site.url, name="docs", queue=True)
             victim = program.start("worker")
             await held.arrived(timeout=60)
             heir = program.start("worker", "--json")
@@ -195,11 +193,11 @@ async def test_P2_a_killed_worker_is_taken_over_by_one_that_stands_by(
             site.release("/p7")
             await until(kb, "completed")
             assert leave(heir)
-            assert len(await told(kb)) == 31
+            assert len(await reported(kb)) == 31
 
 
 @STORES
-async def test_U4_P2_F151_a_run_whose_leader_is_killed_is_never_shown_as_cancelled_while_another_helps(
+async def test_U4_P2_F151_a_run_whose_leader_is_killed_is_never_displayed_as_cancelled_while_another_helps(
     dialect: str, store: Path, postgres: Postgres, work: type[InProcess], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     url, ends, seen = await place(dialect, store, postgres), list[RunReport](), set[str]()
@@ -209,17 +207,17 @@ async def test_U4_P2_F151_a_run_whose_leader_is_killed_is_never_shown_as_cancell
         lay(other, star(29))
         held = [host.hold(path) for host in (site, other) for path in ("/p0", "/p1", "/p2")]
         async with looking(store, url) as kb, looking(store, url) as helper:
-            number = (await kb.runs.queue_crawl(site.url, name="docs", rules={"scope": "domain"})).run
+            number = (await kb.runs.crawl(site.url, name="docs", rules={"scope": "domain"}, queue=True)).run
             leader = program.start("worker")
             await held[0].arrived(timeout=60)
             asked = ask_noted(helper, monkeypatch)
-            helping = asyncio.create_task(helper.runs.work(once=True, tell=ends.append))
+            helping = asyncio.create_task(helper.runs.work(once=True, on_report=ends.append))
             await asyncio.wait_for(asked.wait(), 30)
             before = (await kb.runs.get(number)).seconds
             leader.kill()
             leader.communicate()
-            shown = await states(kb, number)
-            assert set(shown) == {"running"}
+            displayed = await states(kb, number)
+            assert set(displayed) == {"running"}
             for each in held:
                 each.release()
             while not helping.done():
@@ -228,7 +226,7 @@ async def test_U4_P2_F151_a_run_whose_leader_is_killed_is_never_shown_as_cancell
             assert [(end.state, end.new) for end in ends] == [("completed", 61)]
             assert seen <= {"running", "completed"}
             assert (await kb.runs.get(number)).seconds >= before - 1
-            assert len(await told(kb)) == 61
+            assert len(await reported(kb)) == 61
     if dialect == "sqlite":
         assert_sound(store)
 
@@ -236,33 +234,31 @@ async def test_U4_P2_F151_a_run_whose_leader_is_killed_is_never_shown_as_cancell
 async def states(kb: KnowledgeBase, number: int) -> list[str]:
     """The state of a run as each list shows it, one after the other."""
     status = (await kb.status.get()).runs
-    shown = [
-        (await kb.runs.latest("docs"))[0].state,
+    displayed = [
+        (await kb.runs.records(await kb.sources.ids("docs")))[0].state,
         (await kb.runs.get(number)).state,
         (await kb.sources.view("docs")).last_state,
     ]
-    return [str(state) for state in (*(run.state for run in status), *shown)]
+    return [str(state) for state in (*(run.state for run in status), *displayed)]
 
 
-async def test_P10_F19_a_worker_outlives_the_restart_of_its_database(
-    store: Path, work: type[InProcess]
-) -> None:
+async def test_P10_F19_a_worker_outlives_the_restart_of_its_database(store: Path, work: type[InProcess]) -> None:
     with mortal() as (server, restart), BusySite() as site:
         lay(site, star(10))
         ends: list[RunReport] = []
         async with looking(store, server.url) as kb, looking(store, server.url) as other:
-            working = asyncio.create_task(kb.runs.work(tell=ends.append))
+            working = asyncio.create_task(kb.runs.work(on_report=ends.append))
             while not (await other.status.get()).workers:  # noqa: ASYNC110 - until it stands by
                 await asyncio.sleep(0.02)
             await asyncio.to_thread(restart, "immediate")
-            await other.runs.queue_crawl(site.url, name="docs")
+            await other.runs.crawl(site.url, name="docs", queue=True)
             await until(other, "completed")
             kb.stop()
             assert await working
         assert [end.new for end in ends] == [11]
 
 
-async def test_a_person_who_stops_a_crawl_stops_those_who_help(
+async def test_stopping_a_crawl_stops_its_helpers(
     store: Path, work: type[InProcess], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     url = f"sqlite:///{store}"
@@ -290,9 +286,9 @@ async def test_sources_by_name_are_left_to_others(store: Path, work: type[InProc
         lay(one, star(3))
         lay(two, star(3))
         async with looking(store, url) as kb:
-            await kb.runs.queue_crawl(one.url, name="one")
-            await kb.runs.queue_crawl(two.url, name="two", version="2")
-            assert await kb.runs.work(["two@2"], once=True, tell=ends.append)
+            await kb.runs.crawl(one.url, name="one", queue=True)
+            await kb.runs.crawl(two.url, name="two", version="2", queue=True)
+            assert await kb.runs.work(["two@2"], once=True, on_report=ends.append)
             assert [end.source for end in ends] == ["two"]
             assert looks(one) == {}
 
@@ -303,19 +299,19 @@ async def test_files_are_read_by_workers_that_see_them(store: Path, work: type[I
     notes.mkdir()
     (notes / "a.md").write_text("# A\n\nSome words of a note.\n")
     async with looking(store, url) as kb:
-        await kb.runs.queue_crawl(str(notes), name="notes")
+        await kb.runs.crawl(str(notes), name="notes", queue=True)
         notes.rename(store.parent / "elsewhere")
-        assert await kb.runs.work(once=True, tell=ends.append)
+        assert await kb.runs.work(once=True, on_report=ends.append)
         assert ends == []
         (store.parent / "elsewhere").rename(notes)
-        assert await kb.runs.work(once=True, tell=ends.append)
+        assert await kb.runs.work(once=True, on_report=ends.append)
         assert [(end.state, end.new) for end in ends] == [("completed", 1)]
 
 
 async def test_what_a_worker_cannot_know_is_refused(store: Path) -> None:
     program = Program(store)
     refused = program.run("refresh", "--due", "--budget", "3", "--detach")
-    assert (refused.code, "leave out --detach" in refused.err) == (2, True)
+    assert (refused.code, "does not work with --detach" in refused.err) == (2, True)
 
 
 async def test_a_run_that_nobody_leads_does_not_wait_for_one_that_has_a_leader(
@@ -330,9 +326,9 @@ async def test_a_run_that_nobody_leads_does_not_wait_for_one_that_has_a_leader(
             crawl = asyncio.create_task(mine.runs.crawl(large.url, name="large"))
             await held[0].arrived()
             asked = ask_noted(theirs, monkeypatch)
-            helping = asyncio.create_task(theirs.runs.work(at_once=1, tell=ends.append))
+            helping = asyncio.create_task(theirs.runs.work(at_once=1, on_report=ends.append))
             await asyncio.wait_for(asked.wait(), 30)  # its only hand is lent
-            await mine.runs.queue_crawl(small.url, name="small")
+            await mine.runs.crawl(small.url, name="small", queue=True)
             while not ends:  # noqa: ASYNC110 - a run of another knowledge base
                 await asyncio.sleep(0.02)
             assert [(end.source, end.state) for end in ends] == [("small", "completed")]
@@ -343,19 +339,19 @@ async def test_a_run_that_nobody_leads_does_not_wait_for_one_that_has_a_leader(
             assert (await crawl).new == 41
 
 
-async def test_trouble_with_one_run_is_told_and_leaves_the_others_alone(
+async def test_problems_with_one_run_are_reported_and_leave_the_others_alone(
     store: Path, work: type[InProcess]
 ) -> None:
-    url, ends, said = f"sqlite:///{store}", list[RunReport](), list[Event]()
+    url, ends, message = f"sqlite:///{store}", list[RunReport](), list[Event]()
     with BusySite() as site:
         lay(site, star(3))
         async with looking(store, url) as kb:
-            await kb.runs.queue_crawl("https://github.com/owner/repo", name="odd")
+            await kb.runs.crawl("https://github.com/owner/repo", name="odd", queue=True)
             with closing(sqlite3.connect(store)) as connection:
                 connection.execute("update sources set kind = 'of tomorrow'")
                 connection.commit()
-            await kb.runs.queue_crawl(site.url, name="docs")
-            assert not await kb.runs.work(once=True, tell=ends.append, listener=said.append)
+            await kb.runs.crawl(site.url, name="docs", queue=True)
+            assert not await kb.runs.work(once=True, on_report=ends.append, listener=message.append)
             assert [end.source for end in ends] == ["docs"]
-            [notice] = [each.text for each in said if isinstance(each, Notice)]
+            [notice] = [each.text for each in message if isinstance(each, Notice)]
             assert "cannot look at a source of the kind of tomorrow" in notice

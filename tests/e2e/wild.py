@@ -94,18 +94,11 @@ class Life:
         point = f"{self.chance.choice(list(POINTS))}=kill@{self.chance.randint(1, 6)}"
         self.log.append(point)
         live(self.store, self.site.url, "refresh", point)
-        assert_sound(self.store, settled=False)
+        assert_sound(self.store, stable=False)
 
     async def step(self) -> None:
         """One thing happens."""
-        plain: list[Callable[[], None]] = [
-            self.add,
-            self.edit,
-            self.edit,
-            self.delete,
-            self.move,
-            self.revive,
-        ]
+        plain: list[Callable[[], None]] = [self.add, self.edit, self.edit, self.delete, self.move, self.revive]
         kills = [self.kill, self.kill] if self.store else []
         chosen = self.chance.choice([*plain, self.refresh, self.refresh, self.outage, *kills])
         self.log.append(chosen.__name__)

@@ -40,7 +40,7 @@ def test_no_floor_is_below_what_is_promised() -> None:
     assert all(held[name] >= least for name, least in HARD.items()), held
 
 
-def test_the_journal_tells_of_every_change_of_the_floors() -> None:
+def test_the_journal_lists_every_change_of_the_floors() -> None:
     assert list(unexplained(FILE.read_bytes(), JOURNAL.read_text("utf-8"))) == []
 
 

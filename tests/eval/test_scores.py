@@ -30,7 +30,7 @@ def test_only_ten_pages_can_be_ideal() -> None:
     assert ndcg([str(number) for number in range(10)], many) == 1.0
 
 
-def test_an_interval_tells_a_sure_difference_from_a_lucky_one() -> None:
+def test_an_interval_separates_a_sure_difference_from_a_lucky_one() -> None:
     sure = difference([0.6, 0.7, 0.8] * 20, [0.5, 0.6, 0.7] * 20)
     assert (round(sure.mean, 6), round(sure.low, 6), round(sure.high, 6)) == (0.1, 0.1, 0.1)
     lucky = difference([1.0, 0.0, 0.0, 0.1] * 5, [0.0, 1.0, 0.0, 0.0] * 5)

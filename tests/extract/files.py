@@ -86,9 +86,7 @@ def docx_members(*blocks: str, title: str = "") -> dict[str, str | bytes]:
         "docProps/core.xml": core(title),
         "word/document.xml": f"<w:document {_W} {_R}><w:body>{''.join(blocks)}</w:body></w:document>",
         "word/_rels/document.xml.rels": relations(
-            s=("styles", "styles.xml"),
-            n=("numbering", "numbering.xml"),
-            link=("hyperlink", "https://lid.example/a"),
+            s=("styles", "styles.xml"), n=("numbering", "numbering.xml"), link=("hyperlink", "https://lid.example/a")
         ),
         "word/styles.xml": _STYLES,
         "word/numbering.xml": _NUMBERING,
@@ -119,9 +117,7 @@ def slide_table(*rows: tuple[str, ...]) -> str:
         "".join(f"<a:tc><a:txBody><a:p><a:r><a:t>{cell}</a:t></a:r></a:p></a:txBody></a:tc>" for cell in row)
         for row in rows
     ]
-    return (
-        f"<p:graphicFrame><a:tbl>{''.join(f'<a:tr>{line}</a:tr>' for line in lines)}</a:tbl></p:graphicFrame>"
-    )
+    return f"<p:graphicFrame><a:tbl>{''.join(f'<a:tr>{line}</a:tr>' for line in lines)}</a:tbl></p:graphicFrame>"
 
 
 def pptx(*slides: tuple[str, str], title: str = "") -> bytes:
@@ -143,9 +139,7 @@ def pptx(*slides: tuple[str, str], title: str = "") -> bytes:
         if notes:
             members[f"ppt/slides/_rels/{name}.rels"] = relations(n=("notesSlide", f"../notes/{name}"))
             inside = shape("body", notes) + shape("sldNum", "9")
-            members[f"ppt/notes/{name}"] = (
-                f"<p:notes {_P}><p:cSld><p:spTree>{inside}</p:spTree></p:cSld></p:notes>"
-            )
+            members[f"ppt/notes/{name}"] = f"<p:notes {_P}><p:cSld><p:spTree>{inside}</p:spTree></p:cSld></p:notes>"
     return zipped(members)
 
 
@@ -174,9 +168,7 @@ def xlsx(sheets: Mapping[str, str], shared: tuple[str, ...] = (), hidden: tuple[
     }
     for at, content in enumerate(sheets.values()):
         members[f"xl/worksheets/sheet{at}.xml"] = f"<worksheet {_S} {_R}>{content}</worksheet>"
-        members[f"xl/worksheets/_rels/sheet{at}.xml.rels"] = relations(
-            l=("hyperlink", "https://lid.example/b")
-        )
+        members[f"xl/worksheets/_rels/sheet{at}.xml.rels"] = relations(l=("hyperlink", "https://lid.example/b"))
     return zipped(members)
 
 
@@ -186,8 +178,7 @@ def xlsx(sheets: Mapping[str, str], shared: tuple[str, ...] = (), hidden: tuple[
 def epub_members(**chapters: str) -> dict[str, str | bytes]:
     """The members of a book; the spine is the order of the chapters, the files are in another."""
     items = "".join(
-        f'<item id="{name}" href="text/{name}.xhtml" media-type="application/xhtml+xml"/>'
-        for name in sorted(chapters)
+        f'<item id="{name}" href="text/{name}.xhtml" media-type="application/xhtml+xml"/>' for name in sorted(chapters)
     )
     spine = "".join(f'<itemref idref="{name}"/>' for name in chapters)
     return {

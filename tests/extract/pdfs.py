@@ -103,9 +103,7 @@ def one_page(content: bytes, *more: bytes) -> bytes:
 def bomb(size: int) -> bytes:
     """A page whose content is packed several times over, and unpacks to `size` bytes of nothing."""
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
-    block = packer.compress(b"q Q " * 262_144) + packer.flush(
-        zlib.Z_FULL_FLUSH
-    )  # stands for itself: can repeat
+    block = packer.compress(b"q Q " * 262_144) + packer.flush(zlib.Z_FULL_FLUSH)  # stands for itself: can repeat
     inner = b"\x78\xda" + block * (size // 1_048_576) + b"\x03\x00"
     return one_page(stream(zlib.compress(inner, 9), "/Filter [/FlateDecode /FlateDecode]"))
 
@@ -114,19 +112,15 @@ def branching(levels: int, width: int) -> bytes:
     """A page that shows a form, which shows another one `width` times, and so on: width ** levels in all."""
     forms = []
     for level in range(levels):
-        inner = (
-            f"/Resources << /XObject << /X {7 + level} 0 R >> /Font << /F 5 0 R >> >>"
-            if level + 1 < levels
-            else ""
-        )
+        inner = f"/Resources << /XObject << /X {7 + level} 0 R >> /Font << /F 5 0 R >> >>" if level + 1 < levels else ""
         content = b"/X Do " * width if inner else b"BT /F 9 Tf (x) Tj ET"
         forms.append(stream(content, f"/Type /XObject /Subtype /Form /BBox [0 0 9 9] {inner}"))
     return one_page(stream(b"/X Do"), *forms)
 
 
 def _content(lines: list[tuple[str, float, float, float, str]]) -> bytes:
-    shown = []
+    converted = []
     for text, size, x, y, font in lines:
         safe = text.replace("\\", "\\\\").replace("(", "\\(").replace(")", "\\)")
-        shown.append(f"BT /{font} {size} Tf 1 0 0 1 {x} {y} Tm ({safe}) Tj ET")
-    return "\n".join(shown).encode("latin-1", "replace")
+        converted.append(f"BT /{font} {size} Tf 1 0 0 1 {x} {y} Tm ({safe}) Tj ET")
+    return "\n".join(converted).encode("latin-1", "replace")

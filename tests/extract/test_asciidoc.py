@@ -5,11 +5,11 @@ from textwrap import dedent
 
 import pytest
 
-from afresh.extract.markup.asciidoc import AsciidocExtractor, to_markdown
+from afresh.extract.markup.asciidoc import extract_asciidoc, to_markdown
 from afresh.model.fetch import Body
 
 
-def shown(text: str) -> str:
+def converted(text: str) -> str:
     return to_markdown(dedent(text).strip("\n"))
 
 
@@ -27,7 +27,7 @@ def test_header_attributes_and_sections() -> None:
 
         === Second
     """
-    assert shown(text) == (
+    assert converted(text) == (
         "# The Jar Guide\n\nAbout Jar at [our site](https://x.org); {unknown} and {product} stay.\n\n"
         "## First\n\n### Second"
     )
@@ -38,7 +38,7 @@ def test_inline_markup() -> None:
         "A *bold* and _soft_ `code` with `+{raw}+`, link:a.html[A], xref:b.adoc#x[B], <<first,above>>, "
         "kbd:[Ctrl+C], menu:File[Save], https://x.org[X^], snake_case_name, [.red]#marked#, ((term))."
     )
-    assert shown(text) == (
+    assert converted(text) == (
         "A **bold** and *soft* `code` with `{raw}`, [A](a.html), [B](b.adoc), above, "
         "Ctrl+C, File > Save, [X](https://x.org), snake_case_name, marked, term."
     )
@@ -68,7 +68,7 @@ def test_lists_with_what_is_attached_to_them() -> None:
         `code`::
         Other.
     """
-    assert shown(text) == (
+    assert converted(text) == (
         "- one\n   - deeper\n- two\n\n  ```ruby\n  puts 1\n  ```\n\n   1. Prints.\n\nThen:\n\n"
         "1. first\n2. second\n\nAnd:\n\n- **Term**: What it means.\n- `code`: Other."
     )
@@ -103,7 +103,7 @@ def test_code_callouts_quotes_and_comments() -> None:
         f()
         ```
     """
-    assert shown(text) == (
+    assert converted(text) == (
         "**A title**\n\n```python\n# not a heading\n```\n\n> **Note**\n>\n> Mind the lid.\n\n"
         "> **Warning**\n>\n> Two\n>\n> blocks.\n\n> Said.\n\n```js\nf()\n```"
     )
@@ -118,7 +118,7 @@ def test_code_callouts_quotes_and_comments() -> None:
     ],
 )
 def test_tables(text: str) -> None:
-    assert shown(text) == "| Name | Means |\n| --- | --- |\n| a | first line |"
+    assert converted(text) == "| Name | Means |\n| --- | --- |\n| a | first line |"
 
 
 def test_nothing_is_included_and_conditions_leave_their_text() -> None:
@@ -136,12 +136,12 @@ def test_nothing_is_included_and_conditions_leave_their_text() -> None:
 
         {later}
     """
-    assert shown(text) == "`/etc/passwd`\n\nOn GitHub.\n\n![A picture](a.png)\n\nset"
+    assert converted(text) == "`/etc/passwd`\n\nOn GitHub.\n\n![A picture](a.png)\n\nset"
 
 
 def test_a_document_with_links() -> None:
     body = Body(url="https://x.org/docs/a.adoc", data=b"= Jars\n\nSee xref:lids/b.adoc[the lids].\n")
-    document = AsciidocExtractor().extract(body)
+    document = extract_asciidoc(body)
     assert (document.title, document.markdown) == ("Jars", "# Jars\n\nSee [the lids](lids/b.adoc).")
     assert [link.url for link in document.links] == ["https://x.org/docs/lids/b.adoc"]
 

@@ -10,7 +10,6 @@ import pytest
 from afresh.errors import ExtractError
 from afresh.extract import extract
 from afresh.extract.registry import FORMATS, choose
-from afresh.model import recipe
 from afresh.model.fetch import Body
 
 HTML = b"<!DOCTYPE html><html><head><title>Jars</title></head><body><main><h1>Jars</h1></main></body></html>"
@@ -38,9 +37,7 @@ def test_F66_other_things_sent_as_html_are_refused_with_the_reason(data: bytes, 
 
 @pytest.mark.parametrize("media_type", ["text/css", "application/javascript", "image/svg+xml", "text/xml"])
 def test_media_types_that_are_not_prose_are_refused(media_type: str) -> None:
-    with pytest.raises(
-        ExtractError, match=f"media type {media_type.replace('+', '.')} is not text that afresh reads"
-    ):
+    with pytest.raises(ExtractError, match=f"media type {media_type.replace('+', '.')} is not text that afresh reads"):
         extract(Body(url="https://x.org/", data=b"{}", media_type=media_type))
 
 
@@ -54,11 +51,7 @@ def test_markdown_by_type_and_by_name() -> None:
 
 def test_plain_text_stays_as_it_is() -> None:
     document = extract(
-        Body(
-            url="https://x.org/a.txt",
-            data=b"\n\n** Jars **\r\n<b>not markup</b>  \r\n",
-            media_type="text/plain",
-        )
+        Body(url="https://x.org/a.txt", data=b"\n\n** Jars **\r\n<b>not markup</b>  \r\n", media_type="text/plain")
     )
     assert (document.title, document.markdown) == ("** Jars **", "** Jars **\n<b>not markup</b>")
 
@@ -79,31 +72,29 @@ def test_importing_the_extractors_brings_no_heavy_modules() -> None:
 @pytest.mark.parametrize(
     ("name", "media_type", "reader"),
     [
-        ("a.md", "", "markdown:MarkdownExtractor"),
-        ("A.MD?raw=1", "application/octet-stream", "markdown:MarkdownExtractor"),
-        ("a.html", "", "html.html:HtmlExtractor"),
-        ("a.txt", "", "markdown:TextExtractor"),
-        ("a.json", "text/plain", "data_files:JsonExtractor"),
-        ("a.ipynb", "text/plain", "data_files:NotebookExtractor"),
-        ("a.json", "text/html", "html.html:HtmlExtractor"),
-        ("a", "application/problem+json", "data_files:JsonExtractor"),
-        ("a", "application/yaml", "data_files:YamlExtractor"),
-        ("a.pdf", "application/x-download", "office.pdf:PdfExtractor"),
-        ("a.pdf", "text/markdown", "markdown:MarkdownExtractor"),
-        ("v1.2", "text/plain", "markdown:TextExtractor"),
-        ("", "", "markdown:TextExtractor"),
+        ("a.md", "", "markdown:extract_markdown"),
+        ("A.MD?raw=1", "application/octet-stream", "markdown:extract_markdown"),
+        ("a.html", "", "html.html:extract_html"),
+        ("a.txt", "", "markdown:extract_text"),
+        ("a.json", "text/plain", "data_files:extract_json"),
+        ("a.ipynb", "text/plain", "data_files:extract_notebook"),
+        ("a.json", "text/html", "html.html:extract_html"),
+        ("a", "application/problem+json", "data_files:extract_json"),
+        ("a", "application/yaml", "data_files:extract_yaml"),
+        ("a.pdf", "application/x-download", "office.pdf:extract_pdf"),
+        ("a.pdf", "text/markdown", "markdown:extract_markdown"),
+        ("v1.2", "text/plain", "markdown:extract_text"),
+        ("", "", "markdown:extract_text"),
     ],
 )
-def test_the_type_that_is_told_counts_then_the_name_then_the_look(
-    name: str, media_type: str, reader: str
-) -> None:
+def test_the_media_type_counts_first_then_the_name_then_the_bytes(name: str, media_type: str, reader: str) -> None:
     assert choose(Body(url=f"file:///docs.v2/{name}", data=b"words", media_type=media_type)).reader == reader
 
 
-def test_a_pdf_is_told_by_its_first_bytes() -> None:
+def test_a_pdf_is_recognised_by_its_first_bytes() -> None:
     for media_type in ("", "application/octet-stream", "text/plain"):
         body = Body(url="https://x.org/download", data=b"%PDF-1.7\n", media_type=media_type)
-        assert choose(body).reader == "office.pdf:PdfExtractor"
+        assert choose(body).reader == "office.pdf:extract_pdf"
 
 
 @pytest.mark.parametrize(
@@ -116,22 +107,21 @@ def test_a_pdf_is_told_by_its_first_bytes() -> None:
     ],
 )
 def test_F66_an_unknown_binary_is_refused_with_what_it_is(data: bytes, media_type: str, reason: str) -> None:
-    with pytest.raises(ExtractError) as told:
+    with pytest.raises(ExtractError) as error:
         extract(Body(url="https://x.org/thing", data=data, media_type=media_type))
-    assert str(told.value) == reason
+    assert str(error.value) == reason
 
 
 def test_every_format_of_the_table_can_be_read() -> None:
     for each in FORMATS:
         module, _, name = str(each.reader).partition(":")
-        reader = getattr(import_module(f"afresh.extract.{module}"), name)()
-        assert reader.version in recipe.READING.split("+")
-    for told in (
+        assert callable(getattr(import_module(f"afresh.extract.{module}"), name))
+    for keys in (
         [name for each in FORMATS for name in each.names],
-        [m for each in FORMATS for m in each.media],
+        [media for each in FORMATS for media in each.media],
     ):
-        assert len(told) == len(set(told))
-        assert all(each == each.lower() for each in told)
+        assert len(keys) == len(set(keys))
+        assert all(each == each.lower() for each in keys)
 
 
 @pytest.mark.parametrize("name", ["llms.txt", "docs/llms.txt", "llms-full.txt"])

@@ -10,7 +10,7 @@ import pyromark
 import pytest
 
 from afresh.extract.chunk.blocks import scan
-from afresh.extract.chunk.markdown import MarkdownChunker
+from afresh.extract.chunk.markdown import chunk as chunk_document
 from afresh.model.fetch import Document
 
 PARSER = pyromark.Markdown(
@@ -66,7 +66,7 @@ def scanned(text: str) -> list[tuple[int, str]]:
 
 def chunked(text: str) -> list[str]:
     document = Document(title="", markdown=text, content_hash="", links_hash="")
-    return [chunk.content for chunk in MarkdownChunker().chunk(document)]
+    return [chunk.content for chunk in chunk_document(document)]
 
 
 def test_headings_of_the_commonmark_examples(shared: Path) -> None:

@@ -13,17 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from afresh.extract.chunk.blocks import MAX_CHARS, MAX_REPEAT
-from afresh.extract.chunk.markdown import MarkdownChunker
+from afresh.extract.chunk.markdown import chunk as chunk_document
 from afresh.model.fetch import Chunk, Document
 
-PARSER = pyromark.Markdown(
-    options=pyromark.Options.ENABLE_TABLES | pyromark.Options.ENABLE_YAML_STYLE_METADATA_BLOCKS
-)
+PARSER = pyromark.Markdown(options=pyromark.Options.ENABLE_TABLES | pyromark.Options.ENABLE_YAML_STYLE_METADATA_BLOCKS)
 
 
 def chunk(markdown: str) -> Sequence[Chunk]:
     document = Document(title="T", markdown=markdown, content_hash="", links_hash="")
-    return MarkdownChunker().chunk(document)
+    return chunk_document(document)
 
 
 def words(length: int, seed: str = "word") -> str:
@@ -209,9 +207,7 @@ def test_halves_of_surrogate_pairs_and_odd_line_ends_are_read() -> None:
 
 # ---- nothing is lost -----------------------------------------------------------------------------------
 
-BEGINNINGS = (
-    "# H;## H2;```;~~~;- item;  - sub;1. one;> q;> ```;| a | b |;|---|---|;===;---;    code;<div>;<!--;-->"
-)
+BEGINNINGS = "# H;## H2;```;~~~;- item;  - sub;1. one;> q;> ```;| a | b |;|---|---|;===;---;    code;<div>;<!--;-->"
 LINE = st.one_of(
     st.text(alphabet=st.sampled_from("ab #*-`~|>_=:.1+<>\t é世"), max_size=30),
     st.sampled_from(["", "x" * 2500, "y z " * 700, *BEGINNINGS.split(";")]),
@@ -270,11 +266,7 @@ def test_an_edit_changes_just_the_chunks_around_it() -> None:
     assert len(before) > 25
     for at, block in enumerate(blocks):
         if block.startswith("s"):
-            for edit in (
-                block + " And one more sentence.",
-                block[: len(block) // 2],
-                f"{block}\n\n{words(400, 'n')}",
-            ):
+            for edit in (block + " And one more sentence.", block[: len(block) // 2], f"{block}\n\n{words(400, 'n')}"):
                 after = chunk("\n\n".join([*blocks[:at], edit, *blocks[at + 1 :]]))
                 assert len([each for each in after if each.text_hash not in before]) <= 2 + (
                     len(edit) > len(block) + 99
@@ -329,9 +321,5 @@ def test_hostile_documents_take_bounded_time(text: str) -> None:
 
 def test_chunks_come_in_the_order_of_the_text() -> None:
     chunks = chunk("\n\n".join(_manual()))
-    places = [
-        int(each.content.split("## Section ")[1].split()[0])
-        for each in chunks
-        if "## Section " in each.content
-    ]
+    places = [int(each.content.split("## Section ")[1].split()[0]) for each in chunks if "## Section " in each.content]
     assert all(one < other for one, other in pairwise(places))

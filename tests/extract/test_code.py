@@ -8,7 +8,7 @@ import pytest
 
 from afresh.errors import ExtractError
 from afresh.extract import extract
-from afresh.extract.chunk.markdown import MarkdownChunker
+from afresh.extract.chunk.markdown import chunk as chunk_document
 from afresh.extract.code_languages import LANGUAGES
 from afresh.extract.source_code import outline, to_markdown
 from afresh.model.fetch import Body, Document
@@ -188,11 +188,10 @@ def test_minified_and_generated_code_is_refused_with_the_reason() -> None:
 
 def test_a_symbol_stays_in_one_chunk_where_it_fits() -> None:
     text = "\n\n".join(
-        f"def f{number}():\n    # {'# ' * 3}\n" + f"    call({number})\n" * (10 + number * 3)
-        for number in range(30)
+        f"def f{number}():\n    # {'# ' * 3}\n" + f"    call({number})\n" * (10 + number * 3) for number in range(30)
     )
     document = read("a.py", text)
-    chunks = MarkdownChunker().chunk(document)
+    chunks = chunk_document(document)
     parts = [part for part in re.split(r"\n\n(?=## )", document.markdown) if part.startswith("## ")]
     assert len(parts) == 30
     for part in parts:

@@ -68,19 +68,7 @@ def test_F61_decoding_never_fails_and_gives_text_that_can_be_stored(data: bytes,
 
 
 @pytest.mark.parametrize(
-    "label",
-    [
-        "utf-7",
-        "hex",
-        "base64",
-        "rot13",
-        "idna",
-        "unicode_escape",
-        "raw_unicode_escape",
-        "x" * 100,
-        "",
-        "a\0b",
-    ],
+    "label", ["utf-7", "hex", "base64", "rot13", "idna", "unicode_escape", "raw_unicode_escape", "x" * 100, "", "a\0b"]
 )
 def test_codecs_that_are_not_for_pages_are_unknown(label: str) -> None:
     assert codec_of(label) is None

@@ -5,11 +5,7 @@ from tests.extract.files import epub, epub_members, read, zipped
 
 from afresh.errors import ExtractError
 
-TEXT = (
-    "<p>"
-    + "A jar is a thing that keeps what you put into it, and a lid is what keeps it there. " * 3
-    + "</p>"
-)
+TEXT = "<p>" + "A jar is a thing that keeps what you put into it, and a lid is what keeps it there. " * 3 + "</p>"
 INNER = '<p>See <a href="a.xhtml#top">the first one</a> or <a href="https://lid.example/a">the lid</a>.</p>'
 
 

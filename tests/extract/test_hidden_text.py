@@ -210,7 +210,7 @@ def test_S5_F187_a_page_with_too_many_rules_to_compare_hides_what_it_may_hide_an
     assert not extract(Body(url="https://docs.test/a", data=b"<style>p{color:red}</style><p>A")).styles_cut
 
 
-def test_S5_F187_a_page_with_very_many_rules_is_shown_in_a_browser() -> None:
+def test_S5_F187_a_page_with_very_many_rules_is_rendered_in_a_browser() -> None:
     rules = b".f{color:red}" * 5_001
     assert has_many_styles(b"<p>A</p><STYLE>" + rules + b"</STYLE>")
     assert not has_many_styles(b"<style>.f{color:red}</style><script>" + rules + b"</script>")
@@ -231,7 +231,7 @@ def test_S5_F188_a_control_that_is_hidden_itself_opens_nothing(body: str) -> Non
     assert SECRET not in read(marked, rendered="shown in chromium")
 
 
-SHOWN = {
+VISIBLE = {
     "details": f"<details><summary>More</summary><p>{SECRET}</p></details>",
     "tab panel": f"<ul role=tablist><li role=tab>A</li></ul><div role=tabpanel hidden><p>{SECRET}</p></div>",
     "tab panel by style": f"<button role=tab aria-controls=p>A</button><div role=tabpanel id=p style='display:none'>{SECRET}</div>",  # noqa: E501
@@ -263,7 +263,7 @@ SHOWN = {
 }
 
 
-@pytest.mark.parametrize("body", SHOWN.values(), ids=SHOWN)
+@pytest.mark.parametrize("body", VISIBLE.values(), ids=VISIBLE)
 def test_S5_what_a_reader_sees_or_can_open_stays(body: str) -> None:
     text = read(body)
     assert SECRET in text
@@ -286,16 +286,14 @@ def test_S5_what_a_browser_did_not_show_is_not_read() -> None:
 
 @given(st.text(alphabet="{}();:,.#*>+~[]='\"\\/!@-& \nabdisplay0none", max_size=300))
 def test_S5_any_text_is_a_sheet_a_style_and_a_selector(text: str) -> None:
-    for rule in parse_sheet(text):
-        hidden_by({name: value for name, value, _ in rule.declarations})
+    for _, declarations in parse_sheet(text):
+        hidden_by({name: value for name, value, _ in declarations})
     hidden_by({name: value for name, value, _ in parse_declarations(text)})
     parse_selector(text)
 
 
 @given(
-    st.sampled_from(
-        ["clip-path", "clip", "transform", "mask", "filter", "color", "font", "inset", "scale", "opacity"]
-    ),
+    st.sampled_from(["clip-path", "clip", "transform", "mask", "filter", "color", "font", "inset", "scale", "opacity"]),
     st.text(alphabet="inset(circle)polygon rect,0123456789.%pxemdeg-+e#rgba/scale", max_size=60),
 )
 def test_S5_no_value_is_too_odd(name: str, value: str) -> None:
@@ -319,10 +317,7 @@ LINK_HIDDEN = [
 def test_S5_words_of_links_that_are_hidden_reach_no_list_of_links(hidden: str) -> None:
     html = f'<main><p>{SEEN}</p>{hidden}<a href="/seen">Seen</a></main>'
     links = extract(Body(url="https://x.test/", data=html.encode())).links
-    assert {(link.url, link.text) for link in links} == {
-        ("https://x.test/x", ""),
-        ("https://x.test/seen", "Seen"),
-    }
+    assert {(link.url, link.text) for link in links} == {("https://x.test/x", ""), ("https://x.test/seen", "Seen")}
 
 
 def test_S5_a_link_that_is_seen_once_has_the_words_that_are_seen() -> None:

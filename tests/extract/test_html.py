@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from afresh.extract import VERSION, HtmlExtractor, extract
+from afresh.extract import extract
 from afresh.extract.html.head import choose_title
+from afresh.extract.html.html import extract_html
 from afresh.model.fetch import Body, Document
+from afresh.model.recipe import READING
 from afresh.text.normalize import content_hash, links_hash
 
 URL = "https://docs.example.org/guide/page.html"
@@ -76,7 +78,7 @@ def test_meta_robots_and_the_header_both_count() -> None:
 
 
 @pytest.mark.parametrize(
-    ("html", "told", "language"),
+    ("html", "header", "language"),
     [
         ('<html lang="PT-br"><p>x</p>', "de", "pt-BR"),
         ('<html lang="{{lang}}"><p>x</p>', "de", "de"),
@@ -84,8 +86,8 @@ def test_meta_robots_and_the_header_both_count() -> None:
         ("<p>x</p>", None, None),
     ],
 )
-def test_language_of_page_then_header(html: str, told: str | None, language: str | None) -> None:
-    assert extract(Body(url=URL, data=html.encode(), language=told)).language == language
+def test_language_of_page_then_header(html: str, header: str | None, language: str | None) -> None:
+    assert extract(Body(url=URL, data=html.encode(), language=header)).language == language
 
 
 # ---- links ----------------------------------------------------------------------------------
@@ -179,7 +181,7 @@ def test_F62_malformed_fragments_never_raise_and_are_quick(shared: Path) -> None
     for row in rows:
         data = row["input"].encode("utf-8", "surrogatepass")
         start = time.process_time()
-        document = HtmlExtractor().extract(Body(url=URL, data=data))
+        document = extract_html(Body(url=URL, data=data))
         assert time.process_time() - start < 0.1, row["description"]
         document.markdown.encode("utf-8")
         document.title.encode("utf-8")
@@ -234,6 +236,6 @@ def test_F61_NUL_and_surrogates_do_not_reach_the_store() -> None:
 
 
 def test_the_version_names_every_extractor() -> None:
-    assert "html-" in VERSION
-    assert "markdown-" in VERSION
-    assert "text-" in VERSION
+    assert "html-" in READING
+    assert "markdown-" in READING
+    assert "text-" in READING

@@ -16,9 +16,7 @@ GERMAN = (
     "Eine Anwendung öffnet für jede Anfrage eine eigene Verbindung und schließt sie wieder, sobald die "
     "Antwort verschickt wurde."
 )
-ENGLISH = (
-    "The server sends the answer to the client and closes the connection, so nothing is left open behind it."
-)
+ENGLISH = "The server sends the answer to the client and closes the connection, so nothing is left open behind it."
 
 
 def _tag(file: Path) -> str:
@@ -47,7 +45,7 @@ def test_B10_a_server_that_says_english_of_everything_is_not_believed(file: Path
 
 
 @pytest.mark.parametrize(
-    ("text", "told", "tag"),
+    ("text", "declared", "tag"),
     [
         (GERMAN, ["de-AT"], "de-AT"),
         (GERMAN, ["en"], "de"),
@@ -65,9 +63,9 @@ def test_B10_a_server_that_says_english_of_everything_is_not_believed(file: Path
     ],
 )
 def test_B10_a_hint_is_kept_unless_the_text_is_clearly_another(
-    text: str, told: list[str | None], tag: str | None
+    text: str, declared: list[str | None], tag: str | None
 ) -> None:
-    assert language_of(text, *told) == tag
+    assert language_of(text, *declared) == tag
 
 
 def test_B10_code_comments_and_addresses_say_nothing() -> None:
@@ -78,11 +76,11 @@ def test_B10_code_comments_and_addresses_say_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"), [(ENGLISH * 3, "en"), (ENGLISH * 3, None), (GERMAN * 2, "de"), ("Words", "en")]
+    ("text", "declared"), [(ENGLISH * 3, "en"), (ENGLISH * 3, None), (GERMAN * 2, "de"), ("Words", "en")]
 )
-def test_the_large_model_is_loaded_only_where_it_is_needed(text: str, told: str | None) -> None:
+def test_the_large_model_is_loaded_only_where_it_is_needed(text: str, declared: str | None) -> None:
     asked = (
         "import sys; from afresh.extract.language import language_of; "
-        f"language_of({text!r}, {told!r}); sys.exit('numpy' in sys.modules)"
+        f"language_of({text!r}, {declared!r}); sys.exit('numpy' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", asked], check=False).returncode == 0

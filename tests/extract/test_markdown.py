@@ -2,24 +2,20 @@
 
 import time
 
-from afresh.extract import MarkdownExtractor
+from afresh.extract.markdown import extract_markdown
 from afresh.model.fetch import Body, Document
 
 
 def read(text: str) -> Document:
-    return MarkdownExtractor().extract(Body(url="https://x.org/docs/readme.md", data=text.encode()))
+    return extract_markdown(Body(url="https://x.org/docs/readme.md", data=text.encode()))
 
 
 def test_front_matter_is_read_and_left_out() -> None:
     document = read("---\ntitle: 'Jars & lids'\nlang: de_AT\ntags: [a]\n---\n\n# Other\n\nText\n")
-    assert (document.title, document.language, document.markdown) == (
-        "Jars & lids",
-        "de-AT",
-        "# Other\n\nText",
-    )
+    assert (document.title, document.language, document.markdown) == ("Jars & lids", "de-AT", "# Other\n\nText")
 
 
-def test_front_matter_tells_what_the_head_of_html_would() -> None:
+def test_front_matter_has_the_meaning_of_an_html_head() -> None:
     document = read("---\ncanonical: https://other.org/x\nrobots: noindex, nofollow\n---\n[a](b.md)\n")
     assert (document.index, document.follow) == (False, False)
     assert document.foreign_canonical == "https://other.org/x"

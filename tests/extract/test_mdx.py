@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from afresh.extract.markdown import MdxExtractor, without_components
+from afresh.extract.markdown import extract_mdx, without_components
 from afresh.model.fetch import Body
 from afresh.urls.files import link_target
 
@@ -36,9 +36,7 @@ import X from 'x'
 
 
 def test_imports_and_tags_of_components_go_and_their_text_stays() -> None:
-    document = MdxExtractor().extract(
-        Body(url="https://github.com/o/r/blob/main/docs/a.mdx", data=TEXT.encode())
-    )
+    document = extract_mdx(Body(url="https://github.com/o/r/blob/main/docs/a.mdx", data=TEXT.encode()))
     assert document.title == "Jars"
     assert document.markdown == (
         "# Jars\n\n**For plums**\n\nFill  the `<Jar>` with <b>plums</b>; see [lids](./lids.mdx).\n\n"
@@ -47,9 +45,7 @@ def test_imports_and_tags_of_components_go_and_their_text_stays() -> None:
     assert [link.url for link in document.links] == ["https://github.com/o/r/blob/main/docs/lids.mdx"]
 
 
-@pytest.mark.parametrize(
-    "text", ["<A" * 50_000, "<A {" * 20_000, '<A "' * 30_000, "`" * 50_000, "{/*" * 30_000]
-)
+@pytest.mark.parametrize("text", ["<A" * 50_000, "<A {" * 20_000, '<A "' * 30_000, "`" * 50_000, "{/*" * 30_000])
 def test_F63_tags_without_end_are_quick(text: str) -> None:
     begun = time.process_time()
     without_components(text)

@@ -5,17 +5,7 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.extract.files import (
-    docx_members,
-    epub_members,
-    paragraph,
-    pptx,
-    read,
-    shape,
-    word_table,
-    xlsx,
-    zipped,
-)
+from tests.extract.files import docx_members, epub_members, paragraph, pptx, read, shape, word_table, xlsx, zipped
 from tests.extract.pdfs import Pdf
 from tests.extract.test_data import API, SWAGGER
 from tests.extract.test_notebook import code, notebook, text
@@ -43,9 +33,7 @@ FILES = {
     **{name: zipped(members) for name, members in PARTS.items()},
 }
 CHANGES = st.lists(
-    st.tuples(
-        st.floats(0, 1), st.sampled_from(["set", "cut", "drop", "twice"]), st.binary(min_size=1, max_size=8)
-    ),
+    st.tuples(st.floats(0, 1), st.sampled_from(["set", "cut", "drop", "twice"]), st.binary(min_size=1, max_size=8)),
     min_size=1,
     max_size=6,
 )
@@ -93,9 +81,7 @@ def test_changed_bytes_never_break_a_reader(name: str, changes: list[Change]) ->
 @pytest.mark.parametrize("name", PARTS)
 @examples(60)
 @given(changes=CHANGES, which=st.integers(0, 20))
-def test_changed_parts_of_a_zip_file_never_break_a_reader(
-    name: str, changes: list[Change], which: int
-) -> None:
+def test_changed_parts_of_a_zip_file_never_break_a_reader(name: str, changes: list[Change], which: int) -> None:
     members = dict(PARTS[name])
     part = sorted(members)[which % len(members)]
     whole = members[part]

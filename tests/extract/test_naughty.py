@@ -70,9 +70,9 @@ def test_F61_naughty_strings_as_bodies_titles_and_links(naughty: Path) -> None:
     for text in _blns(naughty):
         for media_type in TYPES:
             read(_bytes(text), media_type)
-        shown = escape(text)
+        converted = escape(text)
         document = read(
-            _bytes(f'<title>{shown}</title><main><p>{shown}</p><a href="{shown}">{shown}</a></main>')
+            _bytes(f'<title>{converted}</title><main><p>{converted}</p><a href="{converted}">{converted}</a></main>')
         )
         assert document is not None or not text.isprintable()
 

@@ -46,10 +46,7 @@ def test_cells_become_text_and_code() -> None:
 
 
 def test_an_old_notebook_keeps_its_cells_in_worksheets() -> None:
-    cells = [
-        {"cell_type": "heading", "level": 2, "source": "Jars"},
-        {"cell_type": "code", "input": "x", "outputs": []},
-    ]
+    cells = [{"cell_type": "heading", "level": 2, "source": "Jars"}, {"cell_type": "code", "input": "x", "outputs": []}]
     data = json.dumps({"nbformat": 3, "worksheets": [{"cells": cells}]}).encode()
     assert read(data, "old.ipynb").markdown == "## Jars\n\n```python\nx\n```"
 
@@ -65,17 +62,7 @@ def test_what_is_no_notebook_is_refused(data: bytes) -> None:
 
 
 def test_cells_of_any_shape_do_no_harm() -> None:
-    odd: list[Any] = [
-        None,
-        3,
-        "x",
-        [],
-        {"cell_type": "code", "source": 3, "outputs": 3},
-        code("x", {"data": []}),
-    ]
-    odd += [
-        code("y", {"data": {"text/plain": 3}}),
-        {"cell_type": "heading", "level": "x", "source": ["a", 3]},
-    ]
+    odd: list[Any] = [None, 3, "x", [], {"cell_type": "code", "source": 3, "outputs": 3}, code("x", {"data": []})]
+    odd += [code("y", {"data": {"text/plain": 3}}), {"cell_type": "heading", "level": "x", "source": ["a", 3]}]
     data = json.dumps({"nbformat": 4, "metadata": [], "cells": odd}).encode()
     assert read(data, "odd.ipynb").markdown == "```python\nx\n```\n\n```python\ny\n```\n\n# a"

@@ -1,18 +1,7 @@
 """DOCX, PPTX and XLSX: their structure becomes Markdown that chunks well."""
 
 import pytest
-from tests.extract.files import (
-    docx,
-    docx_members,
-    paragraph,
-    pptx,
-    read,
-    shape,
-    slide_table,
-    word_table,
-    xlsx,
-    zipped,
-)
+from tests.extract.files import docx, docx_members, paragraph, pptx, read, shape, slide_table, word_table, xlsx, zipped
 
 from afresh.errors import ExtractError
 from afresh.extract.chunk.markdown import chunk
@@ -59,9 +48,7 @@ def test_a_presentation_is_read_slide_by_slide_with_notes() -> None:
     data = pptx(
         (shape("ctrTitle", "Jars") + shape("subTitle", "and lids") + shape("sldNum", "1"), ""),
         (
-            shape("title", "Sizes")
-            + shape("body", "small", "-very small")
-            + slide_table(("a", "b"), ("1", "2")),
+            shape("title", "Sizes") + shape("body", "small", "-very small") + slide_table(("a", "b"), ("1", "2")),
             "Say it",
         ),
         (shape("", "alone"), ""),
@@ -72,10 +59,7 @@ def test_a_presentation_is_read_slide_by_slide_with_notes() -> None:
         "| a | b |\n| --- | --- |\n| 1 | 2 |\n\nNotes: Say it\n\n## Slide 3\n\nalone"
     )
     assert document.title == "Jars"
-    assert (
-        read(pptx((shape("", "alone"), ""), title="PowerPoint-Präsentation"), "a%20b.pptx").title
-        == "a b.pptx"
-    )
+    assert read(pptx((shape("", "alone"), ""), title="PowerPoint-Präsentation"), "a%20b.pptx").title == "a b.pptx"
 
 
 SHEET = (
@@ -87,11 +71,9 @@ SHEET = (
 )
 
 
-def test_a_workbook_is_a_table_for_each_sheet_that_is_shown() -> None:
+def test_a_workbook_is_a_table_for_each_visible_sheet() -> None:
     data = xlsx(
-        {"Stock": SHEET, "Empty": "<sheetData/>", "Secret": SHEET},
-        ("Jar", "Price", "small one"),
-        hidden=("Secret",),
+        {"Stock": SHEET, "Empty": "<sheetData/>", "Secret": SHEET}, ("Jar", "Price", "small one"), hidden=("Secret",)
     )
     document = read(data, "stock.xlsx")
     assert document.markdown == (
@@ -102,9 +84,7 @@ def test_a_workbook_is_a_table_for_each_sheet_that_is_shown() -> None:
 
 
 def test_a_long_sheet_is_cut_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = "".join(
-        f'<row r="{at}"><c r="A{at}"><v>{at}</v></c><c r="B{at}"><v>7</v></c></row>' for at in range(1, 90)
-    )
+    rows = "".join(f'<row r="{at}"><c r="A{at}"><v>{at}</v></c><c r="B{at}"><v>7</v></c></row>' for at in range(1, 90))
     monkeypatch.setattr(xlsx_module, "MOST_ROWS", 50)
     document = read(xlsx({"Long": f"<sheetData>{rows}</sheetData>"}), "long.xlsx")
     assert document.markdown.endswith("| 50 | 7 |\n\n(cut after 50 rows)")
@@ -122,21 +102,15 @@ def test_a_long_sheet_is_cut_and_says_so(monkeypatch: pytest.MonkeyPatch) -> Non
         (zipped({**docx_members(), "word/document.xml": "<w:document"}), "a.docx", "broken XML"),
         (b"PK\x03\x04 and no more", "a.docx", "broken ZIP"),
         (b"plain words", "a.docx", "the body is text and no DOCX"),
-        (
-            b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(99),
-            "a.docx",
-            "old or encrypted office file and no DOCX",
-        ),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(99), "a.docx", "old or encrypted office file and no DOCX"),
     ],
 )
-def test_office_files_that_say_nothing_are_refused_with_the_reason(
-    data: bytes, name: str, reason: str
-) -> None:
+def test_office_files_that_say_nothing_are_refused_with_the_reason(data: bytes, name: str, reason: str) -> None:
     with pytest.raises(ExtractError, match=reason):
         read(data, name)
 
 
-def test_F66_office_files_are_told_by_what_is_in_them() -> None:
+def test_F66_office_files_are_recognised_by_their_members() -> None:
     assert read(docx(paragraph("Jars")), "download", "application/octet-stream").markdown == "Jars"
     assert read(pptx((shape("title", "Jars"), "")), "download").markdown == "## Jars"
     assert read(xlsx({"Stock": SHEET}, ("a", "b", "c")), "download", "application/zip").title == "download"

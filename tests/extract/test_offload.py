@@ -36,16 +36,15 @@ async def test_a_result_comes_back_and_the_process_is_another(work: ParserPool) 
     assert await work.call(os.getpid) != os.getpid()
 
 
-async def test_an_error_is_told_with_its_reason(work: ParserPool) -> None:
-    with pytest.raises(ExtractError, match="invalid literal") as told:
+async def test_an_error_has_its_reason(work: ParserPool) -> None:
+    with pytest.raises(ExtractError, match="invalid literal") as error:
         await work.call(int, "no number")
-    assert not isinstance(told.value, ParserCrashed)
+    assert not isinstance(error.value, ParserCrashed)
     assert await work.call(int, "7") == 7
 
 
 @pytest.mark.parametrize(
-    ("crash", "argument", "how"),
-    [(os._exit, 139, "exit code 139"), (ctypes.string_at, 0, "SIGSEGV")],
+    ("crash", "argument", "how"), [(os._exit, 139, "exit code 139"), (ctypes.string_at, 0, "SIGSEGV")]
 )
 async def test_F27_a_crash_fails_that_page_and_the_next_call_gets_a_new_process(
     work: ParserPool, crash: object, argument: int, how: str
@@ -71,8 +70,8 @@ async def test_F27_only_the_call_in_work_is_blamed_and_tried_once(work: ParserPo
 @pytest.mark.slow
 async def test_F27_many_poison_calls_never_hurt_the_good_ones(work: ParserPool) -> None:
     calls = [work.call(os._exit, 1) if number % 4 == 1 else work.call(abs, number) for number in range(12)]
-    told = await _together(*calls)
-    assert [each for each in told if not isinstance(each, ParserCrashed)] == [0, 2, 3, 4, 6, 7, 8, 10, 11]
+    error = await _together(*calls)
+    assert [each for each in error if not isinstance(each, ParserCrashed)] == [0, 2, 3, 4, 6, 7, 8, 10, 11]
 
 
 async def test_F63_an_endless_loop_is_killed(work: ParserPool, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,9 +83,7 @@ async def test_F63_an_endless_loop_is_killed(work: ParserPool, monkeypatch: pyte
     assert await work.call(int, "2") == 2
 
 
-async def test_F63_time_spent_in_the_queue_is_not_counted(
-    work: ParserPool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_F63_time_spent_in_the_queue_is_not_counted(work: ParserPool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two calls of 0.8 s go to the process together; the second would be late if its clock ran at once."""
     pid = await work.call(os.getpid)
     monkeypatch.setattr(pool, "SECONDS", 1.5)
@@ -94,7 +91,7 @@ async def test_F63_time_spent_in_the_queue_is_not_counted(
     assert await work.call(os.getpid) == pid
 
 
-async def test_F63_who_waits_behind_a_loop_is_repeated_without_blame(
+async def test_F63_a_call_behind_an_endless_loop_is_repeated_without_blame(
     work: ParserPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await work.call(int, "1")
@@ -133,23 +130,19 @@ async def test_the_process_limits_itself_and_inherits_nothing(work: ParserPool, 
     assert (await work.call(resource.getrlimit, resource.RLIMIT_AS))[0] < 4 * 1024**3
 
 
-async def test_what_it_prints_is_not_taken_for_an_answer(
-    work: ParserPool, capfd: pytest.CaptureFixture[str]
-) -> None:
+async def test_what_it_prints_is_not_taken_for_an_answer(work: ParserPool, capfd: pytest.CaptureFixture[str]) -> None:
     await work.call(print, "noise", flush=True)
     assert await work.call(os.system, "echo noise; echo noise >&2") == 0
     assert await work.call(int, "5") == 5
     assert capfd.readouterr() == ("", "")
 
 
-async def test_a_process_that_does_not_start_blames_no_page(
-    work: ParserPool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_process_that_does_not_start_blames_no_page(work: ParserPool, monkeypatch: pytest.MonkeyPatch) -> None:
     for program in ("/bin/false", "/no/such/program"):
         monkeypatch.setattr(sys, "executable", program)
-        with pytest.raises(ExtractError, match="does not start") as told:
+        with pytest.raises(ExtractError, match="does not start") as error:
             await work.call(int, "1")
-        assert not isinstance(told.value, ParserCrashed)
+        assert not isinstance(error.value, ParserCrashed)
     monkeypatch.undo()
     assert await work.call(int, "1") == 1
 
@@ -185,9 +178,7 @@ async def test_S8_an_answer_is_data_and_never_code(work: ParserPool, tmp_path: P
     with pytest.raises(ExtractError, match="type Evil is unsupported"):
         await work.call(eval, evil)
     before = await work.call(os.getpid)
-    taken_over = (
-        f"import pickle, sys; sys.modules['__main__'].encode = lambda _: pickle.dumps((True, {evil}))"
-    )
+    taken_over = f"import pickle, sys; sys.modules['__main__'].encode = lambda _: pickle.dumps((True, {evil}))"
     await work.call(exec, taken_over)
     with pytest.raises(ParserCrashed, match="not understood"):
         await work.call(int, "1")

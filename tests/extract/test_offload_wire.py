@@ -25,7 +25,7 @@ PAGE = Body(
 DOCUMENT = extract(PAGE)
 
 
-def _told(**changed: object) -> bytes:
+def _reason(**changed: object) -> bytes:
     """The answer for a page, with other values in some of its fields."""
     return encode(msgpack.decode(msgpack.encode(DOCUMENT)) | changed)
 
@@ -69,10 +69,10 @@ def test_S8_plain_values_come_back_as_they_were(value: object) -> None:
         (encode({"title": "t"}), Document),
         (encode(None), Document),
         (encode([]), Document),
-        (_told(title=7), Document),
-        (_told(links=["no link"]), Document),
-        (_told(links=[["https://x.org/", 7, True]]), Document),
-        (_told(index="yes"), Document),
+        (_reason(title=7), Document),
+        (_reason(links=["no link"]), Document),
+        (_reason(links=[["https://x.org/", 7, True]]), Document),
+        (_reason(index="yes"), Document),
         (encode(["no chunk"]), CHUNK.answer),
         (encode({"kind": "other"}), SitemapFile),
         (encode(7), str),
@@ -84,9 +84,9 @@ def test_S8_what_is_not_of_the_expected_type_counts_as_a_crash(answer: bytes, ki
 
 
 def test_S8_errors_travel_as_text() -> None:
-    with pytest.raises(ExtractError, match=r"^no \? page$") as told:
+    with pytest.raises(ExtractError, match=r"^no \? page$") as error:
         decode(encode_failure("no \ud800 page"), Document)
-    assert type(told.value) is ExtractError
+    assert type(error.value) is ExtractError
     with pytest.raises(ExtractError) as long:
         decode(encode_failure("世" * 20_000), Document)
     assert len(str(long.value)) == 10_000

@@ -62,20 +62,18 @@ def test_the_outline_names_the_headings_where_there_is_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "title"),
+    ("metadata", "title"),
     [
         ("Microsoft Word - Jars and lids", "Jars and lids"),
         ("report.docx", "Line one of a paragraph about jars that goes on"),
     ],
 )
-def test_a_title_that_a_program_made_up_is_not_believed(told: str, title: str) -> None:
-    assert read(Pdf(title=told).page(*BODY).bytes(), "jars.pdf").title == title
+def test_a_title_that_a_program_made_up_is_not_believed(metadata: str, title: str) -> None:
+    assert read(Pdf(title=metadata).page(*BODY).bytes(), "jars.pdf").title == title
 
 
 def test_links_are_kept_with_their_words() -> None:
-    pages = Pdf(links={0: ("https://lid.example/a#top", (70, 746, 300, 760))}).page(
-        ("All about lids", 10), *BODY
-    )
+    pages = Pdf(links={0: ("https://lid.example/a#top", (70, 746, 300, 760))}).page(("All about lids", 10), *BODY)
     (link,) = read(pages.bytes(), "jars.pdf").links
     assert (link.url, link.text) == ("https://lid.example/a", "All about lids")
 

@@ -5,11 +5,11 @@ from textwrap import dedent
 
 import pytest
 
-from afresh.extract.markup.rst import RstExtractor, to_markdown
+from afresh.extract.markup.rst import extract_rst, to_markdown
 from afresh.model.fetch import Body
 
 
-def shown(text: str) -> str:
+def converted(text: str) -> str:
     return to_markdown(dedent(text).strip("\n"))
 
 
@@ -28,7 +28,7 @@ def test_headings_by_their_order_of_appearance() -> None:
         Other
         -----
     """
-    assert shown(text) == "# Title\n\n## Sub\n\n### Deep\n\n## Other"
+    assert converted(text) == "# Title\n\n## Sub\n\n### Deep\n\n## Other"
 
 
 def test_inline_markup() -> None:
@@ -37,7 +37,7 @@ def test_inline_markup() -> None:
         "`plums <https://x.org/p>`_, `Named`_, plain_ and :doc:`guide/start`, :pep:`8`, |release|, [1]_.\n\n"
         ".. _Named: https://x.org/n\n.. _plain: https://x.org/l\n.. |release| replace:: 2.0\n\n.. [1] Said so."
     )
-    assert shown(text) == (
+    assert converted(text) == (
         "See `a_b`, `join()`, `Jar`, the lid, *soft* and **hard**, [plums](https://x.org/p), "
         "[Named](https://x.org/n), [plain](https://x.org/l) and [start](guide/start.rst), PEP 8, 2.0, [1].\n\n"
         "[1] Said so."
@@ -66,7 +66,7 @@ def test_lists_of_every_kind() -> None:
         --all, -a   everything
         -o FILE     where to
     """
-    assert shown(text) == (
+    assert converted(text) == (
         "- one\n\n- two goes on\n\n  and on\n\n1. first\n2. second\n\n- **term**: What it means.\n\n"
         "- **param x**: the x\n- **returns**: nothing\n\nAnd:\n\n- `--all, -a`: everything\n- `-o FILE`: where to"
     )
@@ -93,7 +93,7 @@ def test_code_in_all_its_forms() -> None:
         >>> 1 + 1
         2
     """
-    assert shown(text) == (
+    assert converted(text) == (
         "Like this:\n\n```\n# not a heading\nx = 1\n```\n\nA call\n\n```js\nf();\n```\n\n"
         "```ruby\nputs 1\n```\n\n```pycon\n>>> 1 + 1\n2\n```"
     )
@@ -111,7 +111,7 @@ def test_callouts_and_versions() -> None:
         .. versionadded:: 2.0
            The lid.
     """
-    assert shown(text) == (
+    assert converted(text) == (
         "> **Note**\n>\n> Mind the lid.\n\n> **A *title***\n>\n> Text.\n\n*Added in version 2.0*: The lid."
     )
 
@@ -153,7 +153,7 @@ def test_callouts_and_versions() -> None:
     ],
 )
 def test_tables_of_every_kind(text: str) -> None:
-    assert shown(text) == "| Name | Means |\n| --- | --- |\n| a | first line |"
+    assert converted(text) == "| Name | Means |\n| --- | --- |\n| a | first line |"
 
 
 def test_symbols_are_headings_so_that_they_are_found_by_name() -> None:
@@ -171,9 +171,7 @@ def test_symbols_are_headings_so_that_they_are_found_by_name() -> None:
 
         .. autofunction:: jars.fill
     """
-    assert shown(text) == (
-        "# API\n\n## `Jar(size)`\n\nHolds plums.\n\n### `open()`\n\nOpens it.\n\n## `jars.fill`"
-    )
+    assert converted(text) == ("# API\n\n## `Jar(size)`\n\nHolds plums.\n\n### `open()`\n\nOpens it.\n\n## `jars.fill`")
 
 
 def test_nothing_is_included_nothing_raw_is_passed_on_and_no_text_of_the_unknown_is_lost() -> None:
@@ -196,7 +194,7 @@ def test_nothing_is_included_nothing_raw_is_passed_on_and_no_text_of_the_unknown
 
         :strange:`kept` too
     """
-    made = shown(text)
+    made = converted(text)
     assert "root:" not in made
     assert "<script>" not in made
     assert made == "`/etc/passwd`\n\n`secret.py`\n\n**Data**\n\nargument\n\nKept *text*.\n\n`kept` too"
@@ -204,7 +202,7 @@ def test_nothing_is_included_nothing_raw_is_passed_on_and_no_text_of_the_unknown
 
 def test_contents_are_links_to_the_files_they_name() -> None:
     text = b"Docs\n====\n\n.. toctree::\n   :maxdepth: 2\n\n   install\n   The API <api/index>\n   /top\n"
-    document = RstExtractor().extract(Body(url="https://x.org/docs/index.rst", data=text))
+    document = extract_rst(Body(url="https://x.org/docs/index.rst", data=text))
     assert document.title == "Docs"
     assert [(link.url, link.text) for link in document.links] == [
         ("https://x.org/docs/install.rst", "install"),

@@ -15,22 +15,20 @@ MEGABYTE = 1024 * 1024
 
 def test_members_are_read() -> None:
     file = ZipReader(zipped({"a/": "", "a/b.txt": "words", "c.txt": b"\0\1"}))
-    assert [(member.name, member.size) for member in file.members] == [("a/b.txt", 5), ("c.txt", 2)]
+    assert file.names == ["a/b.txt", "c.txt"]
     assert (file.read("a/b.txt"), file.read("c.txt")) == (b"words", b"\0\1")
     assert "c.txt" in file
     assert "d.txt" not in file
 
 
-@pytest.mark.parametrize(
-    "name", ["../x", "a/../../x", "/etc/passwd", "\\x", "C:\\x", "C:x", "a\\..\\x", "..", ""]
-)
+@pytest.mark.parametrize("name", ["../x", "a/../../x", "/etc/passwd", "\\x", "C:\\x", "C:x", "a\\..\\x", "..", ""])
 def test_names_that_lead_out_are_not_there(name: str) -> None:
     assert not is_inside(name)
     if name:
-        assert ZipReader(zipped({name: "x", "ok..txt": "y"})).members == (("ok..txt", 1),)
+        assert ZipReader(zipped({name: "x", "ok..txt": "y"})).names == ["ok..txt"]
 
 
-def test_a_bomb_is_told_before_it_is_unpacked() -> None:
+def test_a_bomb_is_refused_before_it_is_unpacked() -> None:
     file = ZipReader(zipped({"bomb": bytes(8 * MEGABYTE), "fine": b"ab" * 400_000}))
     with pytest.raises(ExtractError, match="a ZIP bomb: bomb unpacks to 8 MB"):
         file.read("bomb")
@@ -70,7 +68,7 @@ def test_locked_and_oddly_packed_members_are_refused() -> None:
 
 
 @pytest.mark.parametrize("cut", [0, 1, 30, 60, -1, -10, -30])
-def test_a_file_that_breaks_off_is_told(cut: int) -> None:
+def test_a_truncated_file_is_reported(cut: int) -> None:
     whole = zipped({"a": b"words" * 99})
     with pytest.raises(ExtractError, match="broken ZIP"):
         ZipReader(whole[:cut]).read("a")

@@ -13,12 +13,7 @@ class Attempts:
     """Makes attempts at one page, each with the next id; all happen at `now` unless told otherwise."""
 
     def __init__(
-        self,
-        url: str = "http://127.0.0.1/",
-        *,
-        page_id: int | None = 1,
-        run_id: int | None = 1,
-        now: datetime = START,
+        self, url: str = "http://127.0.0.1/", *, page_id: int | None = 1, run_id: int | None = 1, now: datetime = START
     ) -> None:
         self.url = url
         self.now = now
@@ -30,9 +25,7 @@ class Attempts:
         """An attempt that read the page."""
         return self._finished(Outcome.SUCCESS, status_code, None)
 
-    def failed(
-        self, message: str, *, outcome: Outcome = Outcome.FAILED, status_code: int | None = None
-    ) -> Attempt:
+    def failed(self, message: str, *, outcome: Outcome = Outcome.FAILED, status_code: int | None = None) -> Attempt:
         """An attempt that went wrong, and how."""
         return self._finished(outcome, status_code, message)
 
@@ -45,11 +38,7 @@ class Attempts:
         return self._open(locked_by=by, locked_at=at or self.now)
 
     def _open(
-        self,
-        *,
-        scheduled_for: datetime | None = None,
-        locked_by: str | None = None,
-        locked_at: datetime | None = None,
+        self, *, scheduled_for: datetime | None = None, locked_by: str | None = None, locked_at: datetime | None = None
     ) -> Attempt:
         return Attempt(
             id=CrawlId(next(self._ids)),

@@ -8,11 +8,11 @@ from typing import Any
 from tests.fakes.api import LoopbackApi
 from tests.fakes.chat import Chat, completion
 from tests.fakes.embedding_server import Status
-from tests.fakes.link_answers import Odd, Scores, entry, literal_scores, said
+from tests.fakes.link_answers import Odd, Scores, entry, literal_scores, write_answer
 from tests.fakes.wire import Reply, answer, raw
 
 from afresh.links.score import LinkToScore
-from afresh.testing.embedder import EmbedderTrouble
+from afresh.testing.embedder import EmbedderFault
 from afresh.testing.site import RecordedRequest
 
 _JSON = "application/json"
@@ -31,7 +31,7 @@ class ChatServer(LoopbackApi):
 
     def __init__(self) -> None:
         super().__init__()
-        self.script: list[str | Status | EmbedderTrouble | Odd] = []
+        self.script: list[str | Status | EmbedderFault | Odd] = []
         self.asked: list[Chat] = []
         self.scorer: Callable[[LinkToScore, Sequence[str]], Scores] = literal_scores
         self.refused_forms: frozenset[str] = frozenset()  # of `json_schema` and `json_object`
@@ -59,7 +59,7 @@ class ChatServer(LoopbackApi):
             return answer(400, _REFUSED, content_type=_JSON)
         due = self.script.pop(0) if self.script else None
         match due:
-            case EmbedderTrouble.HANG:
+            case EmbedderFault.HANG:
                 await asyncio.Event().wait()
             case Status():
                 return answer(due.code, due.body, content_type=_JSON, **(due.headers or {}))
@@ -76,7 +76,7 @@ class ChatServer(LoopbackApi):
             return f"What the model says of {chat.title}."
         scored = ((link.url, self.scorer(link, chat.keywords)) for link in chat.links)
         entries = [entry(url, scores) for url, scores in scored if scores]
-        return said(entries, due if isinstance(due, Odd) else None)
+        return write_answer(entries, due if isinstance(due, Odd) else None)
 
     def _completion(self, content: str) -> bytes:
         whole: dict[str, Any] = completion(content)

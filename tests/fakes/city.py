@@ -18,13 +18,11 @@ class CitySite(TinySite):
         self.nav: Nav = NAV
         self._parts = dict(parts_of(pages))
         self._lay()
-        links = [link for _, _, shown, _ in self._parts.values() for link in shown]
+        links = [link for _, _, displayed, _ in self._parts.values() for link in displayed]
         self.files = sorted({path for path, _ in links if path.endswith(".pdf")})
         for path in self.files:
             self.put(path, pdf(path.rpartition("/")[2]), media_type="application/pdf")
-        self.put(
-            FORBIDDEN, "<!doctype html><title>Staff</title><main><p>For staff only.</p></main>", listed=False
-        )
+        self.put(FORBIDDEN, "<!doctype html><title>Staff</title><main><p>For staff only.</p></main>", listed=False)
         self.robots("User-agent: *\nDisallow: /private/\n")
 
     @property
@@ -35,8 +33,8 @@ class CitySite(TinySite):
     @property
     def hidden(self) -> list[str]:
         """The pages that only Drupal's settings lead to."""
-        shown = {path for _, _, links, _ in self._parts.values() for path, _ in links}
-        return sorted({path for *_, links in self._parts.values() for path, _ in links} - shown)
+        displayed = {path for _, _, links, _ in self._parts.values() for path, _ in links}
+        return sorted({path for *_, links in self._parts.values() for path, _ in links} - displayed)
 
     def add_to_nav(self, path: str, label: str) -> None:
         """Put a link into the navigation of every page, and the page that it leads to where there is none."""
@@ -46,8 +44,8 @@ class CitySite(TinySite):
 
     def rewrite(self, path: str, text: str) -> None:
         """Give one page another text."""
-        title, _, shown, hidden = self._parts[path]
-        self._parts[path] = (title, text, shown, hidden)
+        title, _, displayed, hidden = self._parts[path]
+        self._parts[path] = (title, text, displayed, hidden)
         self._lay()
 
     def find(self, path: str, root: str) -> Answer:
@@ -56,9 +54,7 @@ class CitySite(TinySite):
         if week is None:
             return super().find(path, root)
         content = calendar_html(int(week[1] or 0), self.nav)
-        made = SitePage(
-            content=content, media_type="text/html", headers={}, listed=False, modified_at=self._clock()
-        )
+        made = SitePage(content=content, media_type="text/html", headers={}, listed=False, modified_at=self._clock())
         return made.answer(etags=self._etags)
 
     def _lay(self) -> None:

@@ -64,12 +64,7 @@ def _fixed(minutes: list[tuple[str, str]]) -> dict[str, Parts]:
     }
     for path, name in departments:
         below = [(f"{path}contact/", f"Contact {name}"), (f"{path}fees/", f"Fees of {name}")]
-        pages[path] = (
-            f"{name} Department",
-            f"What the {name} Department is there for.",
-            below[:1],
-            below[1:],
-        )
+        pages[path] = (f"{name} Department", f"What the {name} Department is there for.", below[:1], below[1:])
         pages[below[0][0]] = (f"Contact {name}", f"Write to {name}, or call 555-01{len(name):02}.", (), ())
         pages[below[1][0]] = (f"Fees of {name}", f"What {name} charges, and who pays less.", (), ())
     for path, title in budgets:
@@ -89,8 +84,8 @@ def _minutes() -> Iterator[tuple[str, str]]:
 
 def page_html(parts: Parts, nav: Nav, newer: bool) -> str:
     """A page as the server sends it; `newer` says how Drupal writes its settings."""
-    title, text, shown, hidden = parts
-    body = f"<h1>{escape(title)}</h1><p>{escape(text)}</p><ul>{_items(shown)}</ul>"
+    title, text, displayed, hidden = parts
+    body = f"<h1>{escape(title)}</h1><p>{escape(text)}</p><ul>{_items(displayed)}</ul>"
     return (
         f'<!doctype html><html lang="en"><head><title>{escape(title)} | City of Larch</title>'
         f"{_settings(hidden, newer) if hidden else ''}</head><body>"
@@ -105,12 +100,7 @@ def _items(links: Nav) -> str:
 
 def _settings(links: Nav, newer: bool) -> str:
     """Links as Drupal 8 and later, or Drupal 7, hand them to a script, among what is no link."""
-    system = {
-        "baseUrl": "/",
-        "ajaxPath": "/views/ajax",
-        "edit": "/node/%/edit",
-        "logo": "/themes/larch/logo.svg",
-    }
+    system = {"baseUrl": "/", "ajaxPath": "/views/ajax", "edit": "/node/%/edit", "logo": "/themes/larch/logo.svg"}
     items = [{"title": label, "url": path} for path, label in links]
     data = json.dumps({"path": system, "larchCards": {"items": items}}).replace("/", "\\/")
     if newer:
@@ -121,9 +111,7 @@ def _settings(links: Nav, newer: bool) -> str:
 def calendar_html(page: int, nav: Nav) -> str:
     """One page of a calendar that never ends."""
     links = [(f"{CALENDAR}?page={page + 1}", "Next"), (f"{CALENDAR}?page={page + 1}&view=list", "As a list")]
-    return page_html(
-        (f"Calendar, page {page}", f"Nothing happens in week {page}.", links, ()), nav, newer=True
-    )
+    return page_html((f"Calendar, page {page}", f"Nothing happens in week {page}.", links, ()), nav, newer=True)
 
 
 def pdf(title: str) -> bytes:

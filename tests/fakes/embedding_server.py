@@ -9,7 +9,7 @@ from typing import Any
 from tests.fakes.api import LoopbackApi
 from tests.fakes.wire import answer
 
-from afresh.testing.embedder import EmbedderTrouble, FakeEmbedder
+from afresh.testing.embedder import EmbedderFault, FakeEmbedder
 from afresh.testing.site import RecordedRequest
 
 
@@ -38,10 +38,10 @@ class EmbeddingServer(LoopbackApi):
     def __init__(self, *, dimension: int = 16) -> None:
         super().__init__()
         self.dimension = dimension
-        self.script: list[EmbedderTrouble | Status] = []
+        self.script: list[EmbedderFault | Status] = []
         self.asked: list[Asking] = []
         self.most_texts: int | None = None  # requests with more are answered 413
-        self.longest_text: int | None = None  # and so are texts with more characters
+        self.max_text_chars: int | None = None  # and so are texts with more characters
         self.backwards = False  # whether answers come in the order of their numbers turned round
 
     @property
@@ -58,7 +58,7 @@ class EmbeddingServer(LoopbackApi):
         due = self.script.pop(0) if self.script else self._too_large(texts)
         if isinstance(due, Status):
             return answer(due.code, due.body, content_type="application/json", **(due.headers or {}))
-        if due is EmbedderTrouble.HANG:
+        if due is EmbedderFault.HANG:
             await asyncio.Event().wait()
         rows = await self._rows(texts, due)
         found = {"embeddings": [{"values": row} for row in rows]} if gemini else self._numbered(rows)
@@ -66,10 +66,10 @@ class EmbeddingServer(LoopbackApi):
 
     def _too_large(self, texts: tuple[str, ...]) -> Status | None:
         many = self.most_texts is not None and len(texts) > self.most_texts
-        long = self.longest_text is not None and max(map(len, texts)) > self.longest_text
+        long = self.max_text_chars is not None and max(map(len, texts)) > self.max_text_chars
         return Status(413) if many or long else None
 
-    async def _rows(self, texts: tuple[str, ...], due: EmbedderTrouble | None) -> list[list[float]]:
+    async def _rows(self, texts: tuple[str, ...], due: EmbedderFault | None) -> list[list[float]]:
         fake = FakeEmbedder(dimension=self.dimension)
         fake.always = due
         return [row.tolist() for row in await fake.embed(texts)]

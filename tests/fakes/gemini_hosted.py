@@ -24,9 +24,7 @@ def after(seconds: float, *, failing: float | None = None) -> Fate:
 class Wrong(Exception):
     """A request that is answered with an error of Google's form."""
 
-    def __init__(
-        self, code: int, status: str, message: str, details: Sequence[Mapping[str, Any]] = ()
-    ) -> None:
+    def __init__(self, code: int, status: str, message: str, details: Sequence[Mapping[str, Any]] = ()) -> None:
         super().__init__(message)
         self.code = code
         self.body: dict[str, Any] = {"code": code, "message": message, "status": status}
@@ -73,9 +71,9 @@ class HostedDocument:
         age = (now - self.created_at).total_seconds()
         return [state for seconds, state in self.fate if seconds <= age][-1]
 
-    def told(self, now: datetime) -> dict[str, Any]:
+    def reply(self, now: datetime) -> dict[str, Any]:
         """The resource as the API shows it."""
-        shown = {
+        view = {
             "name": self.name,
             "displayName": self.display_name,
             "customMetadata": self.metadata,
@@ -85,7 +83,7 @@ class HostedDocument:
             "sizeBytes": str(len(self.data)),
             "mimeType": self.mime_type,
         }
-        return {key: value for key, value in shown.items() if value not in ("", [])}
+        return {key: value for key, value in view.items() if value not in ("", [])}
 
 
 @dataclass(kw_only=True)
@@ -103,12 +101,12 @@ class HostedStore:
         """Bytes of all its documents."""
         return sum(len(each.data) for each in self.documents.values())
 
-    def told(self, now: datetime) -> dict[str, Any]:
+    def reply(self, now: datetime) -> dict[str, Any]:
         """The resource as the API shows it; numbers of documents as texts, none where there is none."""
         states = [each.state(now) for each in self.documents.values()]
         counts = {f"{state.lower()}DocumentsCount": str(states.count(state)) for state in set(states)}
-        shown = {"name": self.name, "displayName": self.display_name, "createTime": stamp(self.created_at)}
-        return {**shown, "updateTime": shown["createTime"], **counts, "sizeBytes": str(self.size)}
+        view = {"name": self.name, "displayName": self.display_name, "createTime": stamp(self.created_at)}
+        return {**view, "updateTime": view["createTime"], **counts, "sizeBytes": str(self.size)}
 
 
 @dataclass(kw_only=True)

@@ -9,15 +9,7 @@ from urllib.parse import parse_qs
 
 from tests.fakes.api import CountedApi
 from tests.fakes.faults import Script
-from tests.fakes.gemini_hosted import (
-    Hosted,
-    HostedDocument,
-    HostedOperation,
-    HostedStore,
-    Wrong,
-    invalid,
-    missing,
-)
+from tests.fakes.gemini_hosted import Hosted, HostedDocument, HostedOperation, HostedStore, Wrong, invalid, missing
 from tests.fakes.gemini_upload import Uploads
 from tests.fakes.wire import Reply, sent
 
@@ -52,7 +44,7 @@ class GeminiServer(CountedApi):
         self.shy = False  # what is not there is a 403 that says it may not exist
         self.bend: bytes | None = None  # what all requests for a resource are answered with, as a good answer
         self.upload_base_url: str | None = None  # where uploads are sent to; here if None
-        self._shown_keys: dict[str, set[str]] = {}  # path → digests of the keys that were shown there
+        self._view_keys: dict[str, set[str]] = {}  # path → digests of the keys that were shown there
 
     @property
     def base_url(self) -> str:
@@ -71,7 +63,7 @@ class GeminiServer(CountedApi):
     def saw(self, key: str) -> bool:
         """Whether any request carried this key."""
         mark = _digest(key)
-        return any(mark in shown for shown in self._shown_keys.values())
+        return any(mark in view for view in self._view_keys.values())
 
     async def _respond(self, asked: RecordedRequest) -> Reply:
         found = _PATH.fullmatch(asked.path.partition("?")[0])
@@ -87,11 +79,11 @@ class GeminiServer(CountedApi):
         head = dict(asked.headers)
         if key := head.get("x-goog-api-key"):
             head["x-goog-api-key"] = "***"
-            self._shown_keys.setdefault(asked.path, set()).add(_digest(key))
-        told = RecordedRequest(
+            self._view_keys.setdefault(asked.path, set()).add(_digest(key))
+        reply = RecordedRequest(
             method=asked.method, path=asked.path, status=status, headers=head, body=asked.body, at=asked.at
         )
-        self.requests.add(told)
+        self.requests.add(reply)
 
     def _answer(self, kind: str, found: re.Match[str] | None, asked: RecordedRequest) -> Answer:
         try:
@@ -105,11 +97,11 @@ class GeminiServer(CountedApi):
                 return self.uploads.begin(self.hosted.store(found["name"]), asked, to)
             if self.bend is not None:
                 return Answer(status=200, headers={"Content-Type": "application/json"}, body=self.bend)
-            return _told(200, self._resource(kind, found, asked))
+            return _reply(200, self._resource(kind, found, asked))
         except Wrong as wrong:
-            return _told(wrong.code, {"error": self._shown(wrong).body})
+            return _reply(wrong.code, {"error": self._view(wrong).body})
 
-    def _shown(self, wrong: Wrong) -> Wrong:
+    def _view(self, wrong: Wrong) -> Wrong:
         hint = "You do not have permission to access the resource or it may not exist."
         return Wrong(403, "PERMISSION_DENIED", hint) if self.shy and wrong.code == 404 else wrong
 
@@ -127,19 +119,17 @@ class GeminiServer(CountedApi):
         now = self.clock()
         match kind:
             case "stores.create":
-                return self.hosted.make_store(json.loads(asked.body or b"{}").get("displayName", "")).told(
-                    now
-                )
+                return self.hosted.make_store(json.loads(asked.body or b"{}").get("displayName", "")).reply(now)
             case "stores.list":
                 return self._page("fileSearchStores", self.hosted.stores.values(), query)
             case "stores.get":
-                return self.hosted.store(name).told(now)
+                return self.hosted.store(name).reply(now)
             case "stores.delete":
                 return self._delete_store(self.hosted.store(name), query)
             case "documents.list":
                 return self._page("documents", self.hosted.store(found["name"]).documents.values(), query)
             case "documents.get":
-                return self.hosted.document(name).told(now)
+                return self.hosted.document(name).reply(now)
             case "documents.delete":
                 return self._delete_document(self.hosted.document(name), query)
             case "import":
@@ -157,9 +147,9 @@ class GeminiServer(CountedApi):
         if not re.fullmatch(r"after-\d+", token):
             raise invalid("Invalid page token.")
         left = sorted((each for each in held if each.number > int(token[6:])), key=lambda each: each.number)
-        shown = left[:size]
-        body: dict[str, Any] = {field: [each.told(self.clock()) for each in shown]} if shown else {}
-        return {**body, "nextPageToken": f"after-{shown[-1].number}"} if len(left) > size else body
+        view = left[:size]
+        body: dict[str, Any] = {field: [each.reply(self.clock()) for each in view]} if view else {}
+        return {**body, "nextPageToken": f"after-{view[-1].number}"} if len(left) > size else body
 
     def _delete_store(self, store: HostedStore, query: Mapping[str, list[str]]) -> Mapping[str, Any]:
         if store.documents and not _forced(query):
@@ -206,9 +196,7 @@ def _kind(asked: RecordedRequest, found: re.Match[str] | None) -> str:
     if "operations/" in rest:
         return "operations.get"
     whole = "/" not in found["name"] if not rest else rest == "/documents"
-    does = {"GET": "list" if whole else "get", "POST": "create", "DELETE": "delete"}.get(
-        asked.method, "other"
-    )
+    does = {"GET": "list" if whole else "get", "POST": "create", "DELETE": "delete"}.get(asked.method, "other")
     return f"{'documents' if rest else 'stores'}.{does}"
 
 
@@ -216,7 +204,7 @@ def _forced(query: Mapping[str, list[str]]) -> bool:
     return query.get("force", ["false"])[0].lower() == "true"
 
 
-def _told(status: int, body: Mapping[str, Any]) -> Answer:
+def _reply(status: int, body: Mapping[str, Any]) -> Answer:
     head = {"Content-Type": "application/json; charset=UTF-8"}
     return Answer(status=status, headers=head, body=json.dumps(body).encode())
 

@@ -16,9 +16,7 @@ from afresh.testing.site import RecordedRequest
 
 _STATUS = "X-Goog-Upload-Status"
 GRANULARITY = 262_144
-Told = Callable[
-    [HostedStore, Mapping[str, Any], bytes], Mapping[str, Any]
-]  # keeps a document, tells the answer
+Reply = Callable[[HostedStore, Mapping[str, Any], bytes], Mapping[str, Any]]  # keeps a document, tells the answer
 
 
 @dataclass(kw_only=True)
@@ -35,7 +33,7 @@ class Session:
 class Uploads:
     """The sessions of a server; `largest` is what one file may hold."""
 
-    def __init__(self, hosted: Hosted, keep: Told) -> None:
+    def __init__(self, hosted: Hosted, keep: Reply) -> None:
         self.sessions: dict[str, Session] = {}
         self.largest = 100_000_000
         self._hosted = hosted
@@ -60,11 +58,7 @@ class Uploads:
         key = f"upload-{next(self._numbers)}"
         self.sessions[key] = Session(store=store.name, meta=meta, size=None if size is None else int(size))
         to = f"{base_url}{asked.path.partition('?')[0]}?upload_id={key}&upload_protocol=resumable"
-        head = {
-            "X-Goog-Upload-URL": to,
-            _STATUS: "active",
-            "X-Goog-Upload-Chunk-Granularity": str(GRANULARITY),
-        }
+        head = {"X-Goog-Upload-URL": to, _STATUS: "active", "X-Goog-Upload-Chunk-Granularity": str(GRANULARITY)}
         return Answer(status=200, headers=head)
 
     def go_on(self, asked: RecordedRequest) -> Answer:
@@ -98,9 +92,9 @@ class Uploads:
     def _finish(self, session: Session) -> Answer:
         if session.size is not None and session.size != len(session.data):
             raise invalid(f"{len(session.data)} bytes came, and {session.size} were announced.")
-        told = self._keep(self._hosted.store(session.store), session.meta, bytes(session.data))
+        reply = self._keep(self._hosted.store(session.store), session.meta, bytes(session.data))
         session.status = "final"
-        return _json(told, {_STATUS: "final"})
+        return _json(reply, {_STATUS: "final"})
 
     def _check(self, size: int) -> None:
         if size > self.largest:
@@ -113,10 +107,10 @@ def _parts(asked: RecordedRequest) -> tuple[Mapping[str, Any], bytes]:
     parts = list(BytesParser(policy=HTTP).parsebytes(head + asked.body).iter_parts())
     if len(parts) != 2:
         raise invalid("A multipart upload has two parts.")
-    told, data = (part.get_payload(decode=True) for part in parts)
-    if not isinstance(told, bytes) or not isinstance(data, bytes):
+    reply, data = (part.get_payload(decode=True) for part in parts)
+    if not isinstance(reply, bytes) or not isinstance(data, bytes):
         raise invalid("A part of a multipart upload is bytes.")
-    return {"mimeType": parts[1].get_content_type(), **json.loads(told)}, data
+    return {"mimeType": parts[1].get_content_type(), **json.loads(reply)}, data
 
 
 def _json(body: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> Answer:

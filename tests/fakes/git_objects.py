@@ -109,6 +109,6 @@ def _order(name: str, entry: Entry) -> bytes:
 def commit_id(tree: str, parent: str | None, number: int) -> str:
     """The id of a commit made by nobody at the given second."""
     lines = [f"tree {tree}", *([f"parent {parent}"] if parent else [])]
-    who = f"nobody <nobody@example.org> {1_700_000_000 + number} +0000"
-    lines += [f"author {who}", f"committer {who}", "", "push", ""]
+    author = f"nobody <nobody@example.org> {1_700_000_000 + number} +0000"
+    lines += [f"author {author}", f"committer {author}", "", "push", ""]
     return object_id("commit", "\n".join(lines).encode())

@@ -29,12 +29,7 @@ class GithubServer(CountedApi):
     """
 
     def __init__(
-        self,
-        name: str = "octo/docs",
-        *,
-        private: bool = False,
-        token: str | None = None,
-        weak: bool = True,
+        self, name: str = "octo/docs", *, private: bool = False, token: str | None = None, weak: bool = True
     ) -> None:
         super().__init__()
         self.repository = HostedRepository(name, private=private)
@@ -69,11 +64,7 @@ class GithubServer(CountedApi):
     @property
     def settings(self) -> dict[str, object]:
         """The settings that lead here."""
-        return {
-            "github.api_url": self.api_url,
-            "github.raw_url": self.raw_url,
-            "github.web_url": self.web_url,
-        }
+        return {"github.api_url": self.api_url, "github.raw_url": self.raw_url, "github.web_url": self.web_url}
 
     def page(self, path: str, branch: str | None = None) -> str:
         """The address of the page of a file."""
@@ -133,11 +124,11 @@ class GithubServer(CountedApi):
             return kind, self.script.pop(0)
         if self.used >= self.limit:
             return kind, _message(403, "API rate limit exceeded for 127.0.0.1.")
-        shown = asked.headers.get("authorization", "").removeprefix("Bearer ")
-        if shown and shown != self.token:
+        view = asked.headers.get("authorization", "").removeprefix("Bearer ")
+        if view and view != self.token:
             return kind, _message(401, "Bad credentials")
         repository = self.repository
-        if repository.private and not shown:
+        if repository.private and not view:
             return kind, _message(404, "Not Found")
         if parts[0] == "repos" and len(parts) > 2:
             name, rest = "/".join(parts[1:3]), "/".join(parts[3:])

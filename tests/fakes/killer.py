@@ -31,7 +31,7 @@ class Killer:
     seed: int
     seconds: float  # the longest time that a life lasts
     hits: int  # the latest hit of a failpoint at which it kills
-    patience: float = 600.0  # seconds until a life that should end is taken for hung
+    max_wait_seconds: float = 600.0  # seconds until a life that should end is taken for hung
     kills: int = 0
     survived: int = 0  # lives that came to their end before the moment did
     _chance: random.Random = field(init=False)
@@ -47,7 +47,7 @@ class Killer:
         victim.join(seconds)
         if victim.exitcode is None:
             victim.kill()
-        victim.join(self.patience)
+        victim.join(self.max_wait_seconds)
         killed = victim.exitcode == -9
         if not killed and victim.exitcode != 0:
             raise AssertionError(f"{self}: a life ended with {victim.exitcode}")

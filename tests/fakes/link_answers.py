@@ -47,13 +47,13 @@ def entry(url: str, scores: Scores, comment: str = "It says so.") -> dict[str, A
     return {"url": url, "keywords": pairs, "comment": comment}
 
 
-def said(entries: Sequence[Mapping[str, Any]], odd: Odd | None = None) -> str:
+def write_answer(entries: Sequence[Mapping[str, Any]], odd: Odd | None = None) -> str:
     """The text of an answer."""
     match odd:
         case Odd.FENCED:
-            return f"Here are the scores:\n```json\n{said(entries)}\n```\nAnything else?"
+            return f"Here are the scores:\n```json\n{write_answer(entries)}\n```\nAnything else?"
         case Odd.TRUNCATED:
-            whole = said(entries)
+            whole = write_answer(entries)
             return whole[: whole.rindex('"comment"') + 4] if entries else whole[:-2]
         case Odd.NO_JSON:
             return "The first link looks good to me."
@@ -70,12 +70,7 @@ def _spoilt(link: Mapping[str, Any], odd: Odd | None) -> Sequence[Mapping[str, A
         case Odd.INVENTED:
             return link, {**link, "url": "https://nobody.example/sent-this"}
         case Odd.OUT_OF_RANGE:
-            return (
-                {
-                    **link,
-                    "keywords": [{**pair, "score": 2.0 - 3 * (at % 2)} for at, pair in enumerate(pairs)],
-                },
-            )
+            return ({**link, "keywords": [{**pair, "score": 2.0 - 3 * (at % 2)} for at, pair in enumerate(pairs)]},)
         case Odd.NO_NUMBERS:
             wrong = (float("nan"), "high", True, None, float("inf"))
             extra = [{"keyword": f"odd {at}", "score": score} for at, score in enumerate(wrong)]

@@ -42,15 +42,15 @@ class FakeLinkScorer:
         self.closed = False
 
     async def score(self, links: Sequence[LinkToScore], keywords: Sequence[str]) -> Sequence[LinkJudgement]:
-        """What stands in each link, or the trouble that is due."""
+        """What stands in each link, or the failure that is due."""
         self.calls += 1
         self.asked.append((tuple(links), tuple(keywords)))
         if self.calls == self.hangs_at:
             self.hanging.set()
             await asyncio.Event().wait()
-        trouble = self.troubles.get(self.calls, self.always)
-        if trouble is not None:
-            raise trouble
+        failure = self.troubles.get(self.calls, self.always)
+        if failure is not None:
+            raise failure
         self.tokens += TOKENS * len(links)
         self.answered.set()
         verdicts = [self._verdict(link, keywords) for link in links]

@@ -55,8 +55,7 @@ def hit(**more: object) -> SearchHit:
     values: dict[str, object] = {
         "url": URL,
         "title": "Retries",
-        "text": "A job that fails is \x02retried\x03 with a growing pause.\n"
-        "The first \x02retry\x03 comes after 2 s.",
+        "text": "A job that fails is \x02retried\x03 with a growing pause.\nThe first \x02retry\x03 comes after 2 s.",
         "path": ("Retries", "Back-off"),
         "score": 3.14159,
         "source": "harbor",

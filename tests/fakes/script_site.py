@@ -49,8 +49,8 @@ class ScriptSite(TinySite):
 
     def say(self, path: str, title: str, text: str, *links: str) -> None:
         """What the script shows at a path; the shell stays as it is."""
-        told = {"title": escape(title), "text": escape(text), "links": links}
-        self.put(f"/api/pages{path}", json.dumps(told), media_type="application/json", listed=False)
+        message = {"title": escape(title), "text": escape(text), "links": links}
+        self.put(f"/api/pages{path}", json.dumps(message), media_type="application/json", listed=False)
 
     def _answer(self, request: "web.BaseRequest") -> Answer:
         found = super()._answer(request)

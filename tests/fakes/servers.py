@@ -107,9 +107,7 @@ async def serving(
 @asynccontextmanager
 async def fetching(**settings: Any) -> AsyncIterator[HttpFetcher]:
     """A fetcher that may reach loopback (`allow`); settings of HttpOptions and of the fetcher by name."""
-    of_fetcher = {
-        name: settings.pop(name) for name in ("clock", "refusal", "resolver", "sleep") if name in settings
-    }
+    of_fetcher = {name: settings.pop(name) for name in ("clock", "refusal", "resolver", "sleep") if name in settings}
     policy = AddressPolicy(settings.pop("allow", LOOPBACK))
     fetcher = HttpFetcher(HttpOptions(policy=policy, **settings), **of_fetcher)
     try:
@@ -134,8 +132,7 @@ class Names(AbstractResolver):
         if host not in self.known:
             raise OSError(f"no such name: {host}")
         return [
-            ResolveResult(hostname=host, host=ip, port=port, family=family, proto=0, flags=0)
-            for ip in self.known[host]
+            ResolveResult(hostname=host, host=ip, port=port, family=family, proto=0, flags=0) for ip in self.known[host]
         ]
 
     async def close(self) -> None:

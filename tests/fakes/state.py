@@ -43,7 +43,7 @@ OF_POSTGRES = {
 ANSWERED = {
     "a chunk without a vector of the model that answers": "select c.id from chunks c join models m "
     "on m.serving = 1 left join vectors v on v.model_id = m.id and v.text_hash = c.text_hash "
-    "where v.id is null",
+    "where v.id is null"
 }
 HELD = {
     "a lock": "select id from page_crawls where locked_by is not null",
@@ -76,14 +76,14 @@ async def _fetched(url: str, sql: str, values: tuple[object, ...]) -> list[tuple
         await connection.close()
 
 
-def faults_in(store: Place, *, settled: bool = True, embedded: bool = True) -> list[str]:
+def faults_in(store: Place, *, stable: bool = True, embedded: bool = True) -> list[str]:
     """Everything that is wrong with a store.
 
     Settled: nobody works, so nothing may be held either. Embedded: runs and searches had the same model.
     """
     found = []
     own = OF_POSTGRES if isinstance(store, str) else OF_SQLITE
-    looked_for = UNSOUND | own | (HELD if settled else {}) | (ANSWERED if embedded else {})
+    looked_for = UNSOUND | own | (HELD if stable else {}) | (ANSWERED if embedded else {})
     for what, sql in looked_for.items():
         if wrong := rows(store, sql):
             found.append(f"{what}: {len(wrong)}, such as {wrong[0][0]!r}")
@@ -92,8 +92,8 @@ def faults_in(store: Place, *, settled: bool = True, embedded: bool = True) -> l
 
 def _file_faults(store: Path) -> list[str]:
     found = []
-    if (said := rows(store, "pragma integrity_check")) != [("ok",)]:
-        found.append(f"integrity: {said[0][0]}")
+    if (text := rows(store, "pragma integrity_check")) != [("ok",)]:
+        found.append(f"integrity: {text[0][0]}")
     if broken := rows(store, "pragma foreign_key_check"):
         found.append(f"a reference to nothing: {broken[0]}")
     return [*found, *_full_text_faults(store)]
@@ -103,9 +103,7 @@ def _full_text_faults(store: Path) -> list[str]:
     found = []
     with closing(sqlite3.connect(store, timeout=30)) as connection:
         for table, which in FULL_TEXT.items():
-            count = (
-                f"select (select count(*) from {table}_docsize), (select count(*) from chunks where {which})"
-            )
+            count = f"select (select count(*) from {table}_docsize), (select count(*) from chunks where {which})"
             indexed, chunks = connection.execute(count).fetchone()
             if indexed != chunks:
                 found.append(f"{table}: {indexed} rows for {chunks} chunks")
@@ -116,9 +114,9 @@ def _full_text_faults(store: Path) -> list[str]:
     return found
 
 
-def assert_sound(store: Place, *, settled: bool = True, embedded: bool = True) -> None:
+def assert_sound(store: Place, *, stable: bool = True, embedded: bool = True) -> None:
     """The file is whole, nothing is doubled or half there, and words and vectors agree with the chunks."""
-    found = faults_in(store, settled=settled, embedded=embedded)
+    found = faults_in(store, stable=stable, embedded=embedded)
     if found:
         raise AssertionError("; ".join(found))
 

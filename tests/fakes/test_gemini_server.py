@@ -69,9 +69,7 @@ class AsyncCalls(Calls):
 
 
 @pytest.mark.parametrize(("kind", "version"), [(Calls, "v1beta"), (AsyncCalls, "v1")])
-async def test_every_call_of_the_SDK_does_what_it_says(
-    server: GeminiServer, kind: type[Calls], version: str
-) -> None:
+async def test_every_call_of_the_SDK_does_what_it_says(server: GeminiServer, kind: type[Calls], version: str) -> None:
     calls = kind(server, version)
     stores, clock = calls.api.file_search_stores, server.clock
     assert isinstance(clock, FrozenClock)
@@ -83,16 +81,9 @@ async def test_every_call_of_the_SDK_does_what_it_says(
 
     server.hosted.fates = [after(60)]
     server.hosted.operation_seconds = 5
-    config = {
-        "display_name": "Tides",
-        "mime_type": "text/markdown",
-        "custom_metadata": MARK,
-        "chunking_config": CHUNKS,
-    }
+    config = {"display_name": "Tides", "mime_type": "text/markdown", "custom_metadata": MARK, "chunking_config": CHUNKS}
     upload = stores.upload_to_file_search_store
-    operation = await calls.ask(
-        upload, file_search_store_name=made.name, file=BytesIO(b"# Tides"), config=config
-    )
+    operation = await calls.ask(upload, file_search_store_name=made.name, file=BytesIO(b"# Tides"), config=config)
     assert not operation.done
     assert not (await calls.ask(calls.api.operations.get, operation=operation)).done
     clock.advance(5)
@@ -160,10 +151,10 @@ async def test_a_large_file_comes_in_pieces_and_a_small_one_in_one_multipart_bod
             b'Content-Disposition: form-data; name="file"\r\n\r\n# Caf\xc3\xa9\n\r\n--b--\r\n'
         )
         head = {"Content-Type": f"{form}; boundary=b", "X-Goog-Upload-Protocol": "multipart"}
-        status, told = await _post(server, f"/upload/v1beta/{store.name}:uploadToFileSearchStore", head, body)
+        status, reply = await _post(server, f"/upload/v1beta/{store.name}:uploadToFileSearchStore", head, body)
         made = server.documents[-1]
         assert (status, made.display_name, made.text) == (200, "Café", "# Café\n")
-        assert told["name"].startswith(f"{store.name}/upload/operations/")
+        assert reply["name"].startswith(f"{store.name}/upload/operations/")
     await calls.close()
 
 
@@ -187,7 +178,7 @@ async def test_a_resumable_upload_is_asked_how_far_it_came_and_ends_once(server:
 
 
 @pytest.mark.parametrize("kind", [Calls, AsyncCalls])
-async def test_trouble_reaches_the_SDK_in_Googles_form(server: GeminiServer, kind: type[Calls]) -> None:
+async def test_errors_reach_the_SDK_in_Googles_form(server: GeminiServer, kind: type[Calls]) -> None:
     calls, store = kind(server, "v1beta"), server.hosted.make_store("kb")
     stores = calls.api.file_search_stores
     delay = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "7s"}
@@ -200,10 +191,7 @@ async def test_trouble_reaches_the_SDK_in_Googles_form(server: GeminiServer, kin
     config = {"mime_type": "text/plain"}
     with pytest.raises(genai.errors.ClientError, match="storage limit of 3 bytes"):
         await calls.ask(
-            stores.upload_to_file_search_store,
-            file_search_store_name=store.name,
-            file=BytesIO(b"four"),
-            config=config,
+            stores.upload_to_file_search_store, file_search_store_name=store.name, file=BytesIO(b"four"), config=config
         )
     server.keys.clear()
     with pytest.raises(genai.errors.ClientError, match="API key not valid"):

@@ -16,14 +16,7 @@ from afresh.model.fetch import Body, Moved, Request
 from afresh.ports import ApiResponse
 from afresh.sources.web.api_client import ApiClient
 
-FILES = {
-    "a.md": b"# A\n",
-    "a/b.md": b"# B\n",
-    "a.b/c.md": b"c",
-    "a-b": b"",
-    "z/deep/er/d.md": b"d\n",
-    "ü.md": b"u",
-}
+FILES = {"a.md": b"# A\n", "a/b.md": b"# B\n", "a.b/c.md": b"c", "a-b": b"", "z/deep/er/d.md": b"d\n", "ü.md": b"u"}
 
 
 @pytest.fixture
@@ -61,9 +54,7 @@ def test_ids_of_trees_are_those_of_git(tmp_path: Path) -> None:
 
 async def test_one_tree_by_branch_by_head_and_by_id(server: GithubServer) -> None:
     commit = server.repository.refs["main"]
-    trees = [
-        (await ask(server, f"/api/v3/repos/octo/docs/git/trees/{ref}"))[1] for ref in ("main", "HEAD", commit)
-    ]
+    trees = [(await ask(server, f"/api/v3/repos/octo/docs/git/trees/{ref}"))[1] for ref in ("main", "HEAD", commit)]
     assert trees[0] == trees[1] == trees[2]
     assert [entry["path"] for entry in trees[0]["tree"]] == ["a-b", "a.b", "a.md", "a", "z", "ü.md"]
     assert trees[0]["sha"] == commit
@@ -88,9 +79,9 @@ async def test_a_conditional_question_costs_nothing(server: GithubServer) -> Non
     changed, _ = await ask(server, path, if_none_match=first.headers["etag"])
     assert (changed.status, changed.headers["x-ratelimit-remaining"]) == (200, "58")
     server.limit = 2
-    refused, told = await ask(server, path)
+    refused, reply = await ask(server, path)
     assert refused.status == 403
-    assert "rate limit" in told["message"]
+    assert "rate limit" in reply["message"]
     assert refused.headers["x-ratelimit-remaining"] == "0"
 
 

@@ -21,9 +21,7 @@ from afresh.testing.script import Answer, FrozenClock
 from afresh.testing.site import RecordedRequest
 
 KEY = "a-key-of-openai"
-_PATH = re.compile(
-    r"/v1/(?P<what>files|vector_stores)(?:/(?P<id>[^/]+))?(?P<in>/files)?(?:/(?P<file>[^/]+))?"
-)
+_PATH = re.compile(r"/v1/(?P<what>files|vector_stores)(?:/(?P<id>[^/]+))?(?P<in>/files)?(?:/(?P<file>[^/]+))?")
 _STATUS = {"PENDING": "in_progress", "ACTIVE": "completed", "FAILED": "failed"}
 
 
@@ -73,7 +71,7 @@ class VectorStoreServer(CountedApi):
         self.keys = set(keys)
         self.script = Script()
         self.bend: bytes | None = None  # what all requests are answered with, as a good answer
-        self._shown_keys: set[str] = set()
+        self._view_keys: set[str] = set()
         self._numbers = count(1)
 
     @property
@@ -88,7 +86,7 @@ class VectorStoreServer(CountedApi):
 
     def saw(self, key: str) -> bool:
         """Whether any request carried this key."""
-        return _digest(key) in self._shown_keys
+        return _digest(key) in self._view_keys
 
     def make_store(self, name: str) -> str:
         """A new, empty store; its id."""
@@ -97,9 +95,7 @@ class VectorStoreServer(CountedApi):
         self.stores[str(made["id"])] = made
         return str(made["id"])
 
-    def add(
-        self, store: str, name: str, data: bytes, attributes: Mapping[str, Any] | None = None
-    ) -> HostedFile:
+    def add(self, store: str, name: str, data: bytes, attributes: Mapping[str, Any] | None = None) -> HostedFile:
         """A file in a store, as an upload and its placing make it."""
         file = self._make_file(name, data)
         self._place(file, store, dict(attributes or {}))
@@ -113,12 +109,10 @@ class VectorStoreServer(CountedApi):
         answer = None if fault and not fault.done else self._answer(found, asked)
         head = dict(asked.headers)
         if key := head.pop("authorization", None):
-            self._shown_keys.add(_digest(key.removeprefix("Bearer ")))
+            self._view_keys.add(_digest(key.removeprefix("Bearer ")))
         status = fault.status if fault else answer.status if answer else None
         self.requests.add(
-            RecordedRequest(
-                method=asked.method, path=asked.path, status=status, headers=head, body=asked.body
-            )
+            RecordedRequest(method=asked.method, path=asked.path, status=status, headers=head, body=asked.body)
         )
         return fault.reply() if fault else sent(answer or Answer(status=500))
 
@@ -126,9 +120,9 @@ class VectorStoreServer(CountedApi):
         if self.bend is not None:
             return Answer(status=200, headers={"Content-Type": "application/json"}, body=self.bend)
         try:
-            return _told(200, self._body(found, asked))
+            return _reply(200, self._body(found, asked))
         except _Refusal as refusal:
-            return _told(refusal.status, {"error": refusal.error})
+            return _reply(refusal.status, {"error": refusal.error})
 
     def _body(self, found: re.Match[str] | None, asked: RecordedRequest) -> Mapping[str, Any]:
         if asked.headers.get("authorization", "").removeprefix("Bearer ") not in self.keys:
@@ -190,14 +184,10 @@ class VectorStoreServer(CountedApi):
             raise _Refusal(400, f"Invalid 'limit': {limit}.")
         last_first = query.get("order", ["desc"])[0] == "desc"
         ordered = sorted(held, key=lambda each: each["id"], reverse=last_first)
-        left = [
-            each
-            for each in ordered
-            if not after or (each["id"] < after if last_first else each["id"] > after)
-        ]
-        shown = left[:limit]
-        ends = {"first_id": shown[0]["id"], "last_id": shown[-1]["id"]} if shown else {}
-        return {"object": "list", "data": shown, **ends, "has_more": len(left) > limit}
+        left = [each for each in ordered if not after or (each["id"] < after if last_first else each["id"] > after)]
+        view = left[:limit]
+        ends = {"first_id": view[0]["id"], "last_id": view[-1]["id"]} if view else {}
+        return {"object": "list", "data": view, **ends, "has_more": len(left) > limit}
 
     def _held(self, file: str) -> HostedFile:
         if file not in self.files:
@@ -219,8 +209,8 @@ class VectorStoreServer(CountedApi):
     def _store(self, store: str) -> dict[str, Any]:
         held = self.stores[store]
         total = sum(each.store == store for each in self.files.values())
-        told = {"object": "vector_store", "created_at": held["number"], "file_counts": {"total": total}}
-        return {**told, "id": store, "name": held["name"], "status": held["status"], "usage_bytes": 0}
+        reply = {"object": "vector_store", "created_at": held["number"], "file_counts": {"total": total}}
+        return {**reply, "id": store, "name": held["name"], "status": held["status"], "usage_bytes": 0}
 
     def _placed(self, file: HostedFile) -> dict[str, Any]:
         age = self.clock().timestamp() - file.placed_at
@@ -239,8 +229,8 @@ class VectorStoreServer(CountedApi):
 
 
 def _file(file: HostedFile) -> dict[str, Any]:
-    told = {"object": "file", "purpose": "assistants", "created_at": file.number, "status": "processed"}
-    return {**told, "id": file.id, "bytes": len(file.data), "filename": file.name}
+    reply = {"object": "file", "purpose": "assistants", "created_at": file.number, "status": "processed"}
+    return {**reply, "id": file.id, "bytes": len(file.data), "filename": file.name}
 
 
 def _file_in(asked: RecordedRequest) -> tuple[str, bytes]:
@@ -253,7 +243,7 @@ def _file_in(asked: RecordedRequest) -> tuple[str, bytes]:
     raise _Refusal(400, "Missing required parameter: 'file'.")
 
 
-def _told(status: int, body: Mapping[str, Any]) -> Answer:
+def _reply(status: int, body: Mapping[str, Any]) -> Answer:
     return Answer(status=status, headers={"Content-Type": "application/json"}, body=json.dumps(body).encode())
 
 

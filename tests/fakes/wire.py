@@ -10,7 +10,7 @@ from afresh.testing.script import Answer
 from afresh.testing.site import HangUp, Listen, RecordedRequest
 
 Reply = bytes | AsyncIterator[bytes]  # bytes leave the connection open, pieces end with it
-LONGEST_HEAD = 1024 * 1024
+MAX_HEAD_BYTES = 1024 * 1024
 
 
 def answer(status: int = 200, body: bytes = b"", **headers: str) -> bytes:
@@ -76,7 +76,7 @@ def raw_sockets(respond: Callable[[RecordedRequest], Awaitable[Reply]]) -> Liste
             talks.add(talk)
             talk.add_done_callback(talks.discard)
 
-        server = await asyncio.start_server(accept, sock=listener, limit=LONGEST_HEAD)
+        server = await asyncio.start_server(accept, sock=listener, limit=MAX_HEAD_BYTES)
 
         async def hang_up() -> None:
             server.close()
@@ -90,9 +90,7 @@ def raw_sockets(respond: Callable[[RecordedRequest], Awaitable[Reply]]) -> Liste
 
 
 async def _talk(
-    reader: asyncio.StreamReader,
-    writer: asyncio.StreamWriter,
-    respond: Callable[[RecordedRequest], Awaitable[Reply]],
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, respond: Callable[[RecordedRequest], Awaitable[Reply]]
 ) -> None:
     """Answer one client until either side has enough."""
     try:

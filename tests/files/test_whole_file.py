@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 from tests.files import writing
 
-from afresh.digest.cache import Cache, UrlRecord, format_cache
+from afresh.digest.cache import Cache, format_cache
 from afresh.digest.files import DigestFiles
 from afresh.digest.index_txt import index_text
+from afresh.digest.records import DigestPage, url_record
 from afresh.errors import KbError
 from afresh.files import write_whole
 
@@ -51,21 +52,19 @@ def test_E7_kill_9_in_a_loop_leaves_old_or_new_whole(file: Path) -> None:
         ) as process:
             assert process.stdout is not None
             for _ in range(1 + kill % 3):
-                said = int(process.stdout.readline())
+                message = int(process.stdout.readline())
             for _ in range(kill * 1500):  # another moment of a write each time, without a clock
                 pass
             process.kill()
         data = file.read_bytes()
         assert writing.is_whole(data)
         last = int(data[:9])
-        assert last >= said, "what was acknowledged is there"
+        assert last >= message, "what was acknowledged is there"
     assert last > 0
 
 
 def test_what_a_killed_writer_left_is_removed_later(file: Path) -> None:
-    left, fresh, other = (
-        file.with_name(name) for name in ("index.txt.1.tmp", "index.txt.2.tmp", "notes.tmp")
-    )
+    left, fresh, other = (file.with_name(name) for name in ("index.txt.1.tmp", "index.txt.2.tmp", "notes.tmp"))
     for each in (left, fresh, other):
         each.write_text("half")
     for each in (left, other):
@@ -86,9 +85,7 @@ def test_E7_a_full_disk_leaves_the_old_file_and_nothing_else(file: Path) -> None
 
 
 @pytest.mark.parametrize("step", ["write", "fsync", "fchmod"])
-def test_E7_an_error_at_any_step_leaves_the_old_file(
-    file: Path, monkeypatch: pytest.MonkeyPatch, step: str
-) -> None:
+def test_E7_an_error_at_any_step_leaves_the_old_file(file: Path, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
     file.write_bytes(OLD)
 
     def fail(*_: object) -> None:
@@ -101,9 +98,7 @@ def test_E7_an_error_at_any_step_leaves_the_old_file(
     assert (file.read_bytes(), names(file.parent)) == (OLD, ["index.txt"])
 
 
-def test_E7_the_new_bytes_are_on_disk_before_they_take_the_name(
-    file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_E7_the_new_bytes_are_on_disk_before_they_take_the_name(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file.write_bytes(OLD)
     steps: list[str] = []
     sync = os.fsync
@@ -155,7 +150,7 @@ def files(tmp_path: Path) -> DigestFiles:
 
 
 def cache_of(*urls: str) -> Cache:
-    return Cache(generated_at=NOON, sources={url: UrlRecord.added(url, NOON) for url in urls})
+    return Cache(generated_at=NOON, sources={url: url_record(DigestPage(url=url), url, NOON) for url in urls})
 
 
 def test_E7_cache_and_index_are_written_once_and_read_back(files: DigestFiles) -> None:

@@ -7,17 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from afresh.links.keyword_match import (
-    APART,
+    APART_SCORE,
     NEAR_MEANING,
-    RELATED,
+    RELATED_SCORE,
     SCORES,
     KeywordFinder,
-    likely_score,
     looks_alike,
-    telling_words,
+    score_similarity,
+    significant_words,
 )
 from afresh.links.score import LinkToScore
-from afresh.links.words import WordMatch, kinship, link_words, related, wanted
+from afresh.links.words import WordMatch, keyword_forms, link_words, match_word, related_phrases
 
 SITE = "https://www.elmford.example"
 COMPOUND, STEM, ROOT = SCORES[WordMatch.COMPOUND], SCORES[WordMatch.STEM], SCORES[WordMatch.ROOT]
@@ -30,8 +30,8 @@ def always(_: str, __: str) -> float:
 
 def score(keyword: str, text: str = "", path: str = "/", alike: float | None = None) -> float:
     """The score of one keyword for one link; 0 where it does not fit."""
-    seeker = KeywordFinder([keyword], None if alike is None else lambda _, __: alike)
-    found = seeker.matches(LinkToScore(SITE + path, text))
+    finder = KeywordFinder([keyword], None if alike is None else lambda _, __: alike)
+    found = finder.matches(LinkToScore(SITE + path, text))
     assert set(found) <= {keyword}
     return found[keyword].score if found else 0.0
 
@@ -88,16 +88,14 @@ def test_C18_the_word_or_its_plural_in_text_or_path_scores_one(keyword: str, tex
         ("bibliothek", "Stadtbibliotheken", COMPOUND),
         ("donation", "Our donors", ROOT),
         ("pharmacy", "Ask a pharmacist", ROOT),
-        ("property tax", "Tax on your property", APART),
-        ("job", "Vacancies", RELATED),
-        ("job", "Open positions", RELATED),
+        ("property tax", "Tax on your property", APART_SCORE),
+        ("job", "Vacancies", RELATED_SCORE),
+        ("job", "Open positions", RELATED_SCORE),
         ("wahl", "Briefwahl", COMPOUND),
-        ("wahl", "Abstimmung", RELATED),
+        ("wahl", "Abstimmung", RELATED_SCORE),
     ],
 )
-def test_C18_other_forms_and_other_words_score_less_than_one(
-    keyword: str, text: str, expected: float
-) -> None:
+def test_C18_other_forms_and_other_words_score_less_than_one(keyword: str, text: str, expected: float) -> None:
     assert score(keyword, text, alike=1.0) == expected < 1.0
 
 
@@ -121,12 +119,11 @@ def test_C18_other_forms_and_other_words_score_less_than_one(
     ],
 )
 def test_C18_words_that_only_look_alike_do_not_count(keyword: str, text: str) -> None:
-    assert score(keyword, text, alike=1.0) == (APART if keyword == "open positions" else 0.0)
+    assert score(keyword, text, alike=1.0) == (APART_SCORE if keyword == "open positions" else 0.0)
 
 
 @pytest.mark.parametrize(
-    ("keyword", "text"),
-    [("court", "Courtyard"), ("university", "Universe"), ("list", "Listen"), ("sport", "Sporting")],
+    ("keyword", "text"), [("court", "Courtyard"), ("university", "Universe"), ("list", "Listen"), ("sport", "Sporting")]
 )
 def test_a_likeness_of_letters_has_to_be_one_of_meaning(keyword: str, text: str) -> None:
     assert score(keyword, text, alike=0.1) == 0.0
@@ -140,15 +137,12 @@ def test_without_vectors_only_letters_that_are_hardly_chance_count() -> None:
 
 
 def test_the_host_says_nothing_of_a_link() -> None:
-    assert (
-        KeywordFinder(["library"]).matches(LinkToScore("https://library.example/opening-hours", "Hours"))
-        == {}
-    )
+    assert KeywordFinder(["library"]).matches(LinkToScore("https://library.example/opening-hours", "Hours")) == {}
 
 
 def test_each_keyword_is_found_with_the_word_that_says_so() -> None:
-    seeker = KeywordFinder(["budget", "minutes", "tax"], always)
-    found = seeker.matches(LinkToScore(f"{SITE}/council/2026-budget", "Minutes: spending"))
+    finder = KeywordFinder(["budget", "minutes", "tax"], always)
+    found = finder.matches(LinkToScore(f"{SITE}/council/2026-budget", "Minutes: spending"))
     assert {keyword: (match.score, match.word) for keyword, match in found.items()} == {
         "budget": (1.0, "budget"),
         "minutes": (1.0, "minutes"),
@@ -157,21 +151,21 @@ def test_each_keyword_is_found_with_the_word_that_says_so() -> None:
 
 def test_words_of_an_address_are_split_as_they_are_written() -> None:
     url = f"{SITE}/a_b/meetingMinutes/PDFFile2026.aspx?view=Full%20Text&x"
-    assert link_words("“Ödön’s” page", url) == (
+    assert link_words("“Ödön’s” page", url) == [
         ["ödön", "s", "page"],
         ["a", "b", "meeting", "minutes", "pdf", "file", "2026", "full", "text"],
-    )
-    assert link_words("", "http://[broken").address == []
-    assert len(link_words("word " * 10_000, SITE + "/word" * 10_000).text) <= 60
+    ]
+    assert link_words("", "http://[broken") == [[], []]
+    assert len(link_words("word " * 10_000, SITE + "/word" * 10_000)[0]) <= 60
 
 
 def test_related_words_go_both_ways_and_never_hold_the_keyword() -> None:
-    assert ("vacancy",) in related(("job",))
-    assert ("job",) in related(("vacancies",))
-    assert ("levy",) in related(("taxes",))
-    assert ("haushalt",) in related(("budgets",))
-    assert related(("zeppelin",)) == ()
-    assert ("tax",) not in related(("taxes",))
+    assert ("vacancy",) in related_phrases(("job",))
+    assert ("job",) in related_phrases(("vacancies",))
+    assert ("levy",) in related_phrases(("taxes",))
+    assert ("haushalt",) in related_phrases(("budgets",))
+    assert related_phrases(("zeppelin",)) == ()
+    assert ("tax",) not in related_phrases(("taxes",))
 
 
 @given(st.text(max_size=60), st.text(max_size=60), st.lists(st.text(max_size=20), max_size=4))
@@ -182,21 +176,21 @@ def test_any_text_gives_bounded_scores_of_asked_keywords(text: str, path: str, k
 
 
 @given(st.text(string.ascii_lowercase, min_size=2, max_size=12))
-def test_a_word_is_kin_to_itself_and_to_its_plural(word: str) -> None:
-    assert kinship(wanted(word), word) is WordMatch.SAME
-    assert kinship(wanted(word), f"{word}s") is WordMatch.SAME
+def test_a_word_matches_itself_and_its_plural(word: str) -> None:
+    assert match_word(keyword_forms(word), word) is WordMatch.SAME
+    assert match_word(keyword_forms(word), f"{word}s") is WordMatch.SAME
 
 
 @given(st.floats())
 def test_a_likeness_scores_below_every_word_and_only_from_a_floor_on(likeness: float) -> None:
-    found = likely_score(likeness)
+    found = score_similarity(likeness)
     assert (found is not None) == (likeness >= NEAR_MEANING)
-    assert found is None or 0.3 <= found <= 0.5 < RELATED
+    assert found is None or 0.3 <= found <= 0.5 < RELATED_SCORE
 
 
-def test_what_a_link_is_likely_about_is_said_by_its_text_and_last_part() -> None:
+def test_significant_words_come_from_the_text_and_the_last_path_segment() -> None:
     link = LinkToScore(f"{SITE}/students/clubs/chess_2026/?page=budget#top", "The best of chess")
-    assert telling_words(link) == ["best", "chess"]
+    assert significant_words(link) == ["best", "chess"]
     assert looks_alike("taxi", "tax")
     assert looks_alike("notfall", "abfall")
     assert not looks_alike("voting", "election")

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from afresh.links.score import LONGEST_COMMENT, LinkToScore
-from afresh.models.link_scorer import MOST_UNKNOWN, BadAnswer, ParsedScores, read_answer
+from afresh.links.score import MAX_COMMENT_CHARS, LinkToScore
+from afresh.models.completions import UnusableAnswer
+from afresh.models.link_scorer import MAX_UNREQUESTED, ParsedScores, parse_scores
 
 LINKS = [
     LinkToScore("https://a.example/budget", "Budget"),
@@ -19,20 +20,17 @@ LINKS = [
 ]
 KEYWORDS = ("budget", "contact")
 GOOD = {
-    "links": [
-        {"url": link.url, "keywords": [{"keyword": "budget", "score": 0.5}], "comment": "why"}
-        for link in LINKS
-    ]
+    "links": [{"url": link.url, "keywords": [{"keyword": "budget", "score": 0.5}], "comment": "why"} for link in LINKS]
 }
 
 
 def one(url: str = LINKS[0].url, **more: object) -> ParsedScores:
     """What is read of an answer with one link."""
-    return read_answer(json.dumps({"links": [{"url": url, **more}]}), LINKS, KEYWORDS)
+    return parse_scores(json.dumps({"links": [{"url": url, **more}]}), LINKS, KEYWORDS)
 
 
 def scores(reading: ParsedScores) -> list[tuple[str, dict[str, float]]]:
-    return [(verdict.url, dict(verdict.keywords)) for verdict in reading.verdicts]
+    return [(verdict.url, dict(verdict.keywords)) for verdict in reading.judgements]
 
 
 json_values = st.recursive(
@@ -64,28 +62,27 @@ def damaged(draw: st.DrawFn) -> str:
 @example('{"links": [{"url": "\ud800"}]}')
 def test_F90_no_answer_breaks_the_reader_or_gets_out_of_bounds(content: str) -> None:
     try:
-        reading = read_answer(content, LINKS, KEYWORDS)
-    except BadAnswer:
+        reading = parse_scores(content, LINKS, KEYWORDS)
+    except UnusableAnswer:
         return
-    assert {(each.url, each.text) for each in reading.verdicts} <= set(LINKS)
-    assert len(reading.verdicts) <= len(LINKS)
-    for verdict in reading.verdicts:
+    assert {(each.url, each.text) for each in reading.judgements} <= set(LINKS)
+    assert len(reading.judgements) <= len(LINKS)
+    for verdict in reading.judgements:
         assert verdict.keywords
         assert all(0 < score <= 1 for score in verdict.keywords.values())
-        assert len(set(verdict.keywords) - set(KEYWORDS)) <= MOST_UNKNOWN
-        assert len(verdict.comment) <= LONGEST_COMMENT
+        assert len(set(verdict.keywords) - set(KEYWORDS)) <= MAX_UNREQUESTED
+        assert len(verdict.comment) <= MAX_COMMENT_CHARS
         assert "\n" not in verdict.comment
 
 
 @pytest.mark.parametrize(
-    "piece",
-    [" ", "<think>", "[", '{"links": [', '{"a":', '"links"', '"links": ', '"', "\\", "{}", "[{},", "x"],
+    "piece", [" ", "<think>", "[", '{"links": [', '{"a":', '"links"', '"links": ', '"', "\\", "{}", "[{},", "x"]
 )
 @pytest.mark.parametrize("begun", ["", '{"links": [', '{"links": [{"url": "'])
 def test_F90_a_large_answer_of_nothing_costs_little(begun: str, piece: str) -> None:
     began = time.process_time()
-    with suppress(BadAnswer):
-        assert read_answer(begun + piece * (1_000_000 // len(piece)), LINKS, KEYWORDS).verdicts == []
+    with suppress(UnusableAnswer):
+        assert parse_scores(begun + piece * (1_000_000 // len(piece)), LINKS, KEYWORDS).judgements == []
     assert time.process_time() - began < 10
 
 
@@ -94,8 +91,8 @@ def test_F90_of_a_truncated_answer_every_whole_link_is_kept_and_the_end_is_known
     text = json.dumps(GOOD)[:end]
     whole = text.count('"why"}')
     try:
-        reading = read_answer(text, LINKS, KEYWORDS)
-    except BadAnswer:
+        reading = parse_scores(text, LINKS, KEYWORDS)
+    except UnusableAnswer:
         assert not whole
         return
     assert [url for url, _ in scores(reading)] == [link.url for link in LINKS[:whole]]
@@ -113,76 +110,73 @@ def test_F90_of_a_truncated_answer_every_whole_link_is_kept_and_the_end_is_known
     ],
 )
 def test_F90_what_stands_around_an_answer_is_left_out(framed: str) -> None:
-    reading = read_answer(framed.replace("{}", json.dumps(GOOD)), LINKS, KEYWORDS)
+    reading = parse_scores(framed.replace("{}", json.dumps(GOOD)), LINKS, KEYWORDS)
     assert [url for url, _ in scores(reading)] == [link.url for link in LINKS]
     assert reading.is_whole
 
 
 def test_F90_a_list_without_an_object_around_it_will_do() -> None:
-    assert len(read_answer(json.dumps(GOOD["links"]), LINKS, KEYWORDS).verdicts) == 4
-    assert len(read_answer(f"So: {json.dumps(GOOD['links'])}", LINKS, KEYWORDS).verdicts) == 4
+    assert len(parse_scores(json.dumps(GOOD["links"]), LINKS, KEYWORDS).judgements) == 4
+    assert len(parse_scores(f"So: {json.dumps(GOOD['links'])}", LINKS, KEYWORDS).judgements) == 4
 
 
 @pytest.mark.parametrize(
-    ("score", "kept", "clamped", "refused"),
+    ("score", "kept", "clamped"),
     [
-        (0.5, 0.5, 0, 0),
-        (1, 1.0, 0, 0),
-        (2, 1.0, 1, 0),
-        (-1, None, 1, 0),
-        (0, None, 0, 0),
-        (float("nan"), None, 0, 1),
-        (float("inf"), None, 0, 1),
-        ("high", None, 0, 1),
-        ("1", None, 0, 1),
-        (True, None, 0, 1),
-        (None, None, 0, 1),
-        ([1], None, 0, 1),
-        (10**400, None, 0, 1),
+        (0.5, 0.5, False),
+        (1, 1.0, False),
+        (2, 1.0, True),
+        (-1, None, True),
+        (0, None, False),
+        (float("nan"), None, False),
+        (float("inf"), None, False),
+        ("high", None, False),
+        ("1", None, False),
+        (True, None, False),
+        (None, None, False),
+        ([1], None, False),
+        (10**400, None, False),
     ],
 )
-def test_F90_only_numbers_are_scores_and_they_are_clamped(
-    score: object, kept: float | None, clamped: int, refused: int
-) -> None:
-    reading = one(keywords=[{"keyword": "Budget ", "score": score}])
-    assert scores(reading) == ([(LINKS[0].url, {"budget": kept})] if kept else [])
-    assert (reading.clamped, reading.refused) == (clamped, refused)
+def test_F90_only_numbers_are_scores_and_they_are_clamped(score: object, kept: float | None, clamped: bool) -> None:
+    assert scores(one(keywords=[{"keyword": "Budget ", "score": score}])) == (
+        [(LINKS[0].url, {"budget": kept})] if kept else []
+    )
+    both = one(keywords=[{"keyword": "budget", "score": score}, {"keyword": "contact", "score": 0.1}])
+    assert ("beyond 0 to 1" in both.judgements[0].comment) == clamped
 
 
 def test_F90_invented_links_are_dropped_and_known_ones_found_as_models_write_them() -> None:
     keywords = {"contact": 1.0}
-    assert one("https://a.example/nobody", keywords=keywords).invented == 1
+    assert scores(one("https://a.example/nobody", keywords=keywords)) == []
     assert scores(one("https://a.example/büro", keywords=keywords)) == [(LINKS[1].url, keywords)]
     assert scores(one("<https://A.example/budget/>", keywords=keywords)) == [(LINKS[0].url, keywords)]
     assert scores(one(LINKS[3].url, keywords=keywords)) == [(LINKS[3].url, keywords)]
-    assert one("https://a.example/SAME", keywords=keywords).invented == 1, "two could be meant"
+    assert scores(one("https://a.example/SAME", keywords=keywords)) == [], "two could be meant"
 
 
 def test_F90_duplicates_are_merged_and_unknown_keywords_are_few() -> None:
     twice = [
-        {"url": LINKS[0].url, "keywords": {"budget": score}, "comment": why}
-        for score, why in ((0.3, ""), (0.7, "b"))
+        {"url": LINKS[0].url, "keywords": {"budget": score}, "comment": why} for score, why in ((0.3, ""), (0.7, "b"))
     ]
-    reading = read_answer(json.dumps({"links": twice}), LINKS, KEYWORDS)
-    assert [(each.keywords, each.comment) for each in reading.verdicts] == [({"budget": 0.7}, "b")]
-    many = one(
-        keywords={**{f"own {at}": 0.9 for at in range(50)}, "contact": 0.1, "x" * 101: 1, "": 1, "a\x00": 1}
-    )
+    reading = parse_scores(json.dumps({"links": twice}), LINKS, KEYWORDS)
+    assert [(each.keywords, each.comment) for each in reading.judgements] == [({"budget": 0.7}, "b")]
+    many = one(keywords={**{f"own {at}": 0.9 for at in range(50)}, "contact": 0.1, "x" * 101: 1, "": 1, "a\x00": 1})
     ((_, kept),) = scores(many)
-    assert len(kept) == MOST_UNKNOWN + 1
+    assert len(kept) == MAX_UNREQUESTED + 1
     assert kept["contact"] == 0.1
-    assert many.refused == 3
+    assert not {"x" * 101, "", "a\x00"} & kept.keys()
 
 
 def test_F92_a_comment_is_plain_and_short() -> None:
     evil = "**See** [this](https://evil.example)\n\n\x1b[31m<script>alert(1)</script>\u202e " + "word " * 100
-    (verdict,) = one(keywords={"budget": 1}, comment=evil).verdicts
+    (verdict,) = one(keywords={"budget": 1}, comment=evil).judgements
     assert verdict.comment.startswith("See this [31malert(1) word")
-    assert len(verdict.comment) <= LONGEST_COMMENT
+    assert len(verdict.comment) <= MAX_COMMENT_CHARS
 
 
 def test_F90_an_answer_full_of_unknown_keywords_is_read_in_time_that_grows_with_its_size() -> None:
     began = time.process_time()
     ((_, kept),) = scores(one(keywords={f"own {at}": 0.5 for at in range(40_000)}))
-    assert len(kept) == MOST_UNKNOWN
+    assert len(kept) == MAX_UNREQUESTED
     assert time.process_time() - began < 5

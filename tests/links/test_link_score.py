@@ -9,24 +9,24 @@ from hypothesis import strategies as st
 from tests.strategies import law
 
 from afresh.links.score import (
-    LONGEST_COMMENT,
-    MOST_KEYWORDS,
+    MAX_COMMENT_CHARS,
+    MAX_KEYWORDS,
     KeywordError,
     KeywordWeights,
     LinkToScore,
     ScoredLink,
     checked_keywords,
-    lacking,
+    missing_keywords,
+    normalize_keyword,
     parse_keywords,
     total_score,
-    usual,
-    worth,
+    weigh_link,
 )
 
 UNIT = st.floats(0, 1)
-WORDS = st.text("abcdefgäß ", min_size=1, max_size=8).filter(lambda word: bool(usual(word)))
-SCORES = st.dictionaries(WORDS.map(usual), UNIT, max_size=80)
-WEIGHTS = st.dictionaries(WORDS.map(usual), UNIT, max_size=80)
+WORDS = st.text("abcdefgäß ", min_size=1, max_size=8).filter(lambda word: bool(normalize_keyword(word)))
+SCORES = st.dictionaries(WORDS.map(normalize_keyword), UNIT, max_size=80)
+WEIGHTS = st.dictionaries(WORDS.map(normalize_keyword), UNIT, max_size=80)
 LINK = LinkToScore("https://city.example/budget", "The budget")
 
 
@@ -37,7 +37,7 @@ def test_C19_keywords_are_typed_with_or_without_a_weight() -> None:
 
 
 @pytest.mark.parametrize(
-    ("typed", "said"),
+    ("typed", "message"),
     [
         ("budget:2", "a weight from 0 to 1 for 'budget', got 2"),
         ("budget:-0.1", "a weight from 0 to 1 for 'budget', got -0.1"),
@@ -45,20 +45,20 @@ def test_C19_keywords_are_typed_with_or_without_a_weight() -> None:
         ("budget:high", "a weight from 0 to 1 for 'budget', got 'high'"),
         ("budget:", "a weight from 0 to 1 for 'budget', got ''"),
         (":0.5", "expected keywords such as budget,contact:0.5, got ''"),
-        ("budget,BUDGET :0.2", "the keyword 'budget' stands twice"),
+        ("budget,BUDGET :0.2", "the keyword 'budget' is given twice"),
         ("a\x00b", "expected keywords such as"),
         ("x" * 101, "expected keywords such as"),
-        (",".join(map(str, range(MOST_KEYWORDS + 1))), f"at most {MOST_KEYWORDS} keywords"),
+        (",".join(map(str, range(MAX_KEYWORDS + 1))), f"at most {MAX_KEYWORDS} keywords"),
     ],
 )
-def test_C19_keywords_that_cannot_be_meant_are_refused_in_words(typed: str, said: str) -> None:
+def test_C19_invalid_keywords_are_refused_with_a_reason(typed: str, message: str) -> None:
     with pytest.raises(KeywordError) as caught:
         parse_keywords(typed)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 @law
-@given(st.dictionaries(WORDS.map(usual), UNIT, max_size=20))
+@given(st.dictionaries(WORDS.map(normalize_keyword), UNIT, max_size=20))
 def test_C19_keywords_that_are_written_out_are_read_back(weights: dict[str, float]) -> None:
     typed = ",".join(f"{word}:{weight!r}" for word, weight in weights.items())
     assert parse_keywords(typed) == weights == checked_keywords(weights.items())
@@ -106,7 +106,7 @@ def test_C20_the_order_of_keywords_does_not_matter(
 
 
 @law
-@given(SCORES, WEIGHTS, WORDS.map(usual), UNIT)
+@given(SCORES, WEIGHTS, WORDS.map(normalize_keyword), UNIT)
 def test_C20_one_more_keyword_never_makes_a_link_worth_less(
     scores: dict[str, float], weights: dict[str, float], word: str, score: float
 ) -> None:
@@ -117,26 +117,20 @@ def test_C20_one_more_keyword_never_makes_a_link_worth_less(
 
 @law
 @given(st.dictionaries(WORDS, st.floats(allow_nan=True), max_size=20), WEIGHTS)
-def test_C18_scores_beyond_their_bounds_are_bounded(
-    scores: dict[str, float], weights: dict[str, float]
-) -> None:
+def test_C18_scores_beyond_their_bounds_are_bounded(scores: dict[str, float], weights: dict[str, float]) -> None:
     assert 0 <= total_score(scores, weights) < 2
 
 
 def answer(text: str, asked: set[str], recipe: str = "r", comment: str = "", **scores: float) -> ScoredLink:
     return ScoredLink(
-        link=LinkToScore(LINK.url, text),
-        recipe=recipe,
-        asked=frozenset(asked),
-        scores=scores,
-        comment=comment,
+        link=LinkToScore(LINK.url, text), recipe=recipe, asked=frozenset(asked), scores=scores, comment=comment
     )
 
 
 def test_C24_of_several_texts_each_keyword_counts_with_its_highest_score() -> None:
     weighing = KeywordWeights(weights={"budget": 1.0, "plan": 0.5})
     asked = {"budget", "plan"}
-    found = worth(
+    found = weigh_link(
         [
             answer("here", asked, comment="hardly", budget=0.2, plan=0.1),
             answer("The budget", asked, comment="it says so", budget=1.0),
@@ -151,30 +145,30 @@ def test_C24_of_several_texts_each_keyword_counts_with_its_highest_score() -> No
 
 def test_C18_a_link_that_no_keyword_fits_has_no_score() -> None:
     weighing = KeywordWeights(weights={"budget": 1.0})
-    assert worth([answer("x", {"budget"}, budget=0.0)], weighing).score is None
-    assert worth([], weighing).score is None
+    assert weigh_link([answer("x", {"budget"}, budget=0.0)], weighing).score is None
+    assert weigh_link([], weighing).score is None
 
 
 def test_C19_a_keyword_that_is_wanted_no_more_counts_no_more_but_a_volunteered_one_does() -> None:
     given = [answer("x", {"budget", "contact"}, budget=1.0, contact=1.0, surprise=1.0)]
-    assert worth(given, KeywordWeights(weights={"budget": 1.0})).keywords == {"budget": 1.0, "surprise": 1.0}
-    assert worth(given, KeywordWeights(weights={"other": 1.0})).score == 0.25
-    assert worth(given, KeywordWeights(weights={})).score is None, "without keywords there are no scores"
+    assert weigh_link(given, KeywordWeights(weights={"budget": 1.0})).keywords == {"budget": 1.0, "surprise": 1.0}
+    assert weigh_link(given, KeywordWeights(weights={"other": 1.0})).score == 0.25
+    assert weigh_link(given, KeywordWeights(weights={})).score is None, "without keywords there are no scores"
 
 
 def test_C17_only_keywords_that_were_not_asked_for_are_asked_for() -> None:
     known = answer("x", {"a", "b"})
-    assert lacking(known, "r", ["a", "b", "c"]) == ("c",)
-    assert lacking(known, "r", ["b"]) == ()
-    assert lacking(known, "another", ["b"]) == ("b",)
-    assert lacking(None, "r", ["b"]) == ("b",)
+    assert missing_keywords(known, "r", ["a", "b", "c"]) == ("c",)
+    assert missing_keywords(known, "r", ["b"]) == ()
+    assert missing_keywords(known, "another", ["b"]) == ("b",)
+    assert missing_keywords(None, "r", ["b"]) == ("b",)
 
 
 def test_an_answer_of_the_same_scorer_adds_keywords_and_one_of_another_takes_its_place() -> None:
     first = answer("x", {"a"}, comment="one", a=0.5)
-    joined = first.joined(answer("x", {"b"}, b=1.0))
+    joined = first.merge(answer("x", {"b"}, b=1.0))
     assert joined == answer("x", {"a", "b"}, comment="one", a=0.5, b=1.0)
-    assert first.joined(answer("x", {"b"}, comment="two", b=1.0)).comment == "one; two", "both count"
-    assert len(first.joined(answer("x", {"b"}, comment="w " * 100, b=1.0)).comment) <= LONGEST_COMMENT
+    assert first.merge(answer("x", {"b"}, comment="two", b=1.0)).comment == "one; two", "both count"
+    assert len(first.merge(answer("x", {"b"}, comment="w " * 100, b=1.0)).comment) <= MAX_COMMENT_CHARS
     other = answer("x", {"b"}, recipe="s", b=0.1)
-    assert first.joined(other) == other
+    assert first.merge(other) == other

@@ -14,8 +14,7 @@ from tests.fakes.embedding_server import EmbeddingServer
 from afresh.config import EmbeddingSettings
 from afresh.errors import EmbedError
 from afresh.models.choose import embedder_for, fingerprint
-from afresh.models.endpoint import Endpoint
-from afresh.models.remote import VECTORS, GeminiEmbeddingApi, OpenAIEmbeddingApi, RemoteEmbedder
+from afresh.models.remote import RemoteEmbedder
 from afresh.ports import Embedder
 from afresh.sources.web.api_client import ApiClient
 from afresh.testing import FakeEmbedder
@@ -36,21 +35,21 @@ async def remote(
     server: EmbeddingServer, slept: Slept | None = None, *, provider: str = "openai", **settings: Any
 ) -> AsyncIterator[RemoteEmbedder]:
     """An embedder that asks `server` and never really sleeps."""
-    model = settings.pop("model", "small")
-    form = OpenAIEmbeddingApi if provider == "openai" else GeminiEmbeddingApi
+    clock = settings.pop("clock", None)
+    given: dict[str, Any] = {"model": "small", "base_url": server.base_url, "api_key": KEY, **settings}
     caller = ApiClient([server.base_url])
     try:
-        asked = form(server.base_url, model, KEY, settings.get("dimension"))
-        calls = {name: settings.pop(name) for name in ("timeout_seconds", "clock") if name in settings}
-        sleep = slept if slept is not None else Slept()
-        endpoint = Endpoint(VECTORS, caller, asked.url, asked.headers, secrets=[KEY], sleep=sleep, **calls)
-        yield RemoteEmbedder(f"{provider}/{model}", asked, endpoint, **settings)
+        chosen = EmbeddingSettings(provider=provider, **given)
+        embedder = RemoteEmbedder(f"{provider}/{chosen.model}", chosen, caller)
+        embedder.endpoint.sleep = slept if slept is not None else Slept()
+        embedder.endpoint.clock = clock or embedder.endpoint.clock
+        yield embedder
     finally:
         await caller.close()
 
 
-async def trouble(embedder: Embedder, *texts: str) -> EmbedError:
-    """What an embedder raises for texts; it must."""
+async def error_of(embedder: Embedder, *texts: str) -> EmbedError:
+    """Return the error that an embedder raises for texts."""
     with pytest.raises(EmbedError) as caught:
         await embedder.embed(texts or ("a text",))
     return caught.value

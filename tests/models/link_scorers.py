@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 from tests.fakes.chat_server import ChatServer
-from tests.models.embedders import KEY, Slept
+from tests.models.embedders import Slept
+from tests.models.summarizers import chat_client
 
 from afresh.errors import ScoreError
 from afresh.links.score import LinkJudgement, LinkToScore
-from afresh.models.completions import CompletionClient
 from afresh.models.link_scorer import SCORES, ChatLinkScorer
 from afresh.ports import LinkScorer
 from afresh.sources.web.api_client import ApiClient
@@ -27,14 +27,12 @@ EXPECTED = {f"{SITE}/finance/budget": {"budget": 1.0}, f"{SITE}/contact": {"budg
 
 
 @asynccontextmanager
-async def scoring(
-    server: ChatServer, slept: Slept | None = None, **settings: Any
-) -> AsyncIterator[ChatLinkScorer]:
+async def scoring(server: ChatServer, slept: Slept | None = None, **settings: Any) -> AsyncIterator[ChatLinkScorer]:
     """A scorer that asks `server` and never really sleeps."""
     caller = ApiClient([server.base_url])
-    given = {"base_url": server.base_url, "api_key": KEY, "sleep": Slept() if slept is None else slept}
+    client = chat_client(SCORES, server, caller, slept, **settings)
     try:
-        yield ChatLinkScorer("small", PROMPT, CompletionClient(SCORES, caller, **(given | settings)))
+        yield ChatLinkScorer(PROMPT, client)
     finally:
         await caller.close()
 
@@ -44,8 +42,8 @@ def by_url(verdicts: Sequence[LinkJudgement]) -> dict[str, dict[str, float]]:
     return {verdict.url: dict(verdict.keywords) for verdict in verdicts}
 
 
-async def trouble(scorer: LinkScorer, links: Sequence[LinkToScore] = LINKS) -> ScoreError:
-    """What a scorer raises for links; it must."""
+async def error_of(scorer: LinkScorer, links: Sequence[LinkToScore] = LINKS) -> ScoreError:
+    """Return the error that a scorer raises for links."""
     with pytest.raises(ScoreError) as caught:
         await scorer.score(links, KEYWORDS)
     return caught.value

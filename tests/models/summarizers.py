@@ -8,8 +8,10 @@ import pytest
 from tests.fakes.chat_server import ChatServer
 from tests.models.embedders import KEY, Slept
 
+from afresh.config import AiSettings
 from afresh.errors import SummaryError
 from afresh.models.completions import CompletionClient
+from afresh.models.endpoint import ApiService
 from afresh.models.summarizer import SUMMARIES, ChatSummarizer
 from afresh.ports import Summarizer
 from afresh.sources.web.api_client import ApiClient
@@ -17,24 +19,30 @@ from afresh.sources.web.api_client import ApiClient
 PROMPT = "Say in {max_chars} characters what it is."
 
 
+def chat_client(
+    service: ApiService, server: ChatServer, caller: ApiClient, slept: Slept | None, **settings: Any
+) -> CompletionClient:
+    """Return a client that asks `server` and never really sleeps."""
+    budget, clock = settings.pop("budget", None), settings.pop("clock", None)
+    given = {"provider": "openai", "model": "small", "base_url": server.base_url, "api_key": KEY}
+    client = CompletionClient(service, AiSettings(**(given | settings)), caller, budget)
+    client.endpoint.sleep = Slept() if slept is None else slept
+    client.endpoint.clock = clock or client.endpoint.clock
+    return client
+
+
 @asynccontextmanager
-async def chatting(
-    server: ChatServer, slept: Slept | None = None, **settings: Any
-) -> AsyncIterator[ChatSummarizer]:
-    """A summariser that asks `server` and never really sleeps."""
+async def chatting(server: ChatServer, slept: Slept | None = None, **settings: Any) -> AsyncIterator[ChatSummarizer]:
+    """Yield a summariser that asks `server` and never really sleeps."""
     caller = ApiClient([server.base_url])
-    given = {"base_url": server.base_url, "api_key": KEY, "sleep": Slept() if slept is None else slept}
     try:
-        sizes = {name: settings.pop(name) for name in ("most_chars", "most_input") if name in settings}
-        yield ChatSummarizer(
-            "small", PROMPT, CompletionClient(SUMMARIES, caller, **(given | settings)), **sizes
-        )
+        yield ChatSummarizer(PROMPT, chat_client(SUMMARIES, server, caller, slept, **settings))
     finally:
         await caller.close()
 
 
-async def trouble(summarizer: Summarizer, text: str = "Some text.") -> SummaryError:
-    """What a summariser raises for a text; it must."""
+async def error_of(summarizer: Summarizer, text: str = "Some text.") -> SummaryError:
+    """Return the error that a summariser raises for a text."""
     with pytest.raises(SummaryError) as caught:
         await summarizer.summarise("A title", text)
     return caught.value

@@ -24,9 +24,7 @@ TEXTS = (
 
 
 @pytest.fixture(params=KINDS)
-async def embedder(
-    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[Embedder]:
+async def embedder(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Embedder]:
     kind: str = request.param
     if kind in ("fast", "quality"):
         found = embedder_for(EmbeddingSettings(model=kind), ApiClient([]))

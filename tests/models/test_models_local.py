@@ -1,4 +1,4 @@
-"""The embedded models: what their vectors are, and what is said where they are missing."""
+"""The built-in models: their vectors, and the errors where they are missing."""
 
 import asyncio
 import importlib.util
@@ -10,20 +10,17 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from tests.models.embedders import Matrix, install, library, trouble
+from tests.models.embedders import Matrix, error_of, install, library
 
 from afresh.config import EmbeddingSettings
 from afresh.errors import EmbedderUnavailable, EmbedError
 from afresh.models import quality, wordllama
 from afresh.models.choose import FAST, QUALITY, builtin, check_installed, embedder_for, fingerprint
-from afresh.models.local import LocalEmbedder, loaded_once
-from afresh.models.vectors import MAX_TEXT_CHARS, prose
+from afresh.models.local import MAX_TEXT_CHARS, LocalEmbedder, prose
 from afresh.sources.web.api_client import ApiClient
 from afresh.testing import FakeEmbedder
 
-MARKDOWN = (
-    '# Locks { #locks }\n\nSee [the *lock* table](https://h.example/a_b?c=d "t") and `pg_locks`.\n\n| a | b |'
-)
+MARKDOWN = '# Locks { #locks }\n\nSee [the *lock* table](https://h.example/a_b?c=d "t") and `pg_locks`.\n\n| a | b |'
 
 
 def test_prose_has_words_and_no_marks() -> None:
@@ -39,13 +36,8 @@ def fast() -> wordllama.WordllamaModel:
 
 def test_words_that_are_remembered_make_the_same_tokens(fast: wordllama.WordllamaModel) -> None:
     """The short cut by words must be exact: no token of the vocabulary goes across a blank."""
-    tokenizer, _ = wordllama.installed()
-    texts = [
-        prose(MARKDOWN),
-        "事务 等待 锁 naïve café",
-        "x" * 300,
-        "(a) [b] c++ C# f(x)=1.5e-3; \u00a0",
-    ]
+    tokenizer, _ = wordllama.load_files()
+    texts = [prose(MARKDOWN), "事务 等待 锁 naïve café", "x" * 300, "(a) [b] c++ C# f(x)=1.5e-3; \u00a0"]
     for text in texts:
         assert fast.tokens(text) == tokenizer.encode(text, add_special_tokens=False).ids
         assert fast.tokens(text) == tokenizer.encode(text, add_special_tokens=False).ids
@@ -55,7 +47,7 @@ def test_words_are_forgotten_before_they_fill_the_memory(
     fast: wordllama.WordllamaModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = fast.rows(["one two three"])
-    monkeypatch.setattr(wordllama, "_MOST_WORDS", 5)
+    monkeypatch.setattr(wordllama, "_MAX_CACHED_WORDS", 5)
     for at in range(20):
         fast.rows([f"word{at} other{at}"])
     assert len(fast._known) <= 5 + 2
@@ -64,7 +56,7 @@ def test_words_are_forgotten_before_they_fill_the_memory(
 
 def test_the_fast_pooling_is_the_one_its_version_names(fast: wordllama.WordllamaModel) -> None:
     """By the book: w = 1 + 2·exp(-i/48) by place, summed per token, to the power of 0.75."""
-    tokenizer, vectors = wordllama.installed()
+    tokenizer, vectors = wordllama.load_files()
     ids = tokenizer.encode(prose(MARKDOWN), add_special_tokens=False).ids
     weights: dict[int, float] = {}
     for at, token in enumerate(ids):
@@ -128,9 +120,7 @@ def test_F93_other_weights_than_those_tested_are_refused(
     save_file({"embedding.weight": np.ones((32_000, 256), np.float16)}, tmp_path / wordllama._WEIGHTS)
     (tmp_path / "model.onnx").write_bytes(b"another model")
     spec = SimpleNamespace(origin=str(tmp_path / "__init__.py"))
-    module, load = (
-        (wordllama, wordllama.WordllamaModel) if name == "wordllama" else (quality, quality.QualityModel)
-    )
+    module, load = (wordllama, wordllama.WordllamaModel) if name == "wordllama" else (quality, quality.QualityModel)
     monkeypatch.setattr(module, "find_spec", lambda asked: spec)
     with pytest.raises(EmbedderUnavailable, match="not the one afresh knows"):
         load()
@@ -168,7 +158,7 @@ async def test_a_model_is_loaded_once_and_off_the_event_loop() -> None:
         return Model()
 
     here = threading.get_ident()
-    embedder = LocalEmbedder("m", loaded_once(load), batch_size=2)
+    embedder = LocalEmbedder("m", load, batch_size=2)
     with pytest.raises(EmbedderUnavailable):
         await embedder.embed(["a"])
     await asyncio.gather(*(embedder.embed(["a", "b", "c"]) for _ in range(8)))
@@ -177,10 +167,9 @@ async def test_a_model_is_loaded_once_and_off_the_event_loop() -> None:
 
 
 @pytest.mark.parametrize(
-    ("provider", "attribute"),
-    [("fastembed", "TextEmbedding"), ("sentence-transformers", "SentenceTransformer")],
+    ("provider", "attribute"), [("fastembed", "TextEmbedding"), ("sentence-transformers", "SentenceTransformer")]
 )
-async def test_libraries_get_prefixes_and_their_trouble_is_ours(
+async def test_libraries_get_prefixes_and_their_errors_are_reported(
     provider: str, attribute: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = install(monkeypatch, provider.replace("-", "_"), attribute)
@@ -188,18 +177,16 @@ async def test_libraries_get_prefixes_and_their_trouble_is_ours(
     await embedder.embed(["b b", "a"])
     await embedder.embed_query("c")
     assert made[0].given == ["passage: a", "passage: b b", "query: c"]
-    assert "RuntimeError" in str(await trouble(embedder, "spoilt"))
-    lost = await trouble(library(provider, "missing"))
+    assert "RuntimeError" in str(await error_of(embedder, "spoilt"))
+    lost = await error_of(library(provider, "missing"))
     assert isinstance(lost, EmbedderUnavailable)
     assert "missing" in str(lost)
 
 
 @pytest.mark.parametrize("provider", ["fastembed", "sentence-transformers"])
-async def test_a_library_that_is_not_installed_names_its_extra(
-    provider: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_library_that_is_not_installed_names_its_extra(provider: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, provider.replace("-", "_"), None)
-    missing = await trouble(library(provider))
+    missing = await error_of(library(provider))
     assert isinstance(missing, EmbedderUnavailable)
     assert f"afresh[{provider}]" in str(missing)
 
@@ -208,7 +195,7 @@ def test_none_means_no_embedder() -> None:
     assert embedder_for(EmbeddingSettings(provider="none"), ApiClient([])) is None
 
 
-def test_fingerprints_tell_apart_what_must_not_be_compared() -> None:
+def test_fingerprints_distinguish_what_must_not_be_compared() -> None:
     def of(**settings: object) -> str:
         return fingerprint(EmbeddingSettings(**settings))  # type: ignore[arg-type]
 
@@ -226,16 +213,11 @@ def test_fingerprints_tell_apart_what_must_not_be_compared() -> None:
     assert json.dumps(names).isascii()
 
 
-async def test_a_fake_embedder_breaks_its_promise_only_when_told() -> None:
-    from afresh.testing import EmbedderTrouble
+async def test_a_fake_embedder_fails_only_on_request() -> None:
+    from afresh.testing import EmbedderFault
 
     fake = FakeEmbedder(
-        troubles={
-            2: EmbedderTrouble.FAIL,
-            3: EmbedderTrouble.NAN,
-            4: EmbedderTrouble.FEWER,
-            5: EmbedderTrouble.WIDER,
-        }
+        troubles={2: EmbedderFault.FAIL, 3: EmbedderFault.NAN, 4: EmbedderFault.FEWER, 5: EmbedderFault.WIDER}
     )
     good = await fake.embed(["a b", "b a"])
     assert np.array_equal(good[0], good[1])
@@ -244,7 +226,7 @@ async def test_a_fake_embedder_breaks_its_promise_only_when_told() -> None:
     assert np.isnan(await fake.embed(["x"])).all()
     assert len(await fake.embed(["x", "y"])) == 1
     assert (await fake.embed(["x"])).shape == (1, fake.dimension + 1)
-    hanging = asyncio.create_task(FakeEmbedder(troubles={1: EmbedderTrouble.HANG}).embed(["x"]))
+    hanging = asyncio.create_task(FakeEmbedder(troubles={1: EmbedderFault.HANG}).embed(["x"]))
     assert not (await asyncio.wait({hanging}, timeout=0))[0]
     hanging.cancel()
     assert (fake.calls, fake.texts) == (5, ["a b", "b a", "x", "x", "x", "y", "x"])

@@ -1,4 +1,4 @@
-"""Links scored on this machine: with the embedded model, without it, and many of them."""
+"""Links scored on this machine: with the built-in model, without it, and many of them."""
 
 import asyncio
 import time
@@ -24,10 +24,7 @@ async def scores(scorer: OfflineLinkScorer, keyword: str, text: str) -> float:
 
 async def test_C18_links_without_any_keyword_are_left_out_and_others_explained() -> None:
     scorer = OfflineLinkScorer()
-    links = [
-        LinkToScore(f"{SITE}/pool", "Pool"),
-        LinkToScore(f"{SITE}/2026-budgets", "Spending of the council"),
-    ]
+    links = [LinkToScore(f"{SITE}/pool", "Pool"), LinkToScore(f"{SITE}/2026-budgets", "Spending of the council")]
     (verdict,) = await scorer.score(links, ["budget", "council"])
     assert (verdict.url, verdict.text) == links[1]
     assert list(verdict.keywords.items()) == [("budget", 1.0), ("council", 1.0)]
@@ -56,7 +53,7 @@ async def test_without_the_embedded_model_letters_decide_and_the_recipe_says_so(
         raise EmbedderUnavailable("not installed")
 
     monkeypatch.setattr(offline_scorer, "check_installed", missing)
-    monkeypatch.setattr(offline_scorer, "fast", None)
+    monkeypatch.setattr(offline_scorer, "builtin", None)
     scorer = OfflineLinkScorer()
     assert scorer.recipe != usual
     assert await scores(scorer, "budget", "Budgets") == 1.0
@@ -78,23 +75,10 @@ async def test_many_links_are_scored_quickly_and_off_the_event_loop() -> None:
     scorer = OfflineLinkScorer()
     await scorer.score([LinkToScore(SITE, "Warm up")], ["budget"])
     links = [
-        LinkToScore(
-            f"{SITE}/{WORDS[at % 14]}/{WORDS[at % 11]}-{at}", f"{WORDS[at % 13]} {WORDS[at % 5]} {at % 97}"
-        )
+        LinkToScore(f"{SITE}/{WORDS[at % 14]}/{WORDS[at % 11]}-{at}", f"{WORDS[at % 13]} {WORDS[at % 5]} {at % 97}")
         for at in range(5_000)
     ]
-    keywords = [
-        "budget",
-        "contact",
-        "minutes",
-        "agenda",
-        "permit",
-        "job",
-        "election",
-        "tax",
-        "library",
-        "zoning",
-    ]
+    keywords = ["budget", "contact", "minutes", "agenda", "permit", "job", "election", "tax", "library", "zoning"]
     beats, began = 0, time.process_time()
     work = asyncio.ensure_future(scorer.score(links, keywords))
     while not work.done():
@@ -105,12 +89,13 @@ async def test_many_links_are_scored_quickly_and_off_the_event_loop() -> None:
     assert len(await work) < 2_500
 
 
-def test_the_nearest_keyword_is_told_with_its_word() -> None:
+def test_the_nearest_keyword_comes_with_its_word() -> None:
     likeness = WordSimilarity(WordllamaModel())
     found = likeness.nearest([["physicians", "team"], [], ["taxi"]], ["doctor", "tax"])
     assert found[0] is not None
-    assert (found[0].keyword, found[0].word) == ("doctor", "physicians")
-    assert found[0].likeness > 0.35
+    keyword, match = found[0]
+    assert (keyword, match.word) == ("doctor", "physicians")
+    assert match.score > 0.35
     assert found[1] is None
     assert found[2] is not None
-    assert found[2].likeness < 0.3, "letters that two words share prove nothing"
+    assert found[2][1].score < 0.3, "letters that two words share prove nothing"

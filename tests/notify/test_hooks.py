@@ -40,13 +40,7 @@ def test_F100_a_message_is_signed_with_its_id_and_time() -> None:
     now = datetime.fromtimestamp(at, UTC)
 
     def accepted(**wrong: object) -> bool:
-        given = {
-            "secret": secret,
-            "message": message,
-            "timestamp": str(at),
-            "body": body,
-            "header": signature,
-        }
+        given = {"secret": secret, "message": message, "timestamp": str(at), "body": body, "header": signature}
         return signed(**{**given, "now": now, **wrong})  # type: ignore[arg-type]
 
     assert accepted()
@@ -99,9 +93,7 @@ def push(ref: str = "refs/heads/main", *paths: str, forced: bool = False, event:
         ("octo/docs@v1", push(event="gollum"), False),
     ],
 )
-def test_F100_a_push_concerns_the_branch_and_folder_that_is_read(
-    typed: str, pushed: Push, concerned: bool
-) -> None:
+def test_F100_a_push_concerns_the_branch_and_folder_that_is_read(typed: str, pushed: Push, concerned: bool) -> None:
     address = github_address(typed, [WEB])
     assert address is not None
     assert concerns_github(pushed, address) is concerned
@@ -126,8 +118,8 @@ def test_F100_a_push_concerns_the_same_repository_through_git() -> None:
 
 
 def test_F100_messages_that_are_not_what_they_should_be() -> None:
-    told: object
-    for told in (
+    body: object
+    for body in (
         None,
         [],
         {},
@@ -136,8 +128,8 @@ def test_F100_messages_that_are_not_what_they_should_be() -> None:
         {"repository": {"html_url": "/etc"}},
     ):
         with pytest.raises(BadMessage):
-            read_push(told, "push")
-    for told in (
+            read_push(body, "push")
+    for body in (
         None,
         {},
         {"urls": []},
@@ -147,5 +139,5 @@ def test_F100_messages_that_are_not_what_they_should_be() -> None:
         {"urls": ["x" * 2_001]},
     ):
         with pytest.raises(BadMessage):
-            read_urls(told)
+            read_urls(body)
     assert read_urls({"urls": ["b", "a", "b"]}) == ["b", "a"]

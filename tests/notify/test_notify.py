@@ -35,12 +35,12 @@ def place(wire: Wire, path: str = f"/{KEY}", **more: str) -> str:
     return f"json://{wire.url(path).removeprefix('http://')}?method=POST{asked}"
 
 
-def told(wire: Wire) -> list[dict[str, Any]]:
+def body(wire: Wire) -> list[dict[str, Any]]:
     return [json.loads(asked.body) for asked in wire.asked]
 
 
 @pytest.mark.slow
-async def test_F101_people_are_told_of_runs_and_pages_in_plain_text(wire: Wire, tmp_path: Path) -> None:
+async def test_F101_people_are_notified_of_runs_and_pages_in_plain_text(wire: Wire, tmp_path: Path) -> None:
     clock = FrozenClock(datetime(2026, 5, 1, tzinfo=UTC))
     wire.routes[f"/{KEY}"] = answer(503)
     given = {"crawl.probe": False, "notify.ops.url": place(wire, redirect="yes")}
@@ -50,7 +50,7 @@ async def test_F101_people_are_told_of_runs_and_pages_in_plain_text(wire: Wire, 
         async with opened(tmp_path / "kb.db", given, clock=clock) as kb:
             await kb.runs.crawl(site.url, name="docs")
             assert await kb.webhooks.send() == 0
-            waiting = {letter.event: letter for letter in await kb.webhooks.messages()}
+            waiting = {message.event: message for message in await kb.webhooks.messages()}
             assert waiting["run.finished"].error == "the service answered 503"
             assert waiting["run.finished"].target == "notify.ops"
 
@@ -64,7 +64,7 @@ async def test_F101_people_are_told_of_runs_and_pages_in_plain_text(wire: Wire, 
             wire.routes[f"/{KEY}"] = answer(200)
             clock.advance(600)
             assert await kb.webhooks.send() == 2
-            finished, pages = told(wire)
+            finished, pages = body(wire)
             assert (finished["title"], finished["message"]) == (
                 "afresh: docs completed",
                 "Run 1 of docs ended: completed.\n2 checked, 2 new.",
@@ -110,9 +110,9 @@ def test_F111_an_address_of_apprise_is_a_secret(tmp_path: Path, capsys: pytest.C
     assert f"slack://{KEY}/b/c" in secret_values(config)
     file.write_text(f"notify: {{ops: {{url: 'slack:{KEY}'}}, none: {{events: [run.braked]}}}}\n")
     assert main(["config", "show", "--config", str(file)]) == 2
-    said = capsys.readouterr().err
-    assert "slack://…" in said
-    assert KEY not in said
+    output_text = capsys.readouterr().err
+    assert "slack://…" in output_text
+    assert KEY not in output_text
 
 
 def test_what_sends_is_named_where_it_is_not_installed(
@@ -128,9 +128,7 @@ def test_what_sends_is_named_where_it_is_not_installed(
 
 
 def test_F111_texts_of_others_are_no_commands_to_a_service() -> None:
-    counts = dict.fromkeys(
-        ("checked", "new", "changed", "deleted", "moved", "missing", "failed", "refused"), 1
-    )
+    counts = dict.fromkeys(("checked", "new", "changed", "deleted", "moved", "missing", "failed", "refused"), 1)
     run = {"source": "docs", "version": "2", "run": 7, "state": "failed", "counts": {**counts, "held": 3}}
     error = "no <!channel>, @everyone: https://me:hush@x.example/?token=hush\n{{ 7*7 }}"
     _, text = plain_text({"event": "run.finished", "error": error, **run})

@@ -53,11 +53,11 @@ def filled(site: TinySite, names: str) -> None:
 
 
 async def one(kb: KnowledgeBase, state: MessageState | None = None) -> Any:
-    (letter,) = await kb.webhooks.messages(state=state)
-    return letter
+    (message,) = await kb.webhooks.messages(state=state)
+    return message
 
 
-async def test_F101_a_run_its_pages_and_the_brake_are_told_and_signed(
+async def test_F101_a_run_its_pages_and_the_brake_are_sent_and_signed(
     wire: Wire, tmp_path: Path, clock: FrozenClock
 ) -> None:
     wire.routes["/hook"] = answer(204)
@@ -69,11 +69,7 @@ async def test_F101_a_run_its_pages_and_the_brake_are_told_and_signed(
             assert await kb.webhooks.send() == 2
             assert await kb.webhooks.send() == 0
             finished, pages = (json.loads(asked.body) for asked in wire.asked)
-            assert (finished["event"], finished["state"], finished["source"]) == (
-                "run.finished",
-                "completed",
-                "docs",
-            )
+            assert (finished["event"], finished["state"], finished["source"]) == ("run.finished", "completed", "docs")
             assert finished["counts"]["new"] == 17
             assert {page["event"] for page in pages["pages"]} == {"page.new"}
             assert sorted(page["url"] for page in pages["pages"])[1] == f"{site.url}a"
@@ -112,13 +108,13 @@ async def test_F101_a_target_that_is_down_is_tried_again_for_a_day(
             await kb.runs.crawl(f"{site.url}a", name="other")
             await kb.runs.crawl(site.url, name="docs")
             start, tries = clock(), []
-            while (letter := await one(kb)).state is MessageState.WAITING:
-                clock.set(letter.next_try_at)
+            while (message := await one(kb)).state is MessageState.WAITING:
+                clock.set(message.next_try_at)
                 tries.append(clock() - start)
                 assert await kb.webhooks.send() == 0
             assert tries[:6] == [timedelta(seconds=each) for each in (0, 10, 70, 370, 2170, 9370)]
             assert timedelta(hours=20) < tries[-1] <= timedelta(days=1)
-            assert (letter.state, letter.error) == ("dead", "it answered 503")
+            assert (message.state, message.error) == ("dead", "it answered 503")
             assert len({asked.headers["webhook-id"] for asked in wire.asked}) == 1
             assert len(wire.asked) == len(tries)
 
@@ -131,15 +127,15 @@ async def test_F101_a_lock_after_a_message_was_sent_does_not_send_it_again(
     wire: Wire, tmp_path: Path, clock: FrozenClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wire.routes["/hook"] = answer(204)
-    settle, locked = MessageRepository.settle_letter, [True]
+    record, locked = MessageRepository.record_attempt, [True]
 
     async def busy(*args: object, **more: object) -> None:
         if locked:
             locked.clear()
             raise StoreBusy("another process writes")
-        await settle(*args, **more)  # type: ignore[arg-type]
+        await record(*args, **more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(MessageRepository, "settle_letter", retried(busy))
+    monkeypatch.setattr(MessageRepository, "record_attempt", retried(busy, busy))
     with TinySite() as site:
         filled(site, "a")
         given = settings(wire, events=["run.finished"])
@@ -152,9 +148,7 @@ async def test_F101_a_lock_after_a_message_was_sent_does_not_send_it_again(
     assert wire.paths() == ["/hook"]
 
 
-async def test_F101_no_redirects_and_no_private_targets(
-    wire: Wire, tmp_path: Path, clock: FrozenClock
-) -> None:
+async def test_F101_no_redirects_and_no_private_targets(wire: Wire, tmp_path: Path, clock: FrozenClock) -> None:
     wire.routes["/hook"] = redirect(wire.url("/inside"), 307)
     with TinySite() as site:
         filled(site, "a")
@@ -162,20 +156,20 @@ async def test_F101_no_redirects_and_no_private_targets(
         async with opened(store, given, clock=clock) as kb:
             await kb.runs.crawl(site.url, name="docs")
             await kb.webhooks.send()
-            letter = await one(kb)
-            assert (letter.state, wire.paths()) == ("waiting", ["/hook"])
-            assert "redirects are not followed" in letter.error
+            message = await one(kb)
+            assert (message.state, wire.paths()) == ("waiting", ["/hook"])
+            assert "redirects are not followed" in message.error
         wire.asked.clear()
         clock.advance(60)
         async with opened(store, {**given, "network.allow": []}, clock=clock) as kb:
             await kb.webhooks.send()
-            letter = await one(kb)
-            assert (letter.state, wire.asked) == ("dead", [])
-            assert "network.allow" in letter.error
-            assert SECRET not in letter.error
+            message = await one(kb)
+            assert (message.state, wire.asked) == ("dead", [])
+            assert "network.allow" in message.error
+            assert SECRET not in message.error
 
 
-async def test_F101_the_server_sends_by_itself_until_it_is_told_to_stop(
+async def test_F101_the_server_sends_by_itself_until_it_is_stopped(
     wire: Wire, tmp_path: Path, clock: FrozenClock
 ) -> None:
     with TinySite() as site:
@@ -205,10 +199,10 @@ async def test_U4_F170_a_target_that_never_answers_does_not_keep_the_server_from
                 await asyncio.Event().wait()
                 raise AssertionError
 
-            monkeypatch.setattr(WebhookTransport, "carry", never)
+            monkeypatch.setattr(WebhookTransport, "send", never)
             monkeypatch.setattr("afresh.services.webhooks.SENDING_GRACE_SECONDS", 0.0, raising=False)
             await kb.runs.crawl(site.url, name="docs")
             async with asyncio.timeout(20):
                 await kb.webhooks.keep_sending()
-            letter = await one(kb)
-            assert (letter.state, letter.next_try_at) == (MessageState.WAITING, clock())
+            message = await one(kb)
+            assert (message.state, message.next_try_at) == (MessageState.WAITING, clock())

@@ -49,7 +49,7 @@ def test_a_point_that_is_named_acts_at_its_hit_and_only_there() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "reported"),
     [
         ("page.declined=kill", "there is no failpoint 'page.declined'; there are run.started,"),
         ("page.decided", "should look like page.decided=kill"),
@@ -58,8 +58,8 @@ def test_a_point_that_is_named_acts_at_its_hit_and_only_there() -> None:
         ("page.decided=kill@x", "should look like"),
     ],
 )
-def test_a_wrong_name_or_action_is_refused_with_what_is_right(given: str, told: str) -> None:
-    with pytest.raises(ConfigError, match=re.escape(told)):
+def test_a_wrong_name_or_action_is_refused_with_what_is_right(given: str, reported: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(reported)):
         arm({VARIABLE: given})
 
 

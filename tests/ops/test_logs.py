@@ -13,7 +13,7 @@ import pytest
 from afresh.cli import main
 from afresh.config import Config, load
 from afresh.errors import ConfigError
-from afresh.ops.logging import LineFormatter, kept
+from afresh.ops.logging import LineFormatter, configure_logging
 
 log = logging.getLogger("afresh.test")
 HOSTILE = "https://x.org/a\nrun ended\x1b[2J\u202e?token=hush&page=2"
@@ -30,7 +30,7 @@ def written(file: Path) -> list[str]:
 @pytest.mark.parametrize("form", ["text", "json"])
 def test_F111_an_event_is_one_line_without_secrets(tmp_path: Path, form: str) -> None:
     file = tmp_path / "afresh.log"
-    with kept(settings(tmp_path, file=str(file), format=form)):
+    with configure_logging(settings(tmp_path, file=str(file), format=form)):
         log.info("page failed", extra={"data": {"url": HOSTILE, "status": 503, "nothing": None}})
         log.warning("the look at %s failed", HOSTILE)
         log.error("broken", exc_info=ValueError(f"bad {HOSTILE}"))
@@ -49,7 +49,7 @@ def test_S6_F125_a_log_is_private_from_its_creation_and_narrowed_where_it_is_not
     try:
         for file in (old, new, tmp_path / "link.log", Path(os.devnull)):
             was = stat.S_IMODE(Path(os.devnull).stat().st_mode)
-            with kept(settings(tmp_path, file=str(file))):
+            with configure_logging(settings(tmp_path, file=str(file))):
                 log.warning("written")
     finally:
         os.umask(before)
@@ -58,7 +58,7 @@ def test_S6_F125_a_log_is_private_from_its_creation_and_narrowed_where_it_is_not
     assert len(written(old)) == len(written(new)) == len(written(linked)) == 1
 
 
-def test_F111_text_and_json_tell_the_same(tmp_path: Path) -> None:
+def test_F111_text_and_json_say_the_same(tmp_path: Path) -> None:
     record = logging.LogRecord("afresh", logging.INFO, "", 0, "page failed", (), None)
     record.data = {"url": "https://x.org/", "reason": 'said "no"'}
     record.created = 0.25
@@ -73,8 +73,8 @@ def test_F111_text_and_json_tell_the_same(tmp_path: Path) -> None:
         "reason": 'said "no"',
     }
     record.data = {"event": "run.finished", "at": "x"}
-    told = json.loads(LineFormatter(as_json=True).format(record))
-    assert (told["event"], told["its_event"], told["at"][:4]) == ("page failed", "run.finished", "1970")
+    reported = json.loads(LineFormatter(as_json=True).format(record))
+    assert (reported["event"], reported["its_event"], reported["at"][:4]) == ("page failed", "run.finished", "1970")
 
 
 def test_F111_a_value_is_cut_where_nobody_would_read_on() -> None:
@@ -91,28 +91,28 @@ def test_P19_secrets_of_the_settings_never_reach_the_log(tmp_path: Path) -> None
     file = tmp_path / "afresh.log"
     config = settings(tmp_path, file=str(file))
     config = replace(config, store=replace(config.store, url="postgresql://me:hush9@db/kb"))
-    with kept(config):
+    with configure_logging(config):
         log.error("cannot log in as me with hush9 at %s", config.store.url)
     assert "hush9" not in file.read_text()
     assert "postgresql://***@db/kb" in file.read_text()
 
 
 @pytest.mark.parametrize(
-    ("verbose", "quiet", "shown"), [(0, False, "e"), (1, False, "iwe"), (2, False, "diwe"), (0, True, "")]
+    ("verbose", "quiet", "displayed"), [(0, False, "e"), (1, False, "iwe"), (2, False, "diwe"), (0, True, "")]
 )
 def test_how_loud_stderr_is(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], verbose: int, quiet: bool, shown: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], verbose: int, quiet: bool, displayed: str
 ) -> None:
-    with kept(settings(tmp_path), verbose=verbose, quiet=quiet):
+    with configure_logging(settings(tmp_path), verbose=verbose, quiet=quiet):
         for level in (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR):
             log.log(level, "told")
-    told = capsys.readouterr().err.splitlines()
-    assert "".join(line.split(" ")[1][0].lower() for line in told) == shown
+    reported = capsys.readouterr().err.splitlines()
+    assert "".join(line.split(" ")[1][0].lower() for line in reported) == displayed
 
 
 def test_the_level_of_the_file_is_a_setting(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "afresh.log"
-    with kept(settings(tmp_path, file=str(file), level="warning"), verbose=1):
+    with configure_logging(settings(tmp_path, file=str(file), level="warning"), verbose=1):
         log.info("small")
         log.warning("great")
     assert [line.split(" ", 1)[1] for line in written(file)] == ["WARNING great"]
@@ -121,7 +121,7 @@ def test_the_level_of_the_file_is_a_setting(tmp_path: Path, capsys: pytest.Captu
 
 def test_nothing_is_left_behind(tmp_path: Path) -> None:
     before = (list(logging.getLogger().handlers), logging.getLogger("afresh").level)
-    with kept(settings(tmp_path, file=str(tmp_path / "x.log")), verbose=2):
+    with configure_logging(settings(tmp_path, file=str(tmp_path / "x.log")), verbose=2):
         pass
     assert (logging.getLogger().handlers, logging.getLogger("afresh").level) == before
 
@@ -129,17 +129,15 @@ def test_nothing_is_left_behind(tmp_path: Path) -> None:
 def test_F13_a_full_disk_for_the_log_does_not_stop_the_work(
     tmp_path: Path, dev_full: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with kept(settings(tmp_path, file=str(dev_full))):
+    with configure_logging(settings(tmp_path, file=str(dev_full))):
         log.warning("one")
         log.warning("two")
-    told = capsys.readouterr().err
-    assert (
-        told == "afresh: log.file /dev/full cannot be written (No space left on device); the work goes on\n"
-    )
+    reported = capsys.readouterr().err
+    assert reported == "afresh: log.file /dev/full cannot be written (No space left on device); the work goes on\n"
 
 
 def test_F13_a_closed_stderr_does_not_stop_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with kept(settings(tmp_path)):
+    with configure_logging(settings(tmp_path)):
         monkeypatch.setattr("sys.stderr", None)
         log.error("nobody hears it")
         with (tmp_path / "closed").open("w") as closed:
@@ -151,7 +149,7 @@ def test_F13_a_closed_stderr_does_not_stop_the_work(tmp_path: Path, monkeypatch:
 def test_F87_a_log_file_that_cannot_be_is_named(tmp_path: Path, place: Callable[[Path], Path]) -> None:
     with (
         pytest.raises(ConfigError, match=r"^log\.file: .* cannot be written: "),
-        kept(settings(tmp_path, file=str(place(tmp_path)))),
+        configure_logging(settings(tmp_path, file=str(place(tmp_path)))),
     ):
         pass
 
@@ -167,13 +165,13 @@ def test_F111_log_format_json_is_for_stderr_too(
 ) -> None:
     monkeypatch.setenv("AFRESH_WEBHOOKS__OPS__SECRET", "hush-hush-hush")
     config = load(None, os.environ, {}, tmp_path)
-    with kept(config, verbose=1, as_json=True):
+    with configure_logging(config, verbose=1, as_json=True):
         logging.getLogger("afresh.test").info(
             "one\nline", extra={"data": {"url": "https://x/?token=abc\x1b[31m", "secret": "hush-hush-hush"}}
         )
     (line,) = capsys.readouterr().err.splitlines()
-    told = json.loads(line)
-    assert (told["event"], told["secret"]) == ("one\\nline", "***")
+    reported = json.loads(line)
+    assert (reported["event"], reported["secret"]) == ("one\\nline", "***")
     assert "abc" not in line
     assert "hush" not in line
     store = f"sqlite:///{tmp_path / 'kb.db'}"

@@ -4,7 +4,7 @@ import asyncio
 import sys
 from asyncio.subprocess import PIPE
 
-from afresh.ops.processes import reaped
+from afresh.ops.processes import wait_for_exit
 
 TALKER = "import sys\nwhile True: sys.stdout.write('x' * 65536)"
 
@@ -17,4 +17,4 @@ async def test_P12_a_process_whose_pipe_is_full_and_unread_is_seen_to_end() -> N
         await asyncio.sleep(0)
     process.kill()
     async with asyncio.timeout(60):
-        assert await reaped(process) < 0
+        assert await wait_for_exit(process) < 0

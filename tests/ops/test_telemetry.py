@@ -16,7 +16,7 @@ from tests.server.served import served
 
 from afresh.config import load
 from afresh.errors import ConfigError
-from afresh.ops.otel import kept, recorded
+from afresh.ops.otel import export_spans, record_spans
 from afresh.testing import TinySite
 
 CALLER = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -41,16 +41,16 @@ def last_words(folder: Path, *command: str, **more: str) -> list[str]:
     return done.stdout.splitlines()[-1].split()
 
 
-def told(span: ReadableSpan) -> dict[str, object]:
+def reported(span: ReadableSpan) -> dict[str, object]:
     return dict(span.attributes or {})
 
 
-async def test_requests_and_runs_are_told_with_who_asked_and_without_secrets(
+async def test_requests_and_runs_are_reported_with_the_caller_and_without_secrets(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("afresh.crawl.factory.ParserPool", InProcess)
     exporter = InMemorySpanExporter()
-    with recorded(exporter, 1.0), TinySite() as site:
+    with record_spans(exporter, 1.0), TinySite() as site:
         site.put("/", "<h1>Root</h1><p>Some text about harbors.</p><a href='/a?token=hush'>a</a>")
         site.put("/a?token=hush", "<h1>A</h1><p>Some text about anchors.</p>")
         async with served(tmp_path / "kb.db") as client:
@@ -67,17 +67,15 @@ async def test_requests_and_runs_are_told_with_who_asked_and_without_secrets(
     spans = {span.name: span for span in exporter.get_finished_spans()}
     asked = spans["GET /api/v1/sources/{number}"]
     assert not [span for span in spans.values() if span.parent and span.parent == asked.context]
-    assert told(asked)["http.response.status_code"] == 404
+    assert reported(asked)["http.response.status_code"] == 404
     assert asked.parent
     assert f"{asked.parent.trace_id:032x}" == CALLER.split("-")[1]
     assert {"POST /mcp", "tools/list"} <= set(spans)
     run = spans["run"]
-    assert (told(run)["afresh.state"], told(run)["afresh.checked"]) == ("completed", 2)
+    assert (reported(run)["afresh.state"], reported(run)["afresh.checked"]) == ("completed", 2)
     looks = [span for span in exporter.get_finished_spans() if span.name == "look"]
-    assert {told(span)["afresh.look"] for span in looks} == {"Body"}
-    assert {span.context.trace_id for span in looks if span.context} == {
-        run.context.trace_id if run.context else 0
-    }
+    assert {reported(span)["afresh.look"] for span in looks} == {"Body"}
+    assert {span.context.trace_id for span in looks if span.context} == {run.context.trace_id if run.context else 0}
     assert "hush" not in "".join(span.to_json() for span in exporter.get_finished_spans())
 
 
@@ -87,8 +85,8 @@ async def test_a_command_sends_spans_to_the_collector_that_the_environment_names
         with TinySite() as site:
             site.put("/", "<h1>Root</h1><p>Some text about harbors.</p>")
             collector = {"OTEL_EXPORTER_OTLP_ENDPOINT": wire.url("")}
-            said = await asyncio.to_thread(last_words, tmp_path, "crawl", site.url, **collector)
-        assert said == ["0", "True"]
+            message = await asyncio.to_thread(last_words, tmp_path, "crawl", site.url, **collector)
+        assert message == ["0", "True"]
         found = [ExportTraceServiceRequest.FromString(asked.body) for asked in wire.asked]
     groups = [group for each in found for group in each.resource_spans]
     names = [span.name for group in groups for scope in group.scope_spans for span in scope.spans]
@@ -102,8 +100,8 @@ def test_where_it_is_off_nothing_is_imported_and_its_extra_is_named(
     assert last_words(tmp_path, "token", "create", "--scope", "read") == ["0", "False"]
     config = load(None, {}, {"telemetry.endpoint": "http://127.0.0.1:9"}, tmp_path)
     monkeypatch.setitem(sys.modules, "opentelemetry.exporter.otlp.proto.http.trace_exporter", None)
-    with pytest.raises(ConfigError, match=r"afresh\[otel\]"), kept(config):
+    with pytest.raises(ConfigError, match=r"afresh\[otel\]"), export_spans(config):
         pass
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9")
-    with kept(load(None, {}, {}, tmp_path)):  # meant for others on this machine
+    with export_spans(load(None, {}, {}, tmp_path)):  # meant for others on this machine
         pass

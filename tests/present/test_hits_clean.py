@@ -19,7 +19,7 @@ NESTED = (
 )
 
 
-def shown(text: str, **more: object) -> str:
+def visible(text: str, **more: object) -> str:
     console = Console(width=100, highlight=False, markup=False, color_system=None)
     with console.capture() as taken:
         console.print(draw([hit(text=text, **more)], "x", NOW, verbose=bool(more.get("context") is None)))
@@ -43,7 +43,7 @@ def test_U4_lists_deep_in_a_page_begin_at_the_margin() -> None:
 
 @pytest.mark.parametrize("context", [None, NESTED])
 def test_U4_a_hit_on_a_terminal_shows_no_markup_whole_or_with_context(context: str | None) -> None:
-    text = shown("## Setup\n\n" + NESTED, context=context)
+    text = visible("## Setup\n\n" + NESTED, context=context)
     lines = [line.strip() for line in text.splitlines()]
     assert "- Install it from the site" in lines
     assert "- then run `a **b**`" in lines
@@ -66,10 +66,7 @@ def test_U4_an_agent_is_given_lists_at_the_margin() -> None:
     ("markdown", "seen"),
     [
         ("The pause before retry *n* is `base × 2ⁿ⁻¹`", "The pause before retry n is `base × 2ⁿ⁻¹`"),
-        (
-            "**bold**, *slanted*, ***both***, __two words__ and _slanted_",
-            "bold, slanted, both, two words and slanted",
-        ),
+        ("**bold**, *slanted*, ***both***, __two words__ and _slanted_", "bold, slanted, both, two words and slanted"),
         ("~~gone~~ and **a *b* c**", "gone and a b c"),
         ("`*kept*` and `a_b_c`", "`*kept*` and `a_b_c`"),
         ("``a `*b*` c`` *d*", "``a `*b*` c`` d"),
@@ -83,7 +80,7 @@ def test_U4_an_agent_is_given_lists_at_the_margin() -> None:
         ("path/*/x and y/**/z", "path/*/x and y/**/z"),
     ],
 )
-def test_U4_emphasis_is_not_shown_as_signs(markdown: str, seen: str) -> None:
+def test_U4_emphasis_is_not_displayed_as_signs(markdown: str, seen: str) -> None:
     assert passage_on_terminal(markdown).plain == seen
 
 

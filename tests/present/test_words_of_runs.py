@@ -20,7 +20,7 @@ NOTHING: dict[str, object] = {"new": 0, "changed": 0, "not_modified": 0, "unchan
 UNKEPT = {**NOTHING, "known": 0, "checked": 1, "kept": False}
 
 
-def shown(part: RenderableType) -> str:
+def visible(part: RenderableType) -> str:
     """A part as it is printed, with single spaces."""
     console = Console(width=200, highlight=False)
     with console.capture() as captured:
@@ -30,14 +30,14 @@ def shown(part: RenderableType) -> str:
 
 def test_U3_a_source_that_was_not_kept_is_not_tried_again() -> None:
     notes = ("nothing was read, so python-docs was not kept",)
-    told = shown(draw(report(state="failed", failed=1, notes=notes, **UNKEPT), again="afresh crawl URL"))
-    assert "1 failed" in told
-    assert "kept as they were" not in told
-    assert "tried again" not in told
-    assert "python-docs was not kept" in told
-    assert "afresh crawl URL --keep keeps it all the same" in told
-    kept = shown(draw(report(state="partial", failed=1)))
-    assert "kept as they were, tried again later" in kept
+    content = visible(draw(report(state="failed", failed=1, notes=notes, **UNKEPT), again="afresh crawl URL"))
+    assert "1 failed" in content
+    assert "kept as they were" not in content
+    assert "tried again" not in content
+    assert "python-docs was not kept" in content
+    assert "To keep the source anyway, run afresh crawl URL --keep" in content
+    kept = visible(draw(report(state="partial", failed=1)))
+    assert "previous version kept, retried later" in kept
 
 
 def test_U3_a_first_crawl_that_read_nothing_is_a_failure_to_scripts() -> None:
@@ -48,7 +48,7 @@ def test_U3_a_first_crawl_that_read_nothing_is_a_failure_to_scripts() -> None:
 def test_U4_pages_that_were_downloaded_and_doubted_or_failed_are_not_saved() -> None:
     for kind in ("doubtful", "failed"):
         odd = report(**{**NOTHING, "known": 12, "checked": 12, "not_modified": 9, kind: 3})
-        assert "75 % of the downloads saved" in savings(odd)
+        assert "75 % of downloads saved" in savings(odd)
         assert "75 % of the downloads" in receipt(odd)
 
 
@@ -56,7 +56,7 @@ def test_U4_a_run_under_way_is_running_for_a_while() -> None:
     assert headline(report(state="running", seconds=5.1)).plain.endswith("refresh running for 5.1 s")
 
 
-def test_U4_what_workers_have_claimed_is_not_said_to_be_in_flight() -> None:
+def test_U4_claimed_pages_are_not_called_in_flight() -> None:
     worker = WorkerView(host="here", pid=7, since=NOW, heartbeat_at=NOW, runs=(1,), held=21)
     status = StoreStatus(
         store="kb.db",
@@ -73,27 +73,21 @@ def test_U4_what_workers_have_claimed_is_not_said_to_be_in_flight() -> None:
         size_bytes=1,
         hosts=(HostQueue(domain="docs.test", waiting=29, held=21, oldest=None),),
     )
-    told = shown(details.status(status, NOW))
-    assert "in flight" not in told
-    assert "claimed by workers 21" in told
-    assert "has claimed 21 pages" in told
-    assert "docs.test: 29 waiting, 21 claimed" in told
+    content = visible(details.status(status, NOW))
+    assert "in flight" not in content
+    assert "claimed by workers 21" in content
+    assert "claimed 21 pages" in content
+    assert "docs.test: 29 waiting, 21 claimed" in content
 
 
 def test_U4_a_link_that_backs_off_is_not_promised_to_the_next_update() -> None:
-    told = shown(draw(report(source=LINKS, mode="due", state="partial", error="1 page could not be read")))
-    assert "afresh init-kb tries again what is left when it is due" in told
+    content = visible(draw(report(source=LINKS, mode="due", state="partial", error="1 page could not be read")))
+    assert "To retry, run afresh init-kb when it is due" in content
 
 
 def _source() -> Source:
     return Source(
-        id=SourceId(1),
-        name="docs",
-        version=None,
-        kind="web",
-        url="https://docs.test/",
-        created_at=NOW,
-        updated_at=NOW,
+        id=SourceId(1), name="docs", version=None, kind="web", url="https://docs.test/", created_at=NOW, updated_at=NOW
     )
 
 
@@ -118,22 +112,20 @@ def _run(**more: object) -> Run:
         ({}, "docs · crawl interrupted before it stored anything"),
     ],
 )
-def test_U4_a_run_whose_worker_died_is_interrupted_not_cancelled(
-    beats: dict[str, datetime], words: str
-) -> None:
+def test_U4_a_run_whose_worker_died_is_interrupted_not_cancelled(beats: dict[str, datetime], words: str) -> None:
     alive = LiveWorkers(frozenset(), frozenset(), beats)
-    told = live_report(_run(), _source(), alive, NOW + timedelta(hours=1))
-    assert told.state == RunState.CANCELLED
-    assert headline(told).plain == words
-    rows = shown(lists.runs([told]))
+    content = live_report(_run(), _source(), alive, NOW + timedelta(hours=1))
+    assert content.state == RunState.CANCELLED
+    assert headline(content).plain == words
+    rows = visible(lists.runs([content]))
     assert "interrupted" in rows
     assert "cancelled" not in rows
-    assert run_state(told) == "interrupted"
+    assert run_state(content) == "interrupted"
 
 
 def test_U4_a_run_that_somebody_cancelled_is_cancelled() -> None:
     ended = _run(state=RunState.CANCELLED, finished_at=NOW + timedelta(seconds=12))
-    told = live_report(ended, _source(), LiveWorkers(frozenset(), frozenset()), NOW)
-    assert headline(told).plain == "docs · crawl cancelled after 12 s"
-    assert "cancelled" in shown(lists.runs([told]))
-    assert run_state(told) == "stopped early"
+    content = live_report(ended, _source(), LiveWorkers(frozenset(), frozenset()), NOW)
+    assert headline(content).plain == "docs · crawl cancelled after 12 s"
+    assert "cancelled" in visible(lists.runs([content]))
+    assert run_state(content) == "cancelled"

@@ -35,8 +35,8 @@ class Matcher:
         self._groups: dict[int, tuple[int, int]] = {}
         alike: dict[tuple[bool, ...], str] = {}
         singles = list(_singles(self.tree))
-        for letter in ALPHABET:
-            alike.setdefault((letter.isalnum(), *(self.takes(*each, letter) for each in singles)), letter)
+        for char in ALPHABET:
+            alike.setdefault((char.isalnum(), *(self.takes(*each, char) for each in singles)), char)
         self.letters = "".join(alike.values())  # one of each kind that the pattern tells apart
 
     def scan(self, text: str, *, anchored: bool, whole: bool = False, most: int = MOST_STEPS) -> int:
@@ -46,12 +46,7 @@ class Matcher:
         try:
             while at <= len(text):
                 self._groups = {}
-                end = self._seq(
-                    self.tree,
-                    0,
-                    at,
-                    (lambda e: e if e == len(text) else None) if whole else (lambda e: e),
-                )
+                end = self._seq(self.tree, 0, at, (lambda e: e if e == len(text) else None) if whole else (lambda e: e))
                 if anchored:
                     break
                 at = end if end is not None and end > at else at + 1
@@ -87,9 +82,7 @@ class Matcher:
         if op is c.AT:
             return then(at) if self._at(argument, at) else None
         if op is c.BRANCH:
-            return next(
-                (end for each in argument[1] if (end := self._seq(each, 0, at, then)) is not None), None
-            )
+            return next((end for each in argument[1] if (end := self._seq(each, 0, at, then)) is not None), None)
         if op is c.SUBPATTERN:
             group, _, _, inner = argument
 
@@ -177,17 +170,17 @@ class Matcher:
     def _one(self, op: Any, argument: Any, at: int) -> bool:
         if at >= len(self._text):
             return False
-        letter = self._text[at]
-        key = (op, argument if op is not c.IN else id(argument), letter)
+        char = self._text[at]
+        key = (op, argument if op is not c.IN else id(argument), char)
         if (known := self._taken.get(key)) is None:
-            known = self._taken[key] = self.takes(op, argument, letter)
+            known = self._taken[key] = self.takes(op, argument, char)
         return known
 
-    def takes(self, op: Any, argument: Any, letter: str) -> bool:
+    def takes(self, op: Any, argument: Any, char: str) -> bool:
         """Whether a node for one character takes it."""
         if op is c.ANY:
-            return bool(self.flags & re.DOTALL) or letter != "\n"
-        letters = {letter, letter.lower(), letter.upper()} if self.flags & re.IGNORECASE else {letter}
+            return bool(self.flags & re.DOTALL) or char != "\n"
+        letters = {char, char.lower(), char.upper()} if self.flags & re.IGNORECASE else {char}
         if op is c.LITERAL:
             return chr(argument) in letters
         if op is c.NOT_LITERAL:
@@ -196,19 +189,15 @@ class Matcher:
         found = any(self._in(each, one) for each in argument[negated:] for one in letters)
         return bool(found is not negated)
 
-    def _in(self, item: Any, letter: str) -> bool:
+    def _in(self, item: Any, char: str) -> bool:
         op, argument = item
         if op is c.LITERAL:
-            return chr(argument) == letter
+            return chr(argument) == char
         if op is c.RANGE:
-            return bool(argument[0] <= ord(letter) <= argument[1])
+            return bool(argument[0] <= ord(char) <= argument[1])
         name = str(argument)
         kind = name.rpartition("_")[2]
-        held = {
-            "DIGIT": letter.isdigit(),
-            "SPACE": letter.isspace(),
-            "WORD": letter.isalnum() or letter == "_",
-        }
+        held = {"DIGIT": char.isdigit(), "SPACE": char.isspace(), "WORD": char.isalnum() or char == "_"}
         return bool(held[kind] is not ("NOT" in name))
 
     def _at(self, kind: Any, at: int) -> bool:
@@ -297,9 +286,7 @@ def _samples(matcher: Matcher, nodes: list[Any]) -> list[str]:
     """Several texts that one round of a repeat takes: of one character each that it may be."""
     if len(nodes) == 1 and nodes[0][0] in _SINGLE:
         op, argument = nodes[0]
-        return [each for each in matcher.letters if matcher.takes(op, argument, each)] or [
-            _sample(matcher, nodes)
-        ]
+        return [each for each in matcher.letters if matcher.takes(op, argument, each)] or [_sample(matcher, nodes)]
     found = {_sample(matcher, nodes)}
     for op, argument in nodes:
         if op is c.BRANCH:
@@ -318,7 +305,7 @@ def _sample(matcher: Matcher, nodes: list[Any]) -> str:
         if op is c.LITERAL:
             text += chr(argument)
         elif op in _SINGLE:
-            text += next((letter for letter in ALPHABET if matcher.takes(op, argument, letter)), "\u2028")
+            text += next((char for char in ALPHABET if matcher.takes(op, argument, char)), "\u2028")
         elif op in _REPEATS:
             text += _sample(matcher, list(argument[2])) * min(max(argument[0], 0), 3)
         elif op is c.SUBPATTERN:

@@ -49,11 +49,7 @@ def test_a_unit_is_sound_and_gives_away_little(unit: Path) -> None:
     words = shlex.split(service["ExecStart"])
     assert words[:2] == ["/usr/bin/env", "afresh"]
     check_command(words[2:])
-    assert (service["DynamicUser"], service["NoNewPrivileges"], service["ProtectSystem"]) == (
-        "yes",
-        "yes",
-        "strict",
-    )
+    assert (service["DynamicUser"], service["NoNewPrivileges"], service["ProtectSystem"]) == ("yes", "yes", "strict")
     if verify := shutil.which("systemd-analyze"):
         done = subprocess.run([verify, "verify", str(unit)], capture_output=True, text=True, check=False)
         assert (done.returncode, done.stderr) == (0, "")
@@ -139,8 +135,8 @@ def hash_requirements() -> ModuleType:
 
 
 def test_the_composition_is_postgres_a_server_and_two_workers() -> None:
-    told: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.yaml").read_text("utf-8"))
-    services = told["services"]
+    output: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.yaml").read_text("utf-8"))
+    services = output["services"]
     assert set(services) == {"database", "server", "worker"}
     assert services["worker"]["deploy"]["replicas"] == 2
     assert services["server"]["ports"] == ["127.0.0.1:8000:8000"]

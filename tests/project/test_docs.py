@@ -11,17 +11,14 @@ import click
 import pytest
 
 from afresh.cli.program import program
-from afresh.config import Config, tell
+from afresh.config import Config, list_values
 from afresh.config.tree import NAMED
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 PAGES = sorted(
     [
-        *(
-            ROOT / f"{name}.md"
-            for name in ("README", "CONTRIBUTING", "CHANGELOG", "bench/README", "eval/README")
-        ),
+        *(ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "CHANGELOG", "bench/README", "eval/README")),
         *DOCS.rglob("*.md"),
     ]
 )
@@ -127,9 +124,7 @@ def test_the_readme_is_short() -> None:
 
 def commands(page: Path) -> Iterator[list[str]]:
     """Yield the arguments of every afresh command that a page shows."""
-    for block in re.findall(
-        r"^```(?:sh|console)\n(.*?)^```", page.read_text("utf-8"), re.MULTILINE | re.DOTALL
-    ):
+    for block in re.findall(r"^```(?:sh|console)\n(.*?)^```", page.read_text("utf-8"), re.MULTILINE | re.DOTALL):
         for line in block.replace("\\\n", " ").splitlines():
             if match := re.match(r"(?:\$ )?(?:[A-Z_]+=\S+ )*afresh (.*)", line):
                 words = shlex.split(match[1], comments=True)
@@ -154,7 +149,7 @@ def test_commands_can_be_typed(name: str) -> None:
             pytest.fail(f"{name}: afresh {command.name} {' '.join(words)}: {wrong.message}")
 
 
-SETTINGS = {each.key for each in tell(Config())} | {
+SETTINGS = {each.key for each in list_values(Config())} | {
     f"{section.name}.NAME.{key}" for section in NAMED.values() for key in section.specs()
 }
 SECTIONS = {key.partition(".")[0] for key in SETTINGS}
@@ -165,9 +160,5 @@ _NO_SETTINGS = {"kb.sources", "kb.pages", "kb.runs", "kb.search", "links.txt", "
 def test_settings_exist(name: str) -> None:
     text = "\n".join(line for _, line in by_hand(ROOT / name))
     for key in re.findall(r"`([a-z]+\.[a-zA-Z_.]+)`", text):
-        if (
-            key.partition(".")[0] in SECTIONS
-            and key not in _NO_SETTINGS
-            and not key.endswith((".py", ".jsonl"))
-        ):
+        if key.partition(".")[0] in SECTIONS and key not in _NO_SETTINGS and not key.endswith((".py", ".jsonl")):
             assert any(re.fullmatch(each.replace("NAME", r"\w+"), key) for each in SETTINGS), f"{name}: {key}"

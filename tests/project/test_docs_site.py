@@ -17,9 +17,7 @@ from tests.e2e.library import opened
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.slow
 # What a browser would load from another host: not links, which readers follow.
-_LOADED = re.compile(
-    r"<(?:script|img|iframe|source)[^>]+src=\"https?:|<link[^>]+rel=\"(?!canonical)[^>]*https?:"
-)
+_LOADED = re.compile(r"<(?:script|img|iframe|source)[^>]+src=\"https?:|<link[^>]+rel=\"(?!canonical)[^>]*https?:")
 
 
 class Quiet(SimpleHTTPRequestHandler):

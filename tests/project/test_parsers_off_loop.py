@@ -25,15 +25,7 @@ WIDE = "read_json with more values than it takes by default"
 LARGE = "read_large_json"  # which is for threads
 PARSERS = frozenset(
     {
-        *(
-            "json.loads",
-            "json.load",
-            "raw_decode",
-            "pickle.loads",
-            "pickle.load",
-            "ast.parse",
-            "tomllib.loads",
-        ),
+        *("json.loads", "json.load", "raw_decode", "pickle.loads", "pickle.load", "ast.parse", "tomllib.loads"),
         *("zlib.decompress", "zlib.decompressobj", "gzip.decompress", "gzip.open", "bz2.decompress"),
         *("bz2.BZ2Decompressor", "lzma.decompress", "lzma.LZMADecompressor", "decompress"),
         *("zipfile.ZipFile", "tarfile.open", "csv.reader", "csv.DictReader", WIDE, LARGE),
@@ -221,10 +213,10 @@ def test_S2_the_search_for_parsers_finds_what_it_should(monkeypatch: pytest.Monk
     known = {
         "afresh.sources.web.api_client.as_json": "json.loads",
         "afresh.sources.web.client.gather": "zlib.decompressobj",
-        "afresh.server.webhooks.WebhookReceiver._taken": "json.loads",
+        "afresh.server.webhooks.WebhookReceiver._receive": "json.loads",
         "afresh.sync.sinks.calls.SinkCalls.send": "json.loads",
     }
     for name, parser in known.items():
         assert any(parser in each for each in found[name]), name
-    away = {"afresh.sources.github.api.GithubApi.tree", "afresh.models.link_scorer.ChatLinkScorer._asked"}
+    away = {"afresh.sources.github.api.GithubApi.tree", "afresh.models.link_scorer.ChatLinkScorer._ask"}
     assert not away & found.keys()

@@ -37,7 +37,7 @@ SHORT = {
     "extract/markup/asciidoc.py:_INLINE": "its repeats end after 1,000 characters, or at their own mark",
     "extract/decode.py:_TAG": "the first 16 KB of a page (PRESCAN_BYTES)",
     "extract/html/head.py:_SEPARATOR": "a title on one line, in which no two blanks follow each other",
-    "extract/markdown.py:_MARKS": "a title or the text of a link: 20 × LONGEST_TITLE, LONGEST_TEXT",
+    "extract/markdown.py:_MARKS": "a title or the text of a link: 20 × MAX_TITLE_CHARS, MAX_LINK_TEXT_CHARS",
     "extract/html/markdown.py:_TERM": "what our serialiser wrote, which closes every <dt>",
     "extract/office/xlsx.py:_NO_CODE": "one format of a cell, 1,000 characters (MAX_FORMAT_CHARACTERS)",
 }
@@ -95,9 +95,7 @@ def _patterns(held: object) -> Iterator[re.Pattern[Any]]:
 def _is_inline(node: ast.AST) -> bool:
     """A call like `re.sub(…)`."""
     called = node.func if isinstance(node, ast.Call) and node.args else None
-    is_re = (
-        isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name) and called.value.id == "re"
-    )
+    is_re = isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name) and called.value.id == "re"
     return is_re and called.attr in METHODS  # type: ignore[union-attr]
 
 

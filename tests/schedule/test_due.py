@@ -69,14 +69,12 @@ def test_E20_the_earliest_next_look_comes_first_and_a_budget_takes_no_one_out_of
 
 @law
 @given(waitings, ages, budgets, st.randoms(use_true_random=False))
-def test_E20_the_order_in_which_pages_are_told_does_not_matter(
+def test_E20_the_order_of_pages_does_not_matter(
     pages: list[WaitingPage], max_age: float | None, budget: int | None, dice: Random
 ) -> None:
     mixed = list(pages)
     dice.shuffle(mixed)
-    assert due(mixed, NOON, max_age=max_age, budget=budget) == due(
-        pages, NOON, max_age=max_age, budget=budget
-    )
+    assert due(mixed, NOON, max_age=max_age, budget=budget) == due(pages, NOON, max_age=max_age, budget=budget)
 
 
 @law
@@ -121,15 +119,9 @@ def test_F28_what_a_clock_that_ran_ahead_decided_is_due_at_once(
 
 @law
 @given(policies, st.integers(1, 12), st.integers(1, 10_000))
-def test_E24_E25_failures_back_off_until_the_age_is_reached(
-    policy: Policy, failures: int, max_age: int
-) -> None:
+def test_E24_E25_failures_back_off_until_the_age_is_reached(policy: Policy, failures: int, max_age: int) -> None:
     page = Page(
-        id=PageId(1),
-        source_id=SourceId(1),
-        url="https://docs.test/a",
-        status=PageStatus.ACTIVE,
-        last_seen=NOON,
+        id=PageId(1), source_id=SourceId(1), url="https://docs.test/a", status=PageStatus.ACTIVE, last_seen=NOON
     )
     now = NOON
     for _ in range(failures):
@@ -143,9 +135,7 @@ def test_E24_E25_failures_back_off_until_the_age_is_reached(
 
 @law
 @given(policies, moments)
-def test_E22_a_page_that_answered_is_due_after_the_interval_and_not_before(
-    policy: Policy, now: datetime
-) -> None:
+def test_E22_a_page_that_answered_is_due_after_the_interval_and_not_before(policy: Policy, now: datetime) -> None:
     held = Page(
         id=PageId(1),
         source_id=SourceId(1),
@@ -166,10 +156,7 @@ def test_E22_a_page_that_answered_is_due_after_the_interval_and_not_before(
 # ---- an interval that is learned
 
 learning = st.builds(
-    Policy,
-    adapt=st.just(True),
-    recheck_seconds=st.floats(1.0, 1e6),
-    adapt_max_seconds=st.floats(1.0, 1e7),
+    Policy, adapt=st.just(True), recheck_seconds=st.floats(1.0, 1e6), adapt_max_seconds=st.floats(1.0, 1e7)
 )
 
 
@@ -184,15 +171,13 @@ def interval(changed_at: datetime | None, policy: Policy) -> float:
 @law
 @given(learning, past)
 def test_A28_a_learned_interval_stays_within_its_bounds(policy: Policy, changed_at: datetime) -> None:
-    longest = max(policy.recheck_seconds, policy.adapt_max_seconds)
-    assert policy.recheck_seconds - 1e-3 <= interval(changed_at, policy) <= longest + 1e-3
+    max_gap = max(policy.recheck_seconds, policy.adapt_max_seconds)
+    assert policy.recheck_seconds - 1e-3 <= interval(changed_at, policy) <= max_gap + 1e-3
 
 
 @law
 @given(learning, past, st.integers(0, 10**6))
-def test_A28_a_learned_interval_grows_while_nothing_changes(
-    policy: Policy, changed_at: datetime, minutes: int
-) -> None:
+def test_A28_a_learned_interval_grows_while_nothing_changes(policy: Policy, changed_at: datetime, minutes: int) -> None:
     assert interval(changed_at - minutes * MINUTE, policy) >= interval(changed_at, policy)
 
 
@@ -222,6 +207,4 @@ def test_A28_a_page_that_stays_the_same_is_looked_at_ever_more_rarely_until_it_c
         hours.append((decision.next_at - now).total_seconds() / 3600)
         page, now = decision.page, decision.next_at
     assert hours == [1, 1, 1, 1.5, 2.25, 3.375, 5.0625, 7.59375]
-    assert decide(replace(page, changed_at=now), NotModified(), policy, now).next_at == now + timedelta(
-        hours=1
-    )
+    assert decide(replace(page, changed_at=now), NotModified(), policy, now).next_at == now + timedelta(hours=1)

@@ -27,12 +27,8 @@ from afresh.schedule.change_rate import (
 
 HOUR = 3_600.0
 lengths = st.floats(60.0, 400 * DAY)
-rates = st.builds(
-    lambda shape, mean: ChangeRate(shape, shape / mean), st.floats(0.1, 100), st.floats(1e-8, 1e-3)
-)
-rhythms = st.lists(st.tuples(st.booleans(), lengths), max_size=12).map(
-    lambda seen: _after(ChangeStats(), seen),
-)
+rates = st.builds(lambda shape, mean: ChangeRate(shape, shape / mean), st.floats(0.1, 100), st.floats(1e-8, 1e-3))
+rhythms = st.lists(st.tuples(st.booleans(), lengths), max_size=12).map(lambda seen: _after(ChangeStats(), seen))
 worths = st.floats(0.01, 1e8)
 
 
@@ -44,9 +40,7 @@ def _after(rhythm: ChangeStats, seen: list[tuple[bool, float]]) -> ChangeStats:
 
 @law
 @given(rates, lengths, lengths)
-def test_A28_a_look_is_worth_more_the_longer_it_is_waited_for(
-    rate: ChangeRate, one: float, other: float
-) -> None:
+def test_A28_a_look_is_worth_more_the_longer_it_is_waited_for(rate: ChangeRate, one: float, other: float) -> None:
     assert rate.worth(min(one, other)) <= rate.worth(max(one, other)) * (1 + 1e-9) + 1e-6
     assert -1e-6 <= rate.worth(one) <= one
 
@@ -54,9 +48,7 @@ def test_A28_a_look_is_worth_more_the_longer_it_is_waited_for(
 @given(st.floats(1e-8, 1e-3), lengths)
 def test_A28_a_rate_that_is_known_has_the_worth_of_the_textbook(rate: float, interval: float) -> None:
     expected = (1 - (1 + rate * interval) * exp(-rate * interval)) / rate
-    assert ChangeRate(1e9, 1e9 / rate).worth(interval) == pytest.approx(
-        expected, rel=1e-3, abs=1e-3 * interval
-    )
+    assert ChangeRate(1e9, 1e9 / rate).worth(interval) == pytest.approx(expected, rel=1e-3, abs=1e-3 * interval)
 
 
 @law
@@ -110,7 +102,7 @@ def test_A28_a_rate_is_found_again_from_irregular_looks_and_the_host_helps_a_new
 def test_A28_a_plan_spends_its_budget_and_no_more_unless_pages_would_wait_too_long(
     pages: list[tuple[str, ChangeStats]], looks: float
 ) -> None:
-    plan = plan_looks(pages, looks, shortest=300.0, longest=30 * DAY)
+    plan = plan_looks(pages, looks, min_seconds=300.0, max_seconds=30 * DAY)
     spent = sum(1 / plan.wait(host, rhythm) for host, rhythm in pages)
     least, most = len(pages) / (30 * DAY), len(pages) / 300.0
     assert spent <= max(looks, least) * 1.25
@@ -126,7 +118,7 @@ def test_A28_a_signal_counts_for_what_it_was_worth() -> None:
     pages = [("a", ChangeStats(1, 20 * DAY, DAY))] * 50
     for signals, is_due in ((good, True), (noise, False)):
         plan = plan_looks(pages, 50 / (2 * DAY), signals=signals)
-        assert plan.is_due("a", pages[0][1], HOUR, told=1) == is_due
+        assert plan.is_due("a", pages[0][1], HOUR, hinted=1) == is_due
         assert not plan.is_due("a", pages[0][1], HOUR)
 
 

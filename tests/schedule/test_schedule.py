@@ -30,14 +30,12 @@ from afresh.schedule.due import next_look_after_failure, next_regular_look
 
 failure_counts = st.integers(1, 10_000)
 bases = st.floats(0.1, 3600.0)
-longest = st.floats(0.1, 1e6)
+max_gap = st.floats(0.1, 1e6)
 
 
 @law
 @given(pages, looks, policies, times)
-def test_law_7_the_next_look_lies_in_the_future(
-    page: Page, seen: Seen, policy: Policy, now: datetime
-) -> None:
+def test_law_7_the_next_look_lies_in_the_future(page: Page, seen: Seen, policy: Policy, now: datetime) -> None:
     """B19: and it is as time-zone aware as the clock that was passed in."""
     next_at = decide(page, seen, policy, now).next_at
     assert next_at is None or (next_at > now and next_at.tzinfo is now.tzinfo)
@@ -55,7 +53,7 @@ def test_law_7_only_a_page_proven_gone_is_not_looked_at_again(
 @law
 @given(pages, failed, policies, times)
 def test_law_7_never_before_retry_after(page: Page, seen: Failed, policy: Policy, now: datetime) -> None:
-    """G5: Retry-After is obeyed even where it is longer than the longest back-off."""
+    """G5: Retry-After is obeyed even where it is longer than the max_gap back-off."""
     next_at = decide(page, seen, policy, now).next_at
     assert next_at is not None
     assert next_at >= now + timedelta(seconds=seen.retry_after or 0.0)
@@ -73,9 +71,7 @@ def test_law_7_a_failure_waits_no_longer_than_the_cap_or_retry_after(
 
 @law
 @given(held_pages, gone, policies, times)
-def test_law_7_an_unproven_404_waits_as_a_failure_does(
-    page: Page, seen: Gone, policy: Policy, now: datetime
-) -> None:
+def test_law_7_an_unproven_404_waits_as_a_failure_does(page: Page, seen: Gone, policy: Policy, now: datetime) -> None:
     next_at = decide(page, seen, policy, now).next_at
     assert next_at is None or next_at <= now + timedelta(seconds=policy.backoff_max_seconds)
 
@@ -87,13 +83,11 @@ def test_law_7_every_other_look_waits_the_ordinary_interval(
 ) -> None:
     """G5: what is permanent (robots, 403) is not tried again any sooner."""
     decision = decide(page, seen, policy, now)
-    assert (
-        decision.next_at == next_regular_look(now, policy) == now + timedelta(seconds=policy.recheck_seconds)
-    )
+    assert decision.next_at == next_regular_look(now, policy) == now + timedelta(seconds=policy.recheck_seconds)
 
 
 @law
-@given(failure_counts, bases, longest)
+@given(failure_counts, bases, max_gap)
 def test_law_7_backoff_is_monotone_positive_and_capped(failures: int, base: float, cap: float) -> None:
     pause, longer = backoff_seconds(failures, base, cap), backoff_seconds(failures + 1, base, cap)
     assert 0 < pause <= longer <= cap
@@ -101,10 +95,8 @@ def test_law_7_backoff_is_monotone_positive_and_capped(failures: int, base: floa
 
 
 @law
-@given(st.lists(failure_counts, min_size=2, max_size=12), bases, longest)
-def test_law_7_backoff_never_shrinks_however_many_failures(
-    counts: list[int], base: float, cap: float
-) -> None:
+@given(st.lists(failure_counts, min_size=2, max_size=12), bases, max_gap)
+def test_law_7_backoff_never_shrinks_however_many_failures(counts: list[int], base: float, cap: float) -> None:
     pauses = [backoff_seconds(failures, base, cap) for failures in sorted(counts)]
     assert pauses == sorted(pauses)
 
@@ -112,20 +104,20 @@ def test_law_7_backoff_never_shrinks_however_many_failures(
 @law
 @given(st.integers(1, 50), st.floats(0.01, 60), st.floats(0.01, 3600))
 def test_E24_waits_step_by_step_are_those_by_the_number_of_failures(
-    failures: int, first: float, longest: float
+    failures: int, first: float, max_gap: float
 ) -> None:
     wait = 0.0
     for _ in range(failures):
-        wait = next_wait(wait, first, longest)
-    assert wait == pytest.approx(backoff_seconds(failures, first, longest))
+        wait = next_wait(wait, first, max_gap)
+    assert wait == pytest.approx(backoff_seconds(failures, first, max_gap))
 
 
 @law
-@given(st.integers(1, 10), st.integers(1, 10), st.none() | st.floats(0, 1e6), st.floats(0.01, 60), longest)
+@given(st.integers(1, 10), st.integers(1, 10), st.none() | st.floats(0, 1e6), st.floats(0.01, 60), max_gap)
 def test_E24_a_server_that_asks_for_a_wait_gets_it_or_no_other_try(
     failures: int, tries: int, asked: float | None, first: float, cap: float
 ) -> None:
-    wait = wait_to_retry(failures, asked, tries=tries, first=first, longest=cap)
+    wait = wait_to_retry(failures, asked, tries=tries, first=first, max_seconds=cap)
     if wait is None:
         assert failures >= tries or (backoff_seconds(failures, first, 1e9) if asked is None else asked) > cap
     else:
@@ -195,9 +187,7 @@ def test_E24_a_base_above_the_cap_is_cut_to_it() -> None:
     assert backoff_seconds(1, 600.0, 30.0) == 30.0
 
 
-@pytest.mark.parametrize(
-    ("retry_after", "seconds"), [(None, 4), (0.0, 4), (3.0, 4), (4.5, 4.5), (7200.0, 7200)]
-)
+@pytest.mark.parametrize(("retry_after", "seconds"), [(None, 4), (0.0, 4), (3.0, 4), (4.5, 4.5), (7200.0, 7200)])
 def test_G5_the_longer_of_backoff_and_retry_after_counts(retry_after: float | None, seconds: float) -> None:
     policy = Policy(backoff_base_seconds=2.0, backoff_max_seconds=60.0)
     assert next_look_after_failure(NOON, 2, policy, retry_after) == NOON + timedelta(seconds=seconds)

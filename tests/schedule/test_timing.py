@@ -36,7 +36,7 @@ def test_F89_a_wrong_schedule_says_what_is_wrong(text: str, reason: str) -> None
     assert reason in str(caught.value)
 
 
-def test_schedules_are_told_apart_by_all_that_moves_their_times() -> None:
+def test_schedules_differ_by_all_that_moves_their_times() -> None:
     made = [
         parse_schedule("0 3 * * *"),
         parse_schedule("0 3 * * *", BERLIN),
@@ -68,9 +68,7 @@ def test_F29_a_time_that_does_not_exist_comes_once_after_and_one_that_comes_twic
 
 
 @given(slot=moments, late=st.floats(0, 1e8), minutes=st.integers(1, 50_000))
-def test_F29_times_that_were_missed_become_one_and_the_step_is_kept(
-    slot: datetime, late: float, minutes: int
-) -> None:
+def test_F29_times_that_were_missed_become_one_and_the_step_is_kept(slot: datetime, late: float, minutes: int) -> None:
     interval, now = timedelta(minutes=minutes), slot + timedelta(seconds=late)
     following = Schedule("", Interval(interval)).following(slot, now)
     assert following is not None
@@ -79,9 +77,7 @@ def test_F29_times_that_were_missed_become_one_and_the_step_is_kept(
 
 
 @given(slot=moments, jitter=st.floats(0, 86_400), names=st.sets(st.text(max_size=8), min_size=2, max_size=9))
-def test_jitter_is_the_same_in_every_process_and_never_early(
-    slot: datetime, jitter: float, names: set[str]
-) -> None:
+def test_jitter_is_the_same_in_every_process_and_never_early(slot: datetime, jitter: float, names: set[str]) -> None:
     schedule = Schedule("", Interval(timedelta(hours=1)), jitter_seconds=jitter)
     delays = [schedule.delayed(slot, name) - slot for name in sorted(names)]
     assert delays == [schedule.delayed(slot, name) - slot for name in sorted(names)]

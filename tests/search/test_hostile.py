@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from afresh.search.snippet import LONGEST_READ, passage
+from afresh.search.snippet import MAX_READ_CHARS, passage
 
 HOSTILE = {
     "pictures in an open link": "[" + "![a]" * 400,
@@ -27,5 +27,5 @@ def test_a_passage_of_hostile_text_is_cut_in_good_time(kind: str) -> None:
 
 
 def test_of_a_text_that_is_too_long_the_part_with_the_word_is_read() -> None:
-    text = "nothing here\n" * (LONGEST_READ // 5) + "the harbour lies here\n" + "nothing more\n" * 100
+    text = "nothing here\n" * (MAX_READ_CHARS // 5) + "the harbour lies here\n" + "nothing more\n" * 100
     assert "\x02harbour\x03 lies here" in passage(text, ["harbour"])

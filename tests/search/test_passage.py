@@ -35,23 +35,20 @@ def marks(text: str) -> list[str]:
 # ---- what is shown --------------------------------------------------------------------------------
 
 
-def test_a_short_text_is_shown_whole() -> None:
-    assert (
-        passage("# Retries\n\nJobs are tried again.", ["tried"])
-        == "# Retries\n\nJobs are \x02tried\x03 again."
-    )
+def test_a_short_text_is_returned_whole() -> None:
+    assert passage("# Retries\n\nJobs are tried again.", ["tried"]) == "# Retries\n\nJobs are \x02tried\x03 again."
     assert passage("", ["x"]) == passage("\n\n", ["x"]) == ""
 
 
 def test_the_window_with_most_of_the_words_is_taken_and_cut_at_sentences() -> None:
     text = LONG + "Parked jobs are listed by the harbour master every evening. " + LONG
-    shown = passage(text, ["evening", "parked", "listed"], width=150)
-    assert plain(shown).startswith("… ")
-    assert plain(shown).endswith(" …")
-    assert "Parked jobs are listed by the harbour master every evening." in plain(shown)
-    assert marks(shown)[:3] == ["Parked", "listed", "evening"] or "parked" in marks(shown)
-    assert plain(shown).removeprefix("… ").removesuffix(" …") in text
-    assert re.fullmatch(r"… [A-Z].*\. …", plain(shown))
+    result = passage(text, ["evening", "parked", "listed"], width=150)
+    assert plain(result).startswith("… ")
+    assert plain(result).endswith(" …")
+    assert "Parked jobs are listed by the harbour master every evening." in plain(result)
+    assert marks(result)[:3] == ["Parked", "listed", "evening"] or "parked" in marks(result)
+    assert plain(result).removeprefix("… ").removesuffix(" …") in text
+    assert re.fullmatch(r"… [A-Z].*\. …", plain(result))
 
 
 def test_the_rarer_word_wins_where_both_do_not_fit() -> None:
@@ -62,15 +59,13 @@ def test_the_rarer_word_wins_where_both_do_not_fit() -> None:
 
 
 def test_a_link_is_never_cut_and_its_address_never_marked() -> None:
-    shown = passage(LONG, ["guide", "retry", "docs", "example"], width=80)
-    assert "[the \x02retry\x03 \x02guide\x03](https://docs.example.org/retry/guide)" in shown
+    result = passage(LONG, ["guide", "retry", "docs", "example"], width=80)
+    assert "[the \x02retry\x03 \x02guide\x03](https://docs.example.org/retry/guide)" in result
     assert passage("See https://a.example/retry now. Retry.", ["retry"]).count("\x02") == 1
     assert passage('Ask [retry](/retry "retry") <https://retry.example> &amp; go', ["retry", "amp"]) == (
         'Ask [\x02retry\x03](/retry "retry") <https://retry.example> &amp; go'
     )
-    assert (
-        passage("![retry](retry.png) [ref]\n\n[retry]: https://retry.example", ["retry"]).count("\x02") == 0
-    )
+    assert passage("![retry](retry.png) [ref]\n\n[retry]: https://retry.example", ["retry"]).count("\x02") == 0
     assert passage("## Retry { #retry }", ["retry"]) == "## \x02Retry\x03 { #retry }"
     assert passage("[**the `retry` flag**](/retry)", ["retry"]) == "[**the `\x02retry\x03` flag**](/retry)"
 
@@ -78,22 +73,20 @@ def test_a_link_is_never_cut_and_its_address_never_marked() -> None:
 def test_a_fence_that_is_cut_is_opened_and_closed() -> None:
     lines = "\n".join(f"line_{number} = {number}" for number in range(60))
     text = f'Before.\n\n```python title="python"\n{lines}\nfind_me = True\n{lines}\n```\n\nAfter.'
-    shown = passage(text, ["find", "python"], width=120)
-    assert shown.startswith('```python title="python"\nline_')
-    assert shown.endswith("\n```")
-    assert "\x02find\x03_me = True" in shown
-    assert plain(passage("- a\n\n  ~~~~js\n" + "  x = 1\n" * 80 + "  ~~~~", ["a"], width=90)).endswith(
-        "\n  ~~~~"
-    )
+    result = passage(text, ["find", "python"], width=120)
+    assert result.startswith('```python title="python"\nline_')
+    assert result.endswith("\n```")
+    assert "\x02find\x03_me = True" in result
+    assert plain(passage("- a\n\n  ~~~~js\n" + "  x = 1\n" * 80 + "  ~~~~", ["a"], width=90)).endswith("\n  ~~~~")
 
 
 def test_a_table_row_is_whole() -> None:
     rows = "\n".join(f"| name {number} | what it is for. And more. | {number} |" for number in range(40))
     for head in ("| a | b | c |\n|---|---|---|\n", "a | b | c\n--- | --- | ---\n"):
         body = rows if head.startswith("|") else rows.replace("| name", "name")
-        shown = passage(head + body.replace("name 20", "zebra 20"), ["zebra"], width=200)
-        assert set(plain(shown).split("\n")) <= set(body.replace("name 20", "zebra 20").split("\n"))
-        assert marks(shown) == ["zebra"]
+        result = passage(head + body.replace("name 20", "zebra 20"), ["zebra"], width=200)
+        assert set(plain(result).split("\n")) <= set(body.replace("name 20", "zebra 20").split("\n"))
+        assert marks(result) == ["zebra"]
 
 
 def test_numbers_of_lists_and_short_forms_end_no_sentence() -> None:
@@ -106,21 +99,21 @@ def test_numbers_of_lists_and_short_forms_end_no_sentence() -> None:
 
 
 def test_a_heading_without_its_text_does_not_end_a_passage() -> None:
-    shown = passage(f"A zebra.\n\n## Next\n\n{LONG}", ["zebra"], width=30)
-    assert plain(shown) == "A zebra."
+    result = passage(f"A zebra.\n\n## Next\n\n{LONG}", ["zebra"], width=30)
+    assert plain(result) == "A zebra."
 
 
 def test_code_and_tables_that_only_begin_or_end_there_are_left_out() -> None:
     code = "```python\nfirst = 1\nsecond = 2\nlast = 3\n```"
     table = "| key | value |\n|---|---|\n| a | 1 |\n| b | 2 |"
     text = f"{LONG}\n\n{code}\n\nA zebra grazes.\n\n## Keys\n\n{table}\n\n{LONG}"
-    shown = [plain(passage(text, ["zebra"], width=width)) for width in range(40, 110, 5)]
-    assert {"A zebra grazes."} < set(shown)
-    assert not any(re.search(r"\A(```python\n)?last|\|---\|---\|\Z|## Keys\Z", each) for each in shown)
+    result = [plain(passage(text, ["zebra"], width=width)) for width in range(40, 110, 5)]
+    assert {"A zebra grazes."} < set(result)
+    assert not any(re.search(r"\A(```python\n)?last|\|---\|---\|\Z|## Keys\Z", each) for each in result)
     assert plain(passage(text, ["last"], width=60)).startswith("```python\n")
 
 
-def test_without_a_match_the_beginning_is_shown() -> None:
+def test_without_a_match_the_beginning_is_returned() -> None:
     assert passage(LONG, ["zebra"], width=80).startswith("The harbour opens at six.")
     assert passage(LONG, [], width=80) == passage(LONG, ["zebra"], width=80)
 
@@ -193,7 +186,7 @@ def test_the_context_of_a_hit_begins_with_its_headings() -> None:
     assert context(CHUNKS, 2) == "\n\n".join(each.content for each in CHUNKS)
 
 
-def test_a_heading_that_is_repeated_is_told_once() -> None:
+def test_a_repeated_heading_appears_once() -> None:
     again = [CHUNKS[1], chunk("## Retries\n\nMore of it.", "Guide", "Retries")]
     assert context(again, 0) == "# Guide\n\n## Retries\n\nJobs are tried again.\n\nMore of it."
     formatted = [chunk("## The `retry` *flag*\n\nText.", "Guide", "The retry flag")]
@@ -201,9 +194,9 @@ def test_a_heading_that_is_repeated_is_told_once() -> None:
 
 
 def test_a_hit_that_is_too_long_is_cut() -> None:
-    told = context([chunk(LONG, "Guide")], 0, 200)
-    assert told.startswith("The harbour opens")
-    assert len(told) <= 202
+    result = context([chunk(LONG, "Guide")], 0, 200)
+    assert result.startswith("The harbour opens")
+    assert len(result) <= 202
 
 
 briefly = examples(40)
@@ -240,7 +233,7 @@ asked = st.lists(words, max_size=4)
 
 def read_by_others(markdown: str) -> tuple[set[str], str]:
     """The addresses and the text that another reader of Markdown finds, code left out."""
-    targets, told, in_code = set(), [], False
+    targets, result, in_code = set(), [], False
     for event in PARSER.events(markdown):
         if isinstance(event, dict):
             start = event.get("Start")
@@ -248,45 +241,41 @@ def read_by_others(markdown: str) -> tuple[set[str], str]:
                 targets.add(start["Link"]["dest_url"])
             in_code = in_code or (isinstance(start, dict) and "CodeBlock" in start)
             in_code = in_code and event.get("End") != "CodeBlock"
-            told.append("" if in_code else str(event.get("Text") or ""))
-    return targets, "\n".join(told)
+            result.append("" if in_code else str(event.get("Text") or ""))
+    return targets, "\n".join(result)
 
 
 @briefly
 @given(documents, asked, widths)
-def test_no_cut_goes_through_markdown_and_no_mark_into_an_address(
-    text: str, query: list[str], width: int
-) -> None:
-    shown = passage(text, query, width=width)
-    targets, told = read_by_others(shown)
+def test_no_cut_goes_through_markdown_and_no_mark_into_an_address(text: str, query: list[str], width: int) -> None:
+    result = passage(text, query, width=width)
+    targets, result = read_by_others(result)
     assert targets <= read_by_others(text)[0]
-    assert not re.search(r"\]\(|\[|`|\*\*", told)
-    assert len(FENCES.findall(plain(shown))) % 2 == 0
-    assert not re.search("\x02[^\x03]*\x02|\x03[^\x02]*\x03", shown)
-    assert shown.count("\x02") == shown.count("\x03")
-    assert not re.search(r"https?://\S*[\x02\x03]", shown)
-    rows = [line for line in plain(shown).split("\n") if line.startswith("|")]
+    assert not re.search(r"\]\(|\[|`|\*\*", result)
+    assert len(FENCES.findall(plain(result))) % 2 == 0
+    assert not re.search("\x02[^\x03]*\x02|\x03[^\x02]*\x03", result)
+    assert result.count("\x02") == result.count("\x03")
+    assert not re.search(r"https?://\S*[\x02\x03]", result)
+    rows = [line for line in plain(result).split("\n") if line.startswith("|")]
     assert set(rows) <= set(text.split("\n"))
 
 
 @briefly
 @given(documents, asked, widths)
-def test_what_is_shown_stands_in_the_text_and_fits(text: str, query: list[str], width: int) -> None:
-    shown = plain(passage(text, query, width=width))
-    core = re.sub(r"\A```python\n|\n```\Z", "", shown.removeprefix("… ").removesuffix(" …"))
+def test_a_passage_is_part_of_the_text_and_fits(text: str, query: list[str], width: int) -> None:
+    result = plain(passage(text, query, width=width))
+    core = re.sub(r"\A```python\n|\n```\Z", "", result.removeprefix("… ").removesuffix(" …"))
     assert core in text
-    longest = max(each.end - each.start for each in segments_of(text, max(40, min(200, width // 2))))
-    assert len(core) <= max(width, longest)
+    max_chars = max(each.end - each.start for each in segments_of(text, max(40, min(200, width // 2))))
+    assert len(core) <= max(width, max_chars)
     if len(text) <= width:
-        assert shown == text
+        assert result == text
 
 
 @briefly
 @example("https://a.org/zebra " + "retry " * 20 + "\n\n## zebra", ["zebra"], 40)
 @given(documents, st.lists(words, min_size=1, max_size=3), widths)
-def test_what_is_asked_for_is_shown_if_it_can_be_marked_at_all(
-    text: str, query: list[str], width: int
-) -> None:
+def test_a_match_is_included_if_it_can_be_marked_at_all(text: str, query: list[str], width: int) -> None:
     everything = marks(passage(text, query, width=100_000))
     assert bool(marks(passage(text, query, width=width))) == bool(everything)
 
@@ -294,8 +283,8 @@ def test_what_is_asked_for_is_shown_if_it_can_be_marked_at_all(
 @law
 @given(st.text(max_size=400), st.lists(st.text(max_size=8), max_size=5), st.integers(1, 300))
 def test_any_text_and_any_words_make_a_passage(text: str, query: list[str], width: int) -> None:
-    shown = passage(text, query, width=width)
-    assert shown.count("\x02") == shown.count("\x03")
+    result = passage(text, query, width=width)
+    assert result.count("\x02") == result.count("\x03")
     assert "".join(text[each.start : each.end] for each in segments_of(text)) == text
 
 
@@ -307,19 +296,15 @@ def test_any_heap_of_signs_makes_a_passage(text: str, width: int) -> None:
 
 @briefly
 @given(st.lists(blocks, min_size=1, max_size=5), st.data(), st.integers(40, 1500))
-def test_the_context_holds_the_hit_and_keeps_to_its_size(
-    texts: list[str], data: st.DataObject, most: int
-) -> None:
+def test_the_context_holds_the_hit_and_keeps_to_its_size(texts: list[str], data: st.DataObject, most: int) -> None:
     hit = data.draw(st.integers(0, len(texts) - 1))
-    told = context([chunk(text, "Guide") for text in texts], hit, most)
+    result = context([chunk(text, "Guide") for text in texts], hit, most)
     if len(texts[hit]) <= most:
-        assert texts[hit] in told
-        assert len(told) <= max(most, len(texts[hit]) + len("# Guide\n\n"))
+        assert texts[hit] in result
+        assert len(result) <= max(most, len(texts[hit]) + len("# Guide\n\n"))
 
 
-@pytest.mark.parametrize(
-    "sign", ["`", "[", "](", "*", "**a", "<a", "|", "&a", "[a](", "`a", "https://", "w.", "a"]
-)
+@pytest.mark.parametrize("sign", ["`", "[", "](", "*", "**a", "<a", "|", "&a", "[a](", "`a", "https://", "w.", "a"])
 def test_a_costly_text_costs_little(sign: str) -> None:
     """Two thousand characters, the most of a chunk, are no work whatever they are."""
     text = sign * (2_000 // len(sign))

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from afresh.search.ranking import fuse
-from afresh.search.records import ChunkMatch, VectorMatch, VectorMatches
+from afresh.search.records import ChunkMatch, VectorMatches
 
 CHUNKS = st.integers(1, 30)
 SCORES = st.floats(0.001, 40, allow_subnormal=False)
@@ -21,7 +21,7 @@ def order(
     words: dict[int, float], meanings: dict[int, float], mean: float = 0.1, meaning: float = 0.45
 ) -> list[ChunkMatch]:
     matches = [ChunkMatch(*each) for each in words.items()]
-    return fuse(matches, VectorMatches(tuple(VectorMatch(*each) for each in meanings.items()), mean), meaning)
+    return fuse(matches, VectorMatches(tuple(ChunkMatch(*each) for each in meanings.items()), mean), meaning)
 
 
 def place(ranked: list[ChunkMatch], chunk: int) -> int:
@@ -39,9 +39,7 @@ def test_every_candidate_is_ranked_once_by_a_score_from_0_to_1(
 
 
 @given(words=WORDS, meanings=MEANINGS, seed=st.integers(0, 99))
-def test_candidates_may_come_in_any_order(
-    words: dict[int, float], meanings: dict[int, float], seed: int
-) -> None:
+def test_candidates_may_come_in_any_order(words: dict[int, float], meanings: dict[int, float], seed: int) -> None:
     shuffler = random.Random(seed)
     mixed = [dict(shuffler.sample(list(half.items()), len(half))) for half in (words, meanings)]
     assert order(mixed[0], mixed[1]) == order(words, meanings)
@@ -96,7 +94,7 @@ def test_half_an_answer_from_each_side_beats_a_whole_one_from_one() -> None:
 
 
 def test_a_chunk_that_is_named_twice_counts_by_its_better_score() -> None:
-    nearest = VectorMatches((VectorMatch(1, 0.4),), 0.1)
+    nearest = VectorMatches((ChunkMatch(1, 0.4),), 0.1)
     assert fuse([ChunkMatch(1, 3.0), ChunkMatch(1, 1.0), ChunkMatch(2, 2.0)], nearest) == fuse(
         [ChunkMatch(2, 2.0), ChunkMatch(1, 3.0)], nearest
     )

@@ -66,7 +66,7 @@ def test_no_text_that_the_first_query_leaves_out_scores_higher_than_the_rest_may
     assert max(left, default=0.0) <= plan.rest
 
 
-def test_the_rest_is_told_only_where_the_number_of_texts_is() -> None:
+def test_the_rest_is_known_only_with_the_number_of_texts() -> None:
     counts = {"a": 9000, "b": 300}
     assert scoring(counts).rest == inf
     assert scoring(counts, texts=100_000).rest == pytest.approx(2.2 * log(99_700.5 / 300.5))
@@ -94,9 +94,7 @@ def test_more_than_there_is_room_for_is_scored_only_where_all_words_are_frequent
 
 
 def test_seldom_words_lead_and_frequent_ones_add_to_the_score() -> None:
-    assert scoring({"a": 9000, "b": 300, "c": 70_000, "d": 20}) == Scoring(
-        ("(d OR b) AND (a OR c)", "(d OR b)")
-    )
+    assert scoring({"a": 9000, "b": 300, "c": 70_000, "d": 20}) == Scoring(("(d OR b) AND (a OR c)", "(d OR b)"))
 
 
 def test_few_texts_with_seldom_words_are_joined_by_those_with_several_frequent_ones() -> None:

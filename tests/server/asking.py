@@ -1,11 +1,12 @@
-"""Asking an ASGI application without a socket."""
+"""Send requests to an ASGI application without a socket."""
 
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from afresh.server.asgi import App, Message
+from starlette.types import ASGIApp as App
+from starlette.types import Message
 
 LOOPBACK = ("127.0.0.1", 50_000)
 REMOTE = ("203.0.113.9", 50_000)
@@ -14,15 +15,15 @@ HERE = {"host": "127.0.0.1:8000"}
 
 @dataclass(frozen=True)
 class Answered:
-    """What came back."""
+    """A response."""
 
     status: int
     headers: Mapping[str, str]
     body: bytes
 
     @property
-    def told(self) -> Any:
-        """Its JSON."""
+    def json(self) -> Any:
+        """Return the parsed body."""
         return json.loads(self.body)
 
 
@@ -36,14 +37,13 @@ async def ask(
     client: tuple[str, int] | None = LOOPBACK,
     token: str | None = None,
 ) -> Answered:
-    """The answer to one request; a list of pieces is a body without a length."""
+    """Return the answer to one request; a list of pieces is a body without a length."""
     given = {**HERE, **(headers or {})} | ({"authorization": f"Bearer {token}"} if token else {})
     pieces = [body] if isinstance(body, bytes) else body
     if isinstance(body, bytes) and body:
         given.setdefault("content-length", str(len(body)))
     incoming: list[Message] = [
-        {"type": "http.request", "body": piece, "more_body": at < len(pieces) - 1}
-        for at, piece in enumerate(pieces)
+        {"type": "http.request", "body": piece, "more_body": at < len(pieces) - 1} for at, piece in enumerate(pieces)
     ]
     sent: list[Message] = []
 

@@ -33,9 +33,9 @@ class Client:
 
     async def get(self, path: str, **more: Any) -> Any:
         """What is read with 200."""
-        status, told = await self.ask("GET", path, **more)
-        assert status == 200, told
-        return told
+        status, content = await self.ask("GET", path, **more)
+        assert status == 200, content
+        return content
 
     async def events(self, run: int) -> list[str]:
         """The events of a run until it ends."""
@@ -48,8 +48,8 @@ class Client:
         async with self.session.get(f"/api/v1/runs/{run}/events") as answer:
             async for line in answer.content:
                 if line.startswith(b"data: "):
-                    told = json.loads(line.removeprefix(b"data: "))
-                    if told["state"] == "running" and told["checked"] > beyond:
+                    content = json.loads(line.removeprefix(b"data: "))
+                    if content["state"] == "running" and content["checked"] > beyond:
                         return
         raise AssertionError("it ended before it began")
 

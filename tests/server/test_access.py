@@ -1,4 +1,4 @@
-"""The door of the server, in front of a small application of its own."""
+"""Authentication in front of a small application."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -9,13 +9,15 @@ from typing import Any
 
 import pytest
 import uvicorn
+from starlette.responses import JSONResponse
+from starlette.types import Receive, Scope, Send
 from tests.server.asking import REMOTE, ask
 from tests.server.closed import Tokens, prove_closed
 from tests.stores import new_store
 
 from afresh.access.permissions import TokenScope as Reach
 from afresh.config.server import AccessSettings
-from afresh.server.asgi import Receive, Scope, Send, answer_json
+from afresh.server.asgi import RequestRefused, refuse
 from afresh.server.auth import AuthMiddleware, allowed_of
 from afresh.server.request_checks import RateLimiter, caller
 from afresh.server.uvicorn_server import PeerConnections, server_limits
@@ -37,8 +39,8 @@ MORE = [("POST", "/mcp"), ("GET", "/"), ("GET", "/docs"), ("GET", "/metrics"), (
 LABELS = ["react", "react@18", "vue@3", "vue", "react/site@18", "reactive", "vue/x@3", "vue/x"]
 
 
-class Keeper(TokenService):
-    """Knows the tokens of a store."""
+class StoreTokens(TokenService):
+    """The tokens of a store, at a frozen time."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -46,54 +48,58 @@ class Keeper(TokenService):
 
 
 async def echo(scope: Scope, receive: Receive, send: Send) -> None:
-    """Tells what came through; `/api/v1/all` does not look who asks."""
+    """Return what came through; `/api/v1/all` does not check the permissions."""
     if scope["path"] == "/api/v1/all":
-        await answer_json(send, 200, {"secret": "of every source"})
+        await JSONResponse({"secret": "of every source"}, 200)(scope, receive, send)
         return
     allowed = allowed_of(scope)
     body = (await receive())["body"] if scope["method"] != "GET" else b""
     labels = ["react", "react@18", "vue@3", "vue", "react/site@18", "reactive", "vue/x@3", "vue/x"]
     seen = [label for label in labels if allowed.sees(label)]
-    await answer_json(send, 200, {"who": allowed.who, "size": len(body), "seen": seen})
+    await JSONResponse({"who": allowed.caller, "size": len(body), "seen": seen}, 200)(scope, receive, send)
+
+
+async def no_page(scope: Scope, receive: Receive, send: Send, refused: RequestRefused) -> None:
+    await refuse(send, refused)
 
 
 @pytest.fixture
-async def keeper(tmp_path: Path) -> AsyncIterator[Keeper]:
+async def tokens(tmp_path: Path) -> AsyncIterator[StoreTokens]:
     async with new_store(tmp_path, Store) as store:
-        yield Keeper(store)
+        yield StoreTokens(store)
 
 
-async def made(keeper: Keeper, scope: Reach = Reach.READ, *sources: str, days: int | None = None) -> str:
+async def made(tokens: StoreTokens, scope: Reach = Reach.READ, *sources: str, days: int | None = None) -> str:
     for label in sources:
         name, _, version = label.partition("@")
-        await keeper._store.sources.add(
+        await tokens._store.sources.add(
             name=name, version=version or None, kind="web", url=f"https://{name}.example/{version}",
-            rules={}, policy={}, now=keeper.clock(),
+            rules={}, policy={}, now=tokens.clock(),
         )  # fmt: skip
     expires = timedelta(days=days) if days else None
-    return (await keeper.create(scope, sources=sources, expires=expires)).token
+    return (await tokens.create(scope, sources=sources, expires=expires)).token
 
 
-def door(keeper: Keeper, **settings: object) -> AuthMiddleware:
-    return AuthMiddleware(echo, keeper, AccessSettings(**settings))  # type: ignore[arg-type]
+def protected_app(tokens: StoreTokens, **settings: object) -> AuthMiddleware:
+    return AuthMiddleware(echo, tokens, AccessSettings(**settings))  # type: ignore[arg-type]
 
 
-async def test_F102_F103_every_route_is_closed_but_health(keeper: Keeper) -> None:
-    read, revoked, expired = await made(keeper), await made(keeper), await made(keeper, days=1)
-    await keeper.revoke(2)
-    keeper.clock.advance(days=2)
-    tokens = Tokens(read=read, dead=(revoked, expired, "afresh_" + "x" * 43, read[:-1], read.upper(), "\xff"))
-    app = door(keeper, burst=100_000)
-    assert await prove_closed(app, DOCUMENT, tokens, MORE) == 13
+async def test_F102_F103_every_route_is_closed_but_health(tokens: StoreTokens) -> None:
+    read, revoked, expired = await made(tokens), await made(tokens), await made(tokens, days=1)
+    await tokens.revoke(2)
+    tokens.clock.advance(days=2)
+    given = Tokens(read=read, dead=(revoked, expired, "afresh_" + "x" * 43, read[:-1], read.upper(), "\xff"))
+    app = protected_app(tokens, burst=100_000)
+    assert await prove_closed(app, DOCUMENT, given, MORE) == 13
     assert (await ask(app, "GET", "/health", client=REMOTE)).status == 200
     assert (await ask(app, "GET", "/api/v1/search", token=read, client=REMOTE)).status == 200
     assert (await ask(app, "POST", "/mcp", token=read)).status == 200  # its tools ask what is allowed
     assert (await ask(app, "GET", "/health/../api/v1/search")).status == 401
 
 
-async def test_F102_without_tokens_only_this_machine_is_answered(keeper: Keeper) -> None:
-    app = door(keeper, hosts=("docs.internal",))
-    assert (await ask(app, "POST", "/x", body=b"ab")).told == {
+async def test_F102_without_tokens_only_this_machine_is_answered(tokens: StoreTokens) -> None:
+    app = protected_app(tokens, hosts=("docs.internal",))
+    assert (await ask(app, "POST", "/x", body=b"ab")).json == {
         "who": "loopback", "size": 2, "seen": LABELS,
     }  # fmt: skip
     for host in ("localhost:8000", "[::1]:8000", "127.1.2.3", "LOCALHOST."):
@@ -101,37 +107,35 @@ async def test_F102_without_tokens_only_this_machine_is_answered(keeper: Keeper)
     assert (await ask(app, "GET", "/x", client=REMOTE)).status == 401
     assert (await ask(app, "GET", "/x", client=None)).status == 401
     by_address = await ask(app, "GET", "/x", {"host": "203.0.113.1"})
-    assert (by_address.status, "afresh token create" in by_address.told["detail"]) == (421, True)
+    assert (by_address.status, "afresh token create" in by_address.json["detail"]) == (421, True)
     # a proxy on this machine passes on what comes from elsewhere
     for name in ("x-forwarded-for", "forwarded", "x-real-ip", "via"):
         assert (await ask(app, "GET", "/x", {"host": "docs.internal", name: "203.0.113.9"})).status == 401
 
-    token = await made(keeper, Reach.WRITE)  # from the first token on this machine needs one as well
+    token = await made(tokens, Reach.WRITE)  # from the first token on this machine needs one as well
     assert (await ask(app, "GET", "/x")).status == 401
     assert (await ask(app, "GET", "/x", {"host": "203.0.113.1"}, token=token, client=REMOTE)).status == 200
-    assert (await ask(door(keeper, loopback_open=True), "GET", "/x")).status == 200
-    assert (await ask(door(keeper, loopback_open=True), "GET", "/x", token="wrong")).status == 401
-    await keeper.revoke(1)
+    assert (await ask(protected_app(tokens, loopback_open=True), "GET", "/x")).status == 200
+    assert (await ask(protected_app(tokens, loopback_open=True), "GET", "/x", token="wrong")).status == 401
+    await tokens.revoke(1)
     assert (await ask(app, "GET", "/x", token=token)).status == 401
     assert (await ask(app, "GET", "/x")).status == 401, "the last token's end opens nothing"
 
 
-async def test_F102_a_bound_token_sees_its_sources_and_nothing_that_forgets_to_ask(keeper: Keeper) -> None:
-    bound = await made(keeper, Reach.WRITE, "react", "vue@3")
-    app = door(keeper)
-    assert (await ask(app, "GET", "/x", token=bound)).told["seen"] == [
-        *("react", "react@18", "vue@3", "react/site@18", "vue/x@3"),
+async def test_F102_a_bound_token_sees_its_sources_and_nothing_that_forgets_to_ask(tokens: StoreTokens) -> None:
+    bound = await made(tokens, Reach.WRITE, "react", "vue@3")
+    app = protected_app(tokens)
+    assert (await ask(app, "GET", "/x", token=bound)).json["seen"] == [
+        *("react", "react@18", "vue@3", "react/site@18", "vue/x@3")
     ]
     refused = await ask(app, "GET", "/api/v1/all", token=bound)
     assert refused.status == 403
     assert b"of every source" not in refused.body
-    assert (await ask(app, "GET", "/api/v1/all", token=await made(keeper))).status == 200
+    assert (await ask(app, "GET", "/api/v1/all", token=await made(tokens))).status == 200
 
 
-async def test_F103_a_page_of_ours_or_a_listed_site_may_ask_and_a_person_may_follow_a_link(
-    keeper: Keeper,
-) -> None:
-    app = door(keeper, origins=("https://docs.example.org",))
+async def test_F103_a_page_of_ours_or_a_listed_site_may_ask_and_a_person_may_follow_a_link(tokens: StoreTokens) -> None:
+    app = protected_app(tokens, origins=("https://docs.example.org",))
     link = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
     for headers in (
         {"origin": "http://127.0.0.1:8000", "sec-fetch-site": "same-origin"},
@@ -147,9 +151,9 @@ async def test_F103_a_page_of_ours_or_a_listed_site_may_ask_and_a_person_may_fol
     assert (await ask(app, "GET", "/x", {**link, "sec-fetch-dest": "iframe"})).status == 403
 
 
-async def test_F102_bodies_have_a_size_and_a_time(keeper: Keeper) -> None:
-    app = door(keeper, max_body_bytes=1_024)
-    assert (await ask(app, "POST", "/x", body=b"x" * 1_024)).told["size"] == 1_024
+async def test_F102_bodies_have_a_size_and_a_time(tokens: StoreTokens) -> None:
+    app = protected_app(tokens, max_body_bytes=1_024)
+    assert (await ask(app, "POST", "/x", body=b"x" * 1_024)).json["size"] == 1_024
     assert (await ask(app, "POST", "/x", body=b"x" * 1_025)).status == 413
     assert (await ask(app, "POST", "/x", body=[b"x" * 600, b"x" * 600])).status == 413  # no length told
     assert (await ask(app, "POST", "/x", {"content-length": "9" * 30}, body=[b"x"])).status == 413
@@ -158,7 +162,7 @@ async def test_F102_bodies_have_a_size_and_a_time(keeper: Keeper) -> None:
         await asyncio.Event().wait()
         raise AssertionError
 
-    late = AuthMiddleware(echo, keeper, AccessSettings(body_seconds=0.1))
+    late = AuthMiddleware(echo, tokens, AccessSettings(body_seconds=0.1))
     sent: list[dict[str, object]] = []
 
     async def send(message: object) -> None:
@@ -185,31 +189,31 @@ async def test_F102_bodies_have_a_size_and_a_time(keeper: Keeper) -> None:
     ],
 )
 async def test_S2_S7_F120_a_body_of_many_values_or_endless_fields_is_refused_unread(
-    keeper: Keeper, media: str, body: bytes, status: int
+    tokens: StoreTokens, media: str, body: bytes, status: int
 ) -> None:
     """A body of a megabyte may hold 300,000 lists, and one field may be all of it."""
-    assert (await ask(door(keeper), "POST", "/x", {"content-type": media}, body=body)).status == status
+    assert (await ask(protected_app(tokens), "POST", "/x", {"content-type": media}, body=body)).status == status
 
 
-async def test_F102_one_caller_too_many_is_told_when_to_come_again(keeper: Keeper) -> None:
-    token, other = await made(keeper), await made(keeper)
-    app = door(keeper, burst=5, requests_per_second=0.01)
+async def test_F102_a_caller_over_the_limit_gets_a_retry_time(tokens: StoreTokens) -> None:
+    token, other = await made(tokens), await made(tokens)
+    app = protected_app(tokens, burst=5, requests_per_second=0.01)
     statuses = [(await ask(app, "GET", "/x", token=token)).status for _ in range(7)]
     assert statuses == [200] * 5 + [429] * 2
     assert int((await ask(app, "GET", "/x", token=token)).headers["retry-after"]) > 1
     assert (await ask(app, "GET", "/x", token=other)).status == 200
     guesses = [(await ask(app, "GET", "/x", token="afresh_no", client=REMOTE)).status for _ in range(7)]
     assert guesses == [401] * 5 + [429] * 2
-    behind = await ask(app, "GET", "/x", token=await made(keeper), client=REMOTE)
+    behind = await ask(app, "GET", "/x", token=await made(tokens), client=REMOTE)
     assert behind.status == 200, "all who come through one proxy are one peer"
 
     async def hooks(scope: Scope, receive: Receive, send: Send) -> None:
-        await answer_json(send, 202, {})
+        await JSONResponse({}, 202)(scope, receive, send)
 
-    hears = AuthMiddleware(echo, keeper, AccessSettings(burst=5, requests_per_second=0.01), hooks=hooks)
-    heard = [(await ask(hears, "POST", "/api/v1/webhooks/x", client=REMOTE)).status for _ in range(6)]
-    assert heard == [202] * 5 + [429]
-    assert (await ask(hears, "GET", "/health", client=REMOTE)).status == 200, "whatever else that peer sends"
+    receives = AuthMiddleware(echo, tokens, AccessSettings(burst=5, requests_per_second=0.01), hooks=hooks)
+    received = [(await ask(receives, "POST", "/api/v1/webhooks/x", client=REMOTE)).status for _ in range(6)]
+    assert received == [202] * 5 + [429]
+    assert (await ask(receives, "GET", "/health", client=REMOTE)).status == 200, "whatever else that peer sends"
 
     time = [0.0]
     buckets = RateLimiter(2.0, 1, lambda: time[0])
@@ -219,8 +223,8 @@ async def test_F102_one_caller_too_many_is_told_when_to_come_again(keeper: Keepe
     assert caller("2001:db8::1") == caller("2001:db8::ffff") != caller("2001:db8:0:1::1")
 
 
-async def test_S8_F189_a_flood_of_logins_leaves_health_to_its_peer(keeper: Keeper) -> None:
-    opens = AuthMiddleware(echo, keeper, AccessSettings(burst=5, requests_per_second=0.01), logins=True)
+async def test_S8_F189_a_flood_of_logins_leaves_health_to_its_peer(tokens: StoreTokens) -> None:
+    opens = AuthMiddleware(echo, tokens, AccessSettings(burst=5, requests_per_second=0.01), page=no_page)
     logins = [(await ask(opens, "POST", "/login", client=REMOTE)).status for _ in range(6)]
     assert logins[-1] == 429
     assert (await ask(opens, "GET", "/assets/x.css", client=REMOTE)).status == 429
@@ -228,13 +232,13 @@ async def test_S8_F189_a_flood_of_logins_leaves_health_to_its_peer(keeper: Keepe
     assert health == [200] * 5 + [429], "a bucket of its own, which is bounded too"
 
 
-async def test_F103_there_are_no_websockets(keeper: Keeper) -> None:
+async def test_F103_there_are_no_websockets(tokens: StoreTokens) -> None:
     sent: list[dict[str, object]] = []
 
     async def send(message: object) -> None:
         sent.append(message)  # type: ignore[arg-type]
 
-    await door(keeper)({"type": "websocket", "headers": []}, send, send)  # type: ignore[arg-type]
+    await protected_app(tokens)({"type": "websocket", "headers": []}, send, send)  # type: ignore[arg-type]
     assert sent == [{"type": "websocket.close", "code": 1008}]
 
 
@@ -251,9 +255,9 @@ async def served(app: AuthMiddleware, settings: AccessSettings) -> AsyncIterator
     await task
 
 
-async def test_F102_a_head_that_never_comes_ends_the_connection(keeper: Keeper) -> None:
+async def test_F102_a_head_that_never_comes_ends_the_connection(tokens: StoreTokens) -> None:
     settings = AccessSettings(header_seconds=0.2)
-    async with served(door(keeper), settings) as port:
+    async with served(protected_app(tokens), settings) as port:
         for before in (b"", b"GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n"):
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             writer.write(before)
@@ -269,9 +273,9 @@ async def test_F102_a_head_that_never_comes_ends_the_connection(keeper: Keeper) 
 ASKS_FOR_HEALTH = b"GET /health HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"
 
 
-async def test_S8_F128_half_open_connections_of_one_peer_keep_nobody_out(keeper: Keeper) -> None:
+async def test_S8_F128_half_open_connections_of_one_peer_keep_nobody_out(tokens: StoreTokens) -> None:
     settings = AccessSettings(connections_per_peer=5, max_connections=8, header_seconds=3_600)
-    async with served(door(keeper), settings) as port, asyncio.timeout(30):
+    async with served(protected_app(tokens), settings) as port, asyncio.timeout(30):
         silent = [await asyncio.open_connection("127.0.0.1", port) for _ in range(20)]
         for reader, _ in silent[:15]:
             with suppress(ConnectionResetError):  # the oldest go first
@@ -283,9 +287,9 @@ async def test_S8_F128_half_open_connections_of_one_peer_keep_nobody_out(keeper:
             each.close()
 
 
-async def test_S8_F128_health_is_told_where_there_is_no_room_for_anything_else(keeper: Keeper) -> None:
+async def test_S8_F128_health_answers_when_all_connections_are_taken(tokens: StoreTokens) -> None:
     settings = AccessSettings(max_connections=3, header_seconds=3_600)
-    async with served(door(keeper), settings) as port, asyncio.timeout(30):
+    async with served(protected_app(tokens), settings) as port, asyncio.timeout(30):
         others = [await asyncio.open_connection("127.0.0.1", port) for _ in range(3)]
         for path, status in (("/health", b" 200 "), ("/api/v1/x", b" 503 ")):
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -304,20 +308,20 @@ def test_S8_connections_are_counted_by_peer() -> None:
         return peers.enter(address, name, lambda: ended.append(name))
 
     assert all([enter("2001:db8::1", "a"), enter("2001:db8::2", "b"), enter("203.0.113.9", "c")])
-    peers.asks("a")
+    peers.mark_active("a")
     assert (enter("2001:db8::3", "d"), ended) == (True, ["b"])  # of one network, silent for longest
-    peers.asks("d")
+    peers.mark_active("d")
     assert (enter("2001:db8::3", "e"), ended) == (False, ["b"])  # all are in use
     peers.leave("a")
     assert enter("2001:db8::3", "f")
     for number in range(9):  # a reverse proxy on this machine brings many callers
         assert enter("127.0.0.1", f"p{number}")
-        peers.asks(f"p{number}")
+        peers.mark_active(f"p{number}")
 
 
 @pytest.mark.parametrize("piece", [b"1\r\nx\r\n", b"80\r\n" + b"x" * 128 + b"\r\n"])
-async def test_S8_F127_a_body_in_crumbs_is_not_taken(keeper: Keeper, piece: bytes) -> None:
-    async with served(door(keeper), AccessSettings()) as port, asyncio.timeout(30):
+async def test_S8_F127_a_body_in_crumbs_is_not_taken(tokens: StoreTokens, piece: bytes) -> None:
+    async with served(protected_app(tokens), AccessSettings()) as port, asyncio.timeout(30):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         head = b"POST /api/v1/x HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n"
         writer.write(head + piece * 5_000 + b"0\r\n\r\n")
@@ -326,10 +330,10 @@ async def test_S8_F127_a_body_in_crumbs_is_not_taken(keeper: Keeper, piece: byte
 
 
 async def test_S8_F127_an_answer_before_the_end_of_a_body_ends_the_connection(
-    keeper: Keeper, monkeypatch: pytest.MonkeyPatch
+    tokens: StoreTokens, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("afresh.server.uvicorn_server.LINGER_SECONDS", 0.05)
-    async with served(door(keeper), AccessSettings()) as port, asyncio.timeout(30):
+    async with served(protected_app(tokens), AccessSettings()) as port, asyncio.timeout(30):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(b"POST /x HTTP/1.1\r\nhost: evil.example\r\ntransfer-encoding: chunked\r\n\r\n")
         answer = await reader.read()  # to the end, although nothing more of the body was sent

@@ -10,6 +10,7 @@ import pytest
 from fastapi import APIRouter
 from fastapi.routing import APIRoute
 from soak.api import fuzz, naughty, served, texts
+from starlette.types import ASGIApp as App
 from tests.e2e.library import settings
 from tests.server.asking import ask
 from tests.server.closed import Tokens, prove_closed
@@ -18,7 +19,6 @@ from afresh.access.permissions import TokenScope
 from afresh.app import build
 from afresh.server import web
 from afresh.server.app import make_app
-from afresh.server.asgi import App
 from afresh.testing import FrozenClock, TinySite
 
 EACH = 3  # requests of each operation
@@ -36,11 +36,11 @@ def web_routes(router: APIRouter) -> Iterator[tuple[str, str]]:
 @pytest.mark.slow
 def test_F105_F106_no_request_makes_the_server_fall(tmp_path: Path, site: TinySite, shared: Path) -> None:
     with served(settings(tmp_path / "kb.db"), site.url) as (url, document):
-        told = asyncio.run(naughty(url, document, texts()[::STEP]))
-        told += fuzz(url, document, EACH, chance=7)
-    assert told.total() > 250
-    assert {name: number for name, number in told.items() if name.startswith(("5", "wrong"))} == {}
-    assert told["200"] > 50
+        content = asyncio.run(naughty(url, document, texts()[::STEP]))
+        content += fuzz(url, document, EACH, chance=7)
+    assert content.total() > 250
+    assert {name: number for name, number in content.items() if name.startswith(("5", "wrong"))} == {}
+    assert content["200"] > 50
 
 
 async def test_F102_F103_every_route_of_the_server_is_closed(tmp_path: Path) -> None:
@@ -69,52 +69,47 @@ async def test_F102_a_token_bound_to_a_source_sees_nothing_else(tmp_path: Path, 
     try:
         for name in ("open", "closed"):
             await kb.runs.crawl(site.url, name=name)
-        await kb.schedules.set_rule([], "@daily")
+        await kb.schedules.set_rule(await kb.sources.labelled([]), "@daily")
         token = (await kb.tokens.create(TokenScope.READ, sources=["open"])).token
         app: App = make_app(kb, config, works=False)
 
-        async def told(path: str) -> tuple[int, object]:
+        async def content(path: str) -> tuple[int, object]:
             answered = await ask(app, "GET", f"/api/v1/{path}", token=token)
-            return answered.status, answered.told
+            return answered.status, answered.json
 
         hidden = (await kb.sources.view("closed")).id
         page = next(each for each in await kb.pages.records([hidden], limit=1))
         link = next(each for each in await kb.links.records([hidden], limit=1))
         run = (await kb.sources.view("closed")).last_run
         for path in (f"sources/{hidden}", f"pages?source={hidden}", f"pages/{page.id}", f"links/{link.id}"):
-            assert (await told(path))[0] == 404, path
+            assert (await content(path))[0] == 404, path
         for path in (f"runs/{run}", f"runs/{run}/events", f"pages/{page.id}/links", "search?q=a&in=closed"):
-            assert (await told(path))[0] == 404, path
+            assert (await content(path))[0] == 404, path
         for path in (f"sources/{hidden}/schedule", f"sources/{hidden}/due", f"sources/{hidden}/copies"):
-            assert (await told(path))[0] == 404, path
+            assert (await content(path))[0] == 404, path
         for path in ("map", "calendar", "hosts", "ahead", "receipt"):
-            assert (await told(f"sources/{hidden}/{path}"))[0] == 404, path
-            assert (await told(f"sources/{(await kb.sources.view('open')).id}/{path}"))[0] == 200, path
-        _, year = await told("calendar")
+            assert (await content(f"sources/{hidden}/{path}"))[0] == 404, path
+            assert (await content(f"sources/{(await kb.sources.view('open')).id}/{path}"))[0] == 200, path
+        _, year = await content("calendar")
         assert isinstance(year, dict)
         assert year["changes"] == 3
-        assert (await told("hosts"))[0] == 403
+        assert (await content("hosts"))[0] == 403
         for path in ("versions?label=closed", "versions?label=close", "search?q=a&in=close"):
-            status, answer = await told(path)
+            status, answer = await content(path)
             assert (status, "did you mean" in str(answer)) == (404, False), path
-        assert (await told("status"))[0] == 403
+        assert (await content("status"))[0] == 403
         for path in ("sources", "pages", "links", "runs", "changes", "schedules"):
-            status, answer = await told(path)
+            status, answer = await content(path)
             assert status == 200
             assert isinstance(answer, dict)
-            shown = {each.get("source_id", each.get("source", each.get("name"))) for each in answer["items"]}
-            assert shown <= {"open", (await kb.sources.view("open")).id}, path
-            assert shown
-        status, answer = await told("search?q=harbor")
+            visible = {each.get("source_id", each.get("source", each.get("name"))) for each in answer["items"]}
+            assert visible <= {"open", (await kb.sources.view("open")).id}, path
+            assert visible
+        status, answer = await content("search?q=harbor")
         assert isinstance(answer, dict)
         assert {hit["source"] for hit in answer["hits"]} <= {"open"}
 
-        for path in (
-            f"/sources/{hidden}",
-            f"/sources/{hidden}/links",
-            f"/pages/{page.id}",
-            f"/sources/{hidden}/map",
-        ):
+        for path in (f"/sources/{hidden}", f"/sources/{hidden}/links", f"/pages/{page.id}", f"/sources/{hidden}/map"):
             assert (await ask(app, "GET", path, token=token)).status == 404, path
         for path in (f"/open?in=closed&url={page.url}", "/search?q=a&in=closed", f"/live?source={hidden}"):
             assert (await ask(app, "GET", path, token=token)).status == 404, path

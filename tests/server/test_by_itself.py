@@ -24,7 +24,7 @@ async def test_C1_D22_E14_F25_two_servers_start_a_run_once_sync_after_it_and_wri
     tmp_path: Path, postgres: Postgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("afresh.crawl.factory.ParserPool", InProcess)
-    monkeypatch.setattr("afresh.services.sinks.LOOK", 0.1)
+    monkeypatch.setattr("afresh.services.sinks.POLL_SECONDS", 0.1)
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "tea.md").write_text("# Tea\n\nWater first, then leaves.\n", "utf-8")
     flags: dict[str, object] = {
@@ -47,7 +47,7 @@ async def test_C1_D22_E14_F25_two_servers_start_a_run_once_sync_after_it_and_wri
         past = datetime.now(UTC) - timedelta(days=2)
         async with opened(store, flags, clock=FrozenClock(past)) as kb:
             await kb.runs.crawl(site.url, name="docs")
-            await kb.schedules.set_rule(["docs"], "every 1d")
+            await kb.schedules.set_rule(await kb.sources.labelled(["docs"]), "every 1d")
         site.edit("/p1", add_paragraph=word("/news"))
         with hearing() as log:
             async with (
@@ -61,10 +61,7 @@ async def test_C1_D22_E14_F25_two_servers_start_a_run_once_sync_after_it_and_wri
                 assert "Tea" in (tmp_path / "index.txt").read_text("utf-8")
                 for client in (one, two):
                     [view] = (await client.get(f"{API}/schedules"))["items"]
-                    assert (view["source"], view["last_state"], view["overdue"]) == (
-                        *("docs", "completed"),
-                        False,
-                    )
+                    assert (view["source"], view["last_state"], view["overdue"]) == (*("docs", "completed"), False)
                     assert (await client.get("/ready"))["schedules"] == "here"
                 assert (await two.get("/ready"))["worker"] == "elsewhere"
                 runs = (await one.get(f"{API}/sources/{view['source_id']}/runs"))["items"]
@@ -107,8 +104,8 @@ async def test_F110_a_run_whose_page_never_answers_is_cancelled_within_seconds_t
 
 async def by_rest(client: Client, run: int) -> None:
     """Cancel as a script does."""
-    status, told = await client.ask("POST", f"{API}/runs/{run}/cancel")
-    assert (status, told["state"]) == (200, "cancelled")
+    status, content = await client.ask("POST", f"{API}/runs/{run}/cancel")
+    assert (status, content["state"]) == (200, "cancelled")
 
 
 async def by_mcp(client: Client, run: int) -> None:
@@ -117,6 +114,6 @@ async def by_mcp(client: Client, run: int) -> None:
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
     accepts = {"accept": "application/json, text/event-stream"}
     async with client.session.post("/mcp", json=message, headers=accepts) as answer:
-        told = await answer.text()
+        content = await answer.text()
     assert answer.status == 200
-    assert '"status":"cancelled"' in told.replace("\\", "").replace(": ", ":"), json.dumps(told)
+    assert '"status":"cancelled"' in content.replace("\\", "").replace(": ", ":"), json.dumps(content)

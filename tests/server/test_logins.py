@@ -4,6 +4,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from starlette.types import ASGIApp as App
 from tests.e2e.library import settings
 from tests.server.asking import REMOTE, Answered, ask
 from tests.server.served import served
@@ -11,7 +12,6 @@ from tests.server.served import served
 from afresh.access.permissions import TokenScope
 from afresh.app import build
 from afresh.server.app import make_app
-from afresh.server.asgi import App
 from afresh.server.auth import IN_ALL, PER_PEER, FailedLogins
 
 HTML = {"accept": "text/html"}
@@ -45,12 +45,12 @@ async def test_F102_a_login_is_worth_as_much_as_its_token_and_no_longer(tmp_path
         assert "unsafe" not in policy
         assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self'")
 
-        anew = await build(config)  # another server on the same store, or this one after a start
+        renewed = await build(config)  # another server on the same store, or this one after a start
         try:
-            second: App = make_app(anew, config, works=False)
+            second: App = make_app(renewed, config, works=False)
             assert (await ask(second, "GET", "/", held, client=REMOTE)).status == 200
         finally:
-            await anew.close()
+            await renewed.close()
 
         await kb.tokens.revoke(made.id)
         assert (await ask(app, "GET", "/", held, client=REMOTE)).status == 303
@@ -65,15 +65,13 @@ async def test_F102_a_login_is_worth_as_much_as_its_token_and_no_longer(tmp_path
 async def test_F102_a_stream_of_events_ends_with_the_token_that_opened_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("afresh.server.replies.AGAIN_SECONDS", 0.0)
-    monkeypatch.setattr("afresh.server.api.runs.LOOK", 0.001)
+    monkeypatch.setattr("afresh.server.replies.RECHECK_SECONDS", 0.0)
+    monkeypatch.setattr("afresh.server.api.runs.POLL_SECONDS", 0.001)
     config = settings(tmp_path / "kb.db")
     async with served(tmp_path / "kb.db", works=False, config=config) as client:
         kb = await build(config)
         try:
-            source, _ = await kb.sources.add(
-                "https://docs.example.org/", name="docs", version=None, settings={}
-            )
+            source, _ = await kb.sources.add("https://docs.example.org/", name="docs", version=None, settings={})
             run = await kb.runs.start(source)  # that waits for a worker, for ever
             made = await kb.tokens.create(TokenScope.READ)
             bearer = {"authorization": f"Bearer {made.token}"}
@@ -102,27 +100,25 @@ async def test_S8_F130_wrong_tokens_are_logged_without_what_was_tried(
         assert (await ask(app, "GET", "/api/v1/sources", token=made.token, client=REMOTE)).status == 200
     finally:
         await kb.close()
-    told = [record.__dict__["data"] for record in caplog.records if record.getMessage() == "login failed"]
-    assert [(each["peer"], each["path"]) for each in told] == [
+    content = [record.__dict__["data"] for record in caplog.records if record.getMessage() == "login failed"]
+    assert [(each["peer"], each["path"]) for each in content] == [
         (REMOTE[0], "/api/v1/sources"), (REMOTE[0], "/mcp"), (REMOTE[0], "/login"),
     ]  # fmt: skip
-    assert (told[0]["forwarded_for"], told[2]["forwarded_for"]) == ("198.51.100.7", None)
-    assert "unknown, expired or revoked" in told[0]["reason"]
-    assert "guessed" not in caplog.text + str(told)
+    assert (content[0]["forwarded_for"], content[2]["forwarded_for"]) == ("198.51.100.7", None)
+    assert "unknown, expired or revoked" in content[0]["reason"]
+    assert "guessed" not in caplog.text + str(content)
 
 
-def test_S8_F130_guesses_without_end_are_counted_and_not_all_logged(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_S8_F130_guesses_without_end_are_counted_and_not_all_logged(caplog: pytest.LogCaptureFixture) -> None:
     time = [0.0]
     failures = FailedLogins(lambda: time[0])
     scope = {"method": "GET", "path": "/", "headers": [], "client": ("198.51.100.1", 1)}
     for _ in range(1_000):
-        failures.tell(scope, "wrong")
+        failures.record(scope)
     for number in range(1_000):
-        failures.tell({**scope, "client": (f"203.0.{number // 250}.{number % 250}", 1)}, "wrong")
+        failures.record({**scope, "client": (f"203.0.{number // 250}.{number % 250}", 1)})
     assert len(caplog.records) == PER_PEER[1] + IN_ALL[1] - PER_PEER[1]
     time[0] = 3_600.0
-    failures.tell(scope, "wrong")
+    failures.record(scope)
     left_out = sum(record.__dict__["data"]["left_out"] or 0 for record in caplog.records)
     assert left_out + len(caplog.records) == 2_001

@@ -21,7 +21,7 @@ from tests.server.served import served
 from afresh.access.permissions import TokenScope
 from afresh.testing import TinySite
 
-SECRET, TWIN = "zirconium", "qirconium"  # what is hidden, and what was never there
+SECRET, LOOKALIKE = "zirconium", "qirconium"  # what is hidden, and what was never there
 
 
 @pytest.fixture(autouse=True)
@@ -50,7 +50,7 @@ async def fill(store: Path, site: TinySite) -> str:
             await kb.runs.crawl(site.at(f"/part-{SECRET}/"), name="docs/part", version="3")
             await kb.runs.crawl(site.at(f"/near-{SECRET}/"), name=f"docs-{SECRET}")
             await kb.runs.crawl(site.at(f"/{SECRET}/"), name=SECRET)
-        await kb.runs.queue_refresh([SECRET])
+        await kb.runs.refresh([SECRET], queue=True)
         return (await kb.tokens.create(TokenScope.WRITE, sources=["docs@2"])).token
 
 
@@ -58,14 +58,11 @@ async def fill(store: Path, site: TinySite) -> str:
 async def asking(url: str, token: str) -> AsyncIterator[Client]:
     """The official client with a token."""
     headers = {"Authorization": f"Bearer {token}"}
-    async with (
-        create_mcp_http_client(headers) as http,
-        Client(streamable_http_client(url, http_client=http)) as client,
-    ):
+    async with create_mcp_http_client(headers) as http, Client(streamable_http_client(url, http_client=http)) as client:
         yield client
 
 
-async def told(client: Client, tool: str, **arguments: Any) -> str:
+async def call_text(client: Client, tool: str, **arguments: Any) -> str:
     """Everything that a call brings, without what differs each time."""
     if tool == "resource":
         try:
@@ -120,12 +117,9 @@ async def test_F102_a_bound_token_finds_nothing_of_other_sources_by_any_tool(tmp
     with TinySite() as site:
         token = await fill(store, site)
         async with opened(store) as kb:
-            jobs = {SECRET: max(run.run for run in await kb.runs.latest(SECRET)), TWIN: 99}
+            jobs = {SECRET: max(run.run for run in await kb.runs.records(await kb.sources.ids(SECRET))), LOOKALIKE: 99}
             before = [await kb.sources.view(label) for label in (SECRET, "docs@3", "docs/part@3")]
-        async with (
-            served(store, works=False) as server,
-            asking(f"{server.server.url}/mcp", token) as client,
-        ):
+        async with served(store, works=False) as server, asking(f"{server.server.url}/mcp", token) as client:
             tools = {tool.name for tool in (await client.list_tools()).tools}
             asked = {tool for tool, _ in calls(site, jobs)} | {tool for tool, _, _ in OPEN}
             assert asked - {"resource"} == tools
@@ -137,12 +131,7 @@ async def test_F102_a_bound_token_finds_nothing_of_other_sources_by_any_tool(tmp
         async with opened(store) as kb:
             assert [await kb.sources.view(label) for label in (SECRET, "docs@3", "docs/part@3")] == before
             assert (await kb.runs.get(jobs[SECRET])).state == "queued"
-            assert {view.name for view in await kb.sources.views()} == {
-                "docs",
-                "docs/part",
-                f"docs-{SECRET}",
-                SECRET,
-            }
+            assert {view.name for view in await kb.sources.views()} == {"docs", "docs/part", f"docs-{SECRET}", SECRET}
 
 
 async def _shows_what_is_open(client: Client, site: TinySite) -> None:
@@ -152,28 +141,26 @@ async def _shows_what_is_open(client: Client, site: TinySite) -> None:
         ("resource", {"uri": f"afresh://page/{site.at('/mine/guidf')}"}, "/mine/guide"),
     ]
     for tool, arguments, expected in [*OPEN, *own]:
-        answer = await told(client, tool, **arguments)
+        answer = await call_text(client, tool, **arguments)
         assert expected in answer, (tool, arguments, answer)
-        shown = answer.replace(f"to /{SECRET}/far", "").replace(site.at(f"/{SECRET}/far"), "")  # its own link
-        assert SECRET not in shown, (tool, arguments, answer)
+        visible = answer.replace(f"to /{SECRET}/far", "").replace(site.at(f"/{SECRET}/far"), "")  # its own link
+        assert SECRET not in visible, (tool, arguments, answer)
     listed = [str(each.uri) for each in (await client.list_resources()).resources]
     assert listed == ["afresh://library/docs@2"]
-    leaves = await told(client, "fetch_url", url=site.at("/mine/leaves"))
-    assert "no part of the sources" in leaves
+    leaves = await call_text(client, "fetch_url", url=site.at("/mine/leaves"))
+    assert "does not belong to the sources" in leaves
     assert "guide" not in leaves
 
 
-async def _looks_like_nothing(
-    client: Client, tool: str, arguments: dict[str, Any], jobs: dict[str, int]
-) -> None:
+async def _looks_like_nothing(client: Client, tool: str, arguments: dict[str, Any], jobs: dict[str, int]) -> None:
     """The answer is the one that is given for what was never there."""
-    twin = json.loads(json.dumps(arguments).replace(SECRET, TWIN))
-    if "jobId" in twin:
-        twin["jobId"] = jobs[TWIN]
-    hidden, nothing = await told(client, tool, **arguments), await told(client, tool, **twin)
+    lookalike = json.loads(json.dumps(arguments).replace(SECRET, LOOKALIKE))
+    if "jobId" in lookalike:
+        lookalike["jobId"] = jobs[LOOKALIKE]
+    hidden, nothing = await call_text(client, tool, **arguments), await call_text(client, tool, **lookalike)
     assert nothing.startswith("error "), (tool, arguments, nothing)
-    same = re.sub(rf"\b{jobs[SECRET]}\b", str(jobs[TWIN]), hidden) if "jobId" in twin else hidden
-    assert same.replace(SECRET, TWIN) == nothing, (tool, arguments)
+    same = re.sub(rf"\b{jobs[SECRET]}\b", str(jobs[LOOKALIKE]), hidden) if "jobId" in lookalike else hidden
+    assert same.replace(SECRET, LOOKALIKE) == nothing, (tool, arguments)
 
 
 async def _is_called_by_its_names(server: Server, token: str) -> None:
@@ -196,14 +183,14 @@ async def _is_called_by_its_names(server: Server, token: str) -> None:
 
 
 async def _changes_what_is_open(client: Client, site: TinySite) -> None:
-    again = json.loads(await told(client, "scrape_docs", url=site.at("/mine/"), version="2", maxPages=7))
+    again = json.loads(await call_text(client, "scrape_docs", url=site.at("/mine/"), version="2", maxPages=7))
     job = again["structuredContent"]["jobId"]
-    assert "cancelled" in await told(client, "cancel_job", jobId=job)
-    assert '"queued"' in await told(client, "refresh_version", library="docs", version="2")
+    assert "cancelled" in await call_text(client, "cancel_job", jobId=job)
+    assert '"queued"' in await call_text(client, "refresh_version", library="docs", version="2")
     for version in ("3", "4"):
         another = {"url": site.at("/mine/"), "library": "docs", "version": version}
-        assert "docs@2 has" in await told(client, "scrape_docs", **another)
-        assert "cannot add another" in await told(client, "scrape_docs", **another, again=True)
-    assert '"pages":2' in await told(client, "remove_docs", library="docs", version="2")
-    assert '"libraries":[]' in await told(client, "list_libraries")
-    assert '"results":[]' in await told(client, "search_docs", query="retry guide open words")
+        assert "docs@2 has" in await call_text(client, "scrape_docs", **another)
+        assert "cannot add another" in await call_text(client, "scrape_docs", **another, again=True)
+    assert '"pages":2' in await call_text(client, "remove_docs", library="docs", version="2")
+    assert '"libraries":[]' in await call_text(client, "list_libraries")
+    assert '"results":[]' in await call_text(client, "search_docs", query="retry guide open words")

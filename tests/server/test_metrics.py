@@ -5,17 +5,17 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from starlette.responses import JSONResponse
+from starlette.types import Receive, Scope, Send
 from tests.e2e.inprocess import InProcess
 from tests.e2e.library import opened
 from tests.server.asking import ask
 
-from afresh.server.asgi import Receive, RequestRefused, Scope, Send, answer_json, refuse
+from afresh.server.asgi import RequestRefused, refuse
 from afresh.server.telemetry import MetricsMiddleware, exposition
 from afresh.testing import TinySite
 
-LINE = re.compile(
-    r'([a-z_]+)(\{[a-z]+="(?:[^"\\\n]|\\.)*"(?:,[a-z]+="(?:[^"\\\n]|\\.)*")*\})? (\d+(?:\.\d+)?)'
-)
+LINE = re.compile(r'([a-z_]+)(\{[a-z]+="(?:[^"\\\n]|\\.)*"(?:,[a-z]+="(?:[^"\\\n]|\\.)*")*\})? (\d+(?:\.\d+)?)')
 
 
 def numbers(text: str) -> dict[str, float]:
@@ -44,7 +44,7 @@ async def test_the_store_and_the_answers_are_counted(tmp_path: Path, monkeypatch
             await refuse(send, RequestRefused(401, "no"))
         else:
             scope["route"] = SimpleNamespace(path='/"x"/{id}\\')
-            await answer_json(send, 200, {})
+            await JSONResponse({}, 200)(scope, receive, send)
 
     meter = MetricsMiddleware(app, lambda: next(time))
     await ask(meter, "GET", "/api/v1/7")
@@ -68,8 +68,6 @@ async def test_the_store_and_the_answers_are_counted(tmp_path: Path, monkeypatch
     assert (second["afresh_pages"], second['afresh_queue_pages{state="waiting"}']) == (2, 0)
     assert first['afresh_http_answers_total{method="GET",route="/api/v1/\\"x\\"/{id}\\\\",status="200"}'] == 2
     assert first['afresh_http_answers_total{method="other",route="other",status="401"}'] == 1
-    spans = [
-        first[f'afresh_http_seconds_bucket{{le="{le}"}}'] for le in ("0.01", "0.025", "0.5", "10.0", "+Inf")
-    ]
+    spans = [first[f'afresh_http_seconds_bucket{{le="{le}"}}'] for le in ("0.01", "0.025", "0.5", "10.0", "+Inf")]
     assert spans == [0, 1, 2, 2, 3]
     assert first["afresh_http_seconds_count"] == 3

@@ -21,7 +21,7 @@ from tests.server.served import served
 from afresh.app import utc_now
 from afresh.config import forms
 from afresh.config.forms import host_name, network_place, origin, secret, service
-from afresh.config.layers import per_source
+from afresh.config.layers import source_settings
 from afresh.config.spec import SettingSpec
 from afresh.config.tree import NAMED
 from afresh.config.tree import settings as all_settings
@@ -32,10 +32,7 @@ from afresh.models import completions
 from afresh.testing import TinySite
 
 API = "/api/v1"
-FORMS = (
-    *(forms.file, forms.key, forms.api_url, forms.store_url),
-    *(network_place, service, secret, host_name, origin),
-)
+FORMS = (*(forms.file, forms.key, forms.api_url, forms.store_url), *(network_place, service, secret, host_name, origin))
 NAMES = re.compile(
     r"(^|_)(file|path|dir|url|key|token|secret|helper|endpoint|host|hosts|origins|roots|channel|allow)(_|$)"
 )
@@ -62,15 +59,11 @@ DANGEROUS = sorted({key for _, key, spec in every_setting() if is_dangerous(key,
 
 def test_S1_F114_every_setting_that_names_a_place_a_key_or_a_program_is_the_operators() -> None:
     unmarked = [
-        f"{s}.{key}"
-        for s, key, spec in every_setting()
-        if is_dangerous(key, spec) and not spec.is_operator_only
+        f"{s}.{key}" for s, key, spec in every_setting() if is_dangerous(key, spec) and not spec.is_operator_only
     ]
     assert unmarked == []
-    assert {"prompt_file", "executable_path", "credential_helper", "token", "base_url", "allow"} <= set(
-        DANGEROUS
-    )
-    assert not [name for name, (_, _, spec) in per_source().items() if spec.is_operator_only]
+    assert {"prompt_file", "executable_path", "credential_helper", "token", "base_url", "allow"} <= set(DANGEROUS)
+    assert not [name for name, (_, _, spec) in source_settings().items() if spec.is_operator_only]
 
 
 @pytest.mark.parametrize("key", [*DANGEROUS, "links.prompt_file", "PROMPT_FILE"])
@@ -80,9 +73,9 @@ def test_S1_F114_no_settings_of_a_source_hold_one(key: str, tmp_path: Path) -> N
 
 
 async def refused(client: Server, method: str, path: str, key: str, **more: Any) -> None:
-    status, told = await client.ask(method, path, **more)
-    assert 400 <= status < 500, (method, path, key, status, told)
-    assert key in told["detail"]
+    status, content = await client.ask(method, path, **more)
+    assert 400 <= status < 500, (method, path, key, status, content)
+    assert key in content["detail"]
 
 
 async def test_S1_F114_no_face_takes_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,9 +89,7 @@ async def test_S1_F114_no_face_takes_one(tmp_path: Path, monkeypatch: pytest.Mon
         for key in DANGEROUS:
             given = {"settings": {key: value}}
             await refused(client, "POST", f"{API}/sources", key, json={**new, **given})
-            await refused(
-                client, "POST", f"{API}/sources", key, json={**new, "name": "other", "again": True, **given}
-            )
+            await refused(client, "POST", f"{API}/sources", key, json={**new, "name": "other", "again": True, **given})
             await refused(client, "POST", f"{API}/preview", key, json={"target": site, **given})
             await refused(client, "PATCH", f"{API}/sources/{number}", key, json=given)
             body = {"schedule": "@daily", key: value}
@@ -132,7 +123,7 @@ async def test_S1_F114_one_that_a_store_has_from_before_is_ignored_and_goes_with
     store, leaked = tmp_path / "kb.db", tmp_path / "leaked"
     leaked.write_text("the password of the operator")
     async with opened(store, asking(model)) as kb:
-        await kb.runs.queue_crawl(site.url, name="docs", policy={"keywords": {"install": 1.0}})
+        await kb.runs.crawl(site.url, name="docs", policy={"keywords": {"install": 1.0}}, queue=True)
         own = json.dumps({"keywords": {"install": 1.0}, "prompt_file": str(leaked)})
         with sqlite3.connect(store) as database:
             database.execute("update sources set policy = ?", (own,))
@@ -143,7 +134,7 @@ async def test_S1_F114_one_that_a_store_has_from_before_is_ignored_and_goes_with
         assert not [asked for asked in model.asked if "password" in asked.system]
         [source] = await kb.sources.all()
         assert "prompt_file" not in source.policy
-        await kb.sources.change_settings(source, {"max_pages": 9}, [])
+        await kb.sources.change(source, settings={"max_pages": 9})
     assert "prompt_file" not in str(rows(store, "select rules, policy from sources"))
 
 
@@ -152,7 +143,7 @@ async def test_S7_F182_patterns_beyond_the_bound_that_a_store_has_from_before_en
 ) -> None:
     store = tmp_path / "kb.db"
     async with opened(store, {}) as kb:
-        run = (await kb.runs.queue_crawl(site.url, name="docs", rules={"exclude": ["*.pdf"]})).run
+        run = (await kb.runs.crawl(site.url, name="docs", rules={"exclude": ["*.pdf"]}, queue=True)).run
         with sqlite3.connect(store) as database:
             database.execute("update sources set rules = ?", (json.dumps({"exclude": ["*" + "a" * 900]}),))
         database.close()
@@ -171,12 +162,10 @@ async def test_S1_F115_a_configuration_error_ends_a_run_with_its_reason(
     store = tmp_path / "kb.db"
     wrong = asking(model, **{"links.prompt_file": "/nowhere/links.md"})
     async with opened(store, wrong) as kb:
-        run = (await kb.runs.queue_crawl(site.url, name="docs", policy={"keywords": {"install": 1.0}})).run
+        run = (await kb.runs.crawl(site.url, name="docs", policy={"keywords": {"install": 1.0}}, queue=True)).run
         if interrupted:
             [source] = await kb.sources.all()
-            began = kb._context.store.runs.start(
-                source.id, RunMode.CRAWL, full=False, worker="dead", now=utc_now()
-            )
+            began = kb._context.store.runs.start(source.id, RunMode.CRAWL, full=False, worker="dead", now=utc_now())
             assert (await began)[0].id == run
     async with opened(store, wrong) as kb:
         assert not await kb.runs.work(once=True)
@@ -184,7 +173,7 @@ async def test_S1_F115_a_configuration_error_ends_a_run_with_its_reason(
         assert (ended.state, "links.prompt_file" in str(ended.error)) == (RunState.FAILED, True)
         assert not [each for each in await kb._context.store.runs.live() if each.id == run]
     async with opened(store, asking(model)) as kb:  # set right, it can be read
-        await kb.runs.queue_refresh(["docs"])
+        await kb.runs.refresh(["docs"], queue=True)
         assert await kb.runs.work(once=True)
 
 
@@ -205,7 +194,7 @@ def test_S1_F115_a_prompt_is_read_from_an_ordinary_file_alone(tmp_path: Path, ki
         case _:
             own.mkdir()
     with pytest.raises(ConfigError, match=r"links\.prompt_file"):
-        completions.prompt("links.md", str(own), "links.prompt_file")
+        completions.read_prompt("links.md", str(own), "links.prompt_file")
 
 
 async def test_S1_prompts_are_read_off_the_loop(

@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 import pytest
 from selectolax.lexbor import LexborHTMLParser
+from starlette.types import ASGIApp as App
 from tests.e2e.library import settings
 from tests.server.asking import REMOTE, Answered, ask
 
@@ -17,7 +18,6 @@ from afresh.errors import StoreBusy
 from afresh.model.records import RunMode
 from afresh.model.reports import SearchAnswer
 from afresh.server.app import make_app
-from afresh.server.asgi import App
 from afresh.server.auth import SURPRISE
 from afresh.services.sources import SourceService
 from afresh.services.status import StatusService
@@ -34,7 +34,7 @@ def assert_page(answer: Answered, status: int, says: str) -> None:
     assert says in answer.body.decode()
 
 
-async def test_what_the_door_refuses_is_a_page_for_people(tmp_path: Path) -> None:
+async def test_refused_browsers_get_a_page(tmp_path: Path) -> None:
     config = settings(tmp_path / "kb.db", {"access.requests_per_second": 0.01, "access.burst": 60})
     kb = await build(config)
     try:
@@ -43,16 +43,14 @@ async def test_what_the_door_refuses_is_a_page_for_people(tmp_path: Path) -> Non
         ended = await ask(app, "POST", "/sources/1/settings", FORM, body=b"max_pages=9", client=REMOTE)
         assert_page(ended, 401, 'href="/login"')
         assert b"nothing was changed" in ended.body
-        assert (await ask(app, "POST", "/api/v1/runs", FORM, client=REMOTE)).told["status"] == 401
-        assert (await ask(app, "POST", "/sources/1/settings", client=REMOTE)).told["status"] == 401
+        assert (await ask(app, "POST", "/api/v1/runs", FORM, client=REMOTE)).json["status"] == 401
+        assert (await ask(app, "POST", "/sources/1/settings", client=REMOTE)).json["status"] == 401
         stranger = {**FORM, "origin": "https://evil.example"}
-        assert_page(await ask(app, "POST", "/add", stranger, client=REMOTE), 403, "pages of other sites")
+        assert_page(await ask(app, "POST", "/add", stranger, client=REMOTE), 403, "Cross-origin request blocked")
         assert_page(await ask(app, "GET", "/", {**HTML, "host": "evil.example"}), 421, "access.hosts")
 
         async def log_in(token: str, to: bytes = b"%2F") -> Answered:
-            return await ask(
-                app, "POST", "/login", FORM, body=b"token=" + token.encode() + b"&to=" + to, client=REMOTE
-            )
+            return await ask(app, "POST", "/login", FORM, body=b"token=" + token.encode() + b"&to=" + to, client=REMOTE)
 
         entered = await log_in(made.token)
         cookie = entered.headers["set-cookie"].partition(";")[0]
@@ -63,7 +61,7 @@ async def test_what_the_door_refuses_is_a_page_for_people(tmp_path: Path) -> Non
 
         for _ in range(70):
             tried = await log_in("afresh_guess")
-        assert_page(tried, 429, "wait a moment")
+        assert_page(tried, 429, "Wait a moment")
         assert "retry-after" in tried.headers
     finally:
         await kb.close()
@@ -118,27 +116,22 @@ async def test_what_was_typed_to_add_a_source_stays_and_what_is_wrong_is_marked(
         app: App = make_app(kb, config, works=False)
         for body, target, name, marked in (
             (b"do=add&target=docs.example.org&name=a+b&version=2", "docs.example.org", "a b", False),
-            (
-                b"do=add&target=docs.example.org&name=ab&version=2&max_pages=x",
-                "docs.example.org",
-                "ab",
-                False,
-            ),
+            (b"do=add&target=docs.example.org&name=ab&version=2&max_pages=x", "docs.example.org", "ab", False),
             (b"do=add&target=ftp%3A%2F%2Fx&name=ab&version=2", "ftp://x", "ab", True),
             (b"do=add&target=%2Fetc", "/etc", "", True),
             (b"do=add&target=%2Fa%00b", "/a\ufffdb", "", True),
             (b"do=add&target=", "", "", True),
         ):
             page = (await ask(app, "POST", "/add", FORM, body=body)).body.decode()
-            told = LexborHTMLParser(page)
-            inputs = [node.attributes for node in told.css("input[name]")]
+            content = LexborHTMLParser(page)
+            inputs = [node.attributes for node in content.css("input[name]")]
             typed = {each["name"]: each.get("value") for each in inputs}
             assert (typed["target"], typed.get("name")) == (target, name), body
             assert typed.get("version") == ("2" if name else "")
-            assert bool(told.css("#target[aria-invalid]")) is marked, body
-            assert "target:" not in told.css_first("#wrong").text(), body  # type: ignore[union-attr]
+            assert bool(content.css("#target[aria-invalid]")) is marked, body
+            assert "target:" not in content.css_first("#wrong").text(), body  # type: ignore[union-attr]
         reads: App = make_app(kb, config, works=False, read_only=True)
-        assert_page(await ask(reads, "GET", "/add", HTML), 403, "only reads")
+        assert_page(await ask(reads, "GET", "/add", HTML), 403, "read-only")
         assert b'href="/add"' not in (await ask(reads, "GET", "/", HTML)).body
     finally:
         await kb.close()
@@ -156,32 +149,32 @@ async def test_a_preview_lists_files_and_links_and_keeps_nothing(tmp_path: Path)
     try:
         app: App = make_app(kb, config, works=False)
 
-        async def shown(target: Path, more: str = "") -> str:
+        async def preview_text(target: Path, more: str = "") -> str:
             place = f"/add?do=preview&target={quote(str(target), safe='')}{more}"
             page = LexborHTMLParser((await ask(app, "GET", place, HTML)).body)
             return " ".join(" ".join(node.text(separator=" ") for node in page.css(".preview")).split())
 
-        files = await shown(notes)
+        files = await preview_text(notes)
         assert "15 files to read" in files
         assert "note-00.md" in files
         assert "and 3 more" in files
-        assert "Left out 1 " in files
-        assert "5 files to read" in await shown(notes, "&include=note-0[0-4].md")
+        assert "Skipped 1 " in files
+        assert "5 files to read" in await preview_text(notes, "&include=note-0[0-4].md")
         named = "https://docs.example.org/a https://docs.example.org/b"
-        assert f"2 addresses listed {named}" in await shown(links)
-        assert "1 file to read" in await shown(notes / "note-00.md")
-        assert "2 files to read" in await shown(notes, "&max_pages=2")
-        few = await shown(links, "&max_pages=1")
-        assert "1 address listed" in few
-        assert "1 beyond the most pages" in few
+        assert f"2 URLs listed {named}" in await preview_text(links)
+        assert "1 file to read" in await preview_text(notes / "note-00.md")
+        assert "2 files to read" in await preview_text(notes, "&max_pages=2")
+        few = await preview_text(links, "&max_pages=1")
+        assert "1 URL listed" in few
+        assert "1 beyond the page limit" in few
         place = f"/add?do=preview&scope=domain&max_depth=1&target={quote(str(notes), safe='')}"
         form = LexborHTMLParser((await ask(app, "GET", place, HTML)).body)
         kept = [form.css_first(f"#f-{key}") for key in ("scope", "max_depth")]
         assert all(kept), "what was typed stays, whatever kind it is for"
         links.write_text("see https://user:hunter2@docs.example.org/ and more\n", "utf-8")
-        assert "hunter2" not in await shown(links)
+        assert "hunter2" not in await preview_text(links)
         links.write_text("nothing that leads anywhere\n", "utf-8")
-        assert "cannot be listed now" in await shown(links)
+        assert "Could not list everything" in await preview_text(links)
         assert not await kb.sources.all()
     finally:
         await kb.close()
@@ -206,16 +199,14 @@ async def test_an_overview_of_many_sources_comes_in_parts(tmp_path: Path) -> Non
             found = re.search(r'rel="next" href="(.*?)"', page)
             place = f"/{unescape(found[1])}" if found else ""
         assert seen == names
-        [only] = re.findall(
-            r"<h2><a[^>]*>(.*?)</a>", (await ask(app, "GET", "/?text=S-042.EX", HTML)).body.decode()
-        )
+        [only] = re.findall(r"<h2><a[^>]*>(.*?)</a>", (await ask(app, "GET", "/?text=S-042.EX", HTML)).body.decode())
         assert only == "docs-042"
-        assert b"No source fits" in (await ask(app, "GET", "/?text=nowhere", HTML)).body
+        assert b"No source matches" in (await ask(app, "GET", "/?text=nowhere", HTML)).body
     finally:
         await kb.close()
 
 
-async def test_a_store_that_is_away_is_told_and_no_surprise(tmp_path: Path) -> None:
+async def test_a_store_that_is_away_is_a_503(tmp_path: Path) -> None:
     config = settings(tmp_path / "kb.db")
     kb = await build(config)
     source, _ = await kb.sources.add("https://docs.example.org/", name="docs", version=None, settings={})
@@ -225,12 +216,12 @@ async def test_a_store_that_is_away_is_told_and_no_surprise(tmp_path: Path) -> N
         away = await ask(app, "GET", place, HTML)
         assert_page(away, 503, "the store ")
         assert away.headers["retry-after"] == "5"
-    told = await ask(app, "GET", "/api/v1/sources")
-    assert (told.status, told.headers["content-type"]) == (503, "application/problem+json")
+    content = await ask(app, "GET", "/api/v1/sources")
+    assert (content.status, content.headers["content-type"]) == (503, "application/problem+json")
     assert (await ask(app, "GET", "/api/v1/sources", token="afresh_x")).status == 503
 
 
-async def test_what_nobody_expected_is_told_guarded_and_counted(
+async def test_an_unexpected_error_is_reported_safely_and_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def fails(*_: object) -> None:
@@ -242,13 +233,13 @@ async def test_what_nobody_expected_is_told_guarded_and_counted(
         app = make_app(kb, config, works=False)
         monkeypatch.setattr(SourceService, "overviews", fails)
         monkeypatch.setattr(StatusService, "get", fails)
-        told = await ask(app, "GET", "/api/v1/status")
-        assert (told.status, told.told["detail"]) == (500, SURPRISE)
-        assert told.headers["x-content-type-options"] == "nosniff"
-        assert_page(await ask(app, "GET", "/", HTML), 500, "the log of the server")
+        content = await ask(app, "GET", "/api/v1/status")
+        assert (content.status, content.json["detail"]) == (500, SURPRISE)
+        assert content.headers["x-content-type-options"] == "nosniff"
+        assert_page(await ask(app, "GET", "/", HTML), 500, "server log has the details")
         assert caplog.text.count("KeyError: 'hidden'") == 2
         assert (await ask(app, "HEAD", "/health")).status == 200
-        answers = app.state.desk.meter.answers
+        answers = app.state.server.meter.answers
         assert {tuple(value for _, value in labels) for labels in answers} == {
             ("GET", "/api/v1/status", "500"),
             ("GET", "/", "500"),
@@ -258,29 +249,27 @@ async def test_what_nobody_expected_is_told_guarded_and_counted(
         await kb.close()
 
 
-async def test_F14_a_store_that_is_away_is_no_wrong_field(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_F14_a_store_that_is_away_is_no_wrong_field(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config = settings(tmp_path / "kb.db")
     kb = await build(config)
     try:
         source, _ = await kb.sources.add("https://docs.example.org/", name="docs", version=None, settings={})
         app: App = make_app(kb, config, works=False)
         away = AsyncMock(side_effect=StoreBusy("another process keeps the store locked"))
-        for name in ("change_settings", "add"):
+        for name in ("change", "add"):
             monkeypatch.setattr(SourceService, name, away)
         for place, body in (
             (f"/sources/{source.id}/settings", b"max_pages=9"),
             ("/add", b"do=add&target=docs.example.org"),
         ):
-            told = await ask(app, "POST", place, FORM, body=body)
-            assert_page(told, 503, "keeps the store locked")
-            assert told.headers["retry-after"] == "5"
+            content = await ask(app, "POST", place, FORM, body=body)
+            assert_page(content, 503, "keeps the store locked")
+            assert content.headers["retry-after"] == "5"
     finally:
         await kb.close()
 
 
-async def test_whoever_is_lost_is_led_back(tmp_path: Path) -> None:
+async def test_an_error_page_links_back(tmp_path: Path) -> None:
     config = settings(tmp_path / "kb.db")
     kb = await build(config)
     try:
@@ -295,10 +284,14 @@ async def test_whoever_is_lost_is_led_back(tmp_path: Path) -> None:
             (f"{base}//evil.example/", 'href="/"'),
         ):
             page = await ask(app, "GET", wrong, {**HTML, "referer": came})
-            assert_page(page, 422, "depth: expected a whole number")
+            assert_page(page, 422, "depth: Input should be a valid integer")
             [first] = re.findall(r'<p><a class="button[^"]*" (href="[^"]*")', page.body.decode())
             assert unescape(first) == back, came
-        assert_page(await ask(app, "GET", "/sources/abc", HTML), 404, "nothing at /sources/abc")
+        for filters in ("text=&status=&language=&depth=", "text=+&doubtful="):  # as the form sends what is empty
+            assert (await ask(app, "GET", f"/sources/{source.id}?{filters}", HTML)).status == 200
+        long = await ask(app, "GET", f"/sources/{source.id}?text={'x' * 501}", HTML)
+        assert long.status == 422
+        assert_page(await ask(app, "GET", "/sources/abc", HTML), 404, "/sources/abc does not exist")
     finally:
         await kb.close()
 
@@ -311,12 +304,7 @@ async def test_another_site_has_nothing_read_by_a_preview(tmp_path: Path) -> Non
         app: App = make_app(kb, config, works=False)
         place = f"/add?do=preview&target={quote(str(tmp_path / 'a.md'))}"
         link = {**HTML, "sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}  # that somebody follows
-        for site, ours in {
-            "same-origin": True,
-            "none": True,
-            "cross-site": False,
-            "same-site": False,
-        }.items():
+        for site, ours in {"same-origin": True, "none": True, "cross-site": False, "same-site": False}.items():
             page = await ask(app, "GET", place, {**link, "sec-fetch-site": site})
             assert (page.status, b'aria-label="Preview"' in page.body) == (200, ours), site
             assert str(tmp_path / "a.md") in page.body.decode()
@@ -346,6 +334,6 @@ async def test_S8_F129_a_page_of_another_site_has_nothing_looked_at_again(
             answer = await ask(app, "GET", "/api/v1/search?q=x&max_age=1s", headers)
             assert answer.status == 200, answer.body
             assert (asked.call_args.kwargs["max_age"] is not None) == obeyed, headers
-            assert any("max_age was ignored" in note for note in answer.told["notes"]) != obeyed
+            assert any("max_age was ignored" in note for note in answer.json["notes"]) != obeyed
     finally:
         await kb.close()

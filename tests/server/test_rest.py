@@ -89,7 +89,7 @@ async def test_C16_an_exact_url_finds_one_page_or_none(client: Client, crawled: 
     assert found == root == await client.get(f"{API}/pages/{root['id']}")
     assert (await client.get(f"{API}/pages", params={"url": crawled.url + "nowhere"}))["items"] == []
     both = {"url": crawled.url, "status": "error"}
-    assert (await client.get(f"{API}/pages", params=both))["items"] == [], "all that is said fits"
+    assert (await client.get(f"{API}/pages", params=both))["items"] == [], "all that is text fits"
     named = await client.get(f"{API}/pages", params={"text": "INSTALL", "depth": 1, "language": "en"})
     assert ["install" in page["url"] for page in named["items"]] == [True]
 
@@ -117,11 +117,11 @@ async def test_a_run_that_deletes_nothing_holds_nothing(client: Client, crawled:
 
 
 async def test_a_preview_says_what_belongs_to_a_source(client: Client, crawled: Crawled) -> None:
-    wish = {"target": crawled.url, "settings": {"scope": "subpages", "exclude": ["/guide/*"]}}
-    status, told = await client.ask("POST", f"{API}/preview", json=wish)
-    assert (status, told["title"], told["kind"]) == (200, "Harbor", "web"), told
-    assert {"/guide/" in url for url in told["belong"]} == {False}
-    assert all("/guide/" in url for url, _ in told["left_out"])
+    request_body = {"target": crawled.url, "settings": {"scope": "subpages", "exclude": ["/guide/*"]}}
+    status, content = await client.ask("POST", f"{API}/preview", json=request_body)
+    assert (status, content["title"], content["kind"]) == (200, "Harbor", "web"), content
+    assert {"/guide/" in url for url in content["belong"]} == {False}
+    assert all("/guide/" in url for url, _ in content["left_out"])
 
 
 async def test_B13_attempts_are_listed_by_page_and_by_run(client: Client, crawled: Crawled) -> None:
@@ -136,8 +136,8 @@ async def test_B13_attempts_are_listed_by_page_and_by_run(client: Client, crawle
     assert both == [look for look in looks if look["outcome"] == "success"]
     odd = base64.urlsafe_b64encode(b'["odd",1]').decode()
     for wrong in (f"outcome=failed&cursor={some['next']}", f"cursor={odd}"):
-        status, told = await client.ask("GET", f"{API}/runs/{run}/attempts?{wrong}")
-        assert (status, told["detail"].split(":")[0]) == (422, "cursor"), wrong
+        status, content = await client.ask("GET", f"{API}/runs/{run}/attempts?{wrong}")
+        assert (status, content["detail"].split(":")[0]) == (422, "cursor"), wrong
 
 
 async def test_C15_C16_links_come_best_first_with_their_pages_and_are_changed_by_hand(
@@ -180,10 +180,7 @@ async def test_changes_come_newest_first_by_kind_and_as_a_feed(client: Client, c
 async def test_charts_have_a_calendar_a_map_hosts_and_what_is_ahead(client: Client, crawled: Crawled) -> None:
     number, root, ended = crawled.source, crawled.root, crawled.run
     year = await client.get(f"{API}/sources/{number}/calendar")
-    assert (year["changes"], [day["kinds"] for day in year["days"]]) == (
-        ended["new"],
-        [{"new": ended["new"]}],
-    )
+    assert (year["changes"], [day["kinds"] for day in year["days"]]) == (ended["new"], [{"new": ended["new"]}])
     assert await client.get(f"{API}/calendar?days=371") == year
     drawn = await client.get(f"{API}/sources/{number}/map?limit=5")
     assert [node["parent"] for node in drawn["nodes"]] == [None, *[root["id"]] * 4]
@@ -218,8 +215,8 @@ async def test_C15_settings_of_a_source_are_changed(client: Client, crawled: Cra
     changed = {"settings": {"max_pages": 60, "render": "never"}, "reset": ["render"]}
     status, source = await client.ask("PATCH", f"{API}/sources/{number}", json=changed)
     assert (status, source["rules"]["max_pages"], source["policy"]) == (200, 60, {})
-    status, told = await client.ask("PATCH", f"{API}/sources/{number}", json={"settings": {"max_page": 1}})
-    assert (status, "max_pages" in told["detail"]) == (422, True)
+    status, content = await client.ask("PATCH", f"{API}/sources/{number}", json={"settings": {"max_page": 1}})
+    assert (status, "max_pages" in content["detail"]) == (422, True)
 
 
 async def test_C15_R11_the_next_look_at_a_page_is_set_by_hand(client: Client, crawled: Crawled) -> None:
@@ -227,11 +224,8 @@ async def test_C15_R11_the_next_look_at_a_page_is_set_by_hand(client: Client, cr
     later = {"next_look": "2030-01-01T00:00:00Z"}
     assert (await client.ask("PATCH", f"{API}/pages/{root['id']}", json=later))[0] == 200
     assert (await client.get(f"{API}/pages/{root['id']}/why"))["next_look"] == later["next_look"]
-    shown = await client.get(f"{API}/pages/{root['id']}")  # R11
-    assert (shown["next_look"], bool(shown["created_at"] and shown["last_scraped"])) == (
-        later["next_look"],
-        True,
-    )
+    visible = await client.get(f"{API}/pages/{root['id']}")  # R11
+    assert (visible["next_look"], bool(visible["created_at"] and visible["last_scraped"])) == (later["next_look"], True)
 
 
 async def test_C15_a_page_is_deleted_by_hand(client: Client, crawled: Crawled) -> None:
@@ -261,30 +255,24 @@ async def test_F106_F110_what_cannot_be_done_is_a_problem_that_names_field_and_f
         number, run = source["id"], source["last_run"]
 
         # a second start names the first
-        status, told = await client.ask("POST", f"{API}/runs", json={"source_id": number})
-        assert (status, told["run"]) == (409, run)
-        status, told = await client.ask("POST", f"{API}/runs/{run}/confirm")
-        assert (status, "does not wait" in told["detail"]) == (422, True)
-        status, told = await client.ask("POST", f"{API}/runs/{run}/cancel")
-        assert (status, told["state"]) == (200, "cancelled")
+        status, content = await client.ask("POST", f"{API}/runs", json={"source_id": number})
+        assert (status, content["run"]) == (409, run)
+        status, content = await client.ask("POST", f"{API}/runs/{run}/confirm")
+        assert (status, "does not wait" in content["detail"]) == (422, True)
+        status, content = await client.ask("POST", f"{API}/runs/{run}/cancel")
+        assert (status, content["state"]) == (200, "cancelled")
         for _ in range(MAX_STREAMS + 1):  # streams that ended do not count
             assert (await client.events(run))[0].startswith("event: end")
         assert (await client.ask("POST", f"{API}/runs", json={"source_id": number}))[0] == 202
 
-        for wrong in (
-            "limit=-1",
-            "limit=1000000000000000000",
-            "limit=1000000000",
-            "cursor=abc",
-            "status=none",
-        ):
-            status, told = await client.ask("GET", f"{API}/pages?{wrong}")
-            assert (status, wrong.partition("=")[0] in told["detail"]) == (422, True), (wrong, told)
-        status, told = await client.ask("PATCH", f"{API}/sources/{number}", json={"reset": ["max_page"]})
-        assert (status, "max_pages" in told["detail"]) == (422, True), "a name that is none"
+        for wrong in ("limit=-1", "limit=1000000000000000000", "limit=1000000000", "cursor=abc", "status=none"):
+            status, content = await client.ask("GET", f"{API}/pages?{wrong}")
+            assert (status, wrong.partition("=")[0] in content["detail"]) == (422, True), (wrong, content)
+        status, content = await client.ask("PATCH", f"{API}/sources/{number}", json={"reset": ["max_page"]})
+        assert (status, "max_pages" in content["detail"]) == (422, True), "a name that is none"
         huge = base64.urlsafe_b64encode(json.dumps([10**400, "x", 1]).encode()).decode().rstrip("=")
-        status, told = await client.ask("GET", f"{API}/links?cursor={huge}")
-        assert (status, "cursor" in told["detail"]) == (422, True), "no float holds it"
+        status, content = await client.ask("GET", f"{API}/links?cursor={huge}")
+        assert (status, "cursor" in content["detail"]) == (422, True), "no float holds it"
         for path in (
             "pages/99",
             "links/99",
@@ -300,24 +288,22 @@ async def test_F106_F110_what_cannot_be_done_is_a_problem_that_names_field_and_f
 
         # files of the server are closed unless the settings open them
         for target in ("/etc", "file:///etc", "~/x", "./x", "git+file:///srv/x", str(tmp_path)):
-            status, told = await client.ask("POST", f"{API}/sources", json={"target": target})
-            assert (status, "allowed_roots" in told["detail"]) == (422, True), (target, told)
+            status, content = await client.ask("POST", f"{API}/sources", json={"target": target})
+            assert (status, "allowed_roots" in content["detail"]) == (422, True), (target, content)
         wrong_page = {"source_id": number, "url": "https://elsewhere.example/"}
-        status, told = await client.ask("POST", f"{API}/pages", json=wrong_page)
-        assert (status, told["detail"].startswith("url: ")) == (422, True)
-        status, page = await client.ask(
-            "POST", f"{API}/pages", json={**wrong_page, "url": site.url + "extra"}
-        )
+        status, content = await client.ask("POST", f"{API}/pages", json=wrong_page)
+        assert (status, content["detail"].startswith("url: ")) == (422, True)
+        status, page = await client.ask("POST", f"{API}/pages", json={**wrong_page, "url": site.url + "extra"})
         assert (status, page["status"]) == (201, "pending")
         deep = "[" * 100_000 + "]" * 100_000
         for body in (deep, '{"target": "\\ud800"}', "{", "null", '{"target": "x", "proxy": "http://evil"}'):
-            status, told = await client.ask(
+            status, content = await client.ask(
                 "POST", f"{API}/sources", data=body, headers={"content-type": "application/json"}
             )
-            assert status in (400, 413, 422), (body[:40], told)
+            assert status in (400, 413, 422), (body[:40], content)
 
 
-async def test_a_read_is_told_by_its_tag_and_a_request_with_a_key_is_done_once(
+async def test_reads_have_an_etag_and_a_request_with_a_key_runs_once(
     tmp_path: Path, site: TinySite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("afresh.server.replies.MAX_STREAMS", 1)
@@ -327,8 +313,8 @@ async def test_a_read_is_told_by_its_tag_and_a_request_with_a_key_is_done_once(
         status, source = await client.ask("POST", f"{API}/sources", json=new, headers=key)
         assert status == 201
         assert await client.ask("POST", f"{API}/sources", json=new, headers=key) == (201, source)
-        status, told = await client.ask("POST", f"{API}/sources", json={**new, "name": "x"}, headers=key)
-        assert (status, "Idempotency-Key" in told["detail"]) == (422, True)
+        status, content = await client.ask("POST", f"{API}/sources", json={**new, "name": "x"}, headers=key)
+        assert (status, "Idempotency-Key" in content["detail"]) == (422, True)
         assert (await client.ask("POST", f"{API}/sources", json=new))[0] == 200, "known: not made again"
         async with client.session.get(f"{API}/sources") as read:
             tag = read.headers["etag"]
@@ -337,17 +323,14 @@ async def test_a_read_is_told_by_its_tag_and_a_request_with_a_key_is_done_once(
             assert (again.status, await again.read()) == (304, b"")
         await client.ask("PATCH", f"{API}/sources/{source['id']}", json={"settings": {"max_depth": 3}})
         async with client.session.get(f"{API}/sources", headers={"if-none-match": tag}) as changed:
-            assert (changed.status, json.loads(await changed.text())["items"][0]["rules"]) == (
-                200,
-                {"max_depth": 3},
-            )
+            assert (changed.status, json.loads(await changed.text())["items"][0]["rules"]) == (200, {"max_depth": 3})
         status, run = await client.ask("POST", f"{API}/runs", json={"source_id": source["id"]})
         assert status == 202
         async with client.session.get(f"{API}/runs/{run['run']}/events") as watched:
             assert await watched.content.readline() == b"event: progress\n"
             for other in (f"{API}/runs/{run['run']}/events", "/live"):
-                status, told = await client.ask("GET", other)
-                assert (status, "streams of events" in told["detail"]) == (429, True)
+                status, content = await client.ask("GET", other)
+                assert (status, "event streams" in content["detail"]) == (429, True)
             assert (await client.ask("DELETE", f"{API}/sources/{source['id']}"))[0] == 204
             assert (await watched.text()).endswith('event: end\ndata: {"state":"removed"}\n\n')
 
@@ -375,11 +358,11 @@ def test_R13_the_package_holds_only_what_was_written_for_it() -> None:
 async def test_C1_the_page_that_shows_the_api_needs_no_other_host(tmp_path: Path) -> None:
     async with served(tmp_path / "kb.db", works=False) as client:
         async with client.session.get("/docs") as page:
-            shown = await page.text()
+            visible = await page.text()
             assert "default-src 'self'" in page.headers["content-security-policy"]
-        assert "http" not in shown
-        assert 'rel="icon" href="/assets/mark.svg"' in shown  # U4
+        assert "http" not in visible
+        assert 'rel="icon" href="/assets/mark.svg"' in visible  # U4
         for name in ("swagger-ui.css", "swagger-ui-bundle.js", "start.js"):
-            assert f"/docs/{name}" in shown
+            assert f"/docs/{name}" in visible
             async with client.session.get(f"/docs/{name}") as file:
                 assert (file.status, len(await file.text()) > 100) == (200, True)

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
+from starlette.types import ASGIApp as App
 from tests.e2e.library import settings
 from tests.e2e.sites import page, star, word
 from tests.fakes.hostile import HostileSite
@@ -16,7 +17,6 @@ from afresh.app import build
 from afresh.kb import KnowledgeBase
 from afresh.model.filters import ALL_PAGES
 from afresh.server.app import make_app
-from afresh.server.asgi import App
 
 LONG = "Every harbour has a keeper who writes down which ship came and which one left. " * 60
 BUTTON = "Restore previous text"
@@ -57,17 +57,17 @@ async def test_U1_F123_a_former_text_is_restored_by_rest_once_for_each_key(
     kb: KnowledgeBase, app: App, site: HostileSite
 ) -> None:
     lost, whole = await number_of(kb, site.at("/p1")), await number_of(kb, site.at("/p2"))
-    why = (await ask(app, "GET", f"/api/v1/pages/{lost}/why")).told
+    why = (await ask(app, "GET", f"/api/v1/pages/{lost}/why")).json
     assert why["former_until"] > why["page"]["checked_at"]
     for _ in range(2):
         answer = await ask(app, "POST", f"/api/v1/pages/{lost}/restore", {"idempotency-key": "once"})
-        assert (answer.status, word("/p1") in answer.told["markdown"]) == (200, True)
+        assert (answer.status, word("/p1") in answer.json["markdown"]) == (200, True)
     assert (await kb.search.search(word("/p1"))).hits
     for number in (lost, whole):
         none = await ask(app, "POST", f"/api/v1/pages/{number}/restore")
-        assert (none.status, "no former text" in none.told["detail"]) == (404, True)
+        assert (none.status, "no former text" in none.json["detail"]) == (404, True)
     assert (await ask(app, "POST", "/api/v1/pages/99/restore")).status == 404
-    document = (await ask(app, "GET", "/api/v1/openapi.json")).told
+    document = (await ask(app, "GET", "/api/v1/openapi.json")).json
     assert list(document["paths"]["/api/v1/pages/{number}/restore"]) == ["post"]
 
 
@@ -98,7 +98,7 @@ async def test_U1_F123_a_button_restores_and_says_until_when_it_can(
     assert_page(await ask(app, "GET", f"/pages/{number}", HTML), 200, BUTTON)
     assert_page(await ask(app, "GET", f"/pages/{number}", HTML), 200, f"{until:%B %Y}")
     stranger = {**FORM, "origin": "https://evil.example"}
-    assert_page(await ask(app, "POST", f"/pages/{number}/restore", stranger), 403, "pages of other sites")
+    assert_page(await ask(app, "POST", f"/pages/{number}/restore", stranger), 403, "Cross-origin request blocked")
     for _ in range(2):
         pressed = await ask(app, "POST", f"/pages/{number}/restore", FORM)
         assert (pressed.status, pressed.headers["location"]) == (303, f"/pages/{number}")

@@ -1,5 +1,7 @@
 """Schedules, syncs, folders and searches in parts, as those who call the server use them."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -14,14 +16,14 @@ API = "/api/v1"
 WORDS = {"embedding.provider": "none"}
 
 
-async def test_C1_D22_F106_a_source_is_given_a_schedule_its_pages_come_due_and_its_copies_are_synced(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@asynccontextmanager
+async def three_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Client]:
+    """A server with the sources docs, other and docs/third of four pages; two of them have a sink."""
     monkeypatch.setattr("afresh.crawl.factory.ParserPool", InProcess)
-    store, out = tmp_path / "kb.db", tmp_path / "out"
+    store = tmp_path / "kb.db"
     flags = {
         "sinks.out.kind": "folder",
-        "sinks.out.path": str(out),
+        "sinks.out.path": str(tmp_path / "out"),
         "sinks.out.sources": ["docs", "docs/third"],
         **WORDS,
     }
@@ -31,6 +33,11 @@ async def test_C1_D22_F106_a_source_is_given_a_schedule_its_pages_come_due_and_i
             for name in ("docs", "other", "docs/third"):
                 await kb.runs.crawl(site.url, name=name)
     async with served(store, works=False, config=settings(store, flags)) as client:
+        yield client
+
+
+async def test_C1_F106_schedules_are_set_and_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with three_sources(tmp_path, monkeypatch) as client:
         assert (await client.get("/ready"))["schedules"] == "elsewhere"
         assert (await client.get(f"{API}/schedules"))["items"] == []
         assert (await client.ask("GET", f"{API}/sources/1/schedule"))[0] == 404
@@ -48,8 +55,12 @@ async def test_C1_D22_F106_a_source_is_given_a_schedule_its_pages_come_due_and_i
         rest = await client.get(f"{API}/schedules", params={"cursor": first["next"]})
         assert [each["source"] for each in first["items"] + rest["items"]] == ["docs", "other", "docs/third"]
         assert (rest["next"], rest["items"][0]["next_time"] is not None) == (None, True)
+
+
+async def test_F106_a_schedule_is_checked_replaced_and_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with three_sources(tmp_path, monkeypatch) as client:
         status, view = await client.ask("PUT", f"{API}/sources/1/schedule", json={"schedule": "@daily"})
-        assert (status, view["time_zone"]) == (200, "UTC"), "what is not named is as everywhere"
+        assert (status, view["time_zone"]) == (200, "UTC"), "what is not named is the default"
         for wrong, field in (
             ({"schedule": "61 * * * *"}, "schedule"),
             ({"schedule": "every 5s"}, "schedule"),
@@ -58,13 +69,17 @@ async def test_C1_D22_F106_a_source_is_given_a_schedule_its_pages_come_due_and_i
             ({"schedule": "@daily", "when": "now"}, "when"),
             ({}, "schedule"),
         ):
-            status, told = await client.ask("PUT", f"{API}/sources/1/schedule", json=wrong)
-            assert (status, field in told["detail"]) == (422, True), (wrong, told)
+            status, content = await client.ask("PUT", f"{API}/sources/1/schedule", json=wrong)
+            assert (status, field in content["detail"]) == (422, True), (wrong, content)
         assert (await client.get(f"{API}/sources/1/schedule"))["schedule"] == view["schedule"]
         assert (await client.ask("DELETE", f"{API}/sources/1/schedule"))[0] == 204
         assert (await client.ask("GET", f"{API}/sources/1/schedule"))[0] == 404
 
-        # pages: all wait, and those are due whose time has come
+
+async def test_C1_F106_all_pages_wait_and_those_are_due_whose_time_has_come(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with three_sources(tmp_path, monkeypatch) as client:
         waiting, cursor = list[str](), None
         while cursor or not waiting:
             params = {"limit": 3} | ({"cursor": cursor} if cursor else {})
@@ -86,24 +101,37 @@ async def test_C1_D22_F106_a_source_is_given_a_schedule_its_pages_come_due_and_i
         ):  # no time, and one that no store can hold
             assert (await client.ask("GET", f"{API}/sources/2/due?cursor={wrong_cursor}"))[0] == 422
 
-        # copies, whose status is that of their pages
 
-        async def pages(**asked: str) -> list[str]:
-            found = (await client.get(f"{API}/sources/1/pages", params=asked))["items"]
-            assert all(each["status"] == each["copies"][0]["state"] for each in found)
-            return [each["url"] for each in found]
+async def urls_of(client: Client, **asked: str) -> list[str]:
+    """The pages of docs; the status of each is that of its copy."""
+    found = (await client.get(f"{API}/sources/1/pages", params=asked))["items"]
+    assert all(each["status"] == each["copies"][0]["state"] for each in found)
+    return [each["url"] for each in found]
 
-        assert await pages(status="ready_for_indexing") == await pages() == await pages(language="EN")
-        assert await pages(url=waiting[0], status="ready_for_indexing") == waiting[:1]
-        assert (await pages(url=waiting[0], status="active"), await pages(status="active")) == ([], [])
-        status, told = await client.ask("POST", f"{API}/sources/1/sync", json={"dry_run": True})
-        assert (status, told["reports"][0]["uploaded"], out.exists()) == (200, 4, False), "not docs/third"
-        assert (told["reports"][0]["dry_run"], told["reports"][0]["runs"]) == (True, [])
-        status, told = await client.ask("POST", f"{API}/sources/1/sync", json={"verify": True})
-        assert (status, told["reports"][0]["uploaded"]) == (200, 4)
-        [number] = told["reports"][0]["runs"]
+
+async def test_D22_pages_are_filtered_by_the_state_of_their_copies(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with three_sources(tmp_path, monkeypatch) as client:
+        waiting = await urls_of(client)
+        assert await urls_of(client, status="ready_for_indexing") == waiting == await urls_of(client, language="EN")
+        assert await urls_of(client, url=waiting[0], status="ready_for_indexing") == waiting[:1]
+        assert await urls_of(client, url=waiting[0], status="active") == await urls_of(client, status="active") == []
+
+
+async def test_D22_F106_copies_are_synced_and_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with three_sources(tmp_path, monkeypatch) as client:
+        waiting = await urls_of(client)
+        status, content = await client.ask("POST", f"{API}/sources/1/sync", json={"dry_run": True})
+        assert (status, content["reports"][0]["uploaded"], (tmp_path / "out").exists()) == (200, 4, False), (
+            "not docs/third"
+        )
+        assert (content["reports"][0]["dry_run"], content["reports"][0]["runs"]) == (True, [])
+        status, content = await client.ask("POST", f"{API}/sources/1/sync", json={"verify": True})
+        assert (status, content["reports"][0]["uploaded"]) == (200, 4)
+        [number] = content["reports"][0]["runs"]
         await check_run_of_sync(client, number)
-        assert sorted(await pages(status="active")) == sorted(waiting)
+        assert sorted(await urls_of(client, status="active")) == sorted(waiting)
         [sink] = (await client.get(f"{API}/sources/1/copies"))["sinks"]
         assert (sink["sink"], sum(sink["states"].values())) == ("out", 4)
         copied, cursor = list[tuple[str, str]](), None
@@ -117,8 +145,8 @@ async def test_C1_D22_F106_a_source_is_given_a_schedule_its_pages_come_due_and_i
         assert rest["items"] == []
         assert (await client.ask("GET", f"{API}/sources/1/copies/pages?sink=other"))[0] == 422
         for number, body in ((2, {}), (1, {"to": ["nowhere"]})):
-            status, told = await client.ask("POST", f"{API}/sources/{number}/sync", json=body)
-            assert (status, "sinks" in told["detail"] or "nowhere" in told["detail"]) == (422, True), told
+            status, content = await client.ask("POST", f"{API}/sources/{number}/sync", json=body)
+            assert (status, "sinks" in content["detail"] or "nowhere" in content["detail"]) == (422, True), content
 
 
 async def check_run_of_sync(client: Client, number: int) -> None:
@@ -136,8 +164,8 @@ async def check_run_of_sync(client: Client, number: int) -> None:
     assert all(each["remote_id"] and each["remote_name"] and each["sink"] == "out" for each in found)
     none = await client.get(f"{API}/runs/{number}/documents", params={"outcome": "failed"})
     assert none["items"] == []
-    status, told = await client.ask("POST", f"{API}/runs/{number}/cancel")
-    assert (status, "is a sync" in told["detail"]) == (422, True)
+    status, content = await client.ask("POST", f"{API}/runs/{number}/cancel")
+    assert (status, "is a sync" in content["detail"]) == (422, True)
 
 
 async def test_C15_hits_come_in_parts_without_repeats_while_pages_change(
@@ -145,17 +173,14 @@ async def test_C15_hits_come_in_parts_without_repeats_while_pages_change(
 ) -> None:
     monkeypatch.setattr("afresh.crawl.factory.ParserPool", InProcess)
     store = tmp_path / "kb.db"
-    async with (
-        opened(store, WORDS) as kb,
-        served(store, works=False, config=settings(store, WORDS)) as client,
-    ):
+    async with opened(store, WORDS) as kb, served(store, works=False, config=settings(store, WORDS)) as client:
         await kb.runs.crawl(site.url, name="harbor")
 
         async def found(limit: int, **more: str) -> tuple[list[str], str | None]:
             params = {"q": "configuration", "mode": "text", "limit": str(limit), **more}
-            told = await client.get(f"{API}/search", params=params)
+            content = await client.get(f"{API}/search", params=params)
             every = "all_passages" in more
-            return [f"{hit['url']} {hit['text'] if every else ''}" for hit in told["hits"]], told["next"]
+            return [f"{hit['url']} {hit['text'] if every else ''}" for hit in content["hits"]], content["next"]
 
         for more in ({}, {"all_passages": "true"}):
             seen, cursor = await found(3, **more)
@@ -172,12 +197,12 @@ async def test_C15_hits_come_in_parts_without_repeats_while_pages_change(
         site.edit("/" + first[0].strip().removeprefix(site.url), add_paragraph="Tea is no configuration.")
         await kb.runs.refresh(["harbor"])
         rest, _ = await found(100, cursor=cursor)
-        assert set(first).isdisjoint(rest), "what was shown is not shown again in another form"
+        assert set(first).isdisjoint(rest), "what was visible is not visible again in another form"
         assert len(rest) >= len((await found(100))[0]) - 3
         for wrong in ({"q": "another", "cursor": cursor}, {"cursor": "x"}, {"cursor": f"{cursor}AAAA"}):
             asked = {"q": "configuration", "mode": "text", **wrong}
-            status, told = await client.ask("GET", f"{API}/search", params=asked)
-            assert (status, "cursor" in told["detail"]) == (422, True)
+            status, content = await client.ask("GET", f"{API}/search", params=asked)
+            assert (status, "cursor" in content["detail"]) == (422, True)
 
 
 async def test_F106_a_caller_names_folders_only_below_those_that_the_settings_open(tmp_path: Path) -> None:
@@ -191,8 +216,8 @@ async def test_F106_a_caller_names_folders_only_below_those_that_the_settings_op
     async with served(store, works=False, config=config) as client:
 
         async def add(target: str) -> tuple[int, str]:
-            status, told = await client.ask("POST", f"{API}/sources", json={"target": target, "run": False})
-            return status, told.get("kind") or told["detail"]
+            status, content = await client.ask("POST", f"{API}/sources", json={"target": target, "run": False})
+            return status, content.get("kind") or content["detail"]
 
         for target in (str(root / "notes"), f"file://{root}", str(root / "closed" / ".." / "way-in")):
             assert await add(target) in ((201, "folder"), (200, "folder")), target
@@ -201,5 +226,5 @@ async def test_F106_a_caller_names_folders_only_below_those_that_the_settings_op
             *(str(root / "way-out"), str(root / ".." / "closed"), f"file://{root}/../closed"),
             *("./open/notes", "~/notes", f"git+file://{root}/notes", f"file://{root}/%2e%2e/closed"),
         ):
-            status, told = await add(target)
-            assert (status, "allowed_roots" in told) == (422, True), (target, told)
+            status, content = await add(target)
+            assert (status, "allowed_roots" in content) == (422, True), (target, content)

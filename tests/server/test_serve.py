@@ -17,7 +17,7 @@ from tests.server.served import served
 
 from afresh.errors import UsageError
 from afresh.model.reports import RunReport
-from afresh.server.uvicorn_server import listening
+from afresh.server.uvicorn_server import open_socket
 from afresh.services.runs import RunService
 from afresh.testing import TinySite
 
@@ -37,12 +37,12 @@ def address(process: "subprocess.Popen[str]") -> str:
     lines: IO[str] | None = process.stderr
     assert lines is not None
     for line in lines:
-        if "serves at" in line:
-            return line.split("serves at ")[1].split(" ")[0]
+        if "Serving at" in line:
+            return line.split("Serving at ")[1].split(" ")[0]
     raise AssertionError("it never said where")
 
 
-def test_a_server_told_to_stop_leaves_its_run_open_and_the_next_goes_on(tmp_path: Path) -> None:
+def test_a_stopped_server_leaves_its_run_open_and_the_next_continues(tmp_path: Path) -> None:
     program = Program(tmp_path / "kb.db", in_process=True)
     with TinySite() as site:
         lay(site, star(20))
@@ -68,12 +68,12 @@ def test_a_server_told_to_stop_leaves_its_run_open_and_the_next_goes_on(tmp_path
 
 
 def test_a_port_that_is_taken_is_named() -> None:
-    taken = listening("127.0.0.1", 0)
+    taken = open_socket("127.0.0.1", 0)
     try:
         with pytest.raises(UsageError, match="--port"):
-            listening("127.0.0.1", taken.getsockname()[1])
+            open_socket("127.0.0.1", taken.getsockname()[1])
         with pytest.raises(UsageError, match="--host"):
-            listening("no such host", 0)
+            open_socket("no such host", 0)
     finally:
         taken.close()
 
@@ -126,12 +126,12 @@ async def test_U4_an_agent_that_waits_for_a_job_is_answered_when_the_server_ends
 
 POLLS = [
     "crawl.worker_pool.POLL_SECONDS",
-    "schedule.scheduler.POLL",
-    "services.webhooks.POLL",
-    "services.sinks.LOOK",
-    "server.api.runs.LOOK",
-    "server.web.runs.LOOK",
-    "server.web.runs.IDLE",
+    "schedule.scheduler.POLL_SECONDS",
+    "services.webhooks.POLL_SECONDS",
+    "services.sinks.POLL_SECONDS",
+    "server.api.runs.POLL_SECONDS",
+    "server.web.runs.POLL_SECONDS",
+    "server.web.runs.IDLE_POLL_SECONDS",
 ]
 
 
@@ -151,7 +151,7 @@ async def test_U4_an_idle_server_ends_without_waiting_for_its_next_look(
         await client.get("/health")
         stream = await client.session.get("/live")
         assert await stream.content.readline() == b"event: runs\n"
-        assert set(client.server.app.state.desk.at_work) == {
+        assert set(client.server.app.state.server.tasks) == {
             "worker",
             "webhooks",
             "messages",
@@ -175,8 +175,8 @@ async def test_F110_a_run_under_way_is_cancelled_and_its_source_deleted_while_th
             _, source = await client.ask("POST", "/api/v1/sources", json=body)
             await client.under_way(source["last_run"])
             again = {"source_id": source["id"]}
-            status, told = await client.ask("POST", "/api/v1/runs", json=again)
-            assert (status, told["run"]) == (409, source["last_run"])
+            status, content = await client.ask("POST", "/api/v1/runs", json=again)
+            assert (status, content["run"]) == (409, source["last_run"])
             status, _ = await client.ask("POST", f"/api/v1/runs/{source['last_run']}/cancel")
             assert status == 200
             assert '"state":"cancelled"' in (await client.events(source["last_run"]))[-1]

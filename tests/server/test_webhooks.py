@@ -12,6 +12,8 @@ from typing import Any
 from unittest.mock import AsyncMock
 
 import pytest
+from starlette.types import ASGIApp as App
+from starlette.types import Receive, Scope, Send
 from tests.e2e.inprocess import InProcess
 from tests.e2e.library import counts, found, opened, rows, settings
 from tests.fakes.github_server import GithubServer
@@ -23,7 +25,6 @@ from afresh.kb import KnowledgeBase
 from afresh.model.records import Policy, RunMode, Source
 from afresh.notify.incoming import sign
 from afresh.server.app import make_app
-from afresh.server.asgi import App, Receive, Scope, Send
 from afresh.server.auth import AuthMiddleware
 from afresh.server.webhooks import WebhookReceiver
 from afresh.services.webhooks import PutOff
@@ -62,9 +63,7 @@ def server() -> Iterator[GithubServer]:
 
 
 @pytest.fixture
-async def kb(
-    server: GithubServer, tmp_path: Path, clock: FrozenClock, work: object
-) -> AsyncIterator[KnowledgeBase]:
+async def kb(server: GithubServer, tmp_path: Path, clock: FrozenClock, work: object) -> AsyncIterator[KnowledgeBase]:
     async with opened(tmp_path / "kb.db", {**server.settings, "crawl.probe": False}, clock=clock) as kb:
         yield kb
 
@@ -75,15 +74,12 @@ async def nothing_else(scope: Scope, receive: Receive, send: Send) -> None:
 
 @pytest.fixture
 def app(kb: KnowledgeBase, clock: FrozenClock) -> App:
-    hooks = WebhookReceiver(kb.webhooks, HOOKS, clock)
-    return AuthMiddleware(
-        nothing_else, kb.tokens, AccessSettings(hosts=("docs.internal",), burst=1_000), hooks=hooks
-    )
+    access = AccessSettings(hosts=("docs.internal",), burst=1_000)
+    hooks = WebhookReceiver(kb.webhooks, HOOKS, access, clock)
+    return AuthMiddleware(nothing_else, kb.tokens, access, hooks=hooks)
 
 
-async def pushed(
-    app: App, server: GithubServer, delivery: str = "d1", event: str = "push", **more: Any
-) -> Answered:
+async def pushed(app: App, server: GithubServer, delivery: str = "d1", event: str = "push", **more: Any) -> Answered:
     payload = {
         "ref": "refs/heads/main",
         "repository": {"html_url": f"{server.web_url}/octo/docs", "default_branch": "main"},
@@ -109,8 +105,8 @@ async def test_F100_A28_a_push_updates_exactly_the_changed_files(
     server.push({**after, "docs/guide.md": b"# Guide\n\nwordother\n", "docs/new.md": b"# N\n\nwordnew\n"})
     server.forget()
     answered = await pushed(app, server)
-    assert (answered.status, answered.told["sources"]) == (202, ["docs"])
-    assert (await pushed(app, server)).told["state"] == "known"  # the same delivery again
+    assert (answered.status, answered.json["sources"]) == (202, ["docs"])
+    assert (await pushed(app, server)).json["state"] == "known"  # the same delivery again
     for number in range(100):  # and a hundred others
         assert (await pushed(app, server, f"flood-{number}")).status == 202
     assert await kb.webhooks.check_requested() == []  # more may follow
@@ -119,7 +115,7 @@ async def test_F100_A28_a_push_updates_exactly_the_changed_files(
     assert (queued.state, queued.mode) == ("queued", "refresh")
     assert await kb.webhooks.check_requested() == []
     reports: list[Any] = []
-    await kb.runs.work(once=True, tell=reports.append)
+    await kb.runs.work(once=True, on_report=reports.append)
     (report,) = reports
     assert counts(report) == {"new": 1, "changed": 1, "deleted": 1, "not_modified": 1}
     assert server.kinds["raw"] == 2
@@ -133,13 +129,13 @@ async def test_F100_what_is_not_a_push_to_what_is_read_changes_nothing(
 ) -> None:
     assert (await pushed(app, server)).status == 404  # no source reads it
     await kb.runs.crawl("octo/docs", name="docs")
-    assert (await pushed(app, server, "p", "ping", zen="…")).told["state"] == "nothing"
-    assert (await pushed(app, server, "b", ref="refs/heads/dev")).told["state"] == "nothing"
-    assert (await pushed(app, server, "x", deleted=True)).told["state"] == "nothing"
+    assert (await pushed(app, server, "p", "ping", zen="…")).json["state"] == "nothing"
+    assert (await pushed(app, server, "b", ref="refs/heads/dev")).json["state"] == "nothing"
+    assert (await pushed(app, server, "x", deleted=True)).json["state"] == "nothing"
     other = {"html_url": "https://github.com/x/y"}
     assert (await pushed(app, server, "q", repository=other)).status == 404
     await kb.sources.add("git+https://github.com/x/y@v1", name="y", version=None, settings={})
-    assert (await pushed(app, server, "g", repository=other)).told["state"] == "nothing", "another branch"
+    assert (await pushed(app, server, "g", repository=other)).json["state"] == "nothing", "another branch"
     assert (await pushed(app, server, "r", ref=7)).status == 400
     clock.advance(60)
     assert await kb.webhooks.check_requested() == []
@@ -148,21 +144,21 @@ async def test_F100_what_is_not_a_push_to_what_is_read_changes_nothing(
 def cancelled(store: Path, at: datetime) -> None:
     """As whoever stops a run half way leaves it."""
     with closing(sqlite3.connect(store)) as beside, beside:
-        told = (at - timedelta(seconds=1)).isoformat()
+        content = (at - timedelta(seconds=1)).isoformat()
         beside.execute("update runs set state = 'cancelled', queued = 1, taken_at = ?, worked_at = ?, "
-                       "finished_at = ? where id = (select max(id) from runs)", (told,) * 3)  # fmt: skip
+                       "finished_at = ? where id = (select max(id) from runs)", (content,) * 3)  # fmt: skip
 
 
 async def test_F100_what_a_run_that_goes_on_may_have_looked_at_before_is_looked_at_when_it_is_over(
     app: App, kb: KnowledgeBase, server: GithubServer, clock: FrozenClock, tmp_path: Path
 ) -> None:
     await kb.runs.crawl("octo/docs", name="docs")
-    await kb.runs.queue_refresh(["docs"])
+    await kb.runs.refresh(["docs"], queue=True)
     cancelled(tmp_path / "kb.db", clock())
     await pushed(app, server)
     clock.advance(2)
     assert await kb.webhooks.check_requested() == []
-    (run, _) = await kb.runs.latest("docs")
+    (run, _) = await kb.runs.records(await kb.sources.ids("docs"))
     assert run.state == "queued", "it goes on"
     assert await kb.webhooks.check_requested() == [], "and is waited for"
     await kb.runs.cancel(run.run)
@@ -179,11 +175,11 @@ async def test_F100_what_a_run_that_goes_on_may_have_looked_at_before_is_looked_
     assert await kb.webhooks.check_requested() == []
 
 
-async def test_F100_R0_a_run_that_looks_at_everything_again_is_what_a_push_wishes_for(
+async def test_F100_R0_a_full_run_satisfies_a_push(
     app: App, kb: KnowledgeBase, server: GithubServer, clock: FrozenClock, tmp_path: Path
 ) -> None:
     await kb.runs.crawl("octo/docs", name="docs")
-    await kb.runs.queue_refresh(["docs"])
+    await kb.runs.refresh(["docs"], queue=True)
     cancelled(tmp_path / "kb.db", clock())
     clock.advance(600)
     server.push({**FILES, "a.md": b"# A\n\nwordlater\n"})
@@ -202,7 +198,7 @@ async def test_F100_pages_of_a_source_with_a_cancelled_run_do_not_wait_for_ever(
     with TinySite() as site:
         site.put("/", "<h1>root</h1><p>Some text.</p>")
         await kb.runs.crawl(site.url, name="docs")
-        await kb.runs.queue_refresh(["docs"])
+        await kb.runs.refresh(["docs"], queue=True)
         cancelled(tmp_path / "kb.db", clock())
         await posted(app, clock, {"urls": [site.url]})
         clock.advance(11)
@@ -230,18 +226,18 @@ async def test_F100_the_bounds_of_sites_are_made_once_and_what_files_and_links_a
 
     monkeypatch.setattr(kb._context.tools, "bounds", counted)
     urls = [url, *(f"{links}guide/{number}" for number in range(20))]
-    heard = await kb.webhooks.hear_urls("any", "m1", urls, lambda label: True)
-    assert (heard.sources, heard.pages, heard.unknown) == (("docs",), 20, 1)
+    received = await kb.webhooks.receive_urls("any", "m1", urls, lambda label: True)
+    assert (received.sources, received.pages, received.unknown) == (("docs",), 20, 1)
     assert made == ["docs"]
     with pytest.raises(UsageError, match="init-kb"):
         await kb.runs.start(source, RunMode.REFRESH)
     with pytest.raises(UsageError, match="init-kb"):
-        await kb.runs.queue_refresh(["kb/links"])
-    assert [report.source for report in await kb.runs.queue_refresh()] == ["docs"]
+        await kb.runs.refresh(["kb/links"], queue=True)
+    assert [report.source for report in await kb.runs.refresh(queue=True)] == ["docs"]
 
 
-async def posted(app: App, clock: FrozenClock, told: object, message: str = "m1", **more: str) -> Answered:
-    body = told if isinstance(told, bytes) else json.dumps(told).encode()
+async def posted(app: App, clock: FrozenClock, content: object, message: str = "m1", **more: str) -> Answered:
+    body = content if isinstance(content, bytes) else json.dumps(content).encode()
     at = int(clock().timestamp())
     headers = {
         "content-type": "application/json",
@@ -265,17 +261,10 @@ async def test_F100_A28_a_list_of_addresses_is_looked_at_and_nothing_else(
         site.put("/a", page.format("changed"))
         site.put("/b", page.format("unasked"))
         site.put("/new", page.format("new"))
-        urls = [
-            f"{site.url}a",
-            f"{site.url}new",
-            "https://elsewhere.example/",
-            "file:///etc/passwd",
-            "::",
-            "\ud800",
-        ]
+        urls = [f"{site.url}a", f"{site.url}new", "https://elsewhere.example/", "file:///etc/passwd", "::", "\ud800"]
         site.requests.clear()
         answered = await posted(app, clock, {"urls": urls})
-        assert (answered.status, answered.told) == (
+        assert (answered.status, answered.json) == (
             202, {"state": "taken", "sources": ["docs"], "pages": 2, "unknown": 4},
         )  # fmt: skip
         for number in range(50):
@@ -298,7 +287,7 @@ async def test_F100_a_source_that_cannot_be_looked_at_does_not_keep_others_waiti
             await kb.runs.crawl(site.url, name="docs", version=version)
         with closing(sqlite3.connect(tmp_path / "kb.db")) as beside, beside:  # as a later afresh leaves it
             beside.execute("update sources set rules = '{\"bogus\": 1}' where version = '1'")
-        assert (await posted(app, clock, {"urls": [site.url]})).told["sources"] == ["docs@1", "docs@2"]
+        assert (await posted(app, clock, {"urls": [site.url]})).json["sources"] == ["docs@1", "docs@2"]
         clock.advance(11)
         assert [report.version for report in await kb.webhooks.check_requested()] == ["2"]
         assert rows(tmp_path / "kb.db", "select count(*) from webhook_wishes") == [(1,)]
@@ -322,7 +311,7 @@ async def test_F100_a_server_that_only_reads_takes_no_messages(
     config = settings(tmp_path / "kb.db", {"webhooks.cms.secret": "cms-secret"})
     app = make_app(kb, config, read_only=True)
     answered = await posted(app, clock, {"urls": ["https://docs.example.org/"]}, host="127.0.0.1")
-    assert (answered.status, "token" in answered.told["detail"]) == (401, True), "nothing here hears webhooks"
+    assert (answered.status, "token" in answered.json["detail"]) == (401, True), "nothing here receives webhooks"
 
 
 async def test_S8_F127_nothing_of_a_body_is_taken_before_name_and_headers_are_right(
@@ -376,13 +365,11 @@ async def test_F100_what_is_refused(
     urls = {"urls": ["https://docs.example.org/"]}
     with monkeypatch.context() as patch:
         for error, status in ((StoreDamaged("torn"), 503), (ConfigError("odd"), 422)):
-            patch.setattr(kb.webhooks, "hear_urls", AsyncMock(side_effect=error))
+            patch.setattr(kb.webhooks, "receive_urls", AsyncMock(side_effect=error))
             assert (await posted(app, clock, urls)).status == status
     assert (await posted(app, clock, urls)).status == 404  # of no source
     assert (await posted(app, clock, urls, webhook_signature="v1,AAAA")).status == 401
-    assert (
-        await posted(app, clock, urls, webhook_timestamp=str(int(clock().timestamp()) - 301))
-    ).status == 401
+    assert (await posted(app, clock, urls, webhook_timestamp=str(int(clock().timestamp()) - 301))).status == 401
     assert (await posted(app, clock, urls, content_type="text/plain")).status == 400
     assert (await posted(app, clock, b"[" * 100_000)).status == 400
     assert (await posted(app, clock, b"x" * 2_000_000)).status == 413

@@ -2,7 +2,7 @@
 
 import pytest
 
-from afresh.sources.detect import lends_keys
+from afresh.sources.detect import may_use_keys
 
 GITHUB = ("https://ghe.internal:8443", "https://github.com")
 
@@ -32,5 +32,5 @@ GITHUB = ("https://ghe.internal:8443", "https://github.com")
     ],
 )
 def test_S3_a_place_covers_itself_and_what_is_below(place: str, kind: str, url: str, expected: bool) -> None:
-    assert lends_keys(kind, url, [place], GITHUB) is expected
-    assert lends_keys(kind, url, [], GITHUB) is False
+    assert may_use_keys(kind, url, [place], GITHUB) is expected
+    assert may_use_keys(kind, url, [], GITHUB) is False

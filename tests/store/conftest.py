@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.postgres import Postgres
 from tests.quick import DURABLE
-from tests.store.desk import Desk
+from tests.store.crawler import ManualCrawler
 
 from afresh.store.open import open_store
 from afresh.store.store import Store
@@ -59,9 +59,9 @@ async def store(open_another: Open) -> Store:
 
 
 @pytest.fixture
-async def desk(store: Store, clock: FrozenClock) -> Desk:
+async def crawler(store: Store, clock: FrozenClock) -> ManualCrawler:
     """One source in the store under test, walked by hand."""
-    return await Desk.at(store, clock)
+    return await ManualCrawler.at(store, clock)
 
 
 @pytest.fixture
@@ -85,6 +85,6 @@ async def sqlite_store(sqlite_file: Path) -> AsyncIterator[Store]:
 
 
 @pytest.fixture
-async def sqlite_desk(sqlite_store: Store, clock: FrozenClock) -> Desk:
+async def sqlite_crawler(sqlite_store: Store, clock: FrozenClock) -> ManualCrawler:
     """One source in a SQLite store."""
-    return await Desk.at(sqlite_store, clock)
+    return await ManualCrawler.at(sqlite_store, clock)

@@ -34,13 +34,13 @@ def deadly(nth: int) -> Callable[[str], None]:
     """Something to be told of every statement, and that is the end at the nth."""
     left = nth
 
-    def hear(statement: str) -> None:
+    def count_statement(statement: str) -> None:
         nonlocal left
         left -= 1
         if left == 0:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    return hear
+    return count_statement
 
 
 def migrate_until(file: Path, nth: int) -> None:

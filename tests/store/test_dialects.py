@@ -10,14 +10,7 @@ from afresh.store.postgres import portable
 
 # What only one of them needs: vectors are compared here or by the server, and only SQLite checks its index.
 ONLY_SQLITE = {
-    *(
-        "check_english",
-        "check_simple",
-        "integrity",
-        "not_indexed",
-        "match_inside_english",
-        "match_inside_simple",
-    ),
+    *("check_english", "check_simple", "integrity", "not_indexed", "match_inside_english", "match_inside_simple"),
     *("chunks_after", "placed_vectors", "placed_vectors_after", "vectors_after"),
 }
 ONLY_POSTGRES = {

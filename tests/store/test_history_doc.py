@@ -8,9 +8,7 @@ import pytest
 from afresh.model.fetch import Outcome
 from afresh.store.dialect import migrations
 
-TEXT = (Path(__file__).parents[2] / "docs" / "explanation" / "history-as-queue.md").read_text(
-    encoding="utf-8"
-)
+TEXT = (Path(__file__).parents[2] / "docs" / "explanation" / "history-as-queue.md").read_text(encoding="utf-8")
 SCHEMA = "\n".join(text for _, text in migrations("sqlite"))
 
 

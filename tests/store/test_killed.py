@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.fakes.state import assert_sound, index_of
 from tests.forking import forking
-from tests.store.desk import Desk, at, read
+from tests.store.crawler import ManualCrawler, at, read
 
 from afresh.model.fetch import Gone, Moved, NotModified, Seen
 from afresh.ops.failpoints import VARIABLE, arm
@@ -33,21 +33,21 @@ AFTER: dict[str, Seen] = {
     "new": read("A new page"),
     "moved": read("Page c, moved"),
 }
-LONGEST = 30  # seconds until a life that should end is taken for hung
+MAX_SECONDS = 30  # seconds until a life that should end is taken for hung
 
 
 async def _look(store: Path, site: dict[str, Seen], failpoints: str = "") -> None:
     """A whole run over the site; the failpoints are armed when the first batch is ready."""
     library = await open_store(f"sqlite:///{store}")
-    desk = await Desk.at(library, FrozenClock())
-    await desk.begin()
-    await desk.enqueue("")
-    await library.queue.enqueue_known(desk.run, desk.limits, desk.clock())
-    claims = await desk.claim()
+    crawler = await ManualCrawler.at(library, FrozenClock())
+    await crawler.begin()
+    await crawler.enqueue("")
+    await library.queue.enqueue_known(crawler.run, crawler.limits, crawler.clock())
+    claims = await crawler.claim()
     arm({VARIABLE: failpoints})
-    await desk.commit(*[desk.visit(claim, site[claim.page.url.removeprefix(at(""))]) for claim in claims])
-    await desk.look(site)
-    await desk.sweep()
+    await crawler.commit(*[crawler.visit(claim, site[claim.page.url.removeprefix(at(""))]) for claim in claims])
+    await crawler.look(site)
+    await crawler.sweep()
     arm({})
     await library.close()
 
@@ -60,7 +60,7 @@ def _ends(store: Path, failpoints: str) -> int:
     """How a process ends that looks at the changed site."""
     process = forking().Process(target=_live, args=(store, failpoints))
     process.start()
-    process.join(LONGEST)
+    process.join(MAX_SECONDS)
     assert process.exitcode is not None
     return process.exitcode
 
@@ -79,7 +79,7 @@ async def test_F05_killed_behind_every_statement_each_page_is_old_or_new(tmp_pat
         shutil.copy(then, store)
         if _ends(store, f"sql=kill@{statement}") == 0:
             break
-        assert_sound(store, settled=False)
+        assert_sound(store, stable=False)
         for url, held in index_of(store).items():
             assert held in (old.get(url), new.get(url)), (statement, url)
     assert index_of(store) == new

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from tests.store.asking import search
-from tests.store.desk import Desk, at, read
+from tests.store.crawler import ManualCrawler, at, read
 
 from afresh.model.fetch import Seen
 from afresh.store.store import Store
@@ -14,9 +14,7 @@ JA = "依存性の注入はとても強力な仕組みです。データベー�
 KO = "의존성 주입은 강력한 시스템입니다. 데이터베이스를 닫습니다"
 TH = "ระบบนี้ใช้ฐานข้อมูลสำหรับเก็บคำตอบ"
 SITE: dict[str, Seen] = {
-    "": read(
-        "The houses of the harbour", "de", "zh", "ja", "ko", "th", "hi", "fr", title="Start", language="en"
-    ),
+    "": read("The houses of the harbour", "de", "zh", "ja", "ko", "th", "hi", "fr", title="Start", language="en"),
     "de": read("Die Häuser stehen in den Straßen der Städte", title="Gebäude", language="de-AT"),
     "fr": read("Les chevaux mangent, die Maschine läuft", title="Chevaux", language="fr"),
     "zh": read(ZH, title="依赖注入教程", language="zh-Hans"),
@@ -28,13 +26,13 @@ SITE: dict[str, Seen] = {
 
 
 @pytest.fixture
-async def filled(desk: Desk) -> Desk:
-    await desk.crawl(SITE)
-    return desk
+async def filled(crawler: ManualCrawler) -> ManualCrawler:
+    await crawler.crawl(SITE)
+    return crawler
 
 
-async def _urls(desk: Desk, query: str, language: str | None = None) -> list[str]:
-    return [hit.url.removeprefix(at("")) for hit in await search(desk.store, query, language=language)]
+async def _urls(crawler: ManualCrawler, query: str, language: str | None = None) -> list[str]:
+    return [hit.url.removeprefix(at("")) for hit in await search(crawler.store, query, language=language)]
 
 
 @pytest.mark.parametrize(
@@ -50,7 +48,7 @@ async def _urls(desk: Desk, query: str, language: str | None = None) -> list[str
         ("सेवा", "hi"),
     ],
 )
-async def test_B10_a_word_is_found_in_its_other_forms(filled: Desk, query: str, first: str) -> None:
+async def test_B10_a_word_is_found_in_its_other_forms(filled: ManualCrawler, query: str, first: str) -> None:
     assert (await _urls(filled, query))[0] == first
     assert (await _urls(filled, query, first))[0] == first
 
@@ -76,14 +74,14 @@ async def test_B10_a_word_is_found_in_its_other_forms(filled: Desk, query: str, 
     ],
 )
 async def test_B10_a_word_is_found_in_the_middle_of_unspaced_text(
-    filled: Desk, query: str, first: str
+    filled: ManualCrawler, query: str, first: str
 ) -> None:
     assert (await _urls(filled, query))[0] == first
     assert (await _urls(filled, query, first))[0] == first
 
 
 @pytest.mark.parametrize(("query", "found"), [("库", ["zh"]), ("試", []), ("閉", ["ja"])])
-async def test_B10_one_character_is_a_query(filled: Desk, query: str, found: list[str]) -> None:
+async def test_B10_one_character_is_a_query(filled: ManualCrawler, query: str, found: list[str]) -> None:
     assert await _urls(filled, query) == found
 
 
@@ -95,40 +93,40 @@ async def test_B10_one_character_is_a_query(filled: Desk, query: str, found: lis
         ("haus", "Die \x02Häuser\x03 stehen in den Straßen der Städte"),
     ],
 )
-async def test_what_matched_is_marked_in_the_text_itself(filled: Desk, query: str, marked: str) -> None:
+async def test_what_matched_is_marked_in_the_text_itself(filled: ManualCrawler, query: str, marked: str) -> None:
     assert (await search(filled.store, query))[0].text == marked
 
 
-async def test_B10_the_language_asked_for_says_how_words_are_read(filled: Desk) -> None:
+async def test_B10_the_language_asked_for_says_how_words_are_read(filled: ManualCrawler) -> None:
     assert await _urls(filled, "Haus", "fr") == []
     assert await _urls(filled, "Haus", "de") == ["de"]
     assert await _urls(filled, "Haus", "de-AT") == ["de"]
 
 
-async def test_a_title_alone_is_found_in_its_other_forms_after_it_changed(desk: Desk) -> None:
+async def test_a_title_alone_is_found_in_its_other_forms_after_it_changed(crawler: ManualCrawler) -> None:
     for title in ("Bäume", "Die Häuser"):
-        await desk.crawl({"": read("Inhalt", title=title, language="de")})
-    assert await _urls(desk, "Haus") == [""]
-    assert await _urls(desk, "Inhalte") == [""]
+        await crawler.crawl({"": read("Inhalt", title=title, language="de")})
+    assert await _urls(crawler, "Haus") == [""]
+    assert await _urls(crawler, "Inhalte") == [""]
     for title in ("中文教程", "依赖注入"):
-        await desk.crawl({"": read("Inhalt", title=title, language="de")})
-    assert await _urls(desk, "注入") == [""]
+        await crawler.crawl({"": read("Inhalt", title=title, language="de")})
+    assert await _urls(crawler, "注入") == [""]
 
 
 @pytest.mark.parametrize("query", ["依赖注入", "测试", "Haus"])
-async def test_B17_terms_without_a_body_are_found(desk: Desk, query: str) -> None:
-    desk.keep_body = False
-    await desk.crawl(SITE)
-    hits = await search(desk.store, query)
+async def test_B17_terms_without_a_body_are_found(crawler: ManualCrawler, query: str) -> None:
+    crawler.keep_body = False
+    await crawler.crawl(SITE)
+    hits = await search(crawler.store, query)
     assert hits[0].url == at("de" if query == "Haus" else "zh")
     assert hits[0].text == ""
 
 
 async def test_B17_no_sentence_without_spaces_is_in_the_file(
-    sqlite_store: Store, sqlite_desk: Desk, sqlite_file: Path
+    sqlite_store: Store, sqlite_crawler: ManualCrawler, sqlite_file: Path
 ) -> None:
-    sqlite_desk.keep_body = False
-    await sqlite_desk.crawl(SITE)
+    sqlite_crawler.keep_body = False
+    await sqlite_crawler.crawl(SITE)
     assert len(await search(sqlite_store, "数据库连接")) > 0
     kept = b"".join(file.read_bytes() for file in sqlite_file.parent.glob("afresh.db*"))
     assert "数据".encode() in kept, "its pairs are what is searched"

@@ -13,7 +13,7 @@ import asyncpg
 import pytest
 from tests.postgres import Postgres
 from tests.store.asking import search
-from tests.store.desk import Desk, at, read
+from tests.store.crawler import ManualCrawler, at, read
 
 from afresh.config import load
 from afresh.digest.cache import SeenCache
@@ -49,11 +49,11 @@ async def store(url: str) -> AsyncIterator[Store]:
 
 
 @pytest.fixture
-async def desk(store: Store, clock: FrozenClock) -> Desk:
-    return await Desk.at(store, clock)
+async def crawler(store: Store, clock: FrozenClock) -> ManualCrawler:
+    return await ManualCrawler.at(store, clock)
 
 
-async def told(url: str, sql: str) -> object:
+async def fetched(url: str, sql: str) -> object:
     """What another program on the same database is told."""
     connection = await asyncpg.connect(url)
     try:
@@ -75,7 +75,7 @@ async def test_only_a_crawl_makes_the_tables(postgres: Postgres, access: StoreAc
     async with postgres.bare() as url:
         with pytest.raises(StoreMissing, match="no store at"):
             await open_store(url, access)
-        assert await told(url, "select count(*) from pg_class where relname = 'pages'") == 0
+        assert await fetched(url, "select count(*) from pg_class where relname = 'pages'") == 0
         await (await open_store(url)).close()
         await (await open_store(url, access)).close()
 
@@ -83,13 +83,13 @@ async def test_only_a_crawl_makes_the_tables(postgres: Postgres, access: StoreAc
 LATER = "alter table sources add column later {real} not null default 0; update sources set later = 1"
 
 
-async def test_P20_two_who_make_the_tables_at_once_make_them_once(postgres: Postgres) -> None:
+async def test_P20_two_processes_that_create_the_tables_at_once_create_them_once(postgres: Postgres) -> None:
     async with postgres.bare() as url:
         stores = await asyncio.gather(*(open_store(url) for _ in range(4)))
         for store in stores:
             assert await store.sources.all() == []
             await store.close()
-        assert await told(url, "select version from afresh_schema") == migrations("postgres")[-1][0]
+        assert await fetched(url, "select version from afresh_schema") == migrations("postgres")[-1][0]
 
 
 async def test_P20_a_migration_that_fails_leaves_nothing_of_itself(postgres: Postgres) -> None:
@@ -97,7 +97,7 @@ async def test_P20_a_migration_that_fails_leaves_nothing_of_itself(postgres: Pos
     async with postgres.bare() as url:
         with patch.object(postgres_schema, "migrations", return_value=broken), pytest.raises(StoreError):
             await open_store(url)
-        assert await told(url, "select count(*) from pg_tables where schemaname = 'public'") == 0
+        assert await fetched(url, "select count(*) from pg_tables where schemaname = 'public'") == 0
 
 
 async def test_P20_a_migration_whose_process_is_killed_leaves_the_old_schema(postgres: Postgres) -> None:
@@ -111,17 +111,14 @@ async def test_P20_a_migration_whose_process_is_killed_leaves_the_old_schema(pos
         connection = await asyncpg.connect(url)
         await postgres_schema.migrate(connection)
         await connection.close()
-        before = await told(url, tables)
-        with (
-            patch.object(postgres_schema, "migrations", return_value=killed),
-            pytest.raises(StoreUnreachable),
-        ):
+        before = await fetched(url, tables)
+        with patch.object(postgres_schema, "migrations", return_value=killed), pytest.raises(StoreUnreachable):
             await PostgresDatabase(url)._connected()
-        assert await told(url, tables) == before
-        assert await told(url, "select version from afresh_schema") == newest
+        assert await fetched(url, tables) == before
+        assert await fetched(url, "select version from afresh_schema") == newest
         with patch.object(postgres_schema, "migrations", return_value=later):
             await (await open_store(url)).close()
-        assert await told(url, "select version from afresh_schema") == newest + 1
+        assert await fetched(url, "select version from afresh_schema") == newest + 1
 
 
 async def test_P20_an_older_schema_comes_up_to_date(postgres: Postgres) -> None:
@@ -138,45 +135,45 @@ async def test_P20_an_older_schema_comes_up_to_date(postgres: Postgres) -> None:
             store = await open_store(url)
             assert [source.name for source in await store.sources.all()] == ["docs"]
             await store.close()
-        assert await told(url, "select later from sources") == 1
+        assert await fetched(url, "select later from sources") == 1
 
 
 @pytest.mark.parametrize("version", [1, migrations("postgres")[0][0] - 1])
 async def test_P20_a_schema_older_than_the_first_is_refused(url: str, version: int) -> None:
     first = migrations("postgres")[0][0]
-    await told(url, f"update afresh_schema set version = {version} returning 1")
+    await fetched(url, f"update afresh_schema set version = {version} returning 1")
     try:
         with pytest.raises(StoreError, match=r"much older afresh .*or move it away and crawl again"):
             await open_store(url)
     finally:
-        await told(url, f"update afresh_schema set version = {first} returning 1")
+        await fetched(url, f"update afresh_schema set version = {first} returning 1")
 
 
 async def test_P20_a_newer_schema_is_refused(url: str) -> None:
-    await told(url, "update afresh_schema set version = version + 1 returning 1")
+    await fetched(url, "update afresh_schema set version = version + 1 returning 1")
     try:
         with pytest.raises(SchemaTooNew, match=r"newer afresh .*upgrade afresh"):
             await open_store(url)
     finally:
-        await told(url, "update afresh_schema set version = version - 1 returning 1")
+        await fetched(url, "update afresh_schema set version = version - 1 returning 1")
 
 
 async def test_a_database_of_another_program_is_left_alone(postgres: Postgres) -> None:
     async with postgres.bare() as url:
-        await told(url, "create table pages (id integer)")
+        await fetched(url, "create table pages (id integer)")
         with pytest.raises(StoreError, match="database of another program"):
             await open_store(url)
 
 
 async def test_an_old_server_is_refused_by_name(url: str) -> None:
     with (
-        patch.object(postgres_schema, "OLDEST", 99),
+        patch.object(postgres_schema, "OLDEST_MAJOR", 99),
         pytest.raises(StoreError, match="needs PostgreSQL 99 or newer"),
     ):
         await open_store(url)
 
 
-async def test_what_is_wrong_is_said_without_the_password(postgres: Postgres, unused_tcp_port: int) -> None:
+async def test_errors_do_not_contain_the_password(postgres: Postgres, unused_tcp_port: int) -> None:
     nowhere = f"postgresql://me:geheim@127.0.0.1:{unused_tcp_port}/kb"
     with pytest.raises(StoreUnreachable, match="refuse") as down:
         await open_store(nowhere)
@@ -209,9 +206,7 @@ SETTINGS = (
 SET_AT_START = "select string_agg(name, ' ' order by name) from pg_settings where source = 'client'"
 
 
-async def test_a_store_asks_for_what_it_needs_and_a_pooler_is_told_nothing_it_refuses(
-    postgres: Postgres,
-) -> None:
+async def test_a_store_sets_its_options_without_startup_parameters_that_a_pooler_refuses(postgres: Postgres) -> None:
     async with postgres.bare() as url:
         name = url.partition("?")[0].rpartition("/")[2]
         await postgres.run(f"alter database {name} set default_transaction_isolation = 'serializable'")
@@ -221,8 +216,8 @@ async def test_a_store_asks_for_what_it_needs_and_a_pooler_is_told_nothing_it_re
             database = cast("PostgresDatabase", store.db)
             async with database.write() as tx:
                 connection = cast("PostgresSession", tx)._connection
-                shown = [await connection.fetchval(f"show {setting}") for setting in SETTINGS]
-                assert shown == ["read committed", "250ms", "30s", "off", "local"]
+                values = [await connection.fetchval(f"show {setting}") for setting in SETTINGS]
+                assert values == ["read committed", "250ms", "30s", "off", "local"]
                 assert await connection.fetchval(SET_AT_START) == "application_name client_encoding"
         finally:
             await store.close()
@@ -231,13 +226,13 @@ async def test_a_store_asks_for_what_it_needs_and_a_pooler_is_told_nothing_it_re
 # ---- many at once, and a server that goes away
 
 
-async def test_F20_P10_a_store_whose_connections_were_ended_goes_on(desk: Desk, url: str) -> None:
-    await desk.crawl({"": read("Welcome to the harbour", "cranes")})
-    assert await told(url, END_OTHERS)
+async def test_F20_P10_a_store_whose_connections_were_ended_goes_on(crawler: ManualCrawler, url: str) -> None:
+    await crawler.crawl({"": read("Welcome to the harbour", "cranes")})
+    assert await fetched(url, END_OTHERS)
     retry = RetryPolicy(busy_seconds=5.0)
-    desk.store = desk.store.with_retries(retry)
-    await desk.crawl({"": read("Welcome to the harbour", "cranes"), "cranes": read("Cranes lift crates")})
-    assert [hit.url for hit in await search(desk.store, "cranes")] == [at("cranes")]
+    crawler.store = crawler.store.with_retries(retry)
+    await crawler.crawl({"": read("Welcome to the harbour", "cranes"), "cranes": read("Cranes lift crates")})
+    assert [hit.url for hit in await search(crawler.store, "cranes")] == [at("cranes")]
 
 
 async def test_F20_a_transaction_whose_connection_is_ended_leaves_nothing(store: Store, url: str) -> None:
@@ -247,7 +242,7 @@ async def test_F20_a_transaction_whose_connection_is_ended_leaves_nothing(store:
             await tx_done()
 
     with pytest.raises(StoreUnreachable):
-        await half(lambda: told(url, END_OTHERS))
+        await half(lambda: fetched(url, END_OTHERS))
     assert await store.digest.cache_seen() is None
     await store.digest.see_cache(SeenCache("a", "c"))
     assert await store.digest.cache_seen() == SeenCache("a", "c")
@@ -263,14 +258,14 @@ async def test_P10_a_server_that_is_down_is_waited_for(store: Store) -> None:
                 raise StoreUnreachable("down")
             return []
 
-    heard: list[object] = []
-    retry = RetryPolicy(busy_seconds=60.0, listener=heard.append)
+    notices: list[object] = []
+    retry = RetryPolicy(busy_seconds=60.0, listener=notices.append)
     with patch("afresh.store.repository.PAUSE", 0.001):
         assert await Down(store.db, Caches(), retry).all() == []
-    assert heard == [Notice(text=DOWN.format(why="down")), Notice(text=GOING_ON)]
+    assert notices == [Notice(text=DOWN.format(why="down")), Notice(text=GOING_ON)]
 
 
-async def test_F22_two_who_cross_each_other_are_told_to_try_again(store: Store, clock: FrozenClock) -> None:
+async def test_F22_a_deadlock_can_be_retried(store: Store, clock: FrozenClock) -> None:
     now, later = clock(), clock() + timedelta(hours=1)
     for path in ("a", "b"):
         await store.queue.pause_host(path, now)
@@ -291,7 +286,7 @@ async def test_F22_two_who_cross_each_other_are_told_to_try_again(store: Store, 
     assert {host.domain: host.next_allowed_at for host in resting} == {"a": later, "b": later}
 
 
-async def test_of_those_who_write_to_one_source_one_does_at_a_time(store: Store) -> None:
+async def test_one_writer_at_a_time_writes_to_a_source(store: Store) -> None:
     order: list[str] = []
     begun = asyncio.Event()
 
@@ -314,7 +309,7 @@ async def test_of_those_who_write_to_one_source_one_does_at_a_time(store: Store)
     assert order == ["second on 2", "first", "second on 1"]
 
 
-async def test_a_lock_is_not_waited_for_longer_than_told(url: str, store: Store) -> None:
+async def test_a_lock_is_not_waited_for_longer_than_configured(url: str, store: Store) -> None:
     hasty = await open_store(url, wait_seconds=0.05)
     try:
         async with store.db.write(1):
@@ -340,21 +335,21 @@ async def test_a_failure_that_was_passed_over_is_no_commit(store: Store) -> None
 # ---- text and vectors
 
 
-async def test_F61_the_character_that_postgres_cannot_keep_is_left_out(desk: Desk) -> None:
-    await desk.crawl({"": read("Nul\0byte and more", title="Ti\0tle")})
-    [hit] = await search(desk.store, "more")
+async def test_F61_the_character_that_postgres_cannot_keep_is_left_out(crawler: ManualCrawler) -> None:
+    await crawler.crawl({"": read("Nul\0byte and more", title="Ti\0tle")})
+    [hit] = await search(crawler.store, "more")
     assert (hit.title, hit.text) == ("Title", "Nulbyte and \x02more\x03")
 
 
-async def test_without_pgvector_words_answer_and_it_is_said(postgres: Postgres, clock: FrozenClock) -> None:
+async def test_without_pgvector_keyword_search_answers_with_a_note(postgres: Postgres, clock: FrozenClock) -> None:
     import numpy as np
 
     with patch("afresh.store.postgres.use_pgvector", return_value=False):
         async with postgres.bare() as url:
             store = await open_store(url)
             assert isinstance(store.db, PostgresDatabase)
-            desk = await Desk.at(store, clock)
-            await desk.crawl({"": read("Welcome to the harbour")})
+            crawler = await ManualCrawler.at(store, clock)
+            await crawler.crawl({"": read("Welcome to the harbour")})
             assert len(await search(store, "harbour")) == 1
             assert store.vectors.no_vectors is not None
             assert "no pgvector" in store.vectors.no_vectors
@@ -365,15 +360,15 @@ async def test_without_pgvector_words_answer_and_it_is_said(postgres: Postgres, 
             await store.close()
 
 
-async def test_U5_that_pgvector_is_missing_is_told_once_for_a_store(
+async def test_U5_missing_pgvector_is_reported_once_for_a_store(
     postgres: Postgres, clock: FrozenClock, tmp_path: Path
 ) -> None:
-    async def told(url: str, mode: SearchMode | None = None, *, provider: str = "local") -> list[str]:
+    async def fetched(url: str, mode: SearchMode | None = None, *, provider: str = "local") -> list[str]:
         """What a command of its own process says: a search, or a run."""
         flags = {"store.url": url, "embedding.provider": provider}
         store = await open_store(url)
         models = ModelProvider(load(None, {}, flags, tmp_path), store, clock)
-        asking = models.for_questions(mode) if mode else models.for_run("full", store)
+        asking = models.for_queries(mode) if mode else models.for_run("full", store)
         try:
             async with asking as (_, notes):
                 return list(notes)
@@ -382,21 +377,19 @@ async def test_U5_that_pgvector_is_missing_is_told_once_for_a_store(
 
     with (
         patch("afresh.store.postgres.use_pgvector", return_value=False),
-        patch.object(
-            ModelProvider, "wanted", lambda self: self._config.embedding.provider == "local" or None
-        ),
+        patch.object(ModelProvider, "wanted", lambda self: self._config.embedding.provider == "local" or None),
     ):
         async with postgres.bare() as url:
-            assert await told(url, provider="none") == []
-            await told(url, SearchMode.TEXT)  # whose answer shows no such note
-            [first] = await told(url)
+            assert await fetched(url, provider="none") == []
+            await fetched(url, SearchMode.TEXT)  # whose answer shows no such note
+            [first] = await fetched(url)
             assert "no pgvector" in first
-            assert [await told(url), await told(url, SearchMode.HYBRID)] == [[], []]
-            assert await told(url, SearchMode.VECTOR) == [first], "who asks by meaning hears why it cannot be"
+            assert [await fetched(url), await fetched(url, SearchMode.HYBRID)] == [[], []]
+            assert await fetched(url, SearchMode.VECTOR) == [first], "who asks by meaning hears why it cannot be"
 
 
 async def test_many_vectors_get_an_index_that_finds_what_a_comparison_of_all_finds(
-    store: Store, desk: Desk, monkeypatch: pytest.MonkeyPatch
+    store: Store, crawler: ManualCrawler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import numpy as np
 
@@ -404,25 +397,21 @@ async def test_many_vectors_get_an_index_that_finds_what_a_comparison_of_all_fin
     texts = [f"text number {number}" for number in range(60)]
     numbers = dice.normal(size=(60, 8)).astype("<f2")
     made = {text_hash(text): row.tobytes() for text, row in zip(texts, numbers, strict=True)}
-    await store.vectors.keep("test/one", made, desk.clock())
-    await desk.crawl({"": read("\n\n".join(texts[:40]), "b"), "b": read("\n\n".join(texts[40:]))})
+    await store.vectors.keep("test/one", made, crawler.clock())
+    await crawler.crawl({"": read("\n\n".join(texts[:40]), "b"), "b": read("\n\n".join(texts[40:]))})
     question, page = dice.normal(size=(1, 8)).astype(np.float32), SearchFilter(path="/b")
-    before = [
-        await store.vectors.nearest("test/one", question, within, 10) for within in (SearchFilter(), page)
-    ]
-    await store.vectors.forget(desk.clock())
-    monkeypatch.setattr("afresh.store.postgres_search.LARGE", 10)
+    before = [await store.vectors.nearest("test/one", question, within, 10) for within in (SearchFilter(), page)]
+    await store.vectors.forget(crawler.clock())
+    monkeypatch.setattr("afresh.store.postgres_search.MIN_INDEXED", 10)
     for _ in range(2):  # the second finds it made
-        await store.vectors.forget(desk.clock())
+        await store.vectors.forget(crawler.clock())
     async with store.db.read() as tx:
         model = await tx.one("model_and_newest", name="test/one")
         assert model is not None
         index = await tx.one("near_index", model=model["id"])
         assert index is not None
         assert index["ready"]
-    after = [
-        await store.vectors.nearest("test/one", question, within, 10) for within in (SearchFilter(), page)
-    ]
+    after = [await store.vectors.nearest("test/one", question, within, 10) for within in (SearchFilter(), page)]
     assert [[near.chunk for near in each.chunks] for each in after] == [
         [near.chunk for near in each.chunks] for each in before
     ]
@@ -437,7 +426,7 @@ async def test_F21_a_server_without_a_connection_to_spare_is_waited_for(
     async def crowded(self: PostgresDatabase) -> asyncpg.Pool:
         if refusals:
             error = refusals.pop()
-            raise explain(error, self.shown) from error
+            raise explain(error, self.name) from error
         return await connect(self)
 
     monkeypatch.setattr(PostgresDatabase, "_connected", crowded)
@@ -451,8 +440,8 @@ async def test_F21_a_server_without_a_connection_to_spare_is_waited_for(
         await open_store(url)
 
 
-async def test_the_store_tells_its_size_and_that_it_is_sound(store: Store, desk: Desk) -> None:
-    await desk.crawl({"": read(Random(1).randbytes(200_000).hex())})
+async def test_the_store_has_a_size_and_no_problem(store: Store, crawler: ManualCrawler) -> None:
+    await crawler.crawl({"": read(Random(1).randbytes(200_000).hex())})
     assert await store.stats.size_bytes() > 200_000
     assert await store.stats.integrity() is None
 
@@ -462,38 +451,38 @@ async def test_the_store_tells_its_size_and_that_it_is_sound(store: Store, desk:
 END_LISTENERS = END_OTHERS.replace("'afresh'", "'afresh listens'")
 
 
-async def test_B21_who_waits_hears_of_the_work_of_others(desk: Desk, url: str) -> None:
+async def test_B21_a_waiter_is_woken_by_the_work_of_other_processes(crawler: ManualCrawler, url: str) -> None:
     """Looks that find nothing new tell nobody: each message costs a lock that all commits share."""
     waiting = await open_store(url)
-    await waiting.db.news.hear(waiting.db.news.count, 60)  # who begins to listen looks once more
-    for work in (desk.begin(), desk.enqueue("", "a")):
-        resting = asyncio.create_task(waiting.db.news.hear(waiting.db.news.count, 60))
+    await waiting.db.news.wait(waiting.db.news.count, 60)  # who begins to listen looks once more
+    for work in (crawler.begin(), crawler.enqueue("", "a")):
+        resting = asyncio.create_task(waiting.db.news.wait(waiting.db.news.count, 60))
         await work
         async with asyncio.timeout(20):
             await resting
-    claims = await desk.claim()
+    claims = await crawler.claim()
     quiet = waiting.db.news.count
-    await desk.commit(*[desk.visit(claim, Gone()) for claim in claims])
-    await waiting.db.news.hear(quiet, 0.1)
+    await crawler.commit(*[crawler.visit(claim, Gone()) for claim in claims])
+    await waiting.db.news.wait(quiet, 0.1)
     assert waiting.db.news.count == quiet
     await waiting.close()
 
 
-async def test_B21_F20_who_cannot_listen_looks_again_when_its_time_is_up(
-    desk: Desk, url: str, monkeypatch: pytest.MonkeyPatch
+async def test_B21_F20_a_waiter_that_cannot_listen_polls(
+    crawler: ManualCrawler, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(postgres_news, "AGAIN", 0.0)
+    monkeypatch.setattr(postgres_news, "LISTEN_AGAIN_SECONDS", 0.0)
     waiting = await open_store(url)
-    await waiting.db.news.hear(waiting.db.news.count, 60)
-    assert await told(url, END_LISTENERS) == 1
+    await waiting.db.news.wait(waiting.db.news.count, 60)
+    assert await fetched(url, END_LISTENERS) == 1
     with patch.object(asyncpg, "connect", side_effect=OSError("no more connections")):
-        await waiting.db.news.hear(waiting.db.news.count, 0.05)
-        await desk.begin()
-        await desk.enqueue("")
-        assert len(await desk.beside(waiting, "w2").claim()) == 1
+        await waiting.db.news.wait(waiting.db.news.count, 0.05)
+        await crawler.begin()
+        await crawler.enqueue("")
+        assert len(await crawler.beside(waiting, "w2").claim()) == 1
     async with asyncio.timeout(20):
-        await waiting.db.news.hear(waiting.db.news.count, 60)
+        await waiting.db.news.wait(waiting.db.news.count, 60)
         before = waiting.db.news.count
-        await desk.enqueue("a")
-        await waiting.db.news.hear(before, 60)
+        await crawler.enqueue("a")
+        await waiting.db.news.wait(before, 60)
     await waiting.close()

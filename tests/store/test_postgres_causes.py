@@ -10,7 +10,7 @@ from afresh.errors import StoreError
 from afresh.store.open import open_store
 from afresh.store.postgres import explain
 
-SHOWN = "postgresql://me:***@db.internal:5432/afresh"
+NAME = "postgresql://me:***@db.internal:5432/afresh"
 
 
 @pytest.mark.parametrize(
@@ -27,18 +27,18 @@ SHOWN = "postgresql://me:***@db.internal:5432/afresh"
     ],
 )
 def test_F140_U5_every_cause_is_named_with_what_to_do(error: BaseException, words: str) -> None:
-    told = str(explain(error, SHOWN))
-    assert told.startswith(f"the store {SHOWN} {words}")
-    assert ";" in told, "what to do comes after the cause"
+    message = str(explain(error, NAME))
+    assert message.startswith(f"the store {NAME} {words}")
+    assert ";" in message, "what to do comes after the cause"
 
 
 def test_F140_U5_a_command_ends_with_one_sentence_and_code_2(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["status", "--store", "postgresql://me:hush@127.0.0.1:1/afresh"]) == 2
-    said = capsys.readouterr().err
-    assert "refuses connections" in said
-    assert "hush" not in said
-    assert "Traceback" not in said
-    assert said.count("\n") == 1
+    printed = capsys.readouterr().err
+    assert "refuses connections" in printed
+    assert "hush" not in printed
+    assert "Traceback" not in printed
+    assert printed.count("\n") == 1
 
 
 async def test_F140_U5_a_store_that_is_not_there_is_a_store_error() -> None:

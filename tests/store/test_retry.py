@@ -7,16 +7,7 @@ import pytest
 from afresh.errors import StoreBusy, StoreDamaged, StoreError, StoreFull
 from afresh.events import Event, Notice
 from afresh.store import repository as module
-from afresh.store.repository import (
-    BUSY,
-    FOREVER,
-    FULL,
-    GOING_ON,
-    Repository,
-    RetryPolicy,
-    not_retried,
-    retried_as,
-)
+from afresh.store.repository import BUSY, FOREVER, FULL, GOING_ON, Repository, RetryPolicy, not_retried
 
 
 class Troubled(Repository):
@@ -26,16 +17,16 @@ class Troubled(Repository):
         self.retry = None
         self.troubles = list(troubles)
         self.now = 0.0
-        self.heard: list[str] = []
+        self.notices: list[str] = []
 
     def clock(self) -> float:
         """The time of this test."""
         return self.now
 
-    def hear(self, event: Event) -> None:
+    def listen(self, event: Event) -> None:
         """Notes what is said."""
         assert isinstance(event, Notice)
-        self.heard.append(event.text)
+        self.notices.append(event.text)
 
     async def commit(self, visits: str, *, worker: str) -> str:
         """What was given, once there is no trouble left."""
@@ -51,7 +42,6 @@ class Troubled(Repository):
         """What a claim took whose answer was lost."""
         return await self._once("held")
 
-    @retried_as(claim_again)
     async def claim(self) -> str:
         """As a worker does; its answer is lost with the trouble."""
         return await self._once("taken")
@@ -73,7 +63,7 @@ def _run(store: Troubled, stopping: asyncio.Event | None = None) -> Troubled:
     store.retry = RetryPolicy(
         busy_seconds=FOREVER,
         full_seconds=FOREVER,
-        listener=store.hear,
+        listener=store.listen,
         clock=store.clock,
         stopping=stopping or asyncio.Event(),
     )
@@ -83,31 +73,31 @@ def _run(store: Troubled, stopping: asyncio.Event | None = None) -> Troubled:
 async def test_F12_a_run_waits_for_room_and_says_so_once() -> None:
     store = Troubled(*(StoreFull("full") for _ in range(50)))
     assert await _run(store).commit("visits", worker="w1") == "visits by w1"
-    assert store.heard == [FULL, GOING_ON]
+    assert store.notices == [FULL, GOING_ON]
 
 
 async def test_F14_a_run_waits_for_a_lock_of_a_minute_and_more() -> None:
     store = Troubled(*(StoreBusy("busy") for _ in range(70)))
     assert await _run(store).commit("visits", worker="w1") == "visits by w1"
-    assert store.heard == [BUSY, GOING_ON]
+    assert store.notices == [BUSY, GOING_ON]
 
 
 async def test_F14_a_lock_of_a_few_seconds_is_not_worth_a_word() -> None:
     store = Troubled(*(StoreBusy("busy") for _ in range(3)))
     await _run(store).commit("visits", worker="w1")
-    assert store.heard == []
+    assert store.notices == []
 
 
-async def test_F12_each_kind_of_trouble_is_named() -> None:
+async def test_F12_each_kind_of_problem_is_reported() -> None:
     store = Troubled(*(StoreBusy("busy") for _ in range(10)), StoreFull("full"), StoreFull("full"))
     await _run(store).commit("visits", worker="w1")
-    assert store.heard == [BUSY, FULL, GOING_ON]
+    assert store.notices == [BUSY, FULL, GOING_ON]
 
 
 async def test_F12_a_stop_ends_the_waiting_for_room() -> None:
     store, stopping = Troubled(*(StoreFull("full") for _ in range(50))), asyncio.Event()
     call = asyncio.create_task(_run(store, stopping).commit("visits", worker="w1"))
-    while not store.heard:  # noqa: ASYNC110 - it is heard in a few steps of the loop
+    while not store.notices:  # noqa: ASYNC110 - it is heard in a few steps of the loop
         await asyncio.sleep(0)
     stopping.set()
     with pytest.raises(StoreFull):

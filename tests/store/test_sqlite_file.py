@@ -13,7 +13,7 @@ from unittest.mock import patch
 
 import pytest
 from tests.store.asking import search
-from tests.store.desk import Desk, at, read
+from tests.store.crawler import ManualCrawler, at, read
 
 from afresh.config.forms import sqlite_path
 from afresh.errors import ConfigError, SchemaTooNew, StoreError
@@ -118,7 +118,7 @@ async def test_S6_an_existing_store_that_others_can_read_is_narrowed(sqlite_file
 
 async def test_opening_again_changes_nothing(sqlite_file: Path, clock: FrozenClock) -> None:
     store = await open_store(f"sqlite:///{sqlite_file}")
-    await (await Desk.at(store, clock)).crawl({"": read("Quokka")})
+    await (await ManualCrawler.at(store, clock)).crawl({"": read("Quokka")})
     await store.close()
     schema, before = _schema(sqlite_file), _bytes(sqlite_file)
     store = await open_store(f"sqlite:///{sqlite_file}")
@@ -169,9 +169,7 @@ async def test_F16_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None
         await open_store(f"sqlite:///{tmp_path / 'file' / 'afresh.db'}")
 
 
-@pytest.mark.parametrize(
-    "url", ["", "sqlite:///", "postgresql://x/y", "/tmp/afresh.db", "sqlite://afresh.db"]
-)
+@pytest.mark.parametrize("url", ["", "sqlite:///", "postgresql://x/y", "/tmp/afresh.db", "sqlite://afresh.db"])
 def test_F87_a_store_url_that_makes_no_sense_is_refused(url: str) -> None:
     with pytest.raises(ConfigError, match=r"store\.url"):
         sqlite_path(url)
@@ -197,9 +195,7 @@ async def test_B8_B9_the_indexes_of_the_queue(sqlite_store: Store, sqlite_file: 
     assert any(index.endswith("(page_id, created_at desc)") for index in indexes)
 
 
-async def test_B5_history_is_not_unique_and_nothing_counts_attempts(
-    sqlite_store: Store, sqlite_file: Path
-) -> None:
+async def test_B5_history_is_not_unique_and_nothing_counts_attempts(sqlite_store: Store, sqlite_file: Path) -> None:
     unique = [sql for sql in _indexes(sqlite_file, "page_crawls").values() if "unique" in sql]
     assert all("where outcome is null" in sql for sql in unique), "unique among open rows alone"
     columns = {str(row[1]) for row in _rows(sqlite_file, "pragma table_info(page_crawls)")}
@@ -215,8 +211,8 @@ async def test_B11_a_page_has_no_copy_of_its_last_answer(sqlite_store: Store, sq
     assert not columns & {"status_code", "error", "error_message", "last_error", "outcome"}
 
 
-async def test_A9_a_page_is_one_address_of_one_source(sqlite_desk: Desk, sqlite_file: Path) -> None:
-    await sqlite_desk.crawl({"": read("Root")})
+async def test_A9_a_page_is_one_address_of_one_source(sqlite_crawler: ManualCrawler, sqlite_file: Path) -> None:
+    await sqlite_crawler.crawl({"": read("Root")})
     with closing(sqlite3.connect(sqlite_file)) as connection, pytest.raises(sqlite3.IntegrityError):
         connection.execute(
             "insert into pages (source_id, url, created_at, updated_at) "
@@ -234,45 +230,43 @@ def _tables(path: Path) -> dict[str, list[tuple[object, ...]]]:
     """All rows but those of the history, the runs and the hosts, and of a page all but its check times."""
     found = {}
     for table in ("pages", "documents", "chunks", "links", "page_links", "changes"):
-        columns = [
-            str(row[1]) for row in _rows(path, f"pragma table_info({table})") if row[1] not in CHECK_TIMES
-        ]
+        columns = [str(row[1]) for row in _rows(path, f"pragma table_info({table})") if row[1] not in CHECK_TIMES]
         found[table] = _rows(path, f"select {', '.join(columns)} from {table} order by 1, 2")
     return found
 
 
 async def test_A4_G4_a_304_writes_nothing_but_attempt_and_check_times(
-    sqlite_desk: Desk, sqlite_file: Path
+    sqlite_crawler: ManualCrawler, sqlite_file: Path
 ) -> None:
     site: dict[str, Seen] = {"": read("Root", "a", etag='"1"'), "a": read("Page a", "", etag='"2"')}
-    await sqlite_desk.crawl(site)
+    await sqlite_crawler.crawl(site)
     before = _tables(sqlite_file)
     looks = "select observed_at, checked_at, quiet_seconds from pages order by id"
     assert {quiet for *_, quiet in _rows(sqlite_file, looks)} == {0.0}
-    await sqlite_desk.crawl(dict.fromkeys(site, NotModified()))
+    await sqlite_crawler.crawl(dict.fromkeys(site, NotModified()))
     assert _tables(sqlite_file) == before
     for observed, checked, quiet in _rows(sqlite_file, looks):
         assert (observed, quiet) == (checked, 61.0)  # so long nothing changed: the time between two checks
 
 
-async def test_P7_a_chunk_whose_text_stays_keeps_its_row(sqlite_desk: Desk, sqlite_file: Path) -> None:
+async def test_P7_a_chunk_whose_text_stays_keeps_its_row(sqlite_crawler: ManualCrawler, sqlite_file: Path) -> None:
     chunks = "select content, id, created_at from chunks order by sort_order"
-    await sqlite_desk.crawl({"": read("One\n\nTwo\n\nThree")})
+    await sqlite_crawler.crawl({"": read("One\n\nTwo\n\nThree")})
     before = {content: rest for content, *rest in _rows(sqlite_file, chunks)}
-    await sqlite_desk.crawl({"": read("Zero\n\nThree\n\nOne")})
+    await sqlite_crawler.crawl({"": read("Zero\n\nThree\n\nOne")})
     after = {content: rest for content, *rest in _rows(sqlite_file, chunks)}
     assert list(after) == ["Zero", "Three", "One"]
     assert (after["One"], after["Three"]) == (before["One"], before["Three"])
 
 
-async def test_the_text_index_is_in_step_with_the_text(sqlite_store: Store, sqlite_desk: Desk) -> None:
-    await sqlite_desk.crawl({"": read("One\n\nTwo", "a"), "a": read("Drei", language="de")})
-    await sqlite_desk.crawl({"": read("Two\n\nThree", "a")})
+async def test_the_text_index_is_in_step_with_the_text(sqlite_store: Store, sqlite_crawler: ManualCrawler) -> None:
+    await sqlite_crawler.crawl({"": read("One\n\nTwo", "a"), "a": read("Drei", language="de")})
+    await sqlite_crawler.crawl({"": read("Two\n\nThree", "a")})
     assert await sqlite_store.stats.integrity() is None
 
 
-async def test_B19_times_are_stored_as_utc_text_that_sorts(sqlite_desk: Desk, sqlite_file: Path) -> None:
-    await sqlite_desk.crawl({"": read("Root")})
+async def test_B19_times_are_stored_as_utc_text_that_sorts(sqlite_crawler: ManualCrawler, sqlite_file: Path) -> None:
+    await sqlite_crawler.crawl({"": read("Root")})
     [(stored,)] = _rows(sqlite_file, "select changed_at from pages")
     assert stored == "2026-01-05T09:01:01.000000Z"
 
@@ -300,27 +294,29 @@ class Undone:
             raise StoreError("the disk is full")
 
 
-async def test_A22_an_enqueue_that_was_undone_can_be_repeated(sqlite_store: Store, sqlite_desk: Desk) -> None:
+async def test_A22_an_enqueue_that_was_undone_can_be_repeated(
+    sqlite_store: Store, sqlite_crawler: ManualCrawler
+) -> None:
     """What the store remembers of the queue beside its tables is undone with them."""
-    await sqlite_desk.begin()
+    await sqlite_crawler.begin()
     queue = sqlite_store.queue
     with patch.object(queue, "db", Undone(queue.db)), pytest.raises(StoreError):  # type: ignore[arg-type]
-        await sqlite_desk.enqueue("", "a")
-    assert await sqlite_desk.enqueue("", "a") == 2
+        await sqlite_crawler.enqueue("", "a")
+    assert await sqlite_crawler.enqueue("", "a") == 2
 
 
-async def test_A22_a_commit_that_was_undone_can_be_repeated(sqlite_store: Store, sqlite_desk: Desk) -> None:
-    await sqlite_desk.begin()
-    await sqlite_desk.enqueue("")
-    [claim] = await sqlite_desk.claim()
-    queue = sqlite_store.visits._queue
-    visit = sqlite_desk.visit(claim, read("Root", "a", "b"))
-    with patch.object(queue, "db", Undone(queue.db)), pytest.raises(StoreError):  # type: ignore[arg-type]
-        await sqlite_desk.commit(visit)
+async def test_A22_a_commit_that_was_undone_can_be_repeated(sqlite_store: Store, sqlite_crawler: ManualCrawler) -> None:
+    await sqlite_crawler.begin()
+    await sqlite_crawler.enqueue("")
+    [claim] = await sqlite_crawler.claim()
+    visits = sqlite_store.visits
+    visit = sqlite_crawler.visit(claim, read("Root", "a", "b"))
+    with patch.object(visits, "db", Undone(visits.db)), pytest.raises(StoreError):  # type: ignore[arg-type]
+        await sqlite_crawler.commit(visit)
     assert await sqlite_store.pages.find(at("a")) == []
-    assert await sqlite_desk.commit(visit) == [at("")]
-    assert {each.page.url for each in await sqlite_desk.claim()} == {at("a"), at("b")}
-    assert len(await sqlite_store.links.of_source(sqlite_desk.source.id)) == 2
+    assert await sqlite_crawler.commit(visit) == [at("")]
+    assert {each.page.url for each in await sqlite_crawler.claim()} == {at("a"), at("b")}
+    assert len(await sqlite_store.links.of_source(sqlite_crawler.source.id)) == 2
 
 
 @pytest.mark.parametrize("how", ["deleted", "moved", "replaced"])
@@ -330,7 +326,7 @@ async def test_F18_a_file_that_is_taken_away_while_it_is_in_use_is_not_written_t
     """What would be lost with the file is not said to be kept."""
     path = tmp_path / "kb.db"
     store = await open_store(f"sqlite:///{path}")
-    await Desk.at(store, clock)
+    await ManualCrawler.at(store, clock)
     shutil.copy(path, tmp_path / "backup.db")
     match how:
         case "deleted":
@@ -340,5 +336,5 @@ async def test_F18_a_file_that_is_taken_away_while_it_is_in_use_is_not_written_t
         case _:
             (tmp_path / "backup.db").replace(path)
     with pytest.raises(StoreError, match="was moved, replaced or deleted while it was in use"):
-        await Desk.at(store, clock, "other")
+        await ManualCrawler.at(store, clock, "other")
     await store.close()

@@ -74,10 +74,7 @@ async def test_F08_P20_a_migration_killed_at_any_statement_leaves_old_or_new_and
     _make_old(tmp_path / "old.db", version)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "src")))}
     subprocess.run(  # noqa: ASYNC221 - nothing else happens meanwhile
-        [sys.executable, "-m", "tests.store.dying", str(tmp_path)],
-        check=True,
-        cwd=ROOT,
-        env=environment,
+        [sys.executable, "-m", "tests.store.dying", str(tmp_path)], check=True, cwd=ROOT, env=environment
     )
     old = _look(tmp_path / "old.db") if version else (0, [])
     left = _left(tmp_path)
@@ -107,17 +104,13 @@ async def test_P20_a_migration_is_undone_when_a_statement_fails(
 
 
 @pytest.mark.parametrize("version", [1, 3, STEPS[0][0] - 1])
-async def test_F08_P20_a_schema_older_than_the_first_is_refused_and_left_alone(
-    version: int, tmp_path: Path
-) -> None:
+async def test_F08_P20_a_schema_older_than_the_first_is_refused_and_left_alone(version: int, tmp_path: Path) -> None:
     file = tmp_path / "old.db"
     with closing(sqlite3.connect(file)) as connection:
         connection.execute("create table sources (id integer primary key)")
         connection.execute(f"pragma user_version = {version}")
     before = file.read_bytes()
-    with pytest.raises(
-        StoreError, match=rf"much older afresh \(schema {version}.*or move it away and crawl again"
-    ):
+    with pytest.raises(StoreError, match=rf"much older afresh \(schema {version}.*or move it away and crawl again"):
         await open_store(f"sqlite:///{file}")
     assert file.read_bytes() == before
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from afresh.store.sqlite import statement
+from afresh.store.sqlite import statements
 from afresh.store.store import Store
 
 _OUTCOMES = "page_crawls_by_outcome (run_id=? AND outcome=? AND id>?)"
@@ -31,11 +31,9 @@ BY_INDEX = {
 
 
 @pytest.mark.parametrize("name", BY_INDEX)
-def test_a_list_goes_along_an_index_and_is_not_sorted(
-    name: str, sqlite_store: Store, sqlite_file: Path
-) -> None:
+def test_a_list_goes_along_an_index_and_is_not_sorted(name: str, sqlite_store: Store, sqlite_file: Path) -> None:
     with closing(sqlite3.connect(sqlite_file)) as connection:
-        told = connection.execute(f"explain query plan {statement(name)}", defaultdict(lambda: "[]"))
-        steps = [row[3] for row in told]
+        plan = connection.execute(f"explain query plan {statements()[name]}", defaultdict(lambda: "[]"))
+        steps = [row[3] for row in plan]
     assert f"SEARCH {BY_INDEX[name]}" in steps
     assert not [step for step in steps if "TEMP B-TREE" in step]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from soak.locks import Tally, search, write
-from tests.store.desk import Desk
+from tests.store.crawler import ManualCrawler
 
 from afresh.store import sqlite
 from afresh.store.open import open_store
@@ -42,8 +42,7 @@ async def test_a_reader_that_is_cancelled_again_and_again_is_free_only_when_it_i
     """As when a client leaves a stream: whoever serves it is cancelled at every turn of the loop."""
     database = SqliteDatabase(sqlite_file)
     await database.open()
-    known = sqlite.statement
-    monkeypatch.setattr(sqlite, "statement", lambda name: ENDLESS if name == "endless" else known(name))
+    monkeypatch.setitem(sqlite.statements(), "endless", ENDLESS)
 
     async def read(name: str) -> int:
         async with database.read() as tx:
@@ -91,7 +90,7 @@ def _begin(held: Held, seconds: float) -> None:
     begin(held, seconds, held.clock, held.sleep)  # type: ignore[arg-type]
 
 
-def test_F14_a_writer_waits_as_long_as_it_is_told() -> None:
+def test_F14_a_writer_waits_as_long_as_configured() -> None:
     held = Held(9.9)
     _begin(held, 10)
     assert 9.9 <= held.now < 10
@@ -102,28 +101,28 @@ def test_F14_a_writer_waits_as_long_as_it_is_told() -> None:
     assert (at_once.asked, at_once.now) == (1, 0)
 
 
-def test_F15_who_waits_longer_asks_more_often() -> None:
+def test_F15_an_older_waiter_polls_more_often() -> None:
     assert pause(0.0) > pause(0.5)
     assert pause(30) > pause(0.0), "but nobody keeps a processor busy for a lock that stays"
 
 
 @pytest.mark.usefixtures("durable")
 async def test_P9_every_transaction_that_writes_begins_immediate_and_ends_on_disk(
-    sqlite_store: Store, sqlite_desk: Desk
+    sqlite_store: Store, sqlite_crawler: ManualCrawler
 ) -> None:
     """A deferred one would fail at its first write if another process wrote meanwhile."""
     database = sqlite_store.db
     assert isinstance(database, SqliteDatabase)
-    connection, said = database._connections["write"], list[str]()
-    await database._on("write", lambda: connection.set_trace_callback(said.append))
-    await sqlite_desk.join()
-    await sqlite_desk.crawl({})
-    begins = [sql for sql in said if sql.lower().startswith(("begin", "commit", "rollback", "savepoint"))]
+    connection, statements = database._connections["write"], list[str]()
+    await database._calls["write"](connection.set_trace_callback, statements.append)
+    await sqlite_crawler.join()
+    await sqlite_crawler.crawl({})
+    begins = [sql for sql in statements if sql.lower().startswith(("begin", "commit", "rollback", "savepoint"))]
     assert len(begins) > 8
     assert begins == ["begin immediate", "commit"] * (len(begins) // 2)
     for role in ("write", "read"):
         asked = database._connections[role].execute
-        [[level]] = [await database._on(role, lambda ask=asked: ask("pragma synchronous").fetchone())]  # type: ignore[misc]
+        [level] = await database._calls[role](lambda ask=asked: ask("pragma synchronous").fetchone())
         assert level == 2, "full"
 
 

@@ -9,9 +9,7 @@ from afresh.store.store import Store
 from afresh.testing import FrozenClock
 
 
-async def test_F102_a_token_is_found_by_its_digest_until_it_is_revoked(
-    store: Store, clock: FrozenClock
-) -> None:
+async def test_F102_a_token_is_found_by_its_digest_until_it_is_revoked(store: Store, clock: FrozenClock) -> None:
     assert not await store.access.has_tokens()
     until = clock() + timedelta(days=90)
     first = await store.access.add_token(
@@ -74,7 +72,7 @@ async def test_F102_a_login_stands_for_its_token_until_it_ends(
     await store.access.revoke_token(first.id, clock())
     assert await behind("a", "e", "c") == [None, None, second.id]
 
-    monkeypatch.setattr("afresh.store.access.MOST_LOGINS", 2)
+    monkeypatch.setattr("afresh.store.access.MAX_LOGINS", 2)
     for number, name in enumerate("fgh"):
         await store.access.add_login(name, second.id, clock() + (number + 4) * hour, clock())
     assert await behind("c", "f", "g", "h") == [None, None, second.id, second.id]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from tests.store.desk import Desk, at, read
+from tests.store.crawler import ManualCrawler, at, read
 
 from afresh.errors import EmbedError
 from afresh.model.fetch import Chunk, Seen
@@ -44,11 +44,11 @@ async def asked(query: str, dimension: int = 16) -> "Matrix":
     return await FakeEmbedder(dimension=dimension).embed_query(query)
 
 
-async def filled(desk: Desk, model: str = ONE) -> Desk:
+async def filled(crawler: ManualCrawler, model: str = ONE) -> ManualCrawler:
     """A source whose texts have vectors of a model."""
-    await desk.store.vectors.keep(model, await made(*TEXTS), desk.clock())
-    await desk.crawl(SITE)
-    return desk
+    await crawler.store.vectors.keep(model, await made(*TEXTS), crawler.clock())
+    await crawler.crawl(SITE)
+    return crawler
 
 
 async def serving(store: Store) -> str | None:
@@ -56,8 +56,8 @@ async def serving(store: Store) -> str | None:
     return model.name if model else None
 
 
-async def test_the_first_model_of_an_empty_store_serves_and_no_other(desk: Desk) -> None:
-    store, now = desk.store, desk.clock()
+async def test_the_first_model_of_an_empty_store_serves_and_no_other(crawler: ManualCrawler) -> None:
+    store, now = crawler.store, crawler.clock()
     assert await store.vectors.serving_model() is None
     await store.vectors.keep(ONE, {}, now)
     assert await store.vectors.serving_model() is None, "nothing was made"
@@ -68,16 +68,16 @@ async def test_the_first_model_of_an_empty_store_serves_and_no_other(desk: Desk)
     assert (model.name, model.dimensions, model.serving) == (ONE, 3, True)
 
 
-async def test_a_model_that_comes_when_text_is_indexed_does_not_serve_by_itself(desk: Desk) -> None:
-    await desk.crawl(SITE)
-    await desk.store.vectors.keep(ONE, await made(*TEXTS[:1]), desk.clock())
-    assert await desk.store.vectors.serving_model() is None
-    assert await desk.store.stats.lack(ONE) == MissingCount(3, 0)
-    assert not await desk.store.vectors.serve(ONE)
+async def test_a_model_that_comes_when_text_is_indexed_does_not_serve_by_itself(crawler: ManualCrawler) -> None:
+    await crawler.crawl(SITE)
+    await crawler.store.vectors.keep(ONE, await made(*TEXTS[:1]), crawler.clock())
+    assert await crawler.store.vectors.serving_model() is None
+    assert await crawler.store.stats.missing_vectors(ONE) == MissingCount(3, 0)
+    assert not await crawler.store.vectors.serve(ONE)
 
 
-async def test_known_are_those_of_the_same_model(desk: Desk) -> None:
-    store, now = desk.store, desk.clock()
+async def test_known_are_those_of_the_same_model(crawler: ManualCrawler) -> None:
+    store, now = crawler.store, crawler.clock()
     await store.vectors.keep(ONE, {"a": vector(1, 0), "b": vector(0, 1)}, now)
     await store.vectors.keep(TWO, {"c": vector(1, 0)}, now)
     assert await store.vectors.known(ONE, ["a", "b", "c", "d"]) == {"a", "b"}
@@ -87,8 +87,8 @@ async def test_known_are_those_of_the_same_model(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("wrong", [{"b": vector(1, 0, 0)}, {"b": vector(1, 0), "c": vector(1, 0, 0)}])
-async def test_F93_vectors_of_two_dimensions_are_refused_together(desk: Desk, wrong: Made) -> None:
-    store, now = desk.store, desk.clock()
+async def test_F93_vectors_of_two_dimensions_are_refused_together(crawler: ManualCrawler, wrong: Made) -> None:
+    store, now = crawler.store, crawler.clock()
     await store.vectors.keep(ONE, {"a": vector(1, 0)}, now)
     with pytest.raises(EmbedError, match=r"3 numbers.*2"):
         await store.vectors.keep(ONE, wrong, now)
@@ -98,63 +98,59 @@ async def test_F93_vectors_of_two_dimensions_are_refused_together(desk: Desk, wr
     assert model.dimensions == 2
 
 
-async def test_F93_a_first_batch_of_two_dimensions_leaves_no_model(desk: Desk) -> None:
+async def test_F93_a_first_batch_of_two_dimensions_leaves_no_model(crawler: ManualCrawler) -> None:
     with pytest.raises(EmbedError):
-        await desk.store.vectors.keep(ONE, {"a": vector(1, 0), "b": vector(1, 0, 0)}, desk.clock())
-    assert await desk.store.vectors.serving_model() is None
-    assert await desk.store.vectors.known(ONE, ["a", "b"]) == set()
+        await crawler.store.vectors.keep(ONE, {"a": vector(1, 0), "b": vector(1, 0, 0)}, crawler.clock())
+    assert await crawler.store.vectors.serving_model() is None
+    assert await crawler.store.vectors.known(ONE, ["a", "b"]) == set()
 
 
-async def test_a_vector_that_is_on_record_stays_as_it_is(desk: Desk) -> None:
-    await filled(desk)
+async def test_a_vector_that_is_on_record_stays_as_it_is(crawler: ManualCrawler) -> None:
+    await filled(crawler)
     wrong = {key: vector(*[1.0] * 16) for key in await made(*TEXTS)}
-    await desk.store.vectors.keep(ONE, wrong, desk.clock())
-    near = await desk.store.vectors.nearest(ONE, await asked(TEXTS[1]), SearchFilter(), 1)
-    assert near.chunks[0].likeness > 0.99
+    await crawler.store.vectors.keep(ONE, wrong, crawler.clock())
+    near = await crawler.store.vectors.nearest(ONE, await asked(TEXTS[1]), SearchFilter(), 1)
+    assert near.chunks[0].score > 0.99
 
 
-async def test_text_that_comes_back_finds_its_vector_for_a_while(desk: Desk) -> None:
-    await filled(desk)
+async def test_text_that_comes_back_finds_its_vector_for_a_while(crawler: ManualCrawler) -> None:
+    await filled(crawler)
     gone = text_hash(TEXTS[2])
-    await desk.crawl({**SITE, "cranes": read("Cranes lift crates", title="Cranes", language="en")})
-    left = desk.clock()
-    assert await desk.store.vectors.forget(left) == 0
-    assert await desk.store.vectors.known(ONE, [gone]) == {gone}
-    assert await desk.store.vectors.forget(left + timedelta(days=1)) == 1
-    assert await desk.store.vectors.known(ONE, [gone]) == set()
-    assert await desk.store.stats.lack(ONE) == MissingCount(0, 0), "what is used is kept, however old"
+    await crawler.crawl({**SITE, "cranes": read("Cranes lift crates", title="Cranes", language="en")})
+    left = crawler.clock()
+    assert await crawler.store.vectors.forget(left) == 0
+    assert await crawler.store.vectors.known(ONE, [gone]) == {gone}
+    assert await crawler.store.vectors.forget(left + timedelta(days=1)) == 1
+    assert await crawler.store.vectors.known(ONE, [gone]) == set()
+    assert await crawler.store.stats.missing_vectors(ONE) == MissingCount(0, 0), "what is used is kept, however old"
 
 
-async def test_what_lacks_vectors_is_told_by_model_and_source(desk: Desk) -> None:
-    other = await Desk.at(desk.store, desk.clock, "other")
-    await filled(desk)
+async def test_missing_vectors_are_counted_by_model_and_source(crawler: ManualCrawler) -> None:
+    other = await ManualCrawler.at(crawler.store, crawler.clock, "other")
+    await filled(crawler)
     await other.crawl({"": read("Cranes lift crates\n\nSnails sleep", title="Start")})
-    store = desk.store
-    assert await store.stats.lack(ONE) == MissingCount(1, 0)
-    assert await store.stats.lack(ONE, desk.source.id) == MissingCount(0, 0)
-    assert await store.stats.lack(TWO, desk.source.id) == MissingCount(4, 0)
-    [wanting] = await store.vectors.unembedded(ONE)
-    assert (wanting.text_hash, wanting.path, wanting.content) == (
-        text_hash("Snails sleep"),
-        ("Start",),
-        "Snails sleep",
-    )
-    assert await store.vectors.unembedded(ONE, source=desk.source.id) == []
+    store = crawler.store
+    assert await store.stats.missing_vectors(ONE) == MissingCount(1, 0)
+    assert await store.stats.missing_vectors(ONE, crawler.source.id) == MissingCount(0, 0)
+    assert await store.stats.missing_vectors(TWO, crawler.source.id) == MissingCount(4, 0)
+    [missing] = (await store.vectors.unembedded(ONE)).values()
+    assert (missing.text_hash, missing.path, missing.content) == (text_hash("Snails sleep"), ("Start",), "Snails sleep")
+    assert await store.vectors.unembedded(ONE, source=crawler.source.id) == {}
     everything = await store.vectors.unembedded(TWO, limit=100)
-    assert [each.chunk for each in everything] == sorted(each.chunk for each in everything)
-    paged = await store.vectors.unembedded(TWO, after=everything[1].chunk, limit=2)
-    assert paged == everything[2:4]
+    assert list(everything) == sorted(everything)
+    paged = await store.vectors.unembedded(TWO, after=list(everything)[1], limit=2)
+    assert list(paged.items()) == list(everything.items())[2:4]
     assert len(everything) == 6
 
 
-async def test_F93_a_model_serves_once_it_has_every_vector_and_then_alone(desk: Desk) -> None:
-    store = (await filled(desk)).store
+async def test_F93_a_model_serves_once_it_has_every_vector_and_then_alone(crawler: ManualCrawler) -> None:
+    store = (await filled(crawler)).store
     assert not await store.vectors.serve(TWO)
-    await store.vectors.keep(TWO, await made(*TEXTS[:3], dimension=8), desk.clock())
+    await store.vectors.keep(TWO, await made(*TEXTS[:3], dimension=8), crawler.clock())
     assert not await store.vectors.serve(TWO)
     assert await serving(store) == ONE
     assert (await store.vectors.nearest(ONE, await asked("apples"), SearchFilter(), 9)).chunks
-    await store.vectors.keep(TWO, await made(TEXTS[3], dimension=8), desk.clock())
+    await store.vectors.keep(TWO, await made(TEXTS[3], dimension=8), crawler.clock())
     assert await store.vectors.serve(TWO)
     assert await serving(store) == TWO
     assert await store.vectors.known(ONE, list(await made(*TEXTS))) == set()
@@ -164,25 +160,25 @@ async def test_F93_a_model_serves_once_it_has_every_vector_and_then_alone(desk: 
     assert await serving(store) == TWO
 
 
-async def test_an_empty_store_lets_go_of_its_model(desk: Desk) -> None:
-    await desk.store.vectors.keep(ONE, {"a": vector(1, 0)}, desk.clock())
-    assert await desk.store.vectors.serve(TWO)
-    assert await desk.store.vectors.serving_model() is None
-    await desk.store.vectors.keep(TWO, {"a": vector(1, 0, 0)}, desk.clock())
-    assert await serving(desk.store) == TWO
+async def test_an_empty_store_lets_go_of_its_model(crawler: ManualCrawler) -> None:
+    await crawler.store.vectors.keep(ONE, {"a": vector(1, 0)}, crawler.clock())
+    assert await crawler.store.vectors.serve(TWO)
+    assert await crawler.store.vectors.serving_model() is None
+    await crawler.store.vectors.keep(TWO, {"a": vector(1, 0, 0)}, crawler.clock())
+    assert await serving(crawler.store) == TWO
 
 
-async def test_nearest_are_chunks_by_meaning_the_nearest_first(desk: Desk) -> None:
-    store = (await filled(desk)).store
+async def test_nearest_are_chunks_by_meaning_the_nearest_first(crawler: ManualCrawler) -> None:
+    store = (await filled(crawler)).store
     near = await store.vectors.nearest(ONE, await asked("Crates hold apples"), SearchFilter(), 2)
     assert len(near.chunks) == 2
-    assert near.chunks[0].likeness == pytest.approx(1, abs=0.01)
-    assert near.chunks[0].likeness >= near.chunks[1].likeness
+    assert near.chunks[0].score == pytest.approx(1, abs=0.01)
+    assert near.chunks[0].score >= near.chunks[1].score
     [passage] = await store.search.passages([near.chunks[0].chunk])
-    assert (passage.url, passage.content) == (at("cranes"), "Crates hold apples")
+    assert (passage.hit.url, passage.content) == (at("cranes"), "Crates hold apples")
     everything = await store.vectors.nearest(ONE, await asked("Crates hold apples"), SearchFilter(), 100)
     assert len(everything.chunks) == 4
-    likeness = [each.likeness for each in everything.chunks]
+    likeness = [each.score for each in everything.chunks]
     assert near.mean == everything.mean == pytest.approx(sum(likeness) / 4, abs=0.01)
     some = [everything.chunks[-1].chunk, everything.chunks[0].chunk, 10**9]
     like = await store.vectors.likeness(ONE, await asked("Crates hold apples"), some)
@@ -192,37 +188,35 @@ async def test_nearest_are_chunks_by_meaning_the_nearest_first(desk: Desk) -> No
     assert (await store.vectors.nearest(TWO, await asked("apples"), SearchFilter(), 5)).chunks == ()
 
 
-async def test_questions_at_the_same_time_read_every_new_vector_once(desk: Desk) -> None:
-    store, question = desk.store, await asked("Crates hold apples")
-    await store.vectors.keep(ONE, await made(TEXTS[0]), desk.clock())
+async def test_questions_at_the_same_time_read_every_new_vector_once(crawler: ManualCrawler) -> None:
+    store, question = crawler.store, await asked("Crates hold apples")
+    await store.vectors.keep(ONE, await made(TEXTS[0]), crawler.clock())
     assert not (await store.vectors.nearest(ONE, question, SearchFilter(), 100)).chunks, "known, but empty"
-    await filled(desk)
-    answers = await asyncio.gather(
-        *(store.vectors.nearest(ONE, question, SearchFilter(), 100) for _ in range(4))
-    )
+    await filled(crawler)
+    answers = await asyncio.gather(*(store.vectors.nearest(ONE, question, SearchFilter(), 100) for _ in range(4)))
     later = await store.vectors.nearest(ONE, question, SearchFilter(), 100)
     assert [len(answer.chunks) for answer in (*answers, later)] == [4] * 5
 
 
-async def test_filters_hold_for_words_and_for_meanings(desk: Desk) -> None:
-    other = await Desk.at(desk.store, desk.clock, "other")
-    await filled(desk)
-    early = desk.clock() + timedelta(seconds=1)
-    await desk.store.vectors.keep(ONE, await made("Crates of the harbour, Quellen"), desk.clock())
+async def test_filters_hold_for_words_and_for_meanings(crawler: ManualCrawler) -> None:
+    other = await ManualCrawler.at(crawler.store, crawler.clock, "other")
+    await filled(crawler)
+    early = crawler.clock() + timedelta(seconds=1)
+    await crawler.store.vectors.keep(ONE, await made("Crates of the harbour, Quellen"), crawler.clock())
     await other.crawl({"": read("Crates of the harbour, Quellen", title="Other", language="en-GB")})
-    store = desk.store
+    store = crawler.store
     start, cranes, quellen = at(""), at("cranes"), at("quellen")
     cases: list[tuple[SearchFilter, set[tuple[str, str]]]] = [
         (SearchFilter(sources=(other.source.id,)), {("other", start)}),
-        (SearchFilter(sources=(desk.source.id,)), {("docs", start), ("docs", cranes), ("docs", quellen)}),
+        (SearchFilter(sources=(crawler.source.id,)), {("docs", start), ("docs", cranes), ("docs", quellen)}),
         (SearchFilter(sources=()), set()),
         (SearchFilter(language="de"), {("docs", quellen)}),
         (SearchFilter(language="en"), {("docs", start), ("docs", cranes), ("other", start)}),
         (SearchFilter(path="/cran*"), {("docs", cranes)}),
         (SearchFilter(changed_after=early), {("other", start)}),
         (SearchFilter(checked_after=early), {("other", start)}),
-        (SearchFilter(checked_after=early, sources=(desk.source.id,)), set()),
-        (SearchFilter(language="en", path="/cran*", sources=(desk.source.id,)), {("docs", cranes)}),
+        (SearchFilter(checked_after=early, sources=(crawler.source.id,)), set()),
+        (SearchFilter(language="en", path="/cran*", sources=(crawler.source.id,)), {("docs", cranes)}),
     ]
     for within, expected in cases:
         words = await store.search.matches("harbour crates quellen", within, 50)
@@ -232,45 +226,45 @@ async def test_filters_hold_for_words_and_for_meanings(desk: Desk) -> None:
 
 
 async def _places(store: Store, chunks: list[int]) -> set[tuple[str, str]]:
-    return {(passage.source, passage.url) for passage in await store.search.passages(chunks)}
+    return {(passage.hit.source, passage.hit.url) for passage in await store.search.passages(chunks)}
 
 
-async def test_vectors_of_chunks_as_far_as_there_are_any(desk: Desk) -> None:
-    store = (await filled(desk)).store
+async def test_vectors_of_chunks_as_far_as_there_are_any(crawler: ManualCrawler) -> None:
+    store = (await filled(crawler)).store
     near = (await store.vectors.nearest(ONE, await asked("apples"), SearchFilter(), 9)).chunks
     rows = await store.vectors.of_chunks(ONE, [near[0].chunk, 10**9])
     assert rows.shape == (1, 16)
-    assert float((rows @ (await asked("apples"))[0])[0]) == pytest.approx(near[0].likeness, abs=0.01)
+    assert float((rows @ (await asked("apples"))[0])[0]) == pytest.approx(near[0].score, abs=0.01)
     assert len(await store.vectors.of_chunks(ONE, [])) == 0
     assert len(await store.vectors.of_chunks(TWO, [near[0].chunk])) == 0
 
 
-async def test_vectors_made_later_are_found_by_who_searched_before(desk: Desk) -> None:
+async def test_vectors_made_later_are_found_after_an_earlier_search(crawler: ManualCrawler) -> None:
     """A process that answers for long sees what a reindex in another one adds to chunks it knows."""
-    store = desk.store
-    await store.vectors.keep(ONE, await made(*TEXTS[:2]), desk.clock())
-    await desk.crawl(SITE)
+    store = crawler.store
+    await store.vectors.keep(ONE, await made(*TEXTS[:2]), crawler.clock())
+    await crawler.crawl(SITE)
     assert len((await store.vectors.nearest(ONE, await asked("apples"), SearchFilter(), 9)).chunks) == 2
-    await store.vectors.keep(ONE, await made(*TEXTS[2:]), desk.clock())
+    await store.vectors.keep(ONE, await made(*TEXTS[2:]), crawler.clock())
     near = (await store.vectors.nearest(ONE, await asked("Crates hold apples"), SearchFilter(), 9)).chunks
     assert len({each.chunk for each in near}) == len(near) == 4
-    assert near[0].likeness == pytest.approx(1, abs=0.01)
+    assert near[0].score == pytest.approx(1, abs=0.01)
 
 
-async def test_what_left_and_what_came_shows_at_once(desk: Desk) -> None:
-    store = (await filled(desk)).store
+async def test_what_left_and_what_came_shows_at_once(crawler: ManualCrawler) -> None:
+    store = (await filled(crawler)).store
     await store.vectors.nearest(ONE, await asked("apples"), SearchFilter(), 9)
-    await store.vectors.keep(ONE, await made("Pears are sweet"), desk.clock())
-    await desk.crawl({**SITE, "cranes": read("Pears are sweet", title="Cranes", language="en")})
+    await store.vectors.keep(ONE, await made("Pears are sweet"), crawler.clock())
+    await crawler.crawl({**SITE, "cranes": read("Pears are sweet", title="Cranes", language="en")})
     near = (await store.vectors.nearest(ONE, await asked("Pears are sweet"), SearchFilter(), 9)).chunks
     texts = [passage.content for passage in await store.search.passages([each.chunk for each in near])]
     assert texts[0] == "Pears are sweet"
     assert set(texts) == {TEXTS[0], TEXTS[3], "Pears are sweet"}
 
 
-async def test_passages_and_chunks_of_a_page(desk: Desk) -> None:
-    store = (await filled(desk)).store
-    page = await desk.page("cranes")
+async def test_passages_and_chunks_of_a_page(crawler: ManualCrawler) -> None:
+    store = (await filled(crawler)).store
+    page = await crawler.page("cranes")
     chunks = await store.search.page_chunks([page.id])
     assert [(each.path, each.content) for each in chunks[page.id]] == [
         (("Cranes",), "Cranes lift crates"),
@@ -295,9 +289,9 @@ def cut_in_two(cut: RechunkJob) -> RechunkJob:
     return cut._replace(chunks=tuple(chunks))
 
 
-async def test_pages_cut_by_another_version_are_told_with_their_text(desk: Desk) -> None:
-    await filled(desk)
-    store, own = desk.store, desk.policy.chunker
+async def test_pages_cut_by_another_version_are_listed_with_their_text(crawler: ManualCrawler) -> None:
+    await filled(crawler)
+    store, own = crawler.store, crawler.policy.chunker
     assert await store.chunks.cut_by_others(own) == []
     assert await store.chunks.count_cut_by_others(own) == MissingCount(0, 0)
     assert await store.chunks.count_cut_by_others("new") == MissingCount(3, 0)
@@ -309,53 +303,53 @@ async def test_pages_cut_by_another_version_are_told_with_their_text(desk: Desk)
         "Cranes lift crates\n\nCrates hold apples",
         "Quellen und Speicher",
     }
-    other = await Desk.at(store, desk.clock, "other")
+    other = await ManualCrawler.at(store, crawler.clock, "other")
     assert await store.chunks.cut_by_others("new", source=other.source.id) == []
     assert await store.chunks.count_cut_by_others("new", other.source.id) == MissingCount(0, 0)
-    assert len(await store.chunks.cut_by_others("new", source=desk.source.id)) == 3
+    assert len(await store.chunks.cut_by_others("new", source=crawler.source.id)) == 3
 
 
-async def test_a_page_cut_anew_is_found_by_its_new_chunks(desk: Desk) -> None:
-    store = (await filled(desk)).store
+async def test_a_page_cut_again_is_found_by_its_new_chunks(crawler: ManualCrawler) -> None:
+    store = (await filled(crawler)).store
     cuts = [cut_in_two(cut) for cut in await store.chunks.cut_by_others("new")]
-    assert await store.chunks.recut(cuts, "new", desk.clock()) == 3
+    assert await store.chunks.recut(cuts, "new", crawler.clock()) == 3
     assert await store.chunks.count_cut_by_others("new") == MissingCount(0, 0)
-    page = await desk.page("quellen")
+    page = await crawler.page("quellen")
     assert page.chunker == "new"
     assert [each.content for each in (await store.search.page_chunks([page.id]))[page.id]] == [
         "Quellen",
         "und Speicher",
     ]
     assert len(await store.search.matches("speicher", SearchFilter(), 9)) == 1
-    assert await store.stats.lack(ONE) == MissingCount(6, 0), "new chunks, new texts"
-    assert (await desk.store.pages.content(page.id)).markdown == "Quellen und Speicher"
+    assert await store.stats.missing_vectors(ONE) == MissingCount(6, 0), "new chunks, new texts"
+    assert (await crawler.store.pages.content(page.id)).markdown == "Quellen und Speicher"
 
 
-async def test_a_page_that_changed_while_it_was_cut_is_left_as_it_is(desk: Desk) -> None:
-    store = (await filled(desk)).store
+async def test_a_page_that_changed_while_it_was_cut_is_left_as_it_is(crawler: ManualCrawler) -> None:
+    store = (await filled(crawler)).store
     cuts = [cut_in_two(cut) for cut in await store.chunks.cut_by_others("new")]
-    await desk.crawl({**SITE, "quellen": read("Ganz anders", title="Quellen", language="de")})
-    assert await store.chunks.recut(cuts, "new", desk.clock()) == 2
-    page = await desk.page("quellen")
+    await crawler.crawl({**SITE, "quellen": read("Ganz anders", title="Quellen", language="de")})
+    assert await store.chunks.recut(cuts, "new", crawler.clock()) == 2
+    page = await crawler.page("quellen")
     assert [each.content for each in (await store.search.page_chunks([page.id]))[page.id]] == ["Ganz anders"]
     assert [cut.page.id for cut in await store.chunks.cut_by_others("new")] == [page.id]
-    await store.sources.remove(desk.source.id, desk.clock())
-    assert await store.chunks.recut(cuts, "newer", desk.clock()) == 0
+    await store.sources.remove(crawler.source.id, crawler.clock())
+    assert await store.chunks.recut(cuts, "newer", crawler.clock()) == 0
 
 
-async def test_what_has_no_text_is_counted_apart_and_never_handed_out(desk: Desk) -> None:
-    desk.keep_body = False
-    await filled(desk)
-    store = desk.store
-    assert await store.stats.lack(TWO) == MissingCount(4, 4)
-    assert await store.vectors.unembedded(TWO) == []
+async def test_what_has_no_text_is_counted_apart_and_never_handed_out(crawler: ManualCrawler) -> None:
+    crawler.keep_body = False
+    await filled(crawler)
+    store = crawler.store
+    assert await store.stats.missing_vectors(TWO) == MissingCount(4, 4)
+    assert await store.vectors.unembedded(TWO) == {}
     assert await store.chunks.count_cut_by_others("new") == MissingCount(3, 3)
     assert await store.chunks.cut_by_others("new") == []
     assert not await store.vectors.serve(TWO)
     near = (await store.vectors.nearest(ONE, await asked("Crates hold apples"), SearchFilter(), 1)).chunks
     [passage] = await store.search.passages([near[0].chunk])
-    assert (passage.url, passage.content, passage.heading) == (at("cranes"), None, ())
-    assert [passage.url for passage in await store.search.passages([near[0].chunk])] == [at("cranes")]
+    assert (passage.hit.url, passage.content, passage.hit.path) == (at("cranes"), None, ())
+    assert [passage.hit.url for passage in await store.search.passages([near[0].chunk])] == [at("cranes")]
     [chunks] = (await store.search.page_chunks([passage.page])).values()
     assert all(chunk.path == () and chunk.content not in TEXTS for chunk in chunks)
     for words in ("apples", "speicher quellen"):

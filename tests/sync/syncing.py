@@ -1,4 +1,4 @@
-"""A store with a few pages, an external store that does what it is told, and syncs between them."""
+"""A store with a few pages, an external store that does what it is found_text, and syncs between them."""
 
 import asyncio
 from collections.abc import Mapping
@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from tests.stores import execute
 
+from afresh.config.server import SinkSettings
 from afresh.crawl.heartbeat import Heartbeat
 from afresh.model.records import PageId, PageStatus, Source, WorkerRecord
 from afresh.store.copies import wanted_from
@@ -44,13 +45,7 @@ class Office:
         )
 
     async def write(
-        self,
-        path: str,
-        text: str | None,
-        *,
-        moved: bool = False,
-        name: str = "docs",
-        title: str | None = "its path",
+        self, path: str, text: str | None, *, moved: bool = False, name: str = "docs", title: str | None = "its path"
     ) -> PageId:
         """Give a page this content, or none."""
         source, gone = await self.source(name), PageStatus.REDIRECT if moved else PageStatus.DELETED
@@ -68,30 +63,24 @@ class Office:
             self.clock(),
             self.clock(),
         )
-        execute(
-            self.store, "insert or replace into documents (page_id, markdown) values (?, ?)", row["id"], text
-        )
+        execute(self.store, "insert or replace into documents (page_id, markdown) values (?, ?)", row["id"], text)
         return PageId(row["id"])
 
-    def outlet(self) -> ConfiguredSink:
+    def target(self) -> ConfiguredSink:
         return ConfiguredSink(
             name="remote",
-            kind="scripted",
-            place="memory",
+            settings=SinkSettings(
+                kind="scripted", replace=self.order, wait_seconds=self.wait_seconds, api_key="s3cr3t-key"
+            ),
             sink=self.sink,
-            order=self.order,
-            wait_seconds=self.wait_seconds,
             times=self.times,
-            secrets=("s3cr3t-key",),
         )
 
     def syncs(self) -> SyncRunner:
         """The tools of one more process."""
         self._born += 1
         me = WorkerRecord(name=f"w{self._born}", host="here", pid=1, heartbeat_at=self.clock())
-        heartbeat = Heartbeat(
-            store=self.store, me=me, lease_seconds=60, heartbeat_seconds=10, clock=self.clock
-        )
+        heartbeat = Heartbeat(store=self.store, me=me, lease_seconds=60, heartbeat_seconds=10, clock=self.clock)
         return SyncRunner(
             store=self.store,
             heartbeat=heartbeat,
@@ -102,7 +91,7 @@ class Office:
         )
 
     async def sync(self, *, verify: bool = False) -> SyncReport:
-        [report] = await self.syncs().sync([self.outlet()], verify=verify)
+        [report] = await self.syncs().sync([self.target()], verify=verify)
         return report
 
     def wanted(self) -> dict[str, str]:

@@ -57,10 +57,7 @@ async def test_F97_F99_what_is_not_ours_is_listed_and_left_alone(tmp_path: Path)
     with pytest.raises(SinkRefused, match="not ours"):
         await sink.put(PAGE)
     assert place.read_text() == "---\ntitle: x\n---\n\nmine"
-    assert {(each.name, each.mark) async for each in sink.all()} == {
-        ("notes.txt", None),
-        (file_name(PAGE), None),
-    }
+    assert {(each.name, each.mark) async for each in sink.all()} == {("notes.txt", None), (file_name(PAGE), None)}
     with pytest.raises(SinkRefused, match="no file of the folder"):
         await sink.drop("../../etc/passwd#1-a")
     with pytest.raises(SinkMissing, match="not there"):

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 import pytest
 from tests.fakes.faults import HttpFault
 from tests.fakes.gemini_server import KEY, GeminiServer
-from tests.sync.shelves import page
+from tests.sync.remote_stores import page
 
 from afresh.config.server import SinkSettings
 from afresh.errors import SinkBusy, SinkError, SinkMissing, SinkRefused
@@ -19,7 +19,7 @@ from afresh.sync.sinks.gemini import GeminiSink
 from afresh.testing import FrozenClock
 
 
-class Desk:
+class GeminiTools:
     """A sink, its server, and the time it waits in."""
 
     def __init__(self, server: GeminiServer, clock: FrozenClock) -> None:
@@ -35,29 +35,29 @@ class Desk:
 
 
 @pytest.fixture
-async def desk() -> AsyncIterator[Desk]:
+async def gemini() -> AsyncIterator[GeminiTools]:
     """A sink and a server with nothing in it."""
     clock = FrozenClock()
     with GeminiServer(clock) as server:
-        made = Desk(server, clock)
+        made = GeminiTools(server, clock)
         yield made
         await made.sink.close()
 
 
-async def test_the_document_of_an_upload_is_named_by_its_operation_or_by_its_id(desk: Desk) -> None:
-    server, hosted = desk.server, desk.server.hosted
+async def test_the_document_of_an_upload_is_named_by_its_operation_or_by_its_id(gemini: GeminiTools) -> None:
+    server, hosted = gemini.server, gemini.server.hosted
     hosted.operation_seconds = 3
-    first = await desk.sink.put(page(1))
+    first = await gemini.sink.put(page(1))
     assert (first.id, server.kinds["operations.get"]) == (server.documents[0].name, 0)
 
     hosted.foreign_operations = True  # operations whose ids are not those of their documents
-    second = await desk.sink.put(page(2))
-    assert (second.id, desk.waited >= 3) == (server.documents[1].name, True)
+    second = await gemini.sink.put(page(2))
+    assert (second.id, gemini.waited >= 3) == (server.documents[1].name, True)
 
     server.mute_operations = True
     with pytest.raises(SinkBusy, match="nothing is known of it yet"):
-        await desk.sink.put(page(3))
-    assert [each.mark and each.mark.page async for each in desk.sink.all()] == [1, 2, 3]
+        await gemini.sink.put(page(3))
+    assert [each.mark and each.mark.page async for each in gemini.sink.all()] == [1, 2, 3]
 
 
 @pytest.mark.parametrize(
@@ -68,44 +68,44 @@ async def test_the_document_of_an_upload_is_named_by_its_operation_or_by_its_id(
         ({"code": 5, "message": "the store went away"}, SinkMissing),
     ],
 )
-async def test_an_operation_that_ends_in_an_error_is_told_as_one(
-    desk: Desk, error: dict[str, object], kind: type[SinkError]
+async def test_an_operation_that_ends_in_an_error_raises_it(
+    gemini: GeminiTools, error: dict[str, object], kind: type[SinkError]
 ) -> None:
-    desk.server.hosted.operation_error = error
+    gemini.server.hosted.operation_error = error
     with pytest.raises(kind, match=str(error["message"])):
-        await desk.sink.put(page(1))
-    assert desk.server.documents == []
+        await gemini.sink.put(page(1))
+    assert gemini.server.documents == []
 
 
 async def test_F96_a_403_that_says_it_may_not_exist_is_an_absent_document_as_long_as_the_store_is_there(
-    desk: Desk,
+    gemini: GeminiTools,
 ) -> None:
-    put = await desk.sink.put(page(1))
-    await desk.sink.drop(put.id)
-    desk.server.shy = True
-    await desk.sink.drop(put.id)
-    assert await desk.sink.look(put.id) is None
-    desk.server.hosted.stores.clear()
-    for call in (desk.sink.drop, desk.sink.look):
+    put = await gemini.sink.put(page(1))
+    await gemini.sink.drop(put.id)
+    gemini.server.shy = True
+    await gemini.sink.drop(put.id)
+    assert await gemini.sink.look(put.id) is None
+    gemini.server.hosted.stores.clear()
+    for call in (gemini.sink.drop, gemini.sink.look):
         with pytest.raises(SinkMissing, match="may not exist"):
             await call(put.id)
 
 
-async def test_trouble_while_the_bytes_go_up_is_told_at_once_and_never_tried_by_the_SDK(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+async def test_an_error_during_the_upload_is_raised_at_once_and_never_retried_by_the_SDK(
+    gemini: GeminiTools, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def block(seconds: float) -> None:
         raise AssertionError(f"the event loop was blocked for {seconds} s")
 
-    await desk.sink.look("fileSearchStores/x/documents/y")
+    await gemini.sink.look("fileSearchStores/x/documents/y")
     monkeypatch.setattr("time.sleep", block)
     delay = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34.5s"}
     error = {"code": 429, "status": "RESOURCE_EXHAUSTED", "message": "quota", "details": [delay]}
-    desk.server.script.add(HttpFault(status=429, on="upload.bytes", error=error))
-    with pytest.raises(SinkBusy) as told:
-        await desk.sink.put(page(1))
-    assert told.value.retry_after == 34.5
-    assert desk.server.kinds["upload.bytes"] == 1
+    gemini.server.script.add(HttpFault(status=429, on="upload.bytes", error=error))
+    with pytest.raises(SinkBusy) as found_text:
+        await gemini.sink.put(page(1))
+    assert found_text.value.retry_after == 34.5
+    assert gemini.server.kinds["upload.bytes"] == 1
 
 
 @pytest.mark.parametrize(
@@ -119,36 +119,36 @@ async def test_trouble_while_the_bytes_go_up_is_told_at_once_and_never_tried_by_
     ],
     ids=lambda fault: f"{fault.on}-{fault.status}",
 )
-async def test_F98_trouble_after_the_bytes_were_taken_leaves_a_doubt_and_no_second_upload(
-    desk: Desk, fault: HttpFault
+async def test_F98_an_error_after_the_upload_leaves_a_doubt_and_no_second_upload(
+    gemini: GeminiTools, fault: HttpFault
 ) -> None:
-    desk.server.script.add(fault)
-    with pytest.raises(SinkBusy) as told:
-        await desk.sink.put(page(1))
-    assert told.value.retry_after is None  # a time would mean that nothing was added
-    assert [each.mark async for each in desk.sink.all()] == [page(1).mark]
-    assert desk.server.kinds["upload.bytes"] == 1
+    gemini.server.script.add(fault)
+    with pytest.raises(SinkBusy) as found_text:
+        await gemini.sink.put(page(1))
+    assert found_text.value.retry_after is None  # a time would mean that nothing was added
+    assert [each.mark async for each in gemini.sink.all()] == [page(1).mark]
+    assert gemini.server.kinds["upload.bytes"] == 1
 
 
-async def test_an_upload_address_elsewhere_is_not_asked(desk: Desk) -> None:
+async def test_an_upload_address_elsewhere_is_not_asked(gemini: GeminiTools) -> None:
     with GeminiServer() as elsewhere:
-        desk.server.upload_base_url = elsewhere.base_url
+        gemini.server.upload_base_url = elsewhere.base_url
         with pytest.raises(SinkBusy, match="not an API that the settings name"):
-            await desk.sink.put(page(1))
+            await gemini.sink.put(page(1))
         assert len(elsewhere.requests) == 0
         assert not elsewhere.saw(KEY)
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"<html>", b'{"fileSearchStores": 7}', b'{"name": 7}'])
-async def test_an_answer_of_another_form_is_no_crash(desk: Desk, body: bytes) -> None:
-    desk.server.bend = body
+async def test_an_answer_of_another_form_is_no_crash(gemini: GeminiTools, body: bytes) -> None:
+    gemini.server.bend = body
     with pytest.raises(SinkBusy, match="in a form that is not understood"):
-        await desk.sink.put(page(1))
-    assert desk.server.documents == []
+        await gemini.sink.put(page(1))
+    assert gemini.server.documents == []
 
 
 async def test_the_environment_leads_the_SDK_nowhere_else_and_the_log_holds_no_secret(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    gemini: GeminiTools, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     for name, value in {
         "GOOGLE_API_KEY": "another-key",
@@ -159,20 +159,20 @@ async def test_the_environment_leads_the_SDK_nowhere_else_and_the_log_holds_no_s
     }.items():
         monkeypatch.setenv(name, value)
     with caplog.at_level(logging.DEBUG):
-        await desk.sink.put(page(1))
-    assert {each.path.split("/")[1] for each in desk.server.requests} == {"v1beta", "upload"}
-    assert desk.server.saw(KEY)
-    assert not desk.server.saw("another-key")
-    shown = [vars(each) for each in caplog.records]
-    assert sum(each["name"] == "afresh.sinks" for each in shown) == len(desk.server.requests)
-    assert KEY not in repr(shown)
-    assert "upload_id" not in repr([each for each in shown if each["name"] == "afresh.sinks"])
+        await gemini.sink.put(page(1))
+    assert {each.path.split("/")[1] for each in gemini.server.requests} == {"v1beta", "upload"}
+    assert gemini.server.saw(KEY)
+    assert not gemini.server.saw("another-key")
+    listed_name = [vars(each) for each in caplog.records]
+    assert sum(each["name"] == "afresh.sinks" for each in listed_name) == len(gemini.server.requests)
+    assert KEY not in repr(listed_name)
+    assert "upload_id" not in repr([each for each in listed_name if each["name"] == "afresh.sinks"])
 
 
-async def test_ten_uploads_go_side_by_side(desk: Desk) -> None:
-    put = await asyncio.gather(*(desk.sink.put(page(number)) for number in range(desk.sink.at_once)))
-    assert len({each.id for each in put}) == len(desk.server.documents) == 10
-    assert desk.server.kinds["stores.create"] == 1
+async def test_ten_uploads_go_side_by_side(gemini: GeminiTools) -> None:
+    put = await asyncio.gather(*(gemini.sink.put(page(number)) for number in range(gemini.sink.at_once)))
+    assert len({each.id for each in put}) == len(gemini.server.documents) == 10
+    assert gemini.server.kinds["stores.create"] == 1
 
 
 @pytest.mark.slow
@@ -193,9 +193,7 @@ except Exception as error:
     assert "pip install 'afresh[gemini]'" in ran.stdout
 
 
-@pytest.mark.parametrize(
-    "body", [b'{"name": "' + b"a" * 1_100_000 + b'"}', b'{"a": [' + b"1," * 10_000 + b"1]}"]
-)
+@pytest.mark.parametrize("body", [b'{"name": "' + b"a" * 1_100_000 + b'"}', b'{"a": [' + b"1," * 10_000 + b"1]}"])
 async def test_S2_F165_the_SDK_is_not_handed_more_than_it_may_parse(body: bytes) -> None:
     class Large:
         async def ask(self, *_: object) -> ApiResponse:

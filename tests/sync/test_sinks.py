@@ -7,28 +7,28 @@ from dataclasses import replace
 
 import pytest
 from tests.fakes.gemini_hosted import FAILS, NEVER, after
-from tests.sync.plain_shelves import folder, scripted
-from tests.sync.shelves import SHELVES, STORE, Plain, Shelf, Trouble, page
+from tests.sync.plain_stores import folder, scripted
+from tests.sync.remote_stores import REMOTE_STORES, STORE, Plain, RemoteStore, SinkProblem, page
 
 from afresh.errors import SinkBusy, SinkError, SinkFull, SinkMissing, SinkRefused, SinkUnauthorized
 from afresh.ports import Remote, RemoteState, Sink, Upload
 from afresh.sync.copy import display_name
 
 
-@pytest.fixture(params=SHELVES)
-async def digest_files(request: pytest.FixtureRequest) -> AsyncIterator[Shelf]:
+@pytest.fixture(params=REMOTE_STORES)
+async def digest_files(request: pytest.FixtureRequest) -> AsyncIterator[RemoteStore]:
     """An empty remote store of each kind; its sinks are closed in the end."""
-    with SHELVES[request.param]() as made:
+    with REMOTE_STORES[request.param]() as made:
         yield made
         for sink in made.sinks:
             await sink.close()
 
 
-@pytest.fixture(params=[*SHELVES, "folder", "scripted"])
+@pytest.fixture(params=[*REMOTE_STORES, "folder", "scripted"])
 async def plain(request: pytest.FixtureRequest) -> AsyncIterator[Plain]:
     """An empty store of every kind there is."""
     kinds: dict[str, Callable[[], AbstractContextManager[Plain]]] = {"folder": folder, "scripted": scripted}
-    with (SHELVES.get(request.param) or kinds[request.param])() as made:
+    with (REMOTE_STORES.get(request.param) or kinds[request.param])() as made:
         yield made
         for sink in made.sinks:
             await sink.close()
@@ -54,9 +54,7 @@ async def test_F96_a_page_is_put_looked_at_listed_and_dropped_twice(plain: Plain
     assert await listed(sink) == []
 
 
-async def test_F96_a_new_version_outlives_the_drop_of_the_old_one_and_foreign_documents_stay(
-    plain: Plain,
-) -> None:
+async def test_F96_a_new_version_outlives_the_drop_of_the_old_one_and_foreign_documents_stay(plain: Plain) -> None:
     sink = plain.sink()
     others = [await sink.put(page(number)) for number in range(plain.page_size + 1)]
     plain.add_foreign("Minutes.md")
@@ -76,7 +74,7 @@ def _edited(upload: Upload) -> Upload:
     return replace(upload, markdown="# Ebb\n", mark=replace(upload.mark, hash="e" * 64))
 
 
-async def test_odd_pages_arrive_whole_and_are_recognised(digest_files: Shelf) -> None:
+async def test_odd_pages_arrive_whole_and_are_recognised(digest_files: RemoteStore) -> None:
     sink = digest_files.sink()
     odd = [
         replace(page(1), url="https://x/" + "y" * 600, title="t" * 600, name="n" * 600),
@@ -93,9 +91,7 @@ async def test_odd_pages_arrive_whole_and_are_recognised(digest_files: Shelf) ->
     assert texts[3] == odd[3].markdown
 
 
-async def test_R8_G19_the_name_of_a_document_is_its_title_and_its_url_is_in_the_metadata(
-    plain: Plain,
-) -> None:
+async def test_R8_G19_the_name_of_a_document_is_its_title_and_its_url_is_in_the_metadata(plain: Plain) -> None:
     sink = plain.sink()
     title = "Gezeiten – 潮汐 " + "潮" * 300  # 512 characters would fit, 512 bytes do not
     upload = replace(page(7), name=display_name(title, page(7).url), title=title)
@@ -106,7 +102,7 @@ async def test_R8_G19_the_name_of_a_document_is_its_title_and_its_url_is_in_the_
     assert [(each.name, each.url) for each in await listed(sink)] == [(upload.name, upload.url)]
 
 
-async def test_what_the_store_says_of_a_document_is_told_as_it_is(digest_files: Shelf) -> None:
+async def test_the_state_of_a_document_is_returned_as_it_is(digest_files: RemoteStore) -> None:
     sink = digest_files.sink()
     for fate in (NEVER, FAILS, after(600, failing=10)):
         digest_files.next_fate(fate)
@@ -120,7 +116,7 @@ async def test_what_the_store_says_of_a_document_is_told_as_it_is(digest_files: 
     assert [each and each.state.name for each in seen] == ["PROCESSING", "FAILED", "ACTIVE"]
 
 
-async def test_a_listing_of_many_pages_tells_ours_from_those_of_others(digest_files: Shelf) -> None:
+async def test_a_listing_of_many_pages_separates_ours_from_those_of_others(digest_files: RemoteStore) -> None:
     sink = digest_files.sink()
     count = digest_files.page_size + 3
     await asyncio.gather(*(sink.put(page(number)) for number in range(count)))
@@ -142,39 +138,39 @@ async def test_a_listing_of_many_pages_tells_ours_from_those_of_others(digest_fi
 
 
 @pytest.mark.parametrize(
-    ("trouble", "kind", "wait"),
+    ("problem", "kind", "wait"),
     [
-        (Trouble.SLOW_DOWN, SinkBusy, 7.0),
-        (Trouble.OUTAGE, SinkBusy, 120.0),
-        (Trouble.CUT, SinkBusy, None),
-        (Trouble.REFUSED, SinkBusy, None),
-        (Trouble.REVOKED, SinkUnauthorized, None),
-        (Trouble.MOVED, SinkRefused, None),
-        (Trouble.GONE, SinkMissing, None),
+        (SinkProblem.SLOW_DOWN, SinkBusy, 7.0),
+        (SinkProblem.OUTAGE, SinkBusy, 120.0),
+        (SinkProblem.CUT, SinkBusy, None),
+        (SinkProblem.REFUSED, SinkBusy, None),
+        (SinkProblem.REVOKED, SinkUnauthorized, None),
+        (SinkProblem.MOVED, SinkRefused, None),
+        (SinkProblem.GONE, SinkMissing, None),
     ],
-    ids=lambda each: each.name if isinstance(each, Trouble) else "",
+    ids=lambda each: each.name if isinstance(each, SinkProblem) else "",
 )
-async def test_each_trouble_is_told_as_what_to_do_and_passes(
-    digest_files: Shelf, trouble: Trouble, kind: type[SinkError], wait: float | None
+async def test_each_problem_says_what_to_do_and_passes(
+    digest_files: RemoteStore, problem: SinkProblem, kind: type[SinkError], wait: float | None
 ) -> None:
     sink = digest_files.sink()
     kept = await sink.put(page(1))
-    digest_files.suffer(trouble)
+    digest_files.suffer(problem)
     calls: list[Callable[[], Awaitable[object]]] = [
         lambda: sink.put(page(2)),
         lambda: sink.look(kept.id),
         lambda: listed(sink),
     ]
-    if trouble is not Trouble.GONE:  # without its store a document may be there or not
+    if problem is not SinkProblem.GONE:  # without its store a document may be there or not
         calls.append(lambda: sink.drop(kept.id))
     for call in calls:
-        with pytest.raises(kind) as told:
+        with pytest.raises(kind) as found_text:
             await call()
-        assert type(told.value) is kind or kind is SinkMissing
-        assert told.value.retry_after == wait
-        assert digest_files.key not in str(told.value)
-        assert "sinks.team." in str(told.value) or "later" in str(told.value)
-    if trouble is not Trouble.GONE:
+        assert type(found_text.value) is kind or kind is SinkMissing
+        assert found_text.value.retry_after == wait
+        assert digest_files.key not in str(found_text.value)
+        assert "sinks.team." in str(found_text.value) or "later" in str(found_text.value)
+    if problem is not SinkProblem.GONE:
         digest_files.recover()
         assert await sink.look(kept.id) == kept
         await sink.put(page(2))
@@ -183,10 +179,10 @@ async def test_each_trouble_is_told_as_what_to_do_and_passes(
     assert digest_files.saw(digest_files.key)
 
 
-async def test_a_full_store_still_drops_and_then_takes_again(digest_files: Shelf) -> None:
+async def test_a_full_store_still_drops_and_then_takes_again(digest_files: RemoteStore) -> None:
     sink = digest_files.sink()
     kept = await sink.put(page(1))
-    digest_files.suffer(Trouble.FULL)
+    digest_files.suffer(SinkProblem.FULL)
     with pytest.raises(SinkFull):
         await sink.put(page(2))
     await sink.drop(kept.id)
@@ -195,7 +191,7 @@ async def test_a_full_store_still_drops_and_then_takes_again(digest_files: Shelf
     assert [each.mark and each.mark.page for each in await listed(sink)] == [2]
 
 
-async def test_F98_an_upload_whose_answer_is_lost_is_found_by_its_mark(digest_files: Shelf) -> None:
+async def test_F98_an_upload_whose_answer_is_lost_is_found_by_its_mark(digest_files: RemoteStore) -> None:
     sink = digest_files.sink()
     await sink.put(page(1))
     digest_files.lose_the_answer_to_an_upload()
@@ -209,7 +205,7 @@ async def test_F98_an_upload_whose_answer_is_lost_is_found_by_its_mark(digest_fi
     assert [each.name for each in digest_files.held()] == [page(1).name]
 
 
-async def test_a_store_is_made_once_and_found_by_its_name_or_id(digest_files: Shelf) -> None:
+async def test_a_store_is_made_once_and_found_by_its_name_or_id(digest_files: RemoteStore) -> None:
     first, second = digest_files.sink(), digest_files.sink()
     await asyncio.gather(*(first.put(page(number)) for number in range(3)))
     assert len(await listed(second)) == 3
@@ -218,9 +214,7 @@ async def test_a_store_is_made_once_and_found_by_its_name_or_id(digest_files: Sh
     assert await listed(by_id) == []
     digest_files.make_store(STORE)
     unsure = digest_files.sink()
-    with pytest.raises(
-        SinkRefused, match=r'2 stores are called "Team docs": set sinks\.team\.store to one of'
-    ):
+    with pytest.raises(SinkRefused, match=r'2 stores are called "Team docs": set sinks\.team\.store to one of'):
         await unsure.put(page(4))
     missing = digest_files.sink(other.replace("0", "9"))
     with pytest.raises(SinkMissing, match="404"):

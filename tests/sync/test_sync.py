@@ -1,4 +1,4 @@
-"""Syncing an external store, fault by fault: what is asked of it, what is on record, what is told."""
+"""Syncing an external store, fault by fault: what is asked of it, what is on record, what is found_text."""
 
 import asyncio
 from dataclasses import dataclass, replace
@@ -43,9 +43,7 @@ async def office_with(store: Store, *paths: str, order: ReplaceOrder = ReplaceOr
     return office
 
 
-async def test_D1_D9_D13_D19_a_page_is_put_replaced_and_dropped_and_nothing_else_is_called(
-    store: Store,
-) -> None:
+async def test_D1_D9_D13_D19_a_page_is_put_replaced_and_dropped_and_nothing_else_is_called(store: Store) -> None:
     office = await office_with(store, "a", "b")
     office.sink.arrives = RemoteState.PROCESSING
     first = await office.sync()
@@ -68,9 +66,7 @@ async def test_D1_D9_D13_D19_a_page_is_put_replaced_and_dropped_and_nothing_else
     assert office.found() == office.wanted()
 
 
-async def test_R7_D15_G15_F94_what_is_processed_for_ever_is_stuck_then_put_once_per_deadline(
-    store: Store,
-) -> None:
+async def test_R7_D15_G15_F94_what_is_processed_for_ever_is_stuck_then_put_once_per_deadline(store: Store) -> None:
     office = await office_with(store, "a", order=ReplaceOrder.UPLOAD_FIRST)
     await office.sync()
     old = office.ours()[0]
@@ -120,9 +116,7 @@ async def test_R7_F142_a_document_that_is_stuck_three_times_is_an_error_and_trie
 
 
 @pytest.mark.parametrize("others", [0, 1])
-async def test_R7_one_sync_never_both_finds_a_document_stuck_and_puts_it_again(
-    store: Store, others: int
-) -> None:
+async def test_R7_one_sync_never_both_finds_a_document_stuck_and_puts_it_again(store: Store, others: int) -> None:
     office = await office_with(store, "a")
     office.sink.arrives = RemoteState.PROCESSING
     await office.sync()
@@ -135,9 +129,7 @@ async def test_R7_one_sync_never_both_finds_a_document_stuck_and_puts_it_again(
     assert office.sink.count("put") == 1 + others
 
 
-async def test_D4_D14_F95_failed_is_looked_at_again_put_anew_and_given_up_after_three(
-    store: Store,
-) -> None:
+async def test_D4_D14_F95_failed_is_checked_again_uploaded_again_and_given_up_after_three(store: Store) -> None:
     office = await office_with(store, "a")
     office.sink.arrives = RemoteState.FAILED
     await office.sync()
@@ -189,37 +181,29 @@ async def test_D9_F96_a_delete_that_fails_is_kept_in_mind_and_absent_is_success(
 
 
 @pytest.mark.parametrize(
-    "trouble",
-    [
-        SinkBusy("503"),
-        SinkBusy("429", 7200.0),
-        SinkFull("quota"),
-        SinkMissing("no store"),
-        SinkUnauthorized("key"),
-    ],
+    "problem",
+    [SinkBusy("503"), SinkBusy("429", 7200.0), SinkFull("quota"), SinkMissing("no store"), SinkUnauthorized("key")],
 )
-async def test_F97_trouble_with_the_store_stops_the_sync_with_its_state_and_it_resumes(
-    store: Store, trouble: Exception
+async def test_F97_a_problem_with_the_store_stops_the_sync_with_its_state_and_it_resumes(
+    store: Store, problem: Exception
 ) -> None:
     office = await office_with(store, "a", "b", "c", "d")
-    office.sink.down = trouble
+    office.sink.down = problem
     report = await office.sync()
     assert (report.state, report.uploaded, report.waiting) == ("failed", 0, 4)
-    assert str(trouble) in (report.error or "")
+    assert str(problem) in (report.error or "")
     calls = len(office.sink.calls)
     assert calls <= 8  # no storm
     office.sink.down = None
-    if getattr(trouble, "retry_after", None):
-        assert "left alone" in ((await office.sync()).error or "")
+    if getattr(problem, "retry_after", None):
+        assert "asked for a pause" in ((await office.sync()).error or "")
         assert len(office.sink.calls) == calls  # it asked for two hours
         office.clock.advance(hours=3)
     assert (await office.sync()).uploaded == 4
     assert office.found() == office.wanted()
 
 
-async def test_F97_a_short_retry_after_is_waited_for_and_one_refused_page_is_its_own_trouble(
-    store: Store,
-) -> None:
+async def test_F97_a_short_retry_after_is_waited_for_and_one_refused_page_affects_no_other(store: Store) -> None:
     office = await office_with(store, "a", "b", "c", "d", "e")
     office.sink.at_once = 1
     busy, refused = Fault(SinkBusy("429", 3.0)), Fault(SinkRefused("400: too long for s3cr3t-key"))
@@ -269,7 +253,7 @@ async def test_R8_G19_F98_a_document_named_by_its_url_is_adopted_and_bears_the_t
     assert office.found() == office.wanted()
 
 
-async def test_R8_F143_documents_are_told_apart_by_metadata_and_never_by_their_names(store: Store) -> None:
+async def test_R8_F143_documents_are_identified_by_metadata_and_never_by_their_names(store: Store) -> None:
     """Two pages with one title, and a document of the same number and content that stood for another URL."""
     office = await office_with(store, "a", "b")
     for path in "ab":
@@ -307,7 +291,7 @@ async def test_F99_verify_finds_both_ways_repairs_what_is_ours_and_leaves_the_re
     office.sink.add("b", mark(number))
     office.sink.add("gone", mark(4711))
     foreign = {office.sink.add("theirs").id, office.sink.add("b", mark(number, store="other")).id}
-    preview = (await office.syncs().preview([office.outlet()], verify=True))[0]
+    preview = (await office.syncs().preview([office.target()], verify=True))[0]
     assert (preview.state, len(documents), preview.deleted) == ("planned", 6, 1)
     report = await office.sync(verify=True)
     audit = report.audit
@@ -327,15 +311,13 @@ async def test_P18_a_store_that_another_process_syncs_is_left_alone(store: Store
     await office.store.copies.take_sink("remote", "memory", "other")
     with pytest.raises(RunBusy, match="another process"):
         await office.sync()
-    other = replace(office.outlet(), name="other")
-    reports = await office.syncs().sync([office.outlet(), other])
+    other = replace(office.target(), name="other")
+    reports = await office.syncs().sync([office.target(), other])
     assert [(each.sink, each.state) for each in reports] == [("remote", "busy"), ("other", "completed")]
     assert "another process" in str(reports[0].error)
 
 
-async def test_D20_uploads_side_by_side_are_limited_and_a_stop_leaves_the_rest_for_the_next(
-    store: Store,
-) -> None:
+async def test_D20_uploads_side_by_side_are_limited_and_a_stop_leaves_the_rest_for_the_next(store: Store) -> None:
     office = await office_with(store, *(str(number) for number in range(20)))
     office.sink = sink = Stopping(at_once=4, office=office)
     report = await office.sync()

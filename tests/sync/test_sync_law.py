@@ -4,8 +4,10 @@ import asyncio
 import tempfile
 from collections import deque
 from collections.abc import Callable
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, TypeVar
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -16,11 +18,12 @@ from tests.sync.syncing import ROOT, Office, mark
 from afresh.errors import SinkBusy, SinkFull, SinkMissing, SinkRefused, SinkUnauthorized
 from afresh.model.records import PageStatus
 from afresh.ops.failpoints import VARIABLE, FailpointRaised, arm
-from afresh.store.sqlite import SqliteDatabase
+from afresh.store import sqlite
 from afresh.store.store import Store
 from afresh.sync.copy import RemoteState, ReplaceOrder
 from afresh.testing import CUT, Fault, ScriptedSink
 
+T = TypeVar("T")
 PAGES = ("a", "b", "c", "d")
 POINTS = ("taken", "audited", "dropping", "dropped", "putting", "put", "kept", "looked", "done")
 FAULTS = (
@@ -146,12 +149,15 @@ async def live(store: Store, order: ReplaceOrder, story: list[tuple[str, object,
 def _in_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the store work in the thread of the test: it takes half of the time."""
 
-    def at_once(self: SqliteDatabase, role: str, work: Callable[[], object]) -> "asyncio.Future[object]":
-        done = asyncio.get_running_loop().create_future()
-        done.set_result(work())
-        return done
+    class SameThread(Executor):
+        def __init__(self, *_: object) -> None: ...
 
-    monkeypatch.setattr(SqliteDatabase, "_on", at_once)
+        def submit(self, work: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
+            done: Future[T] = Future()
+            done.set_result(work(*args, **kwargs))
+            return done
+
+    monkeypatch.setattr(sqlite, "ThreadPoolExecutor", SameThread)
 
 
 @pytest.mark.slow
@@ -164,9 +170,9 @@ def test_P18_F94_F95_F96_F97_F98_F99_two_quiet_syncs_later_both_sides_agree(
 ) -> None:
     """0 orphans, 0 doubles, 0 uploads of unchanged pages; with upload_first never a search gap (G11)."""
 
-    async def tell() -> None:
+    async def play_story() -> None:
         with tempfile.TemporaryDirectory() as folder:
             async with new_store(Path(folder), Store) as store:
                 await live(store, order, story)
 
-    asyncio.run(tell())
+    asyncio.run(play_story())

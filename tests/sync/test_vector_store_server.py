@@ -7,7 +7,7 @@ import pytest
 from tests.fakes.faults import HttpFault
 from tests.fakes.gemini_hosted import after
 from tests.fakes.vector_store_server import KEY, VectorStoreServer
-from tests.sync.shelves import page
+from tests.sync.remote_stores import page
 
 from afresh.config.server import SinkSettings
 from afresh.errors import SinkBusy, SinkMissing
@@ -61,9 +61,7 @@ async def test_the_SDK_of_OpenAI_understands_every_answer(server: VectorStoreSer
     assert (server.documents, server.kinds["other"]) == ([], 0)
 
 
-async def test_a_file_that_gets_no_place_is_removed_again(
-    server: VectorStoreServer, sink: OpenAISink
-) -> None:
+async def test_a_file_that_gets_no_place_is_removed_again(server: VectorStoreServer, sink: OpenAISink) -> None:
     server.script.add(HttpFault(status=503, on="POST vector_stores/files"))
     with pytest.raises(SinkBusy):
         await sink.put(page(1))
@@ -89,9 +87,7 @@ async def test_a_store_that_has_expired_is_gone(server: VectorStoreServer, sink:
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"<html>", b'{"data": 7}', b'{"data": [{"name": "kb"}]}'])
-async def test_an_answer_of_another_form_is_no_crash(
-    server: VectorStoreServer, sink: OpenAISink, body: bytes
-) -> None:
+async def test_an_answer_of_another_form_is_no_crash(server: VectorStoreServer, sink: OpenAISink, body: bytes) -> None:
     server.bend = body
     with pytest.raises(SinkBusy, match="in a form that is not understood"):
         await sink.put(page(1))

@@ -335,7 +335,7 @@ def test_harbor_shows_every_kind_of_content() -> None:
 # ---- the other fakes ------------------------------------------------------------------------------
 
 
-def test_frozen_clock_moves_only_when_told() -> None:
+def test_frozen_clock_moves_only_on_request() -> None:
     clock = FrozenClock(datetime(2026, 3, 1, 12, tzinfo=UTC))
     as_port: Clock = clock
     assert as_port() == as_port()
@@ -354,11 +354,7 @@ def test_B14_factories_for_attempts() -> None:
     assert [each.id for each in (done, bad, later, held)] == [1, 2, 3, 4]
     assert (done.outcome, done.status_code, done.completed_at) == (Outcome.SUCCESS, 200, attempts.now)
     assert (bad.outcome, bad.error_message) == (Outcome.FAILED, "connection reset")
-    assert (later.outcome, later.scheduled_for, later.locked_at) == (
-        None,
-        attempts.now + timedelta(hours=1),
-        None,
-    )
+    assert (later.outcome, later.scheduled_for, later.locked_at) == (None, attempts.now + timedelta(hours=1), None)
     assert (held.outcome, held.locked_by, held.locked_at) == (None, "worker-9", attempts.now)
     assert {each.domain for each in (done, bad, later, held)} == {"docs.example.org"}
 

@@ -47,7 +47,7 @@ def test_a_diff_turns_the_old_text_into_the_new(old: str, new: str) -> None:
 
 
 @given(old=TEXTS, new=TEXTS)
-def test_every_line_that_came_or_went_is_shown(old: str, new: str) -> None:
+def test_every_added_or_removed_line_is_in_the_diff(old: str, new: str) -> None:
     lines = markdown_diff(old, new).split("\n")
     assert {"-" + line for line in set(old.split("\n")) - set(new.split("\n"))} <= set(lines)
     assert {"+" + line for line in set(new.split("\n")) - set(old.split("\n"))} <= set(lines)

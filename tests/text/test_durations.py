@@ -11,7 +11,7 @@ from afresh.text.quantities import read_duration
 
 
 @pytest.mark.parametrize(
-    ("typed", "meant"),
+    ("typed", "duration"),
     [
         ("90s", timedelta(seconds=90)),
         ("15m", timedelta(minutes=15)),
@@ -22,14 +22,14 @@ from afresh.text.quantities import read_duration
         ("0s", timedelta()),
     ],
 )
-def test_what_is_typed_is_meant(typed: str, meant: timedelta) -> None:
-    assert read_duration(typed) == meant
+def test_durations_are_read_as_typed(typed: str, duration: timedelta) -> None:
+    assert read_duration(typed) == duration
 
 
 @pytest.mark.parametrize(
     "typed", ["", "7", "d", "7 d", "-1d", "1.5h", "1y", "١d", "1h 5", "9999999999s", "1d" * 90_000 + "!"]
 )
-def test_what_is_no_time_is_said_with_what_one_looks_like(typed: str) -> None:
+def test_an_invalid_duration_is_refused_with_examples(typed: str) -> None:
     with pytest.raises(UsageError, match=r"such as 90s, 15m, 1h, 7d or 2w"):
         read_duration(typed)
 

@@ -24,9 +24,7 @@ BOUNDS: Mapping[str, int] = {"max_bytes": 8 * 1024 * 1024, "max_values": 500_000
         (b"\xff\xfe", "no JSON"),
     ],
 )
-def test_S2_json_is_refused_before_it_is_parsed(
-    data: bytes, why: str | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_S2_json_is_refused_before_it_is_parsed(data: bytes, why: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     parsed: list[int] = []
     loads = json.loads
 

@@ -5,18 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from afresh.text.language import guess_language, normalise_tag
+from afresh.extract.language import guess_by_sample, prose_of
+from afresh.text.language import normalise_tag
 
 
 def test_tags_of_RFC_5646(shared: Path) -> None:
     """FAULTS 'RFC 5646': the canonical form of every row of bcp47.jsonl."""
     table = shared / "data" / "standards" / "bcp47.jsonl"
     rows = [json.loads(line) for line in table.read_text(encoding="utf-8").splitlines()]
-    wrong = [
-        (row["tag"], normalise_tag(row["tag"]))
-        for row in rows
-        if normalise_tag(row["tag"]) != row["canonical"]
-    ]
+    wrong = [(row["tag"], normalise_tag(row["tag"])) for row in rows if normalise_tag(row["tag"]) != row["canonical"]]
     assert len(rows) >= 29
     assert not wrong
 
@@ -103,22 +100,24 @@ SENTENCES = {
 }
 
 
+def guess(text: str) -> str | None:
+    return guess_by_sample(prose_of(text))
+
+
 @pytest.mark.parametrize("language", SENTENCES)
 def test_guess_of_plain_sentences(language: str) -> None:
-    assert guess_language(SENTENCES[language]) == language
+    assert guess(SENTENCES[language]) == language
 
 
 def test_guess_reads_past_code() -> None:
     code = "```python\n" + "for it in this: print('the', 'and', 'of') # is that for you\n" * 20 + "```\n"
-    assert guess_language(code + SENTENCES["de"]) == "de"
+    assert guess(code + SENTENCES["de"]) == "de"
 
 
 def test_guess_of_mixed_page_with_english_names() -> None:
-    assert guess_language(SENTENCES["ja"] + " FastAPI and Pydantic " * 2) == "ja"
+    assert guess(SENTENCES["ja"] + " FastAPI and Pydantic " * 2) == "ja"
 
 
-@pytest.mark.parametrize(
-    "text", ["", "ok", "x = 1", "12345 67890 " * 50, "json.dump(obj, fp) " * 40, "Lorem"]
-)
-def test_no_guess_where_nothing_tells(text: str) -> None:
-    assert guess_language(text) is None
+@pytest.mark.parametrize("text", ["", "ok", "x = 1", "12345 67890 " * 50, "json.dump(obj, fp) " * 40, "Lorem"])
+def test_no_guess_without_signs(text: str) -> None:
+    assert guess(text) is None

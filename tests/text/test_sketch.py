@@ -40,11 +40,9 @@ def test_likeness_is_near_the_share_of_common_word_pairs() -> None:
 
 
 def test_numbers_dates_and_the_own_address_make_no_difference() -> None:
-    said = "Sorry, {} does not exist. Request 8f3a-{} at 12:0{}."
+    page = "Sorry, {} does not exist. Request 8f3a-{} at 12:0{}."
     url = "https://x.org/docs/{}"
-    one, two = (
-        sketch_of(said.format(f"/docs/{name}", n, n), url.format(name)) for n, name in ((1, "a"), (2, "bee"))
-    )
+    one, two = (sketch_of(page.format(f"/docs/{name}", n, n), url.format(name)) for n, name in ((1, "a"), (2, "bee")))
     assert one == two != ""
 
 

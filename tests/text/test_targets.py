@@ -32,9 +32,7 @@ def test_targets_are_left_out_and_nothing_else(markdown: str, short: str) -> Non
 
 
 _TEXTS = st.lists(
-    st.sampled_from(
-        ["word ", "[link](https://a.example/", "x)", "\n", "](", ")", "(", " [a](http://b.example/c)"]
-    )
+    st.sampled_from(["word ", "[link](https://a.example/", "x)", "\n", "](", ")", "(", " [a](http://b.example/c)"])
 )
 
 

@@ -36,7 +36,7 @@ def test_G8_content_hash_is_the_sha256_of_the_normal_form() -> None:
     assert text_hash("a ") != text_hash("a")
 
 
-def test_F61_lone_surrogates_are_hashed_and_tell_apart() -> None:
+def test_F61_lone_surrogates_are_hashed_and_distinguished() -> None:
     assert content_hash("\ud800") != content_hash("\ud801")
 
 
@@ -54,8 +54,7 @@ def test_C17_links_in_another_order_are_the_same_links() -> None:
 
 def test_C17_a_new_lost_renamed_or_nofollow_link_shows() -> None:
     hashes = [
-        links_hash(links)
-        for links in ([A, B], [A], [], [A, Link(B.url, "b")], [A, Link(B.url, "B", follow=False)])
+        links_hash(links) for links in ([A, B], [A], [], [A, Link(B.url, "b")], [A, Link(B.url, "B", follow=False)])
     ]
     assert len(set(hashes)) == len(hashes)
 

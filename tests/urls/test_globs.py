@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.project.backtracking import Matcher
 
 from afresh.crawl.url_patterns import trap_notes
-from afresh.crawl.visit import _linked
+from afresh.crawl.visit import _with_links
 from afresh.model.fetch import Link
 from afresh.model.records import VisitContent
 from afresh.urls.globs import GlobSubject, parse_glob
@@ -38,14 +38,10 @@ def test_S7_a_glob_matches_what_fnmatch_says(glob: str, text: str) -> None:
 
 
 @given(
-    glob=st.text(SIGNS, min_size=1, max_size=10),
-    rest=st.text("ab/]!-", max_size=10),
-    query=st.text("ab?/", max_size=4),
+    glob=st.text(SIGNS, min_size=1, max_size=10), rest=st.text("ab/]!-", max_size=10), query=st.text("ab?/", max_size=4)
 )
 @example(glob="https://x.org/a", rest="a", query="?b")
-def test_S7_globs_are_tried_on_the_address_its_path_and_query_and_its_path(
-    glob: str, rest: str, query: str
-) -> None:
+def test_S7_globs_are_tried_on_the_address_its_path_and_query_and_its_path(glob: str, rest: str, query: str) -> None:
     url = f"{ROOT}{rest}?{query}"
     subjects = (url, f"/{rest}?{query}", f"/{rest}")
     wanted = any(fnmatchcase(each, glob) for each in subjects)
@@ -84,9 +80,7 @@ def _work(judge: Callable[[], object], subjects: tuple[str, ...], monkeypatch: p
         finally:
             sys.settrace(before)
     most = 10_000_000
-    return lines + sum(
-        Matcher(each).scan(text, anchored=True, most=most) for each in patterns for text in subjects
-    )
+    return lines + sum(Matcher(each).scan(text, anchored=True, most=most) for each in patterns for text in subjects)
 
 
 @pytest.mark.parametrize("glob", ["*{}b", "*{}b*", "*a*{}b*", "*{}?b"])
@@ -129,11 +123,10 @@ async def test_S7_F181_many_long_links_are_judged_in_turns() -> None:
         return urls
 
     tools: Any = SimpleNamespace(
-        lister=SimpleNamespace(refusal=rules.refusal, walks=lambda url: True),
-        patterns=SimpleNamespace(let_in=let_in),
+        lister=SimpleNamespace(refusal=rules.refusal, walks=lambda url: True), patterns=SimpleNamespace(let_in=let_in)
     )
     claim: Any = SimpleNamespace(page=SimpleNamespace(url=ROOT))
     links = tuple(Link(url, "") for url in urls)
-    assert await _turns_during(_linked(VisitContent(), links, claim, tools)) >= 20
+    assert await _turns_during(_with_links(VisitContent(), links, claim, tools)) >= 20
     store: Any = SimpleNamespace(links=SimpleNamespace(left_out=left_out))
     assert await _turns_during(trap_notes(store, 1, rules)) >= 20  # type: ignore[arg-type]

@@ -30,7 +30,7 @@ def test_the_part_that_says_something(path: str, stem: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("typed", "meant"),
+    ("typed", "expected"),
     [
         (f"{HOST}/guide/retries", f"{HOST}/guide/retries/"),
         (f"{HOST}/guide/retries.html", f"{HOST}/guide/retries/"),
@@ -40,8 +40,8 @@ def test_the_part_that_says_something(path: str, stem: str) -> None:
         (f"{HOST}/index.html", f"{HOST}/"),
     ],
 )
-def test_the_nearest_is_what_was_meant(typed: str, meant: str) -> None:
-    assert nearest(typed, RECORD)[0] == meant
+def test_the_nearest_is_the_expected_url(typed: str, expected: str) -> None:
+    assert nearest(typed, RECORD)[0] == expected
 
 
 def test_what_is_far_is_not_named() -> None:
@@ -49,7 +49,7 @@ def test_what_is_far_is_not_named() -> None:
     assert nearest(f"{HOST}/guide/retries/", [f"{HOST}/guide/retries/"]) == ()
 
 
-def test_clues_go_from_the_telling_to_the_wide() -> None:
+def test_clues_go_from_the_narrow_to_the_wide() -> None:
     assert clues(f"{HOST}/guide/retries/?a=/b") == (
         "/retries",
         "//docs.example.org/guide/retries/",

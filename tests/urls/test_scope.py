@@ -115,8 +115,7 @@ def test_exclude_wins_over_include() -> None:
 
 
 @pytest.mark.parametrize(
-    "form",
-    ["https://x.org/docs", "https://x.org/docs/", "http://x.org/docs", "http://x.org/docs/"],
+    "form", ["https://x.org/docs", "https://x.org/docs/", "http://x.org/docs", "http://x.org/docs/"]
 )
 def test_the_root_belongs_in_the_forms_a_redirect_gives_it(form: str) -> None:
     """Include globs restrict what is found below the root, never the way in."""
@@ -141,12 +140,7 @@ def test_C23_a_trimmed_root_is_still_the_root() -> None:
             "outside the scope domain of https://x.org/docs/",
         ),
         (Rules(root=DOCS, max_depth=3), "https://x.org/docs/a", 4, "deeper than max_depth 3"),
-        (
-            Rules(root=DOCS),
-            "https://x.org/docs/" + "a/" * 11,
-            1,
-            "12 path components, more than max_components 10",
-        ),
+        (Rules(root=DOCS), "https://x.org/docs/" + "a/" * 11, 1, "12 path components, more than max_components 10"),
         (
             Rules(root=DOCS, exclude=("*.zip", "*/private/*")),
             "https://x.org/docs/private/",
@@ -188,9 +182,7 @@ def test_rules_are_plain_values() -> None:
 
 # ---- laws --------------------------------------------------------------------------------------
 
-HOSTS = st.sampled_from(
-    ["x.org", "www.x.org", "y.org", "x.org:8080", "127.0.0.1", "a.github.io", "b.github.io"]
-)
+HOSTS = st.sampled_from(["x.org", "www.x.org", "y.org", "x.org:8080", "127.0.0.1", "a.github.io", "b.github.io"])
 PATHS = st.lists(st.sampled_from(["", "docs", "a", "index.html", "index", "v1.2", "b?c=1&d=/2"]), max_size=13)
 URLS = st.builds(
     lambda scheme, host, path: canonical(f"{scheme}://{host}/{'/'.join(path)}") or "",

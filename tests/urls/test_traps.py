@@ -13,7 +13,7 @@ from tests.strategies import examples
 
 from afresh.urls.canonical import MAX_LENGTH, canonical
 from afresh.urls.scope import Rules
-from afresh.urls.traps import ENDLESS, is_vouched_for, pattern_of, shown, trap_in
+from afresh.urls.traps import ENDLESS, display_pattern, is_vouched_for, pattern_of, trap_in
 
 ROOT = "https://x.org/docs/"
 
@@ -43,17 +43,7 @@ def test_F67_an_address_that_repeats_or_grows_gives_itself_away(path: str, why: 
 
 @pytest.mark.parametrize(
     "path",
-    [
-        "",
-        "a/a",
-        "a/b/a/b",
-        "a/b/a/c/a/d",
-        "1/11/111",
-        "a//a//b",
-        "s?a=1&b=2&a=3",
-        "s?a=1&b=1&c=1",
-        "x/docs/docs",
-    ],
+    ["", "a/a", "a/b/a/b", "a/b/a/c/a/d", "1/11/111", "a//a//b", "s?a=1&b=2&a=3", "s?a=1&b=1&c=1", "x/docs/docs"],
 )
 def test_F67_what_only_looks_alike_is_no_trap(path: str) -> None:
     assert trap_in(at(path)) is None
@@ -81,7 +71,7 @@ def test_F67_a_root_that_repeats_itself_is_crawled_all_the_same() -> None:
 def test_F67_what_a_program_counts_is_left_open(path: str, pattern: str) -> None:
     found = pattern_of(at(path), ROOT)
     assert found == ROOT + pattern
-    assert shown(found) == f"/docs/{pattern}"
+    assert display_pattern(found) == f"/docs/{pattern}"
 
 
 @pytest.mark.parametrize(
@@ -118,9 +108,7 @@ def test_F67_numbers_of_the_root_are_part_of_its_name() -> None:
         ("item/9", "list?page=1", False),
     ],
 )
-def test_F67_a_table_of_contents_vouches_and_a_neighbour_does_not(
-    url: str, found_on: str, vouched: bool
-) -> None:
+def test_F67_a_table_of_contents_vouches_and_a_neighbour_does_not(url: str, found_on: str, vouched: bool) -> None:
     assert is_vouched_for(at(url), at(found_on), ROOT) is vouched
 
 
@@ -153,9 +141,7 @@ def test_F67_a_hostile_address_costs_little(rest: str) -> None:
     assert time.process_time() - started < 5
 
 
-ADDRESSES = st.lists(
-    st.sampled_from(["a", "b", "1", "22", "2024", "x9", "", "?", "&", "=", "3f786850"]), max_size=12
-)
+ADDRESSES = st.lists(st.sampled_from(["a", "b", "1", "22", "2024", "x9", "", "?", "&", "=", "3f786850"]), max_size=12)
 
 
 @examples(300)

@@ -42,15 +42,11 @@ def explained(differences: list[tuple[str, str, str | None]], kinds: dict[str, E
 
 BEYOND_WHATWG: dict[str, Explains] = {
     "user name or password refused": lambda _, wanted, got: got is None and "@" in domain_of(wanted),
-    "raw control character refused": lambda raw, _, got: (
-        got is None and bool(re.search(r"[\0-\x1f\x7f]", raw))
-    ),
+    "raw control character refused": lambda raw, _, got: got is None and bool(re.search(r"[\0-\x1f\x7f]", raw)),
     "host ends in an empty label": lambda _, wanted, got: got is None and host_of(wanted).endswith("."),
     "trailing dot of the host off": lambda _, wanted, got: got == wanted.replace("./x", "/x"),
     "empty query off": lambda _, wanted, got: got == wanted.removesuffix("?"),
-    "escapes upper or undone": lambda _, wanted, got: (
-        got is not None and got != wanted and same_octets(got, wanted)
-    ),
+    "escapes upper or undone": lambda _, wanted, got: got is not None and got != wanted and same_octets(got, wanted),
 }
 
 
@@ -86,9 +82,7 @@ def test_F69_wpt_toascii(shared: Path) -> None:
 def test_F69_idna_test_v2(shared: Path) -> None:
     """F69: Unicode's own IDNA cases; only the dots at the end of a host differ, by choice."""
     text = gzip.decompress((shared / "data" / "wpt-url/IdnaTestV2.json.gz").read_bytes()).decode()
-    found = [
-        (c["input"], c["output"], canonical(f"https://{c['input']}/x")) for c in cases(text) if c["input"]
-    ]
+    found = [(c["input"], c["output"], canonical(f"https://{c['input']}/x")) for c in cases(text) if c["input"]]
     assert [case for case in found if case[1] is None and case[2] is not None] == []
     named = [(raw_url, f"https://{wanted}/x", got) for raw_url, wanted, got in found if wanted is not None]
     kinds = explained([case for case in named if case[1] != case[2]], BEYOND_WHATWG)
@@ -130,9 +124,10 @@ def test_F68_crawler_commons_normalizer(shared: Path) -> None:
 
 def test_F68_crawler_commons_invalid_urls(shared: Path) -> None:
     """What cannot be an address gives None and never an exception."""
-    assert [
-        canonical(row[0]) for row in rows(shared / "data" / "crawler-commons/normalizer/invalidUrls.csv")
-    ] == [None, None]
+    assert [canonical(row[0]) for row in rows(shared / "data" / "crawler-commons/normalizer/invalidUrls.csv")] == [
+        None,
+        None,
+    ]
 
 
 def test_F68_crawler_commons_resolve(shared: Path) -> None:

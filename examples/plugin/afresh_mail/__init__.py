@@ -110,10 +110,7 @@ def _validators(text: bytes) -> Validators:
 
 
 MBOX = SourceKind(
-    open=open_mailbox,
-    recognise=recognise_mailbox,
-    name_of=lambda root: Path(root).stem,
-    settings=MailSettings,
+    open=open_mailbox, recognise=recognise_mailbox, name_of=lambda root: Path(root).stem, settings=MailSettings
 )
 
 

@@ -2,13 +2,12 @@
 
 import asyncio
 import logging
-from collections.abc import Coroutine
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from afresh.aio import heard
+from afresh.aio import wait_done, wait_event
 from afresh.errors import AfreshError
 from afresh.ports import Clock
 
@@ -45,7 +44,6 @@ class RequestClaim:
         self._renewing: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
-        """Start to renew the claim."""
         self._renewing = asyncio.create_task(self._renew())
         return self
 
@@ -53,7 +51,7 @@ class RequestClaim:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Stop renewing; after an error, delete the claim so that the request can be repeated."""
-        await _to_its_end(self._end(forget=error is not None))
+        await wait_done(asyncio.ensure_future(self._end(forget=error is not None)))
 
     async def keep(self, answer: StoredResponse) -> None:
         """Store the response for a day."""
@@ -70,7 +68,7 @@ class RequestClaim:
 
     async def _renew(self) -> None:
         ours = True
-        while ours and not await heard(self._over, RENEWED.total_seconds()):
+        while ours and not await wait_event(self._over, RENEWED.total_seconds()):
             try:
                 ours = await self.renew()
             except AfreshError as error:
@@ -88,23 +86,7 @@ class RequestClaim:
             await asyncio.wait({self._renewing})
 
 
-async def _to_its_end(work: Coroutine[None, None, None]) -> None:
-    """Finish the work even if this task is cancelled meanwhile."""
-    task = asyncio.ensure_future(work)
-    cancelled: asyncio.CancelledError | None = None
-    while not task.done():
-        try:
-            await asyncio.wait({task})
-        except asyncio.CancelledError as told:
-            cancelled = told
-    if cancelled is not None:
-        raise cancelled
-    task.result()
-
-
-async def begin(
-    store: "Store", clock: Clock, caller: str, name: str, asked: str
-) -> StoredResponse | RequestClaim:
+async def begin(store: "Store", clock: Clock, caller: str, name: str, asked: str) -> StoredResponse | RequestClaim:
     """Return the stored response to a request with this name, or a claim to answer it."""
     now = clock()
     known = await store.access.begin_answer(caller, name, asked, now)

@@ -9,8 +9,8 @@ from enum import StrEnum
 from afresh.errors import Forbidden
 
 PREFIX = "afresh_"  # lets secret scanners recognise tokens
-LONGEST = 200  # characters of a possible token
-MOST_LOGINS = 1_000  # per token; one more ends the oldest
+MAX_TOKEN_CHARS = 200
+MAX_LOGINS = 1_000  # per token; one more ends the oldest
 READ_ONLY = "this token may only read: use one that was made with --scope write"
 BOUND = "this token is bound to some sources, and this concerns all of them"
 
@@ -72,18 +72,16 @@ def same(one: str | bytes, other: str | bytes) -> bool:
 class Permissions:
     """What a request may do; every route and tool checks it."""
 
-    who: str  # for logs and limits: a token id or the peer
+    caller: str  # for logs and limits: a token id or the peer
     scope: TokenScope = TokenScope.READ
     sources: frozenset[str] | None = None  # labels; None: all sources
 
     @property
     def may_write(self) -> bool:
-        """Return whether changes are allowed."""
         return self.scope is TokenScope.WRITE
 
     @property
     def everywhere(self) -> bool:
-        """Return whether all sources are allowed."""
         return self.sources is None
 
     def sees(self, label: str) -> bool:
@@ -109,4 +107,4 @@ class Permissions:
             raise Forbidden(BOUND)
 
 
-EVERYTHING = Permissions(who="loopback", scope=TokenScope.WRITE)
+EVERYTHING = Permissions(caller="loopback", scope=TokenScope.WRITE)

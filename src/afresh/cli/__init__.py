@@ -9,11 +9,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     import gc
     import sys
 
-    from afresh.cli.program import guarded
+    from afresh.cli.program import run_program
 
     atexit.unregister(gc.freeze)
     atexit.register(gc.freeze)  # otherwise the final garbage collection takes about a second
-    return guarded(list(sys.argv[1:] if arguments is None else arguments))
+    return run_program(list(sys.argv[1:] if arguments is None else arguments))
 
 
 def init_kb() -> int:

@@ -21,14 +21,14 @@ NAME = "harbor"
 SEARCHES = ("how long are pauses between retries", "signed webhooks")
 WEBHOOKS = """<!doctype html><html lang="en"><head><title>Webhooks - Harbor 2.4 documentation</title></head>
 <body><main><article><h1>Webhooks</h1>
-<p>Harbor can call an address of yours when a job ends. Every call is signed.</p>
+<p>Harbor can call a URL of yours when a job ends. Every call is signed.</p>
 <h2 id="signature">Checking the signature</h2>
 <p>Signed webhooks carry the header <code>Harbor-Signature</code>: compare it with your own HMAC.</p>
 </article></main></body></html>"""
 
 
 @dataclass
-class Stage:
+class Demo:
     """The state of the demo: a site, a temporary store, and the result of each scene."""
 
     session: Session
@@ -42,19 +42,19 @@ class Stage:
             time.sleep(self.pace)
             self.session.show(Text(f"\n{text}", style="bold cyan"))
 
-    def typed(self, command: str) -> None:
-        self.show(Text.assemble(("$ ", "dim"), command))
+    def command(self, line: str) -> None:
+        self.show(Text.assemble(("$ ", "dim"), line))
 
-    def show(self, picture: RenderableType) -> None:
+    def show(self, view: RenderableType) -> None:
         if not self.session.json:
-            self.session.show(picture)
+            self.session.show(view)
 
 
 def play(session: Session, pace: float = 0.0) -> int:
     with TemporaryDirectory(prefix="afresh-demo-") as folder, TinySite.docs() as site:
-        stage = Stage(session, site, settings(Path(folder)), pace)
-        code = next((1 for scene in SCENES if not scene(stage)), 0)
-    session.wrote_json(stage.result)
+        demo = Demo(session, site, settings(Path(folder)), pace)
+        code = next((1 for scene in SCENES if not scene(demo)), 0)
+    session.wrote_json(demo.result)
     return code
 
 
@@ -66,27 +66,25 @@ def settings(folder: Path) -> Config:
     )
 
 
-def first_crawl(stage: Stage) -> bool:
-    stage.caption("1  A documentation site stands on this machine. The first crawl reads all of it.")
-    stage.typed(f"afresh crawl {stage.site.url} --name {NAME}")
+def first_crawl(demo: Demo) -> bool:
+    demo.caption("1  A small documentation site runs on this machine. The first crawl reads all of it.")
+    demo.command(f"afresh crawl {demo.site.url} --name {NAME}")
     done = run(
-        stage.session,
-        lambda kb, listener: kb.runs.crawl(stage.site.url, name=NAME, listener=listener),
-        stage.config,
+        demo.session, lambda kb, listener: kb.runs.crawl(demo.site.url, name=NAME, listener=listener), demo.config
     )
-    return _reported(stage, "crawl", done)
+    return _report(demo, "crawl", done)
 
 
-def nothing_changed(stage: Stage) -> bool:
-    stage.caption("2  A moment later: every page is asked whether it changed, none has to be read again.")
-    return _refresh(stage, "unchanged_refresh")
+def nothing_changed(demo: Demo) -> bool:
+    demo.caption("2  A moment later: every page is checked, and nothing is downloaded again.")
+    return _refresh(demo, "unchanged_refresh")
 
 
-def something_changed(stage: Stage) -> bool:
-    stage.caption("3  Meanwhile the authors were at work.")
-    for line in change(stage.site):
-        stage.show(Text(f"   {line}"))
-    return _refresh(stage, "refresh")
+def something_changed(demo: Demo) -> bool:
+    demo.caption("3  Then the authors change the site.")
+    for line in change(demo.site):
+        demo.show(Text(f"   {line}"))
+    return _refresh(demo, "refresh")
 
 
 def change(site: TinySite) -> list[str]:
@@ -103,50 +101,50 @@ def change(site: TinySite) -> list[str]:
     ]
 
 
-def _refresh(stage: Stage, name: str) -> bool:
-    stage.typed(f"afresh refresh {NAME}")
-    [done] = run(stage.session, lambda kb, listener: kb.runs.refresh([NAME], listener=listener), stage.config)
-    return _reported(stage, name, done)
+def _refresh(demo: Demo, name: str) -> bool:
+    demo.command(f"afresh refresh {NAME}")
+    [done] = run(demo.session, lambda kb, listener: kb.runs.refresh([NAME], listener=listener), demo.config)
+    return _report(demo, name, done)
 
 
-def _reported(stage: Stage, name: str, done: RunReport) -> bool:
-    stage.result[name] = done
-    stage.show(report.draw(done, verbose=stage.session.verbose))
+def _report(demo: Demo, name: str, done: RunReport) -> bool:
+    demo.result[name] = done
+    demo.show(report.draw(done, verbose=demo.session.verbose))
     return done.state == RunState.COMPLETED
 
 
-def what_changed(stage: Stage) -> bool:
-    done = stage.result["refresh"]
+def what_changed(demo: Demo) -> bool:
+    done = demo.result["refresh"]
     number = done.run if isinstance(done, RunReport) else None
-    stage.caption("4  What exactly changed?")
-    stage.typed(f"afresh changes {NAME} --run {number}")
-    found = stage.session.ask(lambda kb: kb.pages.changes(NAME, run=number), stage.config)
-    stage.result["changes"] = found
-    stage.show(lists.changes(found, stage.session.now))
+    demo.caption("4  What exactly changed?")
+    demo.command(f"afresh changes {NAME} --run {number}")
+    found = demo.session.ask(lambda kb: kb.pages.changes(NAME, run=number), demo.config)
+    demo.result["changes"] = found
+    demo.show(lists.changes(found, demo.session.now))
     return bool(found)
 
 
-def searches(stage: Stage) -> bool:
-    stage.caption("5  The index answers with what is there now.")
-    found = {query: _search(stage, query) for query in SEARCHES}
-    stage.result["searches"] = found
+def searches(demo: Demo) -> bool:
+    demo.caption("5  Searches find the current content.")
+    found = {query: _search(demo, query) for query in SEARCHES}
+    demo.result["searches"] = found
     return all(found.values())
 
 
-def _search(stage: Stage, query: str) -> list[SearchHit]:
-    stage.typed(f'afresh search "{query}" --limit 1')
-    found = stage.session.ask(lambda kb: kb.search.search(query, limit=1), stage.config)
-    stage.show(hits.draw(found.hits, query, stage.session.now))
+def _search(demo: Demo, query: str) -> list[SearchHit]:
+    demo.command(f'afresh search "{query}" --limit 1')
+    found = demo.session.ask(lambda kb: kb.search.search(query, limit=1), demo.config)
+    demo.show(hits.draw(found.hits, query, demo.session.now))
     return list(found.hits)
 
 
-def goodbye(stage: Stage) -> bool:
-    asked = len(stage.site.requests)
-    stage.result["requests"] = asked
-    stage.caption(f"That took {count(asked, 'request')}, and its store is thrown away now. Yours next:")
-    stage.typed("afresh crawl https://docs.python.org/3/howto/ --name howto")
-    stage.typed("afresh refresh      # whenever you like: only changes cost")
-    stage.typed('afresh search "sorting by key"')
+def goodbye(demo: Demo) -> bool:
+    asked = len(demo.site.requests)
+    demo.result["requests"] = asked
+    demo.caption(f"That took {count(asked, 'request')}. The temporary store is deleted now. Try it yourself:")
+    demo.command("afresh crawl https://docs.python.org/3/howto/ --name howto")
+    demo.command("afresh refresh      # processes only what changed")
+    demo.command('afresh search "sorting by key"')
     return True
 
 

@@ -7,7 +7,7 @@ import click
 
 from afresh.cli.session import Session
 from afresh.cli.shell import Group, argument, command, named, option, switch
-from afresh.config.layers import check_names, typed
+from afresh.config.layers import check_rule_names, parse_rule
 from afresh.errors import ConfigError, NotFound, UsageError
 from afresh.links.score import parse_keywords
 from afresh.model.filters import ALL_PAGES, LinkFilter, LinkRecord, Sources
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 Record = TypeVar("Record", PageView, LinkRecord)
 SECTION = "Manage"
-PAGE = ("page", "PAGE", "The page: its address, or its number.")
-LINK = ("link", "LINK", "The link: where it leads, or its number.")
+PAGE = ("page", "PAGE", "The page: its URL or its number.")
+LINK = ("link", "LINK", "The link: its URL or its number.")
 SETTINGS = (
     "afresh set react@19 max_pages=500 exclude='/blog/*,/legal/*'",
     "afresh set react@19 --reset exclude",
@@ -38,16 +38,11 @@ within = option("--in within", "LABEL", "Only in this source, as NAME or NAME@VE
 
 @command(SECTION, *SETTINGS, name="set")
 @argument("label", "LABEL", "The source, as NAME or NAME@VERSION.")
-@argument(
-    "pairs",
-    "[KEY=VALUE]...",
-    "Settings, as docs/reference/settings.md names them; lists with commas.",
-    nargs=-1,
-)
-@option("--reset", "KEY", "Let this be as everywhere again; may be repeated.", multiple=True)
-@option("--rename", "LABEL", "Give it this name, as NAME or NAME@VERSION.")
-@option("--url", "URL", "Read it from this URL from the next run on.")
-@switch("--again", "Take the URL even if another source has it.")
+@argument("pairs", "[KEY=VALUE]...", "Settings of docs/reference/settings.md; lists with commas.", nargs=-1)
+@option("--reset", "KEY", "Reset this setting to the default; may be repeated.", multiple=True)
+@option("--rename", "LABEL", "New name, as NAME or NAME@VERSION.")
+@option("--url", "URL", "New URL, used from the next run on.")
+@switch("--again", "Use the URL even if another source has it.")
 def change(
     session: Session,
     label: str,
@@ -59,14 +54,14 @@ def change(
 ) -> None:
     """Change settings, name or URL of one source; the rest stays, and nothing is fetched.
 
-    Settings are those of crawl, files, policy, storage and links, without the section. The next run goes by
-    them. A source that is renamed keeps its pages, history and schedule.
+    Settings are those of the sections crawl, files, policy, storage and links, without the section. They take
+    effect with the next run. A renamed source keeps its pages, history and schedule.
     """
     settings = dict(map(_setting, pairs))
     if not settings and not reset and not rename and not url:
         raise UsageError(f"name what to change: {SETTINGS[0]}")
     with named("--reset"):
-        check_names(reset)
+        check_rule_names(reset)
     name, version = parse_label(rename) if rename else (None, ...)
     before: list[str] = []
 
@@ -74,14 +69,7 @@ def change(
         source = await kb.sources.find(label)
         before.append(source.label)
         return await kb.sources.change(
-            source,
-            name=name,
-            version=version,
-            url=url,
-            again=again,
-            settings=settings,
-            reset=reset,
-            by_operator=True,
+            source, name=name, version=version, url=url, again=again, settings=settings, reset=reset, by_operator=True
         )
 
     changed, notes = session.ask(work, access=StoreAccess.CHANGE)
@@ -92,11 +80,10 @@ def change(
     if rename:
         session.show(clean(f"{before[0]} is now {changed.label}."))
     if url:
-        read = f"{changed.label} is read from {changed.url}; `afresh refresh {changed.label}` does."
-        session.show(clean(read))
+        session.show(clean(f"{changed.label} now reads {changed.url}. Run `afresh refresh {changed.label}`."))
     if settings or reset:
-        told = ", ".join(f"{key}={_shown(value)}" for key, value in sorted(own.items()))
-        session.show(clean(f"{changed.label} has of its own: {told or 'nothing'}."))
+        pairs_set = ", ".join(f"{key}={_typed_value(value)}" for key, value in sorted(own.items()))
+        session.show(clean(f"Settings of {changed.label}: {pairs_set or 'only defaults'}."))
     for note in notes:
         session.say(clean(f"note: {note}"))
 
@@ -106,12 +93,12 @@ def _setting(pair: str) -> tuple[str, object]:
     if not equals:
         raise UsageError(f"expected KEY=VALUE such as max_pages=500, got {pair!r}")
     try:
-        return key.strip(), typed(key.strip(), value)
+        return key.strip(), parse_rule(key.strip(), value)
     except ConfigError as wrong:
         raise UsageError(str(wrong)) from None
 
 
-def _shown(value: object) -> str:
+def _typed_value(value: object) -> str:
     if isinstance(value, Mapping):
         return ",".join(f"{key}:{each}" for key, each in value.items())
     if isinstance(value, list | tuple):
@@ -123,28 +110,28 @@ def _shown(value: object) -> str:
 def page() -> None:
     """Add, recheck or remove single pages.
 
-    What is changed by hand holds until a run finds otherwise.
+    Changes made here last until a run finds otherwise.
     """
 
 
 @command("", "afresh page add react@19 https://react.dev/hidden", name="add")
 @argument("label", "LABEL", "The source, as NAME or NAME@VERSION.")
-@argument("url", "URL", "Address of the page; it has to belong to the source.")
+@argument("url", "URL", "URL of the page; it must be in the scope of the source.")
 def add_page(session: Session, label: str, url: str) -> None:
-    """Add a page that no link leads to; it is checked with the due pages."""
+    """Add a page that no page links to; it is checked with the due pages."""
 
     async def work(kb: "KnowledgeBase") -> PageView:
         return await kb.pages.add(await kb.sources.find(label), url)
 
     made = session.ask(work, access=StoreAccess.CHANGE)
-    _tell(session, made, f"{made.url} is page {made.id}; `afresh refresh {label} --due` looks at it.")
+    session.inform(made, f"Added {made.url} as page {made.id}. Run `afresh refresh {label} --due` to read it.")
 
 
 @command("", PAGES[0], "afresh page look 12 --after 2h", name="look")
 @argument(*PAGE)
 @within
-@option("--after", "TIME", "In so long, as 15m, 2h or 7d; else now.", default="0s")
-def look_at_page(session: Session, page: str, within: str | None, after: str) -> None:
+@option("--after", "TIME", "After this time, such as 15m, 2h or 7d (default: now).", default="0s")
+def schedule_page(session: Session, page: str, within: str | None, after: str) -> None:
     """Set when a page is checked next."""
     with named("--after"):
         at = session.now + read_duration(after)
@@ -154,14 +141,14 @@ def look_at_page(session: Session, page: str, within: str | None, after: str) ->
 
     found = session.ask(work, access=StoreAccess.CHANGE)
     due = f"{found.url} is due at {at:%Y-%m-%d %H:%M} UTC"
-    _tell(session, found, f"{due}; `afresh refresh --due` looks at it then.")
+    session.inform(found, f"{due}; `afresh refresh --due` checks it then.")
 
 
 @command("", PAGES[1], name="remove")
 @argument(*PAGE)
 @within
 def remove_page(session: Session, page: str, within: str | None) -> None:
-    """Remove a page from the index; a later run that finds it adds it again. `exclude` keeps it out."""
+    """Remove a page from the index. A later run may find it again; `exclude` prevents that."""
 
     async def work(kb: "KnowledgeBase") -> PageView:
         found = await _page(kb, page, within)
@@ -169,22 +156,22 @@ def remove_page(session: Session, page: str, within: str | None) -> None:
         return found
 
     gone = session.ask(work, access=StoreAccess.CHANGE)
-    _tell(session, {"removed": gone.url, "id": gone.id}, f"{gone.url} is out of the index.")
+    session.inform({"removed": gone.url, "id": gone.id}, f"Removed {gone.url} from the index.")
 
 
 @click.group("link", cls=Group, no_args_is_help=False, section=SECTION, examples=LINKS)
 def link() -> None:
     """Add, score or remove single links.
 
-    What is changed by hand holds until the links of a page change, or links are scored anew.
+    Changes made here last until the links of a page change, or links are scored again.
     """
 
 
 @command("", "afresh link add https://react.dev/ https://react.dev/hidden --text Hidden", name="add")
 @argument(*PAGE)
-@argument("url", "URL", "Where the link leads.")
+@argument("url", "URL", "Target of the link.")
 @within
-@option("--text", "TEXT", "Its words.", default="")
+@option("--text", "TEXT", "Text of the link.", default="")
 def add_link(session: Session, page: str, url: str, within: str | None, text: str) -> None:
     """Add a link to a page."""
 
@@ -192,22 +179,17 @@ def add_link(session: Session, page: str, url: str, within: str | None, text: st
         return await kb.links.add((await _page(kb, page, within)).id, url, text)
 
     made = session.ask(work, access=StoreAccess.CHANGE)
-    _tell(session, made, f"{made.url} is link {made.id}.")
+    session.inform(made, f"Added {made.url} as link {made.id}.")
 
 
 @command("", LINKS[0], "afresh link set 12 --comment 'read this first'", name="set")
 @argument(*LINK)
 @within
-@option("--score", "S", "What it is worth, from 0 to 2.", type=click.FloatRange(0, 2))
-@option("--comment", "TEXT", "Why.")
-@option("--keywords", "WORDS", "How well keywords fit, as budget:0.5,contact; they make the score.")
+@option("--score", "S", "Score, from 0 to 2.", type=click.FloatRange(0, 2))
+@option("--comment", "TEXT", "Reason for the score.")
+@option("--keywords", "WORDS", "How well keywords match, such as budget:0.5,contact; they set the score.")
 def set_link(
-    session: Session,
-    link: str,
-    within: str | None,
-    score: float | None,
-    comment: str | None,
-    keywords: str | None,
+    session: Session, link: str, within: str | None, score: float | None, comment: str | None, keywords: str | None
 ) -> None:
     """Set score, keywords or comment of a link."""
     if score is None and comment is None and keywords is None:
@@ -221,8 +203,8 @@ def set_link(
         return await kb.links.set_worth(found.id, worth, found.comment if comment is None else comment, words)
 
     made = session.ask(work, access=StoreAccess.CHANGE)
-    worth = "nothing yet" if made.score is None else made.score
-    _tell(session, made, f"{made.url} is worth {worth}{f': {made.comment}' if made.comment else ''}.")
+    score_text = "no score" if made.score is None else f"score {made.score}"
+    session.inform(made, f"{made.url} has {score_text}{f': {made.comment}' if made.comment else ''}.")
 
 
 @command("", LINKS[1], name="remove")
@@ -237,12 +219,7 @@ def remove_link(session: Session, link: str, within: str | None) -> None:
         return found
 
     gone = session.ask(work, access=StoreAccess.CHANGE)
-    _tell(session, {"removed": gone.url, "id": gone.id}, f"{gone.url} is off all pages.")
-
-
-def _tell(session: Session, record: object, sentence: str) -> None:
-    if not session.wrote_json(record):
-        session.show(clean(sentence))
+    session.inform({"removed": gone.url, "id": gone.id}, f"Removed {gone.url} from all pages.")
 
 
 async def _sources(kb: "KnowledgeBase", within: str | None) -> Sources:
@@ -252,26 +229,26 @@ async def _sources(kb: "KnowledgeBase", within: str | None) -> Sources:
 async def _page(kb: "KnowledgeBase", wanted: str, within: str | None) -> PageView:
     if wanted.isascii() and wanted.isdigit():
         return await kb.pages.get(int(wanted))
-    sources = await _sources(kb, within)
-    return _only(await kb.pages.records(sources, ALL_PAGES, url=wanted, limit=2), "page", wanted)
+    found = await kb.pages.records(await _sources(kb, within), ALL_PAGES, url=wanted, limit=2)
+    return _single(found, "page", wanted)
 
 
 async def _link(kb: "KnowledgeBase", wanted: str, within: str | None) -> LinkRecord:
     if wanted.isascii() and wanted.isdigit():
         return await kb.links.get(int(wanted))
     sources = await _sources(kb, within)
-    return _only(await kb.links.records(sources, LinkFilter(url=wanted), limit=2), "link", wanted)
+    return _single(await kb.links.records(sources, LinkFilter(url=wanted), limit=2), "link", wanted)
 
 
-def _only(found: Sequence[Record], kind: str, wanted: str) -> Record:
+def _single(found: Sequence[Record], kind: str, wanted: str) -> Record:
     if not found:
-        raise NotFound(f"there is no {kind} {wanted} on record; `afresh {kind}s NAME` lists them")
+        raise NotFound(f"no {kind} {wanted}; `afresh {kind}s NAME` lists them")
     if len(found) > 1:
-        raise UsageError(f"several sources have {wanted}: name one with --in LABEL")
+        raise UsageError(f"several sources have {wanted}: choose one with --in LABEL")
     return found[0]
 
 
-for each in (add_page, look_at_page, remove_page):
+for each in (add_page, schedule_page, remove_page):
     page.add_command(each)
 for each in (add_link, set_link, remove_link):
     link.add_command(each)

@@ -14,8 +14,8 @@ from afresh.model.reports import SearchHit
 from afresh.present.wording import ago, clean, label, shortened
 from afresh.text.plain import dedent_lists
 
-LINES = 8
-WIDTH = 420  # characters of a line of a passage before it is cut around the first match
+MAX_LINES = 8
+MAX_LINE_CHARS = 420  # characters of a line of a passage before it is cut around the first match
 MARK = "bold yellow"
 
 _LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s\0]*(?:\([^()\s\0]*\)[^()\s\0]*)*(?:\s+\"[^\"\0]*\")?\)")
@@ -37,7 +37,7 @@ _CODE = re.compile(rf"{_PLACE}|(?<![`\\])(`+)(?!`)[^\n]{{1,500}}?(?<!`)\1(?!`)")
 
 def draw(hits: Sequence[SearchHit], query: str, now: datetime, *, verbose: bool = False) -> RenderableType:
     if not hits:
-        return empty(f"Nothing found for {shortened(clean(query))}.", "afresh sources shows what is indexed.")
+        return empty(f"No results for {shortened(clean(query))}. To see what is indexed, run", "afresh sources")
     parts: list[RenderableType] = []
     for number, hit in enumerate(hits, start=1):
         parts += [Text()] if number > 1 else []
@@ -56,8 +56,8 @@ def _hit(number: int, hit: SearchHit, now: datetime, *, verbose: bool) -> list[R
     if trail := " › ".join(path[1:] if path and path[0] == clean(hit.title) else path):
         body.append(Text(trail, style="dim"))  # `Guide › Retries`: the headings above, without the title
     body.append(passage(hit.context or hit.text, whole=bool(hit.context) or verbose))
-    told = f"checked {ago(hit.checked_at, now)}, changed {ago(hit.changed_at, now)}"
-    body.append(Text(f"{told}, score {hit.score:.3f}" if verbose else told, style="dim"))
+    age = f"checked {ago(hit.checked_at, now)}, changed {ago(hit.changed_at, now)}"
+    body.append(Text(f"{age}, score {hit.score:.3f}" if verbose else age, style="dim"))
     return [title, *(Padding(each, (0, 0, 0, indent), expand=False) for each in body)]
 
 
@@ -65,15 +65,15 @@ def passage(raw: str, *, whole: bool = False) -> Text:
     """Return a passage with highlighted matches, shortened around the first one unless `whole`."""
     raw = dedent_lists(raw)
     if whole:
-        return Text("\n").join(_highlighted(line) for line in _shown_lines(raw))
-    lines = [line.expandtabs(4) for line in _shown_lines(raw) if line.strip("\x02\x03 \t\r")]
+        return Text("\n").join(_highlight(line) for line in _readable_lines(raw))
+    lines = [line.expandtabs(4) for line in _readable_lines(raw) if line.strip("\x02\x03 \t\r")]
     first = next((number for number, line in enumerate(lines) if "\x02" in line), 0)
-    start = max(0, min(first - 1, len(lines) - LINES))
-    shown = dedent("\n".join(lines[start : start + LINES])).split("\n")
-    return Text("\n").join(_highlighted(_cut(line)) for line in shown)
+    start = max(0, min(first - 1, len(lines) - MAX_LINES))
+    kept = dedent("\n".join(lines[start : start + MAX_LINES])).split("\n")
+    return Text("\n").join(_highlight(_cut(line)) for line in kept)
 
 
-def _shown_lines(raw: str) -> Iterator[str]:
+def _readable_lines(raw: str) -> Iterator[str]:
     """Yield lines for display: code as it is, other lines without Markdown marks, fences and table rules."""
     fence = ""
     for line in raw.split("\n"):
@@ -98,20 +98,20 @@ def readable(line: str) -> str:
 
 
 def _cut(line: str) -> str:
-    if len(line) <= WIDTH:
+    if len(line) <= MAX_LINE_CHARS:
         return line
-    start = max(0, min(line.find("\x02") - WIDTH // 3, len(line) - WIDTH))
-    piece = line[start : start + WIDTH]
+    start = max(0, min(line.find("\x02") - MAX_LINE_CHARS // 3, len(line) - MAX_LINE_CHARS))
+    piece = line[start : start + MAX_LINE_CHARS]
     piece = piece.partition(" ")[2] if start and " " in piece[:40] else piece
-    return f"{'… ' if start else ''}{piece.rstrip()}{' …' if start + WIDTH < len(line) else ''}"
+    return f"{'… ' if start else ''}{piece.rstrip()}{' …' if start + MAX_LINE_CHARS < len(line) else ''}"
 
 
-def _highlighted(line: str) -> Text:
-    shown = Text(overflow="fold")
+def _highlight(line: str) -> Text:
+    kept = Text(overflow="fold")
     matched = False
     for part in re.split("([\x02\x03])", line):
         if part in {"\x02", "\x03"}:
             matched = part == "\x02"
         else:
-            shown.append(clean(part, lines=True), MARK if matched else "")
-    return shown
+            kept.append(clean(part, lines=True), MARK if matched else "")
+    return kept

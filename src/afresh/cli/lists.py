@@ -9,11 +9,13 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
+from afresh.access.permissions import AccessToken
 from afresh.cli.tables import empty, facts, moment, short, sink, state, table, text, vectors
 from afresh.errors import UsageError
-from afresh.links.score import usual
+from afresh.links.score import normalize_keyword
 from afresh.model.records import Attempt, ChangeKind
-from afresh.model.reports import ChangeView, HistoryEntry, LinkView, PageView, RunReport, SourceView
+from afresh.model.reports import ChangeView, HistoryEntry, LinkView, PageView, RunReport, ScheduleView, SourceView
+from afresh.notify.outbox import OutboxMessage
 from afresh.present.wording import ago, clean, count, due, duration, label
 from afresh.sync.reports import SyncedDocument
 
@@ -21,9 +23,9 @@ if TYPE_CHECKING:
     from afresh.kb import KnowledgeBase
 
 
-DIFF_LINES = 30
+MAX_DIFF_LINES = 30
 KIND_WIDTH = 9
-WORDS = 24  # columns in which a sentence is still readable
+MIN_REASON_WIDTH = 24  # columns in which a sentence is still readable
 CHANGE_STYLES = {
     ChangeKind.NEW: "green",
     ChangeKind.CHANGED: "yellow",
@@ -34,28 +36,24 @@ FIRST = "afresh crawl https://docs.example.org/"
 
 
 def sources(views: Sequence[SourceView], now: datetime) -> RenderableType:
-    if not views:
-        return empty("No sources yet. Add one:", FIRST)
-    columns = ("source", "kind", ">pages", ">errors", "last run", "state", "*address")
+    columns = ("source", "kind", ">pages", ">errors", "last run", "state", "*URL")
     rows = (
         (
             *(text(label(view.name, view.version), "bold"), view.kind, count(view.pages)),
             text(count(view.errors), "red" if view.errors else "dim"),
             ago(view.crawl_time, now),
-            text("wrong settings", "red") if view.trouble else state(view.last_state),
+            text("invalid settings", "red") if view.trouble else state(view.last_state),
             text(view.url, "blue"),
         )
         for view in views
     )
-    return table(columns, rows, less=("kind", "last run"))
+    return table(columns, rows, less=("kind", "last run"), none=("No sources yet. Add one:", FIRST))
 
 
 def runs(reports: Sequence[RunReport]) -> RenderableType:
-    if not reports:
-        return empty("No runs yet. Add a source:", FIRST)
     rows = ((*_run(each), duration(each.seconds)) for each in reports)
-    columns = (">run", "*source", "mode", "state", ">looked at", ">new", ">changed", ">failed", ">took")
-    return table(columns, rows, less=("mode", "took"))
+    columns = (">run", "*source", "mode", "state", ">checked", ">new", ">changed", ">failed", ">took")
+    return table(columns, rows, less=("mode", "took"), none=("No runs yet. Add a source:", FIRST))
 
 
 def _run(report: RunReport) -> tuple[object, ...]:
@@ -80,19 +78,19 @@ def source(view: SourceView, now: datetime) -> RenderableType:
         when = ago(view.last_end or view.crawl_time, now)
         last_run = Text.assemble(f"{view.last_run} ({view.last_mode}, ", state(view.last_state), f", {when})")
     pairs: list[tuple[str, RenderableType]] = [
-        ("address", text(view.url, "blue")),
+        ("URL", text(view.url, "blue")),
         ("kind", text(view.kind)),
         ("pages", count(view.pages)),
         ("chunks", count(view.chunks)),
         ("vectors", vectors(view.model, view.unembedded or 0)),
         ("links", count(view.links)),
         ("errors", text(count(view.errors), "red" if view.errors else "")),
-        ("doubtful", text(count(view.doubtful), "yellow" if view.doubtful else "")),
+        ("suspicious", text(count(view.doubtful), "yellow" if view.doubtful else "")),
         ("last run", last_run),
-        ("oldest check", ago(view.oldest_check, now)),
+        ("least recently checked", ago(view.oldest_check, now)),
     ]
-    pairs += [("trouble", text(view.trouble, "red"))] if view.trouble else []
-    pairs += [("next time", due(view.next_time, now))] if view.next_time else []
+    pairs += [("error", text(view.trouble, "red"))] if view.trouble else []
+    pairs += [("next check", due(view.next_time, now))] if view.next_time else []
     pairs += [(each.sink, sink(each, now)) for each in view.sinks or ()]
     pairs += [(clean(name), text(_value(value))) for name, value in own.items()]
     return Group(text(label(view.name, view.version), "bold"), facts(pairs))
@@ -112,9 +110,7 @@ def _value(value: object) -> str:
 
 
 def pages(views: Sequence[PageView], now: datetime) -> RenderableType:
-    if not views:
-        return empty("No pages match.")
-    columns = ("status", ">depth", "title", "checked", "changed", "*address")
+    columns = ("status", ">depth", "title", "checked", "changed", "*URL")
     rows = (
         (
             *(state(view.status), view.depth, short(view.title)),
@@ -122,60 +118,46 @@ def pages(views: Sequence[PageView], now: datetime) -> RenderableType:
         )
         for view in views
     )
-    return table(columns, rows, less=("depth", "changed", "checked"))
+    return table(columns, rows, less=("depth", "changed", "checked"), none=("No pages match.",))
 
 
 def doubts(views: Sequence[PageView], now: datetime) -> RenderableType:
-    if not views:
-        return empty("Nothing is doubtful.")
-    return table(
-        ("checked", "*address", "why"),
-        ((ago(view.checked_at, now), text(view.url, "blue"), view.doubt) for view in views),
-        less=("checked",),
-    )
+    rows = ((ago(view.checked_at, now), text(view.url, "blue"), view.doubt) for view in views)
+    return table(("checked", "*URL", "reason"), rows, less=("checked",), none=("No suspicious pages.",))
 
 
 def _where(view: PageView) -> Text:
-    shown = text(view.url, "blue")
-    return shown.append(f" → {clean(view.moved_to)}", "cyan") if view.moved_to else shown
+    line = text(view.url, "blue")
+    return line.append(f" → {clean(view.moved_to)}", "cyan") if view.moved_to else line
 
 
 def attempts(rows: Sequence[HistoryEntry], now: datetime) -> RenderableType:
     """Draw the attempts at a URL, grouped by source if there are several."""
     if not rows:
-        return empty("Nothing was ever tried at this address.")
-    columns = ("when", "outcome", ">code", ">run", "*evidence")
+        return empty("No attempts to fetch this URL.")
+    columns = ("when", "outcome", ">code", ">run", "*reason")
     sources = {key: list(part) for key, part in groupby(rows, lambda row: (row.source, row.version))}
     parts: list[RenderableType] = []
     for (source, version), part in sources.items():
         name = label(source, version) if source else "a source that was removed"
         parts += [text(name, "bold")] if len(sources) > 1 else []
-        parts.append(table(columns, (_attempt(row, now) for row in part), less=("run", "code"), least=WORDS))
+        parts.append(table(columns, (_attempt(row, now) for row in part), less=("run", "code"), least=MIN_REASON_WIDTH))
     return Group(*parts)
 
 
 def attempts_of_run(rows: Sequence[Attempt]) -> RenderableType:
-    if not rows:
-        return empty("It has looked at no such page.")
-    columns = ("outcome", ">code", "evidence", "*page")
+    columns, none = ("outcome", ">code", "reason", "*page"), ("No matching attempts in this run.",)
     found = ((state(row.outcome), row.status_code, row.reason or row.error_message, row.url) for row in rows)
-    return table(columns, found, less=("code",), least=WORDS)
+    return table(columns, found, less=("code",), least=MIN_REASON_WIDTH, none=none)
 
 
 def documents_of_run(rows: Sequence[SyncedDocument]) -> RenderableType:
-    if not rows:
-        return empty("It has done nothing about such a document.")
-    columns = ("outcome", "then", "now", "store", "evidence", "*page")
+    columns, none = ("outcome", "then", "now", "store", "details", "*page"), ("No matching documents in this run.",)
     found = (
-        (
-            *map(state, (row.outcome, row.state, row.state_now)),
-            row.sink,
-            row.error or row.remote_name,
-            row.url,
-        )
+        (*map(state, (row.outcome, row.state, row.state_now)), row.sink, row.error or row.remote_name, row.url)
         for row in rows
     )
-    return table(columns, found, less=("store",), least=WORDS)
+    return table(columns, found, less=("store",), least=MIN_REASON_WIDTH, none=none)
 
 
 def _attempt(row: Attempt, now: datetime) -> tuple[object, ...]:
@@ -189,7 +171,7 @@ def _attempt(row: Attempt, now: datetime) -> tuple[object, ...]:
 
 def changes(views: Sequence[ChangeView], now: datetime, *, whole: bool = False) -> RenderableType:
     if not views:
-        return empty("No changes on record.")
+        return empty("No changes.")
     return Group(*(_change(view, now, whole=whole) for view in views))
 
 
@@ -202,7 +184,7 @@ def _change(view: ChangeView, now: datetime, *, whole: bool) -> RenderableType:
     line.append(f"  {clean(label(view.source, view.version))}, {ago(view.at, now)}", "dim")
     line.append(f", run {view.run}" if view.run else "", "dim")
     if view.kind is ChangeKind.CHANGED and view.diff is None:
-        line.append(", no diff: its text was not kept", "dim")
+        line.append(", no diff: the text is not stored", "dim")
     if not view.diff:
         return line
     return Group(line, Padding(diff(view.diff, whole=whole), (0, 0, 0, 2), expand=False))
@@ -211,24 +193,20 @@ def _change(view: ChangeView, now: datetime, *, whole: bool) -> RenderableType:
 def diff(raw: str, *, whole: bool = False) -> Text:
     """Draw a unified diff in colours; long ones are shortened with a note."""
     lines = clean(raw, lines=True).rstrip("\n").split("\n")
-    kept = lines if whole else lines[:DIFF_LINES]
+    kept = lines if whole else lines[:MAX_DIFF_LINES]
     styles = {"+": "green", "-": "red", "@": "cyan"}
-    shown = Text("\n", overflow="fold").join(
-        Text(line, style="dim" if line.startswith(("+++", "---")) else styles.get(line[:1], "dim"))
-        for line in kept
+    line = Text("\n", overflow="fold").join(
+        Text(line, style="dim" if line.startswith(("+++", "---")) else styles.get(line[:1], "dim")) for line in kept
     )
     if len(kept) < len(lines):
-        shown.append(f"\n… {count(len(lines) - len(kept), 'more line')} (-v shows all)", "dim")
-    return shown
+        line.append(f"\n… {count(len(lines) - len(kept), 'more line')} (-v shows all)", "dim")
+    return line
 
 
 def links(views: Sequence[LinkView], *, whole: bool = False) -> RenderableType:
-    """Draw links in the given order; with scores only if a link has one."""
-    if not views:
-        return empty("No links match.")
     if all(view.score is None for view in views):
-        return table((">pages", "text", "*address"), (_plain(view) for view in views))
-    columns = (">score", "keywords", ">pages", "text", "*address")
+        return table((">pages", "text", "*URL"), map(_plain, views), none=("No links match.",))
+    columns = (">score", "keywords", ">pages", "text", "*URL")
     if whole:
         rows = ((*_scored(each), each.comment, text(next(iter(each.pages), None), "blue")) for each in views)
         return table((*columns, "why", "on"), rows, less=("pages",))
@@ -244,10 +222,10 @@ async def why_none(kb: "KnowledgeBase", label: str, page: str | None, keyword: s
         except UsageError as unknown:
             reasons.append(str(unknown))
     known = ((await kb.sources.view(label)).keywords or {}) if keyword else {}
-    if keyword and usual(keyword) not in known:
-        none = "no keywords; `afresh crawl … --keywords` sets some"
+    if keyword and normalize_keyword(keyword) not in known:
+        none = "no keywords (set some with `afresh crawl … --keywords`)"
         has = f"the keywords {', '.join(known)}" if known else none
-        reasons.append(f"{label} is not scored by {usual(keyword)!r}: it has {has}")
+        reasons.append(f"{label} is not scored by {normalize_keyword(keyword)!r}: it has {has}")
     return reasons
 
 
@@ -257,6 +235,51 @@ def _plain(view: LinkView) -> tuple[object, ...]:
 
 def _scored(view: LinkView) -> tuple[object, ...]:
     score = None if view.score is None else text(f"{view.score:.2f}", "bold")
-    # such as `budget, contact 0.5`: full scores are not shown
+    # such as `budget, contact 0.5`: full scores are not line
     words = (word if fits >= 1 else f"{word} {fits:.2g}" for word, fits in view.keywords.items())
     return score, ", ".join(words), *_plain(view)
+
+
+def schedules(views: Sequence[ScheduleView], now: datetime) -> RenderableType:
+    columns = ("*source", "schedule", "next run", ">pages due", "last run", "state")
+    rows = (
+        (
+            *(text(label(view.source, view.version), "bold"), _rule(view)),
+            *("running now" if view.running else due(view.next_time, now), count(view.due or 0)),
+            *(ago(view.last_time, now), state(view.last_state)),
+        )
+        for view in views
+    )
+    none = ("No schedules yet. Set one:", "afresh schedule --set '0 3 * * *' NAME")
+    return table(columns, rows, less=("pages due", "last run"), none=none)
+
+
+def _rule(view: ScheduleView) -> str:
+    extra = view.budget or (view.time_zone if view.time_zone != "UTC" else None)
+    return f"{view.schedule} ({extra})" if extra else view.schedule
+
+
+def tokens(found: Sequence[AccessToken], now: datetime, first: str) -> RenderableType:
+    rows = (
+        (
+            *(each.id, each.name, each.scope, each.state(now), ago(each.created_at, now)),
+            f"{each.expires_at:%Y-%m-%d}" if each.expires_at else "never",
+            ", ".join(each.sources) or "all",
+        )
+        for each in found
+    )
+    columns = (">token", "name", "scope", "state", "created", "expires", "*sources")
+    return table(columns, rows, none=("No tokens: the server answers only on this machine. Create one:", first))
+
+
+def messages(found: Sequence[OutboxMessage], now: datetime) -> RenderableType:
+    rows = (
+        (
+            *(each.id, each.target, each.event, each.run_id, each.state, each.attempts),
+            *(ago(each.created_at, now), each.error),
+        )
+        for each in found
+    )
+    columns = (">message", "to", "event", ">run", "state", ">tries", "created", "*error")
+    none = "No messages. Set where they go under `webhooks:` or `notify:` in the settings."
+    return table(columns, rows, none=(none,))

@@ -8,12 +8,12 @@ import click
 
 from afresh.cli.session import Session, here
 from afresh.cli.shell import Group, argument, command, option, switch
-from afresh.config import describe, find_file, tell, usual_places
+from afresh.config import default_files, describe, find_file, list_values
 from afresh.errors import ConfigError, StoreError, UsageError
 from afresh.model.reports import Finding
 from afresh.ports import StoreAccess
 from afresh.present.wording import clean, count, duration, size
-from afresh.present.wording import label as spoken
+from afresh.present.wording import label as label_text
 from afresh.text.quantities import read_duration
 from afresh.text.redact import mask_secrets
 
@@ -34,10 +34,10 @@ def remove(session: Session, label: str, yes: bool) -> int:
     """Delete a source with its pages and index; the fetch history is kept."""
     if not yes:
         view = session.ask(lambda kb: kb.sources.view(label, only=True))
-        name, pages = spoken(view.name, view.version), count(view.pages, "page")
+        name, pages = label_text(view.name, view.version), count(view.pages, "page")
         if session.json or not (sys.stdin.isatty() and sys.stderr.isatty()):
-            raise UsageError(f"remove {name} would delete {pages}: add --yes to say that you mean it")
-        if not click.confirm(f"Delete {clean(name)} with {pages} for good?", err=True):
+            raise UsageError(f"remove {name} would delete {pages}: add --yes to confirm")
+        if not click.confirm(f"Delete {clean(name)} with {pages}? This cannot be undone.", err=True):
             session.say("Nothing was removed.")
             return 1
     removed = session.ask(lambda kb: kb.sources.remove(label), access=StoreAccess.CHANGE)
@@ -49,19 +49,16 @@ def remove(session: Session, label: str, yes: bool) -> int:
 @command(SECTION, "afresh doctor", "afresh doctor --json")
 def doctor(session: Session) -> int:
     """Check settings, store and environment, and say how to fix problems."""
-    findings = _examine(session)
-    if not session.wrote_json(findings):
-        from afresh.cli import details
-
-        session.show(details.findings(findings))
+    findings = _run_checks(session)
+    session.answer(findings, "details.findings")
     return 0 if all(finding.ok for finding in findings) else 1
 
 
-def _examine(session: Session) -> list[Finding]:
+def _run_checks(session: Session) -> list[Finding]:
     try:
         found = session.config
     except ConfigError as wrong:
-        fix = "correct it; afresh config check tells more"
+        fix = "correct it, then run `afresh config check`"
         return [Finding(check="settings", ok=False, detail=str(wrong), fix=fix)]
     try:
         return session.ask(lambda kb: kb.status.doctor())
@@ -72,11 +69,7 @@ def _examine(session: Session) -> list[Finding]:
 
 
 @click.group(
-    "config",
-    cls=Group,
-    no_args_is_help=False,
-    section=SECTION,
-    examples=("afresh config show", "afresh config check"),
+    "config", cls=Group, no_args_is_help=False, section=SECTION, examples=("afresh config show", "afresh config check")
 )
 def config() -> None:
     """Show and check the settings."""
@@ -88,50 +81,49 @@ def config_show(session: Session) -> None:
     if not session.wrote_json(describe(session.config)):
         from afresh.cli import details
 
-        session.show(details.settings(tell(session.config)))
+        session.show(details.settings(list_values(session.config)))
 
 
 @command("", "afresh config check", "afresh --config other.yaml config check", name="check")
 def config_check(session: Session) -> None:
     """Check the settings; errors name file, line and nearest key.
 
-    Places that messages are sent to (webhooks, notify) are checked by the rules that hold when they are sent:
-    private addresses are refused unless network.allow names them.
+    Also checks where messages are sent (webhooks, notify): private addresses are refused unless network.allow
+    lists them.
     """
     from afresh.services.webhooks import check_targets
 
     found = session.config
     check_targets(found)
     changed = len(found.origins)
-    if session.wrote_json({"ok": True, "file": found.file, "set": dict(found.origins)}):
-        return
-    where = f"{clean(str(found.file))} is right" if found.file else "No settings file, which is fine"
+    where = f"{found.file} is valid" if found.file else "No settings file (none is needed)"
     differ = "1 setting differs" if changed == 1 else f"{count(changed)} settings differ"
-    session.show(f"{where}; {differ} from the defaults.")
+    answer = {"ok": True, "file": found.file, "set": dict(found.origins)}
+    session.inform(answer, f"{where}; {differ} from the defaults.")
 
 
 @command("", "afresh config path", name="path")
 def config_path(session: Session) -> None:
-    """Print the settings file in use, or where afresh looks for one."""
+    """Print the settings file in use, or where afresh searches for one."""
     file, _ = find_file(session.config_file, os.environ, here())
-    places = usual_places(here())
+    places = default_files(here())
     if session.wrote_json({"path": file, "looked_for": places}):
         return
     if file:
         session.show(clean(str(file)))
     else:
-        session.say("No settings file; one is looked for here, in this order:")
+        session.say("No settings file. afresh searches here, in this order:")
         for place in places:
             session.show(clean(str(place)))
 
 
-@command(SECTION, "afresh demo", "afresh demo --pace 2      # slowly, to read along")
+@command(SECTION, "afresh demo", "afresh demo --pace 2      # slower, to read along")
 @option("--pace", "SECONDS", "Pause between the scenes.", type=click.FloatRange(0, 60), default=0.0)
 def demo(session: Session, pace: float) -> int:
     """Show in a few seconds what afresh does, on a small local site.
 
     Serves a documentation site on this machine, crawls it, changes it, refreshes it and searches it, with a
-    store that is thrown away. Needs no network and no key.
+    temporary store. Needs no network and no key.
     """
     from afresh.cli.demo import play
 
@@ -144,29 +136,28 @@ for each in (config_show, config_check, config_path):
 
 def age(typed: str) -> "tuple[timedelta | None]":
     """Return a typed age such as 30d in a tuple; (None,) means forever, since None means not typed."""
-    return (None if typed.strip().lower() in ("none", "null", "for ever") else read_duration(typed),)
+    return (None if typed.strip().lower() in ("none", "null", "forever", "for ever") else read_duration(typed),)
 
 
 @command(SECTION, "afresh migrate --dry-run", "afresh migrate --store postgresql://db.internal/afresh")
-@switch("--dry-run", "Only tell what would be done.")
+@switch("--dry-run", "Only show what would be done.")
 def migrate(session: Session, dry_run: bool) -> None:
     """Upgrade a store of an older version.
 
-    Every command that writes does so by itself; this one does nothing else. It is one transaction: whatever
-    happens, the store is as before or new. A store of a newer afresh is left alone.
+    Every command that writes does this by itself. The upgrade is one transaction. A store of a newer afresh is
+    not changed.
     """
     import asyncio
 
     from afresh.store.open import migrate_store
 
     url = session.config.store.url
-    with session.logged():
+    with session.record_logs():
         done = asyncio.run(migrate_store(url, dry_run=dry_run))
-    if not session.wrote_json(done):
-        did = f"{'would be' if dry_run else 'was'} brought from schema {done.before} to {done.newest}"
-        if done.before == done.newest:
-            did = f"is up to date (schema {done.newest})"
-        session.show(f"{clean(done.store)} {did}.")
+    did = f"{'would be' if dry_run else 'was'} upgraded from schema {done.before} to {done.newest}"
+    if done.before == done.newest:
+        did = f"is up to date (schema {done.newest})"
+    session.inform(done, f"{done.store} {did}.")
 
 
 @command(
@@ -178,42 +169,40 @@ def migrate(session: Session, dry_run: bool) -> None:
 @argument("origin", "FROM_STORE", "The store to copy, as sqlite:///FILE or postgresql://…")
 @argument("target", "TO_STORE", "An empty store, or one that does not exist yet.")
 @option("--source labels", "LABEL", "Only this source; may be repeated.", multiple=True)
-@switch("--resume", "Go on with a copy that was stopped or killed.")
+@switch("--resume", "Continue a copy that was stopped.")
 def copy(session: Session, origin: str, target: str, labels: tuple[str, ...], resume: bool) -> None:
     """Copy a whole store into an empty one, from SQLite to PostgreSQL or back.
 
-    Everything goes along: pages, text, vectors, links, changes, history, and what waits. At the end every row
-    of both stores is compared. The target can be used as soon as it is whole, and not before.
+    Copies everything: pages, text, vectors, links, changes, history and queued work. At the end every row of
+    both stores is compared. The target cannot be used before the copy is complete.
     """
     import asyncio
 
-    from afresh.cli.progress import StopSignals, signals, watching
+    from afresh.cli.progress import StopSignals, handle_signals, show_progress
     from afresh.services.copy_store import copy_store
 
     async def work() -> "CopyReport":
         stopping = asyncio.Event()
-        with watching(session) as watch, signals(StopSignals(stopping.set, watch)):
+        with show_progress(session) as watch, handle_signals(StopSignals(stopping.set, watch)):
             return await copy_store(
                 origin,
                 target,
                 labels=tuple(dict.fromkeys(labels)),
                 resume=resume,
-                listener=watch.hear,
+                listener=watch.receive,
                 stopping=stopping,
             )
 
-    with session.logged():
+    with session.record_logs():
         done = asyncio.run(work())
-    if not session.wrote_json(done):
-        session.show(_drawn(done))
+    session.inform(done, _copy_summary(done))
 
 
-def _drawn(done: "CopyReport") -> str:
+def _copy_summary(done: "CopyReport") -> str:
     rows = {each.table: each.rows for each in done.tables}
-    addresses = count(rows["pages"], "address", "addresses")
-    what = f"{count(len(done.sources), 'source')}, {count(rows['documents'], 'page')} ({addresses} on record)"
+    what = f"{count(len(done.sources), 'source')}, {count(rows['documents'], 'page')} ({count(rows['pages'], 'URL')})"
     total = f"{count(sum(rows.values()), 'row')} in {duration(done.seconds)}"
-    return f"Copied {what} to {clean(mask_secrets(done.target))}: {total}, every one compared."
+    return f"Copied {what} to {clean(mask_secrets(done.target))}: {total}, all compared."
 
 
 @command(
@@ -222,39 +211,39 @@ def _drawn(done: "CopyReport") -> str:
     "afresh prune",
     "afresh prune --deleted-pages 0d --attempts 90d --changes 90d --vacuum",
 )
-@option("--deleted-pages", "AGE", "Keep records of deleted pages so long, as 30d; none: for ever.", type=age)
-@option("--attempts", "AGE", "Keep attempts so long; the latest of a page stays.", type=age)
-@option("--changes", "AGE", "Keep changes of pages so long.", type=age)
-@option("--outbox", "AGE", "Keep messages that were sent or given up so long.", type=age)
-@switch("--dry-run", "Only tell how many records would be removed.")
-@switch("--vacuum", "Give free room back to the disk afterwards (SQLite; PostgreSQL does so by itself).")
+@option("--deleted-pages", "AGE", "How long to keep records of deleted pages, such as 30d; none: forever.", type=age)
+@option("--attempts", "AGE", "How long to keep attempts; the latest of a page is always kept.", type=age)
+@option("--changes", "AGE", "How long to keep changes of pages.", type=age)
+@option("--outbox", "AGE", "How long to keep sent and undeliverable messages.", type=age)
+@switch("--dry-run", "Only show how many records would be removed.")
+@switch("--vacuum", "Return free space to the disk afterwards (SQLite; PostgreSQL does this by itself).")
 def prune(session: Session, dry_run: bool, vacuum: bool, **ages: "tuple[timedelta | None] | None") -> int:
-    """Delete what is past its retention now.
+    """Delete records that are older than their retention time.
 
-    What is not given comes from the settings (`retention.*`). Each run removes the deleted pages of its
-    source, and `afresh serve` and `afresh schedule` remove the rest once a day. What a run still needs, the
-    latest attempt of a page and pages whose external copies are not gone yet stay. A prune may be stopped or
-    killed at any time: the next one goes on.
+    The defaults are the settings `retention.*`. Each run removes the deleted pages of its source, and `afresh
+    serve` and `afresh schedule` remove the rest once a day. Kept are records that a run still needs, the latest
+    attempt of each page, and pages that still have external copies. A prune can be stopped at any time; the
+    next one continues.
     """
     kept = {name: given[0] for name, given in ages.items() if given is not None}
     from afresh.cli.progress import run
 
     done = run(
         session,
-        lambda kb, hear: kb.status.prune(kept=kept, dry_run=dry_run, vacuum=vacuum, listener=hear),
+        lambda kb, listener: kb.status.prune(kept=kept, dry_run=dry_run, vacuum=vacuum, listener=listener),
         access=StoreAccess.READ if dry_run else StoreAccess.CHANGE,
     )
     if not session.wrote_json(done):
-        session.show(_pruned(done))
+        session.show(_prune_summary(done))
     return 0 if done.complete else 1
 
 
-def _pruned(done: "PruneReport") -> str:
+def _prune_summary(done: "PruneReport") -> str:
     names = {"deleted_pages": "deleted page", "former_texts": "former text"}
     kinds = ("deleted_pages", "attempts", "changes", "messages", "former_texts")
     removed = [count(getattr(done, kind), names.get(kind, kind[:-1])) for kind in kinds]
     verb = "Would remove" if done.dry_run else "Removed"
     lines = [f"{verb} {', '.join(removed)} in {duration(done.seconds)}."]
-    lines += [] if done.complete else ["Stopped before the end: afresh prune goes on."]
-    lines += [] if done.freed_bytes is None else [f"Gave {size(done.freed_bytes)} back to the disk."]
+    lines += [] if done.complete else ["Stopped early; run `afresh prune` again to continue."]
+    lines += [] if done.freed_bytes is None else [f"Returned {size(done.freed_bytes)} to the disk."]
     return "\n".join(lines)

@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 LINE_SECONDS = 5.0
 REFRESHES = 8  # per second
-STYLES = {"new": "green", "changed": "yellow", "deleted": "red", "failed": "bold red", "refused": "magenta"}
-SHOWN = ("new", "changed", "unchanged", "not_modified", "moved", "deleted", "missing", "refused", "failed")
+OUTCOME_STYLES = {"new": "green", "changed": "yellow", "deleted": "red", "failed": "bold red", "refused": "magenta"}
+OUTCOMES = ("new", "changed", "unchanged", "not_modified", "moved", "deleted", "missing", "refused", "failed")
 
 
 class ProgressDisplay:
     """Base class of progress displays; shows nothing."""
 
-    def hear(self, event: Event) -> None:
+    def receive(self, event: Event) -> None:
         pass
 
     def say(self, text: str) -> None:
@@ -49,11 +49,11 @@ class LineDisplay(ProgressDisplay):
         self._clock = clock
         self._next = clock() + LINE_SECONDS
 
-    def hear(self, event: Event) -> None:
+    def receive(self, event: Event) -> None:
         match event:
             case Progress() | MaintenanceProgress() | SyncProgress() if self._clock() >= self._next:
                 self._next = self._clock() + LINE_SECONDS
-                self.say(line_of(event))
+                self.say(progress_line(event))
             case Notice():
                 self.say(event.text)
             case PageStep() if self._session.verbose > 1:
@@ -63,14 +63,14 @@ class LineDisplay(ProgressDisplay):
         self._session.say(text)
 
 
-class LiveDisplay(ProgressDisplay):
+class LiveDisplay(LineDisplay):
     """Shows two lines for each run at the bottom of the terminal until all runs end."""
 
     def __init__(self, session: Session) -> None:
         from rich.live import Live as Display
         from rich.spinner import Spinner
 
-        self._session = session
+        super().__init__(session)
         self._spinner = Spinner("dots", style="cyan")
         self._runs: dict[str, Progress | MaintenanceProgress | SyncProgress] = {}
         self._display = Display(
@@ -78,7 +78,7 @@ class LiveDisplay(ProgressDisplay):
         )
         self._display.start()
 
-    def hear(self, event: Event) -> None:
+    def receive(self, event: Event) -> None:
         match event:
             case Progress():
                 self._runs[event.source] = event
@@ -86,10 +86,8 @@ class LiveDisplay(ProgressDisplay):
                 self._runs = {"": event}
             case SyncProgress():
                 self._runs = {event.sink: event}
-            case Notice():
-                self.say(event.text)
-            case PageStep() if self._session.verbose > 1:
-                self.say(f"{event.name} {event.url}")
+            case _:
+                super().receive(event)
 
     def say(self, text: str) -> None:
         self._session.say(text, style="dim")
@@ -107,9 +105,9 @@ class LiveDisplay(ProgressDisplay):
             parts.append(row := Table.grid(padding=(0, 1)))
             match event:
                 case MaintenanceProgress():
-                    row.add_row(self._spinner, line_of(event), _bar(event.done, event.of))
+                    row.add_row(self._spinner, progress_line(event), _bar(event.done, event.of))
                 case SyncProgress():
-                    row.add_row(self._spinner, line_of(event))
+                    row.add_row(self._spinner, progress_line(event))
                 case Progress():
                     done, *rest = _pace(event)
                     head = (clean(event.source), "bold"), f"  {done}", (f" · {' · '.join(rest)}", "dim")
@@ -123,7 +121,7 @@ class LiveDisplay(ProgressDisplay):
         return Group(*parts)
 
 
-def line_of(event: Progress | MaintenanceProgress | SyncProgress) -> str:
+def progress_line(event: Progress | MaintenanceProgress | SyncProgress) -> str:
     """Return the progress as a line such as `docs: 312 done, 85 queued, 140/s, 12 s: new 300, failed 1`."""
     match event:
         case MaintenanceProgress():
@@ -142,10 +140,9 @@ def _pace(event: Progress) -> tuple[str, str, str, str]:
 
 
 def _outcomes(event: Progress) -> list[tuple[str, str]]:
-    """Return the counts that are not zero, each with its colour."""
     return [
-        (f"{name.replace('_', ' ')} {count(number)}", STYLES.get(name, ""))
-        for name in SHOWN
+        (f"{name.replace('_', ' ')} {count(number)}", OUTCOME_STYLES.get(name, ""))
+        for name in OUTCOMES
         if (number := event.counts.get(name))
     ]
 
@@ -153,18 +150,14 @@ def _outcomes(event: Progress) -> list[tuple[str, str]]:
 def _bar(done: int, total: int) -> "RenderableType":
     from rich.progress_bar import ProgressBar
 
-    return ProgressBar(
-        total=max(total, 1), completed=done, width=24, style="bright_black", complete_style="cyan"
-    )
+    return ProgressBar(total=max(total, 1), completed=done, width=24, style="bright_black", complete_style="cyan")
 
 
 @contextmanager
-def watching(session: Session) -> Iterator[ProgressDisplay]:
+def show_progress(session: Session) -> Iterator[ProgressDisplay]:
     """Show a run while it is active, in the way that suits stderr."""
     on_terminal = not session.quiet and session.err.is_terminal and not session.err.is_dumb_terminal
-    watch = (
-        ProgressDisplay() if session.quiet else LiveDisplay(session) if on_terminal else LineDisplay(session)
-    )
+    watch = ProgressDisplay() if session.quiet else LiveDisplay(session) if on_terminal else LineDisplay(session)
     try:
         yield watch
     finally:
@@ -173,8 +166,8 @@ def watching(session: Session) -> Iterator[ProgressDisplay]:
 
 Answer = TypeVar("Answer")
 INTERRUPTED = 130
-UP_SECONDS = 60.0  # for which a service waits for its store at startup
-UP_PAUSE = 0.5
+STORE_WAIT_SECONDS = 60.0  # for which a service waits for its store at startup
+STORE_POLL_SECONDS = 0.5
 
 
 def run(
@@ -183,35 +176,35 @@ def run(
     config: Config | None = None,
     *,
     access: StoreAccess = StoreAccess.CREATE,
-    shown: Callable[[Session], AbstractContextManager[ProgressDisplay]] = watching,
-    stays: bool = False,
+    display: Callable[[Session], AbstractContextManager[ProgressDisplay]] = show_progress,
+    wait_for_store: bool = False,
 ) -> Answer:
     """Run work and show its progress; the first Ctrl-C asks it to stop, the second quits.
 
-    With `stays`, as for services, wait at the start for a store that does not answer.
+    `wait_for_store` waits at the start for a store that does not answer, as services do.
     """
 
-    async def going(kb: "KnowledgeBase") -> Answer:
-        with shown(session) as watch, signals(StopSignals(kb.stop, watch)):
-            return await work(kb, watch.hear)
+    async def work_with_display(kb: "KnowledgeBase") -> Answer:
+        with display(session) as watch, handle_signals(StopSignals(kb.stop, watch)):
+            return await work(kb, watch.receive)
 
-    return session.ask(going, config, access=access, when_up=when_up if stays else None)
+    return session.ask(work_with_display, config, access=access, open_when_up=open_when_up if wait_for_store else None)
 
 
-async def when_up(opened: Callable[[], Awaitable[Answer]]) -> Answer:
+async def open_when_up(opened: Callable[[], Awaitable[Answer]]) -> Answer:
     """Open something as soon as its store answers, since database and service may start together."""
-    deadline = asyncio.get_running_loop().time() + UP_SECONDS
-    told = False
+    deadline = asyncio.get_running_loop().time() + STORE_WAIT_SECONDS
+    reported = False
     while True:
         try:
             return await opened()
         except StoreUnreachable as away:
             if asyncio.get_running_loop().time() >= deadline:
                 raise
-            if not told:
+            if not reported:
                 print(f"afresh: {away} (waiting)", file=sys.stderr, flush=True)
-            told = True
-            await asyncio.sleep(UP_PAUSE)
+            reported = True
+            await asyncio.sleep(STORE_POLL_SECONDS)
 
 
 class StopSignals:
@@ -229,7 +222,7 @@ class StopSignals:
             sys.stderr.flush()
             os._exit(INTERRUPTED)
         self._pressed = True
-        self._watch.say("stopping … (press Ctrl-C again to quit at once)")
+        self._watch.say("stopping … (press Ctrl-C again to quit immediately)")
         self._stop()
 
     def terminate(self) -> None:
@@ -240,10 +233,9 @@ class StopSignals:
 
 
 @contextmanager
-def signals(brake: StopSignals) -> Iterator[None]:
-    """Handle SIGINT and SIGTERM while a run is active."""
+def handle_signals(stop: StopSignals) -> Iterator[None]:
     loop = asyncio.get_running_loop()
-    handlers = {signal.SIGINT: brake.interrupt, signal.SIGTERM: brake.terminate}
+    handlers = {signal.SIGINT: stop.interrupt, signal.SIGTERM: stop.terminate}
     try:
         for number, press in handlers.items():
             loop.add_signal_handler(number, press)

@@ -10,21 +10,22 @@ from rich.text import Text
 from afresh.cli.tables import STATE_STYLES, states
 from afresh.digest.records import FILES, LINKS
 from afresh.model.records import RunMode, RunState
-from afresh.model.reports import RunReport
+from afresh.model.reports import ReindexReport, RunReport
 from afresh.present.wording import clean, count, duration, label, percent, size
+from afresh.sync.reports import SyncReport
 
 MEANINGS = (
     ("new", "green", "read for the first time"),
     ("changed", "yellow", "content replaced"),
-    ("not_modified", "", "the source says so (304, the same file): not read"),
-    ("unchanged", "", "read, same content: nothing indexed anew"),
-    ("moved", "cyan", "redirected for good"),
-    ("deleted", "red", "gone from the index"),
-    ("missing", "", "not reached this time, kept"),
-    ("held", "yellow", "deletions that wait for your word"),
-    ("refused", "magenta", "not read: robots.txt, 401/403, not text, or outside the rules"),
-    ("doubtful", "yellow", "an error page, a wall or nothing: kept as they were"),
-    ("failed", "bold red", "kept as they were, tried again later"),
+    ("not_modified", "", "304 or unchanged file"),
+    ("unchanged", "", "downloaded, same content"),
+    ("moved", "cyan", "permanently redirected"),
+    ("deleted", "red", "removed from the index"),
+    ("missing", "", "not found this time, kept"),
+    ("held", "yellow", "deletions awaiting confirmation"),
+    ("refused", "magenta", "skipped: robots.txt, 401/403, not text, or out of scope"),
+    ("doubtful", "yellow", "looks like an error, login or empty page; previous version kept"),
+    ("failed", "bold red", "previous version kept, retried later"),
 )
 COUNTED = (
     *("checked", "new", "changed", "unchanged", "not_modified", "deleted", "missing", "moved", "failed"),
@@ -48,7 +49,7 @@ _WORST_FIRST = (
 def draw(report: RunReport, *, again: str = "", verbose: int = 0, quiet: bool = False) -> RenderableType:
     """Draw the whole report, or if `quiet` its headline and errors; `again` is the command to continue."""
     if quiet:
-        return Group(headline(report), *_trouble(report, again))
+        return Group(headline(report), *_problems(report, again))
     parts: list[RenderableType] = [headline(report), Padding(_counts(report), (0, 0, 0, 2), expand=False)]
     if saved := savings(report):
         parts.append(Text(f"  {saved}", style="bold" if report.state == RunState.COMPLETED else ""))
@@ -59,17 +60,16 @@ def draw(report: RunReport, *, again: str = "", verbose: int = 0, quiet: bool = 
         work = [f"run {report.run}", f"{size(report.bytes)} read"]
         if report.chunks_embedded or report.chunks_reused:
             made, reused = count(report.chunks_embedded, "chunk"), count(report.chunks_reused)
-            work.append(f"{made} made, {reused} reused")
+            work.append(f"{made} embedded, {reused} reused")
         parts.append(Text(f"  {' · '.join(work)}", style="dim"))
     notes = [note for note in dict.fromkeys(report.notes) if _reason(note) not in clean(report.error or "")]
-    return Group(*parts, *_trouble(report, again, notes))
+    return Group(*parts, *_problems(report, again, notes))
 
 
-def _trouble(report: RunReport, again: str, notes: Sequence[str] = ()) -> list[Text]:
-    """Return the error and notes of a run, and what to type next."""
+def _problems(report: RunReport, again: str, notes: Sequence[str] = ()) -> list[Text]:
     wrong = [Text(f"  {clean(report.error)}", style="red")] if report.error else []
-    said = [Text(f"  note: {clean(note)}") for note in notes]
-    return wrong + said + [Text.assemble("  ", line) for line in next_steps(report, again)]
+    lines = [Text(f"  note: {clean(note)}") for note in notes]
+    return wrong + lines + [Text.assemble("  ", line) for line in next_steps(report, again)]
 
 
 def _reason(note: str) -> str:
@@ -88,18 +88,18 @@ def draw_all(reports: Sequence[RunReport], *, verbose: int = 0, quiet: bool = Fa
 
 def headline(report: RunReport) -> Text:
     """Return a line such as `python-docs · refresh completed in 0.4 s`."""
-    words = {"needs_confirmation": "waits for a confirmation", "partial": "is partly done"}
+    words = {"needs_confirmation": "paused", "partial": "partially completed"}
     named = Text.assemble((clean(label(report.source, report.version)), "bold"), f" · {report.mode} ")
     if report.state == RunState.QUEUED:
         return named.append("queued", STATE_STYLES["queued"]).append(f" as run {report.run}")
     if report.interrupted:
         when = f"after {duration(report.seconds)}" if report.seconds else "before it stored anything"
         return named.append("interrupted", STATE_STYLES[RunState.CANCELLED]).append(f" {when}")
-    return named + Text.assemble(
+    line = named + Text.assemble(
         (words.get(report.state, report.state), STATE_STYLES.get(report.state, "")),
-        f" {_WHEN.get(report.state, 'in')} ",
-        duration(report.seconds),
+        f" {_WHEN.get(report.state, 'in')} {duration(report.seconds)}",
     )
+    return line.append(": confirmation needed") if report.state == RunState.NEEDS_CONFIRMATION else line
 
 
 def savings(report: RunReport) -> str:
@@ -108,13 +108,13 @@ def savings(report: RunReport) -> str:
         return ""
     processed = report.new + report.changed
     parts = [f"{count(report.not_modified)} skipped as unchanged"] if report.not_modified else []
-    parts += [f"{count(report.unchanged)} read with the same content"] if report.unchanged else []
+    parts += [f"{count(report.unchanged)} downloaded with the same content"] if report.unchanged else []
     line = f"{count(report.checked)} checked: {', '.join([*parts, f'{count(processed)} processed'])}"
     if not report.known:  # a first crawl has nothing to save
         return line
     asked = report.not_modified + report.unchanged + processed + report.doubtful + report.failed
     share = percent(report.not_modified, asked)
-    return f"{line}; {share} % of the downloads saved" if share else line
+    return f"{line}; {share} % of downloads saved" if share else line
 
 
 def link_scores(report: RunReport) -> str:
@@ -133,26 +133,26 @@ def link_scores(report: RunReport) -> str:
 
 
 def next_steps(report: RunReport, again: str = "") -> list[Text]:
-    """Return what the user may want to type next."""
     name = label(report.source, report.version)
     of_kb = report.source in (FILES, LINKS)
     verb = "sync" if report.documents is not None else "refresh"
     refresh = again or ("afresh init-kb" if of_kb else f"afresh {verb} {clean(name)}")
     match report.state:
         case RunState.NEEDS_CONFIRMATION:
-            held = f"{count(report.held, 'page')} would be deleted, more than the brake allows: nothing was."
+            are = "page looks" if report.held == 1 else "pages look"
+            held = f"{count(report.held)} {are} deleted. That exceeds the safety limit, so nothing was removed yet."
             then = (" and then ", (refresh, "bold")) if of_kb else ()
             confirm = (f"afresh confirm {report.run}", "bold")
-            return [Text(held), Text.assemble("If that is right, type ", confirm, *then)]
+            return [Text(held), Text.assemble("If they are really gone, run ", confirm, *then)]
         case RunState.QUEUED:
-            return [Text.assemble("It waits for a worker: ", ("afresh worker", "bold"), " works on it.")]
+            return [Text.assemble("Start a worker with ", ("afresh worker", "bold"), ".")]
         case RunState.CANCELLED:
-            return [Text.assemble("Stopped early; ", (refresh, "bold"), " goes on where it was.")]
+            return [Text.assemble("To continue, run ", (refresh, "bold"))]
         case RunState.PARTIAL | RunState.FAILED if report.kept:
             when = " when it is due" if report.mode == RunMode.DUE else ""
-            return [Text.assemble((refresh, "bold"), f" tries again what is left{when}.")]
+            return [Text.assemble("To retry, run ", (refresh, "bold"), when)]
     if not report.kept and again:
-        return [Text.assemble((f"{again} --keep", "bold"), " keeps it all the same.")]
+        return [Text.assemble("To keep the source anyway, run ", (f"{again} --keep", "bold"))]
     return []
 
 
@@ -188,7 +188,6 @@ def totals(reports: Sequence[RunReport]) -> dict[str, object]:
 
 
 def worst(reports: Sequence[RunReport]) -> str:
-    """Return the state that needs most attention."""
     states = {report.state for report in reports}
     return next((str(state) for state in _WORST_FIRST if state in states), str(RunState.COMPLETED))
 
@@ -204,3 +203,60 @@ def exit_code(reports: Sequence[RunReport]) -> int:
     if not states:
         return 0
     return NEEDS_CONFIRMATION if states == {RunState.NEEDS_CONFIRMATION} else 1
+
+
+OUTCOME_STYLES = {"completed": "green", "planned": "cyan", "partial": "yellow"}
+
+
+def draw_sync(report: SyncReport) -> Text:
+    numbers = ", ".join(map(str, report.runs))  # as `afresh attempts` takes them
+    runs = f", {'run' if len(report.runs) == 1 else 'runs'} {numbers}" if numbers else ""
+    text = _head(report.sink, f"{report.kind} · sync", report, runs)
+    text.append(f"  {_done(report)}\n")
+    if report.stuck:
+        text.append(f"  {count(report.stuck)} of the waiting ones stuck: the next sync uploads again\n", "yellow")
+    if (audit := report.audit) is not None and (audit.listed or audit.missing):
+        names = ("missing", "orphaned", "doubled", "stale", "adopted", "foreign")
+        found = ", ".join(f"{count(getattr(audit, name))} {name}" for name in names)
+        text.append(f"  listed {count(audit.listed, 'document')}: {found}\n", "dim")
+        for name in audit.foreign_names:
+            text.append(f"  not ours: {clean(name)}\n", "dim")
+    for failure in report.failures:
+        text.append(f"  {clean(failure.url)}: {clean(failure.why)}\n", "red")
+    return _end(text, report)
+
+
+def _done(report: SyncReport) -> str:
+    """Return a line such as `3 uploaded, 1 deleted, …`, or of a dry run `would upload 3, 2 waiting`."""
+    if not report.dry_run:
+        names = ("uploaded", "replaced", "deleted", "verified", "waiting", "failed")
+        return ", ".join(f"{count(getattr(report, name))} {name}" for name in names)
+    planned = (("upload", report.uploaded), ("replace", report.replaced), ("delete", report.deleted))
+    parts = [f"would {verb} {count(number, 'document')}" for verb, number in planned if number]
+    parts += [f"{count(getattr(report, name))} {name}" for name in ("waiting", "failed") if getattr(report, name)]
+    return ", ".join(parts) or "nothing to do"
+
+
+def draw_reindex(report: ReindexReport) -> Text:
+    text = _head(report.source or "all sources", "reindex", report)
+    made = [f"{count(report.chunks_embedded, 'chunk')} embedded", f"{count(report.chunks_reused)} reused"]
+    made += [f"{count(report.pages_cut, 'page')} chunked again"] if report.pages_cut else []
+    text.append("  " + ", ".join(made) + "\n")
+    text.append(f"  searches use {report.serving or 'keywords only'}\n", "dim")
+    if report.left:
+        text.append(f"  {count(report.left)} left: run `afresh reindex` again to continue\n", "yellow")
+    return _end(text, report)
+
+
+def _head(name: str, work: str, report: SyncReport | ReindexReport, more: str = "") -> Text:
+    state = report.state, OUTCOME_STYLES.get(report.state, "red")
+    return Text.assemble((clean(name), "bold"), f" · {work} ", state, f" in {duration(report.seconds)}{more}\n")
+
+
+def _end(text: Text, report: SyncReport | ReindexReport) -> Text:
+    if report.error:
+        text.append(f"  {clean(report.error)}\n", "red")
+    for note in report.notes:
+        text.append(f"  {clean(note)}\n", "dim")
+    text.rstrip()
+    return text

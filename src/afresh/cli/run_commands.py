@@ -44,7 +44,7 @@ def limit(typed: str) -> int | NoLimit:
     try:
         return int(typed)
     except ValueError:
-        raise click.BadParameter(f"{typed!r} is not a valid integer; none lifts the limit") from None
+        raise click.BadParameter(f"{typed!r} is not a whole number; `none` removes the limit") from None
 
 
 def keywords(typed: str) -> dict[str, float]:
@@ -78,25 +78,19 @@ def check_flags(session: Session, own: Mapping[str, object]) -> None:
 def check_label(name: str | None, version: str | None) -> None:
     """Refuse a name or version that cannot be typed as NAME@VERSION."""
     if name is not None and not name.strip():
-        raise UsageError("--name: expected a name such as react, got nothing; leave it out to have one made")
+        raise UsageError("--name: expected a name such as react, got nothing; leave it out to use a default name")
     if version is not None and not version:
-        raise UsageError(
-            "--version: expected a version such as 19, got nothing; leave it out if there is none"
-        )
+        raise UsageError("--version: expected a version such as 19, got nothing; leave it out if there is none")
     if version is not None and (re.search(r"[\s@]", version) or not version.isprintable()):
         raise UsageError(f"--version: expected a version without blanks and @, such as 19, got {version!r}")
 
 
 SECTION = "Keep fresh"
 full_flag = switch("--full", "Download every page again, changed or not.")
-trust_flag = switch(
-    "--trust", "Believe every 200, also what looks like an error page, a wall or an emptied page."
-)
-redetect_flag = switch("--redetect-language redetect", "Download every page again and set its language anew.")
-move_flag = switch(
-    "--follow-move follow_move", "Go on where the start page leads, even if that is another site."
-)
-detach_flag = switch("--detach", "Only queue the run, and leave the work to `afresh worker`.")
+trust_flag = switch("--trust", "Accept every 200 response, even if it looks like an error, login or empty page.")
+redetect_flag = switch("--redetect-language redetect", "Download every page again and detect its language.")
+move_flag = switch("--follow-move follow_move", "If the start page moved, continue there, even on another site.")
+detach_flag = switch("--detach", "Only queue the run; `afresh worker` does the work.")
 LABEL = ("label", "LABEL", "The source, as NAME or NAME@VERSION.")
 
 
@@ -111,81 +105,51 @@ LABEL = ("label", "LABEL", "The source, as NAME or NAME@VERSION.")
     "afresh crawl facebook/react --name react/repo --version 19",
     "afresh crawl links.txt",
 )
-@argument(
-    "target",
-    "TARGET",
-    "What to keep fresh: an address, a folder or file, owner/repo, git+URL, a file of links.",
-)
-@option("--name", "NAME", "Name of the source (else made); a/b joins the library a.")
-@option("--version", "V", "Version of what is documented, as in react@18.")
-@option("--max-pages", "N", "Pages at most.", type=int)
-@option("--max-depth", "N", "Links to follow from the start at most.", type=int)
-@option("--max-params", "N", "Query parameters an address keeps, the rest is cut off; none: all.", type=limit)
-@option("--max-components", "N", "Leave out addresses with more path components; none: no limit.", type=limit)
-@option(
-    "--max-per-pattern", "N", "Pages that look made without end, per pattern; none: no limit.", type=limit
-)
-@option("--scope", "SCOPE", "subpages, hostname or domain: which links belong.")
-@option("--include", "GLOB", "Only matching addresses; may be repeated; '' clears.", multiple=True)
-@option("--exclude", "GLOB", "No matching addresses; may be repeated; '' clears.", multiple=True)
-@option("--concurrency", "N", "Requests at a time per host.", type=int)
+@argument("target", "TARGET", "What to crawl: a URL, a folder or file, owner/repo, git+URL, or a file with links.")
+@option("--name", "NAME", "Name of the source (default: from the target); a/b belongs to the library a.")
+@option("--version", "V", "Version of the documented software, such as 18.")
+@option("--max-pages", "N", "Maximum pages.", type=int)
+@option("--max-depth", "N", "Maximum links to follow from the start page.", type=int)
+@option("--max-params", "N", "Query parameters that a URL keeps; none: all.", type=limit)
+@option("--max-components", "N", "Skip URLs with more path components; none: no limit.", type=limit)
+@option("--max-per-pattern", "N", "Maximum pages of one URL pattern; none: no limit.", type=limit)
+@option("--scope", "SCOPE", "Which links to follow: subpages, hostname or domain.")
+@option("--include", "GLOB", "Only matching URLs; may be repeated; '' clears.", multiple=True)
+@option("--exclude", "GLOB", "No matching URLs; may be repeated; '' clears.", multiple=True)
+@option("--concurrency", "N", "Concurrent requests per host.", type=int)
 @option("--delay delay_seconds", "SECONDS", "Pause between requests to a host.", type=float)
-@option(
-    "--keywords",
-    "A,B:0.5",
-    "Score links by these keywords, with weights from 0 to 1; '' clears.",
-    type=keywords,
-)
-@option("--crawl-order order", "ORDER", "breadth, or score: read what the best links lead to first.")
-@option("--render", "HOW", "Which pages are shown in a browser: auto, never or always.")
-@switch(
-    "--robots/--no-robots respect_robots", "Obey robots.txt, or do not (for sites of your own).", default=None
-)
-@option("--storage-body body", "HOW", "markdown, or none: only the words, for search; no text.")
-@option("--ignore", "GLOB", "Files to leave out, as in .gitignore; '' clears.", multiple=True)
+@option("--keywords", "A,B:0.5", "Score links by these keywords, with weights from 0 to 1; '' clears.", type=keywords)
+@option("--crawl-order order", "ORDER", "breadth, or score: pages with the best links first.")
+@option("--render", "HOW", "Which pages to render in a browser: auto, never or always.")
+@switch("--robots/--no-robots respect_robots", "Obey robots.txt, or do not (for your own sites).", default=None)
+@option("--storage-body body", "HOW", "markdown, or none: store only the words, for keyword search.")
+@option("--ignore", "GLOB", "Files to skip, as in .gitignore; '' clears.", multiple=True)
 @switch("--hidden/--no-hidden", "Also read hidden files, or do not.", default=None)
 @switch("--symlinks/--no-symlinks", "Follow links inside a folder, or do not.", default=None)
-@option("--verify", "HOW", "stat or hash: what tells that a file changed.")
-@switch("--again", "Add the URL even if a source has it already.")
-@switch("--keep", "Keep the source even if its first crawl reads nothing.")
+@option("--verify", "HOW", "How to detect changed files: stat or hash.")
+@switch("--again", "Add the URL even if another source has it.")
+@switch("--keep", "Keep the source even if its first crawl fails.")
 @full_flag
 @trust_flag
 @redetect_flag
 @move_flag
 @detach_flag
-def crawl(
-    session: Session,
-    target: str,
-    name: str | None,
-    version: str | None,
-    again: bool,
-    keep: bool,
-    full: bool,
-    trust: bool,
-    redetect: bool,
-    follow_move: bool,
-    detach: bool,
-    **flags: object,
-) -> int:
+def crawl(session: Session, target: str, name: str | None, version: str | None, detach: bool, **flags: Any) -> int:
     """Add a source if it is new, and crawl it now.
 
-    A source is a site, a folder, a file, a repository or a list of links. A first crawl reads every page that
-    belongs to it. A later one asks what changed and processes only that. Rules given as flags are remembered
-    for the source, until others are given.
+    A source is a site, a folder, a file, a repository or a list of links. The first crawl reads every page of
+    it. Later ones process only what changed. Rules given as flags are stored with the source.
     """
     check_label(name, version)
+    how = {key: flags.pop(key) for key in ("full", "keep", "again", "trust", "redetect", "follow_move")}
     own = given(flags)
     check_flags(session, own)
-    here: dict[str, Any] = {"trust": trust, "redetect": redetect, "follow_move": follow_move}
-    _check_detached(detach, here)
+    _check_detached(detach, how)
     rules, policy = split_settings(own)
-    wanted: dict[str, Any] = {"name": name, "version": version, "rules": rules, "policy": policy}
-    wanted |= {"full": full, "keep": keep, "again": again}
+    how |= {"name": name, "version": version, "rules": rules, "policy": policy}
 
     async def work(kb: "KnowledgeBase", listener: "Listener") -> "RunReport":
-        if detach:
-            return await kb.runs.queue_crawl(target, **wanted)
-        return await kb.runs.crawl(target, **wanted, **here, listener=listener)
+        return await kb.runs.crawl(target, **how, queue=detach, listener=listener)
 
     from afresh.cli.progress import run
 
@@ -197,89 +161,67 @@ def crawl(
     "afresh refresh",
     "afresh refresh react@19",
     "afresh refresh --due --quiet      # in a cron job",
-    "afresh refresh --due --detach     # the same, where workers run",
+    "afresh refresh --due --detach     # queue it for workers",
 )
 @labels()
-@switch("--due", "Only pages whose time for another look has come.")
-@option(
-    "--budget", "N", "With --due: pages of each source at most, longest due first.", type=click.IntRange(1)
-)
+@switch("--due", "Only pages that are due for a check.")
+@option("--budget", "N", "With --due: maximum pages per source, longest due first.", type=click.IntRange(1))
 @full_flag
 @trust_flag
 @redetect_flag
 @move_flag
 @detach_flag
-def refresh(
-    session: Session,
-    labels: tuple[str, ...],
-    due: bool,
-    budget: int | None,
-    full: bool,
-    trust: bool,
-    redetect: bool,
-    follow_move: bool,
-    detach: bool,
-) -> int:
+def refresh(session: Session, labels: tuple[str, ...], due: bool, detach: bool, **how: Any) -> int:
     """Check known pages again, and process only what changed."""
-    if budget is not None and not due:
-        raise UsageError("--budget limits what is due: write `afresh refresh --due --budget N`")
-    here: dict[str, Any] = {"trust": trust, "redetect": redetect, "budget": budget}
-    here["follow_move"] = follow_move
-    _check_detached(detach, here)
+    if how["budget"] is not None and not due:
+        raise UsageError("--budget needs --due: write `afresh refresh --due --budget N`")
+    _check_detached(detach, how)
 
     async def work(kb: "KnowledgeBase", listener: "Listener") -> "list[RunReport]":
-        if detach:
-            return await kb.runs.queue_refresh(labels, due=due, full=full, listener=listener)
-        return await kb.runs.refresh(labels, due=due, full=full, **here, listener=listener)
+        return await kb.runs.refresh(labels, due=due, **how, queue=detach, listener=listener)
 
     from afresh.cli import report
     from afresh.cli.progress import run
 
     reports = run(session, work, access=StoreAccess.CHANGE)
     if not reports:
-        session.say(
-            "Nothing is due." if due else "There is nothing to refresh yet: afresh crawl URL adds a source."
-        )
+        session.say("Nothing is due." if due else "No sources yet. Add one with `afresh crawl URL`.")
     if not session.wrote_json(report.totals(reports)) and reports:
         session.show(report.draw_all(reports, verbose=session.verbose, quiet=session.quiet))
     return report.exit_code(reports)
 
 
 @command(SECTION, "afresh plan react@19", "afresh plan https://react.dev/learn")
-@argument("target", "LABEL|TARGET", "A source, as NAME or NAME@VERSION, or what might become one.")
+@argument("target", "LABEL|TARGET", "A source, as NAME or NAME@VERSION, or a target for `afresh crawl`.")
 def plan(session: Session, target: str) -> None:
-    """Show what a refresh would check and cost, or what would be read of a new source.
+    """Show what a refresh would check and cost, or what a crawl of a new source would read.
 
-    Nothing is written. For a refresh nothing is fetched either; of a web site that is not kept yet the start
-    page is, to tell which of its links belong.
+    Nothing is written. Nothing is fetched either, except the start page of a new web site, to list its links.
     """
-    from afresh.cli import details
+    from afresh.cli.details import plan_or_preview
     from afresh.model.overview import Preview
 
-    view = session.ask(lambda kb: details.plan_or_preview(kb, target))
-    if not session.wrote_json(view):
-        drawn = details.preview(view) if isinstance(view, Preview) else details.plan(view, session.now)
-        session.show(drawn)
+    view = session.ask(lambda kb: plan_or_preview(kb, target))
+    session.answer(view, "details.preview" if isinstance(view, Preview) else "details.plan", session.now)
 
 
-@command(SECTION, "afresh status      # shows the run that waits", "afresh confirm 7")
-@argument("run", "RUN", "Number of the run that waits.", type=int)
+@command(SECTION, "afresh status      # shows runs that need confirmation", "afresh confirm 7")
+@argument("run", "RUN", "Number of the run.", type=int)
 def confirm(session: Session, run: int) -> int:
     """Confirm the deletions that a run is waiting for.
 
-    A run that would delete an unusual share of a source deletes nothing and waits. If the pages are really
-    gone, confirm it.
+    A run that would delete an unusually large part of a source deletes nothing and waits. If the pages are
+    really gone, confirm it.
     """
     return show_one(session, session.ask(lambda kb: kb.runs.confirm(run), access=StoreAccess.CHANGE))
 
 
-@command(SECTION, "afresh runs        # tells the numbers", "afresh cancel 7")
+@command(SECTION, "afresh runs        # lists runs with their numbers", "afresh cancel 7")
 @argument("run", "RUN", "Number of the run to stop.", type=int)
 def cancel(session: Session, run: int) -> None:
-    """Stop a run in any process; what it has read is kept, and the next refresh continues it."""
+    """Stop a run of any process; its results are kept, and the next refresh continues."""
     stopped = session.ask(lambda kb: kb.runs.cancel(run), access=StoreAccess.CHANGE)
-    if not session.wrote_json(stopped):
-        session.show(f"Run {run} is cancelled.")
+    session.inform(stopped, f"Cancelled run {run}.")
 
 
 def show_one(session: Session, done: "RunReport", again: str = "") -> int:
@@ -290,12 +232,11 @@ def show_one(session: Session, done: "RunReport", again: str = "") -> int:
     return report.exit_code([done])
 
 
-def _check_detached(detach: bool, here: Mapping[str, object]) -> None:
-    """Refuse options that a worker cannot know."""
-    name = next((name for name, value in here.items() if value), None)
+def _check_detached(detach: bool, how: Mapping[str, object]) -> None:
+    name = next((name for name in ("trust", "redetect", "budget", "follow_move") if how.get(name)), None)
     if detach and name:
         flag = "--redetect-language" if name == "redetect" else f"--{name.replace('_', '-')}"
-        raise UsageError(f"{flag} is for a run in this process: leave out --detach")
+        raise UsageError(f"{flag} does not work with --detach: leave one of them out")
 
 
 def _again(target: str, name: str | None, version: str | None) -> str:

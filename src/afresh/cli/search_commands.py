@@ -1,6 +1,5 @@
 """The search command with its filters."""
 
-from datetime import timedelta
 from typing import Any
 
 import click
@@ -13,6 +12,7 @@ from afresh.ports import StoreAccess
 from afresh.present.wording import read_language, read_length, read_path
 
 MODES = ("hybrid", "text", "vector")
+LEAST_SECONDS = {"changed_within": 1, "checked_within": 1, "max_age": 0}
 
 
 @command(
@@ -21,71 +21,37 @@ MODES = ("hybrid", "text", "vector")
     "afresh search '\"event loop\" policy' --in python --limit 3",
     "afresh search hooks --in react@^18 --in preact --path '/reference/*'",
     "afresh search breaking changes --changed-within 7d",
-    "afresh search timeout --max-age 1h      # looks again at what is older",
+    "afresh search timeout --max-age 1h      # first checks older results again",
     "afresh search timeout --json | jq '.[].url'",
 )
-@argument("query", "QUERY...", "What to look for; quotes keep words together.", nargs=-1, required=True)
+@argument("query", "QUERY...", 'Search terms or a question; use "quotes" for exact phrases.', nargs=-1, required=True)
 @option(
-    "--in within",
-    "LABEL",
-    "Only this source, as NAME, NAME@VERSION or NAME@RANGE; may be given again.",
-    multiple=True,
+    "--in within", "LABEL", "Only this source, as NAME, NAME@VERSION or NAME@RANGE; may be repeated.", multiple=True
 )
-@option("--language", "TAG", "Only pages in this language, as en or pt-BR.")
-@option("--path", "GLOB", "Only pages whose path matches, as '/guide/*'.")
-@option("--changed-within", "TIME", "Only pages that changed lately, within 7d for example.")
-@option("--checked-within", "TIME", "Only pages that were looked at within this time.")
+@option("--language", "TAG", "Only pages in this language, such as en or pt-BR.")
+@option("--path", "GLOB", "Only pages whose path matches, such as '/guide/*'.")
+@option("--changed-within", "TIME", "Only pages that changed within this time, such as 7d.")
+@option("--checked-within", "TIME", "Only pages that were checked within this time.")
 @option(
-    "--mode",
-    "MODE",
-    "hybrid, text (words alone) or vector (meanings alone).",
-    default="hybrid",
-    show_default=True,
+    "--mode", "MODE", "hybrid, text (keywords only) or vector (semantic only).", default="hybrid", show_default=True
 )
-@option("--max-age", "TIME", "First look again at found pages that were checked longer ago.")
-@option(
-    "--limit",
-    "N",
-    "Answers at most.",
-    type=click.IntRange(min=1, max=2**31 - 1),
-    default=10,
-    show_default=True,
-)
-@switch("--all-passages", "Every matching passage, not the best of each page.")
-@switch("--context", "Each passage with what stands around it.")
+@option("--max-age", "TIME", "First check results again that were checked longer ago.")
+@option("--limit", "N", "Maximum results.", type=click.IntRange(min=1, max=2**31 - 1), default=10, show_default=True)
+@switch("--all-passages every_chunk", "Show every matching passage, not only the best of each page.")
+@switch("--context", "Show the text around each passage.")
 @as_rows
-def search(
-    session: Session,
-    query: tuple[str, ...],
-    within: tuple[str, ...],
-    language: str | None,
-    path: str | None,
-    changed_within: str | None,
-    checked_within: str | None,
-    mode: str,
-    max_age: str | None,
-    limit: int,
-    all_passages: bool,
-    context: bool,
-) -> None:
+def search(session: Session, query: tuple[str, ...], mode: str, **asked: Any) -> None:
     """Search by keywords and meaning; each result shows how fresh it is."""
     words = " ".join(query)
     if not words.strip():
-        raise UsageError("what should be searched for? Name some words: afresh search retry with back-off")
+        raise UsageError("enter a search query, for example: afresh search retry with back-off")
     if mode.lower() not in MODES:
         raise UsageError(f"--mode: expected one of {', '.join(MODES)}, got {mode!r}")
-    asked: dict[str, Any] = {
-        "within": tuple(dict.fromkeys(within)),
-        "language": read_language("--language", language),
-        "path": read_path("--path", path),
-        "changed_within": _time("--changed-within", changed_within, least=timedelta(seconds=1)),
-        "checked_within": _time("--checked-within", checked_within, least=timedelta(seconds=1)),
-        "mode": mode.lower(),
-        "max_age": _time("--max-age", max_age),
-        "limit": limit,
-        "every_chunk": all_passages,
-        "context": context,
-    }
+    asked |= {"within": tuple(dict.fromkeys(asked["within"])), "mode": mode.lower()}
+    asked["language"] = read_language("--language", asked["language"])
+    asked["path"] = read_path("--path", asked["path"])
+    for name, least in LEAST_SECONDS.items():
+        asked[name] = read_length(f"--{name.replace('_', '-')}", asked[name], least)
     found = _found(session, words, asked)
     for note in found.notes:
         session.say(f"note: {note}", "yellow")
@@ -102,12 +68,5 @@ def _found(session: Session, words: str, asked: dict[str, Any]) -> SearchAnswer:
     from afresh.cli.progress import run
 
     return run(
-        session, lambda kb, hear: kb.search.search(words, **asked, listener=hear), access=StoreAccess.CHANGE
+        session, lambda kb, listener: kb.search.search(words, **asked, listener=listener), access=StoreAccess.CHANGE
     )
-
-
-def _time(flag: str, typed: str | None, least: timedelta = timedelta()) -> timedelta | None:
-    length = read_length(flag, typed)
-    if length is not None and length < least:
-        raise UsageError(f"{flag}: nothing can be within {typed!r}; expected a longer time such as 7d")
-    return length

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from afresh.cli.schedule_commands import calmly, keep_working
+from afresh.cli.schedule_commands import keep_working, show_long_runs
 from afresh.cli.session import Session
 from afresh.cli.shell import command, option, switch
 from afresh.ports import StoreAccess
@@ -13,7 +13,7 @@ from afresh.ports import StoreAccess
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
-    from afresh.cli.schedule_commands import Tell
+    from afresh.cli.schedule_commands import ReportListener
     from afresh.events import Listener
     from afresh.kb import KnowledgeBase
 
@@ -24,58 +24,40 @@ if TYPE_CHECKING:
     "afresh serve --port 9000 --read-only",
     "afresh serve --store postgresql://db.internal/afresh --workers-here 0",
 )
-@option("--host", "ADDRESS", "Where to listen (127.0.0.1: only this machine).")
-@option("--port", "N", "The port (8000); 0: any that is free.", type=click.IntRange(0, 65_535))
-@switch("--read-only", "Answer, and change nothing: no runs, no new sources.")
-@option(
-    "--workers-here", "0|1", "0: leave runs to `afresh worker` (1).", type=click.IntRange(0, 1), default=1
-)
-@switch("--no-schedule", "Start nothing by itself: no scheduled runs, no syncs, no update of the index.")
+@option("--host", "ADDRESS", "Address to listen on (default: 127.0.0.1, only this machine).")
+@option("--port", "N", "Port (default: 8000); 0: any free port.", type=click.IntRange(0, 65_535))
+@switch("--read-only", "Change nothing: no runs, no new sources.")
+@option("--workers-here", "0|1", "0: leave runs to `afresh worker` (default: 1).", type=click.IntRange(0, 1), default=1)
+@switch("--no-schedule", "Start nothing automatically: no scheduled runs, no syncs, no update of the index.")
 def serve(
-    session: Session,
-    host: str | None,
-    port: int | None,
-    read_only: bool,
-    workers_here: int,
-    no_schedule: bool,
+    session: Session, host: str | None, port: int | None, read_only: bool, workers_here: int, no_schedule: bool
 ) -> None:
     """Serve the web interface and the REST API, until Ctrl-C.
 
-    The pages are at /, the API is described at /docs. Runs are worked on by this process: those that are
-    asked for, and those whose time has come. External stores are synced after each run, and the index of
-    the section kb is kept up to date. Told to stop, it finishes answers under way; a run that is open goes
-    on at the next start.
+    The web interface is at /, the API documentation at /docs. This process also does the runs: requested and
+    scheduled ones. External stores are synced after each run, and the index of the section kb is kept up to
+    date. Ctrl-C finishes open requests; an active run continues at the next start.
     """
-    import asyncio
-
-    work = {"read_only": read_only, "works": bool(workers_here), "schedules": not no_schedule}
-    with session.logged():
-        asyncio.run(_serve(session, host, port, **work))
-
-
-async def _serve(
-    session: Session, host: str | None, port: int | None, *, read_only: bool, works: bool, schedules: bool
-) -> None:
-    from afresh.app import build
-    from afresh.cli.progress import StopSignals, signals, when_up
-    from afresh.server.app import make_app
-    from afresh.server.uvicorn_server import Server
+    from afresh.cli.progress import StopSignals, handle_signals, open_when_up
     from afresh.services.webhooks import check_notify
 
-    check_notify(session.config)
-    settings = session.config.server
-    access = StoreAccess.READ if read_only else StoreAccess.CREATE
-    kb = await when_up(lambda: build(session.config, access=access))
-    try:
-        app = make_app(kb, session.config, read_only=read_only, works=works, schedules=schedules)
+    config = session.config
+    settings = config.server
+
+    async def work(kb: "KnowledgeBase") -> None:
+        from afresh.server.app import make_app
+        from afresh.server.uvicorn_server import Server
+
+        app = make_app(kb, config, read_only=read_only, works=bool(workers_here), schedules=not no_schedule)
         server = Server(app, host or settings.host, settings.port if port is None else port)
-        with calmly(session) as watch, signals(StopSignals(server.leave, watch)):
-            session.say(f"afresh serves at {server.url} (API: {server.url}/docs); Ctrl-C ends it")
+        with show_long_runs(session) as watch, handle_signals(StopSignals(server.leave, watch)):
+            session.say(f"Serving at {server.url} (API: {server.url}/docs). Press Ctrl-C to stop.")
             for warning in exposure(server.host, has_tokens=await kb.tokens.exist()):
                 session.say(warning, "yellow")
             await server.work()
-    finally:
-        await kb.close()
+
+    check_notify(config)
+    session.ask(work, access=StoreAccess.READ if read_only else StoreAccess.CREATE, open_when_up=open_when_up)
 
 
 def exposure(host: str, *, has_tokens: bool) -> list[str]:
@@ -85,13 +67,13 @@ def exposure(host: str, *, has_tokens: bool) -> list[str]:
     if is_loopback(host):
         return []
     warnings = [
-        f"Warning: {host} can be reached from other machines, and nothing is encrypted: put a reverse proxy "
-        "with TLS in front and let it reach 127.0.0.1, or others can read tokens and answers on their way."
+        f"Warning: other machines can reach {host}, and connections are not encrypted, so tokens and answers can be "
+        "intercepted. Listen on 127.0.0.1 behind a reverse proxy with TLS."
     ]
     if not has_tokens:
         warnings.append(
-            "Warning: there is no token, so other machines are refused, except what a proxy on this machine "
-            "passes on without saying so: run `afresh token create --scope read`."
+            "Warning: there are no tokens, so requests from other machines are refused, except those forwarded by a "
+            "proxy on this machine. Create one with `afresh token create --scope read`."
         )
     return warnings
 
@@ -103,56 +85,46 @@ def exposure(host: str, *, has_tokens: bool) -> list[str]:
     "afresh worker --sources react,vue@3 --concurrency 8",
     "afresh worker --json | jq .changed",
 )
-@option("--concurrency", "N", "Sources looked at side by side (4).", type=click.IntRange(1, 64), default=4)
-@option("--sources", "A,B", "Only these, as NAME or NAME@VERSION.")
-@switch("--once", "End when there is nothing to do; 1 if a run failed.")
+@option("--concurrency", "N", "Sources processed concurrently (default: 4).", type=click.IntRange(1, 64), default=4)
+@option("--sources", "A,B", "Only these sources, as NAME or NAME@VERSION.")
+@switch("--once", "Exit when there is nothing to do; exit code 1 if a run failed.")
 def worker(session: Session, concurrency: int, sources: str | None, once: bool) -> int:
     """Work on open runs of the store, until Ctrl-C.
 
-    Takes up runs that were started with --detach or whose process died, and lends a hand in those of other
-    workers, here or on other machines. Told to stop, it finishes or gives back what is under way within
-    seconds; others go on. One line tells of each run that ends; with --json one object per line.
+    Takes runs that were started with --detach or whose process died, and helps other workers, here or on other
+    machines. Ctrl-C finishes or releases claimed pages within seconds; other workers continue. Prints one line
+    per finished run; with --json one object per line.
     """
     labels = [each.strip() for each in (sources or "").split(",") if each.strip()]
 
-    def work(kb: "KnowledgeBase", listener: "Listener", tell: "Tell") -> "Awaitable[bool]":
-        return kb.runs.work(labels, at_once=concurrency, once=once, tell=tell, listener=listener)
+    def work(kb: "KnowledgeBase", listener: "Listener", on_report: "ReportListener") -> "Awaitable[bool]":
+        return kb.runs.work(labels, at_once=concurrency, once=once, on_report=on_report, listener=listener)
 
     return keep_working(session, work, once=once)
 
 
 @command(
-    "Find",
-    "afresh mcp --read-only --store postgresql://db.internal/afresh",
-    "claude mcp add afresh -- afresh mcp",
+    "Find", "afresh mcp --read-only --store postgresql://db.internal/afresh", "claude mcp add afresh -- afresh mcp"
 )
 @switch("--read-only read_only", "Offer only tools that read: no crawling, no removing.")
 def mcp(session: Session, read_only: bool) -> None:
     """Serve agents over MCP on stdin and stdout, until the client disconnects.
 
     For clients such as Claude, Cursor and VS Code, which start this command themselves: docs/howto/mcp.md shows
-    their settings. Runs that an agent starts are worked on while the session lives; what is left of them
-    goes on with the next session, or with `afresh worker`.
+    their settings. Runs that an agent starts continue while the session is open, then in the next session or
+    with `afresh worker`.
     """
     from afresh.server.mcp.stdio import take_wire
 
     if sys.stdin.isatty():
-        session.say("afresh speaks MCP here, line by line; clients start it themselves (docs/howto/mcp.md)")
-    config = session.config
-    wire = take_wire()
+        session.say("Waiting for MCP messages on stdin. MCP clients start this command themselves (docs/howto/mcp.md).")
+    access = StoreAccess.READ if read_only else StoreAccess.CREATE
+    config, wire = session.config, take_wire()
 
-    async def work() -> None:
-        from afresh.app import build
+    async def work(kb: "KnowledgeBase") -> None:
         from afresh.server.mcp.server import make_server
         from afresh.server.mcp.stdio import serve
 
-        kb = await build(config, access=StoreAccess.READ if read_only else StoreAccess.CREATE)
-        try:
-            await serve(make_server(kb, read_only=read_only), wire)
-        finally:
-            await kb.close()
+        await serve(make_server(kb, read_only=read_only), *wire)
 
-    import asyncio
-
-    with session.logged():
-        asyncio.run(work())
+    session.ask(work, config, access=access)

@@ -7,7 +7,8 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
+from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
@@ -29,7 +30,7 @@ ERRORS = "afresh.nearest"
 NEAREST = {"✓": "+", "✗": "x", "·": "-", "–": "-", "…": "...", "→": "->", "›": ">", "━": "-", "╸": "-"}
 
 
-def stand_in() -> None:
+def open_missing_streams() -> None:
     """Open the null device for closed standard streams, so that no other file gets their numbers."""
     for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
         try:
@@ -40,7 +41,7 @@ def stand_in() -> None:
             setattr(sys, name, os.fdopen(number, mode, closefd=False))
 
 
-def is_broken() -> bool:
+def is_stdout_broken() -> bool:
     """Return whether stdout cannot be written any more, such as on a full disk."""
     try:
         sys.stdout.flush()
@@ -49,7 +50,7 @@ def is_broken() -> bool:
     return False
 
 
-def print_anything() -> None:
+def replace_unencodable() -> None:
     """Replace characters that stdout and stderr cannot encode by similar ones or question marks."""
     codecs.register_error(ERRORS, _nearest)
     for stream in (sys.stdout, sys.stderr):
@@ -57,7 +58,7 @@ def print_anything() -> None:
             stream.reconfigure(errors=ERRORS)
 
 
-def give_up(stream: TextIO) -> None:
+def discard_buffer(stream: TextIO) -> None:
     """Discard what a stream still buffers: its reader is gone, or the disk is full."""
     with suppress(OSError, ValueError):  # a stream without a file descriptor buffers nothing
         nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -131,6 +132,19 @@ class Session:
         write_csv(rows, kind, sys.stdout)
         return True
 
+    def answer(self, value: Any, view: str, *more: object, rows: type | None = None, **options: object) -> None:
+        """Write JSON, or CSV of `rows`, if requested; else show the value by a view such as `lists.runs`."""
+        if not (self.wrote_json(value) if rows is None else self.wrote_rows(value, rows)):
+            module, _, name = view.partition(".")
+            draw = getattr(import_module(f"afresh.cli.{module}"), name)  # rich is imported only now
+            self.show(draw(value, *more, **options))
+
+    def inform(self, value: object, sentence: str) -> None:
+        if not self.wrote_json(value):
+            from afresh.present.wording import clean
+
+            self.show(clean(sentence))
+
     def show(self, answer: "RenderableType") -> None:
         """Print an answer for people; in a pipe without trailing spaces."""
         if self.out.is_terminal:
@@ -145,8 +159,8 @@ class Session:
         """Print text without wrapping or cutting it; on a terminal, make control characters visible."""
         from afresh.present.wording import clean, inert
 
-        shown = clean(text, lines=True) if self.out.is_terminal else inert(text)
-        sys.stdout.write(shown if shown.endswith("\n") else f"{shown}\n")
+        printable = clean(text, lines=True) if self.out.is_terminal else inert(text)
+        sys.stdout.write(printable if printable.endswith("\n") else f"{printable}\n")
 
     def write_event(self, event: object, line: str) -> None:
         """Print an event immediately as a line, or with --json as an object on one line."""
@@ -174,7 +188,7 @@ class Session:
                 else:
                     self.err.print(Text(clean(mask_secrets(text)), style=style))
             except OSError:  # a full disk under the log must not stop the work
-                give_up(sys.stderr)
+                discard_buffer(sys.stderr)
 
     def ask(
         self,
@@ -182,23 +196,23 @@ class Session:
         config: Config | None = None,
         *,
         access: StoreAccess = StoreAccess.READ,
-        when_up: "Callable[[Callable[[], Awaitable[KnowledgeBase]]], Awaitable[KnowledgeBase]] | None" = None,
+        open_when_up: "Callable[[Callable[[], Awaitable[KnowledgeBase]]], Awaitable[KnowledgeBase]] | None" = None,
     ) -> Answer:
-        """Open the knowledge base, return the answer and close it; `when_up` waits for its store."""
+        """Open the knowledge base, return the answer and close it; `open_when_up` waits for its store."""
         import asyncio
 
-        def opened() -> "Awaitable[KnowledgeBase]":
-            return self.open_kb(config or self.config, access)
-
         async def work() -> Answer:
-            kb = await (when_up(opened) if when_up else opened())
+            opened = partial(self.open_kb, config or self.config, access)
+            kb = await (open_when_up(opened) if open_when_up else opened())
             try:
-                await self.tell_versions(kb)
+                for label in _typed_labels():
+                    if note := await kb.sources.version_note(label):
+                        self.say(note)  # which version is used for a name that was typed without one
                 return await question(kb)
             finally:
                 await kb.close()
 
-        with self.logged(config):
+        with self.record_logs(config):
             return asyncio.run(work())
 
     async def open_kb(self, config: Config, access: StoreAccess) -> "KnowledgeBase":
@@ -207,20 +221,16 @@ class Session:
 
         return await build(config, access=access)
 
-    async def tell_versions(self, kb: "KnowledgeBase") -> None:
-        """Print which version is used for each name that was typed without one."""
-        for label in _typed_labels():
-            if note := await kb.sources.version_note(label):
-                self.say(note)
-
     @contextmanager
-    def logged(self, config: Config | None = None) -> Iterator[None]:
-        """Log and record spans while the command runs."""
+    def record_logs(self, config: Config | None = None) -> Iterator[None]:
         from afresh.ops import logging, otel
 
         own = config or self.config
         as_json = self.log_format == "json"
-        with logging.kept(own, verbose=self.verbose, quiet=self.quiet, as_json=as_json), otel.kept(own):
+        with (
+            logging.configure_logging(own, verbose=self.verbose, quiet=self.quiet, as_json=as_json),
+            otel.export_spans(own),
+        ):
             yield
 
 
@@ -228,11 +238,10 @@ def here() -> Path:
     try:
         return Path.cwd()
     except OSError:
-        raise UsageError("the current folder is gone: change to one that exists") from None
+        raise UsageError("the current folder does not exist any more: change to another one") from None
 
 
 def _typed_labels() -> list[str]:
-    """Return the names of sources that were typed."""
     context = click.get_current_context(silent=True)
     # `remove` refuses such names, and `search` prints its own notes
     if context is None or context.info_name in ("remove", "search"):

@@ -30,22 +30,20 @@ def shared_options() -> list[click.Parameter]:
         _shared(
             "--config",
             "config_file",
-            text="Settings file (else AFRESH_CONFIG, ./afresh.yaml, …).",
+            text="Settings file (default: AFRESH_CONFIG, ./afresh.yaml, …).",
             type=click.Path(path_type=Path),
             metavar="FILE",
         ),
-        _shared(
-            "--store", text="The store, as sqlite:///FILE or postgresql://… (AFRESH_STORE).", metavar="URL"
-        ),
-        _shared("--json", text="Answer with one JSON document on stdout.", is_flag=True),
-        _shared("-v", "--verbose", text="Tell more; twice: also tracebacks and every step.", count=True),
+        _shared("--store", text="The store, as sqlite:///FILE or postgresql://… (AFRESH_STORE).", metavar="URL"),
+        _shared("--json", text="Print the result as one JSON document.", is_flag=True),
+        _shared("-v", "--verbose", text="Verbose; repeat for tracebacks and debug output.", count=True),
         _shared(
             "--log-format",
-            text="How events are logged, text or json (log.format), on stderr too.",
+            text="Format of the log and of messages on stderr: text or json (log.format).",
             type=click.Choice(["text", "json"]),
             metavar="FORM",
         ),
-        _shared("-q", "--quiet", text="No progress, no messages, only the answer.", is_flag=True),
+        _shared("-q", "--quiet", text="Print only the result: no progress, no messages.", is_flag=True),
     ]
 
 
@@ -54,14 +52,10 @@ def _shared(*names: str, text: str, **more: Any) -> click.Option:
 
 
 def as_rows(function: Decorated) -> Decorated:
-    return click.option("--csv", is_flag=True, help="Answer with CSV on stdout, one row each.", **SHARED)(
-        function
-    )
+    return click.option("--csv", is_flag=True, help="Print the result as CSV.", **SHARED)(function)
 
 
 class Argument(click.Argument):
-    """An argument with a help text."""
-
     def __init__(self, *args: Any, note: str = "", **more: Any) -> None:
         super().__init__(*args, **more)
         self.note = note
@@ -77,13 +71,8 @@ class Command(click.Command):
         self.examples = examples
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write arguments and options, shared options last."""
         everywhere = {"--help", *(name for each in shared_options() for name in each.opts)}
-        rows: dict[str, list[tuple[str, str]]] = {
-            "Arguments": [],
-            "Options": [],
-            "Options of every command": [],
-        }
+        rows: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": [], "Options of every command": []}
         for param in self.get_params(ctx):
             if isinstance(param, Argument):
                 rows["Arguments"].append((param.make_metavar(ctx), param.note))
@@ -102,8 +91,6 @@ class Command(click.Command):
 
 
 class Group(Command, click.Group):
-    """A group that lists its commands by section."""
-
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         self.format_commands(ctx, formatter)
         super().format_options(ctx, formatter)
@@ -126,7 +113,6 @@ class Group(Command, click.Group):
 
 @contextmanager
 def named(flag: str) -> Iterator[None]:
-    """Prefix errors about the value of a flag with its name."""
     try:
         yield
     except WRONG_VALUE as wrong:
@@ -147,7 +133,7 @@ def argument(name: str, metavar: str, text: str, **more: Any) -> Callable[[Decor
     return click.argument(name, cls=Argument, metavar=metavar, note=text, **more)
 
 
-def labels(text: str = "Sources, as NAME or NAME@VERSION; else all.") -> Callable[[Decorated], Decorated]:
+def labels(text: str = "Sources, as NAME or NAME@VERSION (default: all).") -> Callable[[Decorated], Decorated]:
     """Return an argument for any number of sources, without duplicates."""
     return argument(
         "labels", "[LABEL]...", text, nargs=-1, callback=lambda ctx, param, typed: tuple(dict.fromkeys(typed))
@@ -160,5 +146,4 @@ def option(names: str, metavar: str, text: str, **more: Any) -> Callable[[Decora
 
 
 def switch(names: str, text: str, **more: Any) -> Callable[[Decorated], Decorated]:
-    """Return an on/off option."""
     return click.option(*names.split(), is_flag=True, help=text, **more)

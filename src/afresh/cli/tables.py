@@ -13,8 +13,8 @@ from afresh.present.wording import ago, clean, count
 from afresh.sync.reports import SinkView
 
 GAP = 2
-READABLE = 50  # columns in which a URL is still readable
-LEAST_CELL = 8
+MIN_URL_WIDTH = 50  # columns in which a URL is still readable
+MIN_CELL_WIDTH = 8
 
 
 @dataclass(frozen=True)
@@ -83,24 +83,24 @@ def _two_lines(columns: Sequence[Column], main: Column, room: int) -> Iterator[R
     excess = _total(columns) - GAP - room
     if widths and excess > 0:  # shorten the widest column
         widest = widths.index(max(widths))
-        widths[widest] = max(LEAST_CELL, widths[widest] - excess)
+        widths[widest] = max(MIN_CELL_WIDTH, widths[widest] - excess)
     heads = [Text(column.name, style="dim") for column in columns]
     yield _line(columns, heads, widths)
     for row, last in zip(zip(*(column.cells for column in columns), strict=True), main.cells, strict=True):
         yield _line(columns, row, widths)
-        shown = last.copy()
-        shown.overflow = "fold"
-        yield Padding(shown, (0, 0, 0, GAP), expand=False)
+        drawn = last.copy()
+        drawn.overflow = "fold"
+        yield Padding(drawn, (0, 0, 0, GAP), expand=False)
 
 
 def _line(columns: Sequence[Column], cells: Sequence[Text], widths: Sequence[int]) -> Text:
-    shown = []
+    drawn = []
     for column, cell, width in zip(columns, cells, widths, strict=True):
         fitted = cell.copy()
         fitted.truncate(width, overflow="ellipsis")
         fitted.align("right" if column.right else "left", width)
-        shown.append(fitted)
-    line = Text(" " * GAP).join(shown)
+        drawn.append(fitted)
+    line = Text(" " * GAP).join(drawn)
     line.rstrip()
     return line
 
@@ -137,14 +137,17 @@ def table(
     rows: Iterable[Sequence[object]],
     *,
     less: Sequence[str] = (),
-    least: int = READABLE,
-) -> ListTable:
+    least: int = MIN_URL_WIDTH,
+    none: tuple[str, ...] = (),
+) -> ListTable | Text:
     """Return a list without lines; `>` before a column aligns it right, and the `*` column is never cut.
 
     In narrow terminals the columns in `less` are dropped first; if `*` still has less than `least` columns,
-    it gets lines of its own.
+    it gets lines of its own. Without rows, `none` is shown: a sentence, and what to type.
     """
     cells = [[cell if isinstance(cell, Text) else text(cell) for cell in row] for row in rows]
+    if none and not cells:
+        return empty(*none)
     made = (
         Column(name.lstrip(">*"), name.startswith(">"), name.startswith("*"), tuple(row[at] for row in cells))
         for at, name in enumerate(columns)
@@ -162,7 +165,6 @@ def facts(pairs: Iterable[tuple[str, RenderableType]]) -> Padding:
 
 
 def empty(sentence: str, command: str = "") -> Text:
-    """Return a message for an empty list, and what to type."""
     return Text.assemble(sentence, " " if command else "", (command, "bold"))
 
 
@@ -170,29 +172,29 @@ def moment(value: datetime | None) -> str:
     return value.strftime("%Y-%m-%d %H:%M:%S") if value else "–"
 
 
-def vectors(model: str | None, lacking: int, wanted: str | None = None) -> Text:
+def vectors(model: str | None, missing: int, wanted: str | None = None) -> Text:
     """Return which model answers searches, and what to do about chunks without vectors."""
-    shown = text(model or "none, searches go by words alone")
-    if lacking and (model or wanted):
-        shown.append(f", {count(lacking, 'chunk')} without: afresh reindex", "yellow")
+    drawn = text(model or "none (keyword search only)")
+    if missing and (model or wanted):
+        drawn.append(f", {count(missing, 'chunk')} missing: run `afresh reindex`", "yellow")
     elif model and wanted and model != wanted:
-        shown.append(f", {clean(wanted)} is set: afresh reindex", "yellow")
-    return shown
+        drawn.append(f", {clean(wanted)} is set: run `afresh reindex`", "yellow")
+    return drawn
 
 
 def states(view: SinkView) -> str:
     """Return a line such as `12 active, 1 ready for indexing`."""
-    told = (f"{count(number)} {name.replace('_', ' ')}" for name, number in view.states.items())
-    return ", ".join(told) or "no pages"
+    counts = (f"{count(number)} {name.replace('_', ' ')}" for name, number in view.states.items())
+    return ", ".join(counts) or "no pages"
 
 
 def sink(view: SinkView, now: datetime) -> Text:
     """Return a line such as `folder: 12 active, synced 2 min ago`, with current problems."""
-    shown = text(f"{view.kind}: {states(view)}, synced {ago(view.synced_at, now)}")
+    drawn = text(f"{view.kind}: {states(view)}, synced {ago(view.synced_at, now)}")
     if view.stuck:
         many = count(view.stuck, "document is", "documents are")
-        shown.append(f"; {many} stuck: afresh sync --to {clean(view.sink)}", "yellow")
+        drawn.append(f"; {many} stuck: run `afresh sync --to {clean(view.sink)}`", "yellow")
     if view.error:
         since = f", failing since {view.failing_since:%Y-%m-%d %H:%M} UTC" if view.failing_since else ""
-        shown.append(f"{since}: {clean(view.error)}; then afresh sync --to {clean(view.sink)}", "red")
-    return shown
+        drawn.append(f"{since}: {clean(view.error)}; then run `afresh sync --to {clean(view.sink)}`", "red")
+    return drawn

@@ -1,30 +1,25 @@
 """Settings: one typed tree, loaded once from defaults, file, environment and flags, in this order."""
 
-from afresh.config.kb import KbPaths, KbSettings, kb_paths
-from afresh.config.layers import find_file, load, usual_places
+from afresh.config.kb import kb_paths
+from afresh.config.layers import default_files, find_file, load
 from afresh.config.models import AiSettings, EmbeddingSettings
-from afresh.config.server import LogSettings
-from afresh.config.sources import CrawlSettings, NetworkSettings, PolicySettings, StorageSettings
-from afresh.config.tree import Config, SettingValue, StoreSettings, describe, secret_values, tell
+from afresh.config.sources import CrawlSettings, NetworkSettings, PolicySettings
+from afresh.config.tree import Config, SettingValue, StoreSettings, describe, list_values, secret_values
 
 __all__ = [
     "AiSettings",
     "Config",
     "CrawlSettings",
     "EmbeddingSettings",
-    "KbPaths",
-    "KbSettings",
-    "LogSettings",
     "NetworkSettings",
     "PolicySettings",
     "SettingValue",
-    "StorageSettings",
     "StoreSettings",
+    "default_files",
     "describe",
     "find_file",
     "kb_paths",
+    "list_values",
     "load",
     "secret_values",
-    "tell",
-    "usual_places",
 ]

@@ -2,17 +2,17 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import field
 from pathlib import Path
 from typing import Any
 
-from afresh.config.spec import Form, InvalidValue, SettingSpec, operator_only, shown
-from afresh.errors import ConfigError
+from afresh.config.spec import HIDDEN, Form, InvalidValue, operator_only, quote_value, text
+from afresh.errors import ConfigError, UsageError
+from afresh.text.quantities import read_duration
 from afresh.text.redact import MASK, mask_pairs, mask_secrets
 from afresh.urls.globs import MAX_GLOB_CHARACTERS
 
-EXPECTED = (
-    "expected an address block, an address or a host name, as 10.0.0.0/8, 127.0.0.1:8000, docs.internal"
+EXPECTED_PLACE = (
+    "expected an address block, an address or a host name, such as 10.0.0.0/8, 127.0.0.1:8000, docs.internal"
 )
 _LABEL = r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?"
 _NAME = re.compile(rf"({_LABEL}\.)*(?!\d+$){_LABEL}")  # a last label of digits is a mistyped IP address
@@ -33,28 +33,25 @@ def _form(
         value = text.lower() if lower else text
         if accepts(value):
             return value
-        raise InvalidValue(
-            f"expected {expected}, got {'a value that is kept secret' if secret else shown(text)}"
-        )
+        raise InvalidValue(f"expected {expected}, got {HIDDEN if secret else quote_value(text)}")
 
     return operator_only(read) if operator else read
 
 
 @operator_only
 def network_place(typed: str) -> str:
-    """Return an entry of network.allow in its usual spelling."""
     entry = typed.strip().lower()
     if with_port := _WITH_PORT.fullmatch(entry):
         host, port = with_port["host"], int(with_port["port"])
         if not 1 <= port <= 65_535:
-            raise InvalidValue(f"expected a port from 1 to 65535, got {shown(typed)}")
+            raise InvalidValue(f"expected a port from 1 to 65535, got {quote_value(typed)}")
         bare = host.strip("[]")
         spelled = host if _block(bare) else "" if bare != host else _name(host)
         found = f"{spelled}:{port}" if spelled else ""
     else:
         found = _block(entry) or _name(entry)
     if not found:
-        raise InvalidValue(f"{EXPECTED}; got {shown(typed)}")
+        raise InvalidValue(f"{EXPECTED_PLACE}; got {quote_value(typed)}")
     return found
 
 
@@ -86,24 +83,21 @@ _PASSWORD = re.compile(r"(://[^/@\s:]*):(\S*)@")
 
 @operator_only
 def store_url(url: str) -> str:
-    """Return the URL of a store."""
     if is_postgres(url):
         return url
     if ":memory:" in url:
-        raise InvalidValue("expected sqlite:///FILE, got :memory:, which would be lost between two commands")
+        raise InvalidValue("expected sqlite:///FILE, got :memory:, which is lost after each command")
     if url.startswith(SQLITE_PREFIX) and not url.endswith("/"):
         return url
     hint = f"; did you mean sqlite:///{url}?" if re.fullmatch(r"[\w./~-]*[\w~-]", url) else ""
     expected = "sqlite:///FILE or postgresql://USER@HOST/DATABASE"
-    raise InvalidValue(f"expected {expected}, got {shown(mask(url))}{hint}")
+    raise InvalidValue(f"expected {expected}, got {quote_value(mask(url))}{hint}")
 
 
 header = _form("printable ASCII text", lambda text: text.strip() and text.isascii() and text.isprintable())
 contact = _form("a URL or an e-mail address", _CONTACT.fullmatch)
 file = _form("the path of a file", lambda text: text.strip() and text.isprintable(), operator=True)
-name = _form(
-    "a name without blanks around it", lambda text: text and text.strip() == text and text.isprintable()
-)
+name = _form("a name without blanks around it", lambda text: text and text.strip() == text and text.isprintable())
 key = _form(
     "printable ASCII text without blanks around it",
     lambda text: text and text.strip() == text and text.isascii() and text.isprintable(),
@@ -111,46 +105,47 @@ key = _form(
     secret=True,
 )
 secret = _form(  # a blank secret must not make every signature valid
-    "printable text that is not blank",
-    lambda text: text.strip() and text.isprintable(),
-    operator=True,
-    secret=True,
+    "printable text that is not blank", lambda text: text.strip() and text.isprintable(), operator=True, secret=True
 )
 host_name = _form("a host such as docs.example.org", _HOST.fullmatch, operator=True, lower=True)
 origin = _form("a site such as https://docs.example.org", _ORIGIN.fullmatch, operator=True, lower=True)
 
 
 def glob(pattern: str) -> str:
-    """Return a pattern for URLs."""
     if len(pattern) > MAX_GLOB_CHARACTERS:
         raise InvalidValue(
             f"expected patterns of at most {MAX_GLOB_CHARACTERS} characters, "
-            f"got one of {len(pattern):,}: {shown(pattern)}"
+            f"got one of {len(pattern):,}: {quote_value(pattern)}"
         )
     if pattern.strip() and pattern.isprintable():
         return pattern
-    raise InvalidValue(f"expected a pattern such as */api/*, got {shown(pattern)}")
+    raise InvalidValue(f"expected a pattern such as */api/*, got {quote_value(pattern)}")
 
 
 @operator_only
 def api_url(url: str) -> str:
-    """Return the URL of an API."""
     found = _API_URL.fullmatch(url)
     if found and 0 < int(found["port"] or 1) < 65_536:
         return url.rstrip("/")
-    raise InvalidValue(
-        f"expected an address such as http://localhost:8080/v1, without a key in it, got {shown(mask(url))}"
-    )
+    raise InvalidValue(f"expected a URL such as http://localhost:8080/v1, without a key, got {quote_value(mask(url))}")
+
+
+def user_folder(kind: str) -> Path | None:
+    """Return the data, config or cache folder of the user; None without a home folder."""
+    import platformdirs
+
+    try:
+        return Path(getattr(platformdirs, f"user_{kind}_dir")("afresh", appauthor=False))
+    except RuntimeError:
+        return None
 
 
 def secret_text(default: str | None, doc: str, form: Form = key) -> Any:
-    """Return a setting that is never shown."""
-    spec = SettingSpec(kind="text", doc=doc, optional=default is None, secret=True, form=form)
-    return field(default=default, repr=False, metadata={"spec": spec})
+    """Return a setting whose value is masked wherever it would be printed."""
+    return text(default, doc, secret=True, form=form)
 
 
 def schedule(text: str) -> str:
-    """Return a schedule in its usual form."""
     from afresh.schedule.cron import CronError
     from afresh.schedule.rules import parse_schedule
 
@@ -159,15 +154,11 @@ def schedule(text: str) -> str:
     except CronError as wrong:
         raise InvalidValue(
             f'expected five cron fields ("30 4 * * *"), an alias (@daily), "every 6h" or "auto", '
-            f"got {shown(text)}: {wrong}"
+            f"got {quote_value(text)}: {wrong}"
         ) from None
 
 
 def duration(text: str) -> str:
-    """Return a length of time such as 30d."""
-    from afresh.errors import UsageError
-    from afresh.text.quantities import read_duration
-
     try:
         read_duration(text)
     except UsageError as wrong:
@@ -176,7 +167,6 @@ def duration(text: str) -> str:
 
 
 def budget(text: str) -> str:
-    """Return a budget: checks per unit of time."""
     from afresh.schedule.cron import CronError
     from afresh.schedule.rules import parse_budget
 
@@ -188,13 +178,12 @@ def budget(text: str) -> str:
 
 
 def zone(name: str) -> str:
-    """Return the name of a time zone."""
     from zoneinfo import ZoneInfo
 
     try:
         return ZoneInfo(name).key
     except (ValueError, OSError, KeyError):
-        raise InvalidValue(f"expected a time zone such as UTC or Europe/Berlin, got {shown(name)}") from None
+        raise InvalidValue(f"expected a time zone such as UTC or Europe/Berlin, got {quote_value(name)}") from None
 
 
 def mask(value: object) -> object:
@@ -204,7 +193,7 @@ def mask(value: object) -> object:
     return mask_pairs(_PASSWORD.sub(rf"\1:{MASK}@", value))
 
 
-def password_of(value: object) -> str:
+def find_password(value: object) -> str:
     """Return the password in a URL, or an empty text."""
     found = _PASSWORD.search(value) if isinstance(value, str) else None
     return found[2] if found else ""
@@ -215,18 +204,8 @@ def repository_place(text: str) -> str:
     """Return a host of repositories, or an owner or repository on it."""
     host, slash, path = text.strip().rstrip("/").partition("/")
     if not _HOST.fullmatch(host.lower()) or (slash and not _REPOSITORY_PATH.fullmatch(path)):
-        raise InvalidValue(f"expected a host or an owner such as github.com/acme, got {shown(text)}")
+        raise InvalidValue(f"expected a host or an owner such as github.com/acme, got {quote_value(text)}")
     return f"{host.lower()}{slash}{path}"
-
-
-EVENTS = ("run.finished", "run.braked", "page.new", "page.changed", "page.deleted", "page.moved")
-
-
-def event(text: str) -> str:
-    """Return the name of an event that messages can report."""
-    if text not in EVENTS:
-        raise InvalidValue(f"expected one of {', '.join(EVENTS)}, got {text[:40]!r}")
-    return text
 
 
 @operator_only
@@ -234,7 +213,7 @@ def service(text: str) -> str:
     """Return a URL in the format of apprise; it contains a secret, so errors never quote it."""
     kind, separator, rest = text.strip().partition("://")
     if not (separator and rest and kind.replace("+", "").isalnum() and text.strip().isprintable()):
-        raise InvalidValue("expected an address such as slack://…, got a value that is kept secret")
+        raise InvalidValue(f"expected a URL such as slack://…, got {HIDDEN}")
     return text.strip()
 
 
@@ -243,7 +222,6 @@ POSTGRES = ("postgresql://", "postgres://")
 
 
 def is_postgres(url: str) -> bool:
-    """Return whether a store is a PostgreSQL database."""
     return url.startswith(POSTGRES)
 
 
@@ -257,6 +235,6 @@ def sqlite_path(url: str) -> Path:
     return Path(url.removeprefix(SQLITE_PREFIX)).expanduser()
 
 
-def file_of(url: str) -> Path | None:
+def store_file(url: str) -> Path | None:
     """Return the file of a store; None if it is a PostgreSQL database."""
     return None if is_postgres(url) else sqlite_path(url)

@@ -15,43 +15,35 @@ if TYPE_CHECKING:
 
 DAY = 86_400
 YEAR = 366 * DAY
-MOST = 10_000_000
+MAX_BUDGET = 10_000_000  # links
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KbSettings:
-    """What the knowledge base consists of, when its links are checked, and how it follows changes.
+    """What the digest consists of, when its links are checked, and how it follows changes.
 
     A relative path in the settings file, and a default, starts at that file's folder. A path in a variable, and
     any path without a settings file, starts at the working directory.
     """
 
-    sources_dir: str | None = text(
-        None, "the folder whose text files are sources; null: none", form=forms.file
-    )
-    links_file_path: str | None = text(
-        None, "the file that lists links, one on each line; null: none", form=forms.file
-    )
+    sources_dir: str | None = text(None, "the folder whose text files are sources; null: none", form=forms.file)
+    links_file_path: str | None = text(None, "the file that lists links, one per line; null: none", form=forms.file)
     index_path: str = text("index.txt", "where the index is written", form=forms.file)
-    index_cache_path: str = text(
-        "index-cache.json", "where the cache is written; its lock stands beside it", form=forms.file
-    )
+    index_cache_path: str = text("index-cache.json", "where the cache is written, with its lock file", form=forms.file)
     url_refresh_min_interval_seconds: float = number(
-        float(DAY), "after an answer, changed or not, a link is due again this much later", 0, YEAR
+        float(DAY), "time after a response until a link is due again", 0, YEAR
     )
     url_refresh_max_age_seconds: float = number(
-        7.0 * DAY, "a link whose last answer is older than this is due, whatever else it waits for", 0, YEAR
+        7.0 * DAY, "a link whose last response is older than this is due, even if it is backing off", 0, YEAR
     )
-    url_refresh_budget_per_init: int = whole(50, "links that one `init-kb` asks for at most", 0, MOST)
+    url_refresh_budget_per_init: int = whole(50, "maximum links that one `init-kb` checks", 0, MAX_BUDGET)
     url_refresh_fail_backoff_base_seconds: float = number(
-        300.0, "wait after a first failure of a link; it doubles with each further one", 0, YEAR
+        300.0, "wait after the first failure of a link; it doubles with each further one", 0, YEAR
     )
-    url_refresh_fail_backoff_max_seconds: float = number(
-        float(DAY), "the longest wait after failures of a link", 0, YEAR
-    )
-    runtime_refresh_enabled: bool = flag(True, "keep index and cache up to date while afresh runs on")
-    runtime_refresh_tick_seconds: float = number(60.0, "how often links that are due are asked for", 0.1, DAY)
-    url_refresh_budget_per_tick: int = whole(5, "links that one tick asks for at most", 0, MOST)
+    url_refresh_fail_backoff_max_seconds: float = number(float(DAY), "maximum wait after failures of a link", 0, YEAR)
+    runtime_refresh_enabled: bool = flag(True, "keep index and cache up to date while afresh runs")
+    runtime_refresh_tick_seconds: float = number(60.0, "time between two checks for due links", 0.1, DAY)
+    url_refresh_budget_per_tick: int = whole(5, "maximum links that one such check fetches", 0, MAX_BUDGET)
     file_watch_enabled: bool = flag(True, "follow changes of files below `kb.sources_dir`")
     file_watch_debounce_seconds: float = number(1.0, "quiet time before a changed file is read", 0, 3600)
     links_watch_enabled: bool = flag(True, "follow changes of `kb.links_file_path`")
@@ -59,7 +51,6 @@ class KbSettings:
 
     @property
     def in_use(self) -> bool:
-        """Return whether the digest is configured."""
         return bool(self.sources_dir or self.links_file_path)
 
 
@@ -79,7 +70,6 @@ class KbPaths:
 
     @property
     def lock(self) -> Path:
-        """Return the lock file of the only writer of index and cache."""
         return self.cache.with_name(self.cache.name + LOCK)
 
     @property
@@ -114,7 +104,7 @@ def _resolved(start: Path, typed: str, key: str) -> Path:
     try:
         return Path(os.path.realpath(start / Path(typed).expanduser()))
     except RuntimeError:
-        raise ConfigError(f"{key}: there is no home folder that {typed} could mean: write it out") from None
+        raise ConfigError(f"{key}: {typed} needs a home folder, and there is none: write the whole path") from None
 
 
 def _others(config: "Config", cwd: Path) -> Iterator[tuple[Path, str]]:

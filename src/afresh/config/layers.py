@@ -9,21 +9,18 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+from afresh.config.forms import user_folder
 from afresh.config.kb import kb_paths
 from afresh.config.models import AI_BASE_URL, BASE_URLS, LOCAL_MODELS, REMOTE
-from afresh.config.spec import FileEntry, InvalidValue, Scalar, SettingSpec, nearest, plain, shown
-from afresh.config.tree import NAMED, SECTIONS, Config, LayerValues, Place, replaced, settings, suggestion
+from afresh.config.spec import FileEntry, InvalidValue, Scalar, SettingSpec, format_number, quote_value, suggest_nearest
+from afresh.config.tree import NAMED, SECTIONS, Config, Place, replace_values, settings, suggest_key
 from afresh.errors import ConfigError
 
 PREFIX = "AFRESH_"
 SHORT = {"AFRESH_STORE": ("store", "url"), "AFRESH_LOG": ("log", "file")}
 PER_SOURCE = ("crawl", "files", "policy", "storage", "links")
 # Names in the rules and policy of a source that differ from the key in the tree.
-SHORT_NAMES = {
-    "max_params": "max_url_params",
-    "max_components": "max_path_components",
-    "delay": "delay_seconds",
-}
+SHORT_NAMES = {"max_params": "max_url_params", "max_components": "max_path_components", "delay": "delay_seconds"}
 # Settings of a source that are rules; all others are policy.
 RULES = (
     *("scope", "include", "exclude"),
@@ -35,26 +32,27 @@ _BACKOFFS = (  # the first wait of each must not exceed the longest
 )
 
 
+Layer = dict[Place, tuple[object, str]]  # values with their origins
+
+
 def load(path: Path | None, env: Mapping[str, str], flags: Mapping[str, object], cwd: Path) -> Config:
     """Return the settings of all layers; raise ConfigError with every invalid one.
 
     `path` is the file that the user named, if any; `flags` maps dotted keys such as `store.url` to values.
     """
     file, named = find_file(path, env, cwd)
-    found = _from_file(file, named=named) if file else LayerValues()
-    found |= _from_environment(
-        env, {key.rpartition(".")[0] for section, key in found.values if section in NAMED}
-    )
+    found = _from_file(file, named=named) if file else {}
+    found |= _from_environment(env, {key.rpartition(".")[0] for section, key in found if section in NAMED})
     found |= _from_flags(flags)
+    origins = {".".join(place): origin for place, (_, origin) in found.items()}
     try:
-        config = replace(replaced(Config(), found.values), file=file, origins=found.origins)
+        values = {place: value for place, (value, _) in found.items()}
+        config = replace(replace_values(Config(), values), file=file, origins=origins)
     except InvalidValue as wrong:
         raise ConfigError(str(wrong)) from None
     if not config.store.url:
-        raise ConfigError(
-            "there is no home folder to keep the store in: name one with --store sqlite:///FILE"
-        )
-    config = _settle(config, found.origins)
+        raise ConfigError("no home folder to put the store in: name a file with --store sqlite:///FILE")
+    config = _reconcile(config, origins)
     if config.kb.in_use:
         kb_paths(config, cwd)
     return config
@@ -69,45 +67,37 @@ def find_file(path: Path | None, env: Mapping[str, str], cwd: Path) -> tuple[Pat
         return _named(cwd / path, f"--config {path}"), True
     if variable := env.get("AFRESH_CONFIG"):
         return _named(cwd / variable, f"AFRESH_CONFIG={variable}"), True
-    return next((place for place in usual_places(cwd) if place.is_file()), None), False
+    return next((place for place in default_files(cwd) if place.is_file()), None), False
 
 
-def usual_places(cwd: Path) -> tuple[Path, ...]:
+def default_files(cwd: Path) -> tuple[Path, ...]:
     """Return where a settings file is searched if none is named; the first existing one is used."""
-    import platformdirs
-
-    here = cwd / "afresh.yaml", cwd / "config.yaml"
-    try:
-        return *here, Path(platformdirs.user_config_dir("afresh", appauthor=False)) / "config.yaml"
-    except RuntimeError:  # the user has no home folder
-        return here
+    here, folder = (cwd / "afresh.yaml", cwd / "config.yaml"), user_folder("config")
+    return (*here, folder / "config.yaml") if folder else here
 
 
 def _named(file: Path, how: str) -> Path:
     if file.is_dir():
-        raise ConfigError(f"{how} names a folder: name the YAML file in it")
+        raise ConfigError(f"{how} is a folder: name the YAML file in it")
     if not file.exists():
-        raise ConfigError(f"{how} names a file that does not exist: create it or name another")
+        raise ConfigError(f"{how} does not exist: create it or name another file")
     return file
 
 
-def _from_file(file: Path, *, named: bool) -> LayerValues:
-    """Read a file; report every invalid key and value, not only the first."""
+def _from_file(file: Path, *, named: bool) -> Layer:
     from afresh.config.yaml_file import read
 
-    found = LayerValues()
+    found: Layer = {}
     problems: list[str] = []
     for entry in read(file):
         where = f"{file.name} line {entry.line}"
         try:
             if place := _place(entry):
-                found.add(place, _value(entry, _spec_at(*place)), where)
+                found[place] = _value(entry, _spec_at(*place)), where
         except InvalidValue as wrong:
             problems.append(f"{where}: {wrong}")
-    if problems and not named and file.name == "config.yaml" and not found.values:
-        problems.append(
-            f"If {file} is not meant for afresh, name yours with --config or call it afresh.yaml."
-        )
+    if problems and not named and file.name == "config.yaml" and not found:
+        problems.append(f"If {file} belongs to another program, name yours with --config or call it afresh.yaml.")
     if problems:
         raise ConfigError("\n".join(problems))
     return found
@@ -119,14 +109,14 @@ def _place(entry: FileEntry) -> Place | None:
     if section not in SECTIONS and section not in NAMED:
         if rest:
             return None
-        raise InvalidValue(f"unknown key {section}{suggestion(section)}")
+        raise InvalidValue(f"unknown key {section}{suggest_key(section)}")
     depth = 2 if section in NAMED else 1  # of its values
     if len(rest) >= depth:
         return (section, ".".join(rest)) if section in NAMED or len(rest) == 1 else None
     empty = isinstance(entry.value, Scalar) and entry.value.kind == "null" and not rest
     bare = bool(rest) and entry.items is not None and not entry.items
-    if bare or (not entry.is_mapping and not empty):
-        raise InvalidValue(f"{'.'.join(entry.path)}: expected its keys, indented below it")
+    if bare or (entry.value is not None and not empty):
+        raise InvalidValue(f"{'.'.join(entry.path)}: expected keys, indented below it")
     return None
 
 
@@ -134,7 +124,7 @@ def _spec_at(section: str, key: str) -> SettingSpec:
     if section in NAMED:
         return NAMED[section].spec_of(key)
     if (section, key) not in settings():
-        raise InvalidValue(f"unknown key {section}.{key}{suggestion(f'{section}.{key}')}")
+        raise InvalidValue(f"unknown key {section}.{key}{suggest_key(f'{section}.{key}')}")
     return settings()[section, key]
 
 
@@ -151,10 +141,10 @@ def _value(entry: FileEntry, spec: SettingSpec) -> object:
 # the environment and flags
 
 
-def _from_environment(env: Mapping[str, str], entries: Iterable[str]) -> LayerValues:
+def _from_environment(env: Mapping[str, str], entries: Iterable[str]) -> Layer:
     """Read the variables; an empty one counts as not set."""
     names = {f"{PREFIX}{section}__{key}".upper(): (section, key) for section, key in settings()} | SHORT
-    found = LayerValues()
+    found: Layer = {}
     problems: list[str] = []
     # Read short names first, so that the full name wins if both are set.
     for variable in sorted(env, key=lambda name: (name not in SHORT, name)):
@@ -163,7 +153,7 @@ def _from_environment(env: Mapping[str, str], entries: Iterable[str]) -> LayerVa
             if place is not None:
                 spec = _spec_at(*place)
                 if env[variable]:
-                    found.add(place, read_typed_value(env[variable], spec), f"environment {variable}")
+                    found[place] = read_typed_value(env[variable], spec), f"environment {variable}"
         except InvalidValue as wrong:
             problems.append(f"{variable}: {wrong}")
     if problems:
@@ -181,12 +171,11 @@ def _place_of_variable(variable: str, names: Mapping[str, Place], entries: Itera
     if variable in almost:
         raise InvalidValue(f"not a setting; did you mean {almost[variable]} (two underscores)?")
     if "__" in variable:
-        raise InvalidValue(f"not a setting{nearest(variable, list(names))}")
+        raise InvalidValue(f"not a setting{suggest_nearest(variable, list(names))}")
     return None
 
 
 def read_typed_value(text: str, spec: SettingSpec) -> object:
-    """Return the value of a typed text for a setting; raise InvalidValue if it has none."""
     if spec.optional and text.strip().lower() in {"null", "none"}:
         return spec.accept(None)
     if spec.kind != "list":
@@ -201,15 +190,15 @@ def read_typed_value(text: str, spec: SettingSpec) -> object:
     return spec.read(items)
 
 
-def _from_flags(flags: Mapping[str, object]) -> LayerValues:
-    found = LayerValues()
+def _from_flags(flags: Mapping[str, object]) -> Layer:
+    found: Layer = {}
     for dotted, value in flags.items():
         section, _, key = dotted.partition(".")
         if section not in NAMED and (section, key) not in settings():
-            raise ConfigError(f"unknown setting {dotted}{suggestion(dotted)}")
+            raise ConfigError(f"unknown setting {dotted}{suggest_key(dotted)}")
         flag = "--store" if dotted == "store.url" else f"--{key.replace('_', '-')}"
         try:
-            found.add((section, key), _spec_at(section, key).accept(value), f"flag {flag}")
+            found[section, key] = _spec_at(section, key).accept(value), f"flag {flag}"
         except InvalidValue as wrong:
             raise ConfigError(f"{flag}: {wrong}") from None
     return found
@@ -218,52 +207,47 @@ def _from_flags(flags: Mapping[str, object]) -> LayerValues:
 # settings that depend on each other
 
 
-def _settle(config: Config, given: Container[str]) -> Config:
+def _reconcile(config: Config, given: Container[str]) -> Config:
     """Return the tree with defaults adapted to given values; refuse given values that conflict."""
     policy = config.policy
     if policy.heartbeat_seconds * 2 > policy.lease_seconds:
         if "policy.heartbeat_seconds" in given:
             raise ConfigError(
-                f"policy.heartbeat_seconds ({plain(policy.heartbeat_seconds)}) must be at most half of "
-                f"policy.lease_seconds ({plain(policy.lease_seconds)}), or workers would lose their pages"
+                f"policy.heartbeat_seconds ({format_number(policy.heartbeat_seconds)}) must be at most half of "
+                f"policy.lease_seconds ({format_number(policy.lease_seconds)}), or workers would lose their leases"
             )
-        config = replaced(config, {("policy", "heartbeat_seconds"): policy.lease_seconds / 6})
-    for section, first, longest in _BACKOFFS:
-        own = getattr(config, section)
-        if (wait := getattr(own, first)) > (most := getattr(own, longest)):
+        config = replace_values(config, {("policy", "heartbeat_seconds"): policy.lease_seconds / 6})
+    for section, first, limit in _BACKOFFS:
+        wait, max_wait = (getattr(getattr(config, section), key) for key in (first, limit))
+        if wait > max_wait:
             if f"{section}.{first}" in given:
-                raise ConfigError(
-                    f"{section}.{first} ({plain(wait)}) must be at most {section}.{longest} ({plain(most)})"
-                )
-            config = replaced(config, {(section, first): most})
+                at_most = f"must be at most {section}.{limit} ({format_number(max_wait)})"
+                raise ConfigError(f"{section}.{first} ({format_number(wait)}) {at_most}")
+            config = replace_values(config, {(section, first): max_wait})
     if wrong := _why_no_models(config):
         raise ConfigError(wrong)
     return config
 
 
 def _why_no_models(config: Config) -> str | None:
-    """Return why the settings of models conflict, or None."""
     embedding, ai = config.embedding, config.ai
     provider, model = embedding.provider, embedding.model
     if provider == "local" and model not in (None, *LOCAL_MODELS):
         known = f"expected {' or '.join(LOCAL_MODELS)} with embedding.provider: local"
-        return f"embedding.model: {known}, got {shown(model)}{nearest(str(model), LOCAL_MODELS)}"
+        return f"embedding.model: {known}, got {quote_value(model)}{suggest_nearest(str(model), LOCAL_MODELS)}"
     if provider == "openai" and not model:
-        return "embedding.model: embedding.provider: openai needs the name of a model"
+        return "embedding.provider: openai needs a model: set embedding.model"
     if provider in REMOTE and not embedding.api_key and embedding.address == BASE_URLS[provider]:
         return (
             f"embedding.provider: {provider} needs a key (AFRESH_EMBEDDING__API_KEY), "
-            "or embedding.base_url names a server that needs none"
+            "or an embedding.base_url that needs none"
         )
     if provider not in (*REMOTE, "none") and embedding.dimensions is not None:
-        return f"embedding.dimensions: embedding.provider: {provider} has vectors of one size only"
+        return f"embedding.dimensions: remove it: vectors of embedding.provider {provider} have a fixed size"
     if ai.provider == "openai" and not ai.model:
-        return "ai.model: ai.provider: openai needs the name of a model"
+        return "ai.provider: openai needs a model: set ai.model"
     if not ai.api_key and ai.address == AI_BASE_URL:
-        return (
-            "ai.provider: openai needs a key (AFRESH_AI__API_KEY), "
-            "or ai.base_url names a server that needs none"
-        )
+        return "ai.provider: openai needs a key (AFRESH_AI__API_KEY), or an ai.base_url that needs none"
     if config.links.keywords and config.links.scorer == "model" and ai.address is None:
         return "links.scorer: model needs ai.provider: openai and ai.model, or set it to offline"
     return None
@@ -272,8 +256,8 @@ def _why_no_models(config: Config) -> str | None:
 # the rules and policy of one source
 
 
-def overlay(config: Config, partials: Iterable[Mapping[str, object]]) -> Config:
-    """Return the tree with the keys of each partial replaced; a later partial wins."""
+def apply_overrides(config: Config, partials: Iterable[Mapping[str, object]]) -> Config:
+    """Return the tree with the keys of each partial replace_values; a later partial wins."""
     values: dict[Place, object] = {}
     for partial in partials:
         for name, value in partial.items():
@@ -283,22 +267,21 @@ def overlay(config: Config, partials: Iterable[Mapping[str, object]]) -> Config:
             except InvalidValue as wrong:
                 raise ConfigError(f"{name}: {wrong}") from None
     given = {".".join(place) for place in values} | set(config.origins)
-    return _settle(replaced(config, values), given)
+    return _reconcile(replace_values(config, values), given)
 
 
 def split_settings(settings: Mapping[str, object]) -> tuple[dict[str, object], dict[str, object]]:
-    """Return the rules and the policy among the settings of a source."""
     rules = {key: value for key, value in settings.items() if key in RULES}
     return rules, {key: value for key, value in settings.items() if key not in RULES}
 
 
-def own_settings(stored: Mapping[str, object]) -> dict[str, object]:
+def drop_operator_settings(stored: Mapping[str, object]) -> dict[str, object]:
     """Return the stored settings of a source without operator-only ones, which older versions allowed."""
-    return {name: value for name, value in stored.items() if name not in operator_only()}
+    return {name: value for name, value in stored.items() if name not in operator_only_keys()}
 
 
 @cache
-def operator_only() -> frozenset[str]:
+def operator_only_keys() -> frozenset[str]:
     """Return the keys that no source may set because they name a path, a key or a program."""
     return frozenset(
         key for (section, key), spec in settings().items() if section in PER_SOURCE and spec.is_operator_only
@@ -306,7 +289,7 @@ def operator_only() -> frozenset[str]:
 
 
 @cache
-def per_source() -> Mapping[str, tuple[str, str, SettingSpec]]:
+def source_settings() -> Mapping[str, tuple[str, str, SettingSpec]]:
     """Return the settings that a source may have of its own, by all their names."""
     places = {
         key: (section, key, spec)
@@ -316,25 +299,21 @@ def per_source() -> Mapping[str, tuple[str, str, SettingSpec]]:
     return places | {short: places[key] for short, key in SHORT_NAMES.items()}
 
 
-def typed(name: str, text: str) -> object:
-    """Return the value of a source's own setting from its typed text."""
+def parse_rule(name: str, text: str) -> object:
     try:
         return read_typed_value(text, _rule(name)[2])
     except InvalidValue as wrong:
         raise ConfigError(f"{name}: {wrong}") from None
 
 
-def check_names(names: Iterable[str]) -> None:
-    """Raise ConfigError if a source cannot have settings with these names."""
+def check_rule_names(names: Iterable[str]) -> None:
     for name in names:
         _rule(name)
 
 
 def _rule(name: str) -> tuple[str, str, SettingSpec]:
-    if name in per_source():
-        return per_source()[name]
-    if name in operator_only():
-        raise ConfigError(
-            f"{name}: only the operator may set this, in the settings file or the environment: leave it out"
-        )
-    raise ConfigError(f"unknown rule {name}{nearest(name, list(per_source()))}")
+    if name in source_settings():
+        return source_settings()[name]
+    if name in operator_only_keys():
+        raise ConfigError(f"{name}: only the operator may set this, in the settings file or the environment")
+    raise ConfigError(f"unknown rule {name}{suggest_nearest(name, list(source_settings()))}")

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from afresh.config import forms
-from afresh.config.forms import EVENTS
-from afresh.config.spec import InvalidValue, SettingSpec, flag, nearest, number, text, texts, whole
+from afresh.config.spec import InvalidValue, SettingSpec, flag, number, suggest_nearest, text, texts, whole
 from afresh.model.labels import is_among
 from afresh.plugins import SINKS as PLUGIN_SINKS
 from afresh.plugins import SOURCES as PLUGIN_SOURCES
@@ -19,80 +18,74 @@ from afresh.ports import SinkKind
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccessSettings:
-    """Who may ask the server, by which name, and how much of it."""
+    """Which requests the server accepts: host names, origins, tokens and limits."""
 
     hosts: tuple[str, ...] = texts(
-        "names that the server is called by, besides those of this machine; whoever comes by another one is "
-        "sent away, as a page that turns its own name against this server is",
+        "host names of the server besides those of this machine; requests for any other name are refused, which "
+        "stops DNS rebinding",
         form=forms.host_name,
     )
     origins: tuple[str, ...] = texts(
-        "other sites whose pages may ask from within a browser, as `https://docs.example.org`",
+        "other sites whose pages may call the server from a browser, such as `https://docs.example.org`",
         form=forms.origin,
     )
     credentials_for: tuple[str, ...] = texts(
-        "repositories that callers of the server and agents may have read with your keys (`github.token`, "
-        "`gh`, `git.token`, `git.credential_helper`, ssh): hosts, owners or repositories, as `git.internal` "
-        "or `github.com/acme`; others that they add are read as everybody may (docs/howto/tokens.md)",
+        "repositories for which callers of the server and agents may use your credentials (`github.token`, `gh`, "
+        "`git.token`, `git.credential_helper`, ssh): hosts, owners or repositories, such as `git.internal` or "
+        "`github.com/acme`; others are read without credentials (docs/howto/tokens.md)",
         form=forms.repository_place,
     )
-    loopback_open: bool = flag(False, "ask for no token on this machine itself, although there are tokens")
-    requests_per_second: float = number(
-        50.0, "requests of one token, or one unknown peer, that are answered in the long run", 0.01, 100_000
-    )
-    burst: int = whole(500, "how many of them may come at once", 1, 1_000_000)
-    max_body_bytes: int = whole(1_048_576, "the largest body of a request", 1_024, 1_073_741_824)
-    header_seconds: float = number(10.0, "the longest the head of a request may take", 0.1, 3_600)
-    body_seconds: float = number(30.0, "the longest the body of a request may take", 0.1, 3_600)
+    loopback_open: bool = flag(False, "need no token for requests from this machine, even if there are tokens")
+    requests_per_second: float = number(50.0, "rate limit of one token, or of one peer without a token", 0.01, 100_000)
+    burst: int = whole(500, "maximum requests above that rate at once", 1, 1_000_000)
+    max_body_bytes: int = whole(1_048_576, "maximum size of a request body", 1_024, 1_073_741_824)
+    header_seconds: float = number(10.0, "maximum time to receive the header of a request", 0.1, 3_600)
+    body_seconds: float = number(30.0, "maximum time to receive the body of a request", 0.1, 3_600)
     connections_per_peer: int = whole(
         250,
-        "connections of one peer at a time, an IPv6 peer being its /64; of this machine itself, where a "
-        "reverse proxy may be, only those count that have not asked for anything",
+        "maximum connections of one peer (for IPv6, of a /64); from this machine, where a reverse proxy may run, only "
+        "connections without a request count",
         1,
         1_000_000,
     )
-    max_connections: int = whole(1_000, "connections at a time; more are told to come later", 1, 1_000_000)
+    max_connections: int = whole(1_000, "maximum connections; further ones get 503", 1, 1_000_000)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerSettings:
-    """Where `afresh serve` listens, and what those who call it may name."""
+    """Where `afresh serve` listens, and which folders its callers may add."""
 
-    host: str = text("127.0.0.1", "the address that is listened at", operator=True, form=forms.name)
-    port: int = whole(8000, "the port that is listened at; 0: any that is free", 0, 65_535)
+    host: str = text("127.0.0.1", "the address to listen on", operator=True, form=forms.name)
+    port: int = whole(8000, "the port to listen on; 0: any free port", 0, 65_535)
     allowed_roots: tuple[str, ...] = texts(
-        "folders of this machine that a caller may name as a source, with all that is in them; none: only "
-        "what is on the web",
+        "folders of this machine that callers may add as sources, with everything in them; none: only URLs",
         form=forms.file,
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogSettings:
-    """What is written down about the work itself."""
+    """The log file."""
 
-    file: str | None = text(
-        None, "a file that gets a line for every event; null: none (`AFRESH_LOG` for short)", form=forms.file
-    )
-    level: str = text(
-        "info", "the least that goes into the file", choices=("debug", "info", "warning", "error")
-    )
-    format: str = text("text", "a line of text, or one JSON object, per event", choices=("text", "json"))
+    file: str | None = text(None, "the log file, one line per event; null: none (short: `AFRESH_LOG`)", form=forms.file)
+    level: str = text("info", "the lowest level that is logged", choices=("debug", "info", "warning", "error"))
+    format: str = text("text", "one line of text, or one JSON object, per event", choices=("text", "json"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TelemetrySettings:
-    """Spans for OpenTelemetry: nothing unless an address is set, here or as `OTEL_EXPORTER_OTLP_ENDPOINT`."""
+    """OpenTelemetry spans; sent only if an endpoint is set, here or as `OTEL_EXPORTER_OTLP_ENDPOINT`."""
 
     endpoint: str | None = text(
         None,
-        "the collector that spans are sent to by OTLP over HTTP, as `http://localhost:4318`; null: what "
-        "`OTEL_EXPORTER_OTLP_ENDPOINT` says, or nothing is sent (docs/howto/deploy.md)",
+        "the collector for spans, by OTLP over HTTP, such as `http://localhost:4318`; null: that of "
+        "`OTEL_EXPORTER_OTLP_ENDPOINT`, if set (docs/howto/deploy.md)",
         form=forms.api_url,
     )
-    looks: float = number(0.01, "the share of looks at pages that are told as spans", 0, 1)
+    looks: float = number(0.01, "the share of page fetches that are recorded as spans", 0, 1)
 
 
+EVENTS = ("run.finished", "run.braked", "page.new", "page.changed", "page.deleted", "page.moved")
 _ENTRY_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 
 
@@ -106,18 +99,16 @@ class NamedSection:
     agree: Callable[[Mapping[str, Any]], None] | None = None  # raises InvalidValue for conflicts
 
     def specs(self, name: str = "") -> dict[str, SettingSpec]:
-        """Return the settings of an entry."""
         return {item.name: item.metadata["spec"] for item in fields(self.kind_of(name))}
 
     def spec_of(self, dotted: str) -> SettingSpec:
-        """Return the spec of the setting `NAME.key`."""
         name, _, key = dotted.rpartition(".")
         if not _ENTRY_NAME.fullmatch(name):
-            wanted = "expected a name of small letters, digits, - and _, its settings below"
-            raise InvalidValue(f"{self.name}.{name or key}: {wanted}")
+            expected = "expected a name of lowercase letters, digits, - and _, with its settings below it"
+            raise InvalidValue(f"{self.name}.{name or key}: {expected}")
         specs = self.specs(name)
         if key not in specs:
-            raise InvalidValue(f"unknown key {self.name}.{dotted}{nearest(key, list(specs))}")
+            raise InvalidValue(f"unknown key {self.name}.{dotted}{suggest_nearest(key, list(specs))}")
         return specs[key]
 
     def from_variable(self, rest: str, names: Iterable[str]) -> str:
@@ -127,7 +118,6 @@ class NamedSection:
         return f"{known.get(name, name)}.{key}"
 
     def built(self, values: Mapping[str, object]) -> dict[str, Any]:
-        """Return the entries that settings `NAME.key` describe."""
         by_name: dict[str, dict[str, Any]] = {}
         for dotted, value in values.items():
             name, _, key = dotted.rpartition(".")
@@ -149,39 +139,36 @@ class SinkSettings:
 
     kind: str = text(
         None,
-        "what it is: `folder` (Markdown files), `gemini` (Gemini File Search) or `openai` "
+        "its kind: `folder` (Markdown files), `gemini` (Gemini File Search) or `openai` "
         "(a vector store of OpenAI or a compatible server)",
         choices=tuple(NEEDED),
         optional=False,
         plugins=PLUGIN_SINKS,
     )
-    sources: tuple[str, ...] = texts("which sources it holds, as NAME or NAME@VERSION; none: all of them")
+    sources: tuple[str, ...] = texts("the sources it contains, as NAME or NAME@VERSION; none: all")
     replace: str = text(
         "delete_first",
-        "how a changed page gets there: `delete_first`, or `upload_first`, which keeps the old document "
-        "until the new one can be searched",
+        "how a changed page is replaced: `delete_first`, or `upload_first`, which keeps the old document until the new "
+        "one can be searched",
         choices=("delete_first", "upload_first"),
     )
-    path: str | None = text(
-        None, "of a `folder`: where it is, as seen from the settings file", form=forms.file
-    )
+    path: str | None = text(None, "of a `folder`: its path, relative to the settings file", form=forms.file)
     store: str | None = text(None, "of `gemini` and `openai`: the name or id of the store", form=forms.name)
     api_key: str | None = forms.secret_text(
         None, "the key of its API; better in the environment, as `AFRESH_SINKS__NAME__API_KEY`"
     )
-    base_url: str | None = text(None, "where its API is; null: where the vendor has it", form=forms.api_url)
-    api_version: str | None = text(None, "the version of its API; null: the usual one", form=forms.name)
-    at_once: int = whole(10, "uploads side by side", 1, 100)
-    wait_seconds: float = number(60.0, "how long `sync` waits for what the store still processes", 0, 86_400)
+    base_url: str | None = text(None, "the URL of its API; null: the vendor's", form=forms.api_url)
+    api_version: str | None = text(None, "the version of its API; null: the default", form=forms.name)
+    at_once: int = whole(10, "concurrent uploads", 1, 100)
+    wait_seconds: float = number(60.0, "how long `sync` waits for documents that the store still processes", 0, 86_400)
     deadline_seconds: float = number(
         1800.0,
-        "how long the store may process a document; then it is shown as stuck, and the next sync deletes it "
-        "and uploads it again",
+        "how long the store may process a document; after that it counts as stuck, and the next sync uploads it again",
         1,
         2_592_000,
     )
     recheck_seconds: float = number(
-        600.0, "how long after FAILED a document is looked at again before it is uploaded again", 0, 86_400
+        600.0, "time after FAILED until a document is checked again, before it is uploaded again", 0, 86_400
     )
 
     @property
@@ -198,7 +185,7 @@ def _check_places(sinks: Mapping[str, Any]) -> None:
             outer, inner = (Path(str(each.path)).expanduser().resolve() for each in (first, second))
             same = outer.is_relative_to(inner) or inner.is_relative_to(outer)
         if same:
-            raise InvalidValue(f"sinks.{two} is the same place as sinks.{one}, or within it")
+            raise InvalidValue(f"sinks.{two} and sinks.{one} are the same place, or one is inside the other: name two")
 
 
 def _check_sink(name: str, given: Mapping[str, Any]) -> None:
@@ -216,7 +203,7 @@ SINKS = NamedSection("sinks", lambda name: SinkSettings, _check_sink, _check_pla
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoSettings:
-    """The settings of plugins, which are known only once they are installed."""
+    """The settings of a plugin that declares none."""
 
 
 def _plugin_settings(name: str) -> type[Any]:
@@ -226,7 +213,7 @@ def _plugin_settings(name: str) -> type[Any]:
     section: type[Any] | None = getattr(found, "settings", None) if name else NoSettings
     if section is None:
         known = ", ".join(installed) or "none"
-        raise InvalidValue(f"plugins.{name}: no such plug-in with settings; source kinds installed: {known}")
+        raise InvalidValue(f"plugins.{name}: no such plugin with settings; installed source kinds: {known}")
     return section
 
 
@@ -238,37 +225,33 @@ GITHUB = "github"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookSettings:
-    """One webhook: in where it has no address, out where it has one."""
+    """One webhook: incoming without a URL, outgoing with one."""
 
     secret: str = forms.secret_text(
         "",
-        "what its messages are signed with; better in the environment, as `AFRESH_WEBHOOKS__NAME__SECRET`",
+        "the secret that signs its messages; better in the environment, as `AFRESH_WEBHOOKS__NAME__SECRET`",
         form=forms.secret,
     )
     url: str | None = text(
         None,
-        "where messages are sent; null: they are taken at `/api/v1/webhooks/NAME`, those of `github` in its "
-        "own form (docs/howto/webhooks.md)",
+        "where messages are sent; null: they are received at `/api/v1/webhooks/NAME`, those of `github` in GitHub's "
+        "format (docs/howto/webhooks.md)",
         form=forms.api_url,
     )
     events: tuple[str, ...] = texts(
-        f"of one that sends: what it tells, of {', '.join(f'`{name}`' for name in EVENTS)}; none: all",
-        form=forms.event,
+        f"of an outgoing one: its events, of {', '.join(f'`{name}`' for name in EVENTS)}; none: all", choices=EVENTS
     )
-    sources: tuple[str, ...] = texts("which sources it is for, as NAME or NAME@VERSION; none: all of them")
+    sources: tuple[str, ...] = texts("its sources, as NAME or NAME@VERSION; none: all")
 
     def concerns(self, label: str) -> bool:
-        """Return whether it is for a source."""
         return is_among(label, self.sources)
 
 
 def _check_webhook(name: str, given: Mapping[str, Any]) -> None:
     if not given.get("secret"):
-        raise InvalidValue(f"webhooks.{name}.secret is missing: messages without a signature prove nothing")
+        raise InvalidValue(f"webhooks.{name}.secret is missing: messages must be signed")
     if name == GITHUB and given.get("url"):
-        raise InvalidValue(
-            "webhooks.github is what GitHub sends: name the one that sends to others otherwise"
-        )
+        raise InvalidValue("webhooks.github receives messages from GitHub: give an outgoing webhook another name")
 
 
 WEBHOOKS = NamedSection("webhooks", lambda name: WebhookSettings, _check_webhook)
@@ -276,24 +259,23 @@ WEBHOOKS = NamedSection("webhooks", lambda name: WebhookSettings, _check_webhook
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotifySettings:
-    """One place where people are told."""
+    """One place where people are notified."""
 
     url: str = forms.secret_text(
         "",
-        "where people are told, as apprise writes it: `slack://…`, `mailtos://…`, `ntfys://…`; "
-        "it is kept secret, better in the environment, as `AFRESH_NOTIFY__NAME__URL` "
-        "(docs/howto/notifications.md)",
+        "where people are notified, in the format of apprise: `slack://…`, `mailtos://…`, `ntfys://…`; it is a secret, "
+        "better in the environment, as `AFRESH_NOTIFY__NAME__URL` (docs/howto/notifications.md)",
         form=forms.service,
     )
     events: tuple[str, ...] = texts(
-        f"what is told, of {', '.join(f'`{name}`' for name in EVENTS)}; none: all", form=forms.event
+        f"its events, of {', '.join(f'`{name}`' for name in EVENTS)}; none: all", choices=EVENTS
     )
-    sources: tuple[str, ...] = texts("of which sources, as NAME or NAME@VERSION; none: of all of them")
+    sources: tuple[str, ...] = texts("its sources, as NAME or NAME@VERSION; none: all")
 
 
 def _check_notify(name: str, given: Mapping[str, Any]) -> None:
     if not given.get("url"):
-        raise InvalidValue(f"notify.{name}.url is missing: where are people told?")
+        raise InvalidValue(f"notify.{name}.url is missing: name where people are notified")
 
 
 NOTIFY = NamedSection("notify", lambda name: NotifySettings, _check_notify)

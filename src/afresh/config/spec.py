@@ -14,7 +14,7 @@ KINDS = {
     "flag": "true or false",
     "whole": "a whole number",
     "number": "a number",
-    "list": "a list of texts",
+    "list": "a list of strings",
     "weights": "keywords with weights from 0 to 1, such as {budget: 1, contact: 0.5}",
 }
 TRUE = frozenset({"true", "yes", "on", "1"})
@@ -32,6 +32,9 @@ def operator_only(form: Form) -> Form:
     return form
 
 
+HIDDEN = "a value that is kept secret"
+
+
 class InvalidValue(ValueError):
     """A value that a setting does not accept; the message says what was expected."""
 
@@ -47,12 +50,11 @@ class Scalar:
 
 @dataclass(frozen=True, slots=True)
 class FileEntry:
-    """A key of a file with its line; `value` is None if the key holds a mapping or nothing."""
+    """A key of a file with its line; `value` is None if the key holds a mapping."""
 
     path: tuple[str, ...]
     value: Scalar | list[Scalar] | None
     line: int
-    is_mapping: bool = False
     items: Mapping[str, Scalar] | None = None  # of a mapping with plain values
 
 
@@ -79,21 +81,20 @@ class SettingSpec:
 
     @property
     def allowed(self) -> tuple[str, ...]:
-        """Return the choices, with those of installed plugins."""
         return (*self.choices, *installed_plugins(self.plugins)) if self.plugins else self.choices
 
     @property
     def expected(self) -> str:
         """Return the part of an error message that says what the setting accepts."""
-        words = f"one of {', '.join(self.allowed)}" if self.choices else KINDS[self.kind]
+        some_of = "a list of" if self.kind == "list" else "one of"
+        words = f"{some_of} {', '.join(self.allowed)}" if self.choices else KINDS[self.kind]
         if self.most is not None:
             words += f", {self.most} at most"
         if self.low is not None and self.high is not None:
-            words += f" from {plain(self.low)} to {plain(self.high)}"
+            words += f" from {format_number(self.low)} to {format_number(self.high)}"
         return f"{words}, or null" if self.optional else words
 
     def read(self, raw: Scalar | Sequence[Scalar] | Mapping[str, Scalar]) -> object:
-        """Return the value of a typed text for this setting."""
         if isinstance(raw, Scalar):
             return self.accept(self._read_scalar(raw))
         if isinstance(raw, Mapping):
@@ -104,7 +105,7 @@ class SettingSpec:
             return self.accept(",".join(_text(item, "keywords") for item in raw))
         if self.kind != "list":
             raise self._wrong("a list")
-        return self.accept([_text(item, "a list of texts") for item in raw])
+        return self.accept([_text(item, KINDS["list"]) for item in raw])
 
     def _read_scalar(self, raw: Scalar) -> object:
         if raw.kind == "null" and not raw.quoted:
@@ -113,11 +114,11 @@ class SettingSpec:
             case "text" | "weights":
                 return _text(raw, self.expected)
             case "list":
-                raise self._wrong(f"{shown(raw.text)}: write [{raw.text}]")
+                raise self._wrong(f"{quote_value(raw.text)}: write [{raw.text}]")
             case "flag":
                 word = raw.text.lower()
                 if raw.quoted or word not in TRUE | FALSE:
-                    raise self._wrong(shown(raw.text))
+                    raise self._wrong(quote_value(raw.text))
                 return word in TRUE
             case _:
                 return _number(raw, self)
@@ -134,92 +135,81 @@ class SettingSpec:
             case (("whole" | "number"), bool()):
                 raise self._wrong(str(value))
             case "whole", int():
-                return self._in_range(value)
+                return self._check_range(value)
             case "number", int() | float():
-                return self._in_range(float(value))
+                return self._check_range(float(value))
             case "text", str():
-                return self._formed(value)
+                return self._check_text(value)
             case "list", list() | tuple() if all(isinstance(item, str) for item in value):
                 if self.most is not None and len(value) > self.most:
                     raise self._wrong(f"{len(value):,}")
-                return tuple(self._formed(item) for item in value)
+                return tuple(map(self._check_text, value))
             case "weights", str() | Mapping():
                 try:
-                    return (
-                        parse_keywords(value) if isinstance(value, str) else checked_keywords(value.items())
-                    )
+                    return parse_keywords(value) if isinstance(value, str) else checked_keywords(value.items())
                 except KeywordError as wrong:
                     raise InvalidValue(str(wrong)) from None
-        raise self._wrong(self._shown(value))
+        raise self._wrong(HIDDEN if self.secret else quote_value(value))
 
-    def _in_range(self, value: float) -> float:
+    def _check_range(self, value: float) -> float:
         low = -math.inf if self.low is None else self.low
         high = math.inf if self.high is None else self.high
         if not math.isfinite(value) or not low <= value <= high:
-            raise self._wrong(plain(value))
+            raise self._wrong(format_number(value))
         return value
 
-    def _formed(self, text: str) -> str:
+    def _check_text(self, text: str) -> str:
         if self.choices and text not in self.choices and text not in self.allowed:
-            raise self._wrong(f"{self._shown(text)}{nearest(text, self.allowed)}")
+            raise self._wrong(f"{quote_value(text)}{suggest_nearest(text, self.allowed)}")
         return self.form(text) if self.form else text
-
-    def _shown(self, value: object) -> str:
-        return "a value that is kept secret" if self.secret else shown(value)
 
     def _wrong(self, got: str) -> InvalidValue:
         return InvalidValue(f"expected {self.expected}, got {got}")
 
 
-def text(default: str | None, doc: str, *, optional: bool | None = None, **more: Any) -> Any:
-    """Return a text setting; without a default it may be null."""
-    return _setting("text", default, doc, optional, more)
+def text(default: str | Callable[[], str] | None, doc: str, **more: Any) -> Any:
+    return _setting("text", default, doc, more)
 
 
 def flag(default: bool, doc: str) -> Any:
-    """Return a boolean setting."""
-    return _setting("flag", default, doc, None, {})
+    return _setting("flag", default, doc, {})
 
 
-def whole(default: int | None, doc: str, low: int, high: float, *, optional: bool | None = None) -> Any:
-    """Return an integer setting with bounds."""
-    return _setting("whole", default, doc, optional, {"low": low, "high": high})
+def whole(default: int | None, doc: str, low: int, high: float, **more: Any) -> Any:
+    return _setting("whole", default, doc, more | {"low": low, "high": high})
 
 
 def number(default: float | None, doc: str, low: float, high: float) -> Any:
-    """Return a number setting with bounds."""
-    return _setting("number", default, doc, None, {"low": low, "high": high})
+    return _setting("number", default, doc, {"low": low, "high": high})
 
 
 def texts(doc: str, *, default: tuple[str, ...] = (), **more: Any) -> Any:
-    """Return a setting with a list of texts."""
-    return _setting("list", default, doc, None, more)
+    return _setting("list", default, doc, more)
 
 
 def weights(doc: str) -> Any:
-    """Return a setting that maps keywords to weights, by default none."""
-    return field(default_factory=dict, metadata={"spec": SettingSpec(kind="weights", doc=doc)})
+    return _setting("weights", dict, doc, {})
 
 
-def _setting(kind: str, default: object, doc: str, optional: bool | None, more: Mapping[str, Any]) -> Any:
-    may_be_null = default is None if optional is None else optional
-    return field(
-        default=default, metadata={"spec": SettingSpec(kind=kind, doc=doc, optional=may_be_null, **more)}
-    )
+def _setting(kind: str, default: Any, doc: str, more: Mapping[str, Any]) -> Any:
+    """Return a field with its spec; a setting without a default may be null, unless `optional` says otherwise."""
+    spec = SettingSpec(kind=kind, doc=doc, **{"optional": default is None, **more})
+    usual: dict[str, Any] = {"default_factory" if callable(default) else "default": default}
+    return field(**usual, repr=not spec.secret, metadata={"spec": spec})
 
 
-def shown(value: object) -> str:
+def quote_value(value: object) -> str:
     """Return a value for an error message: short and on one line."""
     quoted = repr(value)
     return quoted if len(quoted) <= 60 else f"{quoted[:57]}…{quoted[-1]}"
 
 
-def plain(value: float) -> str:
+def format_number(value: float) -> str:
     """Return a number without needless decimals: 60, not 60.0."""
     return str(int(value)) if math.isfinite(value) and value == int(value) else str(value)
 
 
-def nearest(word: str, words: Sequence[str]) -> str:
+def suggest_nearest(word: str, words: Sequence[str]) -> str:
     """Return `; did you mean …?` if one of the words is close, else an empty text."""
     import difflib
 
@@ -230,12 +220,8 @@ def nearest(word: str, words: Sequence[str]) -> str:
 def _text(raw: Scalar, expected: str) -> str:
     if raw.kind == "str" or raw.quoted:
         return raw.text
-    meaning = {"bool": "true/false", "int": "a number", "float": "a number", "null": "nothing"}.get(
-        raw.kind, "a date"
-    )
-    raise InvalidValue(
-        f'expected {expected}, got {raw.text}, which YAML reads as {meaning}: write "{raw.text}"'
-    )
+    meaning = {"bool": "true/false", "int": "a number", "float": "a number", "null": "nothing"}.get(raw.kind, "a date")
+    raise InvalidValue(f'expected {expected}, got {raw.text}, which YAML reads as {meaning}: write "{raw.text}"')
 
 
 def _number(raw: Scalar, spec: SettingSpec) -> float:
@@ -248,7 +234,7 @@ def _number(raw: Scalar, spec: SettingSpec) -> float:
             return float(typed)
     except ValueError:
         pass
-    raise InvalidValue(f"expected {spec.expected}, got {shown(raw.text)}")
+    raise InvalidValue(f"expected {spec.expected}, got {quote_value(raw.text)}")
 
 
 _WEIGHT = SettingSpec(kind="number", doc="the weight of a keyword", low=0, high=1)

@@ -6,10 +6,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from afresh.config import forms
-from afresh.config.forms import mask, password_of
+from afresh.config import forms, models, sources
+from afresh.config.forms import find_password, mask
 from afresh.config.kb import KbSettings
-from afresh.config.models import AiSettings, EmbeddingSettings, LinksSettings
 from afresh.config.server import (
     NOTIFY,
     PLUGINS,
@@ -23,46 +22,25 @@ from afresh.config.server import (
     TelemetrySettings,
     WebhookSettings,
 )
-from afresh.config.sources import (
-    BrowserSettings,
-    CrawlSettings,
-    FilesSettings,
-    GithubSettings,
-    GitSettings,
-    NetworkSettings,
-    PolicySettings,
-    RetentionSettings,
-    StorageSettings,
-)
-from afresh.config.spec import SettingSpec, nearest
+from afresh.config.spec import SettingSpec, suggest_nearest, text
+from afresh.text.redact import MASK
 
 
 def default_store_url() -> str:
     """Return a SQLite file in the data folder of the user; an empty text without a home folder."""
-    import platformdirs
-
-    try:
-        folder = Path(platformdirs.user_data_dir("afresh", appauthor=False))
-    except RuntimeError:
-        return ""
-    return f"sqlite:///{(folder / 'afresh.db').as_posix()}"
+    folder = forms.user_folder("data")
+    return f"sqlite:///{(folder / 'afresh.db').as_posix()}" if folder else ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)  # the URL may contain a password
 class StoreSettings:
-    """Where everything is kept."""
+    """Where everything is stored."""
 
-    url: str = field(
-        default_factory=default_store_url,
-        repr=False,  # may contain a password
-        metadata={
-            "spec": SettingSpec(
-                kind="text",
-                doc="where everything is kept: `sqlite:///FILE`, three slashes and then the path, "
-                "or `postgresql://USER@HOST/DATABASE`",
-                form=forms.store_url,
-            )
-        },
+    url: str = text(
+        default_store_url,
+        "where everything is stored: `sqlite:///FILE`, three slashes and then the path, "
+        "or `postgresql://USER@HOST/DATABASE`",
+        form=forms.store_url,
     )
 
 
@@ -71,18 +49,18 @@ class Config:
     """All settings, read once; each part of afresh is handed its own section."""
 
     store: StoreSettings = field(default_factory=StoreSettings)
-    network: NetworkSettings = field(default_factory=NetworkSettings)
-    crawl: CrawlSettings = field(default_factory=CrawlSettings)
-    browser: BrowserSettings = field(default_factory=BrowserSettings)
-    files: FilesSettings = field(default_factory=FilesSettings)
-    git: GitSettings = field(default_factory=GitSettings)
-    policy: PolicySettings = field(default_factory=PolicySettings)
-    storage: StorageSettings = field(default_factory=StorageSettings)
-    retention: RetentionSettings = field(default_factory=RetentionSettings)
-    embedding: EmbeddingSettings = field(default_factory=EmbeddingSettings)
-    ai: AiSettings = field(default_factory=AiSettings)
-    links: LinksSettings = field(default_factory=LinksSettings)
-    github: GithubSettings = field(default_factory=GithubSettings)
+    network: sources.NetworkSettings = field(default_factory=sources.NetworkSettings)
+    crawl: sources.CrawlSettings = field(default_factory=sources.CrawlSettings)
+    browser: sources.BrowserSettings = field(default_factory=sources.BrowserSettings)
+    files: sources.FilesSettings = field(default_factory=sources.FilesSettings)
+    git: sources.GitSettings = field(default_factory=sources.GitSettings)
+    policy: sources.PolicySettings = field(default_factory=sources.PolicySettings)
+    storage: sources.StorageSettings = field(default_factory=sources.StorageSettings)
+    retention: sources.RetentionSettings = field(default_factory=sources.RetentionSettings)
+    embedding: models.EmbeddingSettings = field(default_factory=models.EmbeddingSettings)
+    ai: models.AiSettings = field(default_factory=models.AiSettings)
+    links: models.LinksSettings = field(default_factory=models.LinksSettings)
+    github: sources.GithubSettings = field(default_factory=sources.GithubSettings)
     kb: KbSettings = field(default_factory=KbSettings)
     sinks: Mapping[str, SinkSettings] = field(default_factory=dict)
     server: ServerSettings = field(default_factory=ServerSettings)
@@ -97,9 +75,9 @@ class Config:
 
     def with_overrides(self, *partials: Mapping[str, object]) -> "Config":
         """Return a copy with the rules and policy of a source applied."""
-        from afresh.config.layers import overlay
+        from afresh.config.layers import apply_overrides
 
-        return overlay(self, partials)
+        return apply_overrides(self, partials)
 
 
 SECTIONS: dict[str, Any] = {
@@ -107,43 +85,24 @@ SECTIONS: dict[str, Any] = {
 }
 NAMED = {section.name: section for section in (SINKS, WEBHOOKS, NOTIFY, PLUGINS)}
 
-Place = tuple[str, str]  # section and key, or section and `NAME.key` of a named entry
-
-
-@dataclass(slots=True)
-class LayerValues:
-    """The values of one layer, and the origin of each."""
-
-    values: dict[Place, object] = field(default_factory=dict)
-    origins: dict[str, str] = field(default_factory=dict)
-
-    def add(self, place: Place, value: object, origin: str) -> None:
-        """Add one value."""
-        self.values[place] = value
-        self.origins[".".join(place)] = origin
-
-    def __or__(self, later: "LayerValues") -> "LayerValues":
-        return LayerValues(self.values | later.values, self.origins | later.origins)
+Place = tuple[str, str]  # of a setting: section and key, or section and `NAME.key` of a named entry
 
 
 @cache
 def settings() -> Mapping[Place, SettingSpec]:
-    """Return every setting with its spec, in the order of the tree."""
-    return {
-        (name, item.name): item.metadata["spec"] for name, kind in SECTIONS.items() for item in fields(kind)
-    }
+    return {(name, item.name): item.metadata["spec"] for name, kind in SECTIONS.items() for item in fields(kind)}
 
 
-def suggestion(dotted: str) -> str:
+def suggest_key(dotted: str) -> str:
     """Return `; did you mean crawl.concurrency?` for a misspelled key or one in the wrong section."""
     key = dotted.rpartition(".")[2]
     if same := next((place for place in settings() if place[1] == key), None):
         return f"; did you mean {'.'.join(same)}?"
     sections = [] if "." in dotted else [*SECTIONS, *NAMED]
-    return nearest(dotted, [*map(".".join, settings()), *sections])
+    return suggest_nearest(dotted, [*map(".".join, settings()), *sections])
 
 
-def replaced(config: Config, values: Mapping[Place, object]) -> Config:
+def replace_values(config: Config, values: Mapping[Place, object]) -> Config:
     """Return a copy of the tree with the given values, which are already checked."""
     changed: dict[str, Any] = {}
     for name in dict.fromkeys(section for section, _ in values):
@@ -155,11 +114,9 @@ def replaced(config: Config, values: Mapping[Place, object]) -> Config:
 
 @dataclass(frozen=True, slots=True)
 class SettingValue:
-    """A setting with its value and the layer it came from."""
-
     key: str
     value: object
-    origin: str
+    origin: str  # the layer it came from
     spec: SettingSpec
 
 
@@ -172,11 +129,11 @@ def _leaves(config: Config) -> Iterator[tuple[str, Any, SettingSpec]]:
                 yield f"{section}.{name}.{key}", getattr(entry, key), spec
 
 
-def tell(config: Config) -> Iterator[SettingValue]:
+def list_values(config: Config) -> Iterator[SettingValue]:
     """Yield every setting in the order of the tree, secrets masked."""
     for dotted, value, spec in _leaves(config):
-        shown = "***" if spec.secret and value else mask(value)
-        yield SettingValue(dotted, shown, config.origins.get(dotted, "default"), spec)
+        masked = MASK if spec.secret and value else mask(value)
+        yield SettingValue(dotted, masked, config.origins.get(dotted, "default"), spec)
 
 
 def describe(config: Config) -> dict[str, dict[str, Any]]:
@@ -184,16 +141,14 @@ def describe(config: Config) -> dict[str, dict[str, Any]]:
     tree: dict[str, dict[str, Any]] = {section: {} for section in (*SECTIONS, *NAMED)}
     if not config.plugins:
         del tree[PLUGINS.name]
-    for told in tell(config):
-        section, *names, key = told.key.split(".")
+    for each in list_values(config):
+        section, *names, key = each.key.split(".")
         place = tree[section].setdefault(names[0], {}) if names else tree[section]
-        place[key] = list(told.value) if isinstance(told.value, tuple) else told.value
+        place[key] = list(each.value) if isinstance(each.value, tuple) else each.value
     return tree
 
 
 def secret_values(config: Config) -> tuple[str, ...]:
     """Return all secrets in the settings, to keep them out of logs."""
-    found = (
-        str(value) if spec.secret and value else password_of(value) for _, value, spec in _leaves(config)
-    )
+    found = (str(value) if spec.secret and value else find_password(value) for _, value, spec in _leaves(config))
     return tuple(secret for secret in found if secret)

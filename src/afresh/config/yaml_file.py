@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from afresh.config.spec import FileEntry, Scalar, shown
+from afresh.config.spec import FileEntry, Scalar, quote_value
 from afresh.errors import ConfigError
 
 MAX_BYTES = 1_048_576
@@ -48,7 +48,7 @@ def _text(path: Path) -> str:
     except OSError as error:
         raise ConfigError(f"cannot read {path}: {error.strerror or error}") from None
     if len(data) > MAX_BYTES:
-        raise ConfigError(f"{path.name} is larger than 1 MB: that is no settings file")
+        raise ConfigError(f"{path.name} is larger than 1 MB, too large for a settings file")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -62,16 +62,14 @@ def _refuse_tricks(text: str, name: str) -> None:
         where = f"{name} line {event.start_mark.line + 1}"
         documents += isinstance(event, yaml.DocumentStartEvent)
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
-            raise ConfigError(
-                f"{where}: anchors and aliases (& and *) are not used in settings: write the value out"
-            )
+            raise ConfigError(f"{where}: anchors and aliases (& and *) are not allowed in settings: repeat the value")
         if getattr(event, "tag", None):
-            raise ConfigError(f"{where}: tags ({shown(event.tag)}) are not used in settings: remove it")
+            raise ConfigError(f"{where}: tags ({quote_value(event.tag)}) are not allowed in settings: remove it")
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > MAX_DEPTH:
             raise ConfigError(f"{where}: nested deeper than any setting")
         if documents > 1:
-            raise ConfigError(f"{where}: a second document (---) in one file: keep one")
+            raise ConfigError(f"{where}: a second YAML document (---): keep one")
 
 
 def _walk(mapping: Any, path: tuple[str, ...], name: str) -> Iterator[FileEntry]:
@@ -79,25 +77,23 @@ def _walk(mapping: Any, path: tuple[str, ...], name: str) -> Iterator[FileEntry]
     for key_node, node in mapping.value:
         line = _line(key_node)
         if not isinstance(key_node, yaml.ScalarNode):
-            raise ConfigError(f"{name} line {line}: a key must be a plain word")
+            raise ConfigError(f"{name} line {line}: a key must be a string")
         key = key_node.value
         here = (*path, key)
         if key in seen:
-            raise ConfigError(
-                f"{name} line {line}: {'.'.join(here)} stands twice (first in line {seen[key]}): keep one"
-            )
+            raise ConfigError(f"{name} line {line}: {'.'.join(here)} is also set in line {seen[key]}: keep one")
         seen[key] = line
         yield from _entry(node, here, line, name)
 
 
 def _entry(node: Any, path: tuple[str, ...], line: int, name: str) -> Iterator[FileEntry]:
     if isinstance(node, yaml.MappingNode):
-        yield FileEntry(path, None, line, is_mapping=True, items=_items(node))
+        yield FileEntry(path, None, line, items=_items(node))
         yield from _walk(node, path, name)
     elif isinstance(node, yaml.SequenceNode):
         if bad := next((item for item in node.value if not isinstance(item, yaml.ScalarNode)), None):
             raise ConfigError(
-                f"{name} line {_line(bad)}: {'.'.join(path)}: expected plain items, got {_what(bad)}"
+                f"{name} line {_line(bad)}: {'.'.join(path)}: expected strings or numbers, got {_what(bad)}"
             )
         yield FileEntry(path, [_scalar(item) for item in node.value], line)
     else:
@@ -105,7 +101,6 @@ def _entry(node: Any, path: tuple[str, ...], line: int, name: str) -> Iterator[F
 
 
 def _items(mapping: Any) -> dict[str, Scalar] | None:
-    """Return the items of a mapping with plain values; None for any other."""
     plain = all(isinstance(node, yaml.ScalarNode) for pair in mapping.value for node in pair)
     return {key.value: _scalar(node) for key, node in mapping.value} if plain else None
 
@@ -119,7 +114,7 @@ def _line(node: Any) -> int:
 
 
 def _what(node: Any) -> str:
-    return {"mapping": "a mapping", "sequence": "a list"}.get(node.id, shown(node.value))
+    return {"mapping": "a mapping", "sequence": "a list"}.get(node.id, quote_value(node.value))
 
 
 def _broken(error: yaml.YAMLError, text: str, name: str) -> str:
@@ -131,6 +126,6 @@ def _broken(error: yaml.YAMLError, text: str, name: str) -> str:
     lines = text.split("\n")
     typed = lines[mark.line] if mark.line < len(lines) else ""
     if "\t" in typed[: len(typed) - len(typed.lstrip())]:
-        return f"{name} line {mark.line + 1}: a tab at the start of the line: YAML is indented with spaces"
+        return f"{name} line {mark.line + 1}: a tab at the start of the line: indent YAML with spaces"
     problem = getattr(error, "problem", None) or "not YAML"
-    return f"{name} line {mark.line + 1}: {problem}: {shown(typed.strip())}"
+    return f"{name} line {mark.line + 1}: {problem}: {quote_value(typed.strip())}"

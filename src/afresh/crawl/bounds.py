@@ -21,7 +21,6 @@ _POLICY, _CRAWL = (
 
 
 def rules_for(source: Source, own: Config) -> Rules:
-    """Return which URLs belong to a source."""
     crawl = own.crawl
     return Rules(
         root=source.url,
@@ -55,9 +54,7 @@ def own_settings_of(config: Config, source: Source) -> Config:
     )
     # Links that a person listed are read whatever their noindex says, one at a time, in order of due date;
     # `Policy.holds` accepts suspicious content of theirs, too.
-    return replace(
-        own, policy=policy, crawl=replace(own.crawl, respect_noindex=False, probe=False, concurrency=1)
-    )
+    return replace(own, policy=policy, crawl=replace(own.crawl, respect_noindex=False, probe=False, concurrency=1))
 
 
 def policy_for(own: Config, source: Source | None = None) -> Policy:
@@ -91,12 +88,8 @@ async def rules_at_root(source: Source, own: Config, store: Store) -> Rules:
 
 
 def schedule_of(policy: PolicySettings) -> Schedule | None:
-    """Return the schedule of a source, or None if it has none."""
     if policy.schedule is None:
         return None
     return parse_schedule(
-        policy.schedule,
-        ZoneInfo(policy.time_zone),
-        jitter_seconds=policy.jitter_seconds,
-        budget=policy.budget,
+        policy.schedule, ZoneInfo(policy.time_zone), jitter_seconds=policy.jitter_seconds, budget=policy.budget
     )

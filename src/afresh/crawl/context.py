@@ -37,7 +37,6 @@ class RunContext:
 
     @property
     def limits(self) -> RunLimits:
-        """Return how far the run may go."""
         rules, budget = self.rules, self.tools.budget(self.run.mode)
         return RunLimits(max_pages=rules.max_pages, max_depth=rules.max_depth, budget=budget)
 
@@ -72,8 +71,8 @@ class MonotonicClock:
         self._ahead = timedelta()
 
     def __call__(self) -> datetime:
-        said = self._clock()
-        if said < self._last:
-            self._ahead += self._last - said
-        self._last = said
-        return said + self._ahead
+        now = self._clock()
+        if now < self._last:
+            self._ahead += self._last - now
+        self._last = now
+        return now + self._ahead

@@ -33,9 +33,9 @@ def tally(visit: Visit) -> dict[str, int]:
 
     Pages with content are counted separately (`known_…`): many failures among them mean an outage.
     """
-    decision, harvest = visit.decision, visit.harvest
+    decision, content = visit.decision, visit.content
     if decision.retry:
-        return {"retried": 1, "bytes": harvest.body_bytes}
+        return {"retried": 1, "bytes": content.body_bytes}
     known, change = visit.claim.page.content_hash is not None, change_of(visit)
     match decision.outcome:
         case Outcome.NOT_MODIFIED:
@@ -50,24 +50,24 @@ def tally(visit: Visit) -> dict[str, int]:
             kind = "refused" if decision.refused else "doubtful" if decision.doubtful else "failed"
     unembedded = decision.reason.startswith(UNEMBEDDED)  # the page was fetched, only the embedder failed
     flagged = decision.page.doubt is not None and decision.content is ContentAction.REPLACE
-    made, told, cut = harvest.embedded, harvest.told, decision.page.links_left_out
+    made, digest, cut = content.embedded, content.digest, decision.page.links_left_out
     counts = {
         "checked": 1,
-        "bytes": harvest.body_bytes,
+        "bytes": content.body_bytes,
         kind: 1,
         "known_asked": known,
         "known_barred": known and kind == "refused" and decision.status_code in (401, 403, 407),
         f"known_{kind}": known and kind in ("failed", "doubtful") and not unembedded,
-        "trapped": harvest.trapped,
-        "long_links": harvest.long_links,
+        "trapped": content.trapped,
+        "long_links": content.long_links,
         "cut_links": cut,
         "cut_pages": cut > 0,
         "unembedded": unembedded,
         "chunks_embedded": made or 0,
-        "chunks_reused": 0 if made is None else len(harvest.chunks) - made,
-        "summaries": told is not None and told.summary is not None,
-        "ai_calls": told is not None and told.summary is not None and told.asked_model,
-        "rendered": harvest.rendered,
+        "chunks_reused": 0 if made is None else len(content.chunks) - made,
+        "summaries": digest is not None and digest.summary is not None,
+        "ai_calls": digest is not None and digest.summary is not None and digest.asked_model,
+        "rendered": content.rendered,
         "hinted": visit.hinted,
         "hinted_changed": visit.hinted and change is ChangeKind.CHANGED,
         "flagged": flagged,

@@ -9,9 +9,9 @@ from afresh.crawl.plausibility import (
     RESTORED,
     Suspicion,
     SuspicionAction,
-    doubt_of,
     flag_that_stays,
     loses_text,
+    suspicion_of,
 )
 from afresh.model.fetch import (
     Failed,
@@ -55,19 +55,20 @@ def decide(page: Page, seen: Seen, policy: Policy, now: datetime) -> Decision:
     """Return what to do about a page; deciding twice on the same result changes nothing more."""
     match seen:
         case ReadDocument():
-            return _read(page, seen, policy, now)
+            decision = _read(page, seen, policy, now)
         case NotModified():
-            return _not_modified(page, seen, policy, now)
+            decision = _not_modified(page, seen, policy, now)
         case Gone():
-            return _gone(page, seen, policy, now)
+            decision = _gone(page, seen, policy, now)
         case Moved():
-            return _moved(page, seen, policy, now)
+            decision = _moved(page, seen, policy, now)
         case Refused():
-            return _refused(page, seen, policy, now)
+            decision = _refused(page, seen, policy, now)
         case Failed():
-            return _failed(page, seen, policy, now)
+            decision = _failed(page, seen, policy, now)
         case _:
             assert_never(seen)
+    return replace(decision, status_code=seen.status_code)
 
 
 # fields that any clear answer resets, and those that an answer from an existing page resets
@@ -76,7 +77,6 @@ ANSWERED: dict[str, Any] = {**CLEAR, "gone_count": 0, "doomed_by": None}
 
 
 def _rhythm(page: Page, now: datetime, *, changed: bool) -> ChangeStats:
-    """Return the change statistics of a page including this check."""
     if page.content_hash is None or page.observed_at is None:
         return page.rhythm
     return page.rhythm.seen(changed, (now - page.observed_at).total_seconds())
@@ -86,14 +86,13 @@ def _read(page: Page, seen: ReadDocument, policy: Policy, now: datetime) -> Deci
     document = seen.document
     if policy.doubts and page.refused_hash == document.content_hash:
         return _restored(page, seen, policy, now)
-    doubt = None if seen.proven else doubt_of(page, document, seen.signs, policy)
-    if doubt is not None and doubt.trust is not SuspicionAction.FLAG:
+    doubt = None if seen.proven else suspicion_of(page, document, seen.signs, policy)
+    if doubt is not None and doubt.action is not SuspicionAction.FLAG:
         return _doubted(page, seen, doubt, policy, now)
     if policy.respect_noindex and not document.index and not seen.proven:
         return _unwanted(page, seen, policy, now)
-    language = (
-        page.language or document.language
-    )  # keep the first language: pages hardly ever change it, but a guess may be wrong
+    # keep the first language: pages hardly ever change it, but a guess may be wrong
+    language = page.language or document.language
     if policy.redetect:
         language = document.language or page.language
     other_language = policy.redetect and search_config(page.language) != search_config(language)
@@ -135,7 +134,6 @@ def _read(page: Page, seen: ReadDocument, policy: Policy, now: datetime) -> Deci
         next_at=None if seen.proven else next_look_after_answer(now, after, policy),
         keeps_former=loses_text(page, document, seen.signs, policy, flag),
         reason=_read_reason(page, seen, policy, other_language=other_language),
-        status_code=seen.status_code,
     )
 
 
@@ -146,9 +144,9 @@ def _read_reason(page: Page, seen: ReadDocument, policy: Policy, *, other_langua
     elif before != document.content_hash:
         reason = f"content hash changed from {before[:12]} to {document.content_hash[:12]}"
     elif page.recipe != policy.recipe:
-        reason = "same content hash, made anew for another recipe"
+        reason = "same content hash, processed again by a new recipe"
     elif other_language:
-        reason = "same content hash, made anew for another language"
+        reason = "same content hash, processed again for another language"
     else:
         reason = f"same content hash {before[:12]}"
     reason = f"{seen.status_code or 'read'}, {reason}"
@@ -157,7 +155,7 @@ def _read_reason(page: Page, seen: ReadDocument, policy: Policy, *, other_langua
     if document.foreign_canonical:
         reason += f"; its rel=canonical to another host is ignored: {document.foreign_canonical}"
     if document.styles_cut:
-        reason += "; it has more styles than are read: hidden text may be in it"
+        reason += "; it has too many styles to check: some text may be hidden"
     return reason
 
 
@@ -171,7 +169,6 @@ def _restored(page: Page, seen: ReadDocument, policy: Policy, now: datetime) -> 
         follow=LinkAction.STORED,
         next_at=next_look_after_answer(now, after, policy),
         reason=f"{seen.status_code or 'read'}, but {RESTORED}",
-        status_code=seen.status_code,
     )
 
 
@@ -191,7 +188,6 @@ def _doubted(page: Page, seen: ReadDocument, doubt: Suspicion, policy: Policy, n
         next_at=next_regular_look(now, policy),
         doubtful=True,
         reason=f"{seen.status_code or 'read'}, but {doubt.text}",
-        status_code=seen.status_code,
         error_message=doubt.text,
     )
 
@@ -216,16 +212,13 @@ def _unwanted(page: Page, seen: ReadDocument, policy: Policy, now: datetime) -> 
         follow=LinkAction.NONE if policy.respect_nofollow and not document.follow else LinkAction.NEW,
         next_at=next_regular_look(now, policy),
         reason="the page asks not to be indexed (noindex)",
-        status_code=seen.status_code,
     )
 
 
 def _not_modified(page: Page, seen: NotModified, policy: Policy, now: datetime) -> Decision:
     if page.content_hash is None:
         broken = Failed(
-            outcome=Outcome.FAILED,
-            reason="not modified, but no content is on record",
-            status_code=seen.status_code,
+            outcome=Outcome.FAILED, reason="not modified, but no content is stored", status_code=seen.status_code
         )
         return _failed(replace(page, validators=Validators()), broken, policy, now)
     asked, after = page.validators, page
@@ -243,7 +236,6 @@ def _not_modified(page: Page, seen: NotModified, policy: Policy, now: datetime) 
         follow=LinkAction.STORED,
         next_at=next_look_after_answer(now, after, policy),
         reason=seen.unasked or reason,
-        status_code=seen.status_code,
     )
 
 
@@ -252,14 +244,13 @@ def _gone(page: Page, seen: Gone, policy: Policy, now: datetime) -> Decision:
     proven = page.content_hash is None or count >= policy.gone_after
     status = page.status if page.content_hash is not None else PageStatus.DELETED
     after = replace(page, status=status, gone_count=count, moved_to=None, checked_at=now, **CLEAR)
-    said = seen.reason or seen.status_code or "the file is not there"
+    evidence = seen.reason or seen.status_code or "the file does not exist"
     return Decision(
         page=after,
         outcome=Outcome.GONE,
         content=ContentAction.DROP if proven else ContentAction.KEEP,
         next_at=None if proven else next_look_after_failure(now, count, policy),
-        reason=str(said) if proven else f"{said}, {count} of {policy.gone_after} times in a row",
-        status_code=seen.status_code,
+        reason=str(evidence) if proven else f"{evidence}, {count} of {policy.gone_after} times in a row",
     )
 
 
@@ -281,7 +272,6 @@ def _moved(page: Page, seen: Moved, policy: Policy, now: datetime) -> Decision:
         content=ContentAction.DROP,
         next_at=next_regular_look(now, policy),
         reason=f"{seen.status_code or 'moved'}, permanently to {seen.to}",
-        status_code=seen.status_code,
     )
 
 
@@ -294,9 +284,9 @@ def _without_answer(page: Page, now: datetime, strikes: int = 1) -> Page:
 
 
 def _refused(page: Page, seen: Refused, policy: Policy, now: datetime) -> Decision:
-    settled = seen.validators is not None and page.content_hash is None
+    is_unreadable = seen.validators is not None and page.content_hash is None
     after = _without_answer(page, now)
-    if settled:  # not a readable format: skip it until the listing shows a change
+    if is_unreadable:  # not a readable format: skip it until the listing shows a change
         after = replace(
             page,
             status=PageStatus.ERROR,
@@ -305,29 +295,26 @@ def _refused(page: Page, seen: Refused, policy: Policy, now: datetime) -> Decisi
             failures=0,
             checked_at=now,
         )
-    done = "not read: " if settled else "not fetched: "
+    done = "not read: " if is_unreadable else "not fetched: "
     later = next_look_after_failure(now, after.failures, policy) if policy.refusals_back_off else None
     return Decision(
         page=after,
         outcome=seen.outcome,
         follow=LinkAction.STORED if page.content_hash is not None else LinkAction.NONE,
-        next_at=None if settled else later or next_regular_look(now, policy),
+        next_at=None if is_unreadable else later or next_regular_look(now, policy),
         refused=True,
         reason=seen.reason if seen.status_code is not None else done + seen.reason,
-        status_code=seen.status_code,
         error_message=seen.reason,
     )
 
 
 def _failed(page: Page, seen: Failed, policy: Policy, now: datetime) -> Decision:
-    after = _without_answer(
-        page, now, strikes=int(seen.retry_after is None)
-    )  # a request to wait is no failure
+    after = _without_answer(page, now, strikes=int(seen.retry_after is None))  # a request to wait is no failure
     crashes = page.crashes + 1
     quarantined = seen.poison is not None and crashes >= CRASHES  # do not give this body to the parser again
     if seen.poison is not None:
-        said = f"reading it crashed the parser {crashes} times" if quarantined else page.doubt
-        after = replace(after, crashes=crashes, doubt=said, doubt_hash=seen.poison)
+        doubt = f"parsing it crashed {crashes} times" if quarantined else page.doubt
+        after = replace(after, crashes=crashes, doubt=doubt, doubt_hash=seen.poison)
     pauses = after.failures if seen.retry_after else max(1, after.failures)
     return Decision(
         page=after,
@@ -337,6 +324,5 @@ def _failed(page: Page, seen: Failed, policy: Policy, now: datetime) -> Decision
         retry=after.failures <= policy.retries and not (quarantined or seen.hopeless),
         doubtful=quarantined,
         reason=seen.reason,
-        status_code=seen.status_code,
         error_message=seen.reason,
     )

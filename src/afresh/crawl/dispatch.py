@@ -35,11 +35,9 @@ class HostDispatcher:
         return self._ready.qsize() + sum(min(each) for each in rooms)
 
     def crowded_hosts(self, limit: int) -> frozenset[str]:
-        """Return the hosts for which at least `limit` claims wait."""
         return frozenset(domain for domain, queued in self._queued.items() if len(queued) >= limit)
 
     def put(self, ticket: Ticket) -> None:
-        """Queue a claim."""
         domain = ticket[1].domain
         if self._in_flight[domain] < self._hosts.room(domain):
             self._in_flight[domain] += 1
@@ -69,7 +67,6 @@ class HostDispatcher:
             del self._in_flight[domain]
 
     def clear(self) -> int:
-        """Drop all waiting claims and return their number."""
         number = len(self)
         self._queued.clear()
         self._waiting = 0
@@ -107,8 +104,6 @@ class WakeupListener:
     async def _wait_for_news(self, seconds: float) -> None:
         mute = min(self.mute_seconds, seconds)
         await asyncio.sleep(mute)
-        await self._store.db.news.hear(self._since, seconds - mute)
+        await self._store.db.news.wait(self._since, seconds - mute)
         woken = self._store.db.news.count != self._since
-        self.mute_seconds = (
-            next_wait(self.mute_seconds, FIRST_MUTE_SECONDS, MAX_MUTE_SECONDS) if woken else 0.0
-        )
+        self.mute_seconds = next_wait(self.mute_seconds, FIRST_MUTE_SECONDS, MAX_MUTE_SECONDS) if woken else 0.0

@@ -3,17 +3,17 @@
 import asyncio
 import os
 import socket
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext, suppress
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from afresh.access.permissions import EVERYTHING, Permissions
 from afresh.config import Config, PolicySettings
-from afresh.config.sources import retention_of
+from afresh.config.sources import retention_from
 from afresh.crawl.bounds import own_settings_of, policy_for, rules_at_root, rules_for, schedule_of
 from afresh.crawl.context import MonotonicClock
 from afresh.crawl.heartbeat import Heartbeat, registered_worker
@@ -30,7 +30,6 @@ from afresh.extract.pool.pool import ParserPool
 from afresh.extract.pool.wire import CHUNK, EXTRACT, EXTRACT_VISIBLE
 from afresh.links.score import KeywordWeights
 from afresh.links.scoring import LinkScoring
-from afresh.model.charts import Politeness
 from afresh.model.fetch import Body
 from afresh.model.labels import is_among
 from afresh.model.overview import SourceListing
@@ -52,7 +51,7 @@ if TYPE_CHECKING:
     from afresh.schedule.rules import Schedule
     from afresh.sources.web.guard import AddressPolicy
 
-GLANCES = 4  # concurrent single-page fetches: each may need a process and a browser
+MAX_SINGLE_FETCHES = 4  # concurrent fetches of one page: each may need a process and a browser
 NOTIFY = "notify."  # prefix of targets that are notified through apprise
 
 T = TypeVar("T")
@@ -69,8 +68,8 @@ class RunToolFactory:
         self._allowed = EVERYTHING
         self._visible = store
         self._processes = _Processes(models)
-        self._glances = asyncio.Semaphore(GLANCES)
-        self._hosts = HostLimiter(GLANCES)  # hosts of single-page fetches
+        self._single_fetches = asyncio.Semaphore(MAX_SINGLE_FETCHES)
+        self._hosts = HostLimiter(MAX_SINGLE_FETCHES)  # hosts of single-page fetches
 
     def scoped_to(self, allowed: Permissions, visible: Store) -> "RunToolFactory":
         """Return a factory limited by a token; store-wide operations raise Forbidden if it is bound to sources."""
@@ -82,7 +81,7 @@ class RunToolFactory:
         """Raise Forbidden for a token that is bound to some sources."""
         self._allowed.check_everywhere()
 
-    def recognise(self, target: str, *, afar: bool = False, on_the_web: bool = False) -> tuple[str, str]:
+    def recognise(self, target: str, *, remote: bool = False, on_the_web: bool = False) -> tuple[str, str]:
         """Return the kind and the root of the source that a target means.
 
         Remote callers reach files only where the settings allow it; agents reach only the web.
@@ -92,21 +91,15 @@ class RunToolFactory:
         github_urls = self.config.github.web_urls
         if on_the_web:
             return detect.recognise_on_the_web(target, github_urls)
-        if not afar:
+        if not remote:
             return detect.recognise(target, github_urls)
-        roots, lent = self.config.server.allowed_roots, self.config.access.credentials_for
-        return detect.recognise_from_afar(target, roots, github_urls, lent)
-
-    def check_settings(self, rules: Mapping[str, object], policy: Mapping[str, object]) -> None:
-        """Raise ConfigError if a source cannot have these settings."""
-        self.config.with_overrides(rules, policy)
+        roots, credentials = self.config.server.allowed_roots, self.config.access.credentials_for
+        return detect.recognise_remote(target, roots, github_urls, credentials)
 
     def settings_of(self, source: Source) -> Config:
-        """Return the settings of a source."""
         return own_settings_of(self.config, source)
 
     def bounds(self, source: Source) -> tuple[Rules, Policy]:
-        """Return the rules and the policy of a source."""
         own = self.settings_of(source)
         return rules_for(source, own), policy_for(own, source)
 
@@ -117,18 +110,11 @@ class RunToolFactory:
         own = self.settings_of(source)
         return why_left_out(own, rules_for(source, own), source.kind, url)
 
-    def manners(self, source: Source | None) -> Politeness:
-        """Return the politeness settings of a source, or the default ones."""
-        crawl = (self.settings_of(source) if source else self.config).crawl
-        return Politeness(crawl.delay_seconds, crawl.respect_robots, crawl.concurrency)
-
     def schedule(self, source: Source) -> "Schedule | None":
-        """Return the schedule of a source, or None."""
         return schedule_of(self.settings_of(source).policy)
 
     def retention(self) -> Retention:
-        """Return how long obsolete records are kept."""
-        return retention_of(self.config.retention)
+        return retention_from(self.config.retention)
 
     def sinks_of(self, source: Source) -> dict[str, str]:
         """Return the sinks of a source with their kinds, by name."""
@@ -136,13 +122,12 @@ class RunToolFactory:
         return {name: sink.kind for name, sink in sinks if is_among(source.label, sink.sources)}
 
     def targets(self) -> list[MessageTarget]:
-        """Return the targets of webhooks and notifications."""
         hooks = {name: hook for name, hook in self.config.webhooks.items() if hook.url is not None}
         people = {f"{NOTIFY}{name}": place for name, place in self.config.notify.items()}
-        told: dict[str, WebhookSettings | NotifySettings] = {**hooks, **people}
+        targets: dict[str, WebhookSettings | NotifySettings] = {**hooks, **people}
         return [
             MessageTarget(name=name, events=frozenset(each.events), sources=frozenset(each.sources))
-            for name, each in told.items()
+            for name, each in targets.items()
         ]
 
     def identity(self) -> tuple[WorkerRecord, float]:
@@ -152,15 +137,14 @@ class RunToolFactory:
     def standing(self, listener: Listener, stopping: asyncio.Event) -> tuple[Store, Heartbeat]:
         """Return the store and the heartbeat of a process that works until it is stopped."""
         self.check_everywhere()
-        store = self._patient_store(listener, stopping)
-        return store, _vigil(store, self.config.policy, MonotonicClock(self.clock))
+        store = self._retrying_store(listener, stopping)
+        return store, _heartbeat(store, self.config.policy, MonotonicClock(self.clock))
 
     def change_feed(self, source: Source) -> ChangeFeed:
-        """Return the change feed of a source on this machine."""
-        from afresh.sources.folder.change_feed import lookout_for
+        from afresh.sources.folder.change_feed import change_feed_of
 
         self.check_everywhere()
-        return lookout_for(self.settings_of(source), self.bounds(source)[0], source.kind)
+        return change_feed_of(self.settings_of(source), self.bounds(source)[0], source.kind)
 
     @asynccontextmanager
     async def open(
@@ -169,26 +153,24 @@ class RunToolFactory:
         """Open the tools for one run of a source; this process is registered as a worker meanwhile."""
         own = self.settings_of(source)
         own = own.with_overrides({"doubt": False}) if options.trust else own
-        listener, clock, for_digest = unfailing(listener), MonotonicClock(self.clock), source.is_of_digest
-        store = self._patient_store(listener, stopping)
+        listener, clock = unfailing(listener), MonotonicClock(self.clock)
+        store = self._retrying_store(listener, stopping)
         rules, policy = await _bounds_of_run(source, own, options, store)
-        heartbeat = _vigil(store, own.policy, clock)
+        heartbeat = _heartbeat(store, own.policy, clock)
         async with (
             self._site_tools(source, own, options, rules, store, clock) as site,
             self.models.for_run(own.storage.body, store) as (embedding, model_notes),
             registered_worker(heartbeat, stopping),
-            self.models.for_texts(own.links, summaries=for_digest) as (summarizer, scorer),
+            self.models.for_texts(own.links, summaries=options.for_digest) as (summarizer, scorer),
         ):
             notes, scoring = list(model_notes), None
             best_first = scorer is not None and own.crawl.order == "score"
             if scorer is not None:
-                weighing = KeywordWeights(
-                    weights=own.links.keywords, unknown=own.links.unknown_keyword_weight
-                )
+                weighing = KeywordWeights(weights=own.links.keywords, unknown=own.links.unknown_keyword_weight)
                 guesser = self.models.guesser(scorer) if best_first else None
                 scoring = LinkScoring(store, scorer, weighing, clock, stopping, guesser)
             elif "score" in (source.policy.get("order"), source.rules.get("order")):
-                notes.append("--crawl-order score needs --keywords: the nearest come first")
+                notes.append("--crawl-order score needs --keywords; pages are crawled by depth instead")
             for note in notes:
                 listener(Notice(text=note))
             tools = RunTools(
@@ -217,7 +199,7 @@ class RunToolFactory:
     async def _site_tools(
         self, source: Source, own: Config, options: RunOptions, rules: Rules, store: Store, clock: Clock
     ) -> AsyncIterator[dict[str, Any]]:
-        """Open the fetcher and the lister of a source; `aim` does it again for another root."""
+        """Open the fetcher and the lister of a source; the result's `aim` opens them for another root."""
         current = await store.sources.get(source.id)
         mark = current.mark if current is not None else None
         listed = source.kind in ("web", LINKS) and (
@@ -242,7 +224,7 @@ class RunToolFactory:
                     "trim": context.trim,
                     "modified": context.modified,
                     "notes": context.notes,
-                    "tells_news": context.tells_news,
+                    "has_change_dates": context.has_change_dates,
                     "was_ours": context.rules.was_ours,
                 }
 
@@ -252,55 +234,51 @@ class RunToolFactory:
             at_root = at(
                 rules,
                 last_mark=None if rules.may_move else mark,
-                anonymous=not self._lends_keys(source),
-                for_kb=source.is_of_digest,
+                anonymous=not self._uses_keys(source),
+                for_kb=options.for_digest,
             )
             tools = site(at_root, listed=listed and not rules.may_move)
             yield tools | {"parsers": parsers, "mark": mark, "aim": aim if source.kind == "web" else None}
 
-    async def glance(self, url: str) -> "FetchedPage":
+    async def fetch_once(self, url: str) -> "FetchedPage":
         """Return the current text of a web page, fetched by the same guarded client as in a run.
 
         A token that is read-only or bound to sources reaches only URLs that belong to a source.
         """
-        from afresh.crawl.fetch_once import glance
+        from afresh.crawl.fetch_once import fetch_once
 
-        await self._check_glance(url)
+        await self._check_may_fetch(url)
         delay = self.config.crawl.delay_seconds
-        async with self._glances, self._processes.borrowed() as parsers:
+        async with self._single_fetches, self._processes.borrowed() as parsers:
             reach = await self._reach(url)
             context = SourceContext(self.config, Rules(root=url), self.clock, parsers, None, reach)
             web = context.client(paced=False)
             try:
-                glimpse = await glance(
-                    web, partial(parsers.call, EXTRACT), url, self.clock, self._hosts, delay
-                )
+                page = await fetch_once(web, partial(parsers.call, EXTRACT), url, self.clock, self._hosts, delay)
             finally:
                 await web.close()
-        await self._check_glance(glimpse.url)
-        return glimpse
+        await self._check_may_fetch(page.url)
+        return page
 
-    async def _check_glance(self, url: str) -> None:
+    async def _check_may_fetch(self, url: str) -> None:
         if (self._allowed.everywhere and self._allowed.may_write) or await self._visible.pages.find(url):
             return
         for source in await self._visible.sources.all():
-            bounds = if_settled(self.bounds, source) if source.kind == "web" else None
+            bounds = settings_or_none(self.bounds, source) if source.kind == "web" else None
             if bounds is not None and bounds[0].refusal(url, 0) is None:
                 return
         if self._allowed.everywhere:
-            raise NotFound(f"{url} is no part of any source, and this token may only read what is kept")
-        raise NotFound(f"{url} is no part of the sources that this token is bound to")
+            raise NotFound(f"{url} belongs to no source, and this token may only read sources")
+        raise NotFound(f"{url} does not belong to the sources of this token")
 
     async def contents(self, source: Source) -> SourceListing:
         """Return what a source lists now, without storing any page."""
         self.check_everywhere()
         own = self.settings_of(source)
-        turn = (
-            self._glances if source.kind in ("git", "github") else nullcontext()
-        )  # the other kinds are quick
+        turn = self._single_fetches if source.kind in ("git", "github") else nullcontext()  # the other kinds are quick
         async with turn, self._processes.borrowed() as parsers:
             rules, reach = rules_for(source, own), await self._reach(source.url)
-            anonymous = not self._lends_keys(source)
+            anonymous = not self._uses_keys(source)
             context = SourceContext(own, rules, self.clock, parsers, None, reach, anonymous=anonymous)
             web, lister = context.open(source.kind)
             try:
@@ -311,36 +289,32 @@ class RunToolFactory:
         return SourceListing(urls=urls, dropped=dict(lister.dropped), errors=errors, notes=notes)
 
     @asynccontextmanager
-    async def kept_warm(self) -> AsyncIterator[None]:
+    async def keep_warm(self) -> AsyncIterator[None]:
         """Start parser processes and models in advance, and keep them between runs."""
         self.check_everywhere()
         async with self._processes.kept():
             yield
 
-    def _patient_store(self, listener: Listener, stopping: asyncio.Event) -> Store:
+    def _retrying_store(self, listener: Listener, stopping: asyncio.Event) -> Store:
         """Return a store that retries without a time limit."""
         retry = RetryPolicy(busy_seconds=FOREVER, full_seconds=FOREVER, listener=listener, stopping=stopping)
         return self.store.with_retries(retry)
 
     async def _reach(self, root: str) -> "AddressPolicy":
         """Return which addresses requests for a source may connect to."""
-        from afresh.sources.web.guard import policy_at
+        from afresh.sources.web.guard import AddressPolicies
 
         network = self.config.network
-        return await policy_at(network.allow, root, seconds=network.connect_seconds)
+        return await AddressPolicies(network.allow, seconds=network.connect_seconds).policy_at(root)
 
-    def _lends_keys(self, source: Source) -> bool:
-        """Return whether a source is read with the operator's credentials."""
-        from afresh.sources.detect import lends_keys
+    def _uses_keys(self, source: Source) -> bool:
+        from afresh.sources.detect import may_use_keys
 
         places, github_urls = self.config.access.credentials_for, self.config.github.web_urls
-        return source.is_operators or lends_keys(source.kind, source.url, places, github_urls)
+        return source.is_operators or may_use_keys(source.kind, source.url, places, github_urls)
 
 
-async def _bounds_of_run(
-    source: Source, own: Config, options: RunOptions, store: Store
-) -> tuple[Rules, Policy]:
-    """Return the rules and the policy of one run."""
+async def _bounds_of_run(source: Source, own: Config, options: RunOptions, store: Store) -> tuple[Rules, Policy]:
     rules = await rules_at_root(source, own, store)
     if options.follow_move and source.kind == "web":
         rules = replace(rules, may_move=True)
@@ -349,13 +323,13 @@ async def _bounds_of_run(
     return rules, policy if options.budget is None else replace(policy, budget_per_run=options.budget)
 
 
+@dataclass(slots=True)
 class _Processes:
     """Parser processes that outlive a run while they are in use."""
 
-    def __init__(self, models: ModelProvider) -> None:
-        self.warm: ParserPool | None = None
-        self._users = 0
-        self._models = models
+    models: ModelProvider
+    warm: ParserPool | None = None
+    _users: int = 0
 
     @asynccontextmanager
     async def kept(self) -> AsyncIterator[None]:
@@ -395,7 +369,7 @@ class _Processes:
             await parsers.everywhere(EXTRACT, body)
             document = await parsers.call(EXTRACT, body)
             await parsers.everywhere(CHUNK, document)
-            await self._models.warm_up()
+            await self.models.warm_up()
 
 
 def _worker(now: datetime) -> WorkerRecord:
@@ -403,7 +377,7 @@ def _worker(now: datetime) -> WorkerRecord:
     return WorkerRecord(name=f"{host}:{pid}:{os.urandom(4).hex()}", host=host, pid=pid, heartbeat_at=now)
 
 
-def _vigil(store: Store, policy: PolicySettings, clock: Clock) -> Heartbeat:
+def _heartbeat(store: Store, policy: PolicySettings, clock: Clock) -> Heartbeat:
     return Heartbeat(
         store=store,
         me=_worker(clock()),
@@ -413,10 +387,7 @@ def _vigil(store: Store, policy: PolicySettings, clock: Clock) -> Heartbeat:
     )
 
 
-# sources whose settings contradict those of this machine: the others continue
-
-
-def if_settled(ask: Callable[[Source], T], source: Source) -> T | None:
+def settings_or_none(ask: Callable[[Source], T], source: Source) -> T | None:
     """Return what the settings of a source say, or None if they contradict each other."""
     try:
         return ask(source)
@@ -424,7 +395,7 @@ def if_settled(ask: Callable[[Source], T], source: Source) -> T | None:
         return None
 
 
-def trouble_with(tools: RunToolFactory, source: Source) -> str | None:
+def settings_problem(tools: RunToolFactory, source: Source) -> str | None:
     """Return why the settings of a source cannot be used, or None."""
     try:
         tools.bounds(source)
@@ -435,5 +406,5 @@ def trouble_with(tools: RunToolFactory, source: Source) -> str | None:
 
 def max_age_of(tools: RunToolFactory, source: Source) -> float | None:
     """Return the age at which pages of a source are due in any case."""
-    bounds = if_settled(tools.bounds, source)
+    bounds = settings_or_none(tools.bounds, source)
     return bounds[1].max_age_seconds if bounds else None

@@ -12,15 +12,15 @@ from afresh.ports import Clock, Web
 from afresh.urls.canonical import domain_of
 
 _MAX_MOVES = 5
-_PATIENCE_SECONDS = 5.0  # how long a fetch waits for its turn at a host
-_LONGER_SECONDS = 30.0  # how long it waits in all if the page moved
+_MAX_TURN_SECONDS = 5.0  # how long a fetch waits for its turn at a host
+_MAX_TOTAL_SECONDS = 30.0  # how long it waits in all if the page moved
 
 
 @asynccontextmanager
 async def _turn(
-    hosts: HostLimiter, delay_seconds: float, web: Web, url: str, patience: float, then: str
+    hosts: HostLimiter, delay_seconds: float, web: Web, url: str, max_wait: float, then: str
 ) -> AsyncIterator[None]:
-    """Wait for a turn at a host; raise SourceError, naming what to try `then`, if that takes too long.
+    """Wait for a turn at a host; after `max_wait` seconds raise SourceError, which suggests trying `then` later.
 
     Requests are as far apart as the settings or the host ask for.
     """
@@ -31,15 +31,15 @@ async def _turn(
         return
     hosts.learn(domain, delay)
     rest = hosts.rest_of(domain)
-    if rest > patience or not await hosts.enter(domain, patience):
-        raise SourceError(f"{domain} is asked once in {delay:g} s: try {then} in {max(1, round(rest))} s")
+    if rest > max_wait or not await hosts.enter(domain, max_wait):
+        raise SourceError(f"{domain} accepts one request every {delay:g} s: try {then} in {max(1, round(rest))} s")
     try:
         yield
     finally:
         hosts.leave(domain)
 
 
-async def glance(
+async def fetch_once(
     web: Web,
     extract: Callable[[Body], Awaitable[Document]],
     asked: str,
@@ -48,15 +48,15 @@ async def glance(
     delay_seconds: float,
 ) -> FetchedPage:
     """Return the text at a URL after following redirects; raise SourceError if there is none."""
-    url, patience, then = asked, _PATIENCE_SECONDS, "again"
-    until = asyncio.get_running_loop().time() + _LONGER_SECONDS
+    url, max_wait, then = asked, _MAX_TURN_SECONDS, "again"
+    until = asyncio.get_running_loop().time() + _MAX_TOTAL_SECONDS
     for _ in range(_MAX_MOVES + 1):
-        async with _turn(hosts, delay_seconds, web, url, patience, then):
+        async with _turn(hosts, delay_seconds, web, url, max_wait, then):
             seen = await web.fetch(Request(url=url))
         match seen:
             case Moved(to=to):
                 url, then = to, to
-                patience = max(_PATIENCE_SECONDS, until - asyncio.get_running_loop().time())
+                max_wait = max(_MAX_TURN_SECONDS, until - asyncio.get_running_loop().time())
             case Body():
                 document = await extract(seen)
                 return FetchedPage(
@@ -71,9 +71,9 @@ async def glance(
                     links=tuple(dict.fromkeys(link.url for link in document.links)),
                 )
             case Gone(status_code=code):
-                raise SourceError(f"there is nothing at {url} ({code}): check the address")
+                raise SourceError(f"there is nothing at {url} ({code}): check the URL")
             case Refused(reason=reason) | Failed(reason=reason):
                 raise SourceError(f"{url} cannot be read: {reason}")
             case NotModified():
-                raise SourceError(f"{url} cannot be read: it answered 304 though nothing was known of it")
-    raise SourceError(f"{asked} moves on and on; the last address was {url}")
+                raise SourceError(f"{url} cannot be read: it answered 304 to an unconditional request")
+    raise SourceError(f"{asked} redirects more than {_MAX_MOVES} times; the last URL was {url}")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from afresh.aio import heard
+from afresh.aio import wait_event
 from afresh.errors import StoreError, StoreUnavailable
 from afresh.model.records import Run, RunId, WorkerRecord
 from afresh.ports import Clock
@@ -39,9 +39,7 @@ class Heartbeat:
     _sent_at: float = field(init=False)  # when our last heartbeat was sent
     _lapses: int = 0
     _back_at: float | None = None  # when we sent again after a lapse
-    _seen: dict[str, tuple[datetime, float]] = field(
-        default_factory=dict
-    )  # last heartbeat of a worker, and since when
+    _seen: dict[str, tuple[datetime, float]] = field(default_factory=dict)  # last heartbeat of a worker, and since when
     _seen_alive: set[str] = field(default_factory=set)  # workers whose heartbeat changed while we watched
 
     def __post_init__(self) -> None:
@@ -96,7 +94,7 @@ class Heartbeat:
         """Release claims of dead workers, and wait until no worker is uncertain."""
         while not await self.reclaim() and not stopping.is_set():
             log.info("the lease of a worker has expired: checking whether it is still alive")
-            await heard(stopping, RECHECK_SECONDS)
+            await wait_event(stopping, RECHECK_SECONDS)
 
 
 @asynccontextmanager
@@ -125,7 +123,6 @@ async def _send_regularly(heartbeat: Heartbeat) -> None:
 
 
 async def release_dead_processes(store: Store, me: WorkerRecord, now: datetime) -> None:
-    """Release what ended processes of this machine held."""
     workers = await store.workers.all()
     gone = {each.name: each.heartbeat_at for each in workers if _is_process_gone(each, me)}
     if gone:
@@ -154,14 +151,10 @@ class LiveWorkers:
     heartbeats: Mapping[str, datetime] = field(default_factory=dict)  # of all workers, dead ones too
 
     def is_working_on(self, run: Run) -> bool:
-        """Return whether a live worker leads a run or assists in it."""
         return run.worker in self.names or run.id in self.helped
 
 
-def live_workers(
-    workers: Sequence[WorkerRecord], me: WorkerRecord, lease_seconds: float, now: datetime
-) -> LiveWorkers:
-    """Return which workers are alive."""
+def live_workers(workers: Sequence[WorkerRecord], me: WorkerRecord, lease_seconds: float, now: datetime) -> LiveWorkers:
     alive = [each for each in workers if is_alive(each, me, lease_seconds, now)]
     helped = frozenset(each.helps for each in alive if each.helps is not None)
     heartbeats = {each.name: each.heartbeat_at for each in workers}

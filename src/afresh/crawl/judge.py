@@ -1,7 +1,7 @@
 """Judge how a run ends: what is missing, whether it may delete, and when deletions need confirmation."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -9,7 +9,7 @@ from afresh.model.records import Page, PageId, PageStatus, Policy, Run, RunId, R
 from afresh.search.records import UNEMBEDDED
 
 OUTAGE_SHARE = 0.10  # a larger share of failing known pages is an outage of the source
-FEW = 2  # so many pages may look odd, or move to one URL, however small the source is
+MAX_ODD_PAGES = 2  # so many pages may look odd, or move to one URL, however small the source is
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +32,7 @@ class RunEvidence:
     next_try: datetime | None = None  # when the first page that backs off is due, in runs of due pages
 
     def is_outage(self, pages: int) -> bool:
-        """Return whether trouble with so many known pages means an outage of the source."""
+        """Return whether so many problems with known pages means an outage of the source."""
         if self.many_hosts:
             return self.known > 0 and pages >= self.known
         return pages > self.known * OUTAGE_SHARE
@@ -40,8 +40,6 @@ class RunEvidence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunVerdict:
-    """The verdict on a run."""
-
     state: RunState
     may_delete: bool = False  # delete pages that are proven gone
     may_miss: bool = False  # count pages that were not reached as missing
@@ -57,8 +55,8 @@ def judge(evidence: RunEvidence) -> RunVerdict:
     if (error := _widespread(evidence)) is not None:
         return RunVerdict(state=RunState.PARTIAL, error=error)
     barred, known = evidence.known_barred, evidence.known
-    if barred > FEW and evidence.is_outage(barred):
-        error = f"{barred} of {known} known pages refuse us now (401 or 403): kept"
+    if barred > MAX_ODD_PAGES and evidence.is_outage(barred):
+        error = f"{barred} of {known} known pages now answer 401 or 403; they were kept"
         return RunVerdict(state=RunState.PARTIAL, error=error)
     if evidence.failed:
         return RunVerdict(state=RunState.PARTIAL, may_delete=True, error=_left(evidence))
@@ -66,16 +64,15 @@ def judge(evidence: RunEvidence) -> RunVerdict:
 
 
 def _left(evidence: RunEvidence) -> str:
-    """Return what is left to do, and why."""
-    unread, said = evidence.failed - evidence.unembedded, []
+    unread, reasons = evidence.failed - evidence.unembedded, []
     if unread:
         due = evidence.next_try
         when = f"by the first run after {due:%Y-%m-%d %H:%M} UTC" if due else "with the next run"
-        said.append(f"{_pages(unread)} could not be read and will be tried again {when}")
+        reasons.append(f"{_pages(unread)} could not be read and will be tried again {when}")
     if evidence.unembedded:
         why = f" ({evidence.embedder})" if evidence.embedder else ""
-        said.append(f"{_pages(evidence.unembedded)} could not be embedded and will be tried again{why}")
-    return "; ".join(said)
+        reasons.append(f"{_pages(evidence.unembedded)} could not be embedded and will be tried again{why}")
+    return "; ".join(reasons)
 
 
 def _pages(number: int) -> str:
@@ -97,12 +94,12 @@ def _outage(evidence: RunEvidence) -> str | None:
 
 
 def _widespread(evidence: RunEvidence) -> str | None:
-    """Return why so many known pages are in trouble that none may be deleted, or None."""
+    """Return why so many known pages have problems that none may be deleted, or None."""
     if evidence.known and evidence.is_outage(evidence.known_failed):
         return f"{evidence.known_failed} of {evidence.known} known pages could not be read"
     odd = evidence.known_failed + evidence.known_doubtful
-    if evidence.known_doubtful > FEW and evidence.is_outage(odd):
-        return f"{odd} of {evidence.known} known pages show no content of theirs (an error page, a wall?)"
+    if evidence.known_doubtful > MAX_ODD_PAGES and evidence.is_outage(odd):
+        return f"{odd} of {evidence.known} known pages look like an error or login page"
     return None
 
 
@@ -110,7 +107,7 @@ def brake_holds(live: int, doomed: int, policy: Policy, *, to_one: int = 0) -> b
     """Return whether deletions need confirmation: too many at once, or too many that moved to one URL."""
     return any(
         number > allowed and number * 100 > live * policy.brake_percent
-        for number, allowed in ((doomed, policy.brake_pages), (to_one, FEW))
+        for number, allowed in ((doomed, policy.brake_pages), (to_one, MAX_ODD_PAGES))
     )
 
 
@@ -128,9 +125,9 @@ def decide_missing(page: Page, run: RunId, policy: Policy) -> Page:
 
 
 def may_drop(page: Page, target: PageStatus | None, run: RunId) -> bool:
-    """Return whether this run may delete a page: it found the proof, and a redirect target is settled."""
-    settled = page.moved_to is None or target in (None, PageStatus.ACTIVE, PageStatus.DELETED)
-    return page.doomed_by == run and settled
+    """Return whether this run may delete a page: it found the proof, and a redirect target is final."""
+    is_final = page.moved_to is None or target in (None, PageStatus.ACTIVE, PageStatus.DELETED)
+    return page.doomed_by == run and is_final
 
 
 def leads_on(page: Page) -> bool:
@@ -140,22 +137,16 @@ def leads_on(page: Page) -> bool:
 
 def final_status(url: str, known: Mapping[str, tuple[PageStatus, str | None]]) -> PageStatus | None:
     """Return the status of the page where a chain of redirects ends; None outside the source."""
-    seen: set[str] = set()
-    while url in known and url not in seen:
-        seen.add(url)
-        status, moved_to = known[url]
-        if moved_to is None:
-            return status
-        url = moved_to
-    return PageStatus.PENDING if url in seen else None
+    end = end_of_moves(url, lambda each: known[each][1] if each in known else None)
+    return PageStatus.PENDING if end is None else known[end][0] if end in known else None
 
 
-def end_of_moves(url: str, moves: Mapping[str, str]) -> str | None:
+def end_of_moves(url: str, target_of: Callable[[str], str | None]) -> str | None:
     """Return the URL where a chain of redirects ends; None for a loop."""
     seen: set[str] = set()
-    while url in moves and url not in seen:
+    while (target := target_of(url)) is not None and url not in seen:
         seen.add(url)
-        url = moves[url]
+        url = target
     return None if url in seen else url
 
 
@@ -170,7 +161,7 @@ def pair_moves(
     pairs: dict[PageId, Page] = {}
     taken: set[PageId] = set()
     moved = [page for page in pages if page.moved_to is not None and page.last_seen is not None]
-    ends = {page.id: targets.get(end_of_moves(page.moved_to or "", moves) or "") for page in moved}
+    ends = {page.id: targets.get(end_of_moves(page.moved_to or "", moves.get) or "") for page in moved}
 
     def rank(page: Page) -> tuple[bool, PageId]:
         found = ends[page.id]
@@ -196,7 +187,6 @@ def count_moves(dropped: Iterable[Page], heirs: Mapping[PageId, Page], run: Run)
 
 
 def by_reason(pages: Iterable[Page]) -> dict[str, list[PageId]]:
-    """Group deleted pages by reason."""
     reasons: dict[str, list[PageId]] = {}
     for page in pages:
         absent = page.missing_count > 0 and page.gone_count == 0
@@ -207,8 +197,6 @@ def by_reason(pages: Iterable[Page]) -> dict[str, list[PageId]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEnding:
-    """How a run ended, as the store records it."""
-
     state: RunState
     counts: Mapping[str, int]
     notes: Sequence[str] = ()

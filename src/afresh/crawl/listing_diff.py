@@ -38,17 +38,9 @@ def compare(
     for item in listed:
         names.add(item.url)
         page = known.get(item.url)
-        if (
-            full
-            or page is None
-            or not (page.sound and item.validators and item.validators == page.validators)
-        ):
+        if full or page is None or not (page.sound and item.validators and item.validators == page.validators):
             asked.append(item)
-    gone = [
-        ListedUrl(page.url, page.depth)
-        for page in known.values()
-        if page.url not in names and not walks(page.url)
-    ]
+    gone = [ListedUrl(page.url, page.depth) for page in known.values() if page.url not in names and not walks(page.url)]
     return ListingDiff(asked=asked, gone=gone)
 
 
@@ -63,7 +55,7 @@ def is_news(modified: datetime | None, checked_at: datetime | None, now: datetim
     return modified > checked_at
 
 
-def is_settled(page: Page, modified: datetime | None, policy: Policy, now: datetime) -> bool:
+def is_dated_unchanged(page: Page, modified: datetime | None, policy: Policy, now: datetime) -> bool:
     """Return whether a page can be skipped: the site says it did not change since the last good check."""
     if not policy.trust_lastmod or modified is None or modified > now or page.checked_at is None:
         return False
@@ -77,6 +69,5 @@ def is_settled(page: Page, modified: datetime | None, policy: Policy, now: datet
 
 def unasked(modified: datetime) -> NotModified:
     """Return the result for a skipped page; the time of its last check stays."""
-    said = f"{modified.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
-    reason = f"not asked: the site says it last changed {said} (crawl.trust_lastmod)"
+    reason = f"not requested: last changed {modified.astimezone(UTC):%Y-%m-%d %H:%M} UTC (crawl.trust_lastmod)"
     return NotModified(status_code=None, unasked=reason)

@@ -2,26 +2,27 @@
 
 | what came with a 200                                   | of a known page         | of a new one |
 |--------------------------------------------------------|-------------------------|--------------|
-| what the site answers for an address that cannot exist | held                    | held         |
+| what the site answers for a URL that cannot exist      | held                    | held         |
 | a challenge ("verify you are human")                   | held                    | held         |
-| a login or consent page, unlike the content on record  | held                    | believed     |
+| a login or consent page, unlike the stored content     | held                    | accepted     |
 | no text, and a login is all that the page offers       | held                    | flagged      |
 | nothing but blanks                                     | held, flagged if seen again | flagged   |
 | next to nothing, where a browser showed more           | held                    |              |
-| something quite different, the same at three addresses | held                    | believed     |
-| something quite different, at this address alone       | believed at the end of the run | believed |
-| the same, with a field for a password                  | flagged at the end of the run  | believed |
-| less than a twentieth of the content on record         | flagged                 |              |
+| something quite different, the same at three URLs      | held                    | accepted     |
+| something quite different, at this URL alone           | accepted at the end of the run | accepted |
+| the same, with a field for a password                  | flagged at the end of the run  | accepted |
+| less than a twentieth of the stored content            | flagged                 |              |
 
-Held: the content on record stays, the page is flagged, and nothing is deleted because of it.
-Flagged: it is believed, and the flag stays until the content changes or is trusted (`--trust`); the store
-keeps the former text, and so it does where the new one is trusted. Links of the knowledge base are flagged
+Held: the stored content stays, the page is flagged, and nothing is deleted because of it.
+Flagged: it is accepted, and the flag stays until the content changes or is trusted (`--trust`); the store
+keeps the former text, also where the new one is trusted. Links of the knowledge base are flagged
 where other pages are held (`Policy.holds`).
 """
 
 import re
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
 
 from afresh.model.fetch import ContentSignals, Document
 from afresh.model.records import Page, Policy
@@ -30,7 +31,7 @@ from afresh.text.normalize import EMPTY_HASH
 
 STRANGE = 0.2  # less of its words left: it has become another page
 SAME = 0.8  # more words in common: the same page
-TWINS = 2  # so many other URLs turned into the same page: it is a login or error page
+MIN_LOOKALIKES = 2  # so many other URLs turned into the same page: it is a login or error page
 SHRUNK = 0.05  # of the former length
 SHORT = 2_000  # characters: a challenge page is short
 CURT = 600  # characters: a login page is shorter
@@ -47,14 +48,10 @@ _CHALLENGE = re.compile(
 )
 _LOGIN = re.compile(r"\b(?:log|sign) ?in\b|\banmelden\b|\bse connecter\b|\biniciar sesión\b", re.IGNORECASE)
 _PASSWORD = re.compile(r"\bpassword\b|\bpasswort\b|\bmot de passe\b|\bcontraseña\b", re.IGNORECASE)
-_CONSENT = re.compile(
-    r"\baccept (?:all )?cookies\b|\bbefore you continue\b|\bwe value your privacy\b", re.IGNORECASE
-)
+_CONSENT = re.compile(r"\baccept (?:all )?cookies\b|\bbefore you continue\b|\bwe value your privacy\b", re.IGNORECASE)
 
 
 class SuspicionAction(StrEnum):
-    """What to do with suspicious content."""
-
     HOLD = "hold"  # keep the stored content
     WAIT = "wait"  # decide when the run has seen the other pages
     FLAG = "flag"  # accept it, and flag the page
@@ -62,19 +59,18 @@ class SuspicionAction(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Suspicion:
-    """Why content is suspicious, and what to do with it."""
-
-    trust: SuspicionAction
+    action: SuspicionAction
     text: str
 
 
+_hold, _flag = partial(Suspicion, SuspicionAction.HOLD), partial(Suspicion, SuspicionAction.FLAG)
 NO_TEXT = "it has no text"
 ANOTHER_WITH_LOGIN = "it has become another page, with a login form"
-RESTORED = "its former text was restored, the page itself still shows what was there before that"
-WAIT = Suspicion(SuspicionAction.WAIT, "it has become another page: that shows when the others were seen")
+RESTORED = "its former text was restored; the page itself still shows the replaced text"
+WAIT = Suspicion(SuspicionAction.WAIT, "it has become another page: decided after the other pages")
 
 
-def doubt_of(page: Page, document: Document, signs: ContentSignals, policy: Policy) -> Suspicion | None:
+def suspicion_of(page: Page, document: Document, signs: ContentSignals, policy: Policy) -> Suspicion | None:
     """Return what makes new content suspicious, or None."""
     if not policy.doubts or page.content_hash == document.content_hash:
         return None
@@ -83,11 +79,9 @@ def doubt_of(page: Page, document: Document, signs: ContentSignals, policy: Poli
     elif not policy.holds and not document.markdown.strip():
         doubt = _lost_all(signs)
     else:
-        doubt = (
-            _no_content(page, document, signs) or _not_its_own(document, signs) or _shrunk(document, signs)
-        )
-    if doubt is not None and doubt.trust is SuspicionAction.HOLD and not policy.holds:
-        return replace(doubt, trust=SuspicionAction.FLAG)
+        doubt = _no_content(page, document, signs) or _not_its_own(document, signs) or _shrunk(document, signs)
+    if doubt is not None and doubt.action is SuspicionAction.HOLD and not policy.holds:
+        return replace(doubt, action=SuspicionAction.FLAG)
     return doubt
 
 
@@ -100,66 +94,52 @@ def flag_that_stays(page: Page, policy: Policy) -> str | None:
     return NO_TEXT if page.content_hash == EMPTY_HASH else None
 
 
-def loses_text(
-    page: Page, document: Document, signs: ContentSignals, policy: Policy, flag: str | None
-) -> bool:
+def loses_text(page: Page, document: Document, signs: ContentSignals, policy: Policy, flag: str | None) -> bool:
     """Return whether to keep the former text: only the new one is flagged, or would be without `--trust`."""
     was_flagged = page.doubt not in (None, RESTORED) and page.doubt_hash is None
     return not was_flagged and (flag is not None or (not policy.doubts and _is_other(document, signs)))
 
 
 def is_strange(likeness: float | None) -> bool:
-    """Return whether a page has become another one."""
     return likeness is not None and likeness < STRANGE
 
 
 def is_poison(page: Page, body_hash: str | None) -> bool:
-    """Return whether a body has crashed the parser too often."""
     return page.crashes >= CRASHES and page.doubt_hash == body_hash
 
 
 def _of_new_page(document: Document, signs: ContentSignals) -> Suspicion | None:
     if signs.like_missing:
-        return Suspicion(
-            SuspicionAction.HOLD, "the site says the same for addresses that do not exist (soft 404)"
-        )
+        return _hold("the site answers the same for URLs that do not exist (soft 404)")
     if _says(_CHALLENGE, document, SHORT):
-        return Suspicion(SuspicionAction.HOLD, "it is a challenge for browsers, not the page")
+        return _hold("it is a browser check, not the page")
     if document.markdown.strip() or document.leads_on:
         return None
-    return Suspicion(SuspicionAction.FLAG, f"{NO_TEXT}, only a login form" if document.login else NO_TEXT)
+    return _flag(f"{NO_TEXT}, only a login form" if document.login else NO_TEXT)
 
 
 def _no_content(page: Page, document: Document, signs: ContentSignals) -> Suspicion | None:
     """Return why this cannot be the content of a page that had some, or None."""
     other = signs.likeness is None or signs.likeness < 0.5
     if signs.like_missing and other:
-        return Suspicion(
-            SuspicionAction.HOLD,
-            "the site now says the same for addresses that do not exist (soft 404 or a wall)",
-        )
+        return _hold("the site now answers the same for URLs that do not exist (soft 404 or login)")
     if other and _says(_CHALLENGE, document, SHORT):
-        return Suspicion(SuspicionAction.HOLD, "it is a challenge for browsers, not the page")
+        return _hold("it is a browser check, not the page")
     if _is_other(document, signs) and is_wall(document):
-        return Suspicion(SuspicionAction.HOLD, "it looks like a login or consent page")
+        return _hold("it looks like a login or consent page")
     size = len(document.markdown.strip())
     bare = size == 0 or (size < BARE and size < (signs.length or 0) * SHRUNK)
     if page.content_type == RENDERED and bare:
-        return Suspicion(
-            SuspicionAction.HOLD,
-            "a browser shows next to nothing now: what its scripts ask for may be out of reach",
-        )
+        return _hold("a browser shows almost nothing now: its scripts may not reach their server")
     return _emptied(page, document, signs) if size == 0 else None
 
 
 def _emptied(page: Page, document: Document, signs: ContentSignals) -> Suspicion | None:
     """Return what to do about an empty page: accept it after two runs, unless other pages are empty, too."""
     if page.doubt_hash != document.content_hash or page.doubt_run == signs.run:
-        return Suspicion(
-            SuspicionAction.HOLD, "the page is empty now; if a later run finds it so again, that is believed"
-        )
-    if signs.twins >= TWINS:
-        return Suspicion(SuspicionAction.HOLD, f"the page is empty now, and {signs.twins} others too")
+        return _hold("the page is empty now; it is accepted if a later run finds it empty again")
+    if signs.lookalikes >= MIN_LOOKALIKES:
+        return _hold(f"the page is empty now, and so are {signs.lookalikes} others")
     if not signs.last:
         return WAIT
     return _lost_all(signs)
@@ -167,24 +147,24 @@ def _emptied(page: Page, document: Document, signs: ContentSignals) -> Suspicion
 
 def _lost_all(signs: ContentSignals) -> Suspicion:
     lost = f"it lost all its text: {signs.length:,} characters" if signs.length else NO_TEXT
-    return Suspicion(SuspicionAction.FLAG, lost)
+    return _flag(lost)
 
 
 def _not_its_own(document: Document, signs: ContentSignals) -> Suspicion | None:
     """Return what to do about a page that became another one; WAIT until the other pages are checked."""
     if not is_strange(signs.likeness) or not document.markdown.strip():
         return None
-    if signs.twins >= TWINS:
-        return Suspicion(SuspicionAction.HOLD, f"{signs.twins} other addresses show the same now: a wall?")
+    if signs.lookalikes >= MIN_LOOKALIKES:
+        return _hold(f"{signs.lookalikes} other URLs show the same content now: probably a login or error page")
     if not signs.last:
         return WAIT
-    return Suspicion(SuspicionAction.FLAG, ANOTHER_WITH_LOGIN) if document.asks_password else None
+    return _flag(ANOTHER_WITH_LOGIN) if document.asks_password else None
 
 
 def _shrunk(document: Document, signs: ContentSignals) -> Suspicion | None:
     size = len(document.markdown)
     if signs.length and size < signs.length * SHRUNK:
-        return Suspicion(SuspicionAction.FLAG, f"it shrank from {signs.length:,} to {size:,} characters")
+        return _flag(f"it shrank from {signs.length:,} to {size:,} characters")
     return None
 
 
@@ -201,8 +181,5 @@ def is_wall(document: Document) -> bool:
     return login or _says(_CONSENT, document, CURT)
 
 
-def _says(pattern: re.Pattern[str], document: Document, longest: int) -> bool:
-    """Return whether a short page matches a pattern."""
-    return len(document.markdown) <= longest and bool(
-        pattern.search(f"{document.title}\n{document.markdown}")
-    )
+def _says(pattern: re.Pattern[str], document: Document, max_chars: int) -> bool:
+    return len(document.markdown) <= max_chars and bool(pattern.search(f"{document.title}\n{document.markdown}"))

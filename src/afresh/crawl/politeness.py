@@ -30,8 +30,6 @@ class _Silence:
 
 
 class HostLimiter:
-    """Limits the requests to each host."""
-
     def __init__(self, concurrency: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._concurrency = concurrency
         self._gates: dict[str, asyncio.Semaphore] = defaultdict(lambda: asyncio.Semaphore(concurrency))
@@ -64,8 +62,8 @@ class HostLimiter:
         """Note that another worker may have sent a request to this host a moment ago."""
         self._arrived[domain] = asyncio.get_running_loop().time()
 
-    async def enter(self, domain: str, patience: float = TURN_SECONDS) -> bool:
-        """Wait for a turn at a host and return True, or False if that takes longer than `patience`; then `leave`."""
+    async def enter(self, domain: str, max_wait: float = TURN_SECONDS) -> bool:
+        """Wait for a turn at a host and return True, or False if that takes longer than `max_wait`; then `leave`."""
         await self._gates[domain].acquire()
         delay, since = self.delays.get(domain, 0.0), self._arrived.pop(domain, None)
         if delay == 0 and domain not in self._next:
@@ -76,7 +74,7 @@ class HostLimiter:
         try:
             async with self._pace[domain]:
                 while (pause := self._next.get(domain, 0.0) - loop.time()) > 0:
-                    if pause > max(patience, delay):
+                    if pause > max(max_wait, delay):
                         return False
                     await asyncio.sleep(min(pause, 1.0))  # an active request may ask for a longer pause
                 if delay > 0:
@@ -96,7 +94,6 @@ class HostLimiter:
         self._gates[domain].release()
 
     def pause(self, domain: str, seconds: float) -> None:
-        """Pause a host."""
         until = asyncio.get_running_loop().time() + seconds
         self._next[domain] = max(until, self._next.get(domain, 0.0))
 
@@ -110,12 +107,10 @@ class HostLimiter:
         return self._waits[url] <= MOST_WAITS
 
     def answered(self, domain: str) -> None:
-        """Note that a host answered."""
         if self._failures.pop(domain, None):
             self._silent.pop(domain, None)
 
     def failed(self, domain: str) -> None:
-        """Note that a host did not answer."""
         self._failures[domain] += 1
         if self._failures[domain] == FAILURES_OF_A_DEAD_HOST:
             self._silent[domain] = _Silence(self._clock() + FIRST_TRIAL_SECONDS)
@@ -138,7 +133,7 @@ class HostLimiter:
 
 
 async def fetch_politely(
-    domain: str, request: Request, tools: "RunTools", patience: float = TURN_SECONDS
+    domain: str, request: Request, tools: "RunTools", max_wait: float = TURN_SECONDS
 ) -> Fetched | None:
     """Fetch when the host allows it, and learn from its answer; return None if it pauses for longer."""
     if not domain:  # a file: no host
@@ -148,7 +143,7 @@ async def fetch_politely(
         asked = await tools.web.crawl_delay(request.url)
         if asked is not None:  # else robots.txt is unavailable, and requested again with the next page
             tools.hosts.learn(domain, max(tools.settings.delay_seconds, asked))
-    if not await tools.hosts.enter(domain, patience):
+    if not await tools.hosts.enter(domain, max_wait):
         return None
     try:
         if tools.heartbeat.lapses != lapses:  # this process slept, and others took over

@@ -17,18 +17,14 @@ PAGES_AT_ONCE = 200  # each with its attempts and changes
 ROWS_AT_ONCE = 2_000
 
 
-async def prune_source(store: Store, source: SourceId, retention: Retention, now: datetime) -> int:
-    """Delete records of deleted pages of one source, and former texts of all; return the number of pages."""
-    prunable, removed = retention.at(now), 0
-    former = prunable.former_texts
+async def prune_source(store: Store, source: SourceId, retention: Retention, now: datetime) -> None:
+    """Delete records of deleted pages of one source, and former texts of all."""
+    prunable = retention.at(now)
+    former, deleted = prunable.former_texts, prunable.deleted_pages
     while former and await store.retention.prune("former_texts", former, limit=ROWS_AT_ONCE):
         pass
-    before = prunable.deleted_pages
-    if before is None:
-        return 0
-    while number := await store.retention.prune_pages(source, before, now, limit=PAGES_AT_ONCE):
-        removed += number
-    return removed
+    while deleted and await store.retention.prune_pages(source, deleted, now, limit=PAGES_AT_ONCE):
+        pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +43,9 @@ class StorePruner:
         prunable, done = self.retention.at(self.clock()), dict[str, int]()
         if (before := prunable.deleted_pages) is not None:
             for source in await self.store.sources.all():
-                step = partial(self._prune_pages, source.id, before)
-                done["deleted_pages"] = await self._repeat(
-                    "deleted_pages", step, done.get("deleted_pages", 0)
-                )
+                prune, now = self.store.retention.prune_pages, self.clock()
+                step = partial(prune, source.id, before, now, limit=PAGES_AT_ONCE)
+                done["deleted_pages"] = await self._repeat("deleted_pages", step, done.get("deleted_pages", 0))
         if prunable.attempts is not None:
             done["attempts"] = await self._prune_attempts(prunable.attempts)
         tables: tuple[tuple[str, PrunedTable, datetime | None], ...] = (
@@ -64,16 +59,13 @@ class StorePruner:
                 done[name] = await self._repeat(name, step)
         return PruneCounts(**done)
 
-    async def _prune_pages(self, source: SourceId, before: datetime) -> int:
-        return await self.store.retention.prune_pages(source, before, self.clock(), limit=PAGES_AT_ONCE)
-
     async def _prune_attempts(self, before: datetime) -> int:
         removed, place = 0, 0
         while not self.stopping.is_set():
             number, after = await self.store.retention.prune_attempts(before, after=place, limit=ROWS_AT_ONCE)
             removed += number
             if number:
-                self._tell("attempts", removed)
+                self._report("attempts", removed)
             if after is None:
                 break
             place = after
@@ -83,9 +75,9 @@ class StorePruner:
     async def _repeat(self, name: str, step: Callable[[], Awaitable[int]], removed: int = 0) -> int:
         while not self.stopping.is_set() and (number := await step()):
             removed += number
-            self._tell(name, removed)
+            self._report(name, removed)
         return removed
 
-    def _tell(self, name: str, done: int) -> None:
+    def _report(self, name: str, done: int) -> None:
         expected = max(done, getattr(self.expected, name))
         self.listener(MaintenanceProgress(task="prune", what=name.replace("_", " "), done=done, of=expected))

@@ -9,9 +9,7 @@ from afresh.model.reports import RunReport
 from afresh.ports import Lister
 from afresh.sync.reports import DOCUMENTS, DocumentCounts, DocumentOutcome
 
-COUNTS = tuple(
-    each.name for each in fields(RunReport) if each.type is int and each.name not in ("known", "queued")
-)
+COUNTS = tuple(each.name for each in fields(RunReport) if each.type is int and each.name not in ("known", "queued"))
 
 
 def seconds_of(run: Run) -> float:
@@ -26,7 +24,6 @@ def seconds_of(run: Run) -> float:
 
 
 def report_of(run: Run, source: Source) -> RunReport:
-    """Return the report of a run."""
     counts: dict[str, Any] = {name: run.counts.get(name, 0) for name in COUNTS}
     documents = {each: run.counts.get(f"{DOCUMENTS}{each}", 0) for each in DocumentOutcome}
     return RunReport(
@@ -53,13 +50,13 @@ def dropped_notes(lister: Lister) -> list[str]:
     dropped = lister.dropped
     if not dropped:
         return []
-    words = ("sitemap", "address", "addresses") if lister.kind == "web" else (lister.kind, "file", "files")
+    words = ("sitemap", "URL", "URLs") if lister.kind == "web" else (lister.kind, "file", "files")
     kind, one, many = words
     parts = ", ".join(
         f"{number:,} {why}" for why, number in sorted(dropped.items(), key=lambda item: (-item[1], item[0]))
     )
     number = sum(dropped.values())
-    hint = " (`afresh why FILE` tells of one)" if kind == "folder" else ""
+    hint = " (`afresh why FILE` explains one)" if kind == "folder" else ""
     return [f"{kind}: {number:,} {one if number == 1 else many} left out: {parts}{hint}"]
 
 
@@ -69,8 +66,8 @@ def left_out_notes(counts: Mapping[str, int]) -> list[str]:
     if pages := counts.get("cut_pages", 0):
         which = "1 page has" if pages == 1 else f"{pages:,} pages have"
         notes.append(
-            f"{which} more links than are kept of one page: {counts.get('cut_links', 0):,} left out, "
-            "so no page counts as missing"
+            f"{which} too many links: {counts.get('cut_links', 0):,} were left out, "
+            "so this run deletes no page for lack of links"
         )
     if long := counts.get("long_links", 0):
         notes.append(f"{long:,} {'link' if long == 1 else 'links'} left out: longer than 2,000 characters")

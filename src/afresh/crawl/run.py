@@ -2,9 +2,10 @@
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 
 from afresh.crawl import run_log
 from afresh.crawl.context import RunContext
@@ -27,24 +28,13 @@ from afresh.crawl.seed import fill, is_as_listed
 from afresh.crawl.tools import RunOptions, RunTools
 from afresh.crawl.url_patterns import trap_notes
 from afresh.crawl.worker import Worker
-from afresh.errors import EmbedError, RunBusy, SourceError, UsageError
+from afresh.errors import EmbedError, RunBusy, SourceError
 from afresh.events import Listener, Notice, ignore
 from afresh.links import scoring as best_first
 from afresh.links.scoring import count_scores, settle_scores
 from afresh.model.fetch import Outcome
-from afresh.model.records import (
-    ListedUrl,
-    Page,
-    PageId,
-    PageStatus,
-    Run,
-    RunId,
-    RunMode,
-    RunState,
-    Source,
-)
+from afresh.model.records import UNFINISHED, ListedUrl, Page, PageId, PageStatus, Run, RunId, RunMode, RunState, Source
 from afresh.model.reports import RunReport
-from afresh.model.transitions import UNFINISHED
 from afresh.notify.outbox import letters
 from afresh.ops.failpoints import failpoint
 from afresh.search.records import UNEMBEDDED
@@ -53,28 +43,26 @@ from afresh.sync.sync import sink_views
 from afresh.urls.canonical import origin_of
 from afresh.urls.scope import Rules
 
-UNUSED = timedelta(days=30)  # vectors are kept for text that may come back
-GAP = 256  # chunks that get missing vectors at a time
-MANY = 5  # notes of one kind in a report
+UNUSED_VECTOR_AGE = timedelta(days=30)  # vectors are kept for text that may come back
+EMBED_BATCH = 256  # chunks that get missing vectors at a time
+MAX_NOTES = 5  # notes of one kind in a report
 
 
 async def run_source(
     tools: RunTools,
     source: Source,
     rules: Rules,
-    mode: RunMode,
+    options: RunOptions,
     stopping: asyncio.Event,
-    slot: datetime | None = None,
-    pages: Sequence[ListedUrl] = (),
     only: RunId | None = None,
 ) -> RunReport:
     """Run a source or some of its pages, and end the run as the evidence allows.
 
-    Who goes on with `only` one run hands it over when told to stop.
+    A worker that continues `only` one run hands it over when it is stopped.
     """
     now = tools.clock()
     run, resumed = await tools.store.runs.start(
-        source.id, mode, full=tools.full, worker=tools.worker, now=now, slot=slot, only=only
+        source.id, options.mode, full=tools.full, worker=tools.worker, now=now, slot=options.slot, only=only
     )
     tools = replace(tools, full=run.full)
     context = RunContext(tools, source, rules, run, stopping, resumed)
@@ -84,23 +72,22 @@ async def run_source(
     run_log.run_started(run, source.label, resumed=resumed)
     failpoint("run.started")
     if resumed and only is None:
-        told = f"going on with run {run.id}, which was interrupted"
+        notice = f"continuing run {run.id}, which was interrupted"
         if run.started_at == now:
-            told = f"run {run.id} was interrupted, and that was a while ago: everything is looked at again"
-        tools.listener(Notice(text=told))
-    await fill(context, pages)
+            notice = f"run {run.id} was interrupted some time ago, so every page is checked again"
+        tools.listener(Notice(text=notice))
+    await fill(context, options.pages)
     failpoint("run.filled")
-    worker = await _worked(context)
+    worker = await _work_with_scores(context)
     await _reload(context)  # raises if the run was cancelled
     gone = run.mode is RunMode.CHECK and (await _reload(context)).counts.get("gone")
     if gone and context.starts_at_root:
         await tools.store.queue.enqueue(run, [ListedUrl(rules.root, 0)], context.limits, tools.clock())
-        worker = await _worked(context)  # check whether the site itself is available
+        worker = await _work_with_scores(context)  # check whether the site itself is available
     if worker.waits_until is not None:
         waiting = "page waits" if worker.left_waiting == 1 else "pages wait"
         context.notes.append(
-            f"{worker.left_waiting} {waiting}: "
-            f"the host asked to be left alone until {worker.waits_until:%H:%M} UTC"
+            f"{worker.left_waiting} {waiting}: its host asks for a pause until {worker.waits_until:%H:%M} UTC"
         )
     await _fill_gaps(context)
     if tools.scoring is not None and run.mode is not RunMode.CHECK:
@@ -113,14 +100,14 @@ async def run_source(
     report = await _finish(context, verdict)
     await settle_scores(tools.store, tools.scoring, run)
     if tools.embedding is not None:
-        await tools.store.vectors.forget(tools.clock() - UNUSED)
+        await tools.store.vectors.forget(tools.clock() - UNUSED_VECTOR_AGE)
     if run.mode is not RunMode.CHECK:
         await prune_source(tools.store, source.id, tools.retention, tools.clock())
     run_log.run_ended(report, source.label)
     return report
 
 
-async def _worked(context: RunContext) -> Worker:
+async def _work_with_scores(context: RunContext) -> Worker:
     """Work until nothing is left; in best-first order, admit links in small batches."""
     scoring = context.tools.scoring
     if scoring is None or context.run.mode is RunMode.CHECK:
@@ -148,17 +135,14 @@ async def _fill_gaps(context: RunContext) -> None:
         return
     if context.run.mode is RunMode.CHECK or not await store.vectors.are_missing(embedding.model):
         return
-    lacking = await store.vectors.unembedded(embedding.model, source=context.source.id, limit=GAP)
-    while lacking and not context.stopping.is_set():
+    find, after = partial(store.vectors.unembedded, embedding.model, source=context.source.id, limit=EMBED_BATCH), 0
+    while not context.stopping.is_set() and (chunks := await find(after=after)):
         try:
-            context.filled += await embedding.fill(lacking)
+            context.filled += await embedding.ensure(chunks.values())
         except EmbedError as error:
-            context.notes.append(f"some chunks still lack vectors: {error}")
+            context.notes.append(f"some passages still have no embedding: {error}")
             return
-        after = lacking[-1].chunk
-        lacking = await store.vectors.unembedded(
-            embedding.model, source=context.source.id, after=after, limit=GAP
-        )
+        after = max(chunks)
 
 
 async def _judge(context: RunContext, left_waiting: int) -> RunVerdict:
@@ -192,14 +176,14 @@ async def _judge(context: RunContext, left_waiting: int) -> RunVerdict:
             known_barred=run.counts.get("known_barred", 0),
             failed=failed,
             unembedded=run.counts.get("unembedded", 0),
-            embedder=tools.embedding.trouble if tools.embedding else None,
+            embedder=tools.embedding.last_error if tools.embedding else None,
             next_try=next_try,
         )
     )
-    for told in (tools.lister.listing_errors, tools.lister.notes, tools.notes()):
-        context.notes.extend(told[:MANY])
-        if len(told) > MANY:
-            context.notes.append(f"{len(told) - MANY} more of the kind")
+    for notes in (tools.lister.listing_errors, tools.lister.notes, tools.notes()):
+        context.notes.extend(notes[:MAX_NOTES])
+        if len(notes) > MAX_NOTES:
+            context.notes.append(f"{len(notes) - MAX_NOTES} more of this kind")
     context.notes.extend(dropped_notes(tools.lister))
     return verdict
 
@@ -210,14 +194,14 @@ async def _root_failure(context: RunContext) -> str | None:
         return None
     page, attempt = await context.tools.store.history.root_attempt(context.source.id, context.rules.root)
     if page is None or attempt is None:
-        return "it was not looked at"
+        return "it was not checked"
     match attempt.outcome:
         case Outcome.SUCCESS | Outcome.NOT_MODIFIED:
             return None
         case Outcome.MOVED if page.moved_to is not None:
             if context.rules.refusal(page.moved_to, 0) is None:
                 return None
-            return f"it moved to {page.moved_to}, outside this source; crawl that address instead"
+            return f"it moved to {page.moved_to}, outside this source; crawl that URL instead"
         case Outcome.FAILED if page.content_hash and (attempt.reason or "").startswith(UNEMBEDDED):
             return None  # only the embedder failed
         case _:
@@ -225,11 +209,10 @@ async def _root_failure(context: RunContext) -> str | None:
 
 
 async def _finish(context: RunContext, verdict: RunVerdict) -> RunReport:
-    """End the run in one transaction."""
     run, now = await _reload(context), context.tools.clock()
     failpoint("finish.begin")
-    missing = await _missing(context) if verdict.may_miss else None
-    ending = await _ending(context, run, verdict, missing)
+    missing = await _missing_pages(context) if verdict.may_miss else None
+    ending = await _build_ending(context, run, verdict, missing)
     finished = await context.tools.store.runs.finish(run, ending, now)
     failpoint("finish.done")
     if ending.counts.get("unkept"):
@@ -237,16 +220,14 @@ async def _finish(context: RunContext, verdict: RunVerdict) -> RunReport:
     return report_of(finished, context.source)
 
 
-async def _ending(
-    context: RunContext, run: Run, verdict: RunVerdict, missing: list[Page] | None
-) -> RunEnding:
+async def _build_ending(context: RunContext, run: Run, verdict: RunVerdict, missing: list[Page] | None) -> RunEnding:
     store, counts, state = context.tools.store, dict(run.counts), verdict.state
     dropped: list[Page] = []
     heirs: Mapping[PageId, Page] = {}
     if missing is not None:  # pages that are deleted now are not counted as missing
         counts["missing"] = sum(1 for page in missing if page.doomed_by is None)
     if verdict.may_delete:
-        doomed = await _doomed(context, missing or [])
+        doomed = await _deletable_pages(context, missing or [])
         heirs = await store.pages.heirs(context.source.id, doomed)
         lost = sum(1 for page in doomed if page.id not in heirs)
         live = await store.pages.live_count(context.source.id) if doomed else 0
@@ -259,11 +240,11 @@ async def _ending(
     root = context.moved_root if state in (RunState.COMPLETED, RunState.PARTIAL) else None
     if root is not None:
         context.notes.append(f"the root moved permanently: {context.source.label} is read from {root} now")
-    await _note(context, run, counts, state)
+    await _add_notes(context, run, counts, state)
     ended = state in (RunState.FAILED, RunState.COMPLETED) and not counts.get("unembedded")
     if context.source.trial and ended and not await store.sources.was_read(context.source.id):
         counts["unkept"] = 1
-        context.notes.append(f"nothing was read, so {context.source.label} was not kept")
+        context.notes.append(f"nothing was read, so {context.source.label} was not added")
     if context.filled:
         counts["chunks_embedded"] = counts.get("chunks_embedded", 0) + context.filled
     await count_scores(context.tools.scoring, run, counts, context.notes)
@@ -280,32 +261,27 @@ async def _ending(
         heirs=heirs,
         root=root,
         letters=letters(context.tools.targets, context.source.label, state, counts),
-        mark=context.tools.lister.mark
-        if whole
-        else None,  # only then the state token stands for what is stored
+        mark=context.tools.lister.mark if whole else None,  # only then the state token stands for what is stored
     )
 
 
-async def _note(context: RunContext, run: Run, counts: Mapping[str, int], state: RunState) -> None:
-    """Add notes that explain the counts."""
+async def _add_notes(context: RunContext, run: Run, counts: Mapping[str, int], state: RunState) -> None:
     store = context.tools.store
-    context.notes.extend(_doubts(counts, context.source.label))
-    context.notes.extend(await _other_model(context))
+    context.notes.extend(_suspicion_notes(counts, context.source.label))
+    context.notes.extend(await _switch_model(context))
     if dead := counts.get("dead", 0):
-        context.notes.append(f"{dead} {'link leads' if dead == 1 else 'links lead'} nowhere (404 or 410)")
+        context.notes.append(f"{dead} broken {'link' if dead == 1 else 'links'} (404 or 410)")
     context.notes.extend(left_out_notes(counts))
     if counts.get("trapped"):
         context.notes.extend(await trap_notes(store, context.source.id, context.rules))
     waiting, _ = await store.links.frontier_is_open(context.source.id, context.fingerprint)
     if waiting and run.mode not in (RunMode.DUE, RunMode.CHECK):
-        context.notes.append(
-            f"stopped at max_pages {context.rules.max_pages}: more links wait to be followed"
-        )
+        context.notes.append(f"stopped at max_pages {context.rules.max_pages}: more links wait to be followed")
     if state is RunState.COMPLETED and not counts.get("checked") and run.mode is not RunMode.DUE:
-        context.notes.append("nothing was found that could be read: see what is left out, and the rules")
+        context.notes.append("no readable page was found: check the rules and what was left out")
 
 
-async def _other_model(context: RunContext) -> list[str]:
+async def _switch_model(context: RunContext) -> list[str]:
     """Switch search to the configured model if it has all vectors; else return a note."""
     embedding, serving = context.tools.embedding, await context.tools.store.vectors.serving_model()
     if embedding is None or (serving is not None and serving.name == embedding.model):
@@ -313,32 +289,31 @@ async def _other_model(context: RunContext) -> list[str]:
     if await context.tools.store.vectors.serve(embedding.model):
         return []
     answers = serving.name if serving else "no model"
-    return [f"new text was embedded by {embedding.model}, but {answers} answers: run `afresh reindex`"]
+    return [f"new text was embedded with {embedding.model}, but search uses {answers}: run `afresh reindex`"]
 
 
-def _doubts(counts: Mapping[str, int], label: str) -> list[str]:
-    """Return notes about suspicious content."""
+def _suspicion_notes(counts: Mapping[str, int], label: str) -> list[str]:
     notes = []
     if odd := counts.get("doubtful", 0):
-        pages = "page shows" if odd == 1 else "pages show"
+        pages = "page looks" if odd == 1 else "pages look"
         notes.append(
-            f"{odd} {pages} what is not believed: what was on record stays "
-            f"(why: `afresh pages {label} --doubtful`; take it: `afresh refresh {label} --trust`)"
+            f"{odd} {pages} like an error, login or empty page; the previous version was kept "
+            f"(see `afresh pages {label} --doubtful`; accept: `afresh refresh {label} --trust`)"
         )
     new = counts.get("flagged_new", 0)
     if short := counts.get("flagged", 0) - new:
         pages = "page" if short == 1 else "pages"
         notes.append(
-            f"{short} {pages} lost nearly all text or became a login (which: `afresh pages {label} --doubtful`; "
-            "`afresh restore URL` puts the text of one back)"
+            f"{short} {pages} lost nearly all text or became a login page (see `afresh pages {label} --doubtful`; "
+            "`afresh restore URL` brings the former text back)"
         )
     if new:
         pages = "new page has" if new == 1 else "new pages have"
-        notes.append(f"{new} {pages} no text (which: `afresh pages {label} --doubtful`)")
+        notes.append(f"{new} {pages} no text (see `afresh pages {label} --doubtful`)")
     return notes
 
 
-async def _missing(context: RunContext) -> list[Page]:
+async def _missing_pages(context: RunContext) -> list[Page]:
     """Return the pages that no link or listing leads to, with their missing count raised."""
     store, root = context.tools.store, context.rules.root
     unreached = [  # pages closed by robots.txt may still exist
@@ -349,7 +324,7 @@ async def _missing(context: RunContext) -> list[Page]:
     return [decide_missing(page, context.run.id, context.tools.policy) for page in unreached]
 
 
-async def _doomed(context: RunContext, missing: list[Page]) -> list[Page]:
+async def _deletable_pages(context: RunContext, missing: list[Page]) -> list[Page]:
     doomed = []
     for page, target in await context.tools.store.pages.doomed(context.source.id, missing):
         waits = (  # wait: only the next run will read the target
@@ -368,38 +343,31 @@ async def _reload(context: RunContext) -> Run:
     if run is None:
         raise SourceError(f"{context.source.label} was removed while it was being read")
     if run.state is RunState.CANCELLED:
-        raise RunBusy(f"run {run.id} was cancelled; `afresh refresh {context.source.label}` goes on with it")
+        raise RunBusy(f"run {run.id} was cancelled; `afresh refresh {context.source.label}` continues it")
     if run.worker != context.tools.worker or run.state is not RunState.RUNNING:
         raise RunBusy(f"run {run.id} was taken over by another process while this one slept")
     return run
 
 
+@dataclass(frozen=True, slots=True)
 class Runner:
     """Runs sources in this process, or queues their runs for workers."""
 
-    def __init__(self, tools: RunToolFactory, stopping: asyncio.Event) -> None:
-        self._tools = tools
-        self._stopping = stopping
+    tools: RunToolFactory
+    stopping: asyncio.Event
 
     async def run(self, source: Source, options: RunOptions, listener: Listener = ignore) -> RunReport:
-        """Run a source and return its report."""
-        async with self._tools.open(source, options, listener, self._stopping) as (tools, rules):
+        async with self.tools.open(source, options, listener, self.stopping) as (tools, rules):
             with run_log.run_span(source, options.mode) as ended:
-                report = ended(
-                    await run_source(
-                        tools, source, rules, options.mode, self._stopping, options.slot, options.pages
-                    )
-                )
-        sinks = await sink_views(self._tools.store, [source], self._tools.sinks_of)
+                report = ended(await run_source(tools, source, rules, options, self.stopping))
+        sinks = await sink_views(self.tools.store, [source], self.tools.sinks_of)
         return replace(report, sinks=sinks or None)
 
     async def queue(
         self, source: Source, mode: RunMode, *, full: bool = False, slot: datetime | None = None
     ) -> RunReport:
         """Queue a run for the workers and return its report so far."""
-        if source.is_of_digest:  # only `init-kb` runs it
-            raise UsageError(f"{source.label} is read by `afresh init-kb`, as the settings of kb say")
-        store, now = self._tools.store, self._tools.clock()
-        await release_dead_processes(store, self._tools.identity()[0], now)
+        store, now = self.tools.store, self.tools.clock()
+        await release_dead_processes(store, self.tools.identity()[0], now)
         run, _ = await store.runs.start(source.id, mode, full=full, worker=None, now=now, slot=slot)
         return replace(report_of(run, source), seconds=0.0)

@@ -15,32 +15,22 @@ log = logging.getLogger("afresh.engine")
 
 USUAL = (Outcome.SUCCESS, Outcome.NOT_MODIFIED)
 ENDS = {RunState.COMPLETED: logging.INFO, RunState.CANCELLED: logging.INFO}
-LEFT_OUT = (
-    "run",
-    "source",
-    "version",
-    "mode",
-    "state",
-    "notes",
-    "error",
-    "seconds",
-)  # logged under other names
+LEFT_OUT = ("run", "source", "version", "mode", "state", "notes", "error", "seconds")  # logged under other names
 
 
 def unfailing(listener: Listener) -> Listener:
     """Return a listener whose errors are logged: a display error must not fail a page."""
 
-    def tell(event: Event) -> None:
+    def report(event: Event) -> None:
         try:
             listener(event)
         except Exception:
-            log.exception("whoever listens failed at %s", type(event).__name__)
+            log.exception("the listener failed at %s", type(event).__name__)
 
-    return listener if listener is ignore else tell
+    return listener if listener is ignore else report
 
 
 def run_started(run: Run, source: str, *, resumed: bool) -> None:
-    """Log that a run starts or resumes."""
     event = "run resumed" if resumed else "run started"
     log.info(event, extra={"data": {"run": run.id, "source": source, "mode": run.mode, "full": run.full}})
 
@@ -52,9 +42,9 @@ def run_ended(report: RunReport, source: str) -> None:
     data |= {"error": report.error, "notes": "; ".join(report.notes) or None}
     log.log(ENDS.get(RunState(report.state), logging.WARNING), "run ended", extra={"data": data})
     if report.held:
-        told = {"run": report.run, "source": source, "held": report.held}
-        told["then"] = f"afresh confirm {report.run}"
-        log.warning("brake holds deletions", extra={"data": told})
+        data = {"run": report.run, "source": source, "held": report.held}
+        data["then"] = f"afresh confirm {report.run}"
+        log.warning("brake holds deletions", extra={"data": data})
 
 
 def visits_written(visits: Sequence[Visit]) -> None:

@@ -19,9 +19,9 @@ from datetime import datetime, timedelta
 from afresh.crawl.context import RunContext
 from afresh.crawl.decide import request_for
 from afresh.crawl.listing_diff import KnownPage, compare, is_news
-from afresh.crawl.plausibility import SuspicionAction, doubt_of, is_wall
+from afresh.crawl.plausibility import SuspicionAction, is_wall, suspicion_of
 from afresh.crawl.politeness import fetch_politely
-from afresh.crawl.soft_404 import signs_of
+from afresh.crawl.soft_404 import content_signals
 from afresh.errors import ExtractError, ParserCrashed, ParserUnavailable, SourceError
 from afresh.model.fetch import Body, Failed, Fetched, Gone, Moved, NotModified, Outcome, Refused, Request
 from afresh.model.records import Claim, CrawlId, ListedUrl, Page, PageId, RunMode
@@ -35,7 +35,7 @@ MAX_DELAY_SECONDS = 60  # a host that may be requested later than that counts as
 async def follow_root(context: RunContext) -> list[ListedUrl]:
     """Fetch the root, point the run at where it leads, and return the URLs to queue as roots.
 
-    The answers are kept for the visits of these URLs, so that none of them is asked twice.
+    The answers are kept for the visits of these URLs, so that none of them is requested twice.
     """
     tools, root, asked_by = context.tools, context.rules.root, context.rules
     if tools.aim is None or context.source.kind != "web":
@@ -44,9 +44,9 @@ async def follow_root(context: RunContext) -> list[ListedUrl]:
     chain, answers = [root], [await _ask(context, root, page)]
     while isinstance(seen := answers[-1], Moved):
         if refused := _why_not_followed(context.rules, chain, seen):
-            return _lose(context, asked_by, refused)
+            return _reject_root(context, asked_by, refused)
         chain.append(seen.to)
-        _aim(context, replace(context.rules, root=seen.to, aside=None, former=(root, *context.rules.former)))
+        _point_at(context, replace(context.rules, root=seen.to, aside=None, former=(root, *context.rules.former)))
         known = await _page_at(context, seen.to)
         answers.append(await _ask(context, seen.to, known if known and known.content_hash else page))
     seen = answers[-1]
@@ -55,8 +55,8 @@ async def follow_root(context: RunContext) -> list[ListedUrl]:
             tools.answers[root] = seen
         return [ListedUrl(root, 0)]
     if len(chain) > 1 and isinstance(seen, Gone | Refused | Failed):
-        said = seen.reason or f"nothing is there ({seen.status_code})"
-        return _lose(context, asked_by, _refused(f"it moved permanently to {chain[-1]}: {said}"))
+        failure = seen.reason or f"nothing is there ({seen.status_code})"
+        return _reject_root(context, asked_by, _refused(f"it moved permanently to {chain[-1]}: {failure}"))
     is_temporary = isinstance(seen, NotModified) and seen.validators.url not in (None, chain[-1])
     if isinstance(seen, Body):  # the last redirect may be temporary
         is_temporary, is_aside = seen.url != chain[-1], context.rules.refusal(seen.url, 0) is not None
@@ -64,9 +64,9 @@ async def follow_root(context: RunContext) -> list[ListedUrl]:
             why = await _why_implausible(context, page, chain[-1], seen)
             if why is not None:
                 place = seen.url if is_aside else chain[-1]
-                return _lose(context, asked_by, _refused(f"it leads to {place}: {why}"))
+                return _reject_root(context, asked_by, _refused(f"it leads to {place}: {why}"))
     if is_temporary:
-        return _stay(context, asked_by, seen)
+        return _keep_root(context, asked_by, seen)
     tools.answers.update((url, seen) for url, seen in zip(chain, answers, strict=True) if seen is not None)
     if len(chain) > 1:
         context.moved_root = chain[-1]
@@ -95,14 +95,13 @@ async def _ask(context: RunContext, url: str, page: Page | None) -> Fetched | No
     return await fetch_politely(domain_of(url), request, tools)
 
 
-def _aim(context: RunContext, rules: Rules) -> None:
+def _point_at(context: RunContext, rules: Rules) -> None:
     context.rules = rules
     if context.tools.aim is not None:
         context.tools = context.tools.aim(context.tools, rules)
 
 
 def _why_not_followed(rules: Rules, chain: list[str], seen: Moved) -> Refused | None:
-    """Return why a permanent redirect of the root is not followed, or None."""
     way = " → ".join((*chain, seen.to))
     if seen.to in chain:
         return _refused(f"redirect loop: {way}", seen)
@@ -117,29 +116,28 @@ def _refused(reason: str, seen: Moved | None = None) -> Refused:
     return Refused(outcome=Outcome.FAILED, reason=reason, status_code=seen.status_code if seen else None)
 
 
-def _lose(context: RunContext, rules: Rules, refused: Refused) -> list[ListedUrl]:
+def _reject_root(context: RunContext, rules: Rules, refused: Refused) -> list[ListedUrl]:
     """Queue only the root, which fails with the reason."""
-    _aim(context, rules)
+    _point_at(context, rules)
     context.tools.answers[rules.root] = refused
     context.lost_root = True
     return [ListedUrl(rules.root, 0)]
 
 
-def _stay(context: RunContext, rules: Rules, seen: Fetched) -> list[ListedUrl]:
+def _keep_root(context: RunContext, rules: Rules, seen: Fetched) -> list[ListedUrl]:
     """Keep the root, with the content of its temporary redirect target."""
     if isinstance(seen, Body):
         seen = replace(seen, validators=replace(seen.validators, url=seen.url))
         if rules.refusal(seen.url, 0) is not None:
             rules = replace(rules, aside=seen.url)
-            context.notes.append(f"the root leads to {seen.url} for now: pages below it are read, too")
+            context.notes.append(f"the root leads to {seen.url} for now: pages below it are read as well")
     if rules != context.rules:
-        _aim(context, rules)
+        _point_at(context, rules)
     context.tools.answers[rules.root] = seen
     return [ListedUrl(rules.root, 0)]
 
 
 async def _why_implausible(context: RunContext, page: Page | None, url: str, body: Body) -> str | None:
-    """Return why the target of a redirect cannot be the source, or None."""
     tools = context.tools
     if not tools.policy.doubts:
         return None
@@ -149,8 +147,8 @@ async def _why_implausible(context: RunContext, page: Page | None, url: str, bod
         return str(error)
     asked = page or Page(id=PageId(0), source_id=context.source.id, url=url)
     claim = Claim(crawl_id=CrawlId(0), page=asked, run_id=context.run.id, domain=domain_of(url))
-    doubt = doubt_of(asked, document, await signs_of(claim, document, tools), tools.policy)
-    if doubt is not None and doubt.trust is SuspicionAction.HOLD:
+    doubt = suspicion_of(asked, document, await content_signals(claim, document, tools), tools.policy)
+    if doubt is not None and doubt.action is SuspicionAction.HOLD:
         return doubt.text
     is_new_wall = asked.content_hash is None and is_wall(document)
     return "it looks like a login or consent page" if is_new_wall else None
@@ -175,16 +173,15 @@ async def fill(context: RunContext, pages: Sequence[ListedUrl]) -> None:
 
 
 async def _keep_within_limit(context: RunContext) -> None:
-    """Apply the current limit to a resumed run."""
     if context.resumed:
         await context.tools.store.queue.keep_within(context.run, context.limits.max_pages)
 
 
 async def _fill_due(context: RunContext, now: datetime) -> None:
     store, run, limits = context.tools.store, context.run, context.limits
-    news = await _news(context, now) if context.tools.tells_news else []
+    news = await _news(context, now) if context.tools.has_change_dates else []
     if context.tools.policy.looks is not None:  # pages with a change hint come first
-        await store.queue.enqueue(run, await _worth_a_look(context, news, now), limits, now)
+        await store.queue.enqueue(run, await _worth_checking(context, news, now), limits, now)
     await store.queue.enqueue_due(run, limits, now, max_age=context.tools.policy.max_age_seconds)
     if context.tools.policy.looks is None:
         await store.queue.enqueue(run, news, limits, now)
@@ -200,12 +197,10 @@ async def _news(context: RunContext, now: datetime) -> list[ListedUrl]:
     listed = await _listed(context) or []
     record = await context.tools.store.listings.on_record(context.source.id, context.tools.policy.recipe)
     checked = {page.url: page.checked_at for page in record}
-    return [
-        item for item in listed if item.url not in checked or is_news(item.modified, checked[item.url], now)
-    ]
+    return [item for item in listed if item.url not in checked or is_news(item.modified, checked[item.url], now)]
 
 
-async def _worth_a_look(context: RunContext, news: Sequence[ListedUrl], now: datetime) -> list[ListedUrl]:
+async def _worth_checking(context: RunContext, news: Sequence[ListedUrl], now: datetime) -> list[ListedUrl]:
     """Return the hinted pages that are worth a check, given how reliable the hints were so far."""
     plan, source = context.tools.policy.looks, context.source.id
     if plan is None or not news:
@@ -217,7 +212,7 @@ async def _worth_a_look(context: RunContext, news: Sequence[ListedUrl], now: dat
         item
         for item in news
         if item.url not in rhythms
-        or plan.is_due(domain_of(item.url), rhythms[item.url], ages.get(item.url, plan.longest), 1)
+        or plan.is_due(domain_of(item.url), rhythms[item.url], ages.get(item.url, plan.max_seconds), 1)
     ]
 
 
@@ -251,13 +246,11 @@ async def _fill_from_listing(context: RunContext, now: datetime) -> None:
         await _fill_from_same_listing(context, listed, now)
         return
     on_record = await store.listings.on_record(context.source.id, context.tools.policy.recipe)
-    there = lister.dropped or any(
-        not lister.walks(item.url) for item in listed
-    )  # items left out by rules exist
+    there = lister.dropped or any(not lister.walks(item.url) for item in listed)  # items left out by rules exist
     if not there and any(not lister.walks(page.url) for page in on_record):
         context.unlisted = (
-            f"{context.source.url} is empty, and was not before (is it mounted?): all its pages are kept; "
-            "if that is meant, put a file there"
+            f"{context.source.url} is empty now, but was not before (is it mounted?). All its pages are kept; "
+            "if this is intended, put a file there"
         )
         return
     context.listed = [item for item in listed if not lister.walks(item.url)]
@@ -265,17 +258,17 @@ async def _fill_from_listing(context: RunContext, now: datetime) -> None:
     compared = compare(listed, on_record, lister.walks, full=context.tools.full)
     if context.resumed:  # edited or deleted since this run checked it
         since = compare(listed, on_record, lister.walks, full=False)
-        shown_again = [item.url for item in since.asked if item.validators is not None]
-        await store.queue.ask_again(run, [*shown_again, *(item.url for item in since.gone)])
+        listed_again = [item.url for item in since.asked if item.validators is not None]
+        await store.queue.ask_again(run, [*listed_again, *(item.url for item in since.gone)])
     walked = [page for page in on_record if lister.walks(page.url)]
-    shown = [item for item in compared.asked if item.validators is not None]
+    differing = [item for item in compared.asked if item.validators is not None]
     in_turn = [item for item in compared.asked if item.validators is None]
-    await _take_turns(context, [*in_turn, *_again(context, walked)], now)
+    await _queue_individually(context, [*in_turn, *_walked_again(context, walked)], now)
     await store.listings.record(context.source.id, listed, complete=not lister.listing_errors)
-    await _look_at(context, [*shown, *compared.gone], now)
-    await store.listings.record(context.source.id, shown, complete=False)  # those that became pages just now
-    untold = {item.url for item in in_turn} | {page.url for page in walked}
-    await store.listings.believe(run, now, [page.id for page in on_record if page.url in untold])
+    await _queue_listed(context, [*differing, *compared.gone], now)
+    await store.listings.record(context.source.id, differing, complete=False)  # those that became pages just now
+    unlisted = {item.url for item in in_turn} | {page.url for page in walked}
+    await store.listings.believe(run, now, [page.id for page in on_record if page.url in unlisted])
 
 
 async def is_as_listed(context: RunContext, dropped: Sequence[Page]) -> bool:
@@ -294,22 +287,22 @@ async def _fill_from_same_listing(context: RunContext, listed: list[ListedUrl], 
     """Queue only pages that were not read well and pages found by links; the listing is unchanged."""
     store, run, recipe = context.tools.store, context.run, context.tools.policy.recipe
     if not await store.sources.has_mark(context.source.id, context.tools.mark):
-        context.unlisted = "another process has looked at it in the meantime: run the command again"
+        context.unlisted = "another process has updated it meanwhile: run the command again"
         return
     record = await store.listings.on_record(context.source.id, recipe) if listed else ()
     walked = [page for page in record if context.tools.lister.walks(page.url)]
     unsound, in_turn = (
         await store.listings.unsound(context.source.id, recipe),
-        [*listed, *_again(context, walked)],
+        [*listed, *_walked_again(context, walked)],
     )
-    await _take_turns(context, in_turn, now)
-    await _look_at(context, unsound, now)
+    await _queue_individually(context, in_turn, now)
+    await _queue_listed(context, unsound, now)
     asked = unsound if run.mode is RunMode.DUE else [*unsound, *in_turn]
     urls = {item.url for item in asked}
     await store.listings.record_unchanged(run, now, [page.id for page in walked if page.url not in urls])
 
 
-async def _take_turns(context: RunContext, in_turn: Sequence[ListedUrl], now: datetime) -> None:
+async def _queue_individually(context: RunContext, in_turn: Sequence[ListedUrl], now: datetime) -> None:
     """Queue pages that are requested individually; in a run of due pages when they are due."""
     store, run, limits = context.tools.store, context.run, context.limits
     if run.mode is RunMode.DUE:
@@ -318,7 +311,7 @@ async def _take_turns(context: RunContext, in_turn: Sequence[ListedUrl], now: da
         await store.queue.enqueue(run, in_turn, limits, now)
 
 
-async def _look_at(context: RunContext, asked: Sequence[ListedUrl], now: datetime) -> None:
+async def _queue_listed(context: RunContext, asked: Sequence[ListedUrl], now: datetime) -> None:
     """Queue what the listing shows, whatever the budget; in a run of due pages, those first."""
     store, run, limits = context.tools.store, context.run, context.limits
     if run.mode is RunMode.DUE:
@@ -326,7 +319,7 @@ async def _look_at(context: RunContext, asked: Sequence[ListedUrl], now: datetim
     await store.queue.enqueue(run, asked, replace(limits, budget=None), now)
 
 
-def _again(context: RunContext, walked: Sequence[KnownPage]) -> list[ListedUrl]:
+def _walked_again(context: RunContext, walked: Sequence[KnownPage]) -> list[ListedUrl]:
     """Return pages found by links, to be checked unless only due pages are."""
     return [] if context.run.mode is RunMode.DUE else [ListedUrl(page.url, page.depth) for page in walked]
 
@@ -356,7 +349,6 @@ async def _listed(context: RunContext) -> list[ListedUrl] | None:
 async def _unless_stopped(
     work: Coroutine[None, None, list[ListedUrl]], stopping: asyncio.Event
 ) -> list[ListedUrl] | None:
-    """Return the result, or None if the run was stopped first."""
     task, stop = asyncio.create_task(work), asyncio.create_task(stopping.wait())
     try:
         await asyncio.wait({task, stop}, return_when=asyncio.FIRST_COMPLETED)

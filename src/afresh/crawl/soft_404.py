@@ -19,32 +19,32 @@ if TYPE_CHECKING:
 SUFFIXES = (".html", ".htm", ".php", ".aspx", ".md")
 
 
+@dataclass(slots=True)
 class Soft404Probe:
     """Requests a URL that cannot exist, once per site, to compare pages with the answer."""
 
-    def __init__(self, root: str, name: str) -> None:
-        self._root = root
-        self._name = name  # random, so that no site knows it
-        self._answers: dict[tuple[str, str], asyncio.Future[str]] = {}
+    root: str
+    name: str  # random, so that no site knows it
+    _answers: dict[tuple[str, str], asyncio.Future[str]] = field(default_factory=dict)
 
-    async def says_the_same(self, url: str, sketch: str, tools: "RunTools") -> bool:
+    async def answers_alike(self, url: str, sketch: str, tools: "RunTools") -> bool:
         """Return whether a page looks like the answer for a URL that cannot exist.
 
-        Pages that arrive meanwhile wait for the one question.
+        Pages that arrive meanwhile wait for the same request.
         """
         suffix = next((ending for ending in SUFFIXES if url.partition("?")[0].endswith(ending)), "")
         origin = origin_of(url)
         if (origin, suffix) not in self._answers:
-            folder = directory_of(self._root) if origin == origin_of(self._root) else f"{origin}/"
-            asked = asyncio.ensure_future(_sketch_at(folder + self._name + suffix, tools))
+            folder = directory_of(self.root) if origin == origin_of(self.root) else f"{origin}/"
+            asked = asyncio.ensure_future(_sketch_at(folder + self.name + suffix, tools))
             self._answers[origin, suffix] = asked
         missing = await asyncio.shield(self._answers[origin, suffix])
         return bool(missing and sketch) and likeness(missing, sketch) >= SAME
 
 
 KEYS = 4  # leading numbers of a sketch: equal pages share some of them almost certainly
-MOST = 2_000  # groups to remember
-MEMBERS = 50  # of a group: enough to be sure
+MAX_GROUPS = 2_000  # groups to remember
+MAX_MEMBERS = 50  # of a group: enough to be sure
 
 
 @dataclass(slots=True)
@@ -55,16 +55,16 @@ class _Group:
     before: dict[str, str] = field(default_factory=dict)
 
 
+@dataclass(slots=True)
 class WallDetector:
     """Counts URLs that show the same page now but did not before."""
 
-    def __init__(self) -> None:
-        self._groups: dict[str, _Group] = {}  # by the first numbers of the sketch
+    _groups: dict[str, _Group] = field(default_factory=dict)  # by the first numbers of the sketch
 
     def join(self, url: str, before: str, sketch: str) -> int:
         """Add a URL and return how many others changed from other content into the same page."""
         group = self._group(sketch)
-        if len(group.before) < MEMBERS:
+        if len(group.before) < MAX_MEMBERS:
             group.before[url] = before
         others = [old for other, old in group.before.items() if other != url]
         return sum(1 for old in others if likeness(old, before) < SAME)
@@ -76,12 +76,12 @@ class WallDetector:
             if found is not None and likeness(found.sketch, sketch) >= SAME:
                 return found
         group = _Group(sketch)
-        if len(self._groups) < MOST * KEYS:
+        if len(self._groups) < MAX_GROUPS * KEYS:
             self._groups |= dict.fromkeys(keys, group)
         return group
 
 
-async def signs_of(claim: Claim, document: Document, tools: "RunTools") -> ContentSignals:
+async def content_signals(claim: Claim, document: Document, tools: "RunTools") -> ContentSignals:
     """Return the signals that `crawl/plausibility.py` needs; none for unchanged content."""
     page, run, probe = claim.page, claim.run_id, tools.probe
     if page.content_hash == document.content_hash:
@@ -90,30 +90,26 @@ async def signs_of(claim: Claim, document: Document, tools: "RunTools") -> Conte
     if page.content_hash is None:  # the root is accepted as it is
         if probe is None or at_root or trusted:
             return ContentSignals(run=run)
-        return ContentSignals(
-            run=run, like_missing=await probe.says_the_same(page.url, document.sketch, tools)
-        )
+        return ContentSignals(run=run, like_missing=await probe.answers_alike(page.url, document.sketch, tools))
     held = await tools.store.pages.content(page.id)
     before, length = held.sketch, held.length
     if trusted:
-        return ContentSignals(
-            run=run, likeness=likeness(before, document.sketch) if length else None, length=length
-        )
+        return ContentSignals(run=run, likeness=likeness(before, document.sketch) if length else None, length=length)
     if page.doubt is not None and held.former and not tools.policy.holds:  # what is stored is the wall itself
         before, length = await asyncio.to_thread(sketch_of, held.former, page.url), len(held.former)
-    alike, twins = likeness(before, document.sketch) if length else None, 0
+    alike, lookalikes = likeness(before, document.sketch) if length else None, 0
     if is_strange(alike):  # other URLs with the same page, in this or an earlier run
-        in_run = tools.crowd.join(page.url, before, document.sketch)
-        twins = max(in_run, await tools.store.pages.count_alike(page, document, run))
-    like_missing = probe is not None and await probe.says_the_same(page.url, document.sketch, tools)
+        in_run = tools.wall_detector.join(page.url, before, document.sketch)
+        lookalikes = max(in_run, await tools.store.pages.count_alike(page, document, run))
+    like_missing = probe is not None and await probe.answers_alike(page.url, document.sketch, tools)
     former = len(held.former or "") if page.doubt is not None else 0
     return ContentSignals(
         run=run,
         likeness=alike,
         length=max(held.length or 0, former) or None,
-        twins=twins,
+        lookalikes=lookalikes,
         like_missing=like_missing
-        and (not at_root or twins > 0),  # many sites show their start page for missing URLs
+        and (not at_root or lookalikes > 0),  # many sites show their start page for missing URLs
     )
 
 

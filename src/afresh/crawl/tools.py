@@ -35,6 +35,7 @@ class RunOptions:
     slot: datetime | None = None  # the scheduled time that the run is for
     pages: Sequence[ListedUrl] = ()  # only these
     budget: int | None = None  # of due pages
+    for_digest: bool = False  # keep a summary of each page
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,21 +61,17 @@ class RunTools:
     best_first: bool = False  # new pages are read in order of their link scores
     full: bool = False
     probe: Soft404Probe | None = None
-    crowd: WallDetector = field(default_factory=WallDetector)
+    wall_detector: WallDetector = field(default_factory=WallDetector)
     listener: Listener = field(default=ignore)
-    modified: Callable[[str], datetime | None] = field(
-        default=lambda url: None
-    )  # when a page changed, according to its source
+    modified: Callable[[str], datetime | None]  # when a page changed, according to its source
     mark: str | None = None  # the state token of the last complete listing
     notes: Callable[[], Sequence[str]] = tuple  # notes of the fetcher for the report
     targets: Sequence[MessageTarget] = ()  # targets to notify when the run ends
     retention: Retention = field(default_factory=Retention)  # of deleted pages and messages
     aim: "Callable[[RunTools, Rules], RunTools] | None" = None  # returns the tools for another root
-    was_ours: Callable[[str, int], bool] = field(
-        default=lambda url, depth: False
-    )  # whether a URL belonged to the source before its root moved
+    was_ours: Callable[[str, int], bool]  # whether a URL belonged to the source before its root moved
     answers: dict[str, Fetched] = field(default_factory=dict)  # prefetched answers of roots, by URL
-    tells_news: bool = False  # the listing says which pages changed lately
+    has_change_dates: bool = False  # the listing says which pages changed lately
 
     def budget(self, mode: RunMode) -> int | None:
         """Return how many pages a run may queue; only runs of due pages have a budget."""

@@ -3,37 +3,38 @@
 import asyncio
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 
-from afresh.aio import in_turns
+from afresh.aio import yield_in_turns
 from afresh.model.fetch import Link
 from afresh.model.records import SourceId
 from afresh.store.store import Store
 from afresh.text.quantities import count
 from afresh.urls.scope import Rules
-from afresh.urls.traps import ENDLESS, is_vouched_for, pattern_of, shown
+from afresh.urls.traps import ENDLESS, display_pattern, is_vouched_for, pattern_of
 
 NOTES = 5  # traps that are listed individually
 
 
+@dataclass(slots=True)
 class UrlPatternCounter:
     """Counts the pages of a source by URL pattern; loaded when a link first has a pattern."""
 
-    def __init__(self, store: Store, source: SourceId, rules: Rules) -> None:
-        self._store = store
-        self._source = source
-        self._rules = rules
-        self._known: set[int] = set()  # hashes of admitted URLs that have a pattern
-        self._counts: Counter[str] = Counter()
-        self._loading = asyncio.Lock()
-        self._loaded = False
+    store: Store
+    source: SourceId
+    rules: Rules
+    _known: set[int] = field(default_factory=set)  # hashes of admitted URLs that have a pattern
+    _counts: Counter[str] = field(default_factory=Counter)
+    _loading: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _loaded: bool = False
 
     async def let_in(self, links: Iterable[Link], found_on: str) -> frozenset[str]:
         """Return the links of a page that may become pages."""
-        if not self._rules.max_per_pattern:
+        if not self.rules.max_per_pattern:
             return frozenset(link.url for link in links)
         plain, open_ = set(), []
         for link in links:
-            if pattern_of(link.url, self._rules.root) is None:
+            if pattern_of(link.url, self.rules.root) is None:
                 plain.add(link.url)
             else:
                 open_.append(link)
@@ -43,23 +44,22 @@ class UrlPatternCounter:
         return frozenset(plain)
 
     async def load(self) -> None:
-        """Count the stored pages."""
         async with self._loading:
             if self._loaded:
                 return
-            for url, listed in await self._store.links.urls(self._source):
-                if pattern := pattern_of(url, self._rules.root):
+            for url, listed in await self.store.links.urls(self.source):
+                if pattern := pattern_of(url, self.rules.root):
                     self._known.add(hash(url))
                     self._counts[pattern] += not listed
             self._loaded = True
 
     def admits(self, url: str, found_on: str | None, follow: bool = True) -> bool:
         """Return whether a URL may become a page, and count it; repeating that changes nothing."""
-        most = self._rules.max_per_pattern
-        pattern = pattern_of(url, self._rules.root) if most else None
+        most = self.rules.max_per_pattern
+        pattern = pattern_of(url, self.rules.root) if most else None
         if pattern is None or hash(url) in self._known:
             return True
-        vouched = found_on is not None and is_vouched_for(url, found_on, self._rules.root)
+        vouched = found_on is not None and is_vouched_for(url, found_on, self.rules.root)
         if not follow or (self._counts[pattern] >= most and not vouched):
             return False
         self._known.add(hash(url))
@@ -71,7 +71,7 @@ async def trap_notes(store: Store, source: SourceId, rules: Rules) -> list[str]:
     """Return a note for each URL trap, with the flag that admits more."""
     patterns: Counter[str] = Counter()
     forms: dict[str, list[str]] = {}
-    async for url in in_turns(await store.links.left_out(source), str):
+    async for url in yield_in_turns(await store.links.left_out(source), str):
         reason = rules.refusal(url, 0)
         if reason is None and (pattern := pattern_of(url, rules.root)):
             patterns[pattern] += 1
@@ -79,19 +79,19 @@ async def trap_notes(store: Store, source: SourceId, rules: Rules) -> list[str]:
             forms.setdefault("path" if "path" in reason else "query", []).append(url)
     notes = [_pattern_note(pattern, left, rules) for pattern, left in patterns.most_common(NOTES)]
     if len(patterns) > NOTES:
-        notes.append(f"{len(patterns) - NOTES} more patterns look endless")
+        notes.append(f"{len(patterns) - NOTES} more patterns look infinite")
     return notes + [_form_note(form, urls) for form, urls in forms.items()]
 
 
 def _pattern_note(pattern: str, left: int, rules: Rules) -> str:
     most = rules.max_per_pattern
     return (
-        f"stopped at {count(most, 'page')} like {shown(pattern)}: looks endless, {count(left, 'link')} left out; "
-        f"`afresh crawl {rules.root} --max-per-pattern {most * 5}` lets more in"
+        f"stopped at {count(most, 'page')} like {display_pattern(pattern)}: this looks infinite, "
+        f"{count(left, 'link')} left out; `afresh crawl {rules.root} --max-per-pattern {most * 5}` admits more"
     )
 
 
 def _form_note(form: str, urls: list[str]) -> str:
-    why = "the path repeats itself" if form == "path" else "the parameters grow and grow"
-    example = shown(min(urls, key=len))[:100]
-    return f"{count(len(urls), 'link')} left out, as {example}: {why}; `--max-per-pattern none` lets them in"
+    why = "the path repeats itself" if form == "path" else "the parameters keep growing"
+    example = display_pattern(min(urls, key=len))[:100]
+    return f"{count(len(urls), 'link')} left out, such as {example}: {why}; `--max-per-pattern none` admits them"

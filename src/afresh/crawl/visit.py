@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass, replace
 
-from afresh.aio import in_turns
+from afresh.aio import yield_in_turns
 from afresh.crawl.decide import decide, request_for
-from afresh.crawl.listing_diff import is_news, is_settled, unasked
-from afresh.crawl.plausibility import SuspicionAction, doubt_of, is_poison
+from afresh.crawl.listing_diff import is_dated_unchanged, is_news, unasked
+from afresh.crawl.plausibility import SuspicionAction, is_poison, suspicion_of
 from afresh.crawl.politeness import fetch_politely
-from afresh.crawl.soft_404 import signs_of
+from afresh.crawl.soft_404 import content_signals
 from afresh.crawl.tools import RunTools
 from afresh.digest.summaries import file_hash
 from afresh.errors import (
@@ -40,7 +40,7 @@ from afresh.model.fetch import (
 )
 from afresh.model.records import Claim, ContentAction, Decision, LinkAction, Visit, VisitContent
 from afresh.ops.failpoints import failpoint
-from afresh.ops.tracing import UNHEARD, sampled
+from afresh.ops.tracing import NULL_SPAN, sampled_span
 from afresh.search.records import UNEMBEDDED
 from afresh.sources.web.render_check import RENDERED
 from afresh.text.normalize import bytes_hash
@@ -75,14 +75,14 @@ class PendingVisit:
         return 2 * len(document.markdown) + LINK_BYTES * len(document.links)
 
 
-async def look(claim: Claim, tools: RunTools) -> Fetched | None:
+async def fetch_page(claim: Claim, tools: RunTools) -> Fetched | None:
     """Fetch a page as cheaply as possible (steps 1 and 2); return None if its host pauses."""
     request = request_for(claim.page, tools.policy, tools.clock(), full=tools.full)
     tools.listener(PageStep(name="request", url=request.url))
     failpoint("page.request")
-    with sampled("look", {"url.full": request.url}) as note:
+    with sampled_span("look", {"url.full": request.url}) as note:
         fetched = await _fetch(claim, request, tools)
-        if note is not UNHEARD:
+        if note is not NULL_SPAN:
             code = getattr(fetched, "status_code", None)
             kind = type(fetched).__name__ if fetched else "PutOff"
             note.add({"afresh.look": kind, **({"http.response.status_code": code} if code else {})})
@@ -99,21 +99,17 @@ async def _fetch(claim: Claim, request: Request, tools: RunTools) -> Fetched | N
     refusal = tools.lister.refusal(url, page.depth)
     if refusal is not None and not tools.was_ours(url, page.depth):  # the rules changed
         return Refused(outcome=Outcome.FAILED, reason=refusal)
-    if (
-        tools.policy.trust_lastmod and not tools.full and page.depth
-    ):  # the root shows whether the site is available
+    if tools.policy.trust_lastmod and not tools.full and page.depth:  # the root shows whether the site is available
         modified = tools.modified(page.url)
-        if modified is not None and is_settled(page, modified, tools.policy, tools.clock()):
+        if modified is not None and is_dated_unchanged(page, modified, tools.policy, tools.clock()):
             return unasked(modified)
     return await fetch_politely(claim.domain, request, tools)
 
 
-async def conclude(claim: Claim, fetched: Fetched, tools: RunTools) -> Visit | PendingVisit:
+async def process_page(claim: Claim, fetched: Fetched, tools: RunTools) -> Visit | PendingVisit:
     """Parse, decide and prepare the content (steps 3 to 5); nothing is written yet."""
     url = claim.page.url
-    arrived = FetchSummary(
-        claim=claim, pause=fetched.retry_after if isinstance(fetched, Failed | Moved) else None
-    )
+    arrived = FetchSummary(claim=claim, pause=fetched.retry_after if isinstance(fetched, Failed | Moved) else None)
     if isinstance(fetched, Body):
         arrived = FetchSummary(
             claim=claim,
@@ -125,25 +121,22 @@ async def conclude(claim: Claim, fetched: Fetched, tools: RunTools) -> Visit | P
     seen = await _extract(arrived, fetched, tools) if isinstance(fetched, Body) else fetched
     del fetched
     if isinstance(seen, Failed) and seen.retry_after is not None and not tools.hosts.puts_off(url):
-        seen = replace(
-            seen, retry_after=None
-        )  # too many deferrals count as a failure, so that the run can end
+        seen = replace(seen, retry_after=None)  # too many deferrals count as a failure, so that the run can end
     if arrived.body_hash is not None:
         tools.listener(PageStep(name="extract", url=url))
         failpoint("page.extracted")
     if isinstance(seen, ReadDocument) and not seen.proven:
-        seen = replace(seen, signs=await signs_of(claim, seen.document, tools))
-        doubt = doubt_of(claim.page, seen.document, seen.signs, tools.policy)
-        if doubt is not None and doubt.trust is SuspicionAction.WAIT:
+        seen = replace(seen, signs=await content_signals(claim, seen.document, tools))
+        doubt = suspicion_of(claim.page, seen.document, seen.signs, tools.policy)
+        if doubt is not None and doubt.action is SuspicionAction.WAIT:
             return PendingVisit(arrived=arrived, seen=seen)
-    return await _finish(arrived, seen, tools)
+    return await _decide_and_prepare(arrived, seen, tools)
 
 
-async def conclude_last(waiting: PendingVisit, tools: RunTools) -> Visit:
-    """Finish a visit that waited for the other pages."""
-    signs = await signs_of(waiting.arrived.claim, waiting.seen.document, tools)
+async def process_pending(waiting: PendingVisit, tools: RunTools) -> Visit:
+    signs = await content_signals(waiting.arrived.claim, waiting.seen.document, tools)
     seen = replace(waiting.seen, signs=replace(signs, last=True))
-    return await _finish(waiting.arrived, seen, tools)
+    return await _decide_and_prepare(waiting.arrived, seen, tools)
 
 
 def broken_visit(claim: Claim, error: Exception, tools: RunTools) -> Visit:
@@ -185,14 +178,14 @@ async def _extract(arrived: FetchSummary, fetched: Body, tools: RunTools) -> See
     )
 
 
-async def _finish(arrived: FetchSummary, seen: Seen, tools: RunTools) -> Visit:
+async def _decide_and_prepare(arrived: FetchSummary, seen: Seen, tools: RunTools) -> Visit:
     """Decide and prepare; if that fails, the old content and its validators stay (G13)."""
     claim, url = arrived.claim, arrived.claim.page.url
     decision = decide(claim.page, seen, tools.policy, tools.clock())
     tools.listener(PageStep(name="decide", url=url))
     failpoint("page.decided")
     try:
-        harvest = await _prepare(arrived, decision, seen, tools)
+        content = await _prepare(arrived, decision, seen, tools)
     except StoreError:  # not the page's fault
         raise
     except AfreshError as error:
@@ -203,39 +196,38 @@ async def _finish(arrived: FetchSummary, seen: Seen, tools: RunTools) -> Visit:
             hopeless=isinstance(error, EmbedderUnavailable | ParserTimeout | SummarizerUnavailable),
         )
         decision = decide(claim.page, failed, tools.policy, tools.clock())
-        harvest = await _prepare(arrived, decision, failed, tools)
+        content = await _prepare(arrived, decision, failed, tools)
     tools.listener(PageStep(name="prepare", url=url))
     failpoint("page.prepared")
     known = claim.page.content_hash is not None
     hinted = known and is_news(tools.modified(url), claim.page.checked_at, tools.clock())
-    return Visit(claim=claim, decision=decision, harvest=harvest, pause=arrived.pause, hinted=hinted)
+    return Visit(claim=claim, decision=decision, content=content, pause=arrived.pause, hinted=hinted)
 
 
 async def _prepare(arrived: FetchSummary, decision: Decision, seen: Seen, tools: RunTools) -> VisitContent:
     """Prepare only what the decision needs; nothing for an unchanged page."""
-    claim, harvest = arrived.claim, VisitContent(body_bytes=arrived.size, rendered=arrived.rendered)
+    claim, content = arrived.claim, VisitContent(body_bytes=arrived.size, rendered=arrived.rendered)
     match seen:
         case Moved(to=to):  # its only link is the target
-            harvest = await _linked(harvest, (Link(to, ""),), claim, tools)
+            content = await _with_links(content, (Link(to, ""),), claim, tools)
             if not tools.lister.walks(to) or tools.lister.refusal(to, claim.page.depth) is not None:
-                harvest = replace(harvest, children=frozenset())
+                content = replace(content, children=frozenset())
         case Gone() if claim.page.content_hash is None:
-            harvest = replace(harvest, links=())  # a former redirect has no links any more
+            content = replace(content, links=())  # a former redirect has no links any more
         case ReadDocument(document=document):
             if decision.content is ContentAction.REPLACE:
-                harvest = await _cut(harvest, claim, decision, document, tools)
+                content = await _with_chunks(content, claim, decision, document, tools)
             if decision.follow is not LinkAction.STORED:
-                harvest = await _linked(harvest, _trimmed(document, decision, tools), claim, tools)
+                content = await _with_links(content, _trimmed_links(document, decision, tools), claim, tools)
             if decision.follow is LinkAction.NEW:
-                harvest = replace(harvest, long_links=document.long_links)
+                content = replace(content, long_links=document.long_links)
     if tools.summaries is not None:
-        told = await tools.summaries.of(claim, decision, seen, arrived.text_hash)
-        harvest = replace(harvest, told=told)
-    return harvest
+        content = replace(content, digest=await tools.summaries.of(claim, decision, seen, arrived.text_hash))
+    return content
 
 
-async def _cut(
-    harvest: VisitContent, claim: Claim, decision: Decision, document: Document, tools: RunTools
+async def _with_chunks(
+    content: VisitContent, claim: Claim, decision: Decision, document: Document, tools: RunTools
 ) -> VisitContent:
     """Add the chunks of new text, their vectors and the diff."""
     text = replace(document, links=(), language=decision.page.language)  # links are not needed there
@@ -246,10 +238,10 @@ async def _cut(
     if tools.keep_body and claim.page.content_hash not in (None, document.content_hash):
         old = (await tools.store.pages.content(claim.page.id)).markdown
         diff = None if old is None else await tools.parsers.call(DIFF, old, document.markdown)
-    return replace(harvest, document=document, chunks=tuple(chunks), embedded=embedded, diff=diff)
+    return replace(content, document=document, chunks=tuple(chunks), embedded=embedded, diff=diff)
 
 
-def _trimmed(document: Document, decision: Decision, tools: RunTools) -> tuple[Link, ...]:
+def _trimmed_links(document: Document, decision: Decision, tools: RunTools) -> tuple[Link, ...]:
     """Return the links of a page, each URL once, and whether to follow them."""
     trimmed: dict[str, Link] = {}
     for link in document.links:
@@ -261,12 +253,10 @@ def _trimmed(document: Document, decision: Decision, tools: RunTools) -> tuple[L
     return tuple(trimmed.values())
 
 
-async def _linked(
-    harvest: VisitContent, links: tuple[Link, ...], claim: Claim, tools: RunTools
-) -> VisitContent:
+async def _with_links(content: VisitContent, links: tuple[Link, ...], claim: Claim, tools: RunTools) -> VisitContent:
     """Add the links and those that belong to the source; the queue checks their depth."""
     belonging, trapped = [], 0
-    async for link in in_turns(links, lambda link: link.url):
+    async for link in yield_in_turns(links, lambda link: link.url):
         refusal = tools.lister.refusal(link.url, 0)
         if refusal is None and tools.lister.walks(link.url):
             belonging.append(link)
@@ -274,4 +264,4 @@ async def _linked(
             trapped += 1
     children = await tools.patterns.let_in(belonging, claim.page.url)
     trapped += sum(link.follow and link.url not in children for link in belonging)
-    return replace(harvest, links=links, children=children, trapped=trapped)
+    return replace(content, links=links, children=children, trapped=trapped)

@@ -7,13 +7,13 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
 
-from afresh.aio import finished, heard
+from afresh.aio import wait_done, wait_event
 from afresh.backoff import next_wait
 from afresh.crawl import run_log
 from afresh.crawl.dispatch import HostDispatcher, WakeupListener
 from afresh.crawl.politeness import HOST_PAUSE_SECONDS
 from afresh.crawl.tools import RunTools
-from afresh.crawl.visit import PendingVisit, broken_visit, conclude, conclude_last, look
+from afresh.crawl.visit import PendingVisit, broken_visit, fetch_page, process_page, process_pending
 from afresh.errors import StoreError, StoreUnavailable
 from afresh.events import Notice, PageStep, Progress
 from afresh.model.fetch import Body
@@ -39,9 +39,7 @@ POLL_SECONDS = 0.5  # between checks of a backlog that other workers hold
 class Worker:
     """Works on one run until it is done or stopped."""
 
-    def __init__(
-        self, tools: RunTools, run: Run, source: str, stopping: asyncio.Event, *, leads: bool = True
-    ) -> None:
+    def __init__(self, tools: RunTools, run: Run, source: str, stopping: asyncio.Event, *, leads: bool = True) -> None:
         self.tools = tools
         self.run = run
         self.source = source
@@ -64,7 +62,7 @@ class Worker:
         self._bytes_lock = asyncio.Lock()
         self._bytes_freed = asyncio.Event()
         self._unwritten: set[CrawlId] = set()  # claims that hold a body slot until they are written
-        self._concluding: set[asyncio.Task[None]] = set()
+        self._processing: set[asyncio.Task[None]] = set()
         self._progressed = asyncio.Event()  # something was committed or taken from the queue
         settings, budget = tools.settings, tools.budget(run.mode)
         room = 0 if tools.best_first else settings.max_pages  # best first: new pages are admitted by score
@@ -92,7 +90,7 @@ class Worker:
                 lanes = [tasks.create_task(self._lane(tasks)) for _ in range(self._lanes)]
                 await self._feed(tasks)
                 await self._drain()
-                for task in (*lanes, *self._concluding, committer):
+                for task in (*lanes, *self._processing, committer):
                     task.cancel()
         except BaseExceptionGroup as group:
             error: BaseException = group
@@ -110,7 +108,7 @@ class Worker:
             elif await self._claim():
                 continue
             elif self._held and self._held == len(self._pending):
-                if not await self._decide_last(tasks):
+                if not await self._process_all_pending(tasks):
                     return
             elif self._held:
                 await self._wait_for_progress()
@@ -124,9 +122,7 @@ class Worker:
         if self._dispatcher.ready_count >= self._lanes or len(self._dispatcher) > 2 * MAX_BATCH_VISITS:
             return False
         hosts, until = self._empty_claim
-        return (
-            self._dispatcher.crowded_hosts(self._lanes) != hosts or asyncio.get_running_loop().time() >= until
-        )
+        return self._dispatcher.crowded_hosts(self._lanes) != hosts or asyncio.get_running_loop().time() >= until
 
     async def _claim(self) -> Sequence[Claim]:
         """Claim about one second of work, so that little is repeated after a crash."""
@@ -165,7 +161,7 @@ class Worker:
 
     async def _wait_for_progress(self) -> None:
         """Wait for progress; check for a cancelled run if there is none."""
-        progressed = await heard(self._progressed, POLL_SECONDS)
+        progressed = await wait_event(self._progressed, POLL_SECONDS)
         self._progressed.clear()
         if not progressed:
             self._check_if_over(await self.tools.store.runs.get(self.run.id))
@@ -210,7 +206,7 @@ class Worker:
             if ours:
                 failpoint("page.claimed")
             try:
-                fetched = await look(claim, self.tools) if ours else None
+                fetched = await fetch_page(claim, self.tools) if ours else None
             except StoreError:
                 raise
             except Exception as error:
@@ -225,11 +221,11 @@ class Worker:
             elif isinstance(fetched, Body):
                 size = len(fetched.data)
                 await self._make_room(claim, size)
-                self._start_concluding(
-                    tasks, self._conclude(claim, partial(conclude, claim, fetched, self.tools), size)
+                self._start_processing(
+                    tasks, self._process(claim, partial(process_page, claim, fetched, self.tools), size)
                 )
             else:
-                await self._conclude(claim, partial(conclude, claim, fetched, self.tools))
+                await self._process(claim, partial(process_page, claim, fetched, self.tools))
             del fetched  # free the body now, not after the next fetch
 
     async def _make_room(self, claim: Claim, size: int) -> None:
@@ -243,17 +239,16 @@ class Worker:
             self._body_bytes += size
 
     def _leave_room(self, claim: Claim) -> None:
-        """Free the body slot of a claim."""
         if claim.crawl_id in self._unwritten:
             self._unwritten.discard(claim.crawl_id)
             self._bodies.release()
 
-    def _start_concluding(self, tasks: asyncio.TaskGroup, work: Coroutine[None, None, None]) -> None:
+    def _start_processing(self, tasks: asyncio.TaskGroup, work: Coroutine[None, None, None]) -> None:
         task = tasks.create_task(work)
-        self._concluding.add(task)
-        task.add_done_callback(self._concluding.discard)
+        self._processing.add(task)
+        task.add_done_callback(self._processing.discard)
 
-    async def _decide_last(self, tasks: asyncio.TaskGroup) -> bool:
+    async def _process_all_pending(self, tasks: asyncio.TaskGroup) -> bool:
         """Decide pending visits once nothing else is open; return False if the rest has to wait too long.
 
         Visits of other workers may be pending, too: an assistant does not wait for them, so the leader is last.
@@ -264,23 +259,21 @@ class Worker:
             return await self._wait_for_backlog()
         last, self._pending, self._pending_bytes = self._pending, [], 0
         for waiting in last:
-            self._start_concluding(tasks, self._conclude_last(waiting))
+            self._start_processing(tasks, self._process_pending(waiting))
         return True
 
-    async def _conclude_last(self, waiting: PendingVisit) -> None:
+    async def _process_pending(self, waiting: PendingVisit) -> None:
         async with self._bodies:
-            await self._conclude(waiting.arrived.claim, partial(conclude_last, waiting, self.tools))
+            await self._process(waiting.arrived.claim, partial(process_pending, waiting, self.tools))
 
-    async def _conclude(
-        self, claim: Claim, begin: Callable[[], Awaitable[Visit | PendingVisit]], size: int = 0
-    ) -> None:
+    async def _process(self, claim: Claim, begin: Callable[[], Awaitable[Visit | PendingVisit]], size: int = 0) -> None:
         """Hand in the finished visit, or keep it pending while there is room."""
         work = begin()
         del begin  # and with it the body
         try:
             done = await work
             if isinstance(done, PendingVisit) and self._pending_bytes > MAX_PENDING_BYTES:
-                done = await conclude_last(done, self.tools)
+                done = await process_pending(done, self.tools)
         except StoreError:  # not the page's fault
             raise
         except Exception as error:
@@ -304,7 +297,7 @@ class Worker:
                 await asyncio.sleep(COMMIT_DELAY_SECONDS)
             while len(visits) < MAX_BATCH_VISITS and not self._finished.empty():
                 visits.append(self._finished.get_nowait())
-            await finished(asyncio.ensure_future(self._write(visits)))
+            await wait_done(asyncio.ensure_future(self._write(visits)))
 
     async def _write(self, visits: Sequence[Visit]) -> None:
         tools, pauses = self.tools, dict[str, float]()  # of hosts that asked for a pause
@@ -364,11 +357,9 @@ class Worker:
         if self._has_active_visits():
             with suppress(StoreUnavailable):  # stopped while the database was unreachable
                 self._check_if_over(await self.tools.store.runs.get(self.run.id))
-        deadline = asyncio.get_running_loop().time() + (
-            CANCEL_GRACE_SECONDS if self.over else STOP_GRACE_SECONDS
-        )
+        deadline = asyncio.get_running_loop().time() + (CANCEL_GRACE_SECONDS if self.over else STOP_GRACE_SECONDS)
         while self._has_active_visits() and asyncio.get_running_loop().time() < deadline:
-            await heard(self._progressed, 0.05)
+            await wait_event(self._progressed, 0.05)
             self._progressed.clear()
 
     def _has_active_visits(self) -> bool:

@@ -34,8 +34,8 @@ FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 5.0, 300.0  # before a failed run is tr
 
 @dataclass(slots=True)
 class _Assignment:
-    """One run that this process works on."""
-
+    run: Run
+    source: Source
     leads: bool
     begun: bool = False  # the run was in progress
     leader_died: bool = False  # while we assisted
@@ -48,43 +48,31 @@ class _Assignment:
         self.stopping.set()
 
 
+@dataclass(slots=True)
 class WorkerPool:
     """Leads runs that have no leader, oldest first, and assists in others while there is room."""
 
-    def __init__(
-        self,
-        tools: RunToolFactory,
-        stopping: asyncio.Event,
-        *,
-        on_report: Callable[[RunReport], None],
-        listener: Listener,
-        labels: Sequence[str] = (),
-        at_once: int = MAX_RUNS,
-        once: bool = False,
-    ) -> None:
-        self._tools = tools
-        self._stopping = stopping
-        self._on_report = on_report
-        self._listener = listener
-        self._labels = frozenset(labels)
-        self._at_once = at_once
-        self._once = once  # end when there is nothing to do
-        self._assignments: dict[RunId, _Assignment] = {}
-        self._changed = asyncio.Event()
-        self._postponed: dict[
-            RunId, tuple[float, float]
-        ] = {}  # when a failed run may be tried again, and the pause
-        self.failed = False  # whether a run could not be completed
+    tools: RunToolFactory
+    stopping: asyncio.Event
+    on_report: Callable[[RunReport], None]
+    listener: Listener
+    labels: Sequence[str] = ()
+    at_once: int = MAX_RUNS
+    once: bool = False  # end when there is nothing to do
+    failed: bool = False  # whether a run could not be completed
+    _assignments: dict[RunId, _Assignment] = field(default_factory=dict)
+    _changed: asyncio.Event = field(default_factory=asyncio.Event)
+    _postponed: dict[RunId, tuple[float, float]] = field(default_factory=dict)  # when to try again, and the pause
 
     async def work(self) -> None:
         """Work until stopped; then finish or give back what is in progress."""
-        store, heartbeat = self._tools.standing(self._listener, self._stopping)
+        store, heartbeat = self.tools.standing(self.listener, self.stopping)
         wakeups = WakeupListener(store)
         with suppress(StoreUnavailable):  # stopped while the database was unreachable: nothing to write
-            async with self._tools.kept_warm(), registered_worker(heartbeat, self._stopping):
+            async with self.tools.keep_warm(), registered_worker(heartbeat, self.stopping):
                 try:
-                    while not self._stopping.is_set() and await self._assign_work(store, heartbeat, wakeups):
-                        await wakeups.wait(POLL_SECONDS, self._changed, self._stopping)
+                    while not self.stopping.is_set() and await self._assign_work(store, heartbeat, wakeups):
+                        await wakeups.wait(POLL_SECONDS, self._changed, self.stopping)
                         self._changed.clear()
                 finally:
                     await self._stop_all()
@@ -99,38 +87,31 @@ class WorkerPool:
         for run, source in await self._open_runs(store, alive):
             if run.state is RunState.RUNNING and run.worker in alive:
                 led.append((run, source))
-            elif (
-                len(self._assignments) >= self._at_once
-            ):  # make room: a run with a leader continues without us
+            elif len(self._assignments) >= self.at_once:  # make room: a run with a leader continues without us
                 assisting = next((each for each in self._assignments.values() if not each.leads), None)
                 if assisting is not None:
                     assisting.stop()
             else:
                 self._take(store, heartbeat, run, source, leads=True)
         for run, source in led:
-            if len(self._assignments) < self._at_once and await self._needs_help(
-                store, heartbeat, run, source
-            ):
+            if len(self._assignments) < self.at_once and await self._needs_help(store, heartbeat, run, source):
                 self._take(store, heartbeat, run, source, leads=False)
         if len(self._assignments) > before:
             wakeups.mute_seconds = 0.0
-        return bool(self._assignments) or not self._once
+        return bool(self._assignments) or not self.once
 
     async def _open_runs(self, store: Store, alive: set[str]) -> list[tuple[Run, Source]]:
         """Return runs that this process could take, oldest first."""
         sources = {source.id: source for source in await store.sources.all()}
-        found, live = [], await store.runs.live()
+        found, live = [], await store.runs.for_workers()
         await self._stop_cancelled(store, live)
         self._stop_leaderless(live, alive)
         time = asyncio.get_running_loop().time()
-        for run in reversed(live):
+        for run in live:
             source, (until, _) = sources.get(run.source_id), self._postponed.get(run.id, (0.0, 0.0))
-            workable = run.state in (RunState.QUEUED, RunState.RUNNING) and run.mode is not RunMode.CHECK
-            if not workable or run.id in self._assignments or time < until:
+            if source is None or run.state is RunState.CANCELLED or run.id in self._assignments or time < until:
                 continue
-            if source is None or source.is_of_digest:  # only an update of the digest runs it
-                continue
-            ours = not self._labels or not self._labels.isdisjoint((source.label, source.name))
+            ours = not self.labels or source.label in self.labels or source.name in self.labels
             if ours and (
                 not is_file_url(source.url)  # reachable from any machine
                 or await asyncio.to_thread(os.path.exists, path_of(source.url))
@@ -139,7 +120,6 @@ class WorkerPool:
         return found
 
     async def _stop_cancelled(self, store: Store, live: Sequence[Run]) -> None:
-        """Stop work on runs that were cancelled, removed or queued again."""
         for run in live:
             if (assignment := self._assignments.get(run.id)) is None:
                 continue
@@ -168,77 +148,68 @@ class WorkerPool:
         return due and backlog.open > backlog.held
 
     def _take(self, store: Store, heartbeat: Heartbeat, run: Run, source: Source, *, leads: bool) -> None:
-        assignment = self._assignments[run.id] = _Assignment(leads)
-        assignment.task = asyncio.create_task(self._run_assignment(store, heartbeat, assignment, run, source))
+        assignment = self._assignments[run.id] = _Assignment(run, source, leads)
+        assignment.task = asyncio.create_task(self._run_assignment(store, heartbeat, assignment))
 
-    async def _run_assignment(
-        self, store: Store, heartbeat: Heartbeat, assignment: _Assignment, run: Run, source: Source
-    ) -> None:
+    async def _run_assignment(self, store: Store, heartbeat: Heartbeat, assignment: _Assignment) -> None:
+        run, source = assignment.run, assignment.source
         try:
             try:
-                await self._work_on(store, heartbeat, assignment, run, source)
+                await self._work_on(store, heartbeat, assignment)
             except ConfigError as wrong:  # a retry would fail, too
                 if assignment.leads:
                     await self._fail_run(store, heartbeat, run, source, str(wrong))
         except RunBusy as busy:  # another worker was faster
             log.info("run %s is skipped: %s", run.id, busy)
-        except StoreUnavailable as trouble:  # stopped while the database was unreachable
-            log.info("run %s is left unfinished: %s", run.id, trouble)
+        except StoreUnavailable as error:  # stopped while the database was unreachable
+            log.info("run %s is left unfinished: %s", run.id, error)
         except Exception as error:
             self._postpone_run(run, source, error)
         finally:
             self._assignments.pop(run.id, None)
             self._changed.set()
 
-    async def _work_on(
-        self, store: Store, heartbeat: Heartbeat, assignment: _Assignment, run: Run, source: Source
-    ) -> None:
-        opened = self._tools.open(
-            source, RunOptions(mode=run.mode, full=run.full), self._listener, assignment.stopping
-        )
-        async with opened as (tools, rules):
+    async def _work_on(self, store: Store, heartbeat: Heartbeat, assignment: _Assignment) -> None:
+        run, source, stopping = assignment.run, assignment.source, assignment.stopping
+        options = RunOptions(mode=run.mode, full=run.full)
+        async with self.tools.open(source, options, self.listener, stopping) as (tools, rules):
             if not assignment.leads:
-                await assist_run(tools, source, run, assignment.stopping)
+                await assist_run(tools, source, run, stopping)
                 if assignment.leader_died:  # a registered assistant keeps others from taking the run over
                     await store.runs.join(run.id, heartbeat.me.name)
             else:
                 with run_log.run_span(source, run.mode) as ended:
-                    report = ended(
-                        await run_source(tools, source, rules, run.mode, assignment.stopping, only=run.id)
-                    )
+                    report = ended(await run_source(tools, source, rules, options, stopping, only=run.id))
         if not assignment.leads:
             if assignment.leader_died:
                 assignment.leads, assignment.leader_died, assignment.stopping = True, False, asyncio.Event()
-                await self._work_on(store, heartbeat, assignment, run, source)
+                await self._work_on(store, heartbeat, assignment)
             return
         if report.state is not RunState.QUEUED:
             self._postponed.pop(run.id, None)
-            self._on_report(report)
+            self.on_report(report)
 
-    async def _fail_run(
-        self, store: Store, heartbeat: Heartbeat, run: Run, source: Source, reason: str
-    ) -> None:
+    async def _fail_run(self, store: Store, heartbeat: Heartbeat, run: Run, source: Source, reason: str) -> None:
         """Take a run over and end it as failed; raise RunBusy if another worker has it."""
         self.failed, now, state = True, heartbeat.clock(), RunState.FAILED
         mine, _ = await store.runs.start(
             source.id, run.mode, full=run.full, worker=heartbeat.me.name, now=now, only=run.id
         )
-        told = letters(self._tools.targets(), source.label, state, mine.counts)
-        ending = RunEnding(state=state, counts=mine.counts, notes=mine.notes, error=reason, letters=told)
+        messages = letters(self.tools.targets(), source.label, state, mine.counts)
+        ending = RunEnding(state=state, counts=mine.counts, notes=mine.notes, error=reason, letters=messages)
         report = report_of(await store.runs.finish(mine, ending, now), source)
         run_log.run_ended(report, source.label)
-        self._on_report(report)
+        self.on_report(report)
 
     def _postpone_run(self, run: Run, source: Source, error: Exception) -> None:
-        """Postpone a failed run, so that the others continue."""
         if not isinstance(error, AfreshError):
             log.error("work on run %s failed", run.id, exc_info=error)
         self.failed = True
         _, before = self._postponed.get(run.id, (0.0, 0.0))
         pause = next_wait(before, FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS)
         self._postponed[run.id] = (asyncio.get_running_loop().time() + pause, pause)
-        again = "" if self._once else f"; tried again in {pause:.0f} s"
-        self._listener(Notice(text=f"run {run.id} of {source.label}: {error}{again}"))
+        again = "" if self.once else f"; tried again in {pause:.0f} s"
+        self.listener(Notice(text=f"run {run.id} of {source.label}: {error}{again}"))
 
     async def _stop_all(self) -> None:
         assignments = list(self._assignments.values())
@@ -258,7 +229,7 @@ async def assist_run(tools: RunTools, source: Source, run: Run, stopping: asynci
     if joined is None:
         return
     tools = replace(tools, full=joined.full)
-    if joined.mode is not RunMode.DUE or tools.tells_news:
+    if joined.mode is not RunMode.DUE or tools.has_change_dates:
         with suppress(SourceError):  # the listing says which pages have Markdown, and what has not changed
             async for _ in tools.lister.list():
                 pass

@@ -21,7 +21,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _ENCODE = json.JSONEncoder(ensure_ascii=False).encode
 REPAIR = "Repair it, restore a copy, or move it away and it is written anew"
 UPDATE = "Update afresh, or name another file in kb.index_cache_path"
-_SHOWN = 60  # characters of a value in an error message
+_MAX_VALUE_CHARS = 60  # characters of a value in an error message
 
 
 class FetchStatus(StrEnum):
@@ -58,7 +58,6 @@ class FileRecord:
 
     @property
     def source_id(self) -> str:
-        """Return the id of the file in cache and index."""
         return self.rel_path
 
 
@@ -79,16 +78,7 @@ class UrlRecord:
 
     @property
     def source_id(self) -> str:
-        """Return the id of the link in cache and index."""
         return self.url
-
-    @classmethod
-    def added(cls, url: str, now: datetime) -> "UrlRecord":
-        """Return the record of a link that was not requested yet: due now, without failures and content."""
-        none: Any = dict.fromkeys(("last_indexed_at", "last_fetched_at", "etag", "last_modified"))
-        status = FetchStatus.ERROR  # the only one of the four that promises no content
-        read: Any = {"content_hash": NOTHING_READ, "summary_text": "", "fetch_status": status}
-        return cls(url=url, **read, **none, consecutive_failures=0, next_check_at=now)
 
 
 Record = FileRecord | UrlRecord
@@ -96,8 +86,6 @@ Record = FileRecord | UrlRecord
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cache:
-    """All records, by source id."""
-
     generated_at: datetime
     sources: Mapping[str, Record]
 
@@ -169,7 +157,7 @@ def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
     held = dict(pairs)
     if len(held) < len(pairs):
         twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
-        raise _Wrong(f"{_shown(twice)} stands twice in one object")
+        raise _Wrong(f"{_describe(twice)} stands twice in one object")
     return held
 
 
@@ -179,13 +167,13 @@ def _no_number(word: str) -> NoReturn:
 
 def _cache(held: object) -> Cache:
     if not isinstance(held, dict):
-        raise _Wrong(f"expected an object, got {_shown(held)}")
+        raise _Wrong(f"expected an object, got {_describe(held)}")
     version = held.get("schema_version")
     if type(version) is not int or version < SCHEMA_VERSION:
-        raise _Wrong(f"schema_version: expected {SCHEMA_VERSION}, got {_shown(version)}")
+        raise _Wrong(f"schema_version: expected {SCHEMA_VERSION}, got {_describe(version)}")
     if version > SCHEMA_VERSION:
         known = f"this one knows {SCHEMA_VERSION}"
-        raise _Newer(f"schema_version {_shown(version)} is of a newer afresh, {known}")
+        raise _Newer(f"schema_version {_describe(version)} is of a newer afresh, {known}")
     forms = {"generated_at": _TIME, "sources": _OBJECT}
     _check_keys(held, {"schema_version", *forms})
     top, sources = _read(held, forms), {}
@@ -193,16 +181,16 @@ def _cache(held: object) -> Cache:
         try:
             sources[name] = _record(name, each)
         except _Wrong as wrong:
-            raise _Wrong(f"sources[{_shown(name)}]: {wrong}") from None
+            raise _Wrong(f"sources[{_describe(name)}]: {wrong}") from None
     return Cache(generated_at=top["generated_at"], sources=sources)
 
 
 def _record(name: str, held: object) -> Record:
     if not isinstance(held, dict):
-        raise _Wrong(f"expected an object, got {_shown(held)}")
+        raise _Wrong(f"expected an object, got {_describe(held)}")
     kind = held.get("source_type")
     if kind != "file" and kind != "url":
-        raise _Wrong(f'source_type: expected "file" or "url", got {_shown(kind)}')
+        raise _Wrong(f'source_type: expected "file" or "url", got {_describe(kind)}')
     _check_keys(held, {"source_type", kind, *_FORMS})
     about = _read(held, {kind: _OBJECT})[kind]
     _check_keys(about, _ABOUT[kind].keys())
@@ -212,7 +200,7 @@ def _record(name: str, held: object) -> Record:
         forms = {**_FORMS, "last_indexed_at": _TIME_OR_NEVER}
         record = UrlRecord(**_read(held, forms), **_read(about, _ABOUT[kind]))
     if record.source_id != name:
-        raise _Wrong(f"it is about {_shown(record.source_id)}")
+        raise _Wrong(f"it is about {_describe(record.source_id)}")
     return record
 
 
@@ -220,7 +208,7 @@ def _check_keys(held: Mapping[str, object], keys: AbstractSet[str]) -> None:
     if missing := sorted(keys - held.keys()):
         raise _Wrong(f"{missing[0]} is missing")
     if odd := sorted(held.keys() - keys):
-        raise _Wrong(f"{_shown(odd[0])} is no key of the schema")
+        raise _Wrong(f"{_describe(odd[0])} is no key of the schema")
 
 
 def _read(held: Mapping[str, object], forms: "Mapping[str, _Form]") -> dict[str, Any]:
@@ -229,15 +217,15 @@ def _read(held: Mapping[str, object], forms: "Mapping[str, _Form]") -> dict[str,
         try:
             values[key] = form.read(held[key])
         except (ValueError, TypeError, KeyError):
-            raise _Wrong(f"{key}: expected {form.expected}, got {_shown(held[key])}") from None
+            raise _Wrong(f"{key}: expected {form.expected}, got {_describe(held[key])}") from None
     return values
 
 
-def _shown(value: object) -> str:
+def _describe(value: object) -> str:
     if isinstance(value, dict | list):
         return "an object" if isinstance(value, dict) else "a list"
     text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
+    return text if len(text) <= _MAX_VALUE_CHARS else f"{text[: _MAX_VALUE_CHARS - 1]}…"
 
 
 # ---- values
@@ -250,31 +238,23 @@ class _Form(NamedTuple):
     read: Callable[[Any], object]
 
 
-def _object(value: object) -> dict[str, object]:
-    if not isinstance(value, dict):
-        raise TypeError
-    return value
+def _valid(is_valid: Callable[[Any], object]) -> Callable[[Any], Any]:
+    """Return a parser that accepts a value as it is."""
 
-
-def _text(pattern: str, flags: int = 0) -> Callable[[str], str]:
-    """Return a parser for text that matches a pattern completely."""
-    whole = re.compile(pattern, flags)
-
-    def read(value: str) -> str:
-        if not whole.fullmatch(value):
+    def read(value: object) -> object:
+        if not is_valid(value):
             raise ValueError
         return value
 
     return read
 
 
-def _number(low: int, high: int) -> Callable[[object], int]:
-    def read(value: object) -> int:
-        if type(value) is not int or not low <= value <= high:
-            raise ValueError
-        return value
+def _text(pattern: str, flags: int = 0) -> Callable[[Any], Any]:
+    return _valid(re.compile(pattern, flags).fullmatch)
 
-    return read
+
+def _number(low: int, high: int) -> Callable[[Any], Any]:
+    return _valid(lambda value: type(value) is int and low <= value <= high)
 
 
 def _time(value: str) -> datetime:
@@ -289,10 +269,8 @@ def _time_or_never(value: str | None) -> datetime | None:
     return None if at == NEVER else at
 
 
-def _path(value: str) -> str:
-    if _NO_NAME.search(value) or {"", ".", ".."}.intersection(value.split("/")):
-        raise ValueError
-    return value
+def _is_path(value: str) -> bool:
+    return not _NO_NAME.search(value) and {"", ".", ".."}.isdisjoint(value.split("/"))
 
 
 _RFC3339 = re.compile(r"(\d{4}-\d\d-\d\d)[tT ](\d\d:\d\d:\d\d)(?:\.(\d+))?(?:[zZ]|[+-]00:00)", re.ASCII)
@@ -301,13 +279,11 @@ _YEARS = range(1970, 9999)  # what databases can store and compute with
 _LARGEST = 2**63 - 1
 _MOST_FAILURES = 1_000_000_000  # so that it can still be incremented
 _LINE = "[^\x00-\x1f\x7f\ud800-\udfff]"
-_OBJECT = _Form("an object", _object)
+_OBJECT = _Form("an object", _valid(lambda value: isinstance(value, dict)))
 _TIME = _Form("a time in UTC such as 2026-03-01T12:00:00Z", _time)
 _TIME_OR_NEVER = _Form(_TIME.expected, _time_or_never)
 _hash, _header = _text("[0-9a-f]{64}"), _text(f"{_LINE}*")
-_HEADER = _Form(
-    "text without control characters, or null", lambda value: None if value is None else _header(value)
-)
+_HEADER = _Form("text without control characters, or null", lambda value: None if value is None else _header(value))
 _FORMS = {
     # other programs may write an empty hash for "not read yet"
     "content_hash": _Form("a SHA-256 in hex", lambda value: _hash(value) if value != "" else NOTHING_READ),
@@ -316,7 +292,7 @@ _FORMS = {
 }
 _ABOUT = {
     "file": {
-        "rel_path": _Form("a path below kb.sources_dir", _path),
+        "rel_path": _Form("a path below kb.sources_dir", _valid(_is_path)),
         "size_bytes": _Form("a whole number from 0", _number(0, _LARGEST)),
         "mtime_ns": _Form("a whole number", _number(-_LARGEST, _LARGEST)),
     },
@@ -326,9 +302,7 @@ _ABOUT = {
         "etag": _HEADER,
         "last_modified": _HEADER,
         "fetch_status": _Form(f"one of {', '.join(CACHE_STATUSES)}", CACHE_STATUSES.__getitem__),
-        "consecutive_failures": _Form(
-            f"a whole number from 0, at most {_MOST_FAILURES}", _number(0, _MOST_FAILURES)
-        ),
+        "consecutive_failures": _Form(f"a whole number from 0, at most {_MOST_FAILURES}", _number(0, _MOST_FAILURES)),
         "next_check_at": _TIME,
     },
 }

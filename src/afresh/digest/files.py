@@ -6,7 +6,7 @@ import os
 import sys
 import time
 from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from afresh.digest.cache import Cache, format_cache, parse_cache, rfc3339
@@ -17,9 +17,9 @@ from afresh.ops.failpoints import failpoint
 from afresh.ports import Clock
 from afresh.text.redact import one_line
 
-PATIENCE_SECONDS = 30.0
+LOCK_WAIT_SECONDS = 30.0
 _POLL_SECONDS = 0.05
-_TOLD = 200  # bytes to read of the description of the lock holder
+_MAX_HOLDER_BYTES = 200  # bytes to read of the description of the lock holder
 _OPEN = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
 
 if sys.platform == "win32":
@@ -46,7 +46,7 @@ else:
 
 
 @asynccontextmanager
-async def one_writer(path: Path, clock: Clock, seconds: float = PATIENCE_SECONDS) -> AsyncIterator[None]:
+async def one_writer(path: Path, clock: Clock, seconds: float = LOCK_WAIT_SECONDS) -> AsyncIterator[None]:
     """Hold the lock, against this process and others; raise KbBusy, naming the holder, after a timeout.
 
     The lock file stays when the lock is released; only its text is removed.
@@ -92,10 +92,10 @@ def _try(path: Path) -> int | None:
 def _holder(path: Path) -> str:
     try:
         with path.open("rb") as file:
-            told = one_line(file.read(_TOLD).decode("utf-8", "replace").strip())
+            holder = one_line(file.read(_MAX_HOLDER_BYTES).decode("utf-8", "replace").strip())
     except OSError:
-        told = ""
-    return told or "another process"
+        holder = ""
+    return holder or "another process"
 
 
 class DigestFiles:
@@ -104,13 +104,9 @@ class DigestFiles:
     def __init__(self, *, index: Path, cache: Path, lock: Path | None = None) -> None:
         self.index = index
         self.cache = cache
-        self._lock = lock or cache.with_name(cache.name + ".lock")
+        self.lock = lock or cache.with_name(cache.name + ".lock")
         self.digest: str | None = None  # of the cache as last read or written
         self._held: Cache | None = None  # content of the file
-
-    def one_writer(self, clock: Clock) -> AbstractAsyncContextManager[None]:
-        """Hold the write lock."""
-        return one_writer(self._lock, clock)
 
     def read(self) -> Cache | None:
         """Return the cache, or None if there is none; raise KbError if it cannot be used."""
@@ -126,15 +122,15 @@ class DigestFiles:
         from it, is corrected by the next call.
         """
         failpoint("kb.cache")
-        told = False
+        changed = False
         if cache is not self._held:
             data = format_cache(cache).encode()
-            told = write_whole(self.cache, data)
+            changed = write_whole(self.cache, data)
             self.digest, self._held = _digest(data), cache
         failpoint("kb.index")
-        shown = write_whole(self.index, index_text(cache.sources.values()).encode())
+        index_changed = write_whole(self.index, index_text(cache.sources.values()).encode())
         failpoint("kb.written")
-        return told or shown
+        return changed or index_changed
 
 
 def _digest(data: bytes) -> str:

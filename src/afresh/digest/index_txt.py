@@ -9,8 +9,7 @@ from afresh.digest.cache import FileRecord, Record
 # Line breaks, terminal controls, direction marks, invisible characters and lone surrogates. The two joiners
 # (200C, 200D) are allowed as parts of words and emoji.
 _UNSAFE = re.compile(
-    "[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff"
-    "\U000e0000-\U000e007f]"
+    "[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff\U000e0000-\U000e007f]"
 )
 _NO_TEXT = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff]")
 _REPLACEMENT = "\ufffd"

@@ -14,7 +14,7 @@ from afresh.text.plain import cut, joined, sentences, shortened, visible, withou
 _OUTLINE = "Headings of the whole document:"
 _BEGINNING = "Its beginning:"
 _READ = 1_000_000  # characters to search for headings
-_LONGEST_HEADING = 120
+_MAX_HEADING_CHARS = 120
 
 
 def excerpt(text: str, most: int) -> str:
@@ -32,7 +32,7 @@ def excerpt(text: str, most: int) -> str:
 def _headings(text: str, room: int) -> str:
     lines: list[str] = []
     for heading in headings_in(text):
-        line = shortened(heading, _LONGEST_HEADING)
+        line = shortened(heading, _MAX_HEADING_CHARS)
         room -= len(line) + 1
         if room < 0:
             break
@@ -69,7 +69,7 @@ _NOTE = 3  # minimum length of a text with terms, in summaries
 def summary_of(title: str, text: str, most: int = 400) -> str:
     """Return a summary of at most so many characters: not empty, no blank line, no markup, deterministic."""
     outline = outline_of(text[:READ])
-    prose = _telling(outline.paragraphs)
+    prose = _meaningful(outline.paragraphs)
     title = without_marks(title) or next((heading.text for heading in outline.headings), "")
     name = shortened(title, min(most, max(most // 3, 40)))
     sections = _sections(outline.headings, name, most * 3 // 10)
@@ -96,7 +96,7 @@ def _fitted(lines: Iterable[str], most: int) -> str:
     return kept
 
 
-def _telling(paragraphs: Iterable[Paragraph]) -> list[str]:
+def _meaningful(paragraphs: Iterable[Paragraph]) -> list[str]:
     found: list[str] = []
     left = WEIGHED
     for each in paragraphs:
@@ -137,7 +137,7 @@ def _lead(prose: Sequence[str], scraps: Sequence[str], room: int) -> str:
 def _abstract(outline: Outline) -> list[str]:
     titled = (at for at, heading in enumerate(outline.headings, 1) if _ABSTRACT.fullmatch(heading.text))
     at = next(titled, None)
-    return [] if at is None else _telling(each for each in outline.paragraphs if each.under == at)
+    return [] if at is None else _meaningful(each for each in outline.paragraphs if each.under == at)
 
 
 def _second_best(outline: Outline) -> list[str]:
@@ -145,9 +145,9 @@ def _second_best(outline: Outline) -> list[str]:
     scraps = [each.raw[:WEIGHED] for each in outline.paragraphs[:_MOST_LINES]]
     kinds = (scraps, outline.items[:_MOST_LINES], outline.rest[:_MOST_LINES])
     for lines in kinds:
-        if words := [said for line in lines if _LETTERS.search(said := without_marks(line))]:
+        if words := [words_of_line for line in lines if _LETTERS.search(words_of_line := without_marks(line))]:
             return words
-    return [said for lines in kinds for line in lines if (said := without_marks(line))]
+    return [words_of_line for lines in kinds for line in lines if (words_of_line := without_marks(line))]
 
 
 def _opening(lines: Sequence[str], room: int) -> Iterator[str]:
@@ -185,29 +185,27 @@ _FUNCTION = re.compile("[的了是在和与及或也就都而其这那我你他�
 _SPACELESS = re.compile(f"[{SPACELESS}]")
 _SAMPLE = 1_500  # characters of a script without spaces, which has many pairs
 # Scripts whose words contain marks that are not letters: they need the slow pattern.
-_INTRICATE = re.compile(
-    "[\u0300-\u036f\u0483-\u0487\u0590-\u1dff\u2e80-\ua4cf\ua500-\uffef\U00010000-\U0010ffff]"
-)
+_INTRICATE = re.compile("[\u0300-\u036f\u0483-\u0487\u0590-\u1dff\u2e80-\ua4cf\ua500-\uffef\U00010000-\U0010ffff]")
 _SIMPLE = re.compile(r"[^\W\d_][^\W_]*")
 _SHORTEST = 4  # letters, unless all are upper case
 
 
-def keywords(text: str, told: str, most: int = 8) -> list[str]:
-    """Return up to so many repeated words of a text, most significant first, without those in `told`."""
+def keywords(text: str, mentioned: str, most: int = 8) -> list[str]:
+    """Return up to so many repeated words of a text, most significant first, without those in `mentioned`."""
     if text.isascii() or not _INTRICATE.search(text):
-        return _words(text, told, _SIMPLE)[:most]
+        return _words(text, mentioned, _SIMPLE)[:most]
     sample = text[:_SAMPLE]
     if len(_SPACELESS.findall(sample)) * 4 <= len(sample):
-        return _words(text, told, WORD)[:most]
-    known = told.casefold()
+        return _words(text, mentioned, WORD)[:most]
+    known = mentioned.casefold()
     return [run for run in _runs(sample) if run.casefold() not in known][:most]
 
 
-def _words(text: str, told: str, word: re.Pattern[str]) -> list[str]:
+def _words(text: str, mentioned: str, word: re.Pattern[str]) -> list[str]:
     forms = {form: count for form, count in Counter(word.findall(text)).items() if count > 1}
-    known = {_key(form) for form in word.findall(told)}
+    known = {_key(form) for form in word.findall(mentioned)}
     counts: Counter[str] = Counter()
-    shown: dict[str, str] = {}
+    spelling: dict[str, str] = {}
     dull = _dull_words()
     for form, count in forms.items():
         if form[0].isdigit() or form.lower() in dull or (key := _key(form)) in known:
@@ -215,10 +213,10 @@ def _words(text: str, told: str, word: re.Pattern[str]) -> list[str]:
         if len(form) < _SHORTEST and not (len(form) > 1 and (form.isupper() or form[0] >= "\u1100")):
             continue
         counts[key] += count
-        if key not in shown or count > forms[shown[key]]:
-            shown[key] = form
+        if key not in spelling or count > forms[spelling[key]]:
+            spelling[key] = form
     ranked = sorted(counts, key=lambda key: -counts[key] * (10 + min(len(key), 10)))
-    return [shown[key] for key in ranked]
+    return [spelling[key] for key in ranked]
 
 
 @cache

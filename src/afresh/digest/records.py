@@ -47,7 +47,6 @@ class DigestPage:
 
 
 def status_of(outcome: Outcome, *, refused: bool) -> FetchStatus:
-    """Return the fetch status for an outcome."""
     return FetchStatus.REFUSED if refused else _STATUS.get(outcome, FetchStatus.ERROR)
 
 
@@ -87,7 +86,6 @@ def url_record(page: DigestPage, name: str, now: datetime) -> UrlRecord:
 
 
 def page_of(record: Record, url: str) -> DigestPage:
-    """Return the page for a record of the cache."""
     if isinstance(record, FileRecord):
         return DigestPage(
             url=url,

@@ -1,7 +1,7 @@
 """Digest records of visits; a summary is made only if the text has changed."""
 
 import asyncio
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from afresh.digest.records import DigestUpdate, status_of
 from afresh.model.fetch import Body, Gone, Moved, Outcome, ReadDocument, Seen
@@ -14,13 +14,13 @@ AT_A_TIME = 4  # concurrent summaries
 OFFLINE = "offline"
 
 
+@dataclass(frozen=True, slots=True)
 class DigestSummaries:
     """Creates the digest records of a run; a summary is made only if the text differs from the stored one."""
 
-    def __init__(self, store: Store, summarizer: Summarizer) -> None:
-        self._store = store
-        self._summarizer = summarizer
-        self._turns = asyncio.Semaphore(AT_A_TIME)
+    store: Store
+    summarizer: Summarizer
+    _turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_A_TIME))
 
     async def of(self, claim: Claim, decision: Decision, seen: Seen, text_hash: str | None) -> DigestUpdate:
         """Return what to store; raise SummaryError if the text is new and cannot be summarised."""
@@ -31,22 +31,22 @@ class DigestSummaries:
             return DigestUpdate(status=status, fetched_at=at)
         if not isinstance(seen, ReadDocument) or decision.outcome is not Outcome.SUCCESS:
             return DigestUpdate(status=status)
-        known = await self._store.digest.records(claim.page.id)
+        known = await self.store.digest.records(claim.page.id)
         same = seen.validators.mtime_ns is not None and seen.validators == claim.page.validators
         if same and known is not None and known.text_hash is not None:
             return DigestUpdate(status=status)  # not read because of a change: the record stays
-        told = DigestUpdate(status=status, fetched_at=at, indexed_at=at)
+        update = DigestUpdate(status=status, fetched_at=at, indexed_at=at)
         title, text, found = seen.document.title, seen.document.markdown, text_hash
         if decision.page.refused_hash is not None:  # the user restored the former text
-            held = await self._store.pages.content(claim.page.id)
+            held = await self.store.pages.content(claim.page.id)
             title, text, found = decision.page.title or "", held.markdown or "", decision.page.content_hash
         found = found or seen.document.content_hash
         if known is not None and known.text_hash == found:
-            return told
+            return update
         async with self._turns:
-            summary = await self._summarizer.summarise(title, text)
-        asked_model = not self._summarizer.recipe.startswith(OFFLINE)
-        return replace(told, text_hash=found, summary=summary, asked_model=asked_model)
+            summary = await self.summarizer.summarise(title, text)
+        asked_model = not self.summarizer.recipe.startswith(OFFLINE)
+        return replace(update, text_hash=found, summary=summary, asked_model=asked_model)
 
 
 def file_hash(body: Body) -> str | None:

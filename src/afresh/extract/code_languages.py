@@ -37,7 +37,9 @@ _DOUBLE, _SINGLE = r'"(?:\\[\s\S]|[^"\\\n])*"', r"'(?:\\[\s\S]|[^'\\\n])*'"
 _CHARACTER = r"'(?:\\[^\n]{1,8}|[^'\\\n])'"
 _HASH = r"(?<!\S)#[^\n]*"
 _TEMPLATE = r"`(?:\\[\s\S]|[^`\\])*`"
-_REGEX = r"(?<=[=(,:!&|?{};\n])[ \t]{0,8}/(?![/*\s])(?:\\[^\n]|\[(?:\\[^\n]|[^\]\\\n]){0,100}+\]|[^/\\\[\n]){1,300}+/[a-z]*"
+_REGEX = (
+    r"(?<=[=(,:!&|?{};\n])[ \t]{0,8}/(?![/*\s])(?:\\[^\n]|\[(?:\\[^\n]|[^\]\\\n]){0,100}+\]|[^/\\\[\n]){1,300}+/[a-z]*"
+)
 _SCRIPT = re.compile(f"{_SLASHES}|{_DOUBLE}|{_SINGLE}|{_TEMPLATE}|{_REGEX}|{_ESCAPED}")
 _SHELL = re.compile(rf"{_HASH}|\\[\s\S]|\"(?:\\[\s\S]|[^\"\\])*\"|'[^']*'")
 _NAMED_BY_HASH = re.compile(f"{_HASH}|{_DOUBLE}|{_SINGLE}|{_ESCAPED}")
@@ -49,12 +51,8 @@ _GO = re.compile(f"{_SLASHES}|{_DOUBLE}|{_CHARACTER}|`[^`]*`|{_ESCAPED}")
 _TRIPLE = re.compile(rf'{_SLASHES}|"""[\s\S]*?"""|{_DOUBLE}|{_CHARACTER}|{_ESCAPED}')
 _PHP = re.compile(rf"{_SLASHES}|#(?!\[)[^\n]*|{_DOUBLE}|{_SINGLE}|{_ESCAPED}")
 _LUA = re.compile(rf"--\[\[[\s\S]*?(?:\]\]|\Z)|--[^\n]*|{_DOUBLE}|{_SINGLE}|{_ESCAPED}")
-_PYTHON = re.compile(
-    rf'"""[\s\S]*?(?:"""|\Z)|\'\'\'[\s\S]*?(?:\'\'\'|\Z)|{_HASH}|{_DOUBLE}|{_SINGLE}|{_ESCAPED}'
-)
-_CSHARP = re.compile(
-    rf'{_SLASHES}|^[ \t]*#[^\n]*|@"(?:""|[^"])*"|{_DOUBLE}|{_CHARACTER}|{_ESCAPED}', re.MULTILINE
-)
+_PYTHON = re.compile(rf'"""[\s\S]*?(?:"""|\Z)|\'\'\'[\s\S]*?(?:\'\'\'|\Z)|{_HASH}|{_DOUBLE}|{_SINGLE}|{_ESCAPED}')
+_CSHARP = re.compile(rf'{_SLASHES}|^[ \t]*#[^\n]*|@"(?:""|[^"])*"|{_DOUBLE}|{_CHARACTER}|{_ESCAPED}', re.MULTILINE)
 _CPP = re.compile(rf"{_SLASHES}|^[ \t]*#(?:\\\n|[^\n])*|{_DOUBLE}|{_CHARACTER}|{_ESCAPED}", re.MULTILINE)
 _ELIXIR = re.compile(rf'"""[\s\S]*?(?:"""|\Z)|{_HASH}|{_DOUBLE}|{_ESCAPED}')
 
@@ -98,11 +96,9 @@ _JS_RULES = (
         inner=True,
     ),
 )  # fmt: skip
+_MODIFIED = r"^[ \t]*" + _ANNOTATIONS + _MODIFIERS
 _TYPES = (
-    r"^[ \t]*"
-    + _ANNOTATIONS
-    + _MODIFIERS
-    + r"(?:class|interface|@interface|enum|struct|namespace|object|protocol|"
+    _MODIFIED + r"(?:class|interface|@interface|enum|struct|namespace|object|protocol|"
     r"extension|actor|trait|record)(?:[ \t]+(?:class|struct))?[ \t]+(?P<name>[\w.]+|`[^`\n]+`)"
 )
 _MEMBER = r"^[ \t]+" + _ANNOTATIONS + _MODIFIERS + _NO_CALL
@@ -141,19 +137,16 @@ _CPP_RULES = (
 )  # fmt: skip
 _KOTLIN_RULES = (
     _rule(_TYPES, holds=True),
-    _rule(r"^[ \t]*" + _ANNOTATIONS + _MODIFIERS + r"companion[ \t]+(?P<name>object)", holds=True, body=True),
+    _rule(_MODIFIED + r"companion[ \t]+(?P<name>object)", holds=True, body=True),
     _rule(
-        r"^[ \t]*"
-        + _ANNOTATIONS
-        + _MODIFIERS
-        + r"fun[ \t]+(?:<[^\n()]{1,200}>[ \t]+)?(?:[\w.]+(?:<[^\n()]{0,100}>)?[?]?\.)?"
+        _MODIFIED + r"fun[ \t]+(?:<[^\n()]{1,200}>[ \t]+)?(?:[\w.]+(?:<[^\n()]{0,100}>)?[?]?\.)?"
         r"(?P<name>`[^`\n]+`|\w++)[ \t]*+\("
     ),
 )
 _SWIFT_RULES = (
     _rule(_TYPES, holds=True, body=True),
     _rule(
-        r"^[ \t]*" + _ANNOTATIONS + _MODIFIERS + r"(?:static[ \t]+)?(?:func[ \t]+(?P<name>[\w`]+|[^\s\w(]{1,4})"
+        _MODIFIED + r"(?:static[ \t]+)?(?:func[ \t]+(?P<name>[\w`]+|[^\s\w(]{1,4})"
     r"|(?P<owner>init|deinit|subscript)\b)"
     ),
 )  # fmt: skip
@@ -189,7 +182,7 @@ LANGUAGES = {language.name: language for language in (
     ), lines_end=True),
     Language("dart", _SCRIPT, (
         _rule(r"^[ \t]*(?:\w+[ \t]+)*(?:class|mixin|enum|extension)[ \t]+(?P<name>\w+)", holds=True, body=True),
-        _rule(r"^[ \t]*" + _ANNOTATIONS + _MODIFIERS + _NO_CALL + _TYPED, body=True),
+        _rule(_MODIFIED + _NO_CALL + _TYPED, body=True),
     )),
     Language("cpp", _CPP, _CPP_RULES),
     Language("php", _PHP, (

@@ -10,11 +10,7 @@ from afresh.errors import ExtractError
 USUAL_BYTES = 1_024
 PRESCAN_BYTES = 16_384  # browsers start over at a late meta element; we check a longer head at once
 
-_BOMS = (
-    (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF16_LE, "utf-16-le"),
-    (codecs.BOM_UTF16_BE, "utf-16-be"),
-)
+_BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 _COMMENT = re.compile(rb"<!--.*?(?:-->|\Z)", re.DOTALL)
 _TAG = re.compile(rb"""<(?:[!/?][^>]*|([a-z]+)((?:[\s/](?:[^>"']|"[^"]*"|'[^']*')*)?))>""", re.IGNORECASE)
 _ATTRIBUTE = re.compile(rb"""([^\s/=>"']+)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s>"'][^\s>]*)))?""")
@@ -32,8 +28,7 @@ _FOR_PAGES = re.compile(
     r"|gb\w+|big5\w*|euc_\w+|shift_jis\w*|iso2022_jp|ks_c-5601-1987"
 )
 _ALIASES = {
-    "x-sjis": "cp932", "x-user-defined": "cp1252", "unicode-1-1-utf-8": "utf-8",
-    "windows-31j": "cp932",
+    "x-sjis": "cp932", "x-user-defined": "cp1252", "unicode-1-1-utf-8": "utf-8", "windows-31j": "cp932",
 }  # fmt: skip
 
 

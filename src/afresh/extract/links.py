@@ -10,8 +10,8 @@ from afresh.model.fetch import Link
 from afresh.urls.canonical import MAX_LENGTH, canonical
 from afresh.urls.files import link_target
 
-MOST_LINKS = 5_000
-LONGEST_TEXT = 300
+MAX_LINKS = 5_000
+MAX_LINK_TEXT_CHARS = 300
 MANY_TAGS = 200_000  # above this, nodes are traversed one by one to limit memory
 
 _TAGS = frozenset({"a", "area", "frame"})
@@ -22,28 +22,26 @@ class Links(NamedTuple):
     """The links of a page, and how many were dropped."""
 
     kept: tuple[Link, ...]
-    left_out: int = 0  # beyond `MOST_LINKS`
+    left_out: int = 0  # beyond `MAX_LINKS`
     too_long: int = 0  # with URLs that exceed the maximum length
     by_href: Mapping[str, tuple[str, bool]] = MappingProxyType({})  # text and follow by raw URL
 
 
 def collect_links(
-    tree: LexborHTMLParser, base: str, tag_count: int, refresh: str = "", twin: str | None = None
+    tree: LexborHTMLParser, base: str, tag_count: int, refresh: str = "", alternate: str | None = None
 ) -> Links:
-    """Return the links of a page and `refresh`, one per target in document order, at most `MOST_LINKS`.
+    """Return the links of a page and `refresh`, one per target in document order, at most `MAX_LINKS`.
 
     Links to `twin`, the same page as Markdown, are left out.
     """
     by_href, left_out = _by_href(tree, tag_count, refresh)
     links = _by_target(by_href, base)._replace(left_out=left_out, by_href=by_href)
-    if twin is None:
+    if alternate is None:
         return links
-    return links._replace(kept=tuple(link for link in links.kept if link.url != twin))
+    return links._replace(kept=tuple(link for link in links.kept if link.url != alternate))
 
 
-def with_hidden(
-    links: Links, hidden: Iterable[tuple[str, str]], base: str, same: Collection[str | None]
-) -> Links:
+def with_hidden(links: Links, hidden: Iterable[tuple[str, str]], base: str, same: Collection[str | None]) -> Links:
     """Return the links, then hidden ones up to the limit; `same` are URLs of the page itself.
 
     Visible links take precedence: a hidden one only adds its text if the visible one has none.
@@ -57,7 +55,7 @@ def with_hidden(
         known = found.get(url)
         if known is not None:
             found[url] = known if known.text else known._replace(text=text)
-        elif len(found) < MOST_LINKS:
+        elif len(found) < MAX_LINKS:
             found[url] = Link(url, text)
         else:
             left_out.add(url)
@@ -74,9 +72,7 @@ def with_seen_words(links: Links, tree: LexborHTMLParser, base: str, tag_count: 
     return links._replace(kept=tuple([link._replace(text=words.get(link.url, "")) for link in links.kept]))
 
 
-def _by_href(
-    tree: LexborHTMLParser, tag_count: int, refresh: str = ""
-) -> tuple[dict[str, tuple[str, bool]], int]:
+def _by_href(tree: LexborHTMLParser, tag_count: int, refresh: str = "") -> tuple[dict[str, tuple[str, bool]], int]:
     """Return text and follow of the links by raw URL, and how many were left out."""
     by_href: dict[str, tuple[str, bool]] = {refresh: ("", True)} if refresh else {}
     left_out = 0
@@ -91,7 +87,7 @@ def _by_href(
         if not href:
             continue
         known = by_href.get(href)
-        if known is None and len(by_href) >= MOST_LINKS:
+        if known is None and len(by_href) >= MAX_LINKS:
             left_out += 1
             continue
         follow = "nofollow" not in (attributes.get("rel") or "").lower()
@@ -123,4 +119,4 @@ def _visible_text(node: LexborNode, attributes: dict[str, str | None]) -> str:
         alternative = picture.attributes.get("alt") if picture is not None else None
         spoken = (alternative, *map(attributes.get, ("aria-label", "alt", "title")))
         text = " ".join(next(filter(None, spoken), "").split())
-    return text[:LONGEST_TEXT].rstrip()
+    return text[:MAX_LINK_TEXT_CHARS].rstrip()

@@ -1,15 +1,15 @@
-"""Convert text, Markdown and MDX to documents; helpers with which other extractors write Markdown."""
+"""Convert text, Markdown and MDX to documents; helpers with which other extractors read lines and write Markdown."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from urllib.parse import unquote
 
 from afresh.extract.decode import decode, storable
-from afresh.extract.html.head import LONGEST_TITLE, foreign_canonical, one_line, robot_wishes
+from afresh.extract.html.head import MAX_TITLE_CHARS, foreign_canonical, one_line, robots_rules
 from afresh.extract.language import language_of
-from afresh.extract.links import LONGEST_TEXT, MOST_LINKS
-from afresh.model import recipe
+from afresh.extract.links import MAX_LINK_TEXT_CHARS, MAX_LINKS
 from afresh.model.fetch import Body, Document, Link
 from afresh.text.normalize import links_hash, normalise, text_hash
 from afresh.urls.canonical import canonical
@@ -19,35 +19,33 @@ from afresh.urls.scope import WHOLE_SITE
 _WORD = re.compile(r"\w")
 
 
-class TextExtractor:
-    """Reads plain text."""
-
-    version = recipe.TEXT
-
-    def extract(self, body: Body) -> Document:
-        """Return the document of a plain text body; it has no links, because text does not mark them."""
-        text = normalise(decode(body.data, body.charset))
-        return Document(
-            title=first_line(text),
-            markdown=text,
-            language=language_of(text, body.language),
-            content_hash=text_hash(text),  # already normalised
-            links_hash=links_hash(()),
-            index=body.index,
-            follow=body.follow,
-        )
+def extract_text(body: Body) -> Document:
+    """Return the document of a plain text body; it has no links, because text does not mark them."""
+    text = normalise(decode(body.data, body.charset))
+    return _document(body, text, _first_line(text), (), body.language)
 
 
-def first_line(text: str) -> str:
+def _document(body: Body, text: str, title: str, links: tuple[Link, ...], *languages: str | None) -> Document:
+    return Document(
+        title=title,
+        markdown=text,
+        links=links,
+        language=language_of(text, *languages),
+        content_hash=text_hash(text),
+        links_hash=links_hash(links),
+        index=body.index,
+        follow=body.follow,
+    )
+
+
+def _first_line(text: str) -> str:
     """Return the first line that contains a word, as a title."""
     lines = (line for line in text.split("\n", 50)[:50] if _WORD.search(line))
-    return one_line(next(lines, ""))[:LONGEST_TITLE].strip()
+    return one_line(next(lines, ""))[:MAX_TITLE_CHARS].strip()
 
 
 _FRONT_MATTER = re.compile(r"---\n(.*?\n)?(?:---|\.\.\.)\n", re.DOTALL)
-_FRONT_FIELD = re.compile(
-    r"^(title|lang|language|canonical|canonical_url|robots|noindex):[ \t]*(.+)$", re.MULTILINE
-)
+_FRONT_FIELD = re.compile(r"^(title|lang|language|canonical|canonical_url|robots|noindex):[ \t]*(.+)$", re.MULTILINE)
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,}).*?(?:^ {0,3}\1|\Z)", re.DOTALL | re.MULTILINE)
 _CODE_SPAN = re.compile(r"(?<!`)(`++)[^`\n]+\1")
 # Text of a heading without its closing hashes; each run of blanks or hashes is scanned only once.
@@ -62,95 +60,71 @@ _AUTOLINK = re.compile(r"<(https?://[^\s<>]+)>")
 _MARKS = re.compile(r"!?\[([^\]]*)\]\([^)]*\)|[*_`]+|[ \t]*\{:?[ \t]*[#.][^{}\n]*\}[ \t]*$")
 
 
-class MarkdownExtractor:
-    """Reads Markdown."""
-
-    version = recipe.MARKDOWN
-
-    def extract(self, body: Body) -> Document:
-        """Return the document of a Markdown body."""
-        source = normalise(decode(body.data, body.charset))
-        front = _FRONT_MATTER.match(source)
-        text = normalise(source[front.end() :]) if front else source
-        said = _FRONT_FIELD.findall(front[0]) if front else ()
-        fields = {name: value.strip().strip("\"'") for name, value in said}
-        prose = without_code(text)
-        links = links_in(prose, body.url)
-        index, follow = robot_wishes(fields.get("robots", ""))
-        index = index and fields.get("noindex", "").lower() != "true"
-        named = fields.get("canonical") or fields.get("canonical_url", "")
-        return Document(
-            title=title_in(prose, fields.get("title", "")),
-            markdown=text,
-            links=links,
-            language=language_of(text, fields.get("lang"), fields.get("language"), body.language),
-            content_hash=text_hash(text),  # already normalised
-            links_hash=links_hash(links),
-            index=body.index and index,
-            follow=body.follow and follow and not body.url.endswith(WHOLE_SITE),  # it contains the targets
-            foreign_canonical=foreign_canonical(named, body.url, body.url),
-        )
+def extract_markdown(body: Body) -> Document:
+    return _markdown_document(body, normalise(decode(body.data, body.charset)))
 
 
-def without_code(text: str) -> str:
-    """Return the text without fenced code, which contains no headings or links."""
-    return _FENCE.sub("", text)
+def _markdown_document(body: Body, source: str) -> Document:
+    front = _FRONT_MATTER.match(source)
+    text = normalise(source[front.end() :]) if front else source
+    found = _FRONT_FIELD.findall(front[0]) if front else ()
+    fields = {name: value.strip().strip("\"'") for name, value in found}
+    prose = _FENCE.sub("", text)
+    languages = fields.get("lang"), fields.get("language"), body.language
+    document = _document(body, text, _title_in(prose, fields.get("title", "")), _links_in(prose, body.url), *languages)
+    index, follow = robots_rules(fields.get("robots", ""))
+    return replace(
+        document,
+        index=body.index and index and fields.get("noindex", "").lower() != "true",
+        follow=body.follow and follow and not body.url.endswith(WHOLE_SITE),  # it contains the targets
+        foreign_canonical=foreign_canonical(
+            fields.get("canonical") or fields.get("canonical_url", ""), body.url, body.url
+        ),
+    )
 
 
-def title_in(prose: str, told: str = "") -> str:
-    """Return the given title, else the first top-level heading, else the first line."""
+def _title_in(prose: str, declared: str = "") -> str:
+    """Return the declared title, else the first top-level heading, else the first line."""
     heading = _HEADING.search(prose)
-    title = told or (heading[1] or heading[2] if heading else first_line(prose))
-    return _plain(title[: 20 * LONGEST_TITLE])[:LONGEST_TITLE].strip()  # markup may take up most of it
+    title = declared or (heading[1] or heading[2] if heading else _first_line(prose))
+    return _plain(title[: 20 * MAX_TITLE_CHARS])[:MAX_TITLE_CHARS].strip()  # markup may take up most of it
 
 
 def _plain(text: str) -> str:
     return one_line(_MARKS.sub(lambda found: found[1] or "", text))
 
 
-def links_in(prose: str, base: str) -> tuple[Link, ...]:
-    """Return the links of a text without fenced code, one per target, at most `MOST_LINKS`."""
+def _links_in(prose: str, base: str) -> tuple[Link, ...]:
+    """Return the links of a text without fenced code, one per target, at most `MAX_LINKS`."""
     found: dict[str, Link] = {}
     for raw_url, text in _raw_links(_CODE_SPAN.sub(" ", prose)):
         target = raw_url.partition("#")[0]
         url = link_target(target, base) if target else None
         if url is not None and (url not in found or not found[url].text):
-            found[url] = Link(url, _plain(text[: 20 * LONGEST_TEXT])[:LONGEST_TEXT].strip())
-            if len(found) >= MOST_LINKS:
+            found[url] = Link(url, _plain(text[: 20 * MAX_LINK_TEXT_CHARS])[:MAX_LINK_TEXT_CHARS].strip())
+            if len(found) >= MAX_LINKS:
                 break
     return tuple(found.values())
 
 
 def _raw_links(prose: str) -> Iterator[tuple[str, str]]:
-    for link in _LINK.finditer(prose):
+    for link in chain(_LINK.finditer(prose), _DEFINITION.finditer(prose)):
         yield link[2], link[1]
-    for definition in _DEFINITION.finditer(prose):
-        yield definition[2], definition[1]
-    for autolink in _AUTOLINK.finditer(prose):
-        yield autolink[1], ""
+    yield from ((autolink[1], "") for autolink in _AUTOLINK.finditer(prose))
 
 
-LONGEST_TAG = 5_000
-MOST_OPEN = 100  # unclosed tags; a text with more is not MDX
+MAX_TAG_CHARS = 5_000
+MAX_OPEN_TAGS = 100  # unclosed tags; a text with more is not MDX
 
 _MDX_FENCE = re.compile(r"^ {0,3}(`{3,}+|~{3,}+)[^\n]*\n.*?(?:^ {0,3}\1[^\n]*$|\Z)", re.DOTALL | re.MULTILINE)
 _STATEMENT = re.compile(r"^(?:import|export)[ \t{*][^\n]*(?:\n(?!\s*\n|#|<)[^\n]+)*", re.MULTILINE)
 _COMMENT = re.compile(r"\{/\*(?:[^{]|\{(?!/\*))*?\*/\}")
 _TAG = re.compile(r"(?<!`)(`++)[^`\n]+\1|</?(?=[A-Z>])")  # inline code is skipped
-_SAID = re.compile(r"\b(?:title|label|summary|heading)=(?:\"([^\"]*)\"|'([^']*)')")
+_CAPTION = re.compile(r"\b(?:title|label|summary|heading)=(?:\"([^\"]*)\"|'([^']*)')")
 
 
-class MdxExtractor:
-    """Reads MDX."""
-
-    version = recipe.MARKDOWN
-
-    def extract(self, body: Body) -> Document:
-        """Return the document of an MDX body."""
-        text = without_components(normalise(decode(body.data, body.charset)))
-        return MarkdownExtractor().extract(
-            replace(body, data=text.encode("utf-8", "replace"), charset="utf-8")
-        )
+def extract_mdx(body: Body) -> Document:
+    return _markdown_document(body, normalise(without_components(normalise(decode(body.data, body.charset)))))
 
 
 def without_components(text: str) -> str:
@@ -170,7 +144,7 @@ def _plain_mdx(prose: str) -> str:
 def _pieces(prose: str) -> Iterator[str]:
     """Yield the prose in pieces, with each tag replaced by its title or label."""
     at, open_tags, start = 0, 0, _TAG.search(prose)
-    while start is not None and open_tags < MOST_OPEN:
+    while start is not None and open_tags < MAX_OPEN_TAGS:
         end = None if start[1] else _end_of_tag(prose, start.end())
         if end is None:
             yield prose[at : start.end()]
@@ -178,9 +152,9 @@ def _pieces(prose: str) -> Iterator[str]:
             open_tags += start[1] is None
         else:
             yield prose[at : start.start()]
-            said = _SAID.search(prose, start.end(), end)
-            if said is not None:
-                yield f"\n\n**{said[1] or said[2]}**\n\n"
+            caption = _CAPTION.search(prose, start.end(), end)
+            if caption is not None:
+                yield f"\n\n**{caption[1] or caption[2]}**\n\n"
             at = end
         start = _TAG.search(prose, at)
     yield prose[at:]
@@ -189,7 +163,7 @@ def _pieces(prose: str) -> Iterator[str]:
 def _end_of_tag(text: str, at: int) -> int | None:
     """Return where a tag ends; `>` in quotes or braces does not end it."""
     depth, quote = 0, ""
-    for place in range(at, min(len(text), at + LONGEST_TAG)):
+    for place in range(at, min(len(text), at + MAX_TAG_CHARS)):
         character = text[place]
         if quote:
             quote = "" if character == quote else quote
@@ -209,26 +183,14 @@ _MARKED = re.compile(r"^(\d{1,9}(?=[.)]\s)|(?=[#>+*|=~`-]))(.)")
 
 
 def written(
-    body: Body,
-    markdown: str,
-    title: str = "",
-    *languages: str | None,
-    links: Iterable[tuple[str, str]] | None = None,
+    body: Body, markdown: str, title: str = "", *languages: str | None, links: Iterable[tuple[str, str]] | None = None
 ) -> Document:
     """Return the document of a body converted to Markdown; given `links` replace those found in the text."""
     text = normalise(cut(storable(markdown)))
-    prose = without_code(text)
-    found = links_in(prose, body.url) if links is None else _known(links, body.url)
-    return Document(
-        title=one_line(storable(title))[:LONGEST_TITLE].strip() or title_in(prose),
-        markdown=text,
-        links=found,
-        language=language_of(text, *languages, body.language),
-        content_hash=text_hash(text),
-        links_hash=links_hash(found),
-        index=body.index,
-        follow=body.follow,
-    )
+    prose = _FENCE.sub("", text)  # fenced code contains no headings or links
+    found = _links_in(prose, body.url) if links is None else _known(links, body.url)
+    title = one_line(storable(title))[:MAX_TITLE_CHARS].strip() or _title_in(prose)
+    return _document(body, text, title, found, *languages, body.language)
 
 
 def _known(links: Iterable[tuple[str, str]], base: str) -> tuple[Link, ...]:
@@ -236,8 +198,8 @@ def _known(links: Iterable[tuple[str, str]], base: str) -> tuple[Link, ...]:
     for raw_url, text in links:
         url = canonical(raw_url.partition("#")[0], base) if raw_url.startswith(("http:", "https:")) else None
         if url is not None and url not in found:
-            found[url] = Link(url, one_line(storable(text))[:LONGEST_TEXT].strip())
-            if len(found) >= MOST_LINKS:
+            found[url] = Link(url, one_line(storable(text))[:MAX_LINK_TEXT_CHARS].strip())
+            if len(found) >= MAX_LINKS:
                 break
     return tuple(found.values())
 
@@ -258,8 +220,8 @@ def cut(text: str, most: int = MOST_CHARS) -> str:
 def fenced(code: str, language: str = "") -> str:
     """Return code as a fenced block, with a fence longer than any backticks in it."""
     code = code.strip("\n")
-    longest = max((len(ticks) for ticks in _TICKS.findall(code)), default=2)
-    mark = "`" * (longest + 1)
+    max_ticks = max((len(ticks) for ticks in _TICKS.findall(code)), default=2)
+    mark = "`" * (max_ticks + 1)
     return f"{mark}{language}\n{code}\n{mark}"
 
 
@@ -282,7 +244,7 @@ def plain(text: str) -> str:
 
 def heading(level: int, text: str) -> str:
     """Return a heading on one line; "" without text."""
-    words = one_line(text)[:LONGEST_TITLE]
+    words = one_line(text)[:MAX_TITLE_CHARS]
     return f"{'#' * min(max(level, 1), 6)} {words}" if words else ""
 
 
@@ -297,3 +259,15 @@ def linked(text: str, url: str) -> str:
 def joined(blocks: Iterable[str]) -> str:
     """Return the blocks with blank lines between them, without empty ones."""
     return "\n\n".join([block for block in blocks if block.strip()])
+
+
+def run_end(lines: Sequence[str], at: int, belongs: Callable[[str], object]) -> int:
+    """Return the index of the first line from `at` on that does not belong."""
+    while at < len(lines) and belongs(lines[at]):
+        at += 1
+    return at
+
+
+def skip_blank(lines: Sequence[str], at: int) -> int:
+    """Return the index of the first non-blank line from `at` on."""
+    return run_end(lines, at, lambda line: not line.strip())

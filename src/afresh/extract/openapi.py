@@ -12,10 +12,10 @@ from afresh.extract.html.head import one_line
 from afresh.extract.markdown import HEADING_TEXT, MOST_CHARS, heading, joined, table
 
 DEEPEST = 2
-MOST_SHOWN = 12  # of the properties, values or alternatives of one schema
+MAX_PARTS = 12  # of the properties, values or alternatives of one schema
 MOST_PROPERTIES = 300
 MOST_HOPS = 5
-LONGEST = 300
+MAX_SUMMARY_CHARS = 300
 _json = json.JSONEncoder(ensure_ascii=False).encode
 _JOINTS = (("oneOf", " or "), ("anyOf", " or "), ("allOf", " and "))
 
@@ -38,19 +38,19 @@ def _properties(spec: dict[str, Any], raw_schema: Any) -> Iterator[list[str]]:
     """Yield rows for the properties of a schema and its `allOf` parts, each property once."""
     seen: set[str] = set()
     schema = resolved(spec, raw_schema)
-    for part in [schema, *(resolved(spec, each) for each in sequence(schema.get("allOf"))[:MOST_SHOWN])]:
+    for part in [schema, *(resolved(spec, each) for each in sequence(schema.get("allOf"))[:MAX_PARTS])]:
         required = {name for name in sequence(part.get("required")) if isinstance(name, str)}
         for name, each in islice(mapping(part.get("properties")).items(), MOST_PROPERTIES):
             if name not in seen:
                 seen.add(name)
-                told = _cell(mapping(each).get("description"))
-                yield [f"`{name}`", summary(each), "yes" if name in required else "no", told]
+                declared = _cell(mapping(each).get("description"))
+                yield [f"`{name}`", summary(each), "yes" if name in required else "no", declared]
 
 
 def summary(schema: Any) -> str:
     """Return a short form of a schema on one line."""
     text = one_line(_summary(schema, 0))
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+    return text if len(text) <= MAX_SUMMARY_CHARS else f"{text[:MAX_SUMMARY_CHARS]}…"
 
 
 def _summary(raw: Any, depth: int) -> str:
@@ -58,44 +58,44 @@ def _summary(raw: Any, depth: int) -> str:
     if depth > DEEPEST:
         return "…"
     if isinstance(schema.get("$ref"), str):
-        return unquote(schema["$ref"].rpartition("/")[2])[:LONGEST]
+        return unquote(schema["$ref"].rpartition("/")[2])[:MAX_SUMMARY_CHARS]
     for key, joint in _JOINTS:
-        parts = [_summary(each, depth + 1) for each in sequence(schema.get(key))[:MOST_SHOWN]]
+        parts = [_summary(each, depth + 1) for each in sequence(schema.get(key))[:MAX_PARTS]]
         if parts:
             return joint.join(dict.fromkeys(parts))
     values = sequence(schema.get("enum")) or ([schema["const"]] if "const" in schema else [])
     if values:
-        shown = ("…" if isinstance(each, dict | list) else _json(each)[:100] for each in values[:MOST_SHOWN])
-        return " | ".join(shown) + _more(values)
+        rendered = ("…" if isinstance(each, dict | list) else _json(each)[:100] for each in values[:MAX_PARTS])
+        return " | ".join(rendered) + _more(values)
     if "items" in schema:
         return f"array of {_summary(schema['items'], depth + 1)}"
     if inside := mapping(schema.get("properties")):
         required = [name for name in sequence(schema.get("required")) if isinstance(name, str)]
-        shown = (
+        rendered = (
             f"{name[:100]}{'' if name in required else '?'}: {_summary(each, depth + 1)}"
-            for name, each in islice(inside.items(), MOST_SHOWN)
+            for name, each in islice(inside.items(), MAX_PARTS)
         )
-        return f"object {{{', '.join(shown)}{_more(inside)}}}"
+        return f"object {{{', '.join(rendered)}{_more(inside)}}}"
     return _type(schema)
 
 
 def _more(values: list[Any] | dict[str, Any]) -> str:
-    return " …" if len(values) > MOST_SHOWN else ""
+    return " …" if len(values) > MAX_PARTS else ""
 
 
 def _type(schema: dict[str, Any]) -> str:
-    told = schema.get("type")
-    kinds = told[:MOST_SHOWN] if isinstance(told, list) else [told]
-    shown = " or ".join(filter(None, map(words, kinds))) or "any"
+    declared = schema.get("type")
+    kinds = declared[:MAX_PARTS] if isinstance(declared, list) else [declared]
+    rendered = " or ".join(filter(None, map(words, kinds))) or "any"
     form = words(schema.get("format"))
-    return f"{shown} ({form})"[:LONGEST] if form else shown[:LONGEST]
+    return f"{rendered} ({form})"[:MAX_SUMMARY_CHARS] if form else rendered[:MAX_SUMMARY_CHARS]
 
 
 MOST_OPERATIONS = 5_000
 MOST_SCHEMAS = 5_000
 MOST_ROWS = 200  # of one table
-LONGEST_TEXT = 20_000
-LONGEST_CELL = 500
+MAX_PROSE_CHARS = 20_000
+MAX_CELL_CHARS = 500
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace", "query")
 
 _HEADING = re.compile(rf"^ {{0,3}}#{{1,6}}[ \t]+{HEADING_TEXT}", re.MULTILINE)
@@ -106,9 +106,9 @@ Spec = dict[str, Any]
 def is_openapi(value: Any) -> bool:
     """Return whether a value describes an API in OpenAPI 3 or Swagger 2."""
     spec = mapping(value)
-    told = words(spec.get("openapi")) or words(spec.get("swagger"))
+    declared = words(spec.get("openapi")) or words(spec.get("swagger"))
     has_content = any(isinstance(spec.get(key), dict) for key in ("paths", "webhooks", "components"))
-    return told[:1] in ("2", "3") and has_content
+    return declared[:1] in ("2", "3") and has_content
 
 
 def reference(spec: Spec) -> str:
@@ -133,15 +133,13 @@ def _introduction(spec: Spec) -> Iterator[str]:
     servers = [words(mapping(each).get("url")) for each in sequence(spec.get("servers"))[:20]]
     if words(spec.get("host")):
         servers.append(words(spec["host"]) + words(spec.get("basePath")))
-    shown = ", ".join(f"`{one_line(each)}`" for each in servers if each)
-    yield f"Servers: {shown}" if shown else ""
+    rendered = ", ".join(f"`{one_line(each)}`" for each in servers if each)
+    yield f"Servers: {rendered}" if rendered else ""
 
 
 def _operations(spec: Spec) -> Iterator[str]:
     number = 0
-    for path, raw_item in (
-        each for group in ("paths", "webhooks") for each in mapping(spec.get(group)).items()
-    ):
+    for path, raw_item in (each for group in ("paths", "webhooks") for each in mapping(spec.get(group)).items()):
         item = resolved(spec, raw_item)
         for method in METHODS:
             if isinstance(item.get(method), dict):
@@ -149,9 +147,7 @@ def _operations(spec: Spec) -> Iterator[str]:
                     yield f"(cut after {MOST_OPERATIONS:,} operations)"
                     return
                 number += 1
-                yield _operation(
-                    spec, f"{method.upper()} {path}", item[method], sequence(item.get("parameters"))
-                )
+                yield _operation(spec, f"{method.upper()} {path}", item[method], sequence(item.get("parameters")))
 
 
 def _operation(spec: Spec, title: str, operation: Spec, shared: list[Any]) -> str:
@@ -201,10 +197,11 @@ def _titled_table(title: str, head: list[str], rows: list[list[str]]) -> str:
 
 def _request(spec: Spec, operation: Spec, given: list[Spec]) -> str:
     body = resolved(spec, operation.get("requestBody"))
-    shown = [f"`{media}`: {summary(mapping(each).get('schema'))}" for media, each in _content(body)]
-    shown += [summary(each.get("schema")) for each in given if each.get("in") == "body"]
-    told = _cell(body.get("description"))
-    return f"Request body: {'; '.join(shown)}{f' — {told}' if told else ''}" if shown or told else ""
+    rendered = [f"`{media}`: {summary(mapping(each).get('schema'))}" for media, each in _content(body)]
+    rendered += [summary(each.get("schema")) for each in given if each.get("in") == "body"]
+    declared = _cell(body.get("description"))
+    note = f" — {declared}" if declared else ""
+    return f"Request body: {'; '.join(rendered)}{note}" if rendered or declared else ""
 
 
 def _responses(spec: Spec, operation: Spec) -> str:
@@ -235,8 +232,8 @@ def _schemas(spec: Spec) -> Iterator[str]:
 
 def _prose(value: Any) -> str:
     """Return a Markdown description with its headings in bold, because they would compete with ours."""
-    return _HEADING.sub(r"**\1**", words(value)[:LONGEST_TEXT]).strip()
+    return _HEADING.sub(r"**\1**", words(value)[:MAX_PROSE_CHARS]).strip()
 
 
 def _cell(value: Any) -> str:
-    return one_line(words(value)[:LONGEST_CELL])
+    return one_line(words(value)[:MAX_CELL_CHARS])

@@ -9,7 +9,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from afresh.errors import ExtractError
-from afresh.model import recipe
 from afresh.model.fetch import Body, Document
 from afresh.plugins import EXTRACTORS, PluginError, installed_plugins, load_plugin
 from afresh.text.normalize import sketch_of
@@ -46,14 +45,12 @@ def language_of_name(name: str) -> str:
 
 SNIFFED_BYTES = 1_024
 
-VERSION = recipe.READING
-
 
 class Format(NamedTuple):
     """A supported format; a row of `FORMATS`."""
 
     name: str  # as shown in error messages
-    reader: "str | Callable[[], Extractor]"  # ours: module and class below `afresh.extract`, imported late
+    reader: "str | Callable[[], Extractor]"  # ours: module and function below `afresh.extract`, imported late
     media: tuple[str, ...] = ()
     names: tuple[str, ...] = ()  # endings such as `.md`, or whole names such as `makefile`, in lower case
     magic: bytes = b""  # the first bytes of a binary format; text formats have none
@@ -63,39 +60,37 @@ class Format(NamedTuple):
 _ZIP = b"PK\x03\x04"
 _PDF = b"%PDF-"  # anywhere in the first bytes: some writers put a line before it
 _OFFICE = "application/vnd.openxmlformats-officedocument"
-_HTML = Format(
-    "HTML", "html.html:HtmlExtractor", ("text/html", "application/xhtml+xml"), (".html", ".htm", ".xhtml")
-)
-_TEXT = Format("text", "markdown:TextExtractor", (), (".txt", ".text"))
+_HTML = Format("HTML", "html.html:extract_html", ("text/html", "application/xhtml+xml"), (".html", ".htm", ".xhtml"))
+_TEXT = Format("text", "markdown:extract_text", (), (".txt", ".text"))
 
 # The order matters only for ZIP files of unknown type: the first format whose member exists is chosen.
 FORMATS = (
     _HTML,
-    Format("Markdown", "markdown:MarkdownExtractor", ("text/markdown", "text/x-markdown"),
+    Format("Markdown", "markdown:extract_markdown", ("text/markdown", "text/x-markdown"),
            (".md", ".markdown", "llms.txt", WHOLE_SITE.strip("/"))),
-    Format("MDX", "markdown:MdxExtractor", ("text/mdx",), (".mdx",)),
-    Format("reStructuredText", "markup.rst:RstExtractor", ("text/x-rst", "text/prs.fallenstein.rst"),
+    Format("MDX", "markdown:extract_mdx", ("text/mdx",), (".mdx",)),
+    Format("reStructuredText", "markup.rst:extract_rst", ("text/x-rst", "text/prs.fallenstein.rst"),
            (".rst", ".rest")),
-    Format("AsciiDoc", "markup.asciidoc:AsciidocExtractor", ("text/asciidoc",), (".adoc", ".asciidoc", ".asc")),
+    Format("AsciiDoc", "markup.asciidoc:extract_asciidoc", ("text/asciidoc",), (".adoc", ".asciidoc", ".asc")),
     _TEXT,
-    Format("PDF", "office.pdf:PdfExtractor", ("application/pdf", "application/x-pdf"), (".pdf",), _PDF),
-    Format("DOCX", "office.docx:DocxExtractor",
+    Format("PDF", "office.pdf:extract_pdf", ("application/pdf", "application/x-pdf"), (".pdf",), _PDF),
+    Format("DOCX", "office.docx:extract_docx",
            (f"{_OFFICE}.wordprocessingml.document", "application/vnd.ms-word.document.macroenabled.12"),
            (".docx", ".docm", ".dotx"), _ZIP, "word/"),
-    Format("PPTX", "office.pptx:PptxExtractor",
+    Format("PPTX", "office.pptx:extract_pptx",
            (f"{_OFFICE}.presentationml.presentation", f"{_OFFICE}.presentationml.slideshow"),
            (".pptx", ".pptm", ".ppsx"), _ZIP, "ppt/"),
-    Format("XLSX", "office.xlsx:XlsxExtractor",
+    Format("XLSX", "office.xlsx:extract_xlsx",
            (f"{_OFFICE}.spreadsheetml.sheet", "application/vnd.ms-excel.sheet.macroenabled.12"),
            (".xlsx", ".xlsm"), _ZIP, "xl/"),
-    Format("EPUB", "office.epub:EpubExtractor", ("application/epub+zip",), (".epub",), _ZIP,
+    Format("EPUB", "office.epub:extract_epub", ("application/epub+zip",), (".epub",), _ZIP,
            "META-INF/container.xml"),
-    Format("notebook", "data_files:NotebookExtractor", ("application/x-ipynb+json",), (".ipynb",)),
-    Format("JSON", "data_files:JsonExtractor", ("application/json", "text/json"), (".json", ".webmanifest")),
-    Format("YAML", "data_files:YamlExtractor",
+    Format("notebook", "data_files:extract_notebook", ("application/x-ipynb+json",), (".ipynb",)),
+    Format("JSON", "data_files:extract_json", ("application/json", "text/json"), (".json", ".webmanifest")),
+    Format("YAML", "data_files:extract_yaml",
            ("application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml", "text/vnd.yaml"),
            (".yaml", ".yml")),
-    Format("code", "source_code:CodeExtractor", (), tuple(_LANGUAGES)),
+    Format("code", "source_code:extract_code", (), tuple(_LANGUAGES)),
 )  # fmt: skip
 
 _BY_MEDIA = {media: each for each in FORMATS for media in each.media}
@@ -126,12 +121,12 @@ def extract(body: Body, *, hidden_links: bool = True) -> Document:
     """Return the document of a body; raise ExtractError if no extractor can read it."""
     chosen = choose(body)
     _refuse_another(chosen, body)
-    document = _reader(chosen.reader, hidden_links or chosen is not _HTML).extract(body)
+    read = _reader(chosen.reader)
+    document = read(body) if hidden_links or chosen is not _HTML else read(body, with_hidden_links=False)
     return replace(document, sketch=sketch_of(document.markdown, body.url))
 
 
 def extract_visible(body: Body) -> Document:
-    """Return the document of a body without hidden links."""
     return extract(body, hidden_links=False)
 
 
@@ -140,8 +135,8 @@ def choose(body: Body) -> Format:
     media = body.media_type
     _, plus, family = media.rpartition("+")  # as in `application/problem+json`
     plain = f"application/{family}" if plus and family in ("json", "yaml") else ""
-    told = _BY_MEDIA.get(media) or _BY_MEDIA.get(plain)
-    return told or _by_name(body.url) or _by_plugin(body) or _by_look(body, media)
+    declared = _BY_MEDIA.get(media) or _BY_MEDIA.get(plain)
+    return declared or _by_name(body.url) or _by_plugin(body) or _by_look(body, media)
 
 
 def _by_look(body: Body, media: str) -> Format:
@@ -151,7 +146,7 @@ def _by_look(body: Body, media: str) -> Format:
     if head.startswith(_ZIP):
         from afresh.extract.office.package import ZipReader
 
-        names = [member.name for member in ZipReader(body.data).members]
+        names = ZipReader(body.data).names
         for each in FORMATS:
             if each.member and any(name.startswith(each.member) for name in names):
                 return each
@@ -194,12 +189,11 @@ def plugin_formats() -> tuple[Format, ...]:
 
 
 @cache
-def _reader(where: "str | Callable[[], Extractor]", hidden_links: bool = True) -> "Extractor":
+def _reader(where: "str | Callable[[], Extractor]") -> Callable[..., Document]:
     if not isinstance(where, str):
-        return where()
+        return where().extract
     module, _, name = where.partition(":")
-    made = cast("Callable[..., Extractor]", getattr(import_module(f"afresh.extract.{module}"), name))
-    return made() if hidden_links else made(hidden_links=False)
+    return cast("Callable[..., Document]", getattr(import_module(f"afresh.extract.{module}"), name))
 
 
 def _refuse_another(chosen: Format, body: Body) -> None:

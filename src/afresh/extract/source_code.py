@@ -20,15 +20,14 @@ from urllib.parse import unquote
 from afresh.errors import ExtractError
 from afresh.extract.code_languages import LANGUAGES, DeclarationRule, Language
 from afresh.extract.decode import decode
-from afresh.extract.html.head import LONGEST_TITLE
-from afresh.extract.markdown import fenced, joined, written
+from afresh.extract.html.head import MAX_TITLE_CHARS
+from afresh.extract.markdown import fenced, joined, run_end, skip_blank, written
 from afresh.extract.registry import language_of_name
-from afresh.model import recipe
 from afresh.model.fetch import Body, Document
 from afresh.text.normalize import normalise
 
 MOST_PARSED = 2_000_000  # characters; the syntax tree of a larger file takes too much memory
-LONGEST_BLANK = 60
+MAX_BLANK_CHARS = 60
 
 _WIDE = re.compile(r"(?<![ \t])[ \t]{60,}+")
 _BRACES = re.compile(r"[{}]")
@@ -48,7 +47,6 @@ class Symbol(NamedTuple):
     name: str
     first: int
     last: int
-    level: int  # number of enclosing symbols
 
 
 class _Found(NamedTuple):
@@ -57,7 +55,6 @@ class _Found(NamedTuple):
     name: str
     start: int
     end: int
-    opens: int  # position of the brace of its body, -1 if none
     holds: bool
 
 
@@ -66,7 +63,7 @@ def outline(text: str, language: Language) -> list[Symbol]:
     parsed = _parsed(text) if language.name == "python" and len(text) <= MOST_PARSED else None
     if parsed is not None:
         return parsed
-    masked = _WIDE.sub(" " * LONGEST_BLANK, language.skipped.sub(_mask, text))
+    masked = _WIDE.sub(" " * MAX_BLANK_CHARS, language.skipped.sub(_mask, text))
     masked = _first_branches(text, masked) if language.name == "cpp" else masked
     starts = [0, *(found.end() for found in re.finditer("\n", masked))]
     found = _braced(masked, language) if language.blocks == "brace" else _indented(masked, language, starts)
@@ -105,7 +102,7 @@ def _members(body: Iterable[ast.stmt], level: int, lines: Sequence[str]) -> Iter
             first = min([node.lineno, *(each.lineno for each in node.decorator_list)]) - 1
             while first and lines[first - 1].lstrip().startswith("#"):
                 first -= 1
-            yield Symbol(node.name, first, (node.end_lineno or node.lineno) - 1, level)
+            yield Symbol(node.name, first, (node.end_lineno or node.lineno) - 1)
             if isinstance(node, ast.ClassDef):
                 yield from _members(node.body, level + 1, lines)
         elif isinstance(node, ast.If | ast.Try) and level == 0:
@@ -123,15 +120,15 @@ def _mask(found: re.Match[str]) -> str:
 
 def _first_branches(text: str, masked: str) -> str:
     """Blank out the branches after `#else` and `#elif`, because both branches may open the same brace."""
-    shown, branches = [], list[bool]()
+    kept, branches = [], list[bool]()
     for line, bare in zip(text.split("\n"), masked.split("\n"), strict=True):
         directive = _ELSE.match(line)
         if directive is not None and directive[1] == "if":
             branches.append(False)
         elif directive is not None and branches:
             branches[-1:] = [] if directive[1] == "endif" else [True]
-        shown.append(" " * len(bare) if any(branches[-8:]) else bare)
-    return "\n".join(shown)
+        kept.append(" " * len(bare) if any(branches[-8:]) else bare)
+    return "\n".join(kept)
 
 
 def _matches(masked: str, rules: Iterable[DeclarationRule]) -> list[tuple[re.Match[str], DeclarationRule]]:
@@ -159,7 +156,7 @@ def _braced(masked: str, language: Language) -> list[_Found]:
         brace, end = _extent(masked, found, braces, language)
         if brace < 0 and rule.body and "=>" not in masked[found.end() : end]:
             continue
-        made.append(_Found(_named(found), found.start(), end, brace, rule.holds))
+        made.append(_Found(_named(found), found.start(), end, rule.holds))
         if rule.holds and brace >= 0:
             holding.add(brace)
     return made
@@ -228,7 +225,7 @@ def _indented(masked: str, language: Language, starts: Sequence[int]) -> list[_F
     for found, rule in _matches(masked, language.rules):
         first = bisect_right(starts, found.start("name")) - 1
         last = _block_end(lines, first, language.blocks == "end")
-        made.append(_Found(_named(found), starts[first], starts[last] + len(lines[last]), 0, rule.holds))
+        made.append(_Found(_named(found), starts[first], starts[last] + len(lines[last]), rule.holds))
     return made
 
 
@@ -249,7 +246,7 @@ def _width(line: str) -> int:
 
 
 def _held(found: Sequence[_Found], starts: Sequence[int]) -> Iterable[Symbol]:
-    """Yield declarations by lines, without those inside of symbols that cannot contain others."""
+    """Yield declarations with their line numbers; skip those inside symbols that cannot contain others."""
     around: list[_Found] = []
     for each in found:
         while around and around[-1].end < each.end:
@@ -257,7 +254,7 @@ def _held(found: Sequence[_Found], starts: Sequence[int]) -> Iterable[Symbol]:
         if around and not around[-1].holds:
             continue
         first, last = (bisect_right(starts, place) - 1 for place in (each.start, each.end))
-        yield Symbol(each.name, first, max(first, last), len(around))
+        yield Symbol(each.name, first, max(first, last))
         around.append(each)
 
 
@@ -275,20 +272,13 @@ _MARKED = re.compile(r"^([ \t]*)(#|=+[ \t]*$|-{2,}[ \t]*$|```|~~~)", re.MULTILIN
 _Part = tuple[str, int, Sequence[str]]  # name and level of a heading, and the lines below it
 
 
-class CodeExtractor:
-    """Reads source code."""
-
-    version = recipe.CODE
-
-    def extract(self, body: Body) -> Document:
-        """Return the document of a source file; raise ExtractError for generated or minified code."""
-        text = normalise(decode(body.data, body.charset))
-        if 2 * sum(len(line) for line in text.split("\n") if len(line) > LONG_LINE) > len(text):
-            raise ExtractError(
-                f"generated or minified code: most of it is in lines over {LONG_LINE:,} characters"
-            )
-        name = unquote(body.url.partition("?")[0].partition("#")[0].rpartition("/")[2])
-        return replace(written(body, to_markdown(text, name)), title=name[:LONGEST_TITLE])
+def extract_code(body: Body) -> Document:
+    """Return the document of a source file; raise ExtractError for generated or minified code."""
+    text = normalise(decode(body.data, body.charset))
+    if 2 * sum(len(line) for line in text.split("\n") if len(line) > LONG_LINE) > len(text):
+        raise ExtractError(f"generated or minified code: most of it is in lines over {LONG_LINE:,} characters")
+    name = unquote(body.url.partition("?")[0].partition("#")[0].rpartition("/")[2])
+    return replace(written(body, to_markdown(text, name)), title=name[:MAX_TITLE_CHARS])
 
 
 def to_markdown(text: str, name: str) -> str:
@@ -325,9 +315,7 @@ def _parts(lines: Sequence[str], symbols: Sequence[Symbol], after: int, name: st
     yield _holder([], name, lines[at:])
 
 
-def _leave(
-    around: list[Symbol], lines: Sequence[str], at: int, until: int, name: str
-) -> Generator[_Part, None, int]:
+def _leave(around: list[Symbol], lines: Sequence[str], at: int, until: int, name: str) -> Generator[_Part, None, int]:
     """Pop the symbols that end before a line, yield their remaining lines, and return the next line."""
     while around and around[-1].last < until:
         yield _holder(around, name, lines[at : around[-1].last + 1])
@@ -347,7 +335,7 @@ def _head(text: str, language: Language) -> tuple[str, int]:
     """Return the prose at the start of a file, without licences, and the line where code begins."""
     lines = text.split("\n")
     at = 1 if lines[0].startswith(("#!", "<?php")) else 0
-    said: list[str] = []
+    comments: list[str] = []
     while at < len(lines):
         stop = _comment_end(lines, at, language)
         if stop == at:
@@ -355,17 +343,15 @@ def _head(text: str, language: Language) -> tuple[str, int]:
         block = "\n".join(_MARKS.sub("", line).rstrip() for line in lines[at:stop])
         if block.strip() and not _LICENCE.search(block):
             below = lines[stop].strip() if stop < len(lines) else ""
-            if said or (below and not below.startswith(_PREFACES)):
+            if comments or (below and not below.startswith(_PREFACES)):
                 break  # it describes the code right below; above a package line it describes the file
-            said.append(block)
-        at = stop
-        while at < len(lines) and not lines[at].strip():
-            at += 1
+            comments.append(block)
+        at = skip_blank(lines, stop)
     docstring = _DOCSTRING.match("\n".join(lines[at:])) if language.name == "python" else None
     if docstring is not None:
-        said.append(cleandoc(docstring[2]))
+        comments.append(cleandoc(docstring[2]))
         at += docstring[0].count("\n") + 1
-    paragraphs = [dedent(block).strip("\n") for block in said]
+    paragraphs = [dedent(block).strip("\n") for block in comments]
     return _MARKED.sub(r"\1\\\2", joined(paragraphs)), at
 
 
@@ -373,10 +359,5 @@ def _comment_end(lines: Sequence[str], at: int, language: Language) -> int:
     """Return the line after the comment that begins at a line, or the line itself if none does."""
     bare = lines[at].lstrip()
     if language.line_comment == "//" and bare.startswith("/*"):
-        stop = at
-        while stop < len(lines) and "*/" not in lines[stop]:
-            stop += 1
-        return stop + 1
-    while at < len(lines) and lines[at].lstrip().startswith(language.line_comment):
-        at += 1
-    return at
+        return run_end(lines, at, lambda line: "*/" not in line) + 1
+    return run_end(lines, at, lambda line: line.lstrip().startswith(language.line_comment))

@@ -1,10 +1,19 @@
 """Match keywords with the words of a link's text and URL: the scores of the offline scorer."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from afresh.links.score import LinkToScore
-from afresh.links.words import KeywordForms, WordMatch, kinship, link_words, related, spellings, wanted
+from afresh.links.words import (
+    KeywordForms,
+    WordMatch,
+    keyword_forms,
+    link_words,
+    match_word,
+    related_phrases,
+    spellings,
+)
 from afresh.search.stemming import all_stop_words, words_in
 
 Alike = Callable[[str, str], float]  # similarity of meaning of two words, from -1 to 1
@@ -17,19 +26,19 @@ SCORES = {
     WordMatch.STEM: 0.8,
     WordMatch.ROOT: 0.7,
 }
-RELATED = 0.6  # a synonym or related phrase
-APART = 0.8  # the words of a keyword occur, but not side by side
+RELATED_SCORE = 0.6  # a synonym or related phrase
+APART_SCORE = 0.8  # the words of a keyword occur, but not side by side
 # Minimum similarity of meaning for words that look alike; less is chance, as with `court` and `courtyard`.
-NEAREST = {
+MIN_SIMILARITY = {
     WordMatch.FORM: 0.4,
     WordMatch.STEM: 0.2,
     WordMatch.HEAD: 0.3,
     WordMatch.COMPOUND: 0.3,
     WordMatch.ROOT: 0.3,
 }
-_NEAREST_LONG_HEAD = 0.15
-_LONG_FORM = 5  # letters; a longer plural needs no check
-_LONG_PART = 6  # letters; a longer part rarely occurs in another word by chance
+_MIN_SIMILARITY_LONG_HEAD = 0.15
+_LONG_FORM_LETTERS = 5  # such a plural needs no check
+_LONG_PART_LETTERS = 6  # such a part rarely occurs in another word by chance
 
 
 class KeywordMatch(NamedTuple):
@@ -40,21 +49,14 @@ class KeywordMatch(NamedTuple):
 
 
 class _Entry(NamedTuple):
-    """One phrase for a keyword."""
+    """A keyword as a phrase, or a phrase related to it."""
 
     keyword: str
     words: tuple[KeywordForms, ...]
     is_related: bool
 
 
-class _Place(NamedTuple):
-    """One word of an entry."""
-
-    entry: int
-    part: int
-    sought: KeywordForms
-
-
+_Place = tuple[int, int, KeywordForms]  # index of the entry, index of its word, the word
 _Hit = tuple[int, int, float]  # index of the entry, index of its word, score
 
 
@@ -65,68 +67,63 @@ class KeywordFinder:
         self._alike = alike
         self._entries = [entry for keyword in keywords for entry in _entries(keyword)]
         self._own: list[_Place] = []
-        self._by_form: dict[str, list[_Place]] = {}
+        self._related: dict[str, list[_Place]] = {}  # by form
         for number, entry in enumerate(self._entries):
             for part, word in enumerate(entry.words):
-                place = _Place(number, part, word)
                 if not entry.is_related:
-                    self._own.append(place)
+                    self._own.append((number, part, word))
                 for form in word.forms | word.unsure if entry.is_related else ():
-                    self._by_form.setdefault(form, []).append(place)
+                    self._related.setdefault(form, []).append((number, part, word))
         self._known: dict[str, list[_Hit]] = {}
 
     def matches(self, link: LinkToScore) -> dict[str, KeywordMatch]:
         """Return the keywords that occur in the words of a link, each with its best match."""
         found: dict[str, KeywordMatch] = {}
         for words in link_words(link.text, link.url):
-            for keyword, match in self._in(words):
+            for keyword, match in self._matches_in(words):
                 if keyword not in found or match.score > found[keyword].score:
                     found[keyword] = match
         return found
 
-    def _in(self, words: Sequence[str]) -> Iterator[tuple[str, KeywordMatch]]:
+    def _matches_in(self, words: Sequence[str]) -> Iterator[tuple[str, KeywordMatch]]:
         places: dict[int, dict[int, dict[int, float]]] = {}
         for at, word in enumerate(words):
             for number, part, score in self._hits(word):
                 places.setdefault(number, {}).setdefault(part, {})[at] = score
         for number, parts in places.items():
             entry = self._entries[number]
-            if len(parts) == len(entry.words) and (match := _best(entry, parts, words)):
+            if len(parts) == len(entry.words) and (match := _best_match(entry, parts, words)):
                 yield entry.keyword, match
 
     def _hits(self, word: str) -> list[_Hit]:
         """Return the matches of a word; only keywords, not related phrases, match as part of a compound."""
         if word not in self._known:
             hits = self._known[word] = []
-            related = (place for form in spellings(word) for place in self._by_form.get(form, ()))
+            related = (place for form in spellings(word) for place in self._related.get(form, ()))
             for entry, part, sought in dict.fromkeys((*self._own, *related)):
-                kin = kinship(sought, word)
-                if kin is not None and self._is_believed(kin, sought.word, word):
-                    hits.append((entry, part, SCORES[kin]))
+                match = match_word(sought, word)
+                if match is not None and self._is_likely(match, sought.word, word):
+                    hits.append((entry, part, SCORES[match]))
         return self._known[word]
 
-    def _is_believed(self, kin: WordMatch, sought: str, word: str) -> bool:
-        if kin is WordMatch.SAME or (kin is WordMatch.FORM and len(sought) >= _LONG_FORM):
+    def _is_likely(self, match: WordMatch, sought: str, word: str) -> bool:
+        if match is WordMatch.SAME or (match is WordMatch.FORM and len(sought) >= _LONG_FORM_LETTERS):
             return True
-        is_long = len(sought) >= _LONG_PART
+        is_long = len(sought) >= _LONG_PART_LETTERS
         if self._alike is None:
-            return kin is WordMatch.STEM or (kin in (WordMatch.HEAD, WordMatch.COMPOUND) and is_long)
-        least = _NEAREST_LONG_HEAD if kin is WordMatch.HEAD and is_long else NEAREST[kin]
-        return self._alike(sought, word) >= least
+            return match is WordMatch.STEM or (match in (WordMatch.HEAD, WordMatch.COMPOUND) and is_long)
+        is_long_head = match is WordMatch.HEAD and is_long
+        return self._alike(sought, word) >= (_MIN_SIMILARITY_LONG_HEAD if is_long_head else MIN_SIMILARITY[match])
 
 
 def _entries(keyword: str) -> Iterator[_Entry]:
-    words = tuple(words_in(keyword))
-    if not words:
-        return
-    yield _Entry(keyword, tuple(map(wanted, words)), is_related=False)
-    for phrase in related(words):
-        yield _Entry(keyword, tuple(map(wanted, phrase)), is_related=True)
+    if words := tuple(words_in(keyword)):
+        yield _Entry(keyword, tuple(map(keyword_forms, words)), is_related=False)
+        for phrase in related_phrases(words):
+            yield _Entry(keyword, tuple(map(keyword_forms, phrase)), is_related=True)
 
 
-def _best(
-    entry: _Entry, parts: Mapping[int, Mapping[int, float]], words: Sequence[str]
-) -> KeywordMatch | None:
+def _best_match(entry: _Entry, parts: Mapping[int, Mapping[int, float]], words: Sequence[str]) -> KeywordMatch | None:
     """Return the best match of an entry; words of related phrases count only side by side."""
     inner = range(1, len(entry.words))
     whole = {
@@ -136,43 +133,38 @@ def _best(
     }
     if whole:
         at = max(whole, key=lambda place: whole[place])
-        share = RELATED if entry.is_related else 1.0
+        share = RELATED_SCORE if entry.is_related else 1.0
         return KeywordMatch(share * whole[at], " ".join(words[at : at + len(entry.words)]))
     if entry.is_related:
         return None
     places = [max(parts[part].items(), key=lambda item: item[1]) for part in range(len(entry.words))]
     return KeywordMatch(
-        APART * min(score for _, score in places), " … ".join(words[at] for at, _ in sorted(places))
+        APART_SCORE * min(score for _, score in places), " … ".join(words[at] for at, _ in sorted(places))
     )
 
 
 NEAR_MEANING = 0.40  # similarity at which more than two thirds of such links are about the keyword
-NEAREST_MEANING = 0.60
-_LOWEST, _HIGHEST = 0.3, 0.5  # scores of these two: lower than those of any matching word
-_BEGINNING, _END = 3, 4  # letters
-_SHORTEST = 3
+SAME_MEANING = 0.60
+_NEAR_SCORE, _SAME_SCORE = 0.3, 0.5  # lower than those of any matching word
+_MIN_WORD_LETTERS = 3
 
 
-def telling_words(link: LinkToScore) -> list[str]:
+def significant_words(link: LinkToScore) -> list[str]:
     """Return the significant words of a link: of its text, and of the last segment of its path."""
     path = link.url.partition("?")[0].partition("#")[0].rstrip("/")
-    words = link_words(link.text, f"/{path.rpartition('/')[2]}")
-    found = dict.fromkeys((*words.text, *words.address))
-    return [
-        word
-        for word in found
-        if len(word) >= _SHORTEST and word not in all_stop_words() and not word.isdigit()
-    ]
+    found = dict.fromkeys(chain(*link_words(link.text, f"/{path.rpartition('/')[2]}")))
+    ignored = all_stop_words()
+    return [word for word in found if len(word) >= _MIN_WORD_LETTERS and word not in ignored and not word.isdigit()]
 
 
 def looks_alike(word: str, other: str) -> bool:
     """Return whether two words share letters that may mislead a model: `taxi` and `tax`."""
-    return word[:_BEGINNING] == other[:_BEGINNING] or word[-_END:] == other[-_END:]
+    return word[:3] == other[:3] or word[-4:] == other[-4:]
 
 
-def likely_score(likeness: float) -> float | None:
+def score_similarity(similarity: float) -> float | None:
     """Return the score of a similarity; None if it is too low."""
-    if not likeness >= NEAR_MEANING:
+    if not similarity >= NEAR_MEANING:
         return None
-    share = min((likeness - NEAR_MEANING) / (NEAREST_MEANING - NEAR_MEANING), 1.0)
-    return round(_LOWEST + share * (_HIGHEST - _LOWEST), 3)
+    share = min((similarity - NEAR_MEANING) / (SAME_MEANING - NEAR_MEANING), 1.0)
+    return round(_NEAR_SCORE + share * (_SAME_SCORE - _NEAR_SCORE), 3)

@@ -10,10 +10,10 @@ from typing import NamedTuple
 from afresh.text.plain import shortened
 
 UNKNOWN_WEIGHT = 0.25  # of an unrequested keyword that a scorer names
-LONGEST_KEYWORD = 100
-LONGEST_COMMENT = 200
-MOST_KEYWORDS = 200
-_MOST = math.nextafter(2.0, 0.0)  # the sum approaches 2 and reaches it only by rounding
+MAX_KEYWORD_CHARS = 100
+MAX_COMMENT_CHARS = 200
+MAX_KEYWORDS = 200
+_MAX_SCORE = math.nextafter(2.0, 0.0)  # the sum approaches 2 and reaches it only by rounding
 
 
 class LinkToScore(NamedTuple):
@@ -51,16 +51,16 @@ class ScoredLink:
     scores: Mapping[str, float] = field(default_factory=dict)
     comment: str = ""
 
-    def joined(self, later: "ScoredLink") -> "ScoredLink":
-        """Return this merged with a later answer: the same recipe adds keywords, another one replaces it."""
+    def merge(self, later: "ScoredLink") -> "ScoredLink":
+        """Return this with a later answer: the same recipe adds keywords, another one replaces it."""
         if later.recipe != self.recipe:
             return later
-        said = "; ".join(dict.fromkeys(filter(None, (self.comment, later.comment))))
+        comment = "; ".join(dict.fromkeys(filter(None, (self.comment, later.comment))))
         return replace(
             self,
             asked=self.asked | later.asked,
             scores={**self.scores, **later.scores},
-            comment=shortened(said, LONGEST_COMMENT),
+            comment=shortened(comment, MAX_COMMENT_CHARS),
         )
 
 
@@ -73,8 +73,8 @@ class KeywordWeights:
 
     def seal(self, recipe: str) -> str:
         """Return a hash of the recipe, the keywords and the weights, to detect changes."""
-        told = json.dumps([recipe, sorted(self.weights.items()), self.unknown])
-        return hashlib.sha256(told.encode()).hexdigest()[:16]
+        text = json.dumps([recipe, sorted(self.weights.items()), self.unknown])
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +101,7 @@ def parse_keywords(typed: str) -> dict[str, float]:
         try:
             pairs.append((keyword, float(weight)) if colon else (part, 1.0))
         except ValueError:
-            told = f"expected a weight from 0 to 1 for {keyword!r}, got {weight[:60]!r}"
-            raise KeywordError(told) from None
+            raise KeywordError(f"expected a weight from 0 to 1 for {keyword!r}, got {weight[:60]!r}") from None
     return checked_keywords(pairs)
 
 
@@ -110,20 +109,20 @@ def checked_keywords(pairs: Iterable[tuple[str, float]]) -> dict[str, float]:
     """Return keywords in normal form with weights from 0 to 1; raise KeywordError if invalid or repeated."""
     keywords: dict[str, float] = {}
     for typed, weight in pairs:
-        keyword = usual(typed)
-        if not keyword or len(keyword) > LONGEST_KEYWORD or not keyword.isprintable() or "," in keyword:
+        keyword = normalize_keyword(typed)
+        if not keyword or len(keyword) > MAX_KEYWORD_CHARS or not keyword.isprintable() or "," in keyword:
             raise KeywordError(f"expected keywords such as budget,contact:0.5, got {typed[:60]!r}")
         if keyword in keywords:
-            raise KeywordError(f"the keyword {keyword!r} stands twice: keep one")
+            raise KeywordError(f"the keyword {keyword!r} is given twice: keep one")
         if not (math.isfinite(weight) and 0 <= weight <= 1):
             raise KeywordError(f"expected a weight from 0 to 1 for {keyword!r}, got {weight:g}")
         keywords[keyword] = float(weight)
-    if len(keywords) > MOST_KEYWORDS:
-        raise KeywordError(f"expected at most {MOST_KEYWORDS} keywords, got {len(keywords)}")
+    if len(keywords) > MAX_KEYWORDS:
+        raise KeywordError(f"expected at most {MAX_KEYWORDS} keywords, got {len(keywords)}")
     return keywords
 
 
-def usual(keyword: str) -> str:
+def normalize_keyword(keyword: str) -> str:
     """Return the normal form of a keyword: case-folded, with single blanks."""
     return " ".join(keyword.casefold().split())
 
@@ -132,30 +131,30 @@ def total_score(
     scores: Mapping[str, float], weights: Mapping[str, float], unknown_weight: float = UNKNOWN_WEIGHT
 ) -> float:
     """Return the sum of the weighted scores, highest first, each counting half as much as the previous."""
-    best = (score * weights.get(word, unknown_weight) for word, score in usual_scores(scores).items())
+    best = (score * weights.get(word, unknown_weight) for word, score in normalize_scores(scores).items())
     ranked = enumerate(sorted(best, reverse=True))
-    return min(sum(math.ldexp(score, -rank) for rank, score in ranked), _MOST)
+    return min(sum(math.ldexp(score, -rank) for rank, score in ranked), _MAX_SCORE)
 
 
-def usual_scores(scores: Mapping[str, float]) -> dict[str, float]:
+def normalize_scores(scores: Mapping[str, float]) -> dict[str, float]:
     """Return scores clamped to 0 to 1 by keywords in normal form; for duplicates the highest score."""
     found: dict[str, float] = {}
     for keyword, score in scores.items():
-        word = usual(keyword)
+        word = normalize_keyword(keyword)
         found[word] = max(found.get(word, 0.0), min(1.0, max(0.0, score)))
     return found
 
 
-def lacking(known: ScoredLink | None, recipe: str, keywords: Sequence[str]) -> tuple[str, ...]:
+def missing_keywords(known: ScoredLink | None, recipe: str, keywords: Sequence[str]) -> tuple[str, ...]:
     """Return the keywords that the scorer has not been asked about yet."""
     asked = known.asked if known is not None and known.recipe == recipe else frozenset[str]()
     return tuple(keyword for keyword in keywords if keyword not in asked)
 
 
-def worth(answers: Iterable[ScoredLink], weighing: KeywordWeights) -> LinkWorth:
+def weigh_link(answers: Iterable[ScoredLink], weighing: KeywordWeights) -> LinkWorth:
     """Return the worth of a link over all of its texts; for each keyword the highest score counts."""
     best: dict[str, float] = {}
-    said: list[tuple[float, str]] = []
+    comments: list[tuple[float, str]] = []
     for answer in answers if weighing.weights else ():
         counted = {
             keyword: score
@@ -165,9 +164,9 @@ def worth(answers: Iterable[ScoredLink], weighing: KeywordWeights) -> LinkWorth:
         for keyword, score in counted.items():
             best[keyword] = max(score, best.get(keyword, 0.0))
         if counted and answer.comment:
-            said.append((total_score(counted, weighing.weights, weighing.unknown), answer.comment))
+            comments.append((total_score(counted, weighing.weights, weighing.unknown), answer.comment))
     if not best:
         return LinkWorth()
     ranked = dict(sorted(best.items(), key=lambda item: (-item[1], item[0])))
-    comment = max(said)[1] if said else None
+    comment = max(comments)[1] if comments else None
     return LinkWorth(total_score(ranked, weighing.weights, weighing.unknown), ranked, comment)

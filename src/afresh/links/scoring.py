@@ -2,19 +2,20 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from itertools import islice
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from afresh.errors import ScoreError, ScorerUnavailable
 from afresh.links.score import (
     KeywordWeights,
+    LinkJudgement,
     LinkToScore,
     ScoredLink,
     UnscoredLink,
+    normalize_scores,
     total_score,
-    usual_scores,
 )
 from afresh.model.records import ListedUrl, Run, RunMode, SourceId, Visit
 from afresh.ops.failpoints import failpoint
@@ -25,43 +26,7 @@ if TYPE_CHECKING:
     from afresh.crawl.context import RunContext
 
 
-class LinkGuesses:
-    """Provisional scores from a free scorer; they decide what is read first and are never stored."""
-
-    def __init__(self, scorer: LinkScorer, weighing: KeywordWeights) -> None:
-        self.begun = False  # whether unscored links of earlier runs were added
-        self._scorer = scorer
-        self._weighing = weighing
-        self._open: dict[LinkToScore, None] = {}
-        self._worths: dict[str, float] = {}
-
-    def note(self, unasked: Sequence[UnscoredLink]) -> None:
-        """Add links that wait for a score."""
-        self._open.update(dict.fromkeys(each.link for each in unasked))
-
-    def forget(self, answers: Sequence[ScoredLink]) -> None:
-        """Remove links that are now scored: the real score counts, even if no keyword fits."""
-        for answer in answers:
-            self._open.pop(answer.link, None)
-            self._worths.pop(answer.link.url, None)
-
-    async def worths(self) -> Mapping[str, float]:
-        """Return the guessed scores by URL, for links with a score."""
-        self.begun = True
-        links, self._open = list(self._open), {}
-        weights, unknown = self._weighing.weights, self._weighing.unknown
-        for said in await self._scorer.score(links, tuple(weights)) if links else ():
-            score = total_score(said.keywords, weights, unknown)
-            self._worths[said.url] = max(score, self._worths.get(said.url, 0.0))
-        return self._worths
-
-
-T = TypeVar("T")
-REMEMBERED = 200_000  # links with texts seen in a run; beyond that, some are looked up again
-
-
-class ScoringStopped(Exception):
-    """The run was stopped during a call of the scorer."""
+MAX_SEEN = 200_000  # links with texts seen in a run; beyond that, some are looked up again
 
 
 class LinkScoring:
@@ -77,15 +42,19 @@ class LinkScoring:
         guesser: LinkScorer | None = None,
     ) -> None:
         self.weighing = weighing
-        self._guesses = LinkGuesses(guesser, weighing) if guesser else None
-        self.trouble: str | None = None  # why links stay unscored
+        self.is_free = scorer.is_free  # batches need not be full
+        self._guesser = guesser  # free; its scores decide what is read first and are never stored
+        self._unguessed: dict[LinkToScore, None] = {}
+        self._guesses: dict[str, float] = {}  # by URL
+        self._has_guessed = False
+        self.last_error: str | None = None  # why links stay unscored
         self.unscored = 0  # counted at the end of a run
         self._store = store
         self._scorer = scorer
         self._clock = clock
         self._stopping = stopping
         self._keywords = tuple(weighing.weights)
-        self._met: set[int] = set()
+        self._seen: set[int] = set()
         self._new: list[LinkToScore] = []  # seen in this run, not yet looked up
         self._ready: dict[tuple[str, ...], dict[LinkToScore, None]] = defaultdict(dict)  # by keywords
         self._left: set[LinkToScore] = set()  # without an answer
@@ -93,26 +62,21 @@ class LinkScoring:
         self._enough = asyncio.Event()
         self._over = False
         self._sealed = False
-        self._told = (scorer.calls, scorer.tokens)  # calls and tokens already counted
+        self._counted = (scorer.calls, scorer.tokens)  # already added to the run
         self._asking = asyncio.Lock()
-
-    @property
-    def is_free(self) -> bool:
-        """Return whether calls are free, so that batches need not be full."""
-        return self._scorer.is_free
 
     def note(self, visits: Sequence[Visit]) -> None:
         """Collect the links of visits that were just written; if the scorer is down, only for guesses."""
-        if self._down and self._guesses is None:
+        if self._down and self._guesser is None:
             return
         for visit in visits:
-            for link in visit.harvest.links or ():
+            for link in visit.content.links or ():
                 pair = LinkToScore(link.url, link.text)
-                if (met := hash(pair)) not in self._met:
-                    self._met.add(met)
+                if (key := hash(pair)) not in self._seen:
+                    self._seen.add(key)
                     self._new.append(pair)
-        if len(self._met) > REMEMBERED:
-            self._met.clear()
+        if len(self._seen) > MAX_SEEN:
+            self._seen.clear()
         if len(self._new) >= self._scorer.batch:
             self._enough.set()
 
@@ -120,7 +84,7 @@ class LinkScoring:
     async def beside(self, run: Run) -> AsyncIterator[None]:
         """Score full batches in the background; on exit, wait for the current call."""
         self._over = False
-        asking = asyncio.create_task(self._ask_on(run))
+        asking = asyncio.create_task(self._ask_full_batches(run))
         try:
             yield
         except BaseException:
@@ -131,7 +95,7 @@ class LinkScoring:
         self._enough.set()
         await asking
 
-    async def _ask_on(self, run: Run) -> None:
+    async def _ask_full_batches(self, run: Run) -> None:
         while not self._over:
             await self._enough.wait()
             self._enough.clear()
@@ -152,17 +116,22 @@ class LinkScoring:
             if self._down:  # the end of the run counts what is left
                 self._ready.clear()
                 self._left.clear()
-                self._new = self._new if self._guesses else []
+                self._new = self._new if self._guesser else []
 
     async def guesses(self, run: Run) -> Mapping[str, float]:
         """Return guessed scores of links that are not scored yet, by URL, from the free scorer."""
-        if self._guesses is None:
+        if self._guesser is None:
             return {}
         async with self._asking:
-            if not self._guesses.begun and not self._sealed:
-                self._guesses.note(await self._unasked(run.source_id, None))
+            if not self._has_guessed and not self._sealed:
+                self._unguessed.update(dict.fromkeys(each.link for each in await self._unasked(run.source_id, None)))
             await self._look_up(run)
-            return await self._guesses.worths()
+            self._has_guessed = True
+            links, self._unguessed = list(self._unguessed), {}
+            for judgement in await self._guesser.score(links, self._keywords) if links else ():
+                score = total_score(judgement.keywords, self.weighing.weights, self.weighing.unknown)
+                self._guesses[judgement.url] = max(score, self._guesses.get(judgement.url, 0.0))
+            return self._guesses
 
     async def _look_up(self, run: Run) -> None:
         new, self._new = self._new, []
@@ -187,7 +156,7 @@ class LinkScoring:
         else:
             self.unscored = len(self._left) + sum(map(len, self._ready.values()))
         if self._stopping.is_set() and self.unscored:
-            self.trouble = self.trouble or "stopped"
+            self.last_error = self.last_error or "stopped"
         await self._keep(run, [])
 
     async def settle(self, source: SourceId) -> None:
@@ -213,8 +182,8 @@ class LinkScoring:
         return await self._store.link_scores.unasked(source, self._scorer.recipe, self._keywords, among)
 
     def _sort(self, unasked: Sequence[UnscoredLink]) -> None:
-        if self._guesses is not None:
-            self._guesses.note(unasked)
+        if self._guesser is not None:
+            self._unguessed.update(dict.fromkeys(each.link for each in unasked))
         for each in unasked:
             if each.link not in self._left and not self._down:
                 self._ready[each.keywords][each.link] = None
@@ -223,49 +192,51 @@ class LinkScoring:
         """Score links in one call and store them in one transaction; unanswered links stay unscored."""
         is_whole = True  # in a complete answer, a missing link fits no keyword
         try:
-            verdicts = await self._unless_stopped(self._scorer.score(links, keywords))
-        except ScoringStopped:
+            judgements = await self._score_unless_stopped(links, keywords)
+        except ScoreError as error:
+            self.last_error = str(error)
+            self._down = isinstance(error, ScorerUnavailable)
+            judgements, is_whole = error.found, False
+        if judgements is None:
             self._left.update(links)
             return
-        except ScoreError as error:
-            self.trouble = str(error)
-            self._down = isinstance(error, ScorerUnavailable)
-            verdicts, is_whole = error.found, False
-        said = {LinkToScore(each.url, each.text): each for each in verdicts}
-        self._left.update(link for link in links if not is_whole and link not in said)
+        found = {LinkToScore(each.url, each.text): each for each in judgements}
+        self._left.update(link for link in links if not is_whole and link not in found)
         answers = [
             ScoredLink(
                 link=link,
                 recipe=self._scorer.recipe,
                 asked=frozenset(keywords),
-                scores=usual_scores(said[link].keywords) if link in said else {},
-                comment=said[link].comment if link in said else "",
+                scores=normalize_scores(found[link].keywords) if link in found else {},
+                comment=found[link].comment if link in found else "",
             )
             for link in links
-            if is_whole or link in said
+            if is_whole or link in found
         ]
-        if self._guesses is not None:
-            self._guesses.forget(answers)
+        for link in (answer.link for answer in answers):  # the real score counts, even if no keyword fits
+            self._unguessed.pop(link, None)
+            self._guesses.pop(link.url, None)
         failpoint("links.answered")
         await self._keep(run, answers)
         failpoint("links.kept")
 
     async def _keep(self, run: Run, answers: Sequence[ScoredLink]) -> None:
         calls, tokens = self._scorer.calls, self._scorer.tokens
-        spent = {"ai_calls": calls - self._told[0], "ai_tokens": tokens - self._told[1]}
+        spent = {"ai_calls": calls - self._counted[0], "ai_tokens": tokens - self._counted[1]}
         counts = {"links_scored": len(answers), **spent, "link_calls": spent["ai_calls"]}
         if any(counts.values()):
             await self._store.link_scores.keep(run, answers, self.weighing, counts, self._clock())
-        self._told = (calls, tokens)
+        self._counted = (calls, tokens)
 
-    async def _unless_stopped(self, call: Awaitable[T]) -> T:
-        """Return the result of a call; raise ScoringStopped if the run is stopped first."""
-        task, stop = asyncio.ensure_future(call), asyncio.create_task(self._stopping.wait())
+    async def _score_unless_stopped(
+        self, links: Sequence[LinkToScore], keywords: tuple[str, ...]
+    ) -> Sequence[LinkJudgement] | None:
+        """Return the answer of the scorer; None if the run is stopped first."""
+        task = asyncio.ensure_future(self._scorer.score(links, keywords))
+        stop = asyncio.create_task(self._stopping.wait())
         try:
             await asyncio.wait({task, stop}, return_when=asyncio.FIRST_COMPLETED)
-            if not task.done():
-                raise ScoringStopped
-            return await task
+            return await task if task.done() else None
         finally:
             stop.cancel()
             if not task.done():
@@ -273,9 +244,7 @@ class LinkScoring:
                 await asyncio.wait({task})
 
 
-async def count_scores(
-    scoring: LinkScoring | None, run: Run, counts: dict[str, int], notes: list[str]
-) -> None:
+async def count_scores(scoring: LinkScoring | None, run: Run, counts: dict[str, int], notes: list[str]) -> None:
     """Add the numbers of unscored links and saved calls to the counts, and a note about unscored links."""
     if scoring is None or run.mode is RunMode.CHECK:
         return
@@ -283,7 +252,7 @@ async def count_scores(
     counts["links_saved"], counts["link_calls_saved"] = await scoring.saved(run)
     if scoring.unscored:
         links = "1 link is" if scoring.unscored == 1 else f"{scoring.unscored:,} links are"
-        notes.append(f"{links} not scored, the next run asks again: {scoring.trouble}")
+        notes.append(f"{links} not scored; the next run tries again: {scoring.last_error}")
 
 
 async def settle_scores(store: Store, scoring: LinkScoring | None, run: Run) -> None:
@@ -296,26 +265,26 @@ async def settle_scores(store: Store, scoring: LinkScoring | None, run: Run) -> 
         await store.link_scores.weigh(run.source_id, KeywordWeights(weights={}), None)
 
 
-AT_A_TIME = 8  # new pages; if some links have a score, only those
+BATCH_PAGES = 8  # new ones to queue; if some links have a score, only those
 
 
 class BestFirst:
     """Admits the best links of a run to the queue, as far as its limits allow."""
 
     def __init__(self, context: "RunContext", scoring: LinkScoring) -> None:
-        self._course = context
+        self._context = context
         self._scoring = scoring
         self._first = True
 
     async def admit(self) -> bool:
         """Queue the best waiting links; return False if none can be queued."""
-        context, store = self._course, self._course.tools.store
+        context, store = self._context, self._context.tools.store
         await self._scoring.ask(context.run, full=not self._scoring.is_free)
         waiting, good = await self._ranked()
         if context.stopping.is_set():
             context.unfilled = context.unfilled or bool(waiting)
             return False
-        number = max(1, min(AT_A_TIME, good or AT_A_TIME))
+        number = max(1, min(BATCH_PAGES, good or BATCH_PAGES))
         for start in range(0, len(waiting), number):
             some = waiting[start : start + number]
             listed = {item.url for item in context.held_back}
@@ -334,21 +303,21 @@ class BestFirst:
 
     async def _ranked(self) -> tuple[list[ListedUrl], int]:
         """Return candidate links and listed URLs, best first, and how many of them have a score."""
-        context, store = self._course, self._course.tools.store
+        context, store = self._context, self._context.tools.store
         frontier = await store.queue.frontier(context.source.id)
         waiting = {item.url: item for item in [*context.held_back, *frontier]}
         near = [item for item in waiting.values() if item.depth <= context.rules.max_depth]
-        scores = await self._worths()
+        scores = await self._known_scores()
         if near and not scores and self._first:  # without any score, a partial batch is worth a call
             self._first = False
             await self._scoring.ask(context.run)
-            scores = await self._worths()
+            scores = await self._known_scores()
         good = sum(1 for item in near if item.url in scores)
         return sorted(near, key=lambda item: (-scores.get(item.url, 0.0), item.depth)), good
 
-    async def _worths(self) -> Mapping[str, float]:
-        known = await self._course.tools.store.link_scores.of_source(self._course.source.id)
-        guessed = await self._scoring.guesses(self._course.run)
+    async def _known_scores(self) -> Mapping[str, float]:
+        known = await self._context.tools.store.link_scores.of_source(self._context.source.id)
+        guessed = await self._scoring.guesses(self._context.run)
         return {**known, **{url: max(score, known.get(url, 0.0)) for url, score in guessed.items()}}
 
 

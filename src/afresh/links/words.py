@@ -2,40 +2,27 @@
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache, lru_cache
 from importlib.resources import files
-from typing import NamedTuple
 from urllib.parse import unquote_plus, urlsplit
 
 from afresh.search.stemming import ENGLISH, is_run, shared_start, snowball, words_in
 
-_LONGEST_TEXT = 500  # characters; real link texts are shorter
-_LONGEST_PATH = 1_000
-_MOST_WORDS = 60
-_HUMP = re.compile(
-    r"(?<=[^\W\d_A-Z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[^\W\d_])(?=\d)|(?<=\d)(?=[^\W\d_])"
-)
-_ENDING = re.compile(
-    r"\.(?:html?|xhtml|php\d?|aspx?|jspx?|cfm|pdf|docx?|xlsx?|pptx?|csv|txt|zip|md)$", re.IGNORECASE
-)
-TRANSCRIBED = str.maketrans(
-    {"ä": "ae", "ö": "oe", "ü": "ue", "æ": "ae", "ø": "oe", "å": "aa", "œ": "oe", "ß": "ss"}
-)
+_MAX_TEXT_CHARS = 500  # real link texts are shorter
+_MAX_PATH_CHARS = 1_000
+_MAX_WORDS = 60
+_HUMP = re.compile(r"(?<=[^\W\d_A-Z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[^\W\d_])(?=\d)|(?<=\d)(?=[^\W\d_])")
+_ENDING = re.compile(r"\.(?:html?|xhtml|php\d?|aspx?|jspx?|cfm|pdf|docx?|xlsx?|pptx?|csv|txt|zip|md)$", re.IGNORECASE)
+TRANSCRIBED = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "æ": "ae", "ø": "oe", "å": "aa", "œ": "oe", "ß": "ss"})
 
 
-class LinkWords(NamedTuple):
-    """The words of a link's text and of its URL."""
-
-    text: Sequence[str]
-    address: Sequence[str]
-
-
-def link_words(text: str, url: str) -> LinkWords:
-    """Return the words of a link in lower case; `meetingMinutes_2026` equals `meeting-minutes-2026`."""
-    return LinkWords(_words(text[:_LONGEST_TEXT]), _words(_address(url)))
+def link_words(text: str, url: str) -> list[list[str]]:
+    """Return the words of a link's text and of its URL; `meetingMinutes_2026` equals `meeting-minutes-2026`."""
+    both = (each.replace("_", " ") for each in (text[:_MAX_TEXT_CHARS], _url_text(url)))
+    return [words_in(_HUMP.sub(" ", each))[:_MAX_WORDS] for each in both]
 
 
 @lru_cache(maxsize=65_536)
@@ -47,27 +34,21 @@ def spellings(word: str) -> frozenset[str]:
     return frozenset((word, bare, word.translate(TRANSCRIBED)))
 
 
-def _address(url: str) -> str:
+def _url_text(url: str) -> str:
     """Return path and query values of a URL as text; the host says nothing about a single link."""
     try:
         parts = urlsplit(url)
     except ValueError:
         return ""
-    path = _ENDING.sub("", unquote_plus(parts.path[:_LONGEST_PATH], errors="replace"))
-    values = (pair.partition("=")[2] for pair in parts.query[:_LONGEST_PATH].split("&"))
+    path = _ENDING.sub("", unquote_plus(parts.path[:_MAX_PATH_CHARS], errors="replace"))
+    values = (pair.partition("=")[2] for pair in parts.query[:_MAX_PATH_CHARS].split("&"))
     return " ".join((path, *(unquote_plus(value, errors="replace") for value in values)))
 
 
-def _words(text: str) -> list[str]:
-    return words_in(_HUMP.sub(" ", text.replace("_", " ")))[:_MOST_WORDS]
-
-
-_IRREGULAR = """
-child children person people man men woman women foot feet tooth teeth mouse mice datum data medium media
-criterion criteria index indices appendix appendices curriculum curricula alumnus alumni matrix matrices
-"""
-_PAIRS = list(zip(_IRREGULAR.split()[::2], _IRREGULAR.split()[1::2], strict=True))
-_ODD = dict(_PAIRS) | {many: one for one, many in _PAIRS}
+_SINGULARS = "child person man woman foot tooth mouse datum medium criterion index appendix curriculum alumnus matrix"
+_PLURALS = "children people men women feet teeth mice data media criteria indices appendices curricula alumni matrices"
+_IRREGULAR = dict(zip(_SINGULARS.split(), _PLURALS.split(), strict=True))
+_IRREGULAR |= {plural: singular for singular, plural in _IRREGULAR.items()}
 # Singular and plural endings: English, French, Spanish, Portuguese, Italian, German.
 _ENDINGS = (
     ("y", "ies"), ("fe", "ves"), ("lf", "lves"), ("is", "es"),
@@ -76,24 +57,23 @@ _ENDINGS = (
     ("ung", "ungen"), ("heit", "heiten"), ("keit", "keiten"), ("schaft", "schaften"), ("tät", "täten"),
     ("in", "innen"),
 )  # fmt: skip
-_HISSES = ("s", "x", "z", "ch", "sh", "o")
+_SIBILANTS = ("s", "x", "z", "ch", "sh", "o")
 _UMLAUTS = {"a": "ä", "o": "ö", "u": "ü"}
-_LONG = 5  # letters; longer words that are similar are rarely so by chance
+_LONG_LETTERS = 5  # longer words that are similar are rarely so by chance
 _STEMMERS = "german french spanish italian portuguese dutch swedish danish norwegian russian"
-_BEFORE = "re pre un non sub co inter multi anti mid eco geo bio vor ab an aus ein ver be"
-_PREFIXES = frozenset(_BEFORE.split())
+_PREFIXES = "re pre un non sub co inter multi anti mid eco geo bio vor ab an aus ein ver be"
 _LINKING = ("s", "n", "en", "es", "")  # German connects the parts of a compound with these
-_SHORTEST_PART = 4
-_SHORTEST_REST = 3
-_SHORTEST_ROOT = 3
-MOST_RELATED = 60
+_MIN_PART_LETTERS = 4
+_MIN_REST_LETTERS = 3
+_MIN_ROOT_LETTERS = 3
+MAX_RELATED = 60
 Phrase = tuple[str, ...]
 # Suffixes of a root: `don-ation` and `don-or`, `librar-y` and `librar-ian`.
-_AFTER = """
+_SUFFIXES = """
 a able al ance ant ation ations e ed ement ements ent er ers es ian ians ic ing ings ion ions ist ists
 ity ive ment ments or ors ory s y ies
 """
-_SUFFIXES = frozenset(_AFTER.split())
+_SUFFIX_SET = frozenset(_SUFFIXES.split())
 
 
 class WordMatch(Enum):
@@ -119,15 +99,15 @@ class KeywordForms:
 
 
 @cache
-def wanted(word: str) -> KeywordForms:
+def keyword_forms(word: str) -> KeywordForms:
     """Return the forms of a keyword in lower case."""
-    forms = {spelt for form in _forms(word) for spelt in spellings(form)} | set(_umlauts(word))
-    unsure = {spelt for form in _unsure(word) for spelt in spellings(form)} - forms
-    beginnings = dict.fromkeys(spelt[:_SHORTEST_ROOT] for spelt in spellings(word))
+    forms = {spelt for form in _forms(word) for spelt in spellings(form)} | set(_umlaut_forms(word))
+    unsure = {spelt for form in _unsure_forms(word) for spelt in spellings(form)} - forms
+    beginnings = dict.fromkeys(spelt[:_MIN_ROOT_LETTERS] for spelt in spellings(word))
     return KeywordForms(word, frozenset(forms), frozenset(unsure), stems_of(word), tuple(beginnings))
 
 
-def kinship(sought: KeywordForms, word: str) -> WordMatch | None:
+def match_word(sought: KeywordForms, word: str) -> WordMatch | None:
     """Return the closest way in which a word in lower case matches a keyword, or None."""
     spelt = spellings(word)
     if spelt & sought.forms or (is_run(sought.word) and sought.word in word):
@@ -143,31 +123,27 @@ def kinship(sought: KeywordForms, word: str) -> WordMatch | None:
         return WordMatch.HEAD
     if any(_begins_with(form, part) for form in spelt for part in parts):
         return WordMatch.COMPOUND
-    return WordMatch.ROOT if any(_one_root(form, sought.word) for form in spelt) else None
+    return WordMatch.ROOT if any(_has_same_root(form, sought.word) for form in spelt) else None
 
 
 @lru_cache(maxsize=65_536)
 def stems_of(word: str) -> frozenset[str]:
     """Return the stems of a word; short ones only in English, because others would match by chance."""
     found = {f"{ENGLISH} {stem}" for stem in snowball(ENGLISH)([word]) if len(stem) > 2}
+    forms = list(spellings(word))
     for language in _STEMMERS.split():
-        found |= {
-            f"{language} {stem}"
-            for form in spellings(word)
-            for stem in snowball(language)([form])
-            if len(stem) >= _LONG
-        }
+        found |= {f"{language} {stem}" for stem in snowball(language)(forms) if len(stem) >= _LONG_LETTERS}
     return frozenset(found)
 
 
 def _forms(word: str) -> Iterator[str]:
     yield word
-    if word in _ODD:
-        yield _ODD[word]
+    if word in _IRREGULAR:
+        yield _IRREGULAR[word]
     if len(word) < 2:
         return
     yield f"{word}s"
-    if word.endswith(_HISSES) or len(word) >= _LONG:
+    if word.endswith(_SIBILANTS) or len(word) >= _LONG_LETTERS:
         yield f"{word}es"
     for one, many in _ENDINGS:
         if word.endswith(one):
@@ -176,11 +152,11 @@ def _forms(word: str) -> Iterator[str]:
             yield word.removesuffix(many) + one
     if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
         yield word[:-1]
-        if word[:-2].endswith(_HISSES) and word.endswith("es"):
+        if word[:-2].endswith(_SIBILANTS) and word.endswith("es"):
             yield word[:-2]
 
 
-def _umlauts(word: str) -> Iterator[str]:
+def _umlaut_forms(word: str) -> Iterator[str]:
     """Yield plurals with an umlaut: `Anträge`, `Häuser`."""
     at = max(map(word.rfind, _UMLAUTS))
     if at < 0 or len(word) - at > 4 or len(word) < 3:
@@ -193,49 +169,46 @@ def _umlauts(word: str) -> Iterator[str]:
         yield plural.translate(TRANSCRIBED)
 
 
-def _unsure(word: str) -> Iterator[str]:
+def _unsure_forms(word: str) -> Iterator[str]:
     """Yield German and Dutch plurals that are often other words in English, such as `listen` for `list`."""
     yield f"{word}en"
     if word.endswith(("e", "el", "er")):
         yield f"{word}n"
-    if len(word) >= _LONG:
+    if len(word) >= _LONG_LETTERS:
         yield f"{word}e"
 
 
 def _ends_with(word: str, part: str) -> bool:
-    before = word.removesuffix(part) if len(part) >= _SHORTEST_PART else word
-    return before != word and (len(before) >= _SHORTEST_REST or before in _PREFIXES)
+    before = word.removesuffix(part) if len(part) >= _MIN_PART_LETTERS else word
+    return before != word and (len(before) >= _MIN_REST_LETTERS or before in _PREFIXES.split())
 
 
 def _begins_with(word: str, part: str) -> bool:
-    if len(part) < _SHORTEST_PART or not word.startswith(part):
+    if len(part) < _MIN_PART_LETTERS or not word.startswith(part):
         return False
     rest = word[len(part) :]
-    return any(rest.startswith(link) and len(rest) - len(link) >= _SHORTEST_REST for link in _LINKING)
+    return any(rest.startswith(link) and len(rest) - len(link) >= _MIN_REST_LETTERS for link in _LINKING)
 
 
-def _one_root(word: str, other: str) -> bool:
+def _has_same_root(word: str, other: str) -> bool:
     shared = shared_start(word, other)
-    return any(
-        word[root:] in _SUFFIXES and other[root:] in _SUFFIXES for root in range(_SHORTEST_ROOT, shared + 1)
-    )
+    return any({word[root:], other[root:]} <= _SUFFIX_SET for root in range(_MIN_ROOT_LETTERS, shared + 1))
 
 
 @cache
-def _subjects() -> list[list[Phrase]]:
+def _synonyms() -> list[list[Phrase]]:
     lines = files("afresh.links").joinpath("synonyms.txt").read_bytes().decode().splitlines()
-    said = [line.split(",") for line in lines if not line.startswith("#")]
-    return [[tuple(words_in(phrase)) for phrase in line] for line in said]
+    return [[tuple(words_in(phrase)) for phrase in line.split(",")] for line in lines if not line.startswith("#")]
 
 
 @cache
-def related(keyword: Phrase) -> tuple[Phrase, ...]:
+def related_phrases(keyword: Phrase) -> tuple[Phrase, ...]:
     """Return phrases related to a keyword from the synonym list; empty if it is not listed."""
-    lines = [line for line in _subjects() if any(_is_same(keyword, phrase) for phrase in line)]
+    lines = [line for line in _synonyms() if any(_is_same(keyword, phrase) for phrase in line)]
     found = dict.fromkeys(phrase for line in lines for phrase in line if not _is_same(keyword, phrase))
-    return tuple(found)[:MOST_RELATED]
+    return tuple(found)[:MAX_RELATED]
 
 
 def _is_same(keyword: Phrase, phrase: Phrase) -> bool:
     pairs = zip(keyword, phrase, strict=False)
-    return len(keyword) == len(phrase) and all(wanted(one).forms & spellings(other) for one, other in pairs)
+    return len(keyword) == len(phrase) and all(keyword_forms(one).forms & spellings(other) for one, other in pairs)

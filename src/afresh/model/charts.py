@@ -1,16 +1,13 @@
 """Chart data of a source: changes by day, site map, hosts, next checks, and what a run saved."""
 
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from typing import NamedTuple
 
 from afresh.model.records import PageId, PageStatus, SourceId
 from afresh.model.reports import RunReport
-from afresh.schedule.change_rate import ChangeStats
-
-DAY = 86_400.0
-MONTH = 30 * DAY
 
 
 class DayCount(NamedTuple):
@@ -42,26 +39,15 @@ class Calendar:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Mapped:
+class MapNode:
+    """A page on the map, and the page before it on the shortest path from the root."""
+
     id: PageId
     url: str
     title: str | None
     status: PageStatus
     depth: int
     doubtful: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MapPage(_Mapped):
-    """A page as input for a map."""
-
-    rhythm: ChangeStats
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MapNode(_Mapped):
-    """A page on the map, and the page before it on the shortest path from the root."""
-
     changes: int
     changes_per_month: float | None  # None: observed for less than a day
     parent: PageId | None
@@ -137,11 +123,10 @@ class RunSavings:
 
 def calendar_of(counts: Sequence[DayCount], since: date, through: date) -> Calendar:
     """Return the days of some counts, summed over sources."""
-    by_day: dict[date, dict[str, int]] = {}
+    by_day: dict[date, Counter[str]] = defaultdict(Counter)
     for each in counts:
         if since <= each.day <= through:
-            kinds = by_day.setdefault(each.day, {})
-            kinds[each.kind] = kinds.get(each.kind, 0) + each.number
+            by_day[each.day][each.kind] += each.number
     days = tuple(
         ChangeDay(day=day, changes=sum(kinds.values()), kinds=dict(sorted(kinds.items())))
         for day, kinds in sorted(by_day.items())
@@ -161,9 +146,7 @@ def by_source(
     return {source: tuple(numbers) for source, numbers in found.items()}
 
 
-def map_of(
-    pages: Sequence[MapPage], links: Sequence[tuple[PageId, PageId]], there: int, room: int
-) -> SiteMap:
+def map_of(pages: Sequence[MapNode], links: Sequence[tuple[PageId, PageId]], there: int, room: int) -> SiteMap:
     """Return the map of some pages (nearest first), with at most `room` other links."""
     places = {page.id: place for place, page in enumerate(pages)}
     nearest: dict[PageId, PageId] = {}
@@ -175,27 +158,16 @@ def map_of(
     others.sort(key=lambda link: places[link[0]] + places[link[1]])
     return SiteMap(
         pages=there,
-        nodes=tuple(_node(page, nearest.get(page.id)) for page in pages),
+        nodes=tuple(replace(page, parent=nearest.get(page.id)) for page in pages),
         links=tuple(others[:room]),
         pages_left_out=max(0, there - len(pages)),
         links_left_out=max(0, len(others) - room),
     )
 
 
-def _node(page: MapPage, parent: PageId | None) -> MapNode:
-    own = {each.name: getattr(page, each.name) for each in fields(page) if each.name != "rhythm"}
-    seconds = page.rhythm.quiet + page.rhythm.spans
-    pace = round(page.rhythm.changes / seconds * MONTH, 2) if seconds >= DAY else None
-    return MapNode(**own, changes=page.rhythm.changes, changes_per_month=pace, parent=parent)
-
-
 def ahead_of(due: int, hours: Mapping[datetime, int], now: datetime, wanted: int) -> UpcomingChecks:
     """Return the planned checks by hour, starting at the current one."""
     first = now.replace(minute=0, second=0, microsecond=0)
-    ends = [first + timedelta(hours=place + 1) for place in range(wanted)]
-    last = ends[-1] if ends else first
-    return UpcomingChecks(
-        due=due,
-        hours=tuple(hours.get(end - timedelta(hours=1), 0) for end in ends),
-        later=sum(number for hour, number in hours.items() if hour >= last),
-    )
+    *starts, end = [first + timedelta(hours=place) for place in range(wanted + 1)]
+    later = sum(number for hour, number in hours.items() if hour >= end)
+    return UpcomingChecks(due=due, hours=tuple(hours.get(start, 0) for start in starts), later=later)

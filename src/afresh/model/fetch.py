@@ -123,7 +123,7 @@ class Moved:
 class Refused:
     """The page may not be read: robots.txt, 401/403 and other 4xx, a blocked address, a media type."""
 
-    outcome: Outcome  # BLOCKED_ROBOTS, BLOCKED_4XX or FAILED
+    outcome: Outcome = Outcome.FAILED  # or BLOCKED_ROBOTS, BLOCKED_4XX
     reason: str  # "robots.txt line 12", "403 Forbidden", "address not allowed"
     status_code: int | None = None
     validators: Validators | None = None  # of unreadable content: skip it while they match
@@ -134,7 +134,7 @@ class Refused:
 class Failed:
     """A temporary failure: timeout, 5xx, 429, a broken body."""
 
-    outcome: Outcome  # TIMEOUT, FAILED, BLOCKED_4XX (429) or BLOCKED_5XX
+    outcome: Outcome = Outcome.FAILED  # or TIMEOUT, BLOCKED_4XX (429), BLOCKED_5XX
     reason: str
     status_code: int | None = None
     retry_after: float | None = None  # seconds that the server asked to wait, already capped
@@ -184,7 +184,7 @@ class ContentSignals:
     likeness: float | None = None  # to the stored content, None if unknown
     length: int | None = None  # of the stored content, in characters
     last: bool = False  # the run has checked all other pages
-    twins: int = 0  # other URLs that show the same page
+    lookalikes: int = 0  # other URLs that show the same page
     like_missing: bool = False  # the site answers the same for a URL that cannot exist
 
 

@@ -22,7 +22,6 @@ class PageFilter:
     text: str | None = None  # in URL or title, case-insensitive
 
     def fits(self, page: PageView) -> bool:
-        """Return whether a page matches."""
         if self.status is not None:
             if page.status is not self.status:
                 return False
@@ -90,9 +89,7 @@ def parts_of_run(outcome: Outcome | None, after: AttemptCursor | None) -> list[A
     """Return where to continue the attempts of a run: one cursor for each remaining outcome."""
     left = WORST_FIRST[WORST_FIRST.index(after.outcome) :] if after else WORST_FIRST
     return [
-        after if after and after.outcome is each else AttemptCursor(each, 0)
-        for each in left
-        if outcome in (None, each)
+        after if after and after.outcome is each else AttemptCursor(each, 0) for each in left if outcome in (None, each)
     ]
 
 

@@ -15,13 +15,11 @@ _OTHER = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 def parse_label(label: str) -> tuple[str, str | None]:
-    """Return the name and the version of a label."""
     name, _, version = label.partition("@")
     return check_name(name), version or None
 
 
 def label_of(name: str, version: str | None) -> str:
-    """Return the label of a name and a version."""
     return f"{name}@{version}" if version else name
 
 
@@ -33,9 +31,7 @@ def is_among(label: str, names: Collection[str]) -> bool:
 def check_name(name: str) -> str:
     """Return the name; raise UsageError if it is not a valid one."""
     if not _NAME.fullmatch(name):
-        raise UsageError(
-            f"{name!r} cannot be the name of a source: use letters, digits, dots, dashes and slashes"
-        )
+        raise UsageError(f"{name!r} cannot be the name of a source: use letters, digits, dots, dashes and slashes")
     return name
 
 

@@ -36,7 +36,6 @@ class ChangedSourceView(SourceView):
 
     @classmethod
     def of(cls, view: SourceView, notes: Sequence[str]) -> Self:
-        """Return a view with notes."""
         return cls(**{each.name: getattr(view, each.name) for each in fields(view)}, notes=tuple(notes))
 
 

@@ -6,18 +6,7 @@ the stored text; if only the model changed, vectors are made again (`afresh rein
 
 import hashlib
 
-HTML = "html-7"
-MARKDOWN = "markdown-2"
-TEXT = "text-2"
-PDF = "pdf-1"
-OFFICE = "office-1"
-EPUB = "epub-1"
-NOTEBOOK = "notebook-1"
-DATA = "data-1"
-RST = "rst-1"
-ASCIIDOC = "asciidoc-1"
-CODE = "code-1"
-READING = "+".join((HTML, MARKDOWN, TEXT, PDF, OFFICE, EPUB, NOTEBOOK, DATA, RST, ASCIIDOC, CODE))
+READING = "html-7+markdown-2+text-2+pdf-1+office-1+epub-1+notebook-1+data-1+rst-1+asciidoc-1+code-1"
 CHUNKER = "markdown-4"  # includes the analysis of words
 
 

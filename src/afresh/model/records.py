@@ -89,9 +89,7 @@ class Source:
     mark: str | None = None  # state token of the last complete listing
     trial: bool = False  # removed if its first run reads nothing
     crawl_time: datetime | None = None
-    operator_url: str | None = (
-        None  # the root as the operator named it; empty: a remote caller did; None: unknown
-    )
+    operator_url: str | None = None  # the root as the operator named it; empty: a remote caller did; None: unknown
     created_at: datetime
     updated_at: datetime
 
@@ -278,7 +276,7 @@ class VisitContent:
     rendered: bool = False  # by a browser
     trapped: int = 0  # links left out as part of an infinite URL space
     long_links: int = 0
-    told: DigestUpdate | None = None  # for the cache of the digest
+    digest: DigestUpdate | None = None  # for the cache of the digest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -287,7 +285,7 @@ class Visit:
 
     claim: Claim
     decision: Decision
-    harvest: VisitContent = VisitContent()
+    content: VisitContent = VisitContent()
     pause: float | None = None  # seconds that the host asked to wait
     hinted: bool = False  # its site had announced a change
 
@@ -330,3 +328,26 @@ class Backlog:
     open: int
     held: int
     next_at: datetime | None  # when the first unclaimed row is due and its host available
+
+
+_P = PageStatus
+
+# The status that users see if external stores are attached: the status of a page, and while it has content
+# the state of its copies. A copy follows the same table. A processing or active page becomes ready again when
+# it changes; a processing one also when its copy is missing or FAILED.
+LIFE: dict[PageStatus, frozenset[PageStatus]] = {
+    _P.PENDING: frozenset({_P.READY_FOR_INDEXING, _P.ERROR, _P.DELETED, _P.REDIRECT}),
+    _P.READY_FOR_INDEXING: frozenset({_P.PROCESSING, _P.ERROR, _P.DELETED, _P.REDIRECT}),
+    _P.PROCESSING: frozenset({_P.ACTIVE, _P.ERROR, _P.READY_FOR_INDEXING, _P.DELETED, _P.REDIRECT}),
+    _P.ACTIVE: frozenset({_P.READY_FOR_INDEXING, _P.DELETED, _P.REDIRECT}),
+    _P.ERROR: frozenset({_P.READY_FOR_INDEXING, _P.DELETED, _P.REDIRECT}),
+    _P.DELETED: frozenset({_P.READY_FOR_INDEXING, _P.REDIRECT}),
+    _P.REDIRECT: frozenset({_P.READY_FOR_INDEXING, _P.DELETED}),
+}
+
+UNFINISHED = (RunState.QUEUED, RunState.RUNNING, RunState.CANCELLED)
+
+
+def may_live_on(old: PageStatus, new: PageStatus) -> bool:
+    """Return whether a page with external stores, or a copy, may change from one status to another."""
+    return old == new or new in LIFE[old]

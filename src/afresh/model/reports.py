@@ -159,9 +159,7 @@ class FoundVersion:
     @property
     def is_stand_in(self) -> bool:
         """Return whether it is another version than the requested one."""
-        return self.match is Match.NEAREST_LOWER or (
-            self.match is Match.UNVERSIONED and self.wanted is not None
-        )
+        return self.match is Match.NEAREST_LOWER or (self.match is Match.UNVERSIONED and self.wanted is not None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -406,7 +404,6 @@ class HistoryEntry(Attempt):
 
 
 def history_entry(attempt: Attempt, source: str | None, version: str | None) -> HistoryEntry:
-    """Return an attempt with the name and version of its source."""
     values = {each.name: getattr(attempt, each.name) for each in fields(Attempt)}
     return HistoryEntry(**values, source=source, version=version)
 
@@ -418,11 +415,8 @@ def listing_reason(unchanged: int) -> str:
 
 def newest_first(own: Iterable[Attempt], listings: Iterable[Attempt]) -> list[Attempt]:
     """Return one history of the attempts of a page and of the listings that cover it."""
-    said = [
-        replace(each, reason=f"unchanged by the listing of {each.url}, run {each.run_id}")
-        for each in listings
-    ]
-    return sorted([*own, *said], key=recency, reverse=True)
+    covered = [replace(each, reason=f"unchanged by the listing of {each.url}, run {each.run_id}") for each in listings]
+    return sorted([*own, *covered], key=recency, reverse=True)
 
 
 def recency(attempt: Attempt) -> tuple[bool, datetime, int]:

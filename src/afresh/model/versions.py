@@ -19,9 +19,7 @@ _DATE = re.compile(r"\d{4}-\d{1,2}(?:-\d{1,2})?")
 _NUMBERS = re.compile(r"[vV]?(\d{1,18}(?:\.\d{1,18}){0,7})(?![\d.]*\d)")
 _OPEN_END = re.compile(r"(?:\.[xX*])+")  # 18.x
 _SEPARATED = re.compile(r"[-._]([A-Za-z0-9][A-Za-z0-9._-]*)(?:\+.*)?")
-_ATTACHED = re.compile(
-    r"((?:a|b|c|rc|dev|alpha|beta|pre|post)\d*(?:[-._][A-Za-z0-9]+)*)(?:\+.*)?", re.IGNORECASE
-)
+_ATTACHED = re.compile(r"((?:a|b|c|rc|dev|alpha|beta|pre|post)\d*(?:[-._][A-Za-z0-9]+)*)(?:\+.*)?", re.IGNORECASE)
 _PART = re.compile(r"\d{1,18}|[a-z]+")
 
 _FLOOR, _OTHER_STAGE, _RELEASE, _AFTER = 0, 2, 8, 9
@@ -46,7 +44,6 @@ class ParsedVersion:
 
     @property
     def is_release(self) -> bool:
-        """Return whether it is not a pre-release."""
         return self.key[1] >= _RELEASE
 
 
@@ -170,7 +167,7 @@ def _same_label(wanted: str, labels: Iterable[str | None]) -> str | None:
 
 
 def _latest(labels: Iterable[str | None], known: Sequence[ParsedVersion]) -> Choice | None:
-    """Return the first that exists: release, word for a release, no version, pre-release, other word."""
+    """Return the first of: newest release, a label such as `stable`, no version, newest pre-release, other label."""
     words = {label.lower(): label for label in labels if label is not None}
     if best := _newest(each for each in known if each.is_release):
         return Choice(best.label, Match.LATEST)
@@ -203,8 +200,8 @@ def _exact_or_lower(asked: ParsedVersion, known: Sequence[ParsedVersion]) -> Cho
     lower = [each for each in known if each.key < asked.key]
     if asked.is_release:
         return _best(lower, Match.NEAREST_LOWER)
-    nearby = _newest(each for each in lower if each.is_release or each.key[0] == asked.key[0])
-    return Choice(nearby.label, Match.NEAREST_LOWER) if nearby else _best(lower, Match.NEAREST_LOWER)
+    nearest = _newest(each for each in lower if each.is_release or each.key[0] == asked.key[0])
+    return Choice(nearest.label, Match.NEAREST_LOWER) if nearest else _best(lower, Match.NEAREST_LOWER)
 
 
 def _within_or_lower(span: _Span, known: Sequence[ParsedVersion]) -> Choice | None:
@@ -263,25 +260,15 @@ def _reach(sign: str, version: str, wanted: str) -> _Span:
     after = floor_of(_next(numbers))
     if exact and alone:  # the smallest key above it
         after = *exact.key[:2], (*exact.key[2], (-1, 0, ""))
-    match sign:
-        case ">=":
-            return _Span(low, None)
-        case ">":
-            return _Span(after, None)
-        case "<":
-            return _Span(None, low)
-        case "<=":
-            return _Span(None, after)
-        case "^":  # keeps the first number that is not zero: in 0.2, the second number marks breaking changes
-            held = next((place for place, number in enumerate(numbers) if number), len(numbers) - 1)
-            return _Span(low, floor_of(_next(numbers[: held + 1])))
-        case "~":
-            return _Span(low, floor_of(_next(numbers[:2])))
-        case "~=" if len(numbers) > 1:
-            return _Span(low, floor_of(_next(numbers[:-1])))
-        case "~=":
-            raise UsageError(f"{wanted!r}: ~= needs two numbers at least, as in ~=18.2")
-    return _Span(exact.key if exact and alone else low, after)
+    if sign == "~=" and len(numbers) == 1:
+        raise UsageError(f"{wanted!r}: ~= needs two numbers at least, as in ~=18.2")
+    # ^ keeps the first number that is not zero: in 0.2, the second number marks breaking changes.
+    held = next((place for place, number in enumerate(numbers) if number), len(numbers) - 1)
+    kept = {"^": numbers[: held + 1], "~": numbers[:2], "~=": numbers[:-1]}
+    if sign in kept:
+        return _Span(low, floor_of(_next(kept[sign])))
+    ends = {">=": (low, None), ">": (after, None), "<": (None, low), "<=": (None, after)}
+    return _Span(*ends.get(sign, (exact.key if exact and alone else low, after)))
 
 
 def _next(numbers: Numbers) -> Numbers:
@@ -290,6 +277,5 @@ def _next(numbers: Numbers) -> Numbers:
 
 def _no_range(wanted: str) -> UsageError:
     return UsageError(
-        f"{wanted[:60]!r} is neither a version nor a range; "
-        "a range looks like 18, 18.x, ^18, ~18.2 or '>=17 <19'"
+        f"{wanted[:60]!r} is neither a version nor a range; a range looks like 18, 18.x, ^18, ~18.2 or '>=17 <19'"
     )

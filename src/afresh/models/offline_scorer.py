@@ -1,14 +1,14 @@
 """Score links without an API: compare words locally, by spelling and by meaning."""
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from afresh.errors import EmbedderUnavailable
-from afresh.links.keyword_match import KeywordFinder, KeywordMatch, likely_score, looks_alike, telling_words
-from afresh.links.score import LONGEST_COMMENT, LinkJudgement, LinkToScore
-from afresh.models.choose import FAST, check_installed, fast
+from afresh.links.keyword_match import KeywordFinder, KeywordMatch, looks_alike, score_similarity, significant_words
+from afresh.links.score import MAX_COMMENT_CHARS, LinkJudgement, LinkToScore
+from afresh.models.choose import FAST, builtin, check_installed
 from afresh.search.stemming import words_in
 from afresh.text.plain import shortened
 
@@ -17,16 +17,8 @@ if TYPE_CHECKING:
     from afresh.ports import Matrix
 
 
-_MOST_WORDS = 100_000
-_SHORTEST_SUM = 1e-6  # minimum length of a sum of vectors that is normalised
-
-
-class NearestKeyword(NamedTuple):
-    """The keyword closest to a link in meaning."""
-
-    keyword: str
-    likeness: float
-    word: str  # of the link, the closest
+_MAX_CACHED_WORDS = 100_000
+_MIN_SUM_LENGTH = 1e-6  # of a sum of vectors that is normalised
 
 
 class WordSimilarity:
@@ -41,8 +33,11 @@ class WordSimilarity:
         one, another = self._vectors((word, other))
         return float(one @ another)
 
-    def nearest(self, links: Sequence[Sequence[str]], keywords: Sequence[str]) -> list[NearestKeyword | None]:
-        """Return the nearest keyword of each link, by the mean of its nearest word and of all its words."""
+    def nearest(self, links: Sequence[Sequence[str]], keywords: Sequence[str]) -> list[tuple[str, KeywordMatch] | None]:
+        """Return the nearest keyword of each link with its similarity and the nearest word of the link.
+
+        It is the mean of the similarities of the nearest word and of all words.
+        """
         import numpy as np
 
         wanted = np.stack(self._vectors(keywords)).T
@@ -52,34 +47,30 @@ class WordSimilarity:
         for word, vector in zip(words, self._vectors(words), strict=True):
             near[word] = vector @ wanted
             near[word][[any(looks_alike(word, part) for part in each) for each in parts]] = -1.0
-        return [self._nearest(link, keywords, near, wanted) if link else None for link in links]
+        found: list[tuple[str, KeywordMatch] | None] = [None] * len(links)
+        for number, link in enumerate(links):
+            if link:
+                rows = np.stack([near[word] for word in link])
+                whole = np.sum(self._vectors(link), axis=0)
+                best = rows.max(axis=0)
+                both = (best + whole @ wanted / max(float(np.linalg.norm(whole)), _MIN_SUM_LENGTH)) / 2
+                both[best < 0] = -1.0
+                at = int(both.argmax())
+                found[number] = keywords[at], KeywordMatch(float(both[at]), link[int(rows[:, at].argmax())])
+        return found
 
-    def _nearest(
-        self, words: Sequence[str], keywords: Sequence[str], near: "Mapping[str, Matrix]", wanted: "Matrix"
-    ) -> NearestKeyword:
-        import numpy as np
-
-        rows = np.stack([near[word] for word in words])
-        whole = np.sum(self._vectors(words), axis=0)
-        best = rows.max(axis=0)
-        both = (best + whole @ wanted / max(float(np.linalg.norm(whole)), _SHORTEST_SUM)) / 2
-        both[best < 0] = -1.0
-        at = int(both.argmax())
-        return NearestKeyword(keywords[at], float(both[at]), words[int(rows[:, at].argmax())])
-
-    def _vectors(self, words: Iterable[str]) -> "list[Matrix]":
-        asked = list(words)
-        if len(self._known) > _MOST_WORDS:
+    def _vectors(self, words: Sequence[str]) -> "list[Matrix]":
+        if len(self._known) > _MAX_CACHED_WORDS:
             self._known = {}
         known = self._known
-        new = [word for word in dict.fromkeys(asked) if word not in known]
+        new = [word for word in dict.fromkeys(words) if word not in known]
         if new:
             known.update(zip(new, self._model.rows(new), strict=True))
-        return [known[word] for word in asked]
+        return [known[word] for word in words]
 
 
 _VERSION = 1  # of the rules and their numbers: raise it when a score would change
-_SLICE = 1_000  # links between two points where a stop takes effect
+_SLICE_LINKS = 1_000  # between two points where a stop takes effect
 
 
 class OfflineLinkScorer:
@@ -94,52 +85,37 @@ class OfflineLinkScorer:
     tokens = 0
 
     def __init__(self) -> None:
-        self._has_model = False
+        self._similarity: WordSimilarity | None = None
         with suppress(EmbedderUnavailable):
             check_installed(FAST)
-            self._has_model = True
-        self.recipe = f"offline/{_VERSION}+{FAST}" if self._has_model else f"offline/{_VERSION}"
-        self._likeness: WordSimilarity | None = None
-        self._seeker: tuple[Sequence[str], KeywordFinder] | None = None
+            model = builtin(FAST)
+            self._similarity = WordSimilarity(model) if model else None
+        self.recipe = f"offline/{_VERSION}+{FAST}" if self._similarity else f"offline/{_VERSION}"
+        self._finder: tuple[Sequence[str], KeywordFinder] | None = None
 
     async def score(self, links: Sequence[LinkToScore], keywords: Sequence[str]) -> Sequence[LinkJudgement]:
         """Return the keywords that fit each link, computed in a thread."""
-        verdicts: list[LinkJudgement] = []
-        for at in range(0, len(links), _SLICE):
-            verdicts += await asyncio.to_thread(self._scored, links[at : at + _SLICE], tuple(keywords))
-        return verdicts
+        judgements: list[LinkJudgement] = []
+        for at in range(0, len(links), _SLICE_LINKS):
+            judgements += await asyncio.to_thread(self._score, links[at : at + _SLICE_LINKS], tuple(keywords))
+        return judgements
 
-    async def close(self) -> None:
-        """Do nothing."""
-
-    def _scored(self, links: Sequence[LinkToScore], keywords: Sequence[str]) -> list[LinkJudgement]:
-        seeker = self._seeker_for(keywords)
-        found = [seeker.matches(link) for link in links]
-        unsaid = [at for at, matches in enumerate(found) if not matches]
-        likely = self._likely([links[at] for at in unsaid], keywords)
-        for at, matches in zip(unsaid, likely, strict=True):
-            found[at] = matches
-        return [_verdict(link, matches) for link, matches in zip(links, found, strict=True) if matches]
-
-    def _seeker_for(self, keywords: Sequence[str]) -> KeywordFinder:
-        if self._has_model and self._likeness is None:
-            self._likeness = WordSimilarity(fast())
-        if self._seeker is None or self._seeker[0] != keywords:
-            self._seeker = keywords, KeywordFinder(keywords, self._likeness.of if self._likeness else None)
-        return self._seeker[1]
-
-    def _likely(self, links: Sequence[LinkToScore], keywords: Sequence[str]) -> list[dict[str, KeywordMatch]]:
-        if self._likeness is None or not keywords:
-            return [{} for _ in links]
-        found: list[dict[str, KeywordMatch]] = []
-        for near in self._likeness.nearest([telling_words(link) for link in links], keywords):
-            score = likely_score(near.likeness) if near else None
-            found.append({near.keyword: KeywordMatch(score, near.word)} if near and score else {})
-        return found
+    def _score(self, links: Sequence[LinkToScore], keywords: Sequence[str]) -> list[LinkJudgement]:
+        if self._finder is None or self._finder[0] != keywords:
+            alike = self._similarity.of if self._similarity else None
+            self._finder = keywords, KeywordFinder(keywords, alike)
+        found = [self._finder[1].matches(link) for link in links]
+        if self._similarity is not None and keywords:
+            unmatched = [at for at, matches in enumerate(found) if not matches]
+            nearest = self._similarity.nearest([significant_words(links[at]) for at in unmatched], keywords)
+            for at, near in zip(unmatched, nearest, strict=True):
+                if near and (score := score_similarity(near[1].score)):
+                    found[at] = {near[0]: KeywordMatch(score, near[1].word)}
+        return [_judgement(link, matches) for link, matches in zip(links, found, strict=True) if matches]
 
 
-def _verdict(link: LinkToScore, matches: Mapping[str, KeywordMatch]) -> LinkJudgement:
+def _judgement(link: LinkToScore, matches: Mapping[str, KeywordMatch]) -> LinkJudgement:
     ranked = sorted(matches.items(), key=lambda item: (-item[1].score, item[0]))
-    told = "; ".join(f"{keyword}: “{match.word}”" for keyword, match in ranked)
+    comment = "; ".join(f"{keyword}: “{match.word}”" for keyword, match in ranked)
     scores = {keyword: round(match.score, 3) for keyword, match in ranked}
-    return LinkJudgement(link.url, link.text, scores, shortened(told, LONGEST_COMMENT))
+    return LinkJudgement(link.url, link.text, scores, shortened(comment, MAX_COMMENT_CHARS))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from afresh.errors import EmbedderUnavailable
-from afresh.models.vectors import prose, unit_rows
+from afresh.models.local import prose, unit_rows
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -25,7 +25,7 @@ _SHA256 = {  # of the tested files; others are rejected
     _MODEL: "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6",
     _TOKENIZER: "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
 }
-_MOST_TOKENS = 256  # the model was trained with this limit
+_MAX_TOKENS = 256  # the model was trained with this limit
 _UNKNOWN = "[UNK]"
 
 
@@ -41,18 +41,14 @@ class QualityModel:
         """Return one row of length 1 for each text; queries are treated like any text."""
         import numpy as np
 
-        # One by one: a batch is slower here and takes twice the memory.
-        sums = [self._sum(each.ids) for each in self._tokenizer.encode_batch([prose(text) for text in texts])]
+        sums = []
+        for each in self._tokenizer.encode_batch([prose(text) for text in texts]):
+            # One by one: a batch is slower here and takes twice the memory.
+            ids = np.array([each.ids], np.int64)
+            given = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
+            hidden = self._session.run(None, {name: given[name] for name in self._inputs})[0]
+            sums.append(hidden[0].sum(axis=0, dtype=np.float32))
         return unit_rows(np.stack(sums))
-
-    def _sum(self, tokens: Sequence[int]) -> "Matrix":
-        import numpy as np
-
-        ids = np.array([tokens], np.int64)
-        given = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
-        hidden = self._session.run(None, {name: given[name] for name in self._inputs})[0]
-        total: Matrix = hidden[0].sum(axis=0, dtype=np.float32)
-        return total
 
 
 @cache
@@ -69,7 +65,7 @@ def tokenizer() -> "Tokenizer":
     made.normalizer = BertNormalizer(lowercase=True)
     made.pre_tokenizer = BertPreTokenizer()
     made.post_processor = BertProcessing(("[SEP]", 102), ("[CLS]", 101))
-    made.enable_truncation(_MOST_TOKENS)
+    made.enable_truncation(_MAX_TOKENS)
     return made
 
 
@@ -100,14 +96,12 @@ def _folder(package: str) -> Path:
 
 
 def _file(place: tuple[str, str]) -> bytes:
-    """Return a file of a package without importing it; raise EmbedderUnavailable if it is not as tested."""
+    """Return a file of a package without importing it; raise EmbedderUnavailable if its checksum differs."""
     package, name = place
     try:
         data = (_folder(package) / name).read_bytes()
     except OSError as error:
         raise EmbedderUnavailable(f"the quality model cannot be read: {INSTALL} again, {_INSTEAD}") from error
     if hashlib.sha256(data).hexdigest() != _SHA256[place]:
-        raise EmbedderUnavailable(
-            f"the quality model is not the one afresh knows: {INSTALL} again, {_INSTEAD}"
-        )
+        raise EmbedderUnavailable(f"the quality model is not the one afresh knows: {INSTALL} again, {_INSTEAD}")
     return data

@@ -3,115 +3,111 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from afresh.config.models import EmbeddingSettings
 from afresh.errors import EmbedderUnavailable, EmbedError
 from afresh.models.endpoint import ApiService, Endpoint
-from afresh.models.vectors import MAX_TEXT_CHARS, checked
-from afresh.ports import JsonReply
+from afresh.models.local import MAX_TEXT_CHARS, checked_rows
+from afresh.ports import JsonApi, JsonReply
 
 if TYPE_CHECKING:
     from afresh.ports import Matrix
 
 
-QUESTION_SECONDS = 10.0  # a user waits for the answer
-MOST_CHARS = 200_000  # in one request
-MOST_UNCLAIMED = 4_096
-SHORTEST = 200  # characters; a text that is still too large is an error
+MAX_QUERY_SECONDS = 10.0  # a user waits for the answer
+MAX_REQUEST_CHARS = 200_000
+MAX_UNCLAIMED_ROWS = 4_096
+MIN_TEXT_CHARS = 200  # a text of this length that is still too large is an error
 VECTORS = ApiService(
     section="embedding",
     gives="vectors",
     error=EmbedError,
     down=EmbedderUnavailable,
-    less="embedding.batch_size and embedding.budget_per_run make it ask for less",
+    less="embedding.batch_size and embedding.budget_per_run limit the calls",
     odd="embedding.model, embedding.dimensions and the prefixes",
+    max_failures=1,
 )
 
 
 class RemoteEmbedder:
-    """Implements `ports.Embedder` with an API in the form of its provider."""
+    """Implements `ports.Embedder` with an API in the form of its provider; create one per run, for its budget."""
 
-    def __init__(
-        self,
-        model: str,
-        form: "OpenAIEmbeddingApi | GeminiEmbeddingApi",
-        endpoint: Endpoint,
-        *,
-        dimension: int | None = None,
-        prefixes: tuple[str, str] = ("", ""),
-        batch_size: int = 64,
-    ) -> None:
+    def __init__(self, model: str, settings: EmbeddingSettings, caller: JsonApi) -> None:
+        form = OpenAIEmbeddingApi(settings) if settings.provider == "openai" else GeminiEmbeddingApi(settings)
+        self.endpoint = Endpoint(VECTORS, caller, form.url, form.headers, settings.timeout_seconds, settings.api_key)
         self.model = model
         self._form = form
-        self._dimension = dimension
-        self._prefixes = prefixes
-        self._most = min(batch_size, form.most)
-        self._endpoint = endpoint
-        self._host = endpoint.host
+        self._dimension = settings.dimensions
+        self._prefixes = (settings.document_prefix, settings.query_prefix)
+        self._batch_size = min(settings.batch_size, form.max_texts)
+        self._budget = settings.budget_per_run
+        self._embedded = 0  # texts that count for the budget
         self._unclaimed: dict[str, Matrix] = {}  # paid rows of calls that failed later
 
     async def embed(self, texts: Sequence[str]) -> "Matrix":
-        """Return one row for each text, or raise EmbedError; a retry does not pay for finished rows again."""
+        """Return one row for each text, or raise EmbedError; a retry does not pay for finished rows again.
+
+        Raise EmbedError if the texts exceed the remaining budget (fewer may fit), EmbedderUnavailable if none is left.
+        """
         import numpy as np
 
+        if self._budget is not None and self._embedded + len(texts) > self._budget:
+            kind = EmbedError if self._embedded < self._budget else EmbedderUnavailable
+            advice = "refresh again, or raise embedding.budget_per_run"
+            raise kind(f"the budget of {self._budget} texts per run is used up: {advice}")
         sent = [_sendable(self._prefixes[0], text) for text in texts]
         made = {text: self._unclaimed[text] for text in sent if text in self._unclaimed}
         for batch in self._batches(text for text in dict.fromkeys(sent) if text not in made):
-            new = dict(zip(batch, await self._rows(batch, query=False), strict=True))
+            new = dict(zip(batch, await self._request_rows(batch), strict=True))
             made |= new
-            self._unclaimed |= new if len(self._unclaimed) < MOST_UNCLAIMED else {}
+            self._unclaimed |= new if len(self._unclaimed) < MAX_UNCLAIMED_ROWS else {}
         for text in made:
             self._unclaimed.pop(text, None)
+        self._embedded += len(texts)
         return np.array([made[text] for text in sent], np.float32).reshape(len(sent), -1 if sent else 1)
 
     async def embed_query(self, text: str) -> "Matrix":
         """Return the row of a query, with one try."""
         body = self._form.body([_sendable(self._prefixes[1], text)], query=True)
-        reply = await self._endpoint.ask_once(body, QUESTION_SECONDS)
-        if reply.status != 200:
-            raise self._endpoint.refusal(reply)
-        return checked(self._vectors(reply), 1, self._dimension, self._host)
+        return self._read_rows(await self.endpoint.ask_once(body, MAX_QUERY_SECONDS), 1)
 
     async def close(self) -> None:
         """Do nothing: the creator of the API client closes it."""
 
     def _batches(self, texts: Iterable[str]) -> Iterator[list[str]]:
-        """Yield the texts in batches of limited size; `_smaller` may reduce the size of later batches."""
+        """Yield the texts in batches of limited size; `_request_rows` may reduce the size of later batches."""
         batch: list[str] = []
         for text in texts:
-            if batch and (len(batch) >= self._most or sum(map(len, batch)) + len(text) > MOST_CHARS):
+            if batch and (len(batch) >= self._batch_size or sum(map(len, batch)) + len(text) > MAX_REQUEST_CHARS):
                 yield batch
                 batch = []
             batch.append(text)
         if batch:
             yield batch
 
-    async def _rows(self, texts: list[str], *, query: bool) -> "Matrix":
-        reply = await self._endpoint.ask(self._form.body(texts, query=query))
-        if reply.status == 413:
-            return await self._smaller(texts, query=query)
-        if reply.status != 200:
-            raise self._endpoint.refusal(reply)
-        rows = checked(self._vectors(reply), len(texts), self._dimension, self._host)
-        self._dimension = rows.shape[1]
-        return rows
-
-    async def _smaller(self, texts: list[str], *, query: bool) -> "Matrix":
-        """Return the rows from two smaller requests; a single text is cut in half, keeping its start."""
+    async def _request_rows(self, texts: list[str]) -> "Matrix":
+        """Return the rows of texts; if they are too large, from two smaller requests or of half a text."""
         import numpy as np
 
-        middle = len(texts) // 2
-        if middle:
-            self._most = max(1, min(self._most, middle))
-            halves = [await self._rows(half, query=query) for half in (texts[:middle], texts[middle:])]
-            return np.concatenate(halves)
-        if len(texts[0]) <= SHORTEST:
-            raise EmbedError(f"{self._host} finds even {SHORTEST} characters too large (413)")
-        return await self._rows([texts[0][: len(texts[0]) // 2]], query=query)
+        reply = await self.endpoint.ask(self._form.body(texts, query=False))
+        if reply.status != 413:
+            rows = self._read_rows(reply, len(texts))
+            self._dimension = rows.shape[1]
+            return rows
+        if middle := len(texts) // 2:
+            self._batch_size = max(1, min(self._batch_size, middle))
+            return np.concatenate([await self._request_rows(half) for half in (texts[:middle], texts[middle:])])
+        if len(texts[0]) <= MIN_TEXT_CHARS:
+            raise EmbedError(f"{self.endpoint.host} finds even {MIN_TEXT_CHARS} characters too large (413)")
+        return await self._request_rows([texts[0][: len(texts[0]) // 2]])
 
-    def _vectors(self, reply: JsonReply) -> list[Any]:
+    def _read_rows(self, reply: JsonReply, count: int) -> "Matrix":
+        if reply.status != 200:
+            raise self.endpoint.refusal(reply)
         try:
-            return self._form.rows(reply.json)
+            rows = self._form.rows(reply.json)
         except (TypeError, KeyError, ValueError, IndexError):
-            raise self._endpoint.refusal(reply) from None
+            raise self.endpoint.refusal(reply) from None
+        return checked_rows(rows, count, self._dimension, self.endpoint.host)
 
 
 def _sendable(prefix: str, text: str) -> str:
@@ -123,14 +119,14 @@ def _sendable(prefix: str, text: str) -> str:
 class OpenAIEmbeddingApi:
     """The form of OpenAI and compatible APIs."""
 
-    most: int = 2048
+    max_texts: int = 2048
 
-    def __init__(self, base_url: str, model: str, api_key: str | None, dimensions: int | None) -> None:
-        self.url = f"{base_url}/embeddings"
-        self.headers: Mapping[str, str] = {"Authorization": f"Bearer {api_key}"} if api_key else {}
-        self._fixed: dict[str, object] = {"model": model, "encoding_format": "float"}
-        if dimensions is not None:
-            self._fixed["dimensions"] = dimensions
+    def __init__(self, settings: EmbeddingSettings) -> None:
+        key, size = settings.api_key, settings.dimensions
+        self.url = f"{settings.address}/embeddings"
+        self.headers: Mapping[str, str] = {"Authorization": f"Bearer {key}"} if key else {}
+        self._fixed: dict[str, object] = {"model": settings.named_model or "", "encoding_format": "float"}
+        self._fixed |= {} if size is None else {"dimensions": size}
 
     def body(self, texts: Sequence[str], *, query: bool) -> object:
         """Return the request for these texts; queries are sent like any text."""
@@ -148,16 +144,16 @@ class OpenAIEmbeddingApi:
 class GeminiEmbeddingApi:
     """The form of Gemini's batchEmbedContents, which distinguishes documents and queries."""
 
-    most: int = 100
+    max_texts: int = 100
 
-    def __init__(self, base_url: str, model: str, api_key: str | None, dimensions: int | None) -> None:
-        self._model = f"models/{model.removeprefix('models/')}"
-        self.url = f"{base_url}/{self._model}:batchEmbedContents"
-        self.headers: Mapping[str, str] = {"x-goog-api-key": api_key} if api_key else {}
-        self._size = {} if dimensions is None else {"outputDimensionality": dimensions}
+    def __init__(self, settings: EmbeddingSettings) -> None:
+        key, size = settings.api_key, settings.dimensions
+        self._model = f"models/{(settings.named_model or '').removeprefix('models/')}"
+        self.url = f"{settings.address}/{self._model}:batchEmbedContents"
+        self.headers: Mapping[str, str] = {"x-goog-api-key": key} if key else {}
+        self._size = {} if size is None else {"outputDimensionality": size}
 
     def body(self, texts: Sequence[str], *, query: bool) -> object:
-        """Return the request for these texts."""
         task = "RETRIEVAL_QUERY" if query else "RETRIEVAL_DOCUMENT"
         fixed = {"model": self._model, "taskType": task, **self._size}
         return {"requests": [{**fixed, "content": {"parts": [{"text": text}]}} for text in texts]}

@@ -1,33 +1,37 @@
 """Summarise documents offline, or with the model that the settings name."""
 
+import re
+from typing import Any
+
 from afresh.config.models import AiSettings
 from afresh.digest.offline_summary import RECIPE, excerpt, summary_of
 from afresh.errors import SummarizerUnavailable, SummaryError
 from afresh.models.completions import (
+    TRIES,
     CallBudget,
     CompletionClient,
     UnusableAnswer,
-    chat_body,
     chat_recipe,
-    completions_for,
+    content_in,
     mark_of,
-    prompt,
-    summary_in,
+    read_prompt,
 )
 from afresh.models.endpoint import ApiService
 from afresh.ports import JsonApi, Summarizer
-from afresh.text.plain import shortened, without_marks
+from afresh.text.plain import cut, joined, shortened, visible, without_marks, without_thoughts
 
-_TRIES = 2  # calls for an answer without a summary
-_LONGEST_TITLE = 300
+_MAX_TITLE_CHARS = 300
+_MAX_ANSWER_CHARS = 100_000  # the rest of an answer is ignored
+_LABEL = re.compile(r"(?:summary|zusammenfassung|résumé|摘要|概要)\s*[:：]\s*", re.IGNORECASE)
+_REFUSAL = re.compile(
+    r"(?:(?:i(?:['’]m| am) (?:very |so )?)?sorry[,.]? (?:but )?i\b|as an ai\b"
+    r"|i(?:['’]m| am) (?:unable|not able) to\b|i do(?:n['’]t| not) have (?:access|enough)"
+    r"|i (?:can(?:['’]t|not| not)|won['’]t|will not) (?:help|assist|provide|summari[sz]e|comply|process"
+    r"|access|fulfil|create|generate|write|answer|do)\b)",
+    re.IGNORECASE,
+)
 SUMMARIES = ApiService(
-    section="ai",
-    gives="a summary",
-    error=SummaryError,
-    down=SummarizerUnavailable,
-    less="ai.budget_per_run makes it ask for less",
-    odd="ai.model and ai.max_input_chars",
-    strikes=3,
+    gives="a summary", error=SummaryError, down=SummarizerUnavailable, odd="ai.model and ai.max_input_chars"
 )
 # Part of every prompt. The mark is a hash of the text itself, so that no text can contain it.
 _FRAME = """\
@@ -44,75 +48,58 @@ Title: {title}
 class ChatSummarizer:
     """Implements `ports.Summarizer` with a model; create one per run, because its budget is per run."""
 
-    def __init__(
-        self,
-        model: str,
-        prompt: str,
-        completions: CompletionClient,
-        *,
-        most_chars: int = 400,
-        most_input: int = 20_000,
-    ) -> None:
-        self.recipe = chat_recipe(model, prompt, _FRAME)
-        self._model = model
-        self._prompt = prompt.replace("{max_chars}", str(most_chars))
-        self._most_chars = most_chars
-        self._most_input = most_input
-        self._completions = completions
+    def __init__(self, prompt: str, client: CompletionClient) -> None:
+        self.recipe = chat_recipe(client.ai, prompt, _FRAME)
+        self._ai = client.ai
+        self._prompt = prompt.replace("{max_chars}", str(client.ai.max_summary_chars))
+        self._client = client
 
     async def summarise(self, title: str, text: str) -> str:
         """Return the model's summary of a document; one without letters or digits is summarised offline."""
         if not any(map(str.isalnum, text)):
-            return summary_of(title, text, self._most_chars)
-        shown = excerpt(text, self._most_input)
-        name = shortened(without_marks(title), _LONGEST_TITLE) or "(none)"
-        framed = _FRAME.format(mark=mark_of(shown), title=name, text=shown)
-        body = chat_body(self._model, self._prompt, framed)
-        for left in reversed(range(_TRIES)):
+            return summary_of(title, text, self._ai.max_summary_chars)
+        sent = excerpt(text, self._ai.max_input_chars)
+        name = shortened(without_marks(title), _MAX_TITLE_CHARS) or "(none)"
+        framed = _FRAME.format(mark=mark_of(sent), title=name, text=sent)
+        for left in reversed(range(TRIES)):
             try:
-                reply = await self._completions.ask(body)
-                return summary_in(reply.json, self._most_chars)
+                return summary_in((await self._client.ask(self._prompt, framed)).json, self._ai.max_summary_chars)
             except UnusableAnswer as unusable:
-                if not left or self._completions.allowance.refusal:
-                    raise SummaryError(
-                        f"{self._completions.endpoint.host} answered with {unusable} instead of a summary: "
-                        "the next run tries again; if it lasts, check ai.model"
-                    ) from None
+                if not left or self._client.budget.refusal:
+                    raise SummaryError(self._client.describe_unusable(str(unusable))) from None
         raise AssertionError("a loop that returns or raises")
-
-    async def close(self) -> None:
-        """Do nothing: the creator of the API client closes it."""
 
 
 class OfflineSummarizer:
     """Implements `ports.Summarizer` with excerpts of the document: no key, no network, no cost."""
 
-    def __init__(self, most_chars: int = 400) -> None:
-        self._most = most_chars
-
     recipe = f"offline/{RECIPE}"
+
+    def __init__(self, max_chars: int = 400) -> None:
+        self._max_chars = max_chars
 
     async def summarise(self, title: str, text: str) -> str:
         """Return a summary of title, first sentences, headings and terms."""
-        return summary_of(title, text, self._most)
-
-    async def close(self) -> None:
-        """Do nothing."""
+        return summary_of(title, text, self._max_chars)
 
 
-def summarizer_for(
-    settings: AiSettings, caller: JsonApi | None, allowance: CallBudget | None = None
-) -> Summarizer:
+def summarizer_for(settings: AiSettings, caller: JsonApi | None, budget: CallBudget | None = None) -> Summarizer:
     """Return the summariser of one run; `caller` sends requests to `settings.address`, if that is set."""
-    if settings.address is None:
+    if caller is None:
         return OfflineSummarizer(settings.max_summary_chars)
-    completions = completions_for(
-        SUMMARIES, settings, caller, allowance or CallBudget(settings.budget_per_run)
-    )
-    return ChatSummarizer(
-        settings.model or "",
-        prompt("summary.md", settings.prompt_file, "ai.prompt_file"),
-        completions,
-        most_chars=settings.max_summary_chars,
-        most_input=settings.max_input_chars,
-    )
+    prompt = read_prompt("summary.md", settings.prompt_file, "ai.prompt_file")
+    return ChatSummarizer(prompt, CompletionClient(SUMMARIES, settings, caller, budget))
+
+
+def summary_in(answer: Any, max_chars: int) -> str:
+    """Return the summary in a chat completion: plain text on one line, cut at a sentence."""
+    content = without_thoughts(visible(content_in(answer)[:_MAX_ANSWER_CHARS]))
+    text = joined(filter(None, map(without_marks, content.split("\n"))))
+    text = text[label.end() :] if (label := _LABEL.match(text)) else text
+    if text[:1] + text[-1:] in ('""', "“”", "„“", "«»", "「」") and len(text) > 2:
+        text = text[1:-1].strip()
+    if not any(map(str.isalnum, text)):
+        raise UnusableAnswer("an empty text")
+    if _REFUSAL.match(text):
+        raise UnusableAnswer("a refusal")
+    return cut(text, max_chars)

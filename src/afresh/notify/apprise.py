@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from afresh.errors import ApiError, ApiTimeout
-from afresh.ops.processes import reaped
+from afresh.ops.processes import wait_for_exit
 from afresh.sources.web.client import not_allowed
 from afresh.text.json_input import read_json
 
@@ -22,41 +22,34 @@ _PASSED = (
 )
 
 
-class AppriseNotifier:
-    """Implements `sender.Notifier`, for public addresses and those in `allow`."""
-
-    def __init__(self, allow: Sequence[str] = (), *, seconds: float = SECONDS) -> None:
-        self._allow = list(allow)
-        self._seconds = seconds
-
-    async def tell(self, url: str, title: str, text: str) -> None:
-        """Send one message; raise ApiError with the reason, without parts of the URL."""
-        order = {"url": url, "title": title, "text": text, "allow": self._allow}
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-P", "-m", CHILD),
-            stdin=PIPE,
-            stdout=PIPE,
-            stderr=DEVNULL,
-            env={name: os.environ[name] for name in _PASSED if name in os.environ} | {"NETRC": os.devnull},
-        )
-        try:
-            async with asyncio.timeout(self._seconds) as deadline:
-                said, _ = await process.communicate(json.dumps(order).encode())
-        except TimeoutError:
-            if not deadline.expired():
-                raise
-            raise ApiTimeout(f"the service gave no answer within {self._seconds:g} s") from None
-        finally:
-            if process.returncode is None:
-                with suppress(ProcessLookupError):
-                    process.kill()
-                await reaped(process)
-        try:
-            told = read_json(said)
-            refused, reason = told["refused"], told["reason"]
-        except (ValueError, KeyError, TypeError):
-            raise ApiError("apprise ended without saying how it went") from None
-        if refused is not None:
-            raise ApiError(not_allowed(*refused))
-        if reason is not None:
-            raise ApiError(str(reason))
+async def notify(url: str, title: str, text: str, allow: Sequence[str]) -> None:
+    """Send one message, to a public address or one in `allow`; raise ApiError without parts of the URL."""
+    order = {"url": url, "title": title, "text": text, "allow": list(allow)}
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-P", "-m", CHILD),
+        stdin=PIPE,
+        stdout=PIPE,
+        stderr=DEVNULL,
+        env={name: os.environ[name] for name in _PASSED if name in os.environ} | {"NETRC": os.devnull},
+    )
+    try:
+        async with asyncio.timeout(SECONDS) as deadline:
+            output, _ = await process.communicate(json.dumps(order).encode())
+    except TimeoutError:
+        if not deadline.expired():
+            raise
+        raise ApiTimeout(f"the service gave no answer within {SECONDS:g} s") from None
+    finally:
+        if process.returncode is None:
+            with suppress(ProcessLookupError):
+                process.kill()
+            await wait_for_exit(process)
+    try:
+        result = read_json(output)
+        refused, reason = result["refused"], result["reason"]
+    except (ValueError, KeyError, TypeError):
+        raise ApiError("apprise ended without saying how it went") from None
+    if refused is not None:
+        raise ApiError(not_allowed(*refused))
+    if reason is not None:
+        raise ApiError(str(reason))

@@ -21,7 +21,6 @@ class ConnectGuard:
         self.refused: tuple[str, str] | None = None
 
     def __call__(self, event: str, args: tuple[Any, ...]) -> None:
-        """Handle an audit event of Python."""
         if event == "socket.getaddrinfo":
             host = args[0]
             asked_host.set(host.decode() if isinstance(host, bytes) else str(host or ""))
@@ -54,7 +53,6 @@ class LogSummary(logging.Handler):
         self.gist = "the service did not take the message"
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Summarise a log message."""
         line = record.getMessage()
         if found := _STATUS.search(line):
             self.gist = f"the service answered {found[1]}"
@@ -66,30 +64,29 @@ def send(order: dict[str, Any]) -> dict[str, object]:
     """Send a message; return the reason if that failed."""
     from apprise import Apprise, AppriseAsset, NotifyFormat
 
-    heard, wall = LogSummary(), ConnectGuard(AddressPolicy(order["allow"]))
-    logging.getLogger("apprise").addHandler(heard)
+    summary, guard = LogSummary(), ConnectGuard(AddressPolicy(order["allow"]))
+    logging.getLogger("apprise").addHandler(summary)
     asset = AppriseAsset(http_redirects=False, async_mode=False, app_id="afresh", app_desc="afresh")
     service = Apprise.instantiate(order["url"], asset=asset)
     if not service:
-        return _told("apprise does not know this kind of address, or it lacks a part")
+        return _result("apprise does not know this kind of address, or it lacks a part")
     service.redirects = False  # whatever the URL says
-    sys.addaudithook(wall)
+    sys.addaudithook(guard)
     if service.notify(title=order["title"], body=order["text"], body_format=NotifyFormat.TEXT):
-        return _told(None)
-    return _told(heard.gist, wall.refused)
+        return _result(None)
+    return _result(summary.gist, guard.refused)
 
 
-def _told(reason: str | None, refused: tuple[str, str] | None = None) -> dict[str, object]:
+def _result(reason: str | None, refused: tuple[str, str] | None = None) -> dict[str, object]:
     return {"reason": reason, "refused": refused}
 
 
 def main() -> None:
-    """Read one order, execute it and print the result."""
     try:
-        told = send(json.load(sys.stdin))
+        result = send(json.load(sys.stdin))
     except Exception as error:  # plugins may raise anything, with the URL in the text
-        told = _told(f"apprise failed ({type(error).__name__})")
-    print(json.dumps(told))
+        result = _result(f"apprise failed ({type(error).__name__})")
+    print(json.dumps(result))
 
 
 if __name__ == "__main__":

@@ -17,13 +17,11 @@ from afresh.sources.git.address import GitAddress
 from afresh.sources.github.address import GithubAddress
 
 TOLERANCE_SECONDS = 300  # between the clocks of two machines
-MOST_URLS = 1_000  # per message
-LONGEST = 2_000  # characters of a URL or an id
+MAX_URLS = 1_000  # per message
+MAX_TEXT_CHARS = 2_000  # characters of a URL or an id
 _HEX = re.compile(r"sha256=[0-9a-f]{64}")
 _BRANCH, _TAG = "refs/heads/", "refs/tags/"
-_REMOTE = re.compile(
-    r"(?:git\+)?(?:[a-z]+://)?(?:[^@/]*@)?(?P<host>[^/:]+)(?::\d+)?[:/]+(?P<path>.*?)(?:\.git)?/*"
-)
+_REMOTE = re.compile(r"(?:git\+)?(?:[a-z]+://)?(?:[^@/]*@)?(?P<host>[^/:]+)(?::\d+)?[:/]+(?P<path>.*?)(?:\.git)?/*")
 
 
 class BadMessage(ValueError):
@@ -53,8 +51,6 @@ class ReceivedMessage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Push:
-    """A push event of GitHub."""
-
     web: str  # URL of the repository
     remotes: tuple[str, ...]  # its other URLs
     ref: str  # refs/heads/… or refs/tags/…
@@ -78,8 +74,8 @@ def github_signed(secret: str, body: bytes, header: str | None) -> bool:
 
 def sign(secret: str, message: str, timestamp: int, body: bytes) -> str:
     """Return the signature of a message as in Standard Webhooks."""
-    told = f"{message}.{timestamp}.".encode() + body
-    digest = hmac.new(_key(secret), told, hashlib.sha256).digest()
+    signed_text = f"{message}.{timestamp}.".encode() + body
+    digest = hmac.new(_key(secret), signed_text, hashlib.sha256).digest()
     return f"v1,{base64.b64encode(digest).decode()}"
 
 
@@ -107,31 +103,31 @@ def signed(
     return any([same(wanted, each) for each in header.split(" ")[:10]])  # noqa: C419 - all of them, always
 
 
-def read_push(told: Any, event: str) -> Push:
+def read_push(body: Any, event: str) -> Push:
     """Return the push, or the edit of a wiki, from a GitHub message."""
-    repository = told.get("repository") if isinstance(told, dict) else None
+    repository = body.get("repository") if isinstance(body, dict) else None
     if not isinstance(repository, dict) or not isinstance(web := repository.get("html_url"), str):
         raise BadMessage("repository.html_url is missing")
     if not web.startswith(("http://", "https://")):
         raise BadMessage("repository.html_url is no address of the web")
     remotes = (repository.get(name) for name in ("clone_url", "ssh_url", "git_url"))
-    ref = "" if event == "gollum" else told.get("ref")
+    ref = "" if event == "gollum" else body.get("ref")
     if not isinstance(ref, str):
         raise BadMessage("ref is missing")
     return Push(
-        web=web[:LONGEST],
-        remotes=tuple(each[:LONGEST] for each in remotes if isinstance(each, str)),
+        web=web[:MAX_TEXT_CHARS],
+        remotes=tuple(each[:MAX_TEXT_CHARS] for each in remotes if isinstance(each, str)),
         ref=ref,
         default=str(repository.get("default_branch") or "main"),
-        paths=_paths(told),
+        paths=_paths(body),
         wiki=event == "gollum",
     )
 
 
-def _paths(told: Mapping[str, Any]) -> frozenset[str] | None:
+def _paths(body: Mapping[str, Any]) -> frozenset[str] | None:
     """Return the changed paths; None if a push adds no commits or rewrites some."""
-    commits = told.get("commits")
-    if told.get("forced") or told.get("created") or not isinstance(commits, list) or not commits:
+    commits = body.get("commits")
+    if body.get("forced") or body.get("created") or not isinstance(commits, list) or not commits:
         return None
     if not all(isinstance(commit, dict) for commit in commits):
         return None
@@ -152,14 +148,14 @@ def concerns_github(push: Push, address: GithubAddress) -> bool:
         return rest == name or (rest.startswith(f"{name}/") and _touches(push, rest.removeprefix(f"{name}/")))
     if address.wiki_only:
         return False
-    return _is_meant(push, address.ref)
+    return _is_pushed_to(push, address.ref)
 
 
 def concerns_git(push: Push, address: GitAddress) -> bool:
     """Return whether a push may change the content that is read from a repository with git."""
     folder = address.folder.decode("utf-8", "replace")
-    meant = not push.wiki and _is_meant(push, address.ref)
-    return meant and is_pushed(push, address) and (not folder or _touches(push, folder))
+    is_target = not push.wiki and _is_pushed_to(push, address.ref)
+    return is_target and is_pushed(push, address) and (not folder or _touches(push, folder))
 
 
 def is_pushed(push: Push, address: GitAddress) -> bool:
@@ -168,7 +164,7 @@ def is_pushed(push: Push, address: GitAddress) -> bool:
     return ours is not None and ours in {_place(each) for each in (push.web, *push.remotes)}
 
 
-def _is_meant(push: Push, ref: str | None) -> bool:
+def _is_pushed_to(push: Push, ref: str | None) -> bool:
     return push.ref in (_BRANCH + (ref or push.default), *((_TAG + ref,) if ref else ()))
 
 
@@ -183,11 +179,10 @@ def _place(remote: str) -> tuple[str, str] | None:
     return (found["host"], found["path"]) if found else None
 
 
-def read_urls(told: Any) -> Sequence[str]:
-    """Return the URLs that a message lists."""
-    urls = told.get("urls") if isinstance(told, dict) else None
+def read_urls(body: Any) -> Sequence[str]:
+    urls = body.get("urls") if isinstance(body, dict) else None
     if not isinstance(urls, list) or not urls or not all(isinstance(url, str) for url in urls):
         raise BadMessage('expected {"urls": ["https://…", …]}')
-    if len(urls) > MOST_URLS or any(len(url) > LONGEST for url in urls):
-        raise BadMessage(f"a message lists at most {MOST_URLS:,} addresses of {LONGEST:,} characters")
+    if len(urls) > MAX_URLS or any(len(url) > MAX_TEXT_CHARS for url in urls):
+        raise BadMessage(f"a message lists at most {MAX_URLS:,} addresses of {MAX_TEXT_CHARS:,} characters")
     return list(dict.fromkeys(urls))

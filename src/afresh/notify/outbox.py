@@ -7,22 +7,19 @@ from enum import StrEnum
 from typing import Any
 
 from afresh.model.labels import is_among
-from afresh.model.records import ChangeKind, RunId, RunState
+from afresh.model.records import UNFINISHED, ChangeKind, RunId, RunState
 from afresh.model.reports import ChangeView, RunReport
-from afresh.model.transitions import UNFINISHED
 
 FINISHED, BRAKED = "run.finished", "run.braked"
 PAGES = "pages"  # changes of pages: one message per run
 DROPPED = "pages.dropped"  # only deletions of a confirmed run: the rest was sent before
 DROPS = (ChangeKind.DELETED, ChangeKind.MOVED)
-MOST_CHANGES = 1_000  # in one message
+MAX_CHANGES = 1_000  # in one message
 _PAUSES = (10, 60, 300, 1_800, 7_200, 14_400)  # seconds before each retry; the last one repeats
 LIFE = timedelta(days=1)
 
 
 class MessageState(StrEnum):
-    """The state of a message."""
-
     WAITING = "waiting"
     SENT = "sent"
     DEAD = "dead"
@@ -30,8 +27,6 @@ class MessageState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageTarget:
-    """A receiver of events."""
-
     name: str
     events: frozenset[str] = frozenset()  # empty: all
     sources: frozenset[str] = frozenset()  # empty: all
@@ -41,11 +36,9 @@ class MessageTarget:
         return is_among(label, self.sources)
 
     def wants(self, event: str) -> bool:
-        """Return whether it receives this kind of event."""
         return not self.events or event in self.events
 
     def wants_change(self, kind: ChangeKind) -> bool:
-        """Return whether it receives this kind of page change."""
         return self.wants(f"page.{kind}")
 
 
@@ -71,12 +64,7 @@ class OutboxMessage:
 
 
 def letters(
-    targets: Sequence[MessageTarget],
-    label: str,
-    state: RunState,
-    counts: Mapping[str, int],
-    *,
-    confirmed: bool = False,
+    targets: Sequence[MessageTarget], label: str, state: RunState, counts: Mapping[str, int], *, confirmed: bool = False
 ) -> list[tuple[str, str]]:
     """Return target and event of each message to send when a run ends like this."""
     if state in UNFINISHED:
@@ -95,9 +83,8 @@ def letters(
     return found
 
 
-def run_told(letter: OutboxMessage, report: RunReport) -> dict[str, Any]:
-    """Return the body of a message about a run."""
-    return {"event": letter.event, "at": letter.created_at.isoformat(), **_run(report)}
+def run_body(message: OutboxMessage, report: RunReport) -> dict[str, Any]:
+    return {"event": message.event, "at": message.created_at.isoformat(), **_run(report)}
 
 
 def _run(report: RunReport) -> dict[str, Any]:
@@ -107,25 +94,24 @@ def _run(report: RunReport) -> dict[str, Any]:
     return {**whose, "state": str(report.state), "error": report.error, "counts": counts}
 
 
-def kinds_told(letter: OutboxMessage, target: MessageTarget) -> list[ChangeKind]:
-    """Return the kinds of changes in a message about pages."""
-    kinds = DROPS if letter.event == DROPPED else tuple(ChangeKind)
+def kinds_in(message: OutboxMessage, target: MessageTarget) -> list[ChangeKind]:
+    kinds = DROPS if message.event == DROPPED else tuple(ChangeKind)
     return [kind for kind in kinds if target.wants_change(kind)]
 
 
-def pages_told(letter: OutboxMessage, report: RunReport, changes: Sequence[ChangeView]) -> dict[str, Any]:
+def pages_body(message: OutboxMessage, report: RunReport, changes: Sequence[ChangeView]) -> dict[str, Any]:
     """Return the body of a message about pages: the first changes, and whether there are more."""
     names = ("old_hash", "new_hash", "moved_to")
-    told = [
+    body = [
         {"event": f"page.{change.kind}", "url": change.url, "at": change.at.isoformat()}
         | {name: getattr(change, name) for name in names}
-        for change in changes[:MOST_CHANGES]
+        for change in changes[:MAX_CHANGES]
     ]
-    more = len(changes) > MOST_CHANGES
-    return {"event": PAGES, "at": letter.created_at.isoformat(), **_run(report), "pages": told, "more": more}
+    more = len(changes) > MAX_CHANGES
+    return {"event": PAGES, "at": message.created_at.isoformat(), **_run(report), "pages": body, "more": more}
 
 
-def next_try(letter: OutboxMessage, now: datetime) -> datetime | None:
+def next_try(message: OutboxMessage, now: datetime) -> datetime | None:
     """Return the next attempt for a failed message; None once it is a day old."""
-    at = now + timedelta(seconds=_PAUSES[min(letter.attempts, len(_PAUSES) - 1)])
-    return at if at <= letter.created_at + LIFE else None
+    at = now + timedelta(seconds=_PAUSES[min(message.attempts, len(_PAUSES) - 1)])
+    return at if at <= message.created_at + LIFE else None

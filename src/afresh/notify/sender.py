@@ -18,19 +18,20 @@ from urllib.parse import quote, urlsplit
 
 from afresh.crawl.report import report_of
 from afresh.errors import ApiError
+from afresh.notify.apprise import notify
 from afresh.notify.incoming import sign
 from afresh.notify.outbox import (
     BRAKED,
     DROPPED,
-    MOST_CHANGES,
+    MAX_CHANGES,
     PAGES,
     MessageState,
     MessageTarget,
     OutboxMessage,
-    kinds_told,
+    kinds_in,
     next_try,
-    pages_told,
-    run_told,
+    pages_body,
+    run_body,
 )
 from afresh.ports import Clock, HttpApi
 from afresh.sources.web.client import not_allowed
@@ -41,42 +42,41 @@ from afresh.text.redact import NOT_ALLOWED, mask_secrets, one_line
 
 log = logging.getLogger(__name__)
 
-Told = Mapping[str, Any]
+MessageBody = Mapping[str, Any]
 Outcome = tuple[str | None, bool]  # why sending failed, and whether that is final
 
-TIMEOUT = 15.0  # seconds per message
+TIMEOUT_SECONDS = 15.0  # seconds per message
 RESOLVE_SECONDS = 5.0
 LEASE = timedelta(seconds=120)  # after which another sender may take over a message
-MOST_LINES = 20  # pages listed in one message
+MAX_LINES = 20  # pages listed in one message
 _MAX_TEXT_CHARS = 300  # of a URL or a reason
 _MARKS = re.compile(r"[<>`*|@]")
 _CALLS = re.compile(r"[<>`*|]|@(?=everyone|here|channel|all)")
 _COUNTED = ("new", "changed", "deleted", "moved", "missing", "failed", "refused")
 
 
-def plain_text(told: Mapping[str, Any]) -> tuple[str, str]:
-    """Return title and text for the body of a message."""
-    label = _safe(told["source"] + (f"@{told['version']}" if told["version"] else ""))
-    run = f"Run {told['run']} of {label}"
-    if told["event"] == PAGES:
-        return f"afresh: pages of {label}", _of_pages(run, told["pages"], more=told["more"])
-    counts = told["counts"]
-    if told["event"] == BRAKED:
+def plain_text(body: Mapping[str, Any]) -> tuple[str, str]:
+    label = _safe(body["source"] + (f"@{body['version']}" if body["version"] else ""))
+    run = f"Run {body['run']} of {label}"
+    if body["event"] == PAGES:
+        return f"afresh: pages of {label}", _of_pages(run, body["pages"], more=body["more"])
+    counts = body["counts"]
+    if body["event"] == BRAKED:
         held = count(counts["held"], "page")
-        waits = f"{run} would delete {held}, so it waits. To let it: afresh confirm {told['run']}"
+        waits = f"{run} would delete {held}, so it waits. To let it: afresh confirm {body['run']}"
         return f"afresh: {label} waits for you", waits
     parts = ", ".join(f"{counts[name]} {name}" for name in _COUNTED if counts[name]) or "none changed"
-    why = f"\nWhy: {_safe(told['error'])}" if told["error"] else ""
-    ended = f"{run} ended: {told['state']}.\n{counts['checked']} checked, {parts}.{why}"
-    return f"afresh: {label} {told['state']}", ended
+    why = f"\nWhy: {_safe(body['error'])}" if body["error"] else ""
+    ended = f"{run} ended: {body['state']}.\n{counts['checked']} checked, {parts}.{why}"
+    return f"afresh: {label} {body['state']}", ended
 
 
 def _of_pages(run: str, pages: Sequence[Mapping[str, Any]], *, more: bool) -> str:
     lines = [f"{run}:"]
-    for page in pages[:MOST_LINES]:
+    for page in pages[:MAX_LINES]:
         moved = f" -> {_address(page['moved_to'])}" if page["moved_to"] else ""
         lines.append(f"{page['event'].removeprefix('page.')} {_address(page['url'])}{moved}")
-    left = len(pages) - MOST_LINES
+    left = len(pages) - MAX_LINES
     if left > 0:
         lines.append(f"and {'more than ' if more else ''}{left} more")
     return "\n".join(lines)
@@ -96,41 +96,30 @@ class Transport(Protocol):
     """Sends messages to one target."""
 
     @property
-    def target(self) -> MessageTarget:
-        """Return the target."""
-        ...
+    def target(self) -> MessageTarget: ...
 
-    async def carry(self, letter: OutboxMessage, told: Told, now: datetime) -> Outcome:
+    async def send(self, message: OutboxMessage, body: MessageBody, now: datetime) -> Outcome:
         """Try to send a message once; return the outcome."""
         ...
 
 
-class Notifier(Protocol):
-    """Sends text to people; raises ApiError with the reason if it cannot."""
-
-    async def tell(self, url: str, title: str, text: str) -> None: ...
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookTransport:
-    """Sends messages as signed JSON."""
-
     target: MessageTarget
     url: str
     secret: str
     client: HttpApi
 
-    async def carry(self, letter: OutboxMessage, told: Told, now: datetime) -> Outcome:
-        """Try to send a message once; return the outcome."""
-        at, body = int(now.timestamp()), json.dumps(told).encode()
+    async def send(self, message: OutboxMessage, body: MessageBody, now: datetime) -> Outcome:
+        at, data = int(now.timestamp()), json.dumps(body).encode()
         headers = {
             "Content-Type": "application/json",
-            "webhook-id": letter.message,
+            "webhook-id": message.message,
             "webhook-timestamp": str(at),
-            "webhook-signature": sign(self.secret, letter.message, at, body),
+            "webhook-signature": sign(self.secret, message.message, at, data),
         }
         try:
-            answer = await self.client.ask("POST", self.url, headers, body, TIMEOUT)
+            answer = await self.client.ask("POST", self.url, headers, data, TIMEOUT_SECONDS)
         except ApiError as error:
             return _refused(error)
         if 200 <= answer.status < 300:
@@ -146,12 +135,11 @@ class AppriseTransport:
 
     target: MessageTarget
     url: str
-    notifier: Notifier
+    allow: Sequence[str]  # addresses that are not public
 
-    async def carry(self, letter: OutboxMessage, told: Told, now: datetime) -> Outcome:
-        """Try to send a message once; return the outcome."""
+    async def send(self, message: OutboxMessage, body: MessageBody, now: datetime) -> Outcome:
         try:
-            await self.notifier.tell(self.url, *plain_text(told))
+            await notify(self.url, *plain_text(body), self.allow)
         except ApiError as error:
             return _refused(error)
         return None, True
@@ -163,19 +151,15 @@ def _refused(error: ApiError) -> Outcome:
 
 @dataclass(slots=True, kw_only=True)
 class MessageSender:
-    """Sends the messages that are due."""
-
     store: Store
-    carriers: Mapping[str, Transport]
+    transports: Mapping[str, Transport]
     clock: Clock
 
     async def deliver(self) -> int:
         """Try to send all due messages, concurrently per target; return how many were sent."""
-        due = sorted(await self.store.messages.letters_due(self.clock()), key=lambda letter: letter.target)
-        rounds = [list(group) for _, group in groupby(due, key=lambda letter: letter.target)]
-        done = await asyncio.gather(
-            *map(self._round, rounds), return_exceptions=True
-        )  # let all targets finish
+        due = sorted(await self.store.messages.due(self.clock()), key=lambda message: message.target)
+        rounds = [list(group) for _, group in groupby(due, key=lambda message: message.target)]
+        done = await asyncio.gather(*map(self._round, rounds), return_exceptions=True)  # let all targets finish
         for each in done:
             if isinstance(each, BaseException):
                 raise each
@@ -184,48 +168,48 @@ class MessageSender:
     async def _round(self, letters: list[OutboxMessage]) -> int:
         """Send the messages of one target, oldest first, until one fails; return how many were sent."""
         sent = 0
-        for letter in letters:
-            if not await self.store.messages.take_letter(letter, self.clock() + LEASE):
+        for message in letters:
+            if not await self.store.messages.reserve(message, self.clock() + LEASE):
                 continue
-            carrier = self.carriers.get(letter.target)
-            told = await self._told(letter, carrier.target) if carrier is not None else None
-            if carrier is None or told is None:
-                setting = letter.target if "." in letter.target else f"webhooks.{letter.target}"
-                gone = f"{setting} is not set any more" if carrier is None else "its run is gone"
-                await self._settle(letter, gone, final=True)
+            transport = self.transports.get(message.target)
+            body = await self._body_of(message, transport.target) if transport is not None else None
+            if transport is None or body is None:
+                setting = message.target if "." in message.target else f"webhooks.{message.target}"
+                gone = f"{setting} is not set any more" if transport is None else "its run is gone"
+                await self._settle(message, gone, final=True)
                 continue
             try:
-                reason, final = await carrier.carry(letter, told, self.clock())
+                reason, final = await transport.send(message, body, self.clock())
             except asyncio.CancelledError:  # so that the next sender need not wait for the lease
                 waiting, now = MessageState.WAITING, self.clock()
-                await self.store.messages.settle_letter(letter, waiting, now, again=now, error=None)
+                await self.store.messages.record_attempt(message, waiting, now, again=now, error=None)
                 raise
-            await self._settle(letter, reason, final=final)
+            await self._settle(message, reason, final=final)
             if reason is not None:
                 break
             sent += 1
         return sent
 
-    async def _settle(self, letter: OutboxMessage, reason: str | None, *, final: bool) -> None:
+    async def _settle(self, message: OutboxMessage, reason: str | None, *, final: bool) -> None:
         now = self.clock()
-        again = None if final else next_try(letter, now)
+        again = None if final else next_try(message, now)
         state = MessageState.SENT if reason is None else MessageState.WAITING if again else MessageState.DEAD
         if state is MessageState.DEAD:
-            told = {"target": letter.target, "event": letter.event, "why": reason}
-            log.warning("a message was given up", extra={"data": told})
-        await self.store.messages.settle_letter(letter, state, now, again=again, error=reason)
+            body = {"target": message.target, "event": message.event, "why": reason}
+            log.warning("a message was given up", extra={"data": body})
+        await self.store.messages.record_attempt(message, state, now, again=again, error=reason)
 
-    async def _told(self, letter: OutboxMessage, target: MessageTarget) -> dict[str, Any] | None:
-        run = await self.store.runs.get(letter.run_id)
+    async def _body_of(self, message: OutboxMessage, target: MessageTarget) -> dict[str, Any] | None:
+        run = await self.store.runs.get(message.run_id)
         source = await self.store.sources.get(run.source_id) if run else None
         if run is None or source is None:
             return None
         report = report_of(run, source)
-        if letter.event not in (PAGES, DROPPED):
-            return run_told(letter, report)
-        kinds = kinds_told(letter, target)
-        changes = await self.store.history.changes_of_run(run.id, kinds, limit=MOST_CHANGES + 1)
-        return pages_told(letter, report, changes)
+        if message.event not in (PAGES, DROPPED):
+            return run_body(message, report)
+        kinds = kinds_in(message, target)
+        changes = await self.store.history.changes_of_run(run.id, kinds, limit=MAX_CHANGES + 1)
+        return pages_body(message, report, changes)
 
 
 def why_not_posted(url: str, allow: Sequence[str]) -> str | None:
@@ -251,10 +235,10 @@ def _addresses(host: str, port: int) -> list[str]:
     return list(found)
 
 
-def why_not_told(url: str) -> str | None:
+def why_not_notified(url: str) -> str | None:
     """Return why apprise cannot use a URL, without its secrets."""
     kind = url.partition("://")[0].lower()
-    with _unheard():
+    with _silence_apprise():
         from apprise import Apprise
         from apprise.manager_plugins import NotificationManager
 
@@ -271,7 +255,7 @@ def why_not_told(url: str) -> str | None:
 
 
 @contextmanager
-def _unheard() -> Iterator[None]:
+def _silence_apprise() -> Iterator[None]:
     """Silence apprise: its log messages contain the secret URL, and its plugins emit warnings."""
     logger = logging.getLogger("apprise")
     before, logger.disabled = logger.disabled, True

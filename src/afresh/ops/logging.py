@@ -16,7 +16,7 @@ from afresh.files import open_private_log
 from afresh.text.redact import mask_secrets, one_line
 
 LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
-LONGEST = 4_000  # characters of one value, to keep the log readable
+MAX_VALUE_CHARS = 4_000  # characters of one value, to keep the log readable
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG)
 
 
@@ -29,41 +29,38 @@ class LineFormatter(logging.Formatter):
         self._secrets = secrets
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line of a record, without the newline."""
-        told = self._told(record)
+        fields = self._fields(record)
         if self._as_json:
-            return json.dumps(told)
-        at, level, event = told.pop("at"), told.pop("level"), told.pop("event")
-        return " ".join(
-            (at, level.upper(), event, *(f"{key}={_quoted(value)}" for key, value in told.items()))
-        )
+            return json.dumps(fields)
+        at, level, event = fields.pop("at"), fields.pop("level"), fields.pop("event")
+        return " ".join((at, level.upper(), event, *(f"{key}={_quoted(value)}" for key, value in fields.items())))
 
-    def _told(self, record: logging.LogRecord) -> dict[str, str]:
+    def _fields(self, record: logging.LogRecord) -> dict[str, str]:
         moment = datetime.fromtimestamp(record.created, UTC)
         data: Mapping[str, object] = getattr(record, "data", {})
         try:
             event = record.getMessage()
         except (TypeError, ValueError):  # a library passed the wrong number of values
             event = str(record.msg)
-        told = {
+        fields = {
             "at": moment.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
             "level": record.levelname.lower(),
             "event": self._safe(event),
         }
-        told |= {
-            f"its_{name}" if name in told else name: self._safe(str(value))
+        fields |= {
+            f"its_{name}" if name in fields else name: self._safe(str(value))
             for name, value in data.items()
             if value is not None
         }
         if record.exc_info and record.exc_info[1] is not None:
-            told["error"] = self._safe(f"{type(record.exc_info[1]).__name__}: {record.exc_info[1]}")
-            told["trace"] = self._safe(self.formatException(record.exc_info))
-        return told
+            fields["error"] = self._safe(f"{type(record.exc_info[1]).__name__}: {record.exc_info[1]}")
+            fields["trace"] = self._safe(self.formatException(record.exc_info))
+        return fields
 
     def _safe(self, text: str) -> str:
         """Escape first, then mask: a line break must not hide the rest of a secret."""
         line = mask_secrets(one_line(text), self._secrets)
-        return line if len(line) <= LONGEST else f"{line[:LONGEST]}…"
+        return line if len(line) <= MAX_VALUE_CHARS else f"{line[:MAX_VALUE_CHARS]}…"
 
 
 def _quoted(value: str) -> str:
@@ -82,19 +79,17 @@ class SafeHandler(logging.Handler):
         self.setFormatter(lines)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write one record; ignore errors."""
         try:
             self._write(self.format(record) + "\n")
         except (OSError, ValueError) as error:
-            told, self._complained = self._complained, True
+            was_reported, self._complained = self._complained, True
             why = getattr(error, "strerror", None) or error
             with suppress(OSError, ValueError):
-                if not told:
+                if not was_reported:
                     to_stderr(f"afresh: {self._place} cannot be written ({why}); the work goes on\n")
 
 
 def event_line(text: str, level: int = logging.INFO) -> str:
-    """Return a sentence as a JSON log line for stderr."""
     record = logging.LogRecord("afresh", level, "", 0, text, None, None)
     return LineFormatter(as_json=True).format(record) + "\n"
 
@@ -119,29 +114,29 @@ class LogFile:
                 raise ConfigError(f"log.file: {path} cannot be written: {error.strerror}") from None
 
     def write(self, line: str) -> None:
-        """Append a line."""
         if self._file is None:
             self._file = open_private_log(self.path)
         self._file.write(line.encode("utf-8", "backslashreplace"))
 
     def close(self) -> None:
-        """Close the file."""
         if self._file is not None:
             self._file.close()
 
 
 @contextmanager
-def kept(config: Config, *, verbose: int = 0, quiet: bool = False, as_json: bool = False) -> Iterator[None]:
+def configure_logging(
+    config: Config, *, verbose: int = 0, quiet: bool = False, as_json: bool = False
+) -> Iterator[None]:
     """Log in this context: to stderr with the requested verbosity, and to the configured file."""
     secrets = secret_values(config)
-    shown = logging.CRITICAL if quiet else (logging.ERROR, logging.INFO, logging.DEBUG)[min(verbose, 2)]
+    stderr_level = logging.CRITICAL if quiet else (logging.ERROR, logging.INFO, logging.DEBUG)[min(verbose, 2)]
     with ExitStack() as stack:
-        _hang(stack, SafeHandler("stderr", to_stderr, shown, LineFormatter(as_json=as_json, secrets=secrets)))
-        level = shown
+        _hang(stack, SafeHandler("stderr", to_stderr, stderr_level, LineFormatter(as_json=as_json, secrets=secrets)))
+        level = stderr_level
         if config.log.file is not None:
             file = stack.enter_context(closing(LogFile(Path(config.log.file).expanduser())))
             lines = LineFormatter(as_json=config.log.format == "json", secrets=secrets)
-            level = min(shown, LEVELS[config.log.level])
+            level = min(stderr_level, LEVELS[config.log.level])
             _hang(stack, SafeHandler(f"log.file {file.path}", file.write, LEVELS[config.log.level], lines))
         ours = logging.getLogger("afresh")
         stack.callback(ours.setLevel, ours.level)

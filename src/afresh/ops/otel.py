@@ -24,11 +24,11 @@ VARIABLES = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"
 TIMEOUT = "OTEL_EXPORTER_OTLP_TIMEOUT"
 SECONDS = 3.0  # for the collector at the end of a command
 INSTALL = "pip install 'afresh[otel]'"
-LONGEST = 1_000  # characters of one value
+MAX_VALUE_CHARS = 1_000  # characters of one value
 
 
 @contextmanager
-def kept(config: Config) -> Iterator[None]:
+def export_spans(config: Config) -> Iterator[None]:
     """Record and send spans in this context, if the settings or the environment name a collector."""
     endpoint = config.telemetry.endpoint
     off = [os.environ.get(name, "").strip().lower() for name in ("OTEL_TRACES_EXPORTER", "OTEL_SDK_DISABLED")]
@@ -43,12 +43,12 @@ def kept(config: Config) -> Iterator[None]:
         log.info("no spans are sent to what %s names: %s", VARIABLES[1], INSTALL)
         yield
         return
-    with recorded(exporter, config.telemetry.looks):
+    with record_spans(exporter, config.telemetry.looks):
         yield
 
 
 @contextmanager
-def recorded(exporter: "SpanExporter", share: float) -> Iterator[None]:
+def record_spans(exporter: "SpanExporter", share: float) -> Iterator[None]:
     """Record spans for an exporter; of checks only this share."""
     from opentelemetry import trace
     from opentelemetry.sdk.resources import Resource
@@ -60,11 +60,11 @@ def recorded(exporter: "SpanExporter", share: float) -> Iterator[None]:
     provider = TracerProvider(resource=resource, shutdown_on_exit=False)
     provider.add_span_processor(BatchSpanProcessor(exporter))
     trace.set_tracer_provider(provider)  # spans of libraries, such as MCP, use it too
-    tracing.record(Spans(provider.get_tracer("afresh", __version__), share))
+    tracing.set_recorder(Spans(provider.get_tracer("afresh", __version__), share))
     try:
         yield
     finally:
-        tracing.record(None)
+        tracing.set_recorder(None)
         provider.shutdown()
 
 
@@ -82,19 +82,18 @@ def _exporter(endpoint: str | None) -> "SpanExporter":
 
 
 class Spans:
-    """Implements `SpanRecorder`."""
+    """Records spans; `caller` holds the headers of an incoming request."""
 
     def __init__(self, tracer: "Tracer", share: float) -> None:
         self._tracer = tracer
         self._share = share
 
     def picks(self) -> bool:
-        """Return whether to record the next sampled span."""
         return random.random() < self._share  # noqa: S311
 
     @contextmanager
     def span(
-        self, name: str, told: Mapping[str, Value], caller: Mapping[str, str] | None = None
+        self, name: str, attributes: Mapping[str, Value], caller: Mapping[str, str] | None = None
     ) -> Iterator["OpenSpan"]:
         """Yield an open span; of an error only the type is recorded."""
         from opentelemetry import propagate
@@ -104,7 +103,7 @@ class Spans:
             name,
             context=None if caller is None else propagate.extract(caller),
             kind=SpanKind.INTERNAL if caller is None else SpanKind.SERVER,
-            attributes=_safe(told),
+            attributes=_safe(attributes),
             record_exception=False,
             set_status_on_exception=False,
         ) as own:
@@ -122,9 +121,8 @@ class OpenSpan:
     def __init__(self, span: "Span") -> None:
         self._span = span
 
-    def add(self, told: Mapping[str, Value]) -> None:
-        """Add attributes."""
-        self._span.set_attributes(_safe(told))
+    def add(self, attributes: Mapping[str, Value]) -> None:
+        self._span.set_attributes(_safe(attributes))
 
     def rename(self, name: str, *, failed: bool = False) -> None:
         """Rename the span once its final name is known."""
@@ -135,8 +133,8 @@ class OpenSpan:
             self._span.set_status(Status(StatusCode.ERROR))
 
 
-def _safe(told: Mapping[str, Value]) -> dict[str, Value]:
+def _safe(attributes: Mapping[str, Value]) -> dict[str, Value]:
     return {
-        name: mask_secrets(one_line(value))[:LONGEST] if isinstance(value, str) else value
-        for name, value in told.items()
+        name: mask_secrets(one_line(value))[:MAX_VALUE_CHARS] if isinstance(value, str) else value
+        for name, value in attributes.items()
     }

@@ -19,7 +19,7 @@ _PASSED_ON = frozenset(
 )
 
 
-def passed_on() -> dict[str, str]:
+def child_environment() -> dict[str, str]:
     """Return the environment for a process that handles outside input: it holds no secret."""
     return {
         name: value
@@ -28,16 +28,16 @@ def passed_on() -> dict[str, str]:
     }
 
 
-async def reaped(process: Process) -> int:
+async def wait_for_exit(process: Process) -> int:
     """Return the exit code of a process that ends, and discard the rest of its output.
 
     asyncio reports an exit only when the pipes are closed, which never happens while a full one is not read.
     """
-    await asyncio.gather(_drained(process.stdout), _drained(process.stderr))
+    await asyncio.gather(_drain(process.stdout), _drain(process.stderr))
     return await process.wait()
 
 
-async def _drained(stream: asyncio.StreamReader | None) -> None:
+async def _drain(stream: asyncio.StreamReader | None) -> None:
     with suppress(OSError):
         while stream is not None and await stream.read(_PIECE):
             pass

@@ -49,7 +49,6 @@ def plain(value: object) -> object:
 
 
 def moment(value: datetime) -> str:
-    """Return a time as RFC 3339 in UTC, with a Z."""
     if value.tzinfo is not UTC:  # rare
         value = value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
     return value.isoformat().replace("+00:00", "Z")
@@ -106,6 +105,6 @@ def csv_cell(value: object) -> str:
         case int() | float():
             return str(value)
         case str():
-            shown = clean(value.replace("\r\n", "\n").replace("\r", "\n"), lines=True)
-            return f"'{shown}" if shown.lstrip().startswith(FORMULA) else shown
+            text = clean(value.replace("\r\n", "\n").replace("\r", "\n"), lines=True)
+            return f"'{text}" if text.lstrip().startswith(FORMULA) else text
     return json.dumps(value, ensure_ascii=False)

@@ -12,57 +12,54 @@ from hashlib import blake2b
 from afresh.errors import UsageError
 from afresh.model.reports import SearchHit
 
-MOST_HITS = 200  # of one query, over all parts
-KEY = 5  # bytes of a hit's key
-QUESTION = 6
-LONGEST_CURSOR = 1_600  # characters
-OTHER_QUESTION = (
-    "cursor: it is not the one that this question was answered with; "
-    "ask with the same arguments, or leave the cursor out to begin again"
-)
+MAX_HITS = 200  # of one query, over all parts
+KEY_BYTES = 5  # of a hit
+QUERY_BYTES = 6
+MAX_CURSOR_CHARS = 1_600
+OTHER_QUERY = "cursor: it does not belong to this query; use the same arguments, or leave it out to start again"
 
 
 class AnswerParts:
     """One query, and the hits that were already shown."""
 
-    def __init__(self, cursor: str | None, *question: object, passages: bool = False) -> None:
+    def __init__(self, cursor: str | None, *query: object, passages: bool = False) -> None:
         """Read the cursor; raise UsageError if it belongs to another query."""
-        self._question = _digest(json.dumps(question, default=str), QUESTION)
+        self._query = _digest(json.dumps(query, default=str), QUERY_BYTES)
         self._passages = passages  # a page may appear again with other passages
-        self._shown = self._read(cursor) if cursor else []
+        self._earlier = self._read(cursor) if cursor else []
 
     @property
-    def begun(self) -> bool:
-        return bool(self._shown)
+    def has_begun(self) -> bool:
+        return bool(self._earlier)
 
     def wanted(self, limit: int) -> int:
         """Return how many hits to request: shown ones, `limit` new ones, and one more as a lookahead."""
-        return min(MOST_HITS, len(self._shown) + limit + 1)
+        return min(MAX_HITS, len(self._earlier) + limit + 1)
 
     def new(self, hits: Sequence[SearchHit]) -> list[SearchHit]:
-        shown = set(self._shown)
-        return [hit for hit in hits if self._key(hit) not in shown]
+        earlier = set(self._earlier)
+        return [hit for hit in hits if self._key(hit) not in earlier]
 
-    def cursor(self, shown: Sequence[SearchHit], new: Sequence[SearchHit]) -> str | None:
-        """Return the cursor after some of the new hits are shown; None if nothing is left."""
-        keys = [*self._shown, *map(self._key, shown)]
-        if not shown or len(shown) >= len(new) or len(keys) >= MOST_HITS:
+    def cursor(self, returned: Sequence[SearchHit], new: Sequence[SearchHit]) -> str | None:
+        """Return the cursor after some of the new hits are returned; None if nothing is left."""
+        keys = [*self._earlier, *map(self._key, returned)]
+        if not returned or len(returned) >= len(new) or len(keys) >= MAX_HITS:
             return None
-        return urlsafe_b64encode(b"".join((self._question, *keys))).decode().rstrip("=")
+        return urlsafe_b64encode(b"".join((self._query, *keys))).decode().rstrip("=")
 
     def _key(self, hit: SearchHit) -> bytes:
-        told = [hit.source, hit.version, hit.url, *((hit.path, hit.text) if self._passages else ())]
-        return _digest(json.dumps(told), KEY)
+        identity = [hit.source, hit.version, hit.url, *((hit.path, hit.text) if self._passages else ())]
+        return _digest(json.dumps(identity), KEY_BYTES)
 
     def _read(self, cursor: str) -> list[bytes]:
         try:
             raw = b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
         except ValueError:
-            raise UsageError(OTHER_QUESTION) from None
-        keys = raw[QUESTION:]
-        if raw[:QUESTION] != self._question or len(keys) % KEY or len(keys) >= KEY * MOST_HITS:
-            raise UsageError(OTHER_QUESTION)
-        return [keys[at : at + KEY] for at in range(0, len(keys), KEY)]
+            raise UsageError(OTHER_QUERY) from None
+        keys = raw[QUERY_BYTES:]
+        if raw[:QUERY_BYTES] != self._query or len(keys) % KEY_BYTES or len(keys) >= KEY_BYTES * MAX_HITS:
+            raise UsageError(OTHER_QUERY)
+        return [keys[at : at + KEY_BYTES] for at in range(0, len(keys), KEY_BYTES)]
 
 
 def _digest(text: str, size: int) -> bytes:

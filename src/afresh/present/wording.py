@@ -15,7 +15,6 @@ _UNITS = (("year", 31_557_600), ("month", 2_629_800), ("day", 86_400), ("hour", 
 
 
 def size(number: int) -> str:
-    """Return a size such as `4.2 MB`."""
     value = float(number)
     for unit in ("bytes", "kB", "MB", "GB"):
         if value < 1000 or unit == "GB":
@@ -56,7 +55,6 @@ def due(when: datetime | None, now: datetime, *, never: str = "never") -> str:
 
 
 def shortened(text: str, width: int = 60) -> str:
-    """Return a text shortened for use in a sentence."""
     return text if len(text) <= width else f"{text[: width - 1].rstrip()}…"
 
 
@@ -85,21 +83,24 @@ def read_path(field: str, typed: str | None) -> str | None:
     return typed
 
 
-def read_length(field: str, typed: str | None) -> timedelta | None:
-    """Return a typed length of time; None if none was typed."""
+def read_length(field: str, typed: str | None, least: int = 0) -> timedelta | None:
+    """Return a typed length of time of at least some seconds; None if none was typed."""
     try:
-        return None if typed is None else quantities.read_duration(typed)
+        length = None if typed is None else quantities.read_duration(typed)
     except UsageError as error:
         raise UsageError(f"{field}: {error}") from None
+    if length is not None and length.total_seconds() < least:
+        raise UsageError(f"{field}: {typed!r} is too short; expected a time such as 7d")
+    return length
 
 
 def sync_line(report: SyncReport) -> str:
     """Return a line such as `team-search: 3 uploaded, 1 deleted in 0.2 s`."""
     names = ("uploaded", "replaced", "deleted", "waiting", "failed")
     done = [f"{count(number)} {name}" for name in names if (number := getattr(report, name))]
-    what = f"{clean(report.sink)}: {', '.join(done) or 'in line'} in {duration(report.seconds)}"
-    trouble = report.error or (report.failures[0].why if report.failures else None)
-    return f"{what} ({clean(trouble)})" if trouble else what
+    what = f"{clean(report.sink)}: {', '.join(done) or 'up to date'} in {duration(report.seconds)}"
+    error = report.error or (report.failures[0].why if report.failures else None)
+    return f"{what} ({clean(error)})" if error else what
 
 
 # Characters that move the cursor, change colours or reorder text: C0 and C1 controls, DEL, line separators,
@@ -121,7 +122,7 @@ def clean(text: str, *, lines: bool = False) -> str:
 
 
 def inert(text: str) -> str:
-    """Return the text with only those characters made visible that a terminal acts on, safe in any pipe."""
+    """Replace characters that control a terminal with visible symbols; leave all other text as it is."""
     return _ACTED_ON.sub(_visible, whole_text(text).replace("\r\n", "\n"))
 
 

@@ -35,7 +35,6 @@ class ChangeStats:
     spans: float = 0.0  # seconds between checks with a change
 
     def seen(self, changed: bool, seconds: float) -> "ChangeStats":
-        """Return the statistics with one more check, so many seconds after the last."""
         if seconds <= 0:
             return self
         if changed:
@@ -59,7 +58,6 @@ class ChangeRate:
 
     @property
     def mean(self) -> float:
-        """Return the expected rate."""
         return self.shape / self.seconds
 
     def worth(self, interval: float) -> float:
@@ -70,13 +68,13 @@ class ChangeRate:
         since = grown if abs(less) < 1e-9 else -expm1(-less * grown) / less
         return self.seconds * (since - left)
 
-    def interval(self, price: float, shortest: float, longest: float) -> float:
+    def interval(self, price: float, min_seconds: float, max_seconds: float) -> float:
         """Return how long a page waits until a check is worth the price."""
-        if self.worth(longest) <= price:
-            return longest
-        if self.worth(shortest) >= price:
-            return shortest
-        low, high = log(shortest), log(longest)
+        if self.worth(max_seconds) <= price:
+            return max_seconds
+        if self.worth(min_seconds) >= price:
+            return min_seconds
+        low, high = log(min_seconds), log(max_seconds)
         for _ in range(STEPS):
             middle = (low + high) / 2
             low, high = (low, middle) if self.worth(exp(middle)) >= price else (middle, high)
@@ -132,17 +130,17 @@ class HintAccuracy:
     precision: float = 0.5
 
     @classmethod
-    def of(cls, told: int, told_changes: int, looks: int, changes: int) -> "HintAccuracy":
+    def of(cls, hinted: int, hinted_changes: int, looks: int, changes: int) -> "HintAccuracy":
         """Return the accuracy by counts of checks: after a signal, these with change, all, all with change.
 
         Many signals meet a change by chance, so only the excess counts.
         """
-        by_chance = (told - told_changes + 1) / (looks - changes + 2)
-        with_change = told_changes / (changes + 4)
+        by_chance = (hinted - hinted_changes + 1) / (looks - changes + 2)
+        with_change = hinted_changes / (changes + 4)
         recall = (with_change - by_chance) / (1 - by_chance) if by_chance < 1 else 0.0
-        quiet_told = (told - told_changes + 3) / (told + 4)
-        quiet_untold = (looks - told - (changes - told_changes) + 3) / (looks - told + 4)
-        precision = 1 - quiet_told / quiet_untold
+        quiet_hinted = (hinted - hinted_changes + 3) / (hinted + 4)
+        quiet_unhinted = (looks - hinted - (changes - hinted_changes) + 3) / (looks - hinted + 4)
+        precision = 1 - quiet_hinted / quiet_unhinted
         return cls(min(MOST, max(0.0, recall)), min(SURE, max(1 - SURE, precision)))
 
     def ageing(self, rate: ChangeRate) -> float:
@@ -170,36 +168,35 @@ class CheckPlan:
 
     hosts: Mapping[str, ChangeRate]
     price: float  # seconds of freshness that a check has to add
-    shortest: float = 300.0
-    longest: float = 30 * DAY
+    min_seconds: float = 300.0
+    max_seconds: float = 30 * DAY
     signals: HintAccuracy = NO_SIGNALS
     usual: ChangeRate = UNKNOWN  # for a host without pages
 
     def rate(self, host: str, rhythm: ChangeStats) -> ChangeRate:
-        """Return the belief about a page."""
         return learned(rhythm, self.hosts.get(host, self.usual))
 
     def wait(self, host: str, rhythm: ChangeStats) -> float:
         """Return the seconds until the next check of a page without signals."""
-        age = self.rate(host, rhythm).interval(self.price, self.shortest, self.longest)
-        return min(self.longest, age / (1 - self.signals.recall))
+        age = self.rate(host, rhythm).interval(self.price, self.min_seconds, self.max_seconds)
+        return min(self.max_seconds, age / (1 - self.signals.recall))
 
-    def is_due(self, host: str, rhythm: ChangeStats, seconds: float, told: int = 0) -> bool:
+    def is_due(self, host: str, rhythm: ChangeStats, seconds: float, hinted: int = 0) -> bool:
         """Return whether a page is due so many seconds after the last check, with so many signals since."""
         rate = self.rate(host, rhythm)
-        age = seconds * (1 - self.signals.recall) + told * self.signals.ageing(rate)
-        return seconds >= self.longest or age >= rate.interval(self.price, self.shortest, self.longest)
+        age = seconds * (1 - self.signals.recall) + hinted * self.signals.ageing(rate)
+        return seconds >= self.max_seconds or age >= rate.interval(self.price, self.min_seconds, self.max_seconds)
 
 
 def plan_looks(
     pages: Iterable[tuple[str, ChangeStats]],
     looks: float,
     *,
-    shortest: float = 300.0,
-    longest: float = 30 * DAY,
+    min_seconds: float = 300.0,
+    max_seconds: float = 30 * DAY,
     signals: HintAccuracy = NO_SIGNALS,
 ) -> CheckPlan:
-    """Return the plan in which all pages together cost so many checks per second; `longest` has priority."""
+    """Return the plan in which all pages together cost so many checks per second; `max_seconds` has priority."""
     counted = Counter(pages)
     exact = len(counted) <= FEW_KINDS  # rounding saves time, but misses a small budget by more than a quarter
     if not exact:
@@ -224,14 +221,14 @@ def plan_looks(
         rates = list(alike.items())
 
     def cost(price: float) -> float:
-        ages = ((rate, number, rate.interval(price, shortest, longest)) for rate, number in rates)
-        return sum(number * max(1 / longest, signals.looks(rate, age)) for rate, number, age in ages)
+        ages = ((rate, number, rate.interval(price, min_seconds, max_seconds)) for rate, number in rates)
+        return sum(number * max(1 / max_seconds, signals.looks(rate, age)) for rate, number, age in ages)
 
     low, high = log(1e-12), log(1e10)  # bisect: the cost falls with the price
     for _ in range(STEPS + 8):
         middle = (low + high) / 2
         low, high = (middle, high) if cost(exp(middle)) > looks else (low, middle)
-    return CheckPlan(hosts, exp(high), shortest, longest, signals, usual)
+    return CheckPlan(hosts, exp(high), min_seconds, max_seconds, signals, usual)
 
 
 def _known(expected: float) -> float:

@@ -20,7 +20,7 @@ ALIASES = {
     "@midnight": "0 0 * * *",
     "@hourly": "0 * * * *",
 }
-LONGEST = 200
+MAX_CHARS = 200
 _FIELDS = {
     "minute": "minutes are 0 to 59",
     "hour": "hours are 0 to 23",
@@ -53,10 +53,9 @@ class Cron:
 
 
 def parse_cron(text: str, zone: tzinfo = UTC) -> Cron:
-    """Parse an expression; raise CronError with what is wrong."""
     expression = " ".join(text.split())
-    if len(expression) > LONGEST:
-        raise CronError(f"it is longer than {LONGEST} characters")
+    if len(expression) > MAX_CHARS:
+        raise CronError(f"it is longer than {MAX_CHARS} characters")
     if expression.startswith("@"):
         if expression.lower() not in ALIASES:
             raise CronError(f"{expression} is not one of {', '.join(ALIASES)}")

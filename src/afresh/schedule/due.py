@@ -12,8 +12,6 @@ from afresh.urls.canonical import domain_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitingPage:
-    """A page that waits for its next check."""
-
     url: str
     next_at: datetime  # time of the next check
     written_at: datetime  # when that was decided
@@ -49,7 +47,6 @@ def due(
 
 
 def next_regular_look(now: datetime, policy: Policy) -> datetime:
-    """Return the next check of a page that answered."""
     return now + timedelta(seconds=policy.recheck_seconds)
 
 
@@ -67,9 +64,7 @@ def next_look_after_answer(now: datetime, page: Page, policy: Policy) -> datetim
     return now + timedelta(seconds=seconds)
 
 
-def next_look_after_failure(
-    now: datetime, failures: int, policy: Policy, retry_after: float | None = None
-) -> datetime:
+def next_look_after_failure(now: datetime, failures: int, policy: Policy, retry_after: float | None = None) -> datetime:
     """Return the next attempt for a page that failed, never before the server's Retry-After."""
     pause = backoff_seconds(failures, policy.backoff_base_seconds, policy.backoff_max_seconds)
     return now + timedelta(seconds=max(pause, retry_after or 0.0))

@@ -4,8 +4,7 @@ import asyncio
 from dataclasses import replace
 from datetime import datetime
 
-from afresh.model.records import Policy, Source
-from afresh.model.transitions import UNFINISHED
+from afresh.model.records import UNFINISHED, Policy, Source
 from afresh.schedule.change_rate import NO_SIGNALS, HintAccuracy, plan_looks
 from afresh.schedule.rules import Schedule
 from afresh.store.store import Store
@@ -24,8 +23,8 @@ async def with_plan(policy: Policy, store: Store, source: Source, schedule: Sche
         plan_looks,
         pages,
         schedule.budget.rate,
-        shortest=seconds,
-        longest=max(seconds, policy.adapt_max_seconds),
+        min_seconds=seconds,
+        max_seconds=max(seconds, policy.adapt_max_seconds),
         signals=await _signals(store, source),
     )
     return replace(policy, looks=plan, budget_per_run=policy.budget_per_run or looks)
@@ -34,16 +33,13 @@ async def with_plan(policy: Policy, store: Store, source: Source, schedule: Sche
 async def _signals(store: Store, source: Source) -> HintAccuracy:
     """Return how reliable the dates of sitemaps and feeds were in the last runs."""
     counts = [run.counts for run in await store.runs.last(source.id, RUNS)]
-    told, told_changes, looks, changes = (
-        sum(each.get(name, 0) for each in counts)
-        for name in ("hinted", "hinted_changed", "known_asked", "changed")
+    hinted, hinted_changes, looks, changes = (
+        sum(each.get(name, 0) for each in counts) for name in ("hinted", "hinted_changed", "known_asked", "changed")
     )
-    return HintAccuracy.of(told, told_changes, looks, changes) if told else NO_SIGNALS
+    return HintAccuracy.of(hinted, hinted_changes, looks, changes) if hinted else NO_SIGNALS
 
 
-async def next_time(
-    store: Store, source: Source, schedule: Schedule | None, now: datetime
-) -> datetime | None:
+async def next_time(store: Store, source: Source, schedule: Schedule | None, now: datetime) -> datetime | None:
     """Return the next time, perhaps overdue: now if never run or interrupted, None without a schedule."""
     if schedule is None:
         return None

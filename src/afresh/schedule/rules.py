@@ -11,9 +11,9 @@ from afresh.model.records import RunId, SourceId
 from afresh.schedule.cron import Cron, CronError, parse_cron
 from afresh.text.quantities import read_duration
 
-SHORTEST = timedelta(minutes=1)  # between two runs of one source
+MIN_INTERVAL = timedelta(minutes=1)  # between two runs of one source
 BATCH = 100  # checks per run with `auto`, if the budget allows it
-AUTO_SHORTEST, AUTO_LONGEST = 300.0, 21_600.0  # seconds between two such runs
+MIN_AUTO_SECONDS, MAX_AUTO_SECONDS = 300.0, 21_600.0  # seconds between two such runs
 _BUDGET = re.compile(r"([0-9]{1,8})\s*(?:/|per )\s*(s|m|h|d)[a-z]*", re.IGNORECASE)
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0}
 
@@ -27,30 +27,25 @@ class Budget:
 
     @property
     def rate(self) -> float:
-        """Return the checks per second."""
         return self.looks / self.seconds
 
     @property
     def unit(self) -> str:
-        """Return the period as written."""
         return next(name for name, seconds in _UNITS.items() if seconds == self.seconds)
 
     @property
     def batch(self) -> tuple[int, float]:
         """Return the checks per run, and the seconds between two runs."""
-        seconds = min(AUTO_LONGEST, max(AUTO_SHORTEST, BATCH / self.rate))
+        seconds = min(MAX_AUTO_SECONDS, max(MIN_AUTO_SECONDS, BATCH / self.rate))
         looks = max(1, floor(self.rate * seconds + 1e-9))
         return looks, looks / self.rate
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """Times with a fixed distance."""
-
     interval: timedelta
 
     def next_after(self, moment: datetime) -> datetime:
-        """Return the time one interval after a moment."""
         return moment + self.interval
 
     def following(self, slot: datetime, now: datetime) -> datetime:
@@ -61,8 +56,6 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """The schedule of one source, as written."""
-
     text: str
     rule: Cron | Interval
     jitter_seconds: float = 0.0
@@ -109,9 +102,7 @@ class ScheduledRun:
     fired_at: datetime | None = None
 
 
-def parse_schedule(
-    text: str, zone: tzinfo = UTC, *, jitter_seconds: float = 0.0, budget: str = "500/h"
-) -> Schedule:
+def parse_schedule(text: str, zone: tzinfo = UTC, *, jitter_seconds: float = 0.0, budget: str = "500/h") -> Schedule:
     """Parse `0 3 * * *`, `@daily`, `every 6h` or `auto`; CronError says what is wrong."""
     words = " ".join(text.split())
     if words.lower() == "auto":
@@ -122,7 +113,7 @@ def parse_schedule(
             interval = read_duration(words[6:])
         except UsageError as wrong:
             raise CronError(str(wrong)) from None
-        if interval < SHORTEST:
+        if interval < MIN_INTERVAL:
             raise CronError("the shortest interval is a minute")
         return Schedule(words.lower(), Interval(interval), jitter_seconds)
     cron = parse_cron(words, zone)

@@ -4,10 +4,10 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from afresh.aio import first_of
+from afresh.aio import wait_first
 from afresh.crawl.factory import RunToolFactory
 from afresh.crawl.heartbeat import Heartbeat, registered_worker
 from afresh.crawl.run import Runner
@@ -26,7 +26,7 @@ from afresh.sync.after_runs import PostRunSync
 log = logging.getLogger(__name__)
 
 AT_ONCE = 4  # sources that one process runs concurrently
-POLL = 10.0  # seconds until new sources and settings are noticed
+POLL_SECONDS = 10.0  # seconds until new sources and settings are noticed
 BUSY_POLL = timedelta(seconds=1)  # until a source that is due but busy is checked again
 FAILED = "failed"  # the outcome if a run could not be made
 NEVER = timedelta(days=36_500)
@@ -39,107 +39,90 @@ class _Planned:
     appointment: ScheduledRun
 
 
+@dataclass(slots=True, kw_only=True)
 class Scheduler:
     """Starts runs at their times and schedules the next ones; several schedulers may share a store."""
 
-    def __init__(
-        self,
-        tools: RunToolFactory,
-        runner: Runner,
-        stopping: asyncio.Event,
-        clock: Clock,
-        syncs: PostRunSync | None,
-        *,
-        tell: Callable[[RunReport], None],
-        listener: Listener,
-        labels: Sequence[str] = (),
-        at_once: int = AT_ONCE,
-        once: bool = False,
-        queues: bool = False,
-    ) -> None:
-        self._tools = tools
-        self._runner = runner
-        self._stopping = stopping
-        self._clock = clock
-        self._tell = tell
-        self._listener = listener
-        self._labels = frozenset(labels)
-        self._at_once = at_once
-        self._queues = queues  # leave runs to the workers of the store
-        self._once = once  # end when nothing is due
-        self._syncs = syncs  # None: other processes sync
-        self._going: dict[SourceId, asyncio.Task[None]] = {}
-        self._waits_for: dict[SourceId, datetime] = {}  # slots already reported as waiting
-        self._wrong: dict[SourceId, str] = {}  # settings already reported as wrong
-        self._moved = asyncio.Event()
-        self._failed = False
+    tools: RunToolFactory
+    runner: Runner
+    stopping: asyncio.Event
+    clock: Clock
+    syncs: PostRunSync | None  # None: other processes sync
+    on_report: Callable[[RunReport], None]
+    listener: Listener
+    labels: Sequence[str] = ()
+    at_once: int = AT_ONCE
+    once: bool = False  # end when nothing is due
+    queues: bool = False  # leave runs to the workers of the store
+    _going: dict[SourceId, asyncio.Task[None]] = field(default_factory=dict)
+    _waits_for: dict[SourceId, datetime] = field(default_factory=dict)  # slots already reported as waiting
+    _wrong: dict[SourceId, str] = field(default_factory=dict)  # settings already reported as wrong
+    _moved: asyncio.Event = field(default_factory=asyncio.Event)
+    _failed: bool = False
 
     @property
     def failed(self) -> bool:
-        """Return whether a run or a sync has failed."""
-        return self._failed or (self._syncs is not None and self._syncs.failed)
+        return self._failed or (self.syncs is not None and self.syncs.failed)
 
     async def keep(self) -> None:
         """Work until told to stop; unfinished runs are resumed at the next start."""
-        store, heartbeat = self._tools.standing(self._listener, self._stopping)
+        store, heartbeat = self.tools.standing(self.listener, self.stopping)
         with suppress(StoreUnavailable):  # stop requested while the database was down
-            async with self._tools.kept_warm(), registered_worker(heartbeat, self._stopping):
+            async with self.tools.keep_warm(), registered_worker(heartbeat, self.stopping):
                 try:
                     await self._catch_up(store)
-                    while not self._stopping.is_set():
+                    while not self.stopping.is_set():
                         next_at = await self._look_around(store, heartbeat)
-                        if self._once and not self._going:
+                        if self.once and not self._going:
                             break
                         await self._until(next_at)
                 except BaseException:
-                    if self._syncs is not None:
-                        self._syncs.leave()
+                    if self.syncs is not None:
+                        self.syncs.leave()
                     raise
                 finally:
                     if self._going:
                         await asyncio.wait(self._going.values())
-                    if self._syncs is not None:
-                        await self._syncs.drain()
+                    if self.syncs is not None:
+                        await self.syncs.drain()
 
     async def _catch_up(self, store: Store) -> None:
         """Request syncs of our sources, as the last scheduler may have left some unfinished."""
-        if not self._once:
-            for source, _ in await scheduled(store, self._tools):
+        if not self.once:
+            for source, _ in await scheduled(store, self.tools):
                 if self._is_ours(source):
                     self._sync(source)
 
     def _sync(self, source: Source) -> None:
-        """Request syncs of the sinks of a source."""
-        if self._syncs is not None:
-            self._syncs.want(self._tools.sinks_of(source))
+        if self.syncs is not None:
+            self.syncs.want(self.tools.sinks_of(source))
 
     async def _look_around(self, store: Store, heartbeat: Heartbeat) -> datetime | None:
         """Start what is due; return the next time."""
         await heartbeat.reclaim()
-        planned = await plan(store, self._tools, self._clock(), self._tell_wrong)
+        planned = await plan(store, self.tools, self.clock(), self._report_wrong)
         mine = [each for each in planned if self._is_ours(each.source)]
         busy = await self._busy(store)
         for each in mine:
-            if each.appointment.next_at > self._clock() or each.source.id in self._going:
+            if each.appointment.next_at > self.clock() or each.source.id in self._going:
                 continue
             if each.source.id in busy:
                 if self._waits_for.get(each.source.id) != each.appointment.slot:  # report once
                     self._waits_for[each.source.id] = each.appointment.slot
-                    self._listener(Notice(text=f"{each.source.label} is due, but a run of it is still open"))
-            elif len(self._going) < self._at_once and await store.schedules.hold(
+                    self.listener(Notice(text=f"{each.source.label} is due, but a run of it is still open"))
+            elif len(self._going) < self.at_once and await store.schedules.hold(
                 each.source.id, each.appointment.next_at, heartbeat.me.name
             ):
                 self._going[each.source.id] = asyncio.create_task(self._use(store, heartbeat.me.name, each))
-        later = [each.appointment.next_at for each in mine if each.appointment.next_at > self._clock()]
-        if any(each.source.id in busy and each.appointment.next_at <= self._clock() for each in mine):
-            later.append(self._clock() + BUSY_POLL)  # until its run or its process ends
+        later = [each.appointment.next_at for each in mine if each.appointment.next_at > self.clock()]
+        if any(each.source.id in busy and each.appointment.next_at <= self.clock() for each in mine):
+            later.append(self.clock() + BUSY_POLL)  # until its run or its process ends
         return min(later, default=None)
 
     def _is_ours(self, source: Source) -> bool:
-        return not self._labels or not self._labels.isdisjoint((source.label, source.name))
+        return not self.labels or source.label in self.labels or source.name in self.labels
 
     async def _busy(self, store: Store) -> set[SourceId]:
-        """Return the sources with a run that is in progress or queued."""
         alive = {worker.name for worker in await store.workers.all()}
         return {
             run.source_id
@@ -147,35 +130,34 @@ class Scheduler:
             if run.state is RunState.QUEUED or (run.state is RunState.RUNNING and run.worker in alive)
         }
 
-    def _tell_wrong(self, source: Source, why: str) -> None:
-        """Report once that the settings of a source are wrong."""
+    def _report_wrong(self, source: Source, why: str) -> None:
         if self._is_ours(source) and self._wrong.get(source.id) != why:
             self._wrong[source.id] = why
-            self._listener(Notice(text=f"{source.label} is not looked at: {why}"))
+            self.listener(Notice(text=f"{source.label} is not checked: {why}"))
 
     async def _use(self, store: Store, worker: str, each: _Planned) -> None:
         """Run a source that is due and clean up, whatever happens."""
         try:
             await self._run(store, worker, each)
-        except StoreUnavailable as trouble:  # stop requested while the database was down
-            log.info("the time of %s is left as it is: %s", each.source.label, trouble)
+        except StoreUnavailable as error:  # stop requested while the database was down
+            log.info("the scheduled time of %s is kept: %s", each.source.label, error)
         finally:
             self._going.pop(each.source.id, None)
             self._moved.set()
 
     async def _run(self, store: Store, worker: str, each: _Planned) -> None:
         """Run a source and schedule its next run; a cancelled run keeps its time."""
-        used = replace(each.appointment, fired_at=self._clock(), outcome=FAILED)
+        used = replace(each.appointment, fired_at=self.clock(), outcome=FAILED)
         try:
             report = await self._report(each.source, each.schedule, each.appointment.slot)
             if report.state is RunState.CANCELLED:
                 await store.schedules.let_go(each.source.id, worker)
                 return
             used = replace(used, run=report.run, outcome=str(report.state))
-            self._tell(report)
+            self.on_report(report)
             self._sync(each.source)
         except RunBusy as busy:
-            log.info("%s is left alone: %s", each.source.label, busy)
+            log.info("%s is skipped: %s", each.source.label, busy)
             last = await store.runs.last(each.source.id, 1)
             if not last or last[0].started_at < each.appointment.slot:
                 await store.schedules.let_go(each.source.id, worker)
@@ -187,27 +169,25 @@ class Scheduler:
             if not isinstance(error, AfreshError):
                 log.exception("the scheduled run of %s failed", each.source.label)
             self._failed = True
-            self._listener(Notice(text=f"{each.source.label}: {error}; tried again at its next time"))
-        now = self._clock()
-        slot = (
-            each.schedule.following(used.slot, now) or now + NEVER
-        )  # rules without a next time are never scheduled
+            self.listener(Notice(text=f"{each.source.label}: {error}; it is retried at its next time"))
+        now = self.clock()
+        slot = each.schedule.following(used.slot, now) or now + NEVER  # rules without a next time are never scheduled
         next_at = each.schedule.delayed(slot, each.source.label)
         await store.schedules.settle(replace(used, slot=slot, next_at=next_at, planned_at=now), worker)
 
     async def _report(self, source: Source, schedule: Schedule, slot: datetime) -> RunReport:
         by_page = schedule.budget is not None or source.kind == LINKS  # pages have times of their own
         mode = RunMode.DUE if by_page else RunMode.REFRESH
-        if self._queues:
-            return await self._runner.queue(source, mode, slot=slot)
-        return await self._runner.run(source, RunOptions(mode=mode, slot=slot), self._listener)
+        if self.queues:
+            return await self.runner.queue(source, mode, slot=slot)
+        return await self.runner.run(source, RunOptions(mode=mode, slot=slot), self.listener)
 
     async def _until(self, next_at: datetime | None) -> None:
         """Wait for the next time, the end of a run, a stop or the next poll."""
-        seconds = POLL
+        seconds = POLL_SECONDS
         if next_at is not None:
-            seconds = min(POLL, max(0.05, (next_at - self._clock()).total_seconds()))
-        await first_of(self._moved, self._stopping, seconds=seconds)
+            seconds = min(POLL_SECONDS, max(0.05, (next_at - self.clock()).total_seconds()))
+        await wait_first(self._moved, self.stopping, seconds=seconds)
         self._moved.clear()
 
 
@@ -231,9 +211,7 @@ async def plan(
             await store.schedules.plan(first)
     if unplanned:
         known = {each.source: each for each in await store.schedules.appointments()}
-    found = [
-        _Planned(source, schedule, known[source.id]) for source, schedule in chosen if source.id in known
-    ]
+    found = [_Planned(source, schedule, known[source.id]) for source, schedule in chosen if source.id in known]
     return sorted(found, key=lambda each: (each.appointment.next_at, each.source.id))
 
 

@@ -1,55 +1,41 @@
-"""Vectors for new text: requested by many pages, created in batches, stored immediately."""
+"""Embed new text: many pages request vectors, which are made in batches and stored immediately."""
 
 import asyncio
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from afresh.errors import EmbedderUnavailable, EmbedError, StoreError
 from afresh.model.fetch import Chunk, embedded_text
 from afresh.ops.failpoints import failpoint
 from afresh.ports import Clock, Embedder
-from afresh.search.records import UnembeddedChunk
 from afresh.store.store import Store
-
-if TYPE_CHECKING:
-    pass
 
 log = logging.getLogger("afresh.embedding")
 
-BATCH = 512  # texts to look up, embed and store together
-SPLITS = 32  # times that a refused batch is halved to find the bad texts
-LONGEST = 900.0  # seconds per batch: the slowest of our models needs a third
-STRIKES = 3  # failures of the embedder in a row after which a run stops calling it
-ALL_BAD = 3  # single texts refused without any success: then the embedder is the problem
+BATCH_TEXTS = 512  # to look up, embed and store together
+MAX_SPLITS = 32  # times that a refused batch is halved to find the bad texts
+MAX_BATCH_SECONDS = 900.0  # the slowest of our models needs a third
+MAX_FAILURES = 3  # of the embedder in a row after which a run stops calling it
+MAX_BAD_TEXTS = 3  # refused one by one without any success: then the embedder is the problem
 
 
 class Embedding:
     """Creates a vector for every text once; pages wait for them together."""
 
-    def __init__(
-        self, store: Store, embedder: Embedder, clock: Clock, *, batch: int = BATCH, seconds: float = LONGEST
-    ) -> None:
-        self.trouble: str | None = None  # the last error
+    def __init__(self, store: Store, embedder: Embedder, clock: Clock, *, batch: int = BATCH_TEXTS) -> None:
+        self.last_error: str | None = None
         self._store = store
         self._embedder = embedder
         self.model = embedder.model  # its fingerprint
         self._clock = clock
         self._batch = batch
-        self._seconds = seconds
         self._texts: dict[str, str] = {}  # waiting, by hash
         self._promises: dict[str, asyncio.Future[bool]] = {}  # whether the vector was created now
         self._worker: asyncio.Task[None] | None = None
-        self._strikes = 0
-        self._down: EmbedError | None = None
+        self._failures = 0  # of the embedder in a row
 
-    @property
-    def waiting(self) -> int:
-        """Return how many texts are waited for."""
-        return len(self._promises)
-
-    async def ensure(self, chunks: Sequence[Chunk]) -> int:
+    async def ensure(self, chunks: Iterable[Chunk]) -> int:
         """Wait until every chunk has a vector; return how many were created for this call."""
         wanted = {chunk.text_hash: chunk for chunk in chunks}
         mine = {key: chunk for key, chunk in wanted.items() if key not in self._promises}
@@ -64,11 +50,6 @@ class Embedding:
         made = {key: promise.result() for key, promise in promises.items()}
         return sum(made[key] for key in mine)
 
-    async def fill(self, lacking: Sequence[UnembeddedChunk]) -> int:
-        """Create missing vectors for stored chunks; return how many were created."""
-        chunks = [Chunk(content=each.content, path=each.path, text_hash=each.text_hash) for each in lacking]
-        return await self.ensure(chunks)
-
     async def _work(self) -> None:
         await asyncio.sleep(0)  # let others join the first batch
         while self._texts:
@@ -77,84 +58,75 @@ class Embedding:
                 del self._texts[key]
             try:
                 known = await self._store.vectors.known(self.model, list(batch))
-                self._settle(known, made=False)
-                await self._make({key: text for key, text in batch.items() if key not in known})
+                self._resolve(known, made=False)
+                await self._embed({key: text for key, text in batch.items() if key not in known})
             except StoreError as error:
-                self._refuse(batch, error)
+                self._resolve(batch, error)
             except BaseException as error:
-                self._refuse(batch, EmbedError(f"embedding stumbled: {type(error).__name__}: {error}"))
+                self._resolve(batch, EmbedError(f"embedding failed: {type(error).__name__}: {error}"))
                 if not isinstance(error, Exception):
                     raise
                 log.exception("a batch of %d texts was not embedded", len(batch))
 
-    async def _make(self, texts: dict[str, str]) -> None:
+    async def _embed(self, texts: dict[str, str]) -> None:
         """Embed and store texts; split a refused batch, so that a bad text fails alone."""
-        parts, splits, bad, made = [texts], SPLITS, 0, False
+        parts, splits, bad, has_success = [texts] if texts else [], MAX_SPLITS, 0, False
         while parts:
             part = parts.pop()
             try:
-                await self._make_together(part)
-                made = True
+                await self._embed_together(part)
+                has_success = True
+                continue
             except EmbedderUnavailable as error:
-                self._strike(error, [*parts, part])
-                return
+                down = error
             except EmbedError as error:
-                self.trouble = str(error)
+                self.last_error = str(error)
                 if len(part) > 1 and splits:
                     splits -= 1
                     items, middle = list(part.items()), len(part) // 2
                     parts += [dict(items[:middle]), dict(items[middle:])]
                     continue
-                self._refuse(part, error)
+                self._resolve(part, error)
                 bad += 1
-                if bad >= ALL_BAD and not made:
-                    self._strike(EmbedderUnavailable(str(error)), parts)
-                    return
-
-    async def _make_together(self, texts: dict[str, str]) -> None:
-        if not texts:
+                if bad < MAX_BAD_TEXTS or has_success:
+                    continue
+                down = EmbedderUnavailable(str(error))
+            self.last_error = str(down)
+            self._failures += 1
+            for failed in (part, *parts):
+                self._resolve(failed, down)
             return
-        if self._down is not None:
-            raise self._down
+
+    async def _embed_together(self, texts: dict[str, str]) -> None:
         import numpy as np
 
+        if self._failures >= MAX_FAILURES:
+            raise EmbedderUnavailable(str(self.last_error))
         try:
-            async with asyncio.timeout(self._seconds):
+            async with asyncio.timeout(MAX_BATCH_SECONDS):
                 vectors = await self._embedder.embed(list(texts.values()))
         except TimeoutError:
-            raise EmbedderUnavailable(f"{self.model} gave no answer within {self._seconds:.0f} s") from None
+            raise EmbedderUnavailable(f"{self.model} gave no answer within {MAX_BATCH_SECONDS:.0f} s") from None
         if vectors.ndim != 2 or len(vectors) != len(texts):
             raise EmbedError(f"{self.model} gave {len(vectors)} vectors for {len(texts)} texts")
         if not np.isfinite(vectors).all() or not vectors.any(axis=1).all():
-            raise EmbedError(f"{self.model} gave vectors that are no numbers, or all zero")
-        self._strikes = 0
+            raise EmbedError(f"{self.model} gave vectors that are all zero or not numbers")
+        self._failures = 0
         failpoint("embed.made")
-        rows = vectors.astype("<f2")
-        kept = {key: row.tobytes() for key, row in zip(texts, rows, strict=True)}
-        await self._store.vectors.keep(self.model, kept, self._clock())
+        rows = {key: row.tobytes() for key, row in zip(texts, vectors.astype("<f2"), strict=True)}
+        await self._store.vectors.keep(self.model, rows, self._clock())
         failpoint("embed.kept")
-        self._settle(texts, made=True)
+        self._resolve(texts, made=True)
 
-    def _strike(self, error: EmbedError, parts: Iterable[dict[str, str]]) -> None:
-        """Fail texts because of the embedder; after several failures in a row stop using it."""
-        self.trouble = str(error)
-        self._strikes += 1
-        if self._strikes >= STRIKES:
-            self._down = error
-        for part in parts:
-            self._refuse(part, error)
-
-    def _settle(self, keys: Iterable[str], *, made: bool) -> None:
+    def _resolve(self, keys: Iterable[str], error: Exception | None = None, *, made: bool = False) -> None:
+        """Answer or fail the waiting calls; after an error, a later call tries again."""
         for key in keys:
             promise = self._promises.pop(key, None)
-            if promise is not None and not promise.done():
+            if promise is None or promise.done():
+                continue
+            if error is None:
                 promise.set_result(made)
-
-    def _refuse(self, keys: Iterable[str], error: Exception) -> None:
-        """Fail the waiting calls; a later call tries again."""
-        for key in keys:
-            promise = self._promises.pop(key, None)
-            if promise is not None and not promise.done():
+            else:
                 promise.set_exception(error)
                 promise.exception()  # mark as retrieved: perhaps no caller is waiting
 

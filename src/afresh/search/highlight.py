@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from afresh.search.stemming import SPACELESS, shared_start
 
-LONGEST = 200  # characters of a segment of prose, if it has spaces
+MAX_SEGMENT_CHARS = 200  # of prose that has spaces
 _FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})(.*)")
 _FENCES = ("```", "~~~")
 _FENCE_LINE = re.compile(r"^[ \t]*(?:```|~~~).*\n?", re.MULTILINE)
@@ -25,9 +25,7 @@ _SENTENCE_END = re.compile(
     r"|(?<![\d.!?…].)(?<!\.\w.)[.!?…]{0,19}[\"'”’)\]*_]{0,20}(?=\s)[ \t]*\n?)"
 )
 # After a space, or between letters of a script without spaces.
-_WORD_END = re.compile(
-    r"(?<=\s)(?=\S)|(?<=[\u2e80-\ud7ff\uf900-\uffee])(?=[\u2e80-\u3098\u309b-\ud7ff\uf900-\uffee])"
-)
+_WORD_END = re.compile(r"(?<=\s)(?=\S)|(?<=[\u2e80-\ud7ff\uf900-\uffee])(?=[\u2e80-\u3098\u309b-\ud7ff\uf900-\uffee])")
 
 # Inline elements of Markdown and how they start; the group names tell what may be marked.
 _INLINE_START = re.compile(r"[`\[*<&{!hw](?:(?<![!hw])|(?<=!)(?=\[)|(?<=h)(?=ttps?:)|(?<=w)(?=ww\.))")
@@ -73,35 +71,55 @@ class Segment(NamedTuple):
     opening: str = ""  # in a code block: the line that opens it
     ends_line: bool = True
     ends_sentence: bool = True
-    inlines: Sequence[InlineSpan] | None = None  # those of the surrounding prose
+    inlines: list[InlineSpan] | None = None  # those of the surrounding prose
 
 
-def segments_of(text: str, longest: int = LONGEST, within: tuple[int, int] | None = None) -> list[Segment]:
+def segments_of(text: str, max_chars: int = MAX_SEGMENT_CHARS, within: tuple[int, int] | None = None) -> list[Segment]:
     """Return the segments of a text in order: all of them, or those of blocks that overlap a range."""
     low, high = within or (0, len(text))
     found: list[Segment] = []
-    for block in _blocks(text, _paragraph(text, low)):
+    for block in _blocks(text, _paragraph_start(text, low)):
         if block.start > high:
             break
         if block.end < low:
             continue
         if block.kind is SegmentKind.PROSE:
-            found += _sentences(text, block.start, block.end, longest)
+            found += _sentences(text, block.start, block.end, max_chars)
         else:
             found.append(block)
     return found
 
 
-def _paragraph(text: str, place: int) -> int:
-    """Return where the paragraph or code block around a position starts."""
-    if place <= 0:
-        return 0
+def _paragraph_start(text: str, place: int) -> int:
+    """Return where the paragraph or code block around a position starts, to parse only from there."""
     begin, fence = 0, ""
-    for line in _FENCE_LINE.finditer(text, 0, place):
+    for line in _FENCE_LINE.finditer(text, 0, max(place, 0)):
         before, fence = fence, _fence_after(line[0], fence)
         if fence != before:
             begin = line.start() if fence else line.end()
-    return begin if fence else max(begin, text.rfind("\n\n", 0, place) + 1)
+    return begin if fence or place <= 0 else max(begin, text.rfind("\n\n", 0, place) + 1)
+
+
+def _blocks(text: str, begin: int) -> Iterator[Segment]:
+    """Yield every line that is not prose, and the prose between them as one segment."""
+    pipe = "" if _BARE_TABLE.search(text) else "|"
+    opening, fence, prose, end = "", "", begin, begin
+    for line in text[begin:].splitlines(keepends=True):
+        start, end = end, end + len(line)
+        before, fence = fence, _fence_after(line, fence) if line.lstrip(" \t").startswith(_FENCES) else fence
+        if before:
+            kind = SegmentKind.CODE if fence else SegmentKind.CLOSING
+        else:
+            opening = line.rstrip() if fence else ""
+            kind = SegmentKind.OPENING if fence else _kind(line, pipe)
+        if kind is SegmentKind.PROSE:
+            continue
+        if prose < start:
+            yield Segment(prose, start, SegmentKind.PROSE)
+        yield Segment(start, end, kind, opening)
+        prose = end
+    if prose < end:
+        yield Segment(prose, end, SegmentKind.PROSE)
 
 
 def _fence_after(line: str, fence: str) -> str:
@@ -114,37 +132,6 @@ def _fence_after(line: str, fence: str) -> str:
     return "" if mark[1][0] == "`" and "`" in mark[2] else mark[1]
 
 
-def _blocks(text: str, begin: int) -> Iterator[Segment]:
-    """Yield every line that is not prose, and the prose between them as one segment."""
-    prose = at = begin
-    for line in _lines(text, begin):
-        at = line.end
-        if line.kind is SegmentKind.PROSE:
-            continue
-        if prose < line.start:
-            yield Segment(prose, line.start, SegmentKind.PROSE)
-        yield line
-        prose = at
-    if prose < at:
-        yield Segment(prose, at, SegmentKind.PROSE)
-
-
-def _lines(text: str, begin: int) -> Iterator[Segment]:
-    """Yield every line with its kind; `opening` is the line that opens the code block around it."""
-    pipe = "" if _BARE_TABLE.search(text) else "|"
-    opening, fence, at = "", "", begin
-    for line in text[begin:].splitlines(keepends=True):
-        start, at = at, at + len(line)
-        before, fence = fence, _fence_after(line, fence) if line.lstrip(" \t").startswith(_FENCES) else fence
-        if before:
-            yield Segment(start, at, SegmentKind.CODE if fence else SegmentKind.CLOSING, opening)
-        elif fence:
-            opening = line.rstrip()
-            yield Segment(start, at, SegmentKind.OPENING, opening)
-        else:
-            yield Segment(start, at, _kind(line, pipe))
-
-
 def _kind(line: str, pipe: str) -> SegmentKind:
     if line.isspace():
         return SegmentKind.BLANK
@@ -153,84 +140,72 @@ def _kind(line: str, pipe: str) -> SegmentKind:
     return SegmentKind.ROW if "|" in line and line.lstrip().startswith(pipe) else SegmentKind.PROSE
 
 
-def inlines_of(text: str, start: int = 0, end: int | None = None) -> list[InlineSpan]:
+def inlines_of(text: str, start: int, end: int) -> list[InlineSpan]:
     """Return the inline elements in a range of prose, in order."""
     found: list[InlineSpan] = []
-    at, end = start, len(text) if end is None else end
+    at = start
     while (begin := _INLINE_START.search(text, at, end)) is not None:
         inline = _INLINE.match(text, begin.start(), end)
         if inline is None:
             at = begin.start() + 1
         else:
-            found.append(InlineSpan(*inline.span(), _markable(inline)))
+            found.append(InlineSpan(*inline.span(), _markable_span(inline)))
             at = inline.end()
     return found
 
 
-def _markable(found: re.Match[str]) -> tuple[int, int] | None:
-    if found["code"] or found["strong"]:
-        around = len(found["ticks"] if found["code"] else found["stars"])
-        return found.start() + around, found.end() - around
-    if found["link"] and not found["link"].startswith("!") and "](" not in found["words"]:
-        return found.span("words")
+def _markable_span(inline: re.Match[str]) -> tuple[int, int] | None:
+    if marks := inline["ticks"] or inline["stars"]:
+        return inline.start() + len(marks), inline.end() - len(marks)
+    if inline["link"] and not inline["link"].startswith("!") and "](" not in inline["words"]:
+        return inline.span("words")
     return None
 
 
-def _sentences(text: str, start: int, end: int, longest: int) -> Iterator[Segment]:
-    inlines = inlines_of(text, start, end)
-    places = [each.end() for each in _SENTENCE_END.finditer(text, start, end)]
-    borders = [start, *_outside(places, inlines), end]
-    low = start
-    for high in borders[1:]:
-        if high > low:
-            for one, two in _short(text, low, high, inlines, longest):
-                ends_line = two == end or text[two - 1] == "\n"
-                yield Segment(one, two, SegmentKind.PROSE, "", ends_line, two == high, inlines)
-            low = high
-
-
-def _outside(places: Sequence[int], inlines: Sequence[InlineSpan]) -> list[int]:
-    kept, spans = [], iter(inlines)
+def _outside(places: Iterable[int], inlines: Iterable[InlineSpan]) -> list[int]:
+    """Return the positions that are not inside an inline element; both are in order."""
+    found, spans = [], iter(inlines)
     span = next(spans, None)
     for place in places:
         while span is not None and span.end <= place:
             span = next(spans, None)
         if span is None or place <= span.start:
-            kept.append(place)
-    return kept
+            found.append(place)
+    return found
 
 
-def _short(
-    text: str, low: int, high: int, inlines: Sequence[InlineSpan], longest: int
-) -> Iterator[tuple[int, int]]:
-    if high - low <= longest:
-        yield low, high
-        return
-    near = [each for each in inlines if each.start < high and each.end > low]
-    places = _outside([each.start() for each in _WORD_END.finditer(text, low + 1, high)], near)
-    start = last = low
-    for place in [*places, high]:
-        if place - start > longest and last > start:
-            yield start, last
-            start = last
-        last = place
-    yield start, high
+def _sentences(text: str, start: int, end: int, max_chars: int) -> Iterator[Segment]:
+    inlines = inlines_of(text, start, end)
+    low = start
+    for high in [*_outside([each.end() for each in _SENTENCE_END.finditer(text, start, end)], inlines), end]:
+        part = last = low
+        if high - low > max_chars:
+            near = [each for each in inlines if each.start < high and each.end > low]
+            for place in [*_outside([each.end() for each in _WORD_END.finditer(text, low + 1, high)], near), high]:
+                if place - part > max_chars and last > part:
+                    yield Segment(part, last, SegmentKind.PROSE, "", text[last - 1] == "\n", False, inlines)
+                    part = last
+                last = place
+        if high > low:
+            ends_line = high == end or text[high - 1] == "\n"
+            yield Segment(part, high, SegmentKind.PROSE, "", ends_line, True, inlines)
+        low = high
 
 
 OPEN, CLOSE = "\x02", "\x03"
 UNMARKED = str.maketrans("", "", OPEN + CLOSE)
-MAX_WORDS = 64
+MAX_QUERY_WORDS = 64
 
 _TOKEN = re.compile(rf"[^\W_{SPACELESS}](?:[^\W_{SPACELESS}]|[\u0300-\u036f])*")
 _RUN = re.compile(rf"[{SPACELESS}]+")  # words are searched anywhere in it
-_BEYOND_ASCII = re.compile(r"[^\W\x00-\x7f]|[\u0300-\u036f]")  # letters, digits and accents
-_WORD_SIGN = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
+_NON_ASCII_WORD = re.compile(r"[^\W\x00-\x7f]|[\u0300-\u036f]")  # letters, digits and accents
+_WORD_CHARS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
 _URL = re.compile(r"(?:https?://|www\.)[^\s<>\"'`|。、（）「」]+")
 
-_AFTER = "s es ed d ing er ers r rs e ies y ied ier ying ly ion ions ation ations able ment ments en n"
-_ENDINGS = frozenset(("", *_AFTER.split()))
+_SUFFIXES = "s es ed d ing er ers r rs e ies y ied ier ying ly ion ions ation ations able ment ments en n"
+_ENDINGS = frozenset(("", *_SUFFIXES.split()))
 _DOUBLED = frozenset(("ing", "ed", "er", "ers"))
-_LEAST_STEM = 3
+_MIN_STEM_CHARS = 3
 _END = attrgetter("end")
 
 Spot = tuple[int, int, str]  # start and end of a match, and the word of the query
@@ -242,26 +217,28 @@ class QueryWords:
     def __init__(self, words: Sequence[str]) -> None:
         tokens = dict.fromkeys(part for word in words for part in _TOKEN.findall(word))
         runs = dict.fromkeys(run for word in words for run in _RUN.findall(word))
-        self.folded = {fold(word): None for word in list(tokens)[:MAX_WORDS]}
-        self.runs = list(runs)[:MAX_WORDS]
-        self._heads = frozenset(word[:_LEAST_STEM] for word in self.folded)
+        self.folded = {fold(word): None for word in list(tokens)[:MAX_QUERY_WORDS]}
+        self.runs = list(runs)[:MAX_QUERY_WORDS]
+        self._heads = frozenset(word[:_MIN_STEM_CHARS] for word in self.folded)
         heads = "|".join(sorted(head for head in self._heads if head.isascii()))
         self._beginning = re.compile(f"(?:{heads})[a-z0-9]*" if heads else "(?!)")
         self._known: dict[str, str | None] = {}
         every = [*self.folded, *self.runs]
         # similar weights, slightly higher for rarer words
-        self.weights = {
-            word: 1.0 + 0.5 * (len(every) - place) / len(every) for place, word in enumerate(every)
-        }
+        self.weights = {word: 1.0 + 0.5 * (len(every) - place) / len(every) for place, word in enumerate(every)}
+
+    def score(self, held: Iterable[str], spots: int) -> float:
+        """Return how well some words of the query with a number of matches represent it."""
+        return sum(map(self.weights.__getitem__, held)) + 0.02 * min(spots, 10)
 
     def spots(self, text: str) -> list[Spot]:
         """Return the matches in a text, in order."""
-        plain = text.isascii() or _BEYOND_ASCII.search(text) is None
+        plain = text.isascii() or _NON_ASCII_WORD.search(text) is None
         tokens = self._plain_tokens(text.lower()) if plain else _TOKEN.finditer(text)
         found: list[Spot] = []
         for token in tokens if self.folded else ():
             each = token[0]
-            word = self._known[each] if each in self._known else self._meant_by(each)
+            word = self._known[each] if each in self._known else self._query_word(each)
             if word is not None:
                 found.append((token.start(), token.end(), word))
         if not self.runs or plain:
@@ -272,13 +249,13 @@ class QueryWords:
         """Yield the lower-case ASCII tokens that start like a word of the query."""
         for token in self._beginning.finditer(text):
             start = token.start()
-            if not start or text[start - 1] not in _WORD_SIGN:
+            if not start or text[start - 1] not in _WORD_CHARS:
                 yield token
 
-    def _meant_by(self, token: str) -> str | None:
+    def _query_word(self, token: str) -> str | None:
         folded = fold(token)
         word = folded if folded in self.folded else None
-        if word is None and any(folded[:size] in self._heads for size in range(1, _LEAST_STEM + 1)):
+        if word is None and any(folded[:size] in self._heads for size in range(1, _MIN_STEM_CHARS + 1)):
             word = next((each for each in self.folded if same_stem(each, folded)), None)
         self._known[token] = word
         return word
@@ -288,10 +265,8 @@ def _in_run(text: str, run: str) -> Iterator[Spot]:
     """Yield the matches of a run or, if there are none, of its pairs of letters."""
     pieces = [run] if run in text or len(run) < 3 else [run[at : at + 2] for at in range(len(run) - 1)]
     for piece in pieces:
-        at = text.find(piece)
-        while at >= 0:
-            yield at, at + len(piece), run
-            at = text.find(piece, at + len(piece))
+        for match in re.finditer(re.escape(piece), text):
+            yield *match.span(), run
 
 
 @lru_cache(maxsize=4096)
@@ -308,10 +283,10 @@ def same_stem(one: str, other: str) -> bool:
     if one == other:
         return True
     shared = shared_start(one, other)
-    if shared < _LEAST_STEM or not (one.isalpha() and other.isalpha()):
+    if shared < _MIN_STEM_CHARS or not (one.isalpha() and other.isalpha()):
         return len(one) > 1 and "\uac00" <= one[0] <= "\ud7a3" and other.startswith(one)  # Korean
     if not one.isascii():  # endings of other languages are unknown, only their usual length
-        return shared > _LEAST_STEM and max(len(one), len(other)) - shared <= _LEAST_STEM
+        return shared > _MIN_STEM_CHARS and max(len(one), len(other)) - shared <= _MIN_STEM_CHARS
     return _is_ending(one[:shared], one[shared:]) and _is_ending(one[:shared], other[shared:])
 
 
@@ -319,33 +294,27 @@ def _is_ending(stem: str, rest: str) -> bool:
     return rest in _ENDINGS or (rest[:1] == stem[-1] and rest[1:] in _DOUBLED)
 
 
-def spots_in(text: str, segment: Segment, found: Sequence[Spot]) -> list[Spot]:
+def markable_spots(text: str, segment: Segment, found: Sequence[Spot]) -> list[Spot]:
     """Return the matches in a segment that may be marked: none in URLs, tags and opening lines of code."""
-    match segment.kind:
-        case SegmentKind.OPENING | SegmentKind.CLOSING | SegmentKind.BLANK:
-            return []
-        case SegmentKind.CODE:
-            urls = [each.span() for each in _URL.finditer(text, segment.start, segment.end)]
-            inside = [spot for spot in found if segment.start <= spot[0] and spot[1] <= segment.end]
-            return [spot for spot in inside if all(spot[1] <= low or high <= spot[0] for low, high in urls)]
-        case _:
-            inlines = segment.inlines
-            if inlines is None:
-                inlines = inlines_of(text, segment.start, segment.end)
-            return list(_spoken(text, inlines, found)) if inlines else list(found)
+    if segment.kind in (SegmentKind.OPENING, SegmentKind.CLOSING, SegmentKind.BLANK):
+        return []
+    if segment.kind is SegmentKind.CODE:
+        inlines = [InlineSpan(*url.span()) for url in _URL.finditer(text, segment.start, segment.end)]
+    else:
+        inlines = segment.inlines if segment.inlines is not None else inlines_of(text, segment.start, segment.end)
+    return list(_markable_spots(text, inlines, found)) if inlines else list(found)
 
 
-def _spoken(text: str, inlines: Sequence[InlineSpan], found: Sequence[Spot]) -> Iterator[Spot]:
+def _markable_spots(text: str, inlines: Sequence[InlineSpan], found: Sequence[Spot]) -> Iterator[Spot]:
     for spot in found:
-        place = bisect_right(inlines, spot[0], key=_END)
-        inline = inlines[place] if place < len(inlines) else None
-        if inline is None or spot[1] <= inline.start:
+        at = bisect_right(inlines, spot[0], key=_END)
+        if at == len(inlines) or spot[1] <= inlines[at].start:
             yield spot
-        elif inline.words is not None and inline.words[0] <= spot[0] and spot[1] <= inline.words[1]:
-            yield from _spoken(text, inlines_of(text, *inline.words), [spot])
+        elif (words := inlines[at].words) is not None and words[0] <= spot[0] and spot[1] <= words[1]:
+            yield from _markable_spots(text, inlines_of(text, *words), [spot])
 
 
-def marked(text: str, start: int, end: int, spots: Iterable[Spot]) -> str:
+def mark(text: str, start: int, end: int, spots: Iterable[Spot]) -> str:
     """Return a range of text with matches between U+0002 and U+0003; matches joined by `_` become one."""
     merged: list[tuple[int, int]] = []
     for low, high, _ in sorted(spots):

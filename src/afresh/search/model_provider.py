@@ -12,10 +12,8 @@ from afresh.crawl.run_log import unfailing
 from afresh.errors import StoreError
 from afresh.events import Listener
 from afresh.extract.pool.pool import ParserPool
-from afresh.extract.pool.wire import CHUNK
-from afresh.model.recipe import CHUNKER
 from afresh.ports import Clock, Embedder, JsonApi, LinkScorer, Summarizer
-from afresh.search.embedding import BATCH, Embedding
+from afresh.search.embedding import BATCH_TEXTS, Embedding
 from afresh.search.records import SearchMode
 from afresh.search.reindex import ReindexTools
 from afresh.store.repository import FOREVER, RetryPolicy
@@ -40,27 +38,27 @@ class ModelProvider:
         self._day: DailyCalls | None = None
 
     def wanted(self) -> str | None:
-        """Return the model of the settings; None if search uses words only."""
+        """Return the model of the settings; None for keyword search only."""
         from afresh.models.choose import wanted_model
 
         return wanted_model(self._config.embedding)
 
     @asynccontextmanager
-    async def for_questions(
+    async def for_queries(
         self, mode: SearchMode = SearchMode.HYBRID
     ) -> AsyncIterator[tuple[Embedder | None, Sequence[str]]]:
         """Yield the embedder for queries, or None, and notes for the user."""
         async with self._chosen() as models:
             notes = models.notes
             if mode is SearchMode.HYBRID:  # a text search has no notes, a vector search always has them
-                notes = await self._unsaid(notes)
-            if models.asking is None and models.wanted is not None and not notes:
-                lack = await self._store.stats.lack(models.wanted.model)
-                words = "answered by words alone: run `afresh reindex` to search by meaning"
-                notes = (words,) if lack.number else ()
-            yield models.asking, notes
+                notes = await self._new_notes(notes)
+            if models.for_queries is None and models.wanted is not None and not notes:
+                missing = await self._store.stats.missing_vectors(models.wanted.model)
+                note = "keyword search only: run `afresh reindex` to enable semantic search"
+                notes = (note,) if missing.number else ()
+            yield models.for_queries, notes
 
-    async def _unsaid(self, notes: Sequence[str]) -> tuple[str, ...]:
+    async def _new_notes(self, notes: Sequence[str]) -> tuple[str, ...]:
         """Return notes; say only once that the store cannot hold vectors, and only if they are wanted."""
         missing = self._store.vectors.no_vectors
         if missing is None or missing not in notes:
@@ -78,12 +76,9 @@ class ModelProvider:
     async def for_run(self, body: str, store: Store) -> AsyncIterator[tuple[Embedding | None, Sequence[str]]]:
         """Yield the embedding for new text and notes; if no text is stored, that of the wanted model."""
         async with self._chosen(store) as models:
-            model = models.wanted if body == "none" else models.acting
-            embedding = self._embedding(model, store)
-            try:
-                yield embedding, await self._unsaid(models.notes)
-            finally:
-                await _close(embedding)
+            model = models.wanted if body == "none" else models.for_new_text
+            async with self._embedding(model, store) as embedding:
+                yield embedding, await self._new_notes(models.notes)
 
     @asynccontextmanager
     async def for_texts(
@@ -97,21 +92,13 @@ class ModelProvider:
         from afresh.models.summarizer import summarizer_for
 
         settings = self._config.ai
-        caller = self._caller(settings.address, MAX_CHAT_BYTES) if settings.address else None
-        scorer = None
-        try:
-            async with self._allowance() as allowance:
-                if links.keywords:  # in a thread, as prompts are read from files
-                    scorer = await asyncio.to_thread(link_scorer_for, links, settings, caller, allowance)
-                summarizer = None
-                if summaries:
-                    summarizer = await asyncio.to_thread(summarizer_for, settings, caller, allowance)
-                yield summarizer, scorer
-        finally:
-            if scorer is not None:
-                await scorer.close()
-            if caller is not None:
-                await caller.close()
+        scorer = summarizer = None
+        async with self._caller(settings.address, MAX_CHAT_BYTES) as caller, self._budget() as budget:
+            if links.keywords:  # in a thread, as prompts are read from files
+                scorer = await asyncio.to_thread(link_scorer_for, links, settings, caller, budget)
+            if summaries:
+                summarizer = await asyncio.to_thread(summarizer_for, settings, caller, budget)
+            yield summarizer, scorer
 
     def guesser(self, scorer: LinkScorer) -> LinkScorer | None:
         """Return a free scorer for links that the scorer has not scored yet; None if it is free itself."""
@@ -122,7 +109,7 @@ class ModelProvider:
         return OfflineLinkScorer()
 
     @asynccontextmanager
-    async def _allowance(self) -> AsyncIterator["CallBudget"]:
+    async def _budget(self) -> AsyncIterator["CallBudget"]:
         """Yield the call budget of a run; concurrent runs share the rest of the day."""
         from afresh.models.completions import CallBudget, DailyCalls
 
@@ -143,68 +130,69 @@ class ModelProvider:
         from afresh.models.local import LocalEmbedder
 
         async with self._chosen() as models:
-            if isinstance(models.acting, LocalEmbedder):
-                await models.acting.embed(["warm"])
+            if isinstance(models.for_new_text, LocalEmbedder):
+                await models.for_new_text.embed(["warm"])
 
     @asynccontextmanager
-    async def for_remake(self, listener: Listener, stopping: asyncio.Event) -> AsyncIterator[ReindexTools]:
+    async def for_reindex(self, listener: Listener, stopping: asyncio.Event) -> AsyncIterator[ReindexTools]:
         """Yield the tools to rebuild an index from stored text."""
         retry = RetryPolicy(busy_seconds=FOREVER, full_seconds=FOREVER, listener=listener, stopping=stopping)
         store, parsers = self._store.with_retries(retry), ParserPool()
-        async with self._chosen(store) as (_, acting, wanted, _):
-            both = acting is not None and wanted is not None and acting.model != wanted.model
-            serving = self._embedding(acting if both else None, store)
-            target = self._embedding(wanted, store)
+        async with self._chosen(store) as (_, old, wanted, _):
+            is_switch = old is not None and wanted is not None and old.model != wanted.model
             try:
-                yield ReindexTools(
-                    store=store,
-                    parsers=parsers,
-                    chunk=CHUNK,
-                    chunker=CHUNKER,
-                    serving=serving or target,
-                    wanted=target,
-                    clock=self._clock,
-                    listener=unfailing(listener),
-                    stopping=stopping,
-                )
+                async with (
+                    self._embedding(wanted, store) as target,
+                    self._embedding(old if is_switch else None, store) as serving,
+                ):
+                    yield ReindexTools(
+                        store=store,
+                        parsers=parsers,
+                        serving=serving or target,
+                        wanted=target,
+                        clock=self._clock,
+                        listener=unfailing(listener),
+                        stopping=stopping,
+                    )
             finally:
-                await _close(serving)
-                await _close(target)
                 await parsers.close()
 
-    def _embedding(self, model: Embedder | None, store: Store) -> Embedding | None:
-        from afresh.models.choose import FAST, within_budget
+    @asynccontextmanager
+    async def _embedding(self, model: Embedder | None, store: Store) -> AsyncIterator[Embedding | None]:
+        from afresh.models.choose import FAST
 
         if model is None:
-            return None
-        settings = self._config.embedding
-        batch = (
-            BATCH if model.model == FAST else settings.batch_size
-        )  # expensive vectors are stored in small batches
-        return Embedding(store, within_budget(model, settings), self._clock, batch=batch)
+            yield None
+            return
+        # expensive vectors are stored in small batches
+        batch = BATCH_TEXTS if model.model == FAST else self._config.embedding.batch_size
+        embedding = Embedding(store, model, self._clock, batch=batch)
+        try:
+            yield embedding
+        finally:
+            await embedding.close()
 
     @asynccontextmanager
     async def _chosen(self, store: Store | None = None) -> AsyncIterator["StoreEmbedders"]:
-        from afresh.models.choose import StoreEmbedders, chosen
+        from afresh.models.choose import StoreEmbedders, choose_embedders
 
         store = store or self._store
         if store.vectors.no_vectors is not None:
             yield StoreEmbedders(notes=(store.vectors.no_vectors,))
             return
         settings, serving = self._config.embedding, await store.vectors.serving_model()
-        caller = self._caller(settings.address, MAX_VECTORS_BYTES) if settings.address else None
-        try:
-            yield chosen(settings, serving.name if serving else None, caller)
-        finally:
-            if caller is not None:
-                await caller.close()
+        async with self._caller(settings.address, MAX_VECTORS_BYTES) as caller:
+            yield choose_embedders(settings, serving.name if serving else None, caller)
 
-    def _caller(self, address: str, largest: int) -> JsonApi:
+    @asynccontextmanager
+    async def _caller(self, url: str | None, max_bytes: int) -> AsyncIterator[JsonApi | None]:
         from afresh.sources.web.api_client import ApiClient
 
-        return ApiClient([address], user_agent=self._config.network.agent, largest_answer=largest)
-
-
-async def _close(embedding: Embedding | None) -> None:
-    if embedding is not None:
-        await embedding.close()
+        if url is None:
+            yield None
+            return
+        client = ApiClient([url], user_agent=self._config.network.agent, largest_answer=max_bytes)
+        try:
+            yield client
+        finally:
+            await client.close()

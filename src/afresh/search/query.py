@@ -7,10 +7,11 @@ script without spaces becomes a phrase of its character pairs.
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from itertools import groupby
+from itertools import accumulate, groupby
 from math import inf, log
 from typing import NamedTuple
 from zlib import crc32
@@ -22,7 +23,7 @@ from afresh.text.normalize import headings_over
 MAX_WORDS = 64
 MAX_WORD_CHARS = 128
 MAX_CHARS = 10_000  # of a query that are read, more than its words can need
-LONGEST_NAME = 12  # characters of a run that may be one word or a few: データベースエンジン
+MAX_NAME_CHARS = 12  # characters of a run that may be one word or a few: データベースエンジン
 
 _RUN = re.compile(r"[\w.:]+")  # a candidate for a name in code, if punctuation joins its parts
 _JOINED = re.compile(r"[.:]|_\w")
@@ -45,31 +46,30 @@ class Query:
         return bool(self.terms or self.phrases or self.compounds or self.prefixes or self.runs)
 
 
-def parse(query: str, spoken: Sequence[str] = (ENGLISH,)) -> Query:
-    """Parse any text as a query for some search configurations; words after the first 64 are dropped."""
-    return _parsed(query, tuple(spoken))
-
-
 @lru_cache(maxsize=64)  # a query is parsed in several places
-def _parsed(query: str, spoken: tuple[str, ...]) -> Query:
+def parse(query: str, spoken: tuple[str, ...] = (ENGLISH,)) -> Query:
+    """Parse any text as a query for some search configurations; words after the first 64 are dropped."""
     terms: dict[str, None] = {}
     phrases: dict[tuple[str, ...], None] = {}
     compounds: dict[tuple[str, ...], None] = {}
     prefixes: dict[str, None] = {}
     runs: dict[str, None] = {}
     names = {tuple(words_in(name)) for name in _names(query[:MAX_CHARS])}
-    for words, quoted, starred in _parts(query):
-        if quoted:
+    room = MAX_WORDS
+    for part in _PART.finditer(query[:MAX_CHARS]):
+        bare = part[3]
+        words = tuple(word[:MAX_WORD_CHARS] for word in words_in(part[1] or part[2] or bare or "")[:room])
+        room -= len(words)
+        if bare is None and words:
             phrases[words] = None
-            continue
-        for unspaced, group in groupby(words, is_run):
+        for unspaced, group in groupby(words if bare else (), is_run):
             together = tuple(group)
             if unspaced:
                 runs.update(dict.fromkeys(together))
             elif len(together) > 1:
                 compounds[together] = None
             else:
-                (prefixes if starred and together[0] == words[-1] else terms)[together[0]] = None
+                (prefixes if bare.endswith("*") and together[0] == words[-1] else terms)[together[0]] = None
     stop = stop_words({*terms, *(word for words in compounds for word in words)}, spoken)
     named = tuple(words for words in compounds if words in names)
     return Query(tuple(terms), tuple(phrases), tuple(compounds), named, tuple(prefixes), tuple(runs), stop)
@@ -85,18 +85,12 @@ def words_of(query: str) -> tuple[str, ...]:
     parsed = parse(query)
     parts = [word for part in (*parsed.phrases, *parsed.compounds) for word in part]
     words = tuple(dict.fromkeys((*parsed.terms, *parsed.prefixes, *parsed.runs, *parts)))
-    return _telling(words, parsed) or words
-
-
-def unquoted(query: str) -> str:
-    """Return the query without quotes, so that each word counts separately."""
-    return re.sub(r'["“”]', " ", query)
+    return tuple(word for word in words if word not in parsed.stop) or words
 
 
 def phrases_of(query: Query, configs: Sequence[str] = (ENGLISH,)) -> str | None:
     """Return an FTS5 expression for texts with every quoted phrase; None if there is none."""
-    forms = [_either(dict.fromkeys(_phrase(words, config) for config in configs)) for words in query.phrases]
-    return " AND ".join(forms) or None
+    return " AND ".join(_any_form(words, configs) for words in query.phrases) or None
 
 
 def alternatives(query: Query, configs: Sequence[str] = (ENGLISH,)) -> tuple[str, ...]:
@@ -108,42 +102,19 @@ def alternatives(query: Query, configs: Sequence[str] = (ENGLISH,)) -> tuple[str
     there is nothing else.
     """
     parts = [word for words in query.compounds for word in words if len(word) > 1]
-    terms: Iterable[str] = _telling(dict.fromkeys((*query.terms, *parts)), query)
+    terms: Sequence[str] = [word for word in dict.fromkeys((*query.terms, *parts)) if word not in query.stop]
     of_runs = dict.fromkeys(pair for run in query.runs for pair in (pairs(run)[:-1] or [run]))
-    names = [run for run in query.runs if 2 < len(run) <= LONGEST_NAME]
+    names = [run for run in query.runs if 2 < len(run) <= MAX_NAME_CHARS]
     more: Sequence[tuple[str, ...]] = [(run,) for run in (*list(of_runs)[:MAX_WORDS], *names)]
     if not (terms or query.phrases or query.prefixes or more):
         terms, more = query.terms, query.compounds
-    return tuple(dict.fromkeys(_expressions(query, configs, terms, [*more, *query.names])))
+    found = [_any_form(words, configs) for words in (*((term,) for term in terms), *query.phrases, *more, *query.names)]
+    found += [_any_form((prefix,), configs, "*") for prefix in query.prefixes]
+    return tuple(dict.fromkeys(found))
 
 
-def _parts(query: str) -> Iterator[tuple[tuple[str, ...], bool, bool]]:
-    room = MAX_WORDS
-    for part in _PART.finditer(query[:MAX_CHARS]):
-        bare = part[3]
-        text = part[1] or part[2] or bare or ""
-        words = tuple(word[:MAX_WORD_CHARS] for word in words_in(text)[:room])
-        if words:
-            yield words, bare is None, bare is not None and bare.endswith("*")
-        room -= len(words)
-        if not room:
-            return
-
-
-def _telling(words: Iterable[str], query: Query) -> tuple[str, ...]:
-    return tuple(word for word in words if word not in query.stop)
-
-
-def _expressions(
-    query: Query, configs: Sequence[str], terms: Iterable[str], more: Iterable[tuple[str, ...]]
-) -> Iterator[str]:
-    for words in (*((term,) for term in terms), *query.phrases, *more):
-        yield _either(dict.fromkeys(_phrase(words, config) for config in configs))
-    for prefix in query.prefixes:
-        yield _either(dict.fromkeys(_phrase((prefix,), config) + "*" for config in configs))
-
-
-def _either(forms: Collection[str]) -> str:
+def _any_form(words: Sequence[str], configs: Sequence[str], star: str = "") -> str:
+    forms = dict.fromkeys(_phrase(words, config) + star for config in configs)
     joined = " OR ".join(forms)
     return f"({joined})" if len(forms) > 1 else joined
 
@@ -171,13 +142,12 @@ def signals(text: str) -> str:
     "again".
     """
     words = words_in(text)
-    said = set(_threes(words))
-
-    def shuffled(number: int) -> list[str]:
-        return sorted(words, key=lambda word: (crc32(f"{number} {word}".encode("utf-8", "replace")), word))
-
-    orders = [shuffled(number) for number in range(SHUFFLES)]
-    least = min(orders, key=lambda order: sum(three in said for three in _threes(order)))
+    known = set(_threes(words))
+    orders = [
+        sorted(words, key=lambda word: (crc32(f"{number} {word}".encode("utf-8", "replace")), word))
+        for number in range(SHUFFLES)
+    ]
+    least = min(orders, key=lambda order: sum(three in known for three in _threes(order)))
     return " ".join(least)
 
 
@@ -192,13 +162,8 @@ def only_signals(chunk: Chunk) -> Chunk:
     return replace(chunk, content=content, path=(), level=0, terms=SearchTerms(heading or None, None))
 
 
-def needs_text(query: str, *, context: bool) -> bool:
-    """Return whether a search needs stored text: for a phrase, or for the context of a passage."""
-    return context or bool(parse(query).phrases)
-
-
 def without_text(labels: Sequence[str], query: str) -> list[str]:
-    """Return the notes for such a search if sources store no text."""
+    """Return the notes for a search that needs stored text, if sources store none."""
     if not labels:
         return []
     which = f"{', '.join(labels)} {'keeps' if len(labels) == 1 else 'keep'} no text (storage.body: none)"
@@ -237,26 +202,21 @@ class Scoring(NamedTuple):
 def scoring(counts: Mapping[str, int], room: int = ROOM, enough: int = ENOUGH, texts: int = 0) -> Scoring:
     """Return how to score texts, given the number of texts per word and in total."""
     words = sorted((word for word in counts if counts[word]), key=lambda word: (counts[word], word))
-    seldom, left = _seldom(words, counts, room)
-    frequent = words[len(seldom) :]
+    total = list(accumulate(counts[word] for word in words))
+    few = bisect_right(total, room)
+    seldom, frequent = words[:few], words[few:]
     if not frequent:
         return Scoring((_any(seldom),) if seldom else ())
     if not seldom:
         return Scoring((), _steps(frequent), frequent[0])
     scored = (f"{_any(seldom)} AND {_any(frequent)}", _any(seldom))
-    if room - left < enough:
+    if total[few - 1] < enough:
         return Scoring(scored, _steps(frequent))
-    return Scoring(scored, rest=highest([counts[word] for word in seldom], texts) if texts else inf)
+    rarities = (log((texts - counts[word] + 0.5) / (counts[word] + 0.5)) for word in seldom) if texts else (inf,)
+    return Scoring(scored, rest=sum(BM25_MOST * max(rarity, 1e-6) for rarity in rarities))
 
 
-def highest(counts: Iterable[int], texts: int) -> float:
-    """Return the upper bound of the BM25 score for words with these text counts."""
-    return sum(BM25_MOST * max(log((texts - count + 0.5) / (count + 0.5)), 1e-6) for count in counts)
-
-
-def expressions(
-    plan: Scoring, counts: Sequence[int], room: int = ROOM, enough: int = ENOUGH
-) -> tuple[str, ...]:
+def expressions(plan: Scoring, counts: Sequence[int], room: int = ROOM, enough: int = ENOUGH) -> tuple[str, ...]:
     """Return what to score, given the number of matches of each step: the widest step that fits.
 
     If nothing else is scored, a step with too few texts is replaced by the one before, and the narrowest step
@@ -271,23 +231,12 @@ def expressions(
     return plan.scored or ((before,) if before else ())
 
 
-def _seldom(words: Sequence[str], counts: Mapping[str, int], room: int) -> tuple[list[str], int]:
-    seldom: list[str] = []
-    for word in words:
-        if counts[word] > room:
-            break
-        seldom.append(word)
-        room -= counts[word]
-    return seldom, room
-
-
 def _steps(words: Sequence[str]) -> tuple[str, ...]:
     """Return expressions for the rarest word and any other, the two rarest and any other, and so on."""
     if len(words) == 1:
         return (words[0],)
     return tuple(
-        " AND ".join((*words[:needed], _any(words[needed:])))
-        for needed in range(1, min(len(words), STEPS + 1))
+        " AND ".join((*words[:needed], _any(words[needed:]))) for needed in range(1, min(len(words), STEPS + 1))
     )
 
 

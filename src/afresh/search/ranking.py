@@ -17,11 +17,6 @@ LEADERS = 3  # best results of the first ranking that refine the query vector
 PULL = 1.0  # how far the query vector moves towards them, relative to its length
 
 
-def meaning_of(model: str) -> float:
-    """Return the weight of vectors from a model."""
-    return FAST_MEANING if model.startswith(FAST) else MEANING
-
-
 def title_bonus(title: str, words: Collection[str]) -> float:
     """Return the bonus for a page whose title resembles the query; close to 0 for longer queries."""
     named = {word for word in words_in(title) if not word.isdigit()}
@@ -30,9 +25,7 @@ def title_bonus(title: str, words: Collection[str]) -> float:
     return TITLED * shared**2
 
 
-def fuse(
-    matches: Iterable[ChunkMatch], nearest: VectorMatches, meaning: float = FAST_MEANING
-) -> list[ChunkMatch]:
+def fuse(matches: Iterable[ChunkMatch], nearest: VectorMatches, meaning: float = FAST_MEANING) -> list[ChunkMatch]:
     """Return the chunks of both halves, best first, ties by id; scores are 0 to 1.
 
     A chunk missing in one half counts as 0 there: pass both scores of each candidate.

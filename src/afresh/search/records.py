@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from afresh.model.fetch import Chunk
 from afresh.model.records import Page, PageId, SourceId
+from afresh.model.reports import SearchHit
 
 
 class SearchMode(StrEnum):
@@ -48,47 +49,29 @@ class SearchRequest:
 
 
 class ChunkMatch(NamedTuple):
-    """A chunk that contains words of a query; a higher score is better."""
+    """A chunk that fits a query by its words or its vector; a higher score is better."""
 
     chunk: int
     score: float
 
 
-class VectorMatch(NamedTuple):
-    """A chunk and its similarity: 1 is the same meaning, 0 is unrelated."""
-
-    chunk: int
-    likeness: float
-
-
 class VectorMatches(NamedTuple):
-    """The nearest chunks, nearest first, and the mean similarity of all vectors."""
+    """The nearest chunks, nearest first, and the mean similarity of all vectors: 1 is the same meaning."""
 
-    chunks: tuple[VectorMatch, ...] = ()
+    chunks: tuple[ChunkMatch, ...] = ()
     mean: float = 0.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FoundPassage:
+class FoundPassage(NamedTuple):
     """A chunk with its page."""
 
     chunk: int
     page: PageId
     order: int
     content: str | None  # None if no text is stored
-    heading: tuple[str, ...]
     source_id: SourceId
     content_hash: str
-    url: str
-    title: str
-    source: str
-    version: str | None
-    depth: int
-    language: str | None
-    checked_at: datetime | None
-    seen_at: datetime | None  # when it last had this content
-    changed_at: datetime | None
-    also_at: tuple[str, ...] = ()  # other URLs with the same content
+    hit: SearchHit  # without text and score
 
 
 UNEMBEDDED = "not embedded"  # prefix of the reason of an attempt whose content still needs vectors
@@ -101,15 +84,6 @@ class StoredModel:
     name: str  # its fingerprint
     dimensions: int
     serving: bool  # whether it answers searches
-
-
-class UnembeddedChunk(NamedTuple):
-    """A chunk without a vector, with the text to embed."""
-
-    chunk: int
-    text_hash: str
-    path: tuple[str, ...]
-    content: str
 
 
 class MissingCount(NamedTuple):

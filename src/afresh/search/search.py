@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from afresh.errors import EmbedError
 from afresh.model.records import ListedUrl
@@ -12,8 +12,8 @@ from afresh.model.reports import RunReport, SearchAnswer, SearchHit
 from afresh.model.versions import is_newer
 from afresh.ports import Embedder
 from afresh.search.highlight import QueryWords
-from afresh.search.query import parse, unquoted, words_of
-from afresh.search.ranking import LEADERS, PULL, fuse, meaning_of, title_bonus
+from afresh.search.query import parse, words_of
+from afresh.search.ranking import FAST, FAST_MEANING, LEADERS, MEANING, PULL, fuse, title_bonus
 from afresh.search.records import ChunkMatch, FoundPassage, SearchMode, SearchRequest, VectorMatches
 from afresh.search.snippet import context as context_of
 from afresh.search.snippet import passage as passage_of
@@ -27,11 +27,9 @@ READ = 20  # passages to read at a time: a page may have many of the best chunks
 TRIES = 3  # for an answer that no concurrent write disturbs
 
 
-Shown = tuple[FoundPassage, float]  # with its score
-_SAME = (  # fields that a passage and its hit share
-    *("url", "title", "source", "version", "language", "checked_at", "seen_at", "changed_at", "also_at"),
-    "depth",
-)
+ScoredPassage = tuple[FoundPassage, float]
+NO_QUOTES = str.maketrans('"“”', "   ")  # so that each word counts separately
+NO_PHRASE = "no exact match for the quoted phrase"
 
 
 async def answer(
@@ -43,29 +41,34 @@ async def answer(
     context: bool = False,
 ) -> SearchAnswer:
     """Return the best hits for a request; if vectors cannot be used, by words only."""
-    said = list(notes) if asked.mode is not SearchMode.TEXT else []
-    if embedder is None and asked.mode is SearchMode.VECTOR and not said:
-        said.append("there are no vectors to compare: see embedding.provider, or ask with --mode text")
+    all_notes = list(notes) if asked.mode is not SearchMode.TEXT else []
+    if embedder is None and asked.mode is SearchMode.VECTOR and not all_notes:
+        all_notes.append("no embeddings to compare: check embedding.provider, or search with --mode text")
     if asked.mode is SearchMode.TEXT or not parse(asked.query):
         embedder = None
     held = await _held(store, asked)
     if held is not None and not held:
-        said.append("no text holds the words in quotes as they stand")
-        asked = replace(asked, query=unquoted(asked.query) if asked.mode is SearchMode.HYBRID else "")
+        shows_others = asked.mode is SearchMode.HYBRID
+        all_notes.append(f"{NO_PHRASE}; showing other results" if shows_others else NO_PHRASE)
+        asked = replace(asked, query=asked.query.translate(NO_QUOTES) if shows_others else "")
     preparing = asyncio.to_thread(QueryWords, words_of(asked.query))  # runs during the query of the index
     try:
         passages, words = await asyncio.gather(_passages(store, asked, embedder, held), preparing)
     except EmbedError as error:  # no query vector, or one that cannot be compared
-        said.append(f"answered by words alone: {error}")
+        all_notes.append(f"keyword search only: {error}")
         passages, words = await _passages(store, asked, None, held), QueryWords(words_of(asked.query))
-    hits = [_hit(passage, score, words) for passage, score in passages]
-    if context:
-        chunks = await store.search.page_chunks(list({passage.page for passage, _ in passages}))
-        hits = [
-            replace(hit, context=context_of(chunks[passage.page], passage.order) if passage.content else None)
-            for hit, (passage, _) in zip(hits, passages, strict=True)
-        ]
-    return SearchAnswer(hits=tuple(hits), notes=tuple(said))
+    pages = {passage.page for passage, _ in passages} if context else ()
+    chunks = await store.search.page_chunks(list(pages)) if pages else {}
+    hits = [
+        replace(
+            passage.hit,
+            text=passage_of(passage.content, words) if passage.content else "",
+            score=round(score, 6),
+            context=context_of(chunks[passage.page], passage.order) if context and passage.content else None,
+        )
+        for passage, score in passages
+    ]
+    return SearchAnswer(hits=tuple(hits), notes=tuple(all_notes))
 
 
 def older_pages(hits: Sequence[SearchHit], since: datetime) -> dict[str, list[ListedUrl]]:
@@ -78,9 +81,9 @@ def older_pages(hits: Sequence[SearchHit], since: datetime) -> dict[str, list[Li
     return old
 
 
-def told_of_check(label: str, report: RunReport) -> list[str]:
+def notes_on_check(label: str, report: RunReport) -> list[str]:
     """Return notes on a check of found pages, for the answer."""
-    notes = [f"{label}, looked at again: {report.error}"] if report.error else []
+    notes = [f"{label}, checked again: {report.error}"] if report.error else []
     if report.held:
         gone = "1 page is gone" if report.held == 1 else f"{report.held} pages are gone"
         notes.append(f"{label}: {gone}, but kept until `afresh confirm {report.run}`")
@@ -106,8 +109,7 @@ async def _ranked(
         words = asked.mode is not SearchMode.VECTOR
         return await store.search.matches(asked.query, asked.within, _width(asked)) if words else ()
     if asked.mode is SearchMode.VECTOR:
-        _, nearest = await _nearest(store, asked, embedder)
-        return [ChunkMatch(near.chunk, near.likeness) for near in nearest.chunks]
+        return (await _nearest(store, asked, embedder))[1].chunks
     return await _fused(store, asked, embedder)
 
 
@@ -124,7 +126,7 @@ async def _fused(store: Store, asked: SearchRequest, embedder: Embedder) -> Sequ
     )
     matches, model = [*found, *scored], embedder.model
     candidates = list({match.chunk for match in found} | {each.chunk for each in near.chunks})
-    meaning = meaning_of(model)
+    meaning = FAST_MEANING if model.startswith(FAST) else MEANING
     first = fuse(matches, await store.vectors.likeness(model, vector, candidates), meaning)
     leaders = await store.vectors.of_chunks(model, [match.chunk for match in first[:LEADERS]])
     if not len(leaders):
@@ -153,7 +155,7 @@ def _width(asked: SearchRequest) -> int:
 
 async def _passages(
     store: Store, asked: SearchRequest, embedder: Embedder | None, held: Sequence[ChunkMatch] | None
-) -> list[Shown]:
+) -> list[ScoredPassage]:
     """Return the passages to show; repeated if a page was chunked again between ranking and reading."""
     for _ in range(TRIES):
         ranked = await _ranked(store, asked, embedder, held)
@@ -166,33 +168,27 @@ async def _passages(
 
 async def _best_of_each_page(
     store: Store, ranked: Sequence[ChunkMatch], asked: SearchRequest
-) -> tuple[list[Shown], bool]:
+) -> tuple[list[ScoredPassage], bool]:
     """Return the best passage of each page, or every one, and whether all ranked chunks still exist."""
     words, all_there = words_of(asked.query), True
-    best: dict[object, Shown] = {}
+    best: dict[object, ScoredPassage] = {}
     for start in range(0, len(ranked), READ):
         scores = {match.chunk: match.score for match in ranked[start : start + READ]}
         passages = await store.search.passages(list(scores))
         all_there = all_there and len(passages) == len(scores)
         for passage in passages:
-            shown = (passage, scores[passage.chunk] + title_bonus(passage.title, words))
-            library = passage.source.partition("/")[0]
+            scored = (passage, scores[passage.chunk] + title_bonus(passage.hit.title, words))
+            library = passage.hit.source.partition("/")[0]
             key = passage.chunk if asked.every_chunk else (library, passage.content_hash)
-            best[key] = _better(best[key], shown) if key in best else shown
+            best[key] = _better(best[key], scored) if key in best else scored
         if len(best) >= asked.limit:
             break
-    return sorted(best.values(), key=lambda shown: -shown[1])[: asked.limit], all_there
+    return sorted(best.values(), key=lambda scored: -scored[1])[: asked.limit], all_there
 
 
-def _better(one: Shown, other: Shown) -> Shown:
+def _better(one: ScoredPassage, other: ScoredPassage) -> ScoredPassage:
     """Return the better of two passages with the same content; of two versions the newer one."""
     if one[0].source_id == other[0].source_id:
-        return max(one, other, key=lambda shown: shown[1])
-    newer = other if is_newer(other[0].version, one[0].version) else one
+        return max(one, other, key=lambda scored: scored[1])
+    newer = other if is_newer(other[0].hit.version, one[0].hit.version) else one
     return newer[0], max(one[1], other[1])
-
-
-def _hit(passage: FoundPassage, score: float, words: QueryWords) -> SearchHit:
-    text = passage_of(passage.content, words) if passage.content else ""
-    same: dict[str, Any] = {name: getattr(passage, name) for name in _SAME}
-    return SearchHit(text=text, path=passage.heading, score=round(score, 6), **same)

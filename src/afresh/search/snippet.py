@@ -6,34 +6,31 @@ code block is closed.
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from afresh.model.fetch import Chunk
 from afresh.search.highlight import (
     CLOSE,
-    LONGEST,
+    MAX_SEGMENT_CHARS,
     OPEN,
     UNMARKED,
     QueryWords,
     Segment,
     SegmentKind,
     Spot,
-    marked,
+    mark,
+    markable_spots,
     segments_of,
-    spots_in,
 )
 from afresh.search.stemming import shared_start
 from afresh.text.normalize import headings_in
 
-WIDTH = 400
+PASSAGE_CHARS = 400
 CONTEXT_CHARS = 4_000
-LONGEST_READ = 20_000  # characters; a chunk of links may be much longer than its readable text
+MAX_READ_CHARS = 20_000  # a chunk of links may be much longer than its readable text
 _HEAD_ROWS = 2  # names and separator
-_LONG_BLOCKS = {
-    SegmentKind.CODE: (SegmentKind.CODE, SegmentKind.OPENING),
-    SegmentKind.ROW: (SegmentKind.ROW,),
-}
+_LONG_BLOCKS = {SegmentKind.CODE: (SegmentKind.CODE, SegmentKind.OPENING), SegmentKind.ROW: (SegmentKind.ROW,)}
 _IDLE_AT_START = (SegmentKind.BLANK, SegmentKind.CLOSING)
 _IDLE_AT_END = (SegmentKind.BLANK, SegmentKind.OPENING, SegmentKind.HEADING)
 
@@ -50,54 +47,55 @@ class _Text:
         return self.segments[high - 1].end - self.segments[low].start if high > low else 0
 
 
-def passage(content: str, words: Sequence[str] | QueryWords, *, width: int = WIDTH) -> str:
+def passage(content: str, words: Sequence[str] | QueryWords, *, width: int = PASSAGE_CHARS) -> str:
     """Return the part of a chunk that matches best; matches are between U+0002 and U+0003.
 
     `words` are the words of the query, rarest first.
     """
     asked = words if isinstance(words, QueryWords) else QueryWords(words)
-    text = _read_around(content, asked, width)
+    unmarked = content.translate(UNMARKED) if OPEN in content or CLOSE in content else content
+    text = _read_around(unmarked.strip("\n"), asked, width)
     if not text.segments:
         return ""
-    return _shown(text, *_grown(text, *_best(text, asked, width), width))
+    return _render(text, *_extend(text, *_find_best(text, asked, width), width))
 
 
 def context(chunks: Sequence[Chunk], hit: int, max_chars: int = CONTEXT_CHARS) -> str:
     """Return the hit with the headings above it and as many neighbours as fit."""
     if len(chunks[hit].content) > max_chars:
         return passage(chunks[hit].content, (), width=max_chars)
-    low, high = _around(chunks, hit, max_chars)
-    parts, above = _trail(chunks[low]), ""
+    low, high = _neighbours(chunks, hit, max_chars)
+    first, above = chunks[low], ""
+    inside = set(map(_letters, headings_in(first.content)))
+    trail = [(depth, title) for depth, title in enumerate(first.path, 1) if _letters(title) not in inside]
+    parts = [f"{'#' * min(depth, 6)} {title}" for depth, title in trail]
     for chunk in chunks[low:high]:
-        parts.append(_below(chunk.content, above))
+        begin, _, rest = chunk.content.partition("\n")
+        is_repeated = above and [*map(_letters, headings_in(begin))] == [_letters(above)]
+        parts.append(rest.lstrip("\n") if is_repeated else chunk.content)
         above = ([*chunk.path, *headings_in(chunk.content)] or [""])[-1]
-    return "\n\n".join(part for part in parts if part)
+    return "\n\n".join(filter(None, parts))
 
 
-# ---- selection -----------------------------------------------------------------------------------
-
-
-def _read_around(content: str, words: QueryWords, width: int) -> _Text:
+def _read_around(text: str, words: QueryWords, width: int) -> _Text:
     """Parse a text only around the position with most matches, where the passage comes from."""
-    marked_already = OPEN in content or CLOSE in content
-    text = (content.translate(UNMARKED) if marked_already else content).strip("\n")
     found = words.spots(text)
-    if len(text) <= 2 * width:
-        return _placed(text, found, segments_of(text, _longest(width)))
-    middle = _densest(found, words, width)
-    if len(text) > LONGEST_READ:
-        low = text.rfind("\n", 0, max(0, middle - LONGEST_READ // 2)) + 1
-        text, middle = text[low : low + LONGEST_READ], middle - low
-        found = words.spots(text)
-    low = min(middle - width // 2, len(text) - width)
-    near = _placed(text, found, segments_of(text, _longest(width), (low, middle + width + width // 2)))
-    if any(near.spots) or not found:
-        return near
-    return _placed(text, found, segments_of(text, _longest(width)))  # only URLs matched there
+    max_chars = max(40, min(MAX_SEGMENT_CHARS, width // 2))
+    if len(text) > 2 * width:
+        middle = _densest(found, words, width)
+        if len(text) > MAX_READ_CHARS:
+            low = text.rfind("\n", 0, max(0, middle - MAX_READ_CHARS // 2)) + 1
+            text, middle = text[low : low + MAX_READ_CHARS], middle - low
+            found = words.spots(text)
+        low = min(middle - width // 2, len(text) - width)
+        near = _assign_spots(text, found, segments_of(text, max_chars, (low, middle + width + width // 2)))
+        if any(near.spots) or not found:
+            return near  # else only URLs matched there
+    return _assign_spots(text, found, segments_of(text, max_chars))
 
 
 def _densest(found: Sequence[Spot], words: QueryWords, width: int) -> int:
-    weights = words.weights
+    """Return the first match of the window with the best score."""
     best, place, last = 0.0, 0, 0
     held: dict[str, int] = {}
     for first, (begin, _, leaving) in enumerate(found):
@@ -106,7 +104,7 @@ def _densest(found: Sequence[Spot], words: QueryWords, width: int) -> int:
             word = found[last][2]
             held[word] = held.get(word, 0) + 1
             last += 1
-        if last > known and (score := _score(held, last - first, weights)) > best:
+        if last > known and (score := words.score(held, last - first)) > best:
             best, place = score, begin
         held[leaving] -= 1
         if not held[leaving]:
@@ -114,45 +112,34 @@ def _densest(found: Sequence[Spot], words: QueryWords, width: int) -> int:
     return place
 
 
-def _score(held: Iterable[str], spots: int, weights: Mapping[str, float]) -> float:
-    return sum(map(weights.__getitem__, held)) + 0.02 * min(spots, 10)
-
-
-def _placed(text: str, found: Sequence[Spot], segments: Sequence[Segment]) -> _Text:
+def _assign_spots(text: str, found: Sequence[Spot], segments: Sequence[Segment]) -> _Text:
     starts = [start for start, _, _ in found]
-    spots = []
-    for each in segments:
-        inside = found[bisect_left(starts, each.start) : bisect_left(starts, each.end)]
-        spots.append(spots_in(text, each, inside) if inside else [])
+    inside = [found[bisect_left(starts, each.start) : bisect_left(starts, each.end)] for each in segments]
+    spots = [markable_spots(text, each, some) if some else [] for each, some in zip(segments, inside, strict=True)]
     return _Text(text, segments, spots)
 
 
-def _longest(width: int) -> int:
-    return max(40, min(LONGEST, width // 2))
-
-
-def _best(text: _Text, words: QueryWords, width: int) -> tuple[int, int]:
+def _find_best(text: _Text, words: QueryWords, width: int) -> tuple[int, int]:
     """Return the smallest sequence of segments with the best score; else the beginning."""
-    weights = words.weights
     places = [at for at, spots in enumerate(text.spots) if spots]
-    said = [dict.fromkeys(word for *_, word in text.spots[at]) for at in places]
+    words_at = [dict.fromkeys(word for *_, word in text.spots[at]) for at in places]
     best, found = (0.0, 0), (0, 0)
     for first, low in enumerate(places):
         held: dict[str, None] = {}
         number = 0
-        for at, own in zip(places[first:], said[first:], strict=True):
+        for at, own in zip(places[first:], words_at[first:], strict=True):
             size = text.size(low, at + 1)
             if at > low and size > width:
                 break
             held |= own
             number += len(text.spots[at])
-            score = _score(held, number, weights)
+            score = words.score(held, number)
             if score >= best[0] and (score, -size) > best:
                 best, found = (score, -size), (low, at + 1)
     return found
 
 
-def _grown(text: _Text, low: int, high: int, width: int) -> tuple[int, int]:
+def _extend(text: _Text, low: int, high: int, width: int) -> tuple[int, int]:
     """Extend a range of segments: a little before, then after it, then more before."""
     last, core = len(text.segments), (low, high)
     high = max(high, low + 1)
@@ -167,10 +154,10 @@ def _grown(text: _Text, low: int, high: int, width: int) -> tuple[int, int]:
         low += 1
     while core[0] < core[1] < high < last and not text.segments[high - 1].ends_sentence:
         high -= 1
-    return _trimmed(text, low, high)
+    return _trim(text, low, high)
 
 
-def _trimmed(text: _Text, low: int, high: int) -> tuple[int, int]:
+def _trim(text: _Text, low: int, high: int) -> tuple[int, int]:
     """Trim a range: headings and table heads without content, blank lines, ends of earlier code or tables."""
     low = _after_stray_end(text, low, high)
     while high - low > 1 and text.segments[low].kind in _IDLE_AT_START:
@@ -188,72 +175,42 @@ def _after_stray_end(text: _Text, low: int, high: int) -> int:
     kind = text.segments[low].kind
     if not low or kind not in _LONG_BLOCKS or text.segments[low - 1].kind not in _LONG_BLOCKS[kind]:
         return low
-    end = low
-    while end < high and text.segments[end].kind is kind:
-        end += 1
+    end = next((at for at in range(low, high) if text.segments[at].kind is not kind), high)
     return end if end < high and not any(text.spots[low:end]) else low
 
 
 def _before_bare_head(text: _Text, low: int, high: int) -> int:
     """Return where a range ends before the head of a table whose rows are cut off."""
-    start = high
-    while start > low and text.segments[start - 1].kind is SegmentKind.ROW:
-        start -= 1
-    bare = high - start <= _HEAD_ROWS and text.segments[high].kind is SegmentKind.ROW and start > low
-    return start if bare and not any(text.spots[start:high]) else high
+    if text.segments[high].kind is not SegmentKind.ROW:
+        return high
+    start = next((at for at in range(high, low, -1) if text.segments[at - 1].kind is not SegmentKind.ROW), low)
+    return start if low < start >= high - _HEAD_ROWS and not any(text.spots[start:high]) else high
 
 
-# ---- output --------------------------------------------------------------------------------------
-
-
-def _shown(text: _Text, low: int, high: int) -> str:
+def _render(text: _Text, low: int, high: int) -> str:
     first, last = text.segments[low], text.segments[high - 1]
     spots = [spot for each in text.spots[low:high] for spot in each]
-    shown = marked(text.text, first.start, last.end, spots).strip("\n").rstrip()
+    passage = mark(text.text, first.start, last.end, spots).strip("\n").rstrip()
     if first.kind is SegmentKind.CODE:
-        shown = f"{first.opening}\n{shown}"
+        passage = f"{first.opening}\n{passage}"
     elif low and not text.segments[low - 1].ends_line:
-        shown = f"… {shown.lstrip()}"
+        passage = f"… {passage.lstrip()}"
     if last.kind in (SegmentKind.CODE, SegmentKind.OPENING):
-        mark = last.opening.lstrip()
-        return f"{shown}\n{last.opening[: len(last.opening) - len(mark.lstrip(mark[:1]))]}"
-    return shown if last.ends_line else f"{shown} …"
+        fence = last.opening.lstrip()
+        return f"{passage}\n{last.opening[: len(last.opening) - len(fence.lstrip(fence[:1]))]}"
+    return passage if last.ends_line else f"{passage} …"
 
 
-# ---- context -------------------------------------------------------------------------------------
-
-
-def _around(chunks: Sequence[Chunk], hit: int, max_chars: int) -> tuple[int, int]:
+def _neighbours(chunks: Sequence[Chunk], hit: int, max_chars: int) -> tuple[int, int]:
     """Return the range of the hit and its neighbours that fit, those with the same headings first."""
     low, high = hit, hit + 1
     room = max_chars - len(chunks[hit].content) - sum(len(title) + 8 for title in chunks[hit].path)
-    while True:
-        sides = [
-            at for at in (high, low - 1) if 0 <= at < len(chunks) and len(chunks[at].content) + 2 <= room
-        ]
-        if not sides:
-            return low, high
+    while sides := [at for at in (high, low - 1) if 0 <= at < len(chunks) and len(chunks[at].content) + 2 <= room]:
         side = max(sides, key=lambda at: shared_start(chunks[at].path, chunks[hit].path))
         room -= len(chunks[side].content) + 2
         low, high = min(low, side), max(high, side + 1)
+    return low, high
 
 
-def _trail(chunk: Chunk) -> list[str]:
-    """Return the headings above a chunk that it does not contain."""
-    inside = {_plain(title) for title in headings_in(chunk.content)}
-    return [
-        f"{'#' * min(depth, 6)} {title}"
-        for depth, title in enumerate(chunk.path, start=1)
-        if _plain(title) not in inside
-    ]
-
-
-def _below(content: str, above: str) -> str:
-    """Return the text without a first heading that only repeats the one above it."""
-    first, _, rest = content.partition("\n")
-    repeats = above and [_plain(title) for title in headings_in(first)] == [_plain(above)]
-    return rest.lstrip("\n") if repeats else content
-
-
-def _plain(title: str) -> str:
-    return "".join(sign for sign in title.lower() if sign.isalnum())
+def _letters(title: str) -> str:
+    return "".join(filter(str.isalnum, title.lower()))

@@ -26,7 +26,7 @@ _CONFIGS = {
     "sv": "swedish", "ta": "tamil", "tr": "turkish", "yi": "yiddish",
 }  # fmt: skip
 ENGLISH, SIMPLE = "english", "simple"
-TELLING = 2  # stop words of one language that identify the language of a query
+MIN_STOP_WORDS = 2  # stop words of one language that identify the language of a query
 
 # Thai, Lao, Burmese, Khmer, kana and ideographs.
 SPACELESS = (
@@ -92,7 +92,6 @@ def _stem(config: str) -> "Stem | None":
 
 @cache
 def snowball(config: str) -> "Stem":
-    """Return the stemmer of a language."""
     import Stemmer
 
     found: Stem = Stemmer.Stemmer(config).stemWords
@@ -115,7 +114,6 @@ def stop_word_lists() -> dict[str, frozenset[str]]:
 
 @cache
 def all_stop_words() -> frozenset[str]:
-    """Return the stop words of all languages."""
     return frozenset[str]().union(*stop_word_lists().values())
 
 
@@ -124,6 +122,6 @@ def stop_words(words: Collection[str], configs: Collection[str]) -> frozenset[st
     known = stop_word_lists()
     asked = {config: len(stop.intersection(words)) for config, stop in known.items()}
     most = max(asked.values())
-    own = [config for config, count in asked.items() if count == most >= TELLING]
+    own = [config for config, count in asked.items() if count == most >= MIN_STOP_WORDS]
     spoken = [known[config] for config in (*own, *configs) if config in known]
     return frozenset().union(*spoken).intersection(words)

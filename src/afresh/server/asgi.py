@@ -1,17 +1,13 @@
-"""Small ASGI helpers without a framework: read requests and send short responses."""
+"""Small ASGI helpers without a framework: read headers, and refuse requests."""
 
 import json
-from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
+from collections.abc import Mapping
 from http import HTTPStatus
-from typing import Any
+
+from starlette.types import Message, Scope, Send
 
 from afresh.text.redact import one_line
 
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
 MAX_DETAIL_CHARS = 2_000
 PROBLEM_MEDIA = "application/problem+json"
 
@@ -40,28 +36,19 @@ def value(scope: Scope, name: bytes) -> str | None:
     return found[0] if len(found) == 1 else None
 
 
-async def answer(send: Send, status: int, body: bytes, media: str, headers: Mapping[str, str]) -> None:
-    head = {"content-type": media, "content-length": str(len(body)), **headers}
-    await send({"type": "http.response.start", "status": status, "headers": encoded(head.items())})
-    await send({"type": "http.response.body", "body": body})
-
-
-async def answer_json(send: Send, status: int, told: object) -> None:
-    await answer(send, status, json.dumps(told).encode(), "application/json", {})
-
-
 def problem_of(status: int, detail: str) -> dict[str, object]:
-    """Return a problem document (RFC 9457)."""
-    title, told = HTTPStatus(status).phrase, one_line(detail)[:MAX_DETAIL_CHARS]
-    return {"type": "about:blank", "title": title, "status": status, "detail": told}
+    line = one_line(detail)[:MAX_DETAIL_CHARS]
+    return {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status, "detail": line}
 
 
 async def refuse(send: Send, refused: RequestRefused) -> None:
     body = json.dumps(problem_of(refused.status, refused.detail)).encode()
-    await answer(send, refused.status, body, PROBLEM_MEDIA, refused.headers)
+    headers = {"content-type": PROBLEM_MEDIA, "content-length": str(len(body)), **refused.headers}
+    await send({"type": "http.response.start", "status": refused.status, "headers": encode(headers)})
+    await send({"type": "http.response.body", "body": body})
 
 
-def bodiless(send: Send, asked: Scope, scope: Scope) -> Send:
+def without_body(send: Send, asked: Scope, scope: Scope) -> Send:
     """Return a `send` that drops the body of the response to the GET `asked`, and copies its route."""
     ended = False
 
@@ -77,8 +64,8 @@ def bodiless(send: Send, asked: Scope, scope: Scope) -> Send:
     return head_only
 
 
-def encoded(headers: Iterable[tuple[str, str]]) -> list[tuple[bytes, bytes]]:
-    return [(name.encode("latin-1"), text.encode("latin-1")) for name, text in headers]
+def encode(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
+    return [(name.encode("latin-1"), text.encode("latin-1")) for name, text in headers.items()]
 
 
 def route_of(scope: Scope) -> str:

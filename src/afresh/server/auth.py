@@ -9,23 +9,45 @@ Browsers without either are redirected to the login page. Wrong tokens are logge
 
 import logging
 import time
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TypeAlias, TypeVar
 from urllib.parse import quote
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from afresh.access.permissions import BOUND, EVERYTHING, READ_ONLY, Permissions
 from afresh.config.server import AccessSettings
 from afresh.errors import StoreError
 from afresh.server import asgi
 from afresh.server import request_checks as checks
+from afresh.server.asgi import RequestRefused
 from afresh.services.tokens import LOGIN_LENGTH, TokenService
 from afresh.text.redact import mask_secrets
 
 log = logging.getLogger(__name__)
 
-LONGEST_CLAIM = 200  # characters of X-Forwarded-For in the log
+MAX_FORWARDED_CHARS = 200  # of X-Forwarded-For in the log
 PER_PEER, IN_ALL = (0.1, 10), (10.0, 100)  # log lines per second on average, and at once
+LOGIN, LOGOUT = "/login", "/logout"
+ASSETS = "/assets/"
+HOOKS = "/api/v1/webhooks/"
+SAFE = ("GET", "HEAD", "OPTIONS")
+MAX_RETURN_PATH_CHARS = 1_000  # of the page to open after a login
+SURPRISE = "Internal error. The server log has the details."
+UNKNOWN = "This token is unknown, expired or revoked."
+ENDED = "Your login has expired, and nothing was changed. Log in and send the form again."
+HEADERS = {
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-resource-policy": "same-origin",
+    "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+    "cache-control": "no-store",
+}
+
+Found = TypeVar("Found")
+ErrorPage: TypeAlias = Callable[[Scope, Receive, Send, RequestRefused], Awaitable[None]]
 
 
 class FailedLogins:
@@ -36,48 +58,25 @@ class FailedLogins:
         self._of_all = checks.RateLimiter(*IN_ALL, clock)
         self._left_out = 0
 
-    def tell(self, scope: asgi.Scope, reason: str) -> None:
+    def record(self, scope: Scope) -> None:
         peer = checks.peer_of(scope)
         if self._of_peer.take(checks.caller(peer)) or self._of_all.take("all"):
             self._left_out += 1
             return
-        claimed = ", ".join(asgi.values(scope, b"x-forwarded-for"))[:LONGEST_CLAIM]
+        claimed = ", ".join(asgi.values(scope, b"x-forwarded-for"))[:MAX_FORWARDED_CHARS]
         data = {
             "peer": peer,
             "forwarded_for": claimed or None,  # as the peer claims
             "method": scope["method"],
             "path": scope["path"],
-            "reason": reason,
+            "reason": UNKNOWN,
             "left_out": self._left_out or None,
         }
         self._left_out = 0
         log.warning("login failed", extra={"data": data})
 
 
-LOGIN, LOGOUT = "/login", "/logout"
-ASSETS = "/assets/"
-HOOKS = "/api/v1/webhooks/"
-JUDGES_ITSELF = ("/mcp",)  # a POST may only read here: the tools check the permissions
-SAFE = ("GET", "HEAD", "OPTIONS")
-LONGEST_PLACE = 1_000  # characters of the place to open after a login
-SURPRISE = "something went wrong that should not; the log of the server has the details"
-UNKNOWN = "this token is unknown, expired or revoked"
-ENDED = "you are not logged in, or no longer, and nothing was changed: log in, and send it again"
-HEADERS = {
-    "x-content-type-options": "nosniff",
-    "x-frame-options": "DENY",
-    "referrer-policy": "no-referrer",
-    "cross-origin-resource-policy": "same-origin",
-    "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
-    "cache-control": "no-store",
-}
-
-
-Found = TypeVar("Found")
-Page: TypeAlias = Callable[[asgi.Scope, asgi.Receive, asgi.Send, asgi.RequestRefused], Awaitable[None]]
-
-
-def allowed_of(scope: asgi.Scope) -> Permissions:
+def allowed_of(scope: Scope) -> Permissions:
     """Return the permissions of a request; raise KeyError if it did not pass the authentication."""
     state = scope["state"]
     state["asked"] = True
@@ -88,148 +87,134 @@ def allowed_of(scope: asgi.Scope) -> Permissions:
 class AuthMiddleware:
     """An ASGI application that authenticates requests for another one.
 
-    `hooks` answers webhooks, which are signed and have no token. With `logins`, browsers can log in, and
-    `page` renders errors for them; other clients get JSON.
+    `hooks` answers webhooks, which are signed and have no token. With `page`, browsers can log in, and it
+    renders errors for them; other clients get JSON.
     """
 
     def __init__(
         self,
-        app: asgi.App,
+        app: ASGIApp,
         tokens: TokenService,
         settings: AccessSettings,
         *,
-        hooks: asgi.App | None = None,
-        logins: bool = False,
-        page: Page | None = None,
-        names: Collection[str] = (),
+        hooks: ASGIApp | None = None,
+        page: ErrorPage | None = None,
         failures: FailedLogins | None = None,
     ) -> None:
         self._app = app
         self._tokens = tokens
         self._settings = settings
         self._hooks = hooks
-        self._logins = logins
         self._page = page
-        self._names = frozenset((*settings.hosts, *names))
         self._asked = checks.RateLimiter(settings.requests_per_second, settings.burst)
         self._failed = checks.RateLimiter(settings.requests_per_second, settings.burst)
         self._failures = failures or FailedLogins()
         self._has_tokens = False
-        self._body_limits = settings.max_body_bytes, settings.body_seconds
 
-    async def __call__(self, scope: asgi.Scope, receive: asgi.Receive, send: asgi.Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
         elif scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1008})
         else:
-            guarded = _Guarded(send)
+            guarded = _GuardedSend(send)
             try:
-                await self._let_in(scope, receive, guarded)
-            except asgi.RequestRefused as refused:
-                await self._turned_away(scope, receive, guarded, refused)
+                await self._answer(scope, receive, guarded)
+            except RequestRefused as refused:
+                await self._refuse(scope, receive, guarded, refused)
             except Exception:
                 if guarded.began:  # the response began: let the server abort the connection
                     raise
                 log.exception("%s %s failed", scope["method"], scope["path"])
-                await self._turned_away(scope, receive, guarded, asgi.RequestRefused(500, SURPRISE))
+                await self._refuse(scope, receive, guarded, RequestRefused(500, SURPRISE))
 
-    async def _let_in(self, scope: asgi.Scope, receive: asgi.Receive, send: "_Guarded") -> None:
-        has_tokens = await self._checked(scope)
+    async def _answer(self, scope: Scope, receive: Receive, send: "_GuardedSend") -> None:
+        has_tokens = await self._check_origin(scope)
         if self._hooks is not None and scope["method"] == "POST" and scope["path"].startswith(HOOKS):
             self._take(f"webhooks of {checks.caller(checks.peer_of(scope))}")
-            await self._hooks(scope, checks.gathered(scope, receive, *self._body_limits), send)
+            await self._hooks(scope, receive, send)
             return
-        allowed = await self._allowed(scope, has_tokens=has_tokens)
-        state = {"allowed": allowed, "asked": False, "holds": partial(self._holds, scope)}
+        allowed = await self._permissions(scope, has_tokens=has_tokens)
+        state = {"allowed": allowed, "asked": False, "is_valid": partial(self._is_valid, scope)}
         scope.setdefault("state", {}).update(state)
         if allowed.sources is not None:
             send.only_if_asked = scope["state"]
         if scope["method"] == "HEAD":
             asked = {**scope, "method": "GET"}
-            await self._app(asked, receive, asgi.bodiless(send, asked, scope))
+            await self._app(asked, receive, asgi.without_body(send, asked, scope))
             return
         if scope["method"] == "GET":
             await self._app(scope, receive, send)
             return
-        body = await checks.body_of(scope, receive, *self._body_limits)
+        body = await checks.read_body(scope, receive, self._settings)
         checks.check_shape(scope, body)
-        await self._app(scope, checks.replayed(body, receive), send)
+        await self._app(scope, checks.replay(body, receive), send)
 
-    async def _turned_away(
-        self, scope: asgi.Scope, receive: asgi.Receive, send: asgi.Send, refused: asgi.RequestRefused
-    ) -> None:
+    async def _refuse(self, scope: Scope, receive: Receive, send: Send, refused: RequestRefused) -> None:
         """Send the refusal: JSON, or for browsers a page or a redirect to the login."""
-        if not is_person(scope):
+        if self._page is None or not is_browser(scope):
             await asgi.refuse(send, refused)
             return
-        if refused.status == 401 and self._logins:
-            opens = scope["method"] in ("GET", "HEAD")
-            refused = _led_to_login(scope) if opens else asgi.RequestRefused(401, ENDED, **refused.headers)
-        if self._page is None or refused.status < 400:
-            await asgi.refuse(send, refused)
-            return
-        nobody = Permissions(who="nobody", sources=frozenset())
+        if refused.status == 401:
+            if scope["method"] in ("GET", "HEAD"):
+                await asgi.refuse(send, _to_login(scope))
+                return
+            refused = RequestRefused(401, ENDED, **refused.headers)
+        nobody = Permissions(caller="nobody", sources=frozenset())
         scope.setdefault("state", {}).setdefault("allowed", nobody)
         await self._page(scope, receive, send, refused)
 
-    async def _checked(self, scope: asgi.Scope) -> bool:
+    async def _check_origin(self, scope: Scope) -> bool:
         """Refuse a wrong host or a foreign origin before any lookup; return whether tokens exist."""
         checks.check_origin(scope, self._settings.origins)
-        checks.check_host(scope, self._names, addresses=True)
+        checks.check_host(scope, self._settings.hosts, addresses=True)
         if not self._has_tokens:  # revoked tokens are kept, so this stays true
-            self._has_tokens = await _looked_up(self._tokens.exist())
+            self._has_tokens = await _look_up(self._tokens.exist())
         if not self._has_tokens:
-            checks.check_host(scope, self._names, addresses=False)
+            checks.check_host(scope, self._settings.hosts, addresses=False)
         return self._has_tokens
 
-    async def _allowed(self, scope: asgi.Scope, *, has_tokens: bool) -> Permissions:
+    async def _permissions(self, scope: Scope, *, has_tokens: bool) -> Permissions:
         peer = checks.caller(checks.peer_of(scope))
         if self._is_open(scope):
             self._take(f"health for {peer}" if scope["path"] == asgi.OPEN else peer)
-            return Permissions(who=peer, sources=frozenset())
+            return Permissions(caller=peer, sources=frozenset())
         text = _bearer(scope)
         if text is None and checks.is_local(scope) and (not has_tokens or self._settings.loopback_open):
             return EVERYTHING
         # Only wrong tokens count by peer: all clients behind one proxy are the same peer.
-        allowed = await _looked_up(
-            self._logged_in(scope) if text is None else self._tokens.permissions_of(text)
-        )
+        allowed = await _look_up(self._login_permissions(scope) if text is None else self._tokens.permissions_of(text))
         if allowed is None:
             if text is not None:
-                self._failures.tell(scope, UNKNOWN)
+                self._failures.record(scope)
             if wait := self._failed.take(peer):
                 raise checks.too_many(wait)
-            raise _unknown(has_tokens=has_tokens, given=text is not None)
-        self._take(allowed.who)
-        path = scope["path"]
-        judges_itself = any(path == each or path.startswith(f"{each}/") for each in JUDGES_ITSELF)
-        if scope["method"] not in SAFE and not allowed.may_write and not judges_itself:
-            raise asgi.RequestRefused(403, READ_ONLY)
+            raise _unauthorized(has_tokens=has_tokens, given=text is not None)
+        self._take(allowed.caller)
+        is_mcp = f"{scope['path']}/".startswith(f"{asgi.MCP}/")  # a POST may only read: its tools check
+        if scope["method"] not in SAFE and not allowed.may_write and not is_mcp:
+            raise RequestRefused(403, READ_ONLY)
         return allowed
 
-    def _is_open(self, scope: asgi.Scope) -> bool:
+    def _is_open(self, scope: Scope) -> bool:
         """Return whether everyone gets an answer: `/health`, the login pages and the assets."""
         path, reads = scope["path"], scope["method"] in SAFE
-        if self._logins and (path in (LOGIN, LOGOUT) or (reads and path.startswith(ASSETS))):
+        if self._page is not None and (path in (LOGIN, LOGOUT) or (reads and path.startswith(ASSETS))):
             return True
         return bool(path == asgi.OPEN) and reads
 
-    async def _logged_in(self, scope: asgi.Scope) -> Permissions | None:
+    async def _login_permissions(self, scope: Scope) -> Permissions | None:
         """Return the permissions of a browser login; refuse changes that a page of another site sent."""
-        cookie = cookie_of(scope) if self._logins else None
+        cookie = cookie_of(scope) if self._page is not None else None
         allowed = await self._tokens.permissions_of_login(cookie) if cookie else None
         if allowed is None:
             return None
         if scope["method"] not in SAFE and not checks.comes_from_us(scope):
-            raise asgi.RequestRefused(
-                403, "a browser that is logged in changes things only from a page of this server"
-            )
+            raise RequestRefused(403, "Cross-site form blocked: a logged-in browser can only use forms of this server.")
         scope.setdefault("state", {})["login"] = True
         return allowed
 
-    async def _holds(self, scope: asgi.Scope) -> bool:
-        """Return whether the token or login of a request is still valid."""
+    async def _is_valid(self, scope: Scope) -> bool:
         text, cookie = _bearer(scope), cookie_of(scope)
         try:
             if text is not None:
@@ -240,33 +225,32 @@ class AuthMiddleware:
         except StoreError:
             return True  # other checks report the error
 
-    def _take(self, who: str) -> None:
-        if wait := self._asked.take(who):
+    def _take(self, caller: str) -> None:
+        if wait := self._asked.take(caller):
             raise checks.too_many(wait)
 
 
-async def _looked_up(asked: Awaitable[Found]) -> Found:
+async def _look_up(asked: Awaitable[Found]) -> Found:
     """Return the result of a lookup; raise a 503 if the store does not answer."""
     try:
         return await asked
     except StoreError as error:
-        raise asgi.RequestRefused(503, mask_secrets(str(error)), retry_after="5") from None
+        raise RequestRefused(503, mask_secrets(str(error)), retry_after="5") from None
 
 
-def is_person(scope: asgi.Scope) -> bool:
-    """Return whether a browser requests a page."""
+def is_browser(scope: Scope) -> bool:
     wants = any("text/html" in each for each in asgi.values(scope, b"accept"))
     return wants and not scope["path"].startswith("/api/")
 
 
-def _led_to_login(scope: asgi.Scope) -> asgi.RequestRefused:
+def _to_login(scope: Scope) -> RequestRefused:
     query = scope.get("query_string", b"").decode("latin-1")
     place = quote(scope["path"]) + (f"?{query}" if query else "")
-    place = place if len(place) <= LONGEST_PLACE else "/"
-    return asgi.RequestRefused(303, "log in with a token", location=f"{LOGIN}?to={quote(place, safe='/')}")
+    place = place if len(place) <= MAX_RETURN_PATH_CHARS else "/"
+    return RequestRefused(303, "Log in with a token.", location=f"{LOGIN}?to={quote(place, safe='/')}")
 
 
-def _bearer(scope: asgi.Scope) -> str | None:
+def _bearer(scope: Scope) -> str | None:
     """Return the token of a request; None without an Authorization header."""
     if not asgi.values(scope, b"authorization"):
         return None
@@ -274,37 +258,37 @@ def _bearer(scope: asgi.Scope) -> str | None:
     return text.strip() if kind.lower() == "bearer" else ""
 
 
-def _unknown(*, has_tokens: bool, given: bool) -> asgi.RequestRefused:
+def _unauthorized(*, has_tokens: bool, given: bool) -> RequestRefused:
     how = "Missing token. Send `Authorization: Bearer <token>`."
     if given:
         how = UNKNOWN
     elif not has_tokens:
-        how = "without tokens only this machine itself is answered: `afresh token create` makes one"
-    return asgi.RequestRefused(401, how, www_authenticate="Bearer")
+        how = "No tokens exist yet, so only this machine can connect. Create one with `afresh token create`."
+    return RequestRefused(401, how, www_authenticate="Bearer")
 
 
-class _Guarded:
+class _GuardedSend:
     """Adds the common headers to responses, and withholds unchecked ones from tokens bound to sources."""
 
-    def __init__(self, send: asgi.Send) -> None:
+    def __init__(self, send: Send) -> None:
         self._send = send
         self._withheld = False
         self.began = False
         self.only_if_asked: dict[str, object] | None = None
 
-    async def __call__(self, message: asgi.Message) -> None:
+    async def __call__(self, message: Message) -> None:
         if self._withheld:
             return
         if message["type"] == "http.response.start":
             self.began = True
             state = self.only_if_asked
             if state is not None and not state["asked"] and message["status"] < 400:
-                self.only_if_asked, self._withheld = None, True
-                await asgi.refuse(_Guarded(self._send), asgi.RequestRefused(403, BOUND))
+                self._withheld = True
+                await asgi.refuse(_GuardedSend(self._send), RequestRefused(403, BOUND))
                 return
             given = message.get("headers", ())  # headers of the response win
             there = {name.lower() for name, _ in given}
-            ours = [each for each in asgi.encoded(HEADERS.items()) if each[0] not in there]
+            ours = [each for each in asgi.encode(HEADERS) if each[0] not in there]
             message = {**message, "headers": [*given, *ours]}
         await self._send(message)
 
@@ -312,16 +296,14 @@ class _Guarded:
 COOKIE = "afresh_login"
 
 
-def cookie_of(scope: asgi.Scope) -> str | None:
+def cookie_of(scope: Scope) -> str | None:
     # Parsed by hand: the parser of the standard library stops at an invalid cookie, and other servers on
     # this machine, at any port, set cookies that are sent along.
-    pairs = (
-        pair.strip().partition("=") for text in asgi.values(scope, b"cookie") for pair in text.split(";")
-    )
+    pairs = (pair.strip().partition("=") for text in asgi.values(scope, b"cookie") for pair in text.split(";"))
     return next((text[:200] for name, _, text in pairs if name == COOKIE), None)
 
 
-def cookie_header(scope: asgi.Scope, text: str) -> str:
+def cookie_header(scope: Scope, text: str) -> str:
     """Return the Set-Cookie header for a login; with an empty text it deletes the cookie."""
     secure = scope.get("scheme") == "https" or asgi.value(scope, b"x-forwarded-proto") == "https"
     age = int(LOGIN_LENGTH.total_seconds()) if text else 0

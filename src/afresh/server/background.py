@@ -6,21 +6,22 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from typing import TypeAlias
 
-from afresh.aio import heard
+from starlette.types import ASGIApp
+
+from afresh.aio import wait_event
 from afresh.backoff import next_wait
 from afresh.config import Config
 from afresh.errors import AfreshError
 from afresh.events import Event, Notice
 from afresh.kb import KnowledgeBase
 from afresh.present.wording import sync_line
-from afresh.server.asgi import App
 from afresh.server.telemetry import MetricsMiddleware
 from afresh.sync.reports import SyncReport
-from afresh.watch.watcher import Sight
+from afresh.watch.watcher import WatchReport
 
 log = logging.getLogger(__name__)
 
-PAUSE, LONGEST_PAUSE = 5.0, 300.0  # seconds before a failed task is retried, doubled each time
+RETRY_SECONDS, MAX_RETRY_SECONDS = 5.0, 300.0  # before a failed task is retried, doubled each time
 WORKER, SCHEDULES = "worker", "schedules"
 Work: TypeAlias = Callable[[], Awaitable[object]]
 
@@ -30,64 +31,60 @@ class ServerState:
 
     def __init__(self) -> None:
         self.stopping = asyncio.Event()
-        self.at_work: dict[str, str] = {}  # "here" or "resting" after a failure, by task
+        self.tasks: dict[str, str] = {}  # "here" or "resting" after a failure, by task
         self.meter: MetricsMiddleware | None = None
         self.streams: Counter[str] = Counter()  # open event streams, by client
 
-    def who(self, work: str) -> str:
-        """Return where a task runs: "here", "resting" after a failure, or "elsewhere"."""
-        return self.at_work.get(work, "elsewhere")
-
-    def metered(self, app: App) -> MetricsMiddleware:
+    def add_meter(self, app: ASGIApp) -> MetricsMiddleware:
         self.meter = MetricsMiddleware(app)
         return self.meter
 
 
 def tasks(kb: KnowledgeBase, config: Config, *, works: bool, schedules: bool) -> Iterator[tuple[str, Work]]:
     if works:
-        yield WORKER, lambda: kb.runs.work(listener=_hear)
+        yield WORKER, lambda: kb.runs.work(listener=_log_event)
     if works or schedules:
-        yield "webhooks", lambda: kb.webhooks.keep(listener=_hear)
+        yield "webhooks", lambda: kb.webhooks.keep(listener=_log_event)
         yield "messages", kb.webhooks.keep_sending
         yield "retention", kb.status.keep_pruned
     if schedules:
-        yield SCHEDULES, lambda: kb.schedules.keep(listener=_hear, queues=True)
+        yield SCHEDULES, lambda: kb.schedules.keep(listener=_log_event, queues=True)
     if schedules and config.sinks:
-        yield "external stores", lambda: kb.sinks.keep(sorted(config.sinks), tell=_tell, listener=_hear)
+        yield "external stores", lambda: kb.sinks.keep(sorted(config.sinks), on_report=_log_sync, listener=_log_event)
     if schedules and config.kb.in_use:
-        yield "knowledge base", lambda: kb.digest.watch(tell=_see, listener=_hear)
+        yield "knowledge base", lambda: kb.digest.watch(on_report=_log_report, listener=_log_event)
 
 
-async def keep(desk: ServerState, name: str, work: Work) -> None:
+async def run_task(state: ServerState, name: str, work: Work) -> None:
     """Run a task until it ends or the server stops, and retry it after errors."""
-    pause, ticks = PAUSE, asyncio.get_running_loop().time
-    while not desk.stopping.is_set():
-        desk.at_work[name], began = "here", ticks()
+    pause, clock = RETRY_SECONDS, asyncio.get_running_loop().time
+    while not state.stopping.is_set():
+        state.tasks[name], began = "here", clock()
         try:
             await work()
         except AfreshError as error:
-            log.warning("%s: %s; tried again in %.0f s", name, error, pause)
+            log.warning("%s: %s; retrying in %.0f s", name, error, pause)
         except Exception:
-            log.exception("%s: fell, and is tried again in %.0f s", name, pause)
+            log.exception("%s: failed; retrying in %.0f s", name, pause)
         else:
             return
-        desk.at_work[name] = "resting"
-        await heard(desk.stopping, pause)
-        pause = next_wait(0 if ticks() - began > 2 * LONGEST_PAUSE else pause, PAUSE, LONGEST_PAUSE)
+        state.tasks[name] = "resting"
+        await wait_event(state.stopping, pause)
+        has_recovered = clock() - began > 2 * MAX_RETRY_SECONDS
+        pause = next_wait(0 if has_recovered else pause, RETRY_SECONDS, MAX_RETRY_SECONDS)
 
 
-def _see(sight: Sight) -> None:
-    if isinstance(sight, Notice):
-        _hear(sight)
+def _log_report(report: WatchReport) -> None:
+    if isinstance(report, Notice):
+        _log_event(report)
     else:
-        log.info("%s is up to date in the index after run %s", sight.source, sight.run)
+        log.info("%s is up to date in the index after run %s", report.source, report.run)
 
 
-def _tell(report: SyncReport) -> None:
+def _log_sync(report: SyncReport) -> None:
     log.log(logging.WARNING if report.error else logging.INFO, "synced %s", sync_line(report))
 
 
-def _hear(event: Event) -> None:
-    """Log the notices of a worker."""
+def _log_event(event: Event) -> None:
     if isinstance(event, Notice):
         log.info("%s", event.text)

@@ -2,7 +2,8 @@
 
 import base64
 import json
-from typing import Annotated, Generic, TypeVar
+from collections.abc import Callable
+from typing import Annotated, Any, Generic, TypeVar
 
 from pydantic import AwareDatetime, BaseModel, Field, TypeAdapter
 
@@ -13,77 +14,64 @@ from afresh.model.records import Attempt
 from afresh.model.reports import NextCheck
 
 Item = TypeVar("Item")
-Parts = TypeVar("Parts")
-LARGEST = 2**63 - 1
-HIGHEST = 1e9  # above every score
-WRONG = "cursor: this is none of ours: take `next` of the answer before, or leave it out"
-_Number = Annotated[int, Field(ge=0, le=LARGEST)]
-_Score = Annotated[float, Field(ge=-HIGHEST, le=HIGHEST, allow_inf_nan=False)]
-_NUMBER = TypeAdapter(tuple[_Number])
-_LINK = TypeAdapter(tuple[_Score, str, _Number])
-_ATTEMPT = TypeAdapter(tuple[Outcome, _Number])
-_LOOK = TypeAdapter(tuple[AwareDatetime, str])
+Place = TypeVar("Place")
+MAX_ID = 2**63 - 1
+MAX_SCORE = 1e9  # above every score
+BAD_CURSOR = "cursor: not a cursor of this list; use `next` of the previous answer, or leave it out"
+_Number = Annotated[int, Field(ge=0, le=MAX_ID)]
+_Score = Annotated[float, Field(ge=-MAX_SCORE, le=MAX_SCORE, allow_inf_nan=False)]
 
 
 class Listing(BaseModel, Generic[Item]):
-    """One part of a list, and where it goes on."""
+    """One part of a list, and the cursor of the next one."""
 
     items: list[Item]
     next: str | None = None
 
 
-def number_cursor(number: int) -> str:
-    return _packed(number)
-
-
-def by_id(item: object) -> str:
-    return _packed(item.id)  # type: ignore[attr-defined]
-
-
-def by_worth(link: LinkRecord) -> str:
-    return _packed(link.score or 0.0, link.url, link.id)
-
-
-def attempt_cursor(attempt: Attempt) -> str:
-    return _packed(attempt.outcome, attempt.id)
-
-
-def look_cursor(look: NextCheck) -> str:
-    return _packed(look.planned.isoformat(), look.url)
-
-
-def read_number(cursor: str | None) -> int | None:
-    found = _unpacked(_NUMBER, cursor)
-    return found[0] if found else None
-
-
-def read_link(cursor: str | None) -> LinkCursor | None:
-    found = _unpacked(_LINK, cursor)
-    return LinkCursor(*found) if found else None
-
-
-def read_attempt(cursor: str | None) -> AttemptCursor | None:
-    found = _unpacked(_ATTEMPT, cursor)
-    return AttemptCursor(*found) if found else None
-
-
-def read_look(cursor: str | None) -> CheckCursor | None:
-    found = _unpacked(_LOOK, cursor)
-    if found and not 1900 <= found[0].year < 9900:  # the range that every store supports
-        raise UsageError(WRONG)
-    return CheckCursor(*found) if found else None
-
-
-def _packed(*parts: object) -> str:
+def make_cursor(*parts: object) -> str:
     text = json.dumps(parts, separators=(",", ":"))
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
-def _unpacked(kind: TypeAdapter[Parts], cursor: str | None) -> Parts | None:
-    if cursor is None:
-        return None
-    try:
-        raw = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
-        return kind.validate_json(raw, strict=True)
-    except ValueError:
-        raise UsageError(WRONG) from None
+def id_cursor(item: object) -> str:
+    return make_cursor(item.id)  # type: ignore[attr-defined]
+
+
+def link_cursor(link: LinkRecord) -> str:
+    return make_cursor(link.score or 0.0, link.url, link.id)
+
+
+def attempt_cursor(attempt: Attempt) -> str:
+    return make_cursor(attempt.outcome, attempt.id)
+
+
+def check_cursor(check: NextCheck) -> str:
+    return make_cursor(check.planned.isoformat(), check.url)
+
+
+def _reader(kind: Any, place: Callable[..., Place]) -> Callable[[str | None], Place | None]:
+    adapter: TypeAdapter[tuple[object, ...]] = TypeAdapter(kind)
+
+    def read(cursor: str | None) -> Place | None:
+        if cursor is None:
+            return None
+        try:
+            raw = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
+            return place(*adapter.validate_json(raw, strict=True))
+        except ValueError:
+            raise UsageError(BAD_CURSOR) from None
+
+    return read
+
+
+def _check_place(planned: AwareDatetime, url: str) -> CheckCursor:
+    if not 1900 <= planned.year < 9900:
+        raise ValueError("outside the range that every store supports")
+    return CheckCursor(planned, url)
+
+
+read_number = _reader(tuple[_Number], int)
+read_link = _reader(tuple[_Score, str, _Number], LinkCursor)
+read_attempt = _reader(tuple[Outcome, _Number], AttemptCursor)
+read_check = _reader(tuple[AwareDatetime, str], _check_place)

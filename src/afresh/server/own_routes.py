@@ -3,6 +3,7 @@
 import asyncio
 import gzip
 from functools import cache
+from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -27,7 +28,7 @@ class Health(BaseModel):
 
 
 class Ready(BaseModel):
-    """The store answers; who works on runs, and who starts those that are scheduled."""
+    """Readiness: the store responds; `worker` and `schedules` say whether this process does that work."""
 
     status: str
     store: str
@@ -37,53 +38,34 @@ class Ready(BaseModel):
 
 @health_router.get("/health", response_model=Health)
 async def health(request: Request) -> Response:
-    """Check that the process runs; nothing else is checked."""
+    """Liveness check: the process answers."""
     allowed_of(request.scope)  # open to everyone
     return Response(as_json({"status": "ok", "version": __version__}), media_type="application/json")
 
 
 @health_router.get("/ready", response_model=Ready)
 async def ready(request: Request, kb: Kb) -> Response:
-    """Check that the store answers; 503 if not."""
+    """Readiness check: the store answers; 503 if not."""
     allowed_of(request.scope)  # reveals no source
     await kb.status.ready()
-    who = request.app.state.desk.who
-    body = {"status": "ok", "store": "ok", "worker": who(WORKER), "schedules": who(SCHEDULES)}
+    running = request.app.state.server.tasks
+    body = {"status": "ok", "store": "ok"}
+    body |= {name: running.get(name, "elsewhere") for name in (WORKER, SCHEDULES)}
     return Response(as_json(body), media_type="application/json")
 
 
 @health_router.get(
     "/metrics",
     response_class=Response,
-    responses={200: {"content": {"text/plain": {}}, "description": "Numbers for Prometheus."}},
+    responses={200: {"content": {"text/plain": {}}, "description": "Metrics in the Prometheus text format."}},
 )
 async def metrics(request: Request, kb: Kb) -> Response:
-    """Queue depth, rates, latency, calls to models and copies, in the form that Prometheus reads."""
+    """Return queue depth, rates, latency, model calls and sync states for Prometheus."""
     allowed_of(request.scope).check_everywhere()
-    return Response(await exposition(kb.status, request.app.state.desk.meter), media_type=MEDIA)
+    return Response(await exposition(kb.status, request.app.state.server.meter), media_type=MEDIA)
 
 
 OPENAPI = "/api/v1/openapi.json"
-PAGE = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>afresh API</title>
-<link rel="icon" href="/assets/mark.svg" type="image/svg+xml">
-<link rel="stylesheet" href="/docs/swagger-ui.css">
-</head>
-<body>
-<div id="swagger-ui"></div>
-<script src="/docs/swagger-ui-bundle.js"></script>
-<script src="/docs/start.js"></script>
-</body>
-</html>
-"""
-START = f"""SwaggerUIBundle({{
-  url: "{OPENAPI}", dom_id: "#swagger-ui", deepLinking: true, validatorUrl: null, tryItOutEnabled: true
-}});
-"""
 # Swagger UI uses data: URLs for icons and inline styles.
 POLICY = "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'"
 PACKAGE = "fastapi_offline"  # read from disk, never imported
@@ -95,13 +77,15 @@ docs_router = APIRouter(include_in_schema=False)
 @docs_router.get("/docs")
 async def docs() -> Response:
     """Return the page that shows the API."""
-    return Response(PAGE, media_type="text/html", headers={"content-security-policy": POLICY})
+    page = files("afresh.server.web").joinpath("templates", "docs.html").read_bytes()
+    return Response(page, media_type="text/html", headers={"content-security-policy": POLICY})
 
 
 @docs_router.get("/docs/start.js")
 async def start() -> Response:
     """Return the script that starts Swagger UI."""
-    return Response(START, media_type="text/javascript")
+    script = files("afresh.server.web").joinpath("assets", "swagger.js").read_bytes()
+    return Response(script, media_type="text/javascript")
 
 
 @docs_router.get("/docs/{name}")
@@ -120,5 +104,5 @@ async def docs_asset(name: str, request: Request) -> Response:
 def _packed(name: str) -> bytes:
     spec = find_spec(PACKAGE)
     if spec is None or spec.origin is None:
-        raise HTTPException(503, "/docs needs fastapi-offline: pip install fastapi-offline")
+        raise HTTPException(503, "/docs needs fastapi-offline. Run `pip install fastapi-offline`.")
     return gzip.compress((Path(spec.origin).parent / "static" / name).read_bytes(), mtime=0)

@@ -6,7 +6,8 @@ import json
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from hashlib import sha256
-from typing import TYPE_CHECKING, Annotated, Any
+from math import inf
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from fastapi import FastAPI, Header, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -14,30 +15,20 @@ from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.responses import StreamingResponse
 
+from afresh import errors
 from afresh.access.idempotency import StoredResponse
-from afresh.errors import (
-    AfreshError,
-    AlreadyExists,
-    ConfigError,
-    EmbedError,
-    Forbidden,
-    KbError,
-    NotFound,
-    RunBusy,
-    SinkError,
-    SourceError,
-    StoreError,
-    UsageError,
-)
+from afresh.aio import wait_event
+from afresh.errors import AfreshError, RunBusy, StoreError, UsageError
 from afresh.kb import KnowledgeBase
 from afresh.present.formats import plain
 from afresh.server.asgi import PROBLEM_MEDIA, RequestRefused, problem_of
-from afresh.server.auth import allowed_of, is_person
+from afresh.server.auth import allowed_of, is_browser
 from afresh.text.redact import mask_secrets, one_line
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
+log = logging.getLogger(__name__)
 
 MEDIA = "application/json"
 FRESH = {"cache-control": "private, no-cache"}  # private caches have to revalidate
@@ -47,12 +38,8 @@ def as_json(value: object) -> bytes:
     return json.dumps(plain(value), ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def reply(request: Request, value: object) -> Response:
+def tagged(request: Request, body: bytes, media: str = MEDIA) -> Response:
     """Return the response to a read, or 304 if the client has it already."""
-    return tagged(request, as_json(value), MEDIA)
-
-
-def tagged(request: Request, body: bytes, media: str) -> Response:
     tag, known = f'"{sha256(body).hexdigest()[:32]}"', request.headers.get("if-none-match", "")
     named = [each.strip().removeprefix("W/") for each in known.split(",")]  # weak comparison
     if known.strip() == "*" or tag in named:
@@ -77,21 +64,17 @@ def made(value: object, status: int = 201, location: str | None = None) -> Respo
     return Response(as_json(value), status, headers, MEDIA)
 
 
-log = logging.getLogger(__name__)
-
 # The first match wins; all other errors are internal.
 STATUS: tuple[tuple[tuple[type[AfreshError], ...], int], ...] = (
-    ((NotFound,), 404),
-    ((Forbidden,), 403),
-    ((AlreadyExists, RunBusy), 409),
-    ((UsageError, ConfigError, SourceError), 422),
-    ((StoreError, EmbedError, KbError, SinkError), 503),
+    ((errors.NotFound,), 404),
+    ((errors.Forbidden,), 403),
+    ((errors.AlreadyExists, RunBusy), 409),
+    ((UsageError, errors.ConfigError, errors.SourceError), 422),
+    ((StoreError, errors.EmbedError, errors.KbError, errors.SinkError), 503),
 )
-
-
 RESPONSES: dict[int | str, dict[str, Any]] = {
-    "4XX": {"description": "What was asked for cannot be done", "content": {PROBLEM_MEDIA: {"schema": {}}}},
-    503: {"description": "The store cannot be used just now", "content": {PROBLEM_MEDIA: {"schema": {}}}},
+    "4XX": {"description": "Invalid request", "content": {PROBLEM_MEDIA: {"schema": {}}}},
+    503: {"description": "The store is unavailable", "content": {PROBLEM_MEDIA: {"schema": {}}}},
 }
 
 
@@ -103,10 +86,10 @@ def problem(
     run: int | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> Response:
-    told = problem_of(status, mask_secrets(detail))
-    told |= {"errors": list(errors)} if errors else {}
-    told |= {"run": run} if run is not None else {}
-    return Response(as_json(told), status, {**(headers or {}), "cache-control": "no-store"}, PROBLEM_MEDIA)
+    document = problem_of(status, mask_secrets(detail))
+    document |= {"errors": list(errors)} if errors else {}
+    document |= {"run": run} if run is not None else {}
+    return Response(as_json(document), status, {**(headers or {}), "cache-control": "no-store"}, PROBLEM_MEDIA)
 
 
 def status_of(error: AfreshError, path: str) -> int:
@@ -117,14 +100,12 @@ def status_of(error: AfreshError, path: str) -> int:
     return status
 
 
-def told_of_fields(error: RequestValidationError) -> str:
+def describe_fields(error: RequestValidationError) -> str:
     fields = [_field(each) for each in error.errors()[:5]]
-    return (
-        "; ".join(f"{each['field']}: {each['detail']}" for each in fields) or "the request is not understood"
-    )
+    return "; ".join(f"{each['field']}: {each['detail']}" for each in fields) or "Invalid request."
 
 
-def tell_problems(app: FastAPI, page: Callable[[Request, int, str], Response]) -> None:
+def add_error_handlers(app: FastAPI, page: Callable[[Request, int, str], Response]) -> None:
     """Return errors of an application as problems; browsers get a page for HTTP errors.
 
     Unexpected exceptions are handled by `AuthMiddleware`.
@@ -139,18 +120,18 @@ def tell_problems(app: FastAPI, page: Callable[[Request, int, str], Response]) -
     @app.exception_handler(RequestValidationError)
     async def wrong(request: Request, error: RequestValidationError) -> Response:
         fields = [_field(each) for each in error.errors()]
-        return problem(422, told_of_fields(error), errors=fields[:50])
+        return problem(422, describe_fields(error), errors=fields[:50])
 
     @app.exception_handler(HTTPException)
     async def http(request: Request, error: HTTPException) -> Response:
-        detail = str(error.detail)
+        detail, path, hint = str(error.detail), request.url.path[:200], ""
         if error.status_code == 404 and detail == "Not Found":
-            detail = f"there is nothing at {request.url.path[:200]}: /docs lists the routes"
+            detail, hint = f"{path} does not exist.", " See /docs for all routes."
         if error.status_code == 405:
-            detail = f"{request.method} is not for {request.url.path[:200]}: /docs lists the routes"
-        if is_person(request.scope):
-            return page(request, error.status_code, detail.partition(": /docs")[0])
-        return problem(error.status_code, detail, headers=error.headers)
+            detail, hint = f"{path} does not support {request.method}.", " See /docs for all routes."
+        if is_browser(request.scope):
+            return page(request, error.status_code, detail)
+        return problem(error.status_code, detail + hint, headers=error.headers)
 
 
 def _field(error: "ErrorDetails | Mapping[str, Any]") -> dict[str, str]:
@@ -160,44 +141,67 @@ def _field(error: "ErrorDetails | Mapping[str, Any]") -> dict[str, str]:
 
 
 MAX_STREAMS = 50  # per client: an open stream queries the store regularly
-WAIT_SECONDS = "20"
-AGAIN_SECONDS = 30.0  # before the token is checked again
+RECHECK_SECONDS = 30.0  # after which the token is checked again
+KEEP_ALIVE_SECONDS = 15.0  # without an event before a comment is sent
 STREAM_HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
+# The text that is compared with the last one, the event, and the seconds to wait; None ends the stream.
+Poll: TypeAlias = Callable[[], Awaitable[tuple[object, bytes, float | None]]]
 
 
-def streamed(request: Request, events: AsyncIterator[bytes]) -> StreamingResponse:
-    """Return a stream of server-sent events; raise a 429 if the client has too many open."""
-    open_now, who = request.app.state.desk.streams, allowed_of(request.scope).who
-    if open_now[who] >= MAX_STREAMS:
-        why = f"{MAX_STREAMS} streams of events are open with this token; close some, or wait"
-        raise RequestRefused(429, why, retry_after=WAIT_SECONDS)
+def stream_events(request: Request, poll: Poll, max_seconds: float = inf) -> StreamingResponse:
+    """Return a stream of server-sent events: one whenever `poll` returns something new.
 
-    holds, clock = request.scope["state"]["holds"], asyncio.get_running_loop().time
+    Raise a 429 if the client has too many streams open.
+    """
+    open_now, caller = request.app.state.server.streams, allowed_of(request.scope).caller
+    if open_now[caller] >= MAX_STREAMS:
+        why = f"{MAX_STREAMS} event streams are open with this token. Close some, or wait."
+        raise RequestRefused(429, why, retry_after="20")
 
-    async def counted() -> AsyncIterator[bytes]:
-        open_now[who] += 1
-        asked = clock()
+    async def count() -> AsyncIterator[bytes]:
+        open_now[caller] += 1
         try:
-            async for event in events:
-                if clock() - asked > AGAIN_SECONDS:
-                    if not await holds():
-                        return
-                    asked = clock()
+            async for event in _events(request, poll, max_seconds):
                 yield event
         finally:
-            open_now[who] -= 1
+            open_now[caller] -= 1
 
-    return StreamingResponse(counted(), media_type="text/event-stream", headers=STREAM_HEADERS)
+    return StreamingResponse(count(), media_type="text/event-stream", headers=STREAM_HEADERS)
 
 
-HEADER = "idempotency-key"
+async def _events(request: Request, poll: Poll, max_seconds: float) -> AsyncIterator[bytes]:
+    stopping, is_valid = request.app.state.server.stopping, request.scope["state"]["is_valid"]
+    clock = asyncio.get_running_loop().time
+    ends = clock() + max_seconds
+    last: object = None
+    sent_at = checked_at = clock()
+    while not stopping.is_set() and clock() < ends:
+        try:
+            current, event, wait = await poll()
+        except StoreError:
+            return  # the client reconnects
+        if clock() - checked_at > RECHECK_SECONDS:
+            if not await is_valid():
+                return
+            checked_at = clock()
+        if current != last:
+            last, sent_at = current, clock()
+            yield event
+        elif clock() - sent_at > KEEP_ALIVE_SECONDS:
+            sent_at = clock()
+            yield b": keep-alive\n\n"
+        if wait is None:
+            return
+        await wait_event(stopping, wait)
+
+
 MAX_KEY_CHARS = 200
 Key = Annotated[
     str | None,
     Header(
         alias="Idempotency-Key",
         max_length=MAX_KEY_CHARS,
-        description="A name for this request: made again within a day, it gets the same answer.",
+        description="Any unique text. The same request with the same key within a day gets the same answer.",
     ),
 ]
 
@@ -209,7 +213,7 @@ class IdempotentRoute(APIRoute):
         handle = super().get_route_handler()
 
         async def once(request: Request) -> Response:
-            key = request.headers.get(HEADER)
+            key = request.headers.get("idempotency-key")
             if request.method != "POST" or key is None:
                 return await handle(request)
             return await _once(request, key, handle)
@@ -221,7 +225,7 @@ async def _once(request: Request, key: str, handle: Callable[[Request], Any]) ->
     if not 0 < len(key) <= MAX_KEY_CHARS or not key.isprintable():
         raise UsageError(f"Idempotency-Key: expected a printable text of at most {MAX_KEY_CHARS} characters")
     kb: KnowledgeBase = request.app.state.kb
-    caller = allowed_of(request.scope).who
+    caller = allowed_of(request.scope).caller
     what = f"{request.method} {request.url.path}?{request.url.query}\n".encode()
     asked = sha256(what + await request.body()).hexdigest()
     turn = await kb.tokens.begin_answer(caller, key, asked)
@@ -229,14 +233,12 @@ async def _once(request: Request, key: str, handle: Callable[[Request], Any]) ->
         async with turn:
             response: Response = await handle(request)
             body = bytes(response.body).decode()
-            await turn.keep(
-                StoredResponse(asked, response.status_code, response.headers.get("location"), body)
-            )
+            await turn.keep(StoredResponse(asked, response.status_code, response.headers.get("location"), body))
         return response
     if turn.asked != asked:
-        raise UsageError("Idempotency-Key: this key was used for another request: take a new one")
+        raise UsageError("Idempotency-Key: this key was used for another request; use a new one")
     if turn.status is None:
-        raise RunBusy("the same request is being answered just now: ask again in a moment")
+        raise RunBusy("the same request is still in progress; try again in a moment")
     headers = {"location": turn.location} if turn.location else {}
     headers |= {"idempotency-replayed": "true", "cache-control": "no-store"}
     return Response(turn.body, turn.status, headers, MEDIA)

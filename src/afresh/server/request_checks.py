@@ -13,13 +13,16 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection
 from urllib.parse import urlsplit
 
-from afresh.server.asgi import Message, Receive, RequestRefused, Scope, value, values
+from starlette.types import Message, Receive, Scope
+
+from afresh.config.server import AccessSettings
+from afresh.server.asgi import RequestRefused, value, values
 from afresh.text.json_input import count_values
 
 MAX_FORM_FIELDS = 100
 MAX_FIELD_BYTES = 65_536  # of one form field, still encoded
 MAX_BODY_VALUES = 20_000  # of JSON
-MOST_CALLERS = 10_000  # the least recently seen caller is dropped
+MAX_CALLERS = 10_000  # the least recently seen caller is dropped
 
 
 class RateLimiter:
@@ -31,23 +34,21 @@ class RateLimiter:
         self._clock = clock
         self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()  # tokens left, and since when
 
-    def take(self, who: str) -> float:
+    def take(self, caller: str) -> float:
         """Take one token; return 0, or the seconds to wait if there is none."""
-        left, since = self._left.get(who, (float(self._burst), 0.0))
+        left, since = self._left.get(caller, (float(self._burst), 0.0))
         left = min(float(self._burst), left + max(0.0, self._clock() - since) * self._rate)
         if left < 1:
             return (1 - left) / self._rate
-        self._left[who] = (left - 1, self._clock())
-        self._left.move_to_end(who)
-        if len(self._left) > MOST_CALLERS:
+        self._left[caller] = (left - 1, self._clock())
+        self._left.move_to_end(caller)
+        if len(self._left) > MAX_CALLERS:
             self._left.popitem(last=False)
         return 0.0
 
 
 def too_many(seconds: float) -> RequestRefused:
-    return RequestRefused(
-        429, "too many requests: wait a moment", retry_after=str(max(1, round(seconds + 0.5)))
-    )
+    return RequestRefused(429, "Too many requests. Wait a moment.", retry_after=str(max(1, round(seconds + 0.5))))
 
 
 def caller(peer: str | None) -> str:
@@ -61,55 +62,46 @@ def caller(peer: str | None) -> str:
     return str(address)
 
 
-async def body_of(scope: Scope, receive: Receive, largest: int, seconds: float) -> bytes:
+async def read_body(scope: Scope, receive: Receive, settings: AccessSettings) -> bytes:
     """Return the whole body of a request; refuse one that is too large or too slow."""
+    largest, seconds = settings.max_body_bytes, settings.body_seconds
+    too_large = RequestRefused(413, f"The body is larger than {largest:,} bytes.")
     length = value(scope, b"content-length")
     if length is not None and length.isdigit() and int(length) > largest:
-        raise RequestRefused(413, f"a body has at most {largest:,} bytes")
+        raise too_large
     body = bytearray()
     try:
         async with asyncio.timeout(seconds):
             while True:
                 message = await receive()
                 if message["type"] == "http.disconnect":
-                    raise RequestRefused(400, "the caller left before the end of the body")
+                    raise RequestRefused(400, "The connection closed before the end of the body.")
                 body += message.get("body", b"")
                 if len(body) > largest:
-                    raise RequestRefused(413, f"a body has at most {largest:,} bytes")
+                    raise too_large
                 if not message.get("more_body"):
                     return bytes(body)
     except TimeoutError:
-        raise RequestRefused(408, f"the body took longer than {seconds:g} s") from None
+        raise RequestRefused(408, f"The body took longer than {seconds:g} s.") from None
 
 
-def gathered(scope: Scope, receive: Receive, largest: int, seconds: float) -> Receive:
-    """Return a `receive` that reads the whole body on the first call, and not before."""
-    body: bytes | None = None
-
-    async def once() -> Message:
-        nonlocal body
-        if body is not None:
-            return await receive()
-        body = await body_of(scope, receive, largest, seconds)
-        return {"type": "http.request", "body": body, "more_body": False}
-
-    return once
+def media_of(scope: Scope) -> str:
+    return (value(scope, b"content-type") or "").partition(";")[0].strip().lower()
 
 
 def check_shape(scope: Scope, body: bytes) -> None:
     """Refuse a body that is small but expensive to parse: too many values or fields, or long fields."""
-    media = (value(scope, b"content-type") or "").partition(";")[0].strip().lower()
-    if media == "application/x-www-form-urlencoded":
+    if media_of(scope) == "application/x-www-form-urlencoded":
         fields = body.split(b"&", MAX_FORM_FIELDS)
         if len(fields) > MAX_FORM_FIELDS:
-            raise RequestRefused(413, f"a form has at most {MAX_FORM_FIELDS} fields")
+            raise RequestRefused(413, f"The form has more than {MAX_FORM_FIELDS} fields.")
         if max(map(len, fields)) > MAX_FIELD_BYTES:
-            raise RequestRefused(413, f"a field of a form has at most {MAX_FIELD_BYTES:,} bytes")
+            raise RequestRefused(413, f"A field of the form is larger than {MAX_FIELD_BYTES:,} bytes.")
     elif count_values(body) > MAX_BODY_VALUES:
-        raise RequestRefused(413, f"a body has at most {MAX_BODY_VALUES:,} values")
+        raise RequestRefused(413, f"The body has more than {MAX_BODY_VALUES:,} values.")
 
 
-def replayed(body: bytes, receive: Receive) -> Receive:
+def replay(body: bytes, receive: Receive) -> Receive:
     """Return a `receive` that returns a body that was already read, then continues."""
     left: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
@@ -126,11 +118,10 @@ _FORWARDED = frozenset(
 
 
 def host_of(scope: Scope) -> tuple[str, str]:
-    """Return the host name of a request, and the host with its port."""
     found = values(scope, b"host")
     parsed = _HOST.fullmatch(found[0].lower()) if len(found) == 1 else None
     if parsed is None:
-        raise RequestRefused(400, "a request names exactly one host")
+        raise RequestRefused(400, "The request needs exactly one valid Host header.")
     name = parsed[1].strip("[]").rstrip(".")
     return name, f"{parsed[1]}:{parsed[2]}" if parsed[2] else parsed[1]
 
@@ -166,17 +157,15 @@ def check_host(scope: Scope, allowed: Collection[str], *, addresses: bool) -> No
     name, whole = host_of(scope)
     ours, is_address = is_loopback(name) or name in allowed or whole in allowed, address_of(name) is not None
     if not ours and not (addresses and is_address):  # an IP address cannot be rebound
-        how = "access.hosts lists those that are"
+        how = f'Host "{name}" is not allowed. Add it to `access.hosts`.'
         if is_address:
-            how = "as long as there are no tokens it has only loopback's; `afresh token create` makes one"
-        raise RequestRefused(421, f"{name} is no name of this server: {how}")
+            how = "No tokens exist yet, so only this machine can connect. Create one with `afresh token create`."
+        raise RequestRefused(421, how)
 
 
 def is_own_origin(scope: Scope, allowed: Collection[str] = ()) -> bool:
-    """Return whether the Origin header names this server or an allowed site."""
-    found, host = values(scope, b"origin"), host_of(scope)[1]
-    own = {f"http://{host}", f"https://{host}", *allowed}
-    return len(found) == 1 and found[0].lower() in own
+    host = host_of(scope)[1]
+    return (value(scope, b"origin") or "").lower() in {f"http://{host}", f"https://{host}", *allowed}
 
 
 def comes_from_us(scope: Scope) -> bool:
@@ -186,9 +175,9 @@ def comes_from_us(scope: Scope) -> bool:
     return value(scope, b"sec-fetch-site") == "same-origin"
 
 
-def is_led_from_elsewhere(scope: Scope) -> bool:
+def is_from_other_site(scope: Scope) -> bool:
     """Return whether a page of another site led a browser here; such a GET must not start any work."""
-    if value(scope, b"sec-fetch-site") is not None or values(scope, b"sec-fetch-site"):
+    if values(scope, b"sec-fetch-site"):
         return value(scope, b"sec-fetch-site") not in ("same-origin", "none")
     referer = urlsplit(value(scope, b"referer") or "")  # browsers before 2023 send only this
     return bool(referer.netloc) and referer.netloc.lower() != host_of(scope)[1]
@@ -198,12 +187,10 @@ def check_origin(scope: Scope, allowed: Collection[str]) -> None:
     """Refuse requests from pages of other sites, except for followed links."""
     if values(scope, b"origin"):
         if not is_own_origin(scope, allowed):
-            raise RequestRefused(
-                403, "pages of other sites may not ask this server: access.origins lists who may"
-            )
+            raise RequestRefused(403, "Cross-origin request blocked. `access.origins` lists the allowed sites.")
         return
     if value(scope, b"sec-fetch-site") in (None, "same-origin", "none"):
         return
     follows = value(scope, b"sec-fetch-mode") == "navigate" and value(scope, b"sec-fetch-dest") == "document"
     if scope["method"] not in ("GET", "HEAD") or not follows:
-        raise RequestRefused(403, "pages of other sites may not ask this server")
+        raise RequestRefused(403, "Cross-origin request blocked.")

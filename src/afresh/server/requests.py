@@ -1,6 +1,6 @@
 """Dependencies of routes: the knowledge base within the permissions, parts of lists, checked values."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Annotated, TypeVar
 
 from fastapi import Depends, Path, Query, Request, Response
@@ -11,14 +11,12 @@ from afresh.model.filters import Sources
 from afresh.model.records import Source
 from afresh.model.reports import PageView
 from afresh.server.auth import allowed_of
-from afresh.server.listing import by_id, read_number
-from afresh.server.replies import reply
+from afresh.server.listing import MAX_ID, id_cursor, read_number
+from afresh.server.replies import as_json, tagged
 
 Item = TypeVar("Item")
-
-LARGEST = 2**63 - 1
 MAX_LISTED = 1_000  # items in one part of a list
-USUAL = 100
+DEFAULT_LISTED = 100
 
 
 async def _kb(request: Request) -> KnowledgeBase:
@@ -27,12 +25,10 @@ async def _kb(request: Request) -> KnowledgeBase:
 
 
 Kb = Annotated[KnowledgeBase, Depends(_kb)]
-Id = Annotated[int, Path(ge=1, le=LARGEST, description="The number of it.")]
-Limit = Annotated[int, Query(ge=1, le=MAX_LISTED, description="How many at most.")]
-Cursor = Annotated[
-    str | None, Query(max_length=4_000, description="Where to go on: `next` of the answer before.")
-]
-OfSource = Annotated[int | None, Query(ge=1, le=LARGEST, description="Only of this source.")]
+Id = Annotated[int, Path(ge=1, le=MAX_ID, description="The id.")]
+Limit = Annotated[int, Query(ge=1, le=MAX_LISTED, description="Maximum number of items.")]
+Cursor = Annotated[str | None, Query(max_length=4_000, description="`next` of the previous answer.")]
+OfSource = Annotated[int | None, Query(ge=1, le=MAX_ID, description="Only from the source with this id.")]
 Text = Annotated[str, StringConstraints(max_length=10_000)]
 Address = Annotated[str, StringConstraints(min_length=1, max_length=2_000)]
 Label = Annotated[str, StringConstraints(min_length=1, max_length=300)]
@@ -41,22 +37,28 @@ Label = Annotated[str, StringConstraints(min_length=1, max_length=300)]
 class ListWindow:
     """The part of a list that a request asks for."""
 
-    def __init__(self, cursor: Cursor = None, limit: Limit = USUAL) -> None:
-        self.cursor, self.limit = cursor, limit
+    def __init__(self, cursor: str | None, limit: int) -> None:
+        self.cursor = cursor
+        self.limit = limit
         self.wanted = limit + 1  # one extra item shows whether there are more
 
     @property
     def number(self) -> int | None:
-        """Return the id after which the part begins."""
         return read_number(self.cursor)
 
-    def of(self, items: Sequence[Item], cursor_of: Callable[[Item], str] = by_id) -> dict[str, object]:
-        """Return the items of this part and the cursor of the next one."""
-        shown = items[: self.limit]
-        return {"items": list(shown), "next": cursor_of(shown[-1]) if len(items) > self.limit else None}
+    async def of(
+        self, found: Awaitable[Sequence[Item]], cursor_of: Callable[[Item], str] = id_cursor
+    ) -> dict[str, object]:
+        items = await found
+        here = list(items[: self.limit])
+        return {"items": here, "next": cursor_of(here[-1]) if len(items) > self.limit else None}
 
 
-Parted = Annotated[ListWindow, Depends()]
+async def _window(cursor: Cursor = None, limit: Limit = DEFAULT_LISTED) -> ListWindow:
+    return ListWindow(cursor, limit)
+
+
+Window = Annotated[ListWindow, Depends(_window)]
 
 
 class RequestBody(BaseModel):
@@ -74,9 +76,9 @@ class RequestContext:
         self.kb: KnowledgeBase = request.app.state.kb.scoped_to(self.allowed)
 
     def reply(self, value: object) -> Response:
-        return reply(self.request, value)
+        return tagged(self.request, as_json(value))
 
-    async def sources(self, number: int | None = None) -> Sources:
+    async def sources(self, number: int | None) -> Sources:
         return None if number is None else [(await self.source(number)).id]
 
     async def source(self, number: int) -> Source:
@@ -87,8 +89,15 @@ class RequestContext:
         return page, await self.source(page.source_id)
 
 
-async def _reach(request: Request) -> RequestContext:
+async def _context(request: Request) -> RequestContext:
     return RequestContext(request)
 
 
-Reached = Annotated[RequestContext, Depends(_reach)]
+Context = Annotated[RequestContext, Depends(_context)]
+
+
+async def _source(ctx: Context, number: Id) -> Source:
+    return await ctx.source(number)
+
+
+OneSource = Annotated[Source, Depends(_source)]

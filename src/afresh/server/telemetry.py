@@ -5,8 +5,10 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 
-from afresh.ops.tracing import SpanRecorder
-from afresh.server.asgi import App, Message, Receive, Scope, Send, route_of
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from afresh.ops.otel import Spans
+from afresh.server.asgi import route_of
 from afresh.services.status import Metrics, StatusService
 
 MEDIA = "text/plain; version=0.0.4; charset=utf-8"
@@ -19,7 +21,7 @@ _ESCAPED = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})
 class MetricsMiddleware:
     """An ASGI middleware that counts responses and measures their duration."""
 
-    def __init__(self, app: App, clock: Callable[[], float] = time.perf_counter) -> None:
+    def __init__(self, app: ASGIApp, clock: Callable[[], float] = time.perf_counter) -> None:
         self._app = app
         self._clock = clock
         self.answers: Counter[Labels] = Counter()
@@ -41,8 +43,7 @@ class MetricsMiddleware:
 
     def _count(self, scope: Scope, status: int, seconds: float) -> None:
         method = scope["method"] if scope["method"] in METHODS else "other"
-        route = route_of(scope)
-        self.answers[(("method", method), ("route", route), ("status", str(status)))] += 1
+        self.answers[(("method", method), ("route", route_of(scope)), ("status", str(status)))] += 1
         self.spans[bisect_left(BOUNDS, seconds)] += 1
         self.seconds += seconds
 
@@ -54,31 +55,35 @@ async def exposition(status: StatusService, meter: MetricsMiddleware | None = No
 def _of_store(figures: Metrics) -> Iterable[str]:
     totals, sums = figures.totals, figures.sums
     waiting = {"waiting": totals["pending"], "held": totals["in_flight"]}
-    yield _by("state", "afresh_queue_pages", "gauge", "Pages to be looked at, waiting or in hand.", waiting)
-    for name in ("sources", "pages", "chunks", "doubtful"):
-        yield _told(f"afresh_{name}", "gauge", f"How many {name} are on record.", [((), totals[name])])
-    looks = figures.outcomes
-    yield _by("outcome", "afresh_looks_total", "counter", "Looks at pages, by what they showed.", looks)
+    yield _by("state", "afresh_queue_pages", "gauge", "Queued pages: waiting, or held by a worker.", waiting)
     for name, text in (
-        ("bytes", "Bytes that were read."),
-        ("ai_calls", "Calls of language models."),
-        ("ai_tokens", "Tokens that those took."),
-        ("chunks_embedded", "Chunks that were given vectors."),
-        ("links_scored", "Links that were scored."),
+        ("sources", "Sources."),
+        ("pages", "Indexed pages."),
+        ("chunks", "Indexed passages."),
+        ("doubtful", "Pages that need review."),
     ):
-        yield _told(f"afresh_{name}_total", "counter", text, [((), sums[name])])
+        yield _metric(f"afresh_{name}", "gauge", text, [((), totals[name])])
+    yield _by("outcome", "afresh_looks_total", "counter", "Page fetches by outcome.", figures.outcomes)
+    for name, text in (
+        ("bytes", "Bytes downloaded."),
+        ("ai_calls", "Calls to language models."),
+        ("ai_tokens", "Tokens used by language models."),
+        ("chunks_embedded", "Passages embedded."),
+        ("links_scored", "Links scored."),
+    ):
+        yield _metric(f"afresh_{name}_total", "counter", text, [((), sums[name])])
     worked = sums["worked_ms"] / 1000
-    yield _told("afresh_run_seconds_total", "counter", "Time that runs were worked on.", [((), worked)])
+    yield _metric("afresh_run_seconds_total", "counter", "Working time of runs in seconds.", [((), worked)])
     yield _by("state", "afresh_runs", "gauge", "Runs by state.", figures.runs)
     copies = {(("sink", sink), ("state", state)): number for (sink, state), number in figures.copies.items()}
-    yield _told("afresh_copies", "gauge", "Copies in external stores by state.", copies.items())
-    yield _by("state", "afresh_webhook_messages", "gauge", "Messages to others by state.", figures.letters)
+    yield _metric("afresh_copies", "gauge", "Copies in external stores by state.", copies.items())
+    yield _by("state", "afresh_webhook_messages", "gauge", "Outgoing webhook messages by state.", figures.letters)
 
 
 def _of_answers(meter: MetricsMiddleware) -> Iterable[str]:
-    yield _told("afresh_http_answers_total", "counter", "Answers of this process.", meter.answers.items())
+    yield _metric("afresh_http_answers_total", "counter", "HTTP responses of this process.", meter.answers.items())
     name = "afresh_http_seconds"
-    yield f"# HELP {name} Time until an answer began.\n# TYPE {name} histogram\n"
+    yield f"# HELP {name} Time to the start of the response in seconds.\n# TYPE {name} histogram\n"
     so_far = 0
     for bound, number in zip((*map(str, BOUNDS), "+Inf"), meter.spans, strict=True):
         so_far += number
@@ -87,21 +92,21 @@ def _of_answers(meter: MetricsMiddleware) -> Iterable[str]:
 
 
 def _by(label: str, name: str, kind: str, text: str, counts: Mapping[str, float]) -> str:
-    return _told(name, kind, text, [(((label, key),), number) for key, number in counts.items()])
+    return _metric(name, kind, text, [(((label, key),), number) for key, number in counts.items()])
 
 
-def _told(name: str, kind: str, text: str, rows: Iterable[tuple[Labels, float]]) -> str:
+def _metric(name: str, kind: str, text: str, rows: Iterable[tuple[Labels, float]]) -> str:
     lines = [f"# HELP {name} {text}", f"# TYPE {name} {kind}"]
     for labels, number in rows:
-        told = ",".join(f'{key}="{value.translate(_ESCAPED)}"' for key, value in labels)
-        lines.append(f"{name}{f'{{{told}}}' if told else ''} {number}")
+        pairs = ",".join(f'{key}="{value.translate(_ESCAPED)}"' for key, value in labels)
+        lines.append(f"{name}{f'{{{pairs}}}' if pairs else ''} {number}")
     return "\n".join(lines) + "\n"
 
 
 class TracingMiddleware:
     """An ASGI middleware that records a span for each request, until the last byte of the response."""
 
-    def __init__(self, app: App, recorder: SpanRecorder) -> None:
+    def __init__(self, app: ASGIApp, recorder: Spans) -> None:
         self._app = app
         self._recorder = recorder
 

@@ -11,13 +11,22 @@ from typing import Any
 import h11
 import uvicorn
 from fastapi import FastAPI
+from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from afresh.config.server import AccessSettings
 from afresh.errors import UsageError
 from afresh.server.app import stop
-from afresh.server.asgi import OPEN, Receive, RequestRefused, Scope, Send, refuse
+from afresh.server.asgi import OPEN, RequestRefused, refuse
 from afresh.server.request_checks import caller, is_loopback
+
+MAX_HEAD_BYTES = 65_536
+IDLE_SECONDS = 5  # of a connection between two requests
+LINGER_SECONDS = 1.0  # for the client to read a response that was sent before the end of the body
+MAX_SMALL_PIECES = 1_000  # of one body: parsing each costs as much as a large one
+SMALL_PIECE_BYTES = 64  # on average
+BACKLOG = 512
+SHUTDOWN_SECONDS = 5  # to finish responses
 
 
 class PeerConnections:
@@ -27,8 +36,8 @@ class PeerConnections:
     machine only silent connections count: all clients of a reverse proxy come from here.
     """
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(self, max_connections: int) -> None:
+        self._max_connections = max_connections
         self._open: Counter[str] = Counter()
         self._peers: dict[Hashable, str] = {}
         self._silent: dict[str, dict[Hashable, Callable[[], object]]] = {}
@@ -37,7 +46,7 @@ class PeerConnections:
         """Register a connection that `close` ends; return False if its peer has too many active ones."""
         peer = caller(address)
         silent = self._silent.setdefault(peer, {})
-        if (len(silent) if is_loopback(address) else self._open[peer]) >= self._most:
+        if (len(silent) if is_loopback(address) else self._open[peer]) >= self._max_connections:
             if not silent:
                 return False
             oldest, end = next(iter(silent.items()))
@@ -49,7 +58,7 @@ class PeerConnections:
         silent[connection] = close
         return True
 
-    def asks(self, connection: Hashable) -> None:
+    def mark_active(self, connection: Hashable) -> None:
         if peer := self._peers.get(connection):
             self._silent.get(peer, {}).pop(connection, None)
 
@@ -63,28 +72,21 @@ class PeerConnections:
             del self._open[peer], self._silent[peer]
 
 
-LARGEST_HEAD = 65_536
-BETWEEN_SECONDS = 5  # for which a connection may be idle between two requests
-LINGER_SECONDS = 1.0  # for the client to read a response that was sent before the end of the body
-MAX_SMALL_PIECES = 1_000  # of one body: parsing each costs as much as a large one
-SMALL_PIECE_BYTES = 64  # on average
-
-
 def server_limits(settings: AccessSettings) -> dict[str, Any]:
     """Return arguments for `uvicorn.Config`; the client is the peer, not what headers claim."""
 
-    class Prompt(BoundedProtocol):
-        seconds = settings.header_seconds
+    class Protocol(BoundedProtocol):
+        header_seconds = settings.header_seconds
         max_connections = settings.max_connections
         peers = PeerConnections(settings.connections_per_peer)
 
     return {
-        "http": Prompt,
+        "http": Protocol,
         "ws": "none",
         "proxy_headers": False,
         "server_header": False,
-        "timeout_keep_alive": BETWEEN_SECONDS,
-        "h11_max_incomplete_event_size": LARGEST_HEAD,
+        "timeout_keep_alive": IDLE_SECONDS,
+        "h11_max_incomplete_event_size": MAX_HEAD_BYTES,
     }
 
 
@@ -92,7 +94,7 @@ class BoundedConnection(h11.Connection):
     """An h11 parser that refuses bodies in many small pieces."""
 
     def __init__(self) -> None:
-        super().__init__(h11.SERVER, LARGEST_HEAD)
+        super().__init__(h11.SERVER, MAX_HEAD_BYTES)
         self._pieces = self._bytes = 0
 
     def next_event(self) -> Any:
@@ -104,14 +106,14 @@ class BoundedConnection(h11.Connection):
             self._pieces += 1
             self._bytes += len(event.data)
             if self._pieces > MAX_SMALL_PIECES and self._bytes < self._pieces * SMALL_PIECE_BYTES:
-                raise h11.RemoteProtocolError("the body comes in too many small pieces")
+                raise h11.RemoteProtocolError("the body has too many small pieces")
         return event
 
 
 class BoundedProtocol(H11Protocol):
     """A connection with a header timeout and a limit per peer; an early response closes it."""
 
-    seconds = 10.0
+    header_seconds = 10.0
     max_connections = 1_000
     peers: PeerConnections
     _late: asyncio.TimerHandle | None = None
@@ -128,11 +130,10 @@ class BoundedProtocol(H11Protocol):
         if len(self.connections) <= self.max_connections or scope["path"] == OPEN:
             await self._application(scope, receive, send)
         else:
-            busy = "too many connections at a time (access.max_connections): come again later"
-            await refuse(send, RequestRefused(503, busy, retry_after="5", connection="close"))
+            why = "Too many connections (access.max_connections). Try again later."
+            await refuse(send, RequestRefused(503, why, retry_after="5", connection="close"))
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Start the timeout for the first headers."""
         super().connection_made(transport)
         if self.peers.enter(self.client[0] if self.client else "", self, transport.abort):
             self._watch()
@@ -176,9 +177,9 @@ class BoundedProtocol(H11Protocol):
     def _watch(self) -> None:
         if self.conn.their_state is not h11.IDLE:
             self._stop()
-            self.peers.asks(self)
+            self.peers.mark_active(self)
         elif self._late is None:
-            self._late = self.loop.call_later(self.seconds, self.transport.close)
+            self._late = self.loop.call_later(self.header_seconds, self.transport.close)
 
     def _stop(self) -> None:
         if self._late is not None:
@@ -186,16 +187,12 @@ class BoundedProtocol(H11Protocol):
             self._late = None
 
 
-BACKLOG = 512
-GRACE = 5  # seconds to finish responses at shutdown
-
-
 class Server(uvicorn.Server):
     """A uvicorn server of one application; the caller decides when it ends."""
 
     def __init__(self, app: FastAPI, host: str, port: int) -> None:
         self.app = app
-        self.socket = listening(host, port)
+        self.socket = open_socket(host, port)
         super().__init__(
             uvicorn.Config(
                 app,
@@ -203,7 +200,7 @@ class Server(uvicorn.Server):
                 access_log=False,
                 date_header=True,
                 backlog=BACKLOG,
-                timeout_graceful_shutdown=GRACE,
+                timeout_graceful_shutdown=SHUTDOWN_SECONDS,
                 lifespan="on",
                 **server_limits(app.state.config.access),
             )
@@ -234,13 +231,13 @@ class Server(uvicorn.Server):
         yield
 
 
-def listening(host: str, port: int) -> socket.socket:
+def open_socket(host: str, port: int) -> socket.socket:
     """Return a listening socket; raise UsageError if there can be none."""
     try:
         family, kind, protocol, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         made = socket.socket(family, kind, protocol)
     except (OSError, UnicodeError) as error:
-        raise UsageError(f"--host: {host!r} is no address of this machine ({error})") from None
+        raise UsageError(f"--host: {host!r} is not an address of this machine ({error})") from None
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         made.bind(place)
@@ -248,9 +245,7 @@ def listening(host: str, port: int) -> socket.socket:
     except OSError as error:
         made.close()
         if error.errno == errno.EADDRINUSE:
-            raise UsageError(
-                f"port {port} is taken: choose another with --port, or 0 for any that is free"
-            ) from None
-        raise UsageError(f"{host}:{port} cannot be listened at: {error.strerror}") from None
+            raise UsageError(f"port {port} is in use; choose another with --port, or 0 for any free port") from None
+        raise UsageError(f"cannot listen on {host}:{port}: {error.strerror}") from None
     made.set_inheritable(False)
     return made

@@ -11,6 +11,7 @@ from afresh.model.filters import Sources
 from afresh.model.records import Run, RunMode, RunState, Source, SourceId
 from afresh.model.reports import HostQueue, SourceView
 from afresh.services.context import Service
+from afresh.services.status import OUTCOMES
 from afresh.store.store import Store
 from afresh.urls.canonical import domain_of
 
@@ -22,22 +23,9 @@ LAST = 20  # runs that are searched for one that ended, and for one that read ev
 HOSTS = 100
 HOURS = 48
 LINKS = 4_000  # of a map, besides those of its tree
-OUTCOMES = (
-    "new",
-    "changed",
-    "unchanged",
-    "not_modified",
-    "deleted",
-    "moved",
-    "failed",
-    "refused",
-    "doubtful",
-)
 
 
 class ChartService(Service):
-    """Computes charts."""
-
     async def calendar(self, sources: Sources, *, days: int = YEAR) -> Calendar:
         """Return the changes of the last days, day by day, of some sources or all."""
         through, since = self._span(days)
@@ -46,8 +34,8 @@ class ChartService(Service):
 
     async def recent_changes(self, sources: Sources, *, days: int = MONTH) -> dict[SourceId, tuple[int, ...]]:
         """Return for each source how many changes each of the last days brought, today last."""
-        meant, since = await self._numbers_of(sources), self._span(days)[1]
-        return charts.by_source(await self._store.stats.changes_by_day(meant, since), meant, since, days)
+        ids, since = await self._numbers_of(sources), self._span(days)[1]
+        return charts.by_source(await self._store.stats.changes_by_day(ids, since), ids, since, days)
 
     def _span(self, days: int) -> tuple[date, date]:
         through = self._clock().astimezone(UTC).date()
@@ -62,7 +50,8 @@ class ChartService(Service):
     async def politeness(self, source: Source | None = None) -> Politeness:
         """Return the request limits and the state of the hosts, of one source or all."""
         hosts = await hosts_of(self._store, source, self._clock())
-        return replace(self._tools.manners(source), hosts=hosts)
+        crawl = (self._tools.settings_of(source) if source else self._tools.config).crawl
+        return Politeness(crawl.delay_seconds, crawl.respect_robots, crawl.concurrency, hosts)
 
     async def checks_ahead(self, source: Source) -> UpcomingChecks:
         return await looks_ahead(self._store, source.id, self._clock())
@@ -86,9 +75,7 @@ async def hosts_of(store: Store, source: Source | None, now: datetime) -> tuple[
     if source is None:
         states |= {state.domain: state for state in await store.stats.resting_hosts(now, HOSTS)}
     by_name = {queue.domain: queue for queue in queues}
-    views = [
-        _host(name, by_name.get(name), states.get(name), now) for name in sorted(named | set(states)) if name
-    ]
+    views = [_host(name, by_name.get(name), states.get(name), now) for name in sorted(named | set(states)) if name]
     return tuple(sorted(views, key=lambda host: (-host.waiting, not host.resting, host.domain))[:HOSTS])
 
 
@@ -114,9 +101,7 @@ async def looks_ahead(store: Store, source: SourceId, now: datetime) -> Upcoming
 def receipt_of(source: Source, view: SourceView, stale: int, last: Sequence[Run]) -> RunSavings:
     """Return how fresh a source is, and what its last ended run cost and saved; `last` is newest first."""
     runs = [run for run in last if run.state in ENDED]
-    bare = RunSavings(
-        pages=view.pages, fresh=max(0, view.pages - stale), oldest_check=view.oldest_check, run=None
-    )
+    bare = RunSavings(pages=view.pages, fresh=max(0, view.pages - stale), oldest_check=view.oldest_check, run=None)
     if not runs:
         return bare
     report = report_of(runs[0], source)
@@ -132,7 +117,7 @@ def receipt_of(source: Source, view: SourceView, stale: int, last: Sequence[Run]
         bytes_saved=saved,
         bytes_saved_percent=100 * saved // whole if whole and saved is not None else None,
         embeddings_saved=chunks + report.chunks_reused if view.model else 0,
-        counted={name: number for name in OUTCOMES if (number := int(getattr(report, name)))},
+        counted={name: number for name in (*OUTCOMES, "doubtful") if (number := int(getattr(report, name)))},
     )
 
 

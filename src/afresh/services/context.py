@@ -1,14 +1,18 @@
 """The base class of the services and what they share."""
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from afresh.access.permissions import EVERYTHING, Permissions
 from afresh.crawl.factory import RunToolFactory
 from afresh.crawl.heartbeat import LiveWorkers, live_workers
 from afresh.crawl.run import Runner
-from afresh.model.records import Source
+from afresh.crawl.tools import RunOptions
+from afresh.errors import UsageError
+from afresh.events import Listener, ignore
+from afresh.model.records import RunMode, Source
+from afresh.model.reports import RunReport
 from afresh.ports import Clock
 from afresh.schedule.plan import next_time
 from afresh.search.model_provider import ModelProvider
@@ -18,8 +22,6 @@ from afresh.store.store import Store
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceContext:
-    """The dependencies of the services."""
-
     store: Store
     tools: RunToolFactory
     models: ModelProvider
@@ -28,16 +30,28 @@ class ServiceContext:
     allowed: Permissions = EVERYTHING
 
 
-class Service:
-    """Base class of the services."""
+class SourceRunner(Runner):
+    """Runs any source; those of the digest with their summaries, and never by a worker."""
 
+    async def run(self, source: Source, options: RunOptions, listener: Listener = ignore) -> RunReport:
+        return await super().run(source, replace(options, for_digest=source.is_of_digest), listener)
+
+    async def queue(
+        self, source: Source, mode: RunMode, *, full: bool = False, slot: datetime | None = None
+    ) -> RunReport:
+        if source.is_of_digest:
+            raise UsageError(f"{source.label} is read by `afresh init-kb`, as the settings of kb say")
+        return await super().queue(source, mode, full=full, slot=slot)
+
+
+class Service:
     def __init__(self, context: ServiceContext) -> None:
         self._store = context.store
         self._tools = context.tools
         self._models = context.models
         self._clock = context.clock
         self._stopping = context.stopping
-        self._runner = Runner(context.tools, context.stopping)
+        self._runner = SourceRunner(context.tools, context.stopping)
 
     async def _source(self, label: str) -> Source:
         return await exact_source(self._store, label)
@@ -46,7 +60,6 @@ class Service:
         return live_workers(await self._store.workers.all(), *self._tools.identity(), self._clock())
 
     async def _next_time(self, source: Source) -> datetime | None:
-        """Return when the schedule of a source starts its next run, or None."""
         return await next_time(self._store, source, self._tools.schedule(source), self._clock())
 
 

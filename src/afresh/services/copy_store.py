@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import Sequence
 
-from afresh.config.forms import file_of
+from afresh.config.forms import store_file
 from afresh.errors import ConfigError, StoreError, UsageError
 from afresh.events import Listener, ignore
 from afresh.model.reports import CopyReport
@@ -27,8 +27,8 @@ async def copy_store(
 ) -> CopyReport:
     """Copy a store, or some of its sources, row by row into an empty store; return a report."""
     arm()
-    began, shown = time.monotonic(), (_shown(origin), _shown(target))
-    if shown[0] == shown[1]:
+    began, names = time.monotonic(), (_display_name(origin), _display_name(target))
+    if names[0] == names[1]:
         raise UsageError("both stores are the same")
     sources = await _sources(origin, labels)
     if not await is_unfinished(target):
@@ -37,11 +37,11 @@ async def copy_store(
     async with end_of(origin, reading=True) as begin, end_of(target, reading=False) as end:
         numbers = sorted(sources.values()) if labels else None
         copying = StoreCopy(begin, end, numbers, listener, stopping or asyncio.Event())
-        await copying.prepare(UnfinishedCopy(shown[0], ", ".join(sorted(labels))), resume=resume)
+        await copying.prepare(UnfinishedCopy(names[0], ", ".join(sorted(labels))), resume=resume)
         tables = await copying.run()
     return CopyReport(
-        origin=shown[0],
-        target=shown[1],
+        origin=names[0],
+        target=names[1],
         sources=tuple(sorted(sources)),
         tables=tuple(tables),
         seconds=round(time.monotonic() - began, 3),
@@ -49,7 +49,6 @@ async def copy_store(
 
 
 async def _sources(origin: str, labels: Sequence[str]) -> dict[str, int]:
-    """Return the ids of the copied sources by label."""
     store = await open_store(origin, StoreAccess.READ)
     try:
         chosen = await labelled_sources(store, labels) or await store.sources.all()
@@ -58,10 +57,10 @@ async def _sources(origin: str, labels: Sequence[str]) -> dict[str, int]:
         await store.close()
 
 
-def _shown(url: str) -> str:
+def _display_name(url: str) -> str:
     """Return the name of a store for display: the absolute path of a file, or a URL without secrets."""
     try:
-        file = file_of(url)
+        file = store_file(url)
     except ConfigError as wrong:
         raise UsageError(f"a store is sqlite:///FILE or postgresql://…: {wrong}") from None
     if file is None:

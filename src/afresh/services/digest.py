@@ -12,12 +12,12 @@ from afresh.digest.update import DigestPaths, DigestUpdater, DigestWatcher
 from afresh.errors import ConfigError
 from afresh.events import Listener, ignore
 from afresh.model.reports import KbReport
-from afresh.services.context import Service
+from afresh.services.context import Service, ignore_report
 from afresh.urls.files import file_url
-from afresh.watch.watcher import Sights, ignore_sight
+from afresh.watch.watcher import WatchListener
 
 
-def desk_of(config: Config) -> DigestPaths:
+def digest_paths(config: Config) -> DigestPaths:
     """Return the paths of the digest; raise ConfigError if none is configured."""
     from afresh.digest.files import DigestFiles
     from afresh.sources.linklist.lister import is_filled, typed_links
@@ -38,29 +38,25 @@ def desk_of(config: Config) -> DigestPaths:
 
 
 class DigestService(Service):
-    """Updates index.txt and its cache."""
-
     async def update(self, *, listener: Listener = ignore) -> KbReport:
         """Update index and cache of the digest: files, and links that are due."""
         update, settings = self._kb_update(listener)
         return await update.whole(settings.url_refresh_budget_per_init)
 
-    async def watch(self, *, tell: Sights = ignore_sight, listener: Listener = ignore) -> KbReport:
+    async def watch(self, *, on_report: WatchListener = ignore_report, listener: Listener = ignore) -> KbReport:
         """Update the digest, then keep it up to date until `stop` if the settings enable that."""
         update, settings = self._kb_update(listener)
-        async with self._tools.kept_warm():
+        async with self._tools.keep_warm():
             report = await update.whole(settings.url_refresh_budget_per_init)
             for run in (report.files, report.links):
                 if run is not None:
-                    tell(run)
+                    on_report(run)
             if settings.runtime_refresh_enabled:
                 change_feed, stopping = self._tools.change_feed, self._stopping
-                await DigestWatcher(
-                    update, settings, self._store, change_feed, stopping, self._clock, tell
-                ).keep()
+                await DigestWatcher(update, settings, change_feed, stopping, on_report).keep()
         return report
 
     def _kb_update(self, listener: Listener) -> tuple[DigestUpdater, KbSettings]:
         self._tools.check_everywhere()
         config = self._tools.config
-        return DigestUpdater(self._store, desk_of(config), self._runner, self._clock, listener), config.kb
+        return DigestUpdater(self._store, digest_paths(config), self._runner, self._clock, listener), config.kb

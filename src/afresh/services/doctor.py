@@ -11,22 +11,15 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from afresh.config import Config
-from afresh.config.forms import file_of
+from afresh.config.forms import store_file
 from afresh.config.server import SinkSettings
 from afresh.crawl.heartbeat import LiveWorkers, live_workers
-from afresh.errors import (
-    AfreshError,
-    ConfigError,
-    EmbedderUnavailable,
-    StoreDamaged,
-    StoreError,
-    StoreMissing,
-)
+from afresh.errors import AfreshError, ConfigError, EmbedderUnavailable, StoreDamaged, StoreError, StoreMissing
 from afresh.model.labels import is_among, label_of
 from afresh.model.records import PageStatus, RunState, Source, WorkerRecord
 from afresh.model.reports import Finding
 from afresh.models.choose import check_installed, fingerprint, wanted_model
-from afresh.models.completions import prompt
+from afresh.models.completions import read_prompt
 from afresh.plugins import BUILT_IN, PluginError, installed_plugins, load_plugin
 from afresh.services.resolve import is_under_way
 from afresh.sources.web.browser.launch import why_no_browser, why_unsandboxed
@@ -37,13 +30,11 @@ from afresh.text.redact import mask_secrets
 ENOUGH_BYTES = 500 * 2**20
 SKEW = timedelta(minutes=5)  # clocks may differ by this much
 WIDE = 2**16  # IP addresses; a larger block is reported
-_REINDEX = "`afresh reindex` makes the index anew from stored text; until then the old one answers"
+_REINDEX = "`afresh reindex` rebuilds the index from stored text; until then the old one is used"
 RESTORE = "restore the file from a backup, or move it away and crawl again"
 
 
-async def examine(
-    config: Config, store: Store, me: WorkerRecord, lease_seconds: float, now: datetime
-) -> list[Finding]:
+async def examine(config: Config, store: Store, me: WorkerRecord, lease_seconds: float, now: datetime) -> list[Finding]:
     """Return the findings of all checks, passed ones included."""
     workers = await store.workers.all()
     alive = live_workers(workers, me, lease_seconds, now)
@@ -60,31 +51,28 @@ async def examine(
     ]
 
 
-def _good(check: str, detail: str) -> Finding:
-    return Finding(check=check, ok=True, detail=detail)
+def _finding(check: str, detail: str, fix: str | None = None) -> Finding:
+    """Return a finding; one that needs a `fix` is a problem."""
+    return Finding(check=check, ok=fix is None, detail=detail, fix=fix)
 
 
-def _bad(check: str, detail: str, fix: str) -> Finding:
-    return Finding(check=check, ok=False, detail=detail, fix=fix)
-
-
-def without_store(config: Config, trouble: StoreError) -> list[Finding]:
+def without_store(config: Config, problem: StoreError) -> list[Finding]:
     """Return the checks that need no store, and why the store cannot be opened."""
-    if isinstance(trouble, StoreMissing):
-        return [*_surroundings(config), _good("store", str(trouble))]
+    if isinstance(problem, StoreMissing):
+        return [*_surroundings(config), _finding("store", str(problem))]
     fix = f"{_place(config)} is the store in use; --store names another"
-    return [*_surroundings(config), _bad("store", str(trouble), fix)]
+    return [*_surroundings(config), _finding("store", str(problem), fix)]
 
 
 def _surroundings(config: Config, sources: Sequence[Source] = ()) -> list[Finding]:
     always = any(source.policy.get("render") == "always" for source in sources)
     return [
-        _good("python", f"{sys.version.split()[0]}, SQLite {sqlite3.sqlite_version}"),
-        _good("settings", str(config.file) if config.file else "defaults, no file"),
+        _finding("python", f"{sys.version.split()[0]}, SQLite {sqlite3.sqlite_version}"),
+        _finding("settings", str(config.file) if config.file else "defaults, no file"),
         *_plugins(),
         *_wrong(config, sources),
         _network(config),
-        *([_room(file)] if (file := file_of(config.store.url)) is not None else []),
+        *([_room(file)] if (file := store_file(config.store.url)) is not None else []),
         check_browser(config, always=always),
         check_model(config),
     ]
@@ -96,9 +84,9 @@ def _plugins() -> list[Finding]:
     for group, name in ((each, name) for each in BUILT_IN for name in installed_plugins(each)):
         try:
             load_plugin(group, name, object)
-            found.append(_good(f"plug-in {name}", f"adds to {group}"))
+            found.append(_finding(f"plug-in {name}", f"adds to {group}"))
         except PluginError as error:
-            found.append(_bad(f"plug-in {name}", str(error), "update or uninstall the package"))
+            found.append(_finding(f"plug-in {name}", str(error), "update or uninstall the package"))
     return found
 
 
@@ -109,25 +97,25 @@ def _wrong(config: Config, sources: Sequence[Source]) -> list[Finding]:
         try:
             config.with_overrides(source.rules, source.policy)
         except ConfigError as wrong:
-            fix = f"`afresh set {source.label} --reset NAME` takes a setting back, or change the file"
-            found.append(_bad("settings", f"{source.label} is not looked at: {wrong}", fix))
+            fix = f"`afresh set {source.label} --reset NAME` resets a setting, or change the file"
+            found.append(_finding("settings", f"{source.label} is not checked: {wrong}", fix))
     return found
 
 
 def _place(config: Config) -> str:
     """Return where the store is, without its password."""
-    return mask_secrets(str(file_of(config.store.url) or config.store.url))
+    return mask_secrets(str(store_file(config.store.url) or config.store.url))
 
 
 def _network(config: Config) -> Finding:
     allowed = config.network.allow
     if not allowed:
-        return _good("network", "private and local addresses are out of reach")
+        return _finding("network", "private and local addresses are blocked")
     if wide := [place for place in allowed if _is_wide(place)]:
         detail = f"network.allow opens {', '.join(wide)} to every source that starts there"
         fix = "name only the addresses that are to be read, as 127.0.0.1:8000 or docs.internal"
-        return _bad("network", detail, fix)
-    return _good("network", f"sources may start at {', '.join(allowed)} (network.allow)")
+        return _finding("network", detail, fix)
+    return _finding("network", f"sources may start at {', '.join(allowed)} (network.allow)")
 
 
 def _is_wide(place: str) -> bool:
@@ -143,90 +131,86 @@ def _room(path: Path) -> Finding:
     free = shutil.disk_usage(folder).free
     detail = f"{free / 2**30:.1f} GB free beside the store"
     if free >= ENOUGH_BYTES:
-        return _good("disk", detail)
-    return _bad("disk", detail, "make room or move the store with --store")
+        return _finding("disk", detail)
+    return _finding("disk", detail, "make room or move the store with --store")
 
 
 async def _store(config: Config, store: Store) -> Finding:
     detail = f"{_place(config)}, {await store.stats.size_bytes() / 2**20:.1f} MB"
     try:
         await store.stats.try_to_write()
-    except StoreError as trouble:
-        fix = "reading goes on; crawl and refresh wait or stop until it can be written to"
-        return _bad("store", f"{detail}: {trouble}", fix)
-    return _good("store", detail)
+    except StoreError as problem:
+        fix = "reads still work; crawl and refresh wait or stop until it can be written to"
+        return _finding("store", f"{detail}: {problem}", fix)
+    return _finding("store", detail)
 
 
 async def _integrity(store: Store) -> Finding:
     try:
-        trouble = await store.stats.integrity()
+        problem = await store.stats.integrity()
     except StoreDamaged as error:
-        trouble = str(error)
+        problem = str(error)
     except StoreError as error:
         fix = "run `afresh doctor` again when the store can be written to"
-        return _bad("integrity", f"not checked: {error}", fix)
-    if trouble is not None:
-        return _bad("integrity", trouble, RESTORE)
-    return _good("integrity", "it is sound, and the text index agrees with it")
+        return _finding("integrity", f"not checked: {error}", fix)
+    if problem is not None:
+        return _finding("integrity", problem, RESTORE)
+    return _finding("integrity", "database and full-text index are consistent")
 
 
 async def _locks(store: Store, known: Sequence[str], alive: frozenset[str]) -> Finding:
     gone = (set(known) | await store.workers.lock_owners()) - alive
     if not gone:
-        return _good("workers", f"{len(alive)} at work")
-    fix = "nothing is lost: the next `afresh refresh` takes it back"
-    return _bad("workers", f"{len(gone)} ended without giving back what they held", fix)
+        return _finding("workers", f"{len(alive)} at work")
+    fix = "nothing is lost: the next `afresh refresh` continues it"
+    return _finding("workers", f"{len(gone)} ended without releasing their work", fix)
 
 
 async def _doubts(store: Store) -> Finding:
     views = [await store.stats.source_view(source) for source in await store.sources.all()]
     pages = sum(view.doubtful for view in views)
     if not pages:
-        return _good("content", "no page shows what is not believed")
+        return _finding("content", "no page looks like an error, login or empty page")
     worst = max(views, key=lambda view: view.doubtful)
     name = label_of(worst.name, worst.version)
-    show = "page shows" if pages == 1 else "pages show"
-    detail = f"{pages} {show} what is not believed, or lost nearly all text"
-    fix = f"`afresh pages {name} --doubtful` tells why; if it is right, `afresh refresh {name} --trust`"
-    return _bad("content", detail, fix)
+    looks = "page looks" if pages == 1 else "pages look"
+    detail = f"{pages} {looks} like an error, login or empty page, or lost nearly all text"
+    fix = f"`afresh pages {name} --doubtful` says why; to accept it, `afresh refresh {name} --trust`"
+    return _finding("content", detail, fix)
 
 
 async def _vectors(config: Config, store: Store) -> Finding:
     if store.vectors.no_vectors is not None:
-        return _bad("vectors", "search goes by words alone", store.vectors.no_vectors)
+        return _finding("vectors", "keyword search only", store.vectors.no_vectors)
     settings, serving = config.embedding, await store.vectors.serving_model()
     wanted = wanted_model(settings)
     try:
         check_installed(fingerprint(settings) if settings.provider != "none" else "")
-    except EmbedderUnavailable as missing:
-        return _bad("vectors", "search goes by words alone", str(missing))
+    except EmbedderUnavailable as error:
+        return _finding("vectors", "keyword search only", str(error))
     if wanted is None:
-        return _good("vectors", "search goes by words alone (embedding.provider)")
-    lack = await store.stats.lack(serving.name if serving else wanted)
+        return _finding("vectors", "keyword search only (embedding.provider)")
+    missing = await store.stats.missing_vectors(serving.name if serving else wanted)
     if serving is not None and serving.name != wanted:
-        return _bad("vectors", f"{serving.name} answers, but {wanted} is set", _REINDEX)
-    if lack.number:
-        detail = (
-            f"{count(lack.number, 'chunk has', 'chunks have')} no vector of {wanted}: found by words only"
-        )
-        fix = _REINDEX if lack.number > lack.without_text else "`afresh refresh` reads their pages again"
-        return _bad("vectors", detail, fix)
-    return _good(
-        "vectors", f"every chunk has one of {wanted}" if serving else f"none yet; {wanted} will make them"
-    )
+        return _finding("vectors", f"{serving.name} answers, but {wanted} is set", _REINDEX)
+    if missing.number:
+        detail = f"{count(missing.number, 'chunk has', 'chunks have')} no vector of {wanted}: found by words only"
+        fix = _REINDEX if missing.number > missing.without_text else "`afresh refresh` reads their pages again"
+        return _finding("vectors", detail, fix)
+    return _finding("vectors", f"every chunk has one of {wanted}" if serving else f"none yet; {wanted} will make them")
 
 
 async def _runs(store: Store, alive: LiveWorkers) -> Finding:
     runs = await store.runs.live()
     if waiting := [run for run in runs if run.state is RunState.NEEDS_CONFIRMATION]:
-        fix = f"look at `afresh status`, then `afresh confirm {waiting[0].id}`"
-        return _bad("runs", f"{len(waiting)} wait for a confirmation", fix)
+        fix = f"see `afresh status`, then `afresh confirm {waiting[0].id}`"
+        return _finding("runs", f"{len(waiting)} need confirmation", fix)
     interrupted = [run for run in runs if not is_under_way(run, alive)]
     if not interrupted:
-        return _good("runs", f"{len(runs)} under way, none interrupted")
+        return _finding("runs", f"{len(runs)} in progress, none interrupted")
     source = await store.sources.get(interrupted[0].source_id)
-    fix = f"`afresh refresh {source.label if source else ''}` goes on where it was"
-    return _bad("runs", f"{len(interrupted)} interrupted", fix)
+    fix = f"`afresh refresh {source.label if source else ''}` continues it"
+    return _finding("runs", f"{len(interrupted)} interrupted", fix)
 
 
 async def _sink(store: Store, name: str, settings: SinkSettings) -> Finding:
@@ -236,46 +220,46 @@ async def _sink(store: Store, name: str, settings: SinkSettings) -> Finding:
     record = {each.name: each for each in await store.copies.sink_records()}.get(name)
     if record is not None and record.error is not None:
         since = f" since {record.failing_since:%Y-%m-%d %H:%M} UTC" if record.failing_since else ""
-        fix = f"put that right, then `afresh sync --to {name}` goes on where it was"
-        return _bad(check, f"not synced{since}: {record.error}", fix)
+        fix = f"fix that, then `afresh sync --to {name}` continues it"
+        return _finding(check, f"not synced{since}: {record.error}", fix)
     if idle:
-        detail = f"sinks.{name}.sources names what is not there: {', '.join(idle)}"
-        return _bad(check, detail, "`afresh sources` lists the names there are")
+        detail = f"sinks.{name}.sources names unknown sources: {', '.join(idle)}"
+        return _finding(check, detail, "`afresh sources` lists the names there are")
     attached = [source.id for source in known if is_among(source.label, settings.sources)]
     states = await store.stats.count_copies(name, attached)
     if refused := states.get(PageStatus.ERROR):
-        fix = "`afresh pages NAME --status error` lists them, `afresh why URL` tells the reason"
-        return _bad(check, f"{count(refused, 'page was', 'pages were')} refused", fix)
+        fix = "`afresh pages NAME --status error` lists them, `afresh why URL` gives the reason"
+        return _finding(check, f"{count(refused, 'page was', 'pages were')} refused", fix)
     if stuck := await store.stats.count_stuck(name, attached):
         detail = f"{count(stuck, 'document is', 'documents are')} stuck"
         detail += f": processed for longer than sinks.{name}.deadline_seconds"
-        return _bad(check, detail, f"`afresh sync --to {name}` deletes and uploads again")
+        return _finding(check, detail, f"`afresh sync --to {name}` deletes and uploads again")
     active, pages = states.get(PageStatus.ACTIVE, 0), count(sum(states.values()), "page")
-    return _good(check, f"{settings.kind}, {active:,} of {pages} active")
+    return _finding(check, f"{settings.kind}, {active:,} of {pages} active")
 
 
 async def _clock(store: Store, now: datetime) -> Finding:
     latest = await store.workers.latest_moment()
     if latest is None or latest <= now + SKEW:
-        return _good("clock", f"{now:%Y-%m-%d %H:%M} UTC, not before the last run")
+        return _finding("clock", f"{now:%Y-%m-%d %H:%M} UTC, not before the last run")
     detail = f"it is {now:%Y-%m-%d %H:%M} UTC here, but the store has seen {latest:%Y-%m-%d %H:%M} UTC"
-    fix = "set the clock of this machine right; until then pages may be looked at too late"
-    return _bad("clock", detail, fix)
+    fix = "correct the clock of this machine; until then pages may be checked too late"
+    return _finding("clock", detail, fix)
 
 
 def check_browser(config: Config, *, always: bool = False) -> Finding:
     """Check for a browser without starting one; `always`: the settings of a source require it."""
     if config.crawl.render == "never" and not always:
-        return _good("browser", "no page is shown in a browser (crawl.render)")
+        return _finding("browser", "no page is rendered in a browser (crawl.render)")
     own = config.browser
-    lack = why_no_browser(own.engines, own.executable_path, own.channel)
-    if lack is None:
+    reason = why_no_browser(own.engines, own.executable_path, own.channel)
+    if reason is None:
         risk = why_unsandboxed(own.sandbox) if "chromium" in own.engines else None
-        return _good("browser", "pages that need a browser can be shown" + (f"; {risk}" if risk else ""))
+        return _finding("browser", "pages that need a browser can be rendered" + (f"; {risk}" if risk else ""))
     if config.crawl.render == "always" or always:
-        detail = "pages are to be shown in a browser (crawl.render), and none is there"
-        return _bad("browser", detail, lack)
-    return _good("browser", f"none: pages made by script are read as they are; to show them: {lack}")
+        detail = "crawl.render requires a browser, and none is installed"
+        return _finding("browser", detail, reason)
+    return _finding("browser", f"none: pages built by scripts are read as delivered; to render them: {reason}")
 
 
 def check_model(config: Config) -> Finding:
@@ -283,14 +267,14 @@ def check_model(config: Config) -> Finding:
     ai, links = config.ai, config.links
     if ai.address is None and links.scorer == "model":
         fix = "set ai.provider to openai and ai.model, or links.scorer to offline"
-        return _bad("model", "links.scorer wants a model, and none is set", fix)
+        return _finding("model", "links.scorer wants a model, and none is set", fix)
     try:
-        prompt("summary.md", ai.prompt_file, "ai.prompt_file")
-        prompt("links.md", links.prompt_file, "links.prompt_file")
+        read_prompt("summary.md", ai.prompt_file, "ai.prompt_file")
+        read_prompt("links.md", links.prompt_file, "links.prompt_file")
     except AfreshError as wrong:
-        return _bad("model", str(wrong), "name another file, or null")
+        return _finding("model", str(wrong), "name another file, or null")
     if ai.address is None:
-        return _good("model", "no model is asked: summaries and link scores are made on this machine")
+        return _finding("model", "no AI provider configured; summaries and link scores are generated locally")
     host = urlsplit(ai.address).hostname
     most = "any number of" if ai.budget_per_run is None else f"at most {ai.budget_per_run:,}"
-    return _good("model", f"{ai.model} at {host} is asked for summaries and link scores, {most} calls a run")
+    return _finding("model", f"{ai.model} at {host} is asked for summaries and link scores, {most} calls a run")

@@ -8,7 +8,7 @@ from afresh.access.permissions import AccessToken, Permissions
 from afresh.config.layers import split_settings
 from afresh.crawl.factory import RunToolFactory
 from afresh.digest.records import FILES, LINKS
-from afresh.errors import AlreadyExists, Forbidden, NotFound, UsageError
+from afresh.errors import AlreadyExists, Forbidden, UsageError
 from afresh.model.labels import check_name, check_version
 from afresh.model.records import Source
 from afresh.sources.registry import name_of_root
@@ -50,7 +50,7 @@ async def add_source(
     if same is None and not again:
         await refuse_twice(store, url, name)
     own = (same.rules, same.policy) if same is not None else ({}, {})
-    tools.check_settings({**own[0], **rules}, {**own[1], **policy})
+    tools.config.with_overrides({**own[0], **rules}, {**own[1], **policy})
     return await store.sources.add(
         name=name,
         version=version,
@@ -72,23 +72,8 @@ def checked_settings(
         {key: value for key, value in {**own, **new}.items() if key not in reset}
         for own, new in zip((source.rules, source.policy), split_settings(settings), strict=True)
     )
-    tools.check_settings(rules, policy)
+    tools.config.with_overrides(rules, policy)
     return rules, policy
-
-
-async def change_settings(
-    store: Store,
-    tools: RunToolFactory,
-    source: Source,
-    settings: Mapping[str, object],
-    reset: Sequence[str],
-) -> Source:
-    """Change some settings of a source and reset others to the defaults; return the source."""
-    own = checked_settings(tools, source, settings, reset)
-    changed = await store.sources.replace_rules(source.id, *own, tools.clock())
-    if changed is None:
-        raise NotFound(f"there is no source {source.id}")
-    return changed
 
 
 async def refuse_twice(store: Store, url: str, name: str | None = None) -> None:
@@ -128,52 +113,26 @@ async def checked_url(
     except UsageError as wrong:
         raise UsageError(f"url: {str(wrong).removeprefix('target: ')}") from None
     if kind != source.kind:
-        told = f"{root} would be read as {kind}, and {source.label} is {source.kind}"
-        raise UsageError(f"url: {told}: add it as a source of its own")
+        kinds = f"{root} would be read as {kind}, and {source.label} is {source.kind}"
+        raise UsageError(f"url: {kinds}: add it as a source of its own")
     if root != source.url and not again:
         await refuse_twice(store, root)
     return root
 
 
 def check_tokens(
-    tokens: list[AccessToken],
-    source: Source,
-    name: str,
-    version: str | None,
-    now: datetime,
-    *,
-    by_operator: bool,
+    tokens: list[AccessToken], source: Source, name: str, version: str | None, now: datetime, *, by_operator: bool
 ) -> list[str]:
     """Return notes on tokens that gain or lose the source; only the operator may let a token gain it."""
     label, notes = replace(source, name=name, version=version).label, []
     for token in tokens:
         if not token.sources or token.state(now) != "good":
             continue
-        bound = Permissions(who="", sources=frozenset(token.sources))
+        bound = Permissions(caller="", sources=frozenset(token.sources))
         saw, sees = bound.sees(source.label), bound.sees(label)
-        told = f"token {token.id} is bound to {', '.join(token.sources)}"
+        bound_to = f"token {token.id} is bound to {', '.join(token.sources)}"
         if sees and not saw and not by_operator:
-            raise Forbidden(f"{told} and would see {source.label} as {label}: choose another name")
+            raise Forbidden(f"{bound_to} and would see {source.label} as {label}: choose another name")
         if sees != saw:
-            notes.append(f"{told} and {'now sees' if sees else 'no longer sees'} this source")
+            notes.append(f"{bound_to} and {'now sees' if sees else 'no longer sees'} this source")
     return notes
-
-
-async def change_source(
-    store: Store,
-    source: Source,
-    name: str,
-    version: str | None,
-    url: str,
-    now: datetime,
-    *,
-    by_operator: bool,
-) -> Source:
-    """Store the changes; the operator's credentials apply only to a root that the operator set."""
-    named = url if by_operator and url != source.url else source.operator_url
-    changed = await store.sources.change(
-        source.id, name=name, version=version, url=url, operator_url=named, now=now
-    )
-    if changed is None:
-        raise NotFound(f"there is no source {source.id}")
-    return changed

@@ -4,19 +4,17 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from afresh.errors import NotFound, UsageError
-from afresh.links.score import KeywordError, checked_keywords, total_score, usual
+from afresh.links.score import KeywordError, checked_keywords, normalize_keyword, total_score
 from afresh.model.filters import ALL_LINKS, LinkCursor, LinkFilter, LinkRecord, Sources
 from afresh.model.records import PageId
 from afresh.model.reports import LinkView
 from afresh.services.context import Service
-from afresh.services.resolve import link_of, source_of
+from afresh.services.resolve import source_of
 from afresh.sources.detect import address as address_of
 from afresh.sources.detect import web_address
 
 
 class LinkService(Service):
-    """Lists, adds, scores and removes links."""
-
     async def of_source(
         self,
         label: str,
@@ -27,38 +25,34 @@ class LinkService(Service):
         limit: int | None = None,
     ) -> list[LinkView]:
         """Return the links of a source or of one of its pages, highest score first."""
-        source, on, word = await self._source(label), page and address_of(page), keyword and usual(keyword)
-        return await self._store.links.of_source(
-            source.id, page=on, keyword=word, min_score=min_score, limit=limit
-        )
+        source, on, word = await self._source(label), page and address_of(page), keyword and normalize_keyword(keyword)
+        return await self._store.links.of_source(source.id, page=on, keyword=word, min_score=min_score, limit=limit)
 
     async def records(
         self, sources: Sources, which: LinkFilter = ALL_LINKS, *, after: LinkCursor | None = None, limit: int
     ) -> list[LinkRecord]:
         """Return links with their pages, highest score first."""
-        known = replace(which, keyword=usual(which.keyword) if which.keyword else None)
+        known = replace(which, keyword=normalize_keyword(which.keyword) if which.keyword else None)
         return list(await self._store.links.records(sources, known, after=after, limit=limit))
 
     async def get(self, number: int) -> LinkRecord:
-        """Return a link by id."""
-        return await link_of(self._store, number)
+        link = await self._store.links.get(number)
+        if link is None:
+            raise NotFound(f"there is no link {number} on any page")
+        return link
 
     async def add(self, page: int, url: str, text: str) -> LinkRecord:
         """Add a link to a page; it stays until the links of the page change."""
         made = await self._store.links.add(PageId(page), web_address(url), text)
         if made is None:
             raise NotFound(f"there is no page {page}")
-        return await link_of(self._store, made)
+        return await self.get(made)
 
     async def set_worth(
-        self,
-        number: int,
-        score: float | None,
-        comment: str | None,
-        keywords: Mapping[str, float] | None = None,
+        self, number: int, score: float | None, comment: str | None, keywords: Mapping[str, float] | None = None
     ) -> LinkRecord:
         """Set the score of a link until it is scored again; without a score, compute it from the keywords."""
-        link = await link_of(self._store, number)
+        link = await self.get(number)
         if keywords is not None:
             try:
                 keywords = checked_keywords(keywords.items())
@@ -68,7 +62,7 @@ class LinkService(Service):
                 own = self._tools.settings_of(await source_of(self._store, link.source_id))
                 score = total_score(keywords, own.links.keywords)
         await self._store.links.set_worth(number, score, comment, keywords)
-        return await link_of(self._store, number)
+        return await self.get(number)
 
     async def remove(self, number: int) -> None:
         """Remove a link from all pages; it stays away until the links of one change."""

@@ -4,14 +4,16 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
-from afresh.crawl.factory import RunToolFactory, if_settled, trouble_with
+from afresh.crawl.factory import RunToolFactory, settings_or_none, settings_problem
 from afresh.crawl.plausibility import RESTORED
-from afresh.errors import NotFound, RunBusy, UsageError, without_former_text
+from afresh.errors import NotFound, RunBusy, UsageError, no_former_text_message
 from afresh.events import ignore
 from afresh.model.filters import LIVE_PAGES, CheckCursor, PageFilter, Sources
 from afresh.model.labels import label_of
 from afresh.model.overview import FetchedPage, PassageView
+from afresh.model.recipe import CHUNKER
 from afresh.model.records import Attempt, ChangeKind, Page, PageId, PageStatus, RunMode, Source, SourceId
 from afresh.model.reports import (
     ChangeView,
@@ -41,17 +43,17 @@ from afresh.text.normalize import text_hash
 from afresh.text.quantities import count
 from afresh.urls.files import is_file_url
 from afresh.urls.suggest import clues, nearest
-from afresh.urls.traps import pattern_of, shown
+from afresh.urls.traps import display_pattern, pattern_of
 
 
 def _summary(page: Page, latest: Attempt | None) -> str:
     if latest is None:
-        return "not looked at yet: it waits in the queue"
+        return "not checked yet: it is queued"
     parts = [latest.reason or str(latest.outcome)]
     if page.doomed_by is not None:
-        parts.append(f"run {page.doomed_by} wants to drop it and waits for a confirmation")
+        parts.append(f"run {page.doomed_by} would delete it and needs confirmation")
     elif page.status is PageStatus.ACTIVE and latest.error_message:
-        parts.append("the content of the last good look is kept")
+        parts.append("the content of the last successful check is kept")
     if page.doubt is not None and page.doubt not in parts[0]:
         parts.append(page.doubt)
     if page.missing_count:
@@ -79,24 +81,18 @@ async def explain_removed(store: Store, url: str, source: SourceId | None) -> Pa
     seen = next((each for each in mine if each.reason and not each.reason.startswith(REMOVED)), latest)
     when = f"deleted on {deleted.at:%Y-%m-%d %H:%M} UTC by run {deleted.run}; " if deleted else ""
     summary = f"{seen.reason or seen.outcome}; {when}its record was removed since (retention.deleted_pages)"
+    fields = ("title", "language", "content_hash", "etag", "last_modified", "content_type")
+    unknown: Any = dict.fromkeys((*fields, "crawl_time", "last_seen", "moved_to"))
     page = PageView(
         id=PageId(0),  # no page is stored
         source_id=owner.id,
         url=url,
         status=PageStatus.DELETED,
-        title=None,
         depth=0,
-        language=None,
-        content_hash=None,
-        etag=None,
-        last_modified=None,
-        content_type=None,
-        crawl_time=None,
-        last_seen=None,
         checked_at=seen.completed_at,
         changed_at=deleted.at if deleted else None,
         missing_count=0,
-        moved_to=None,
+        **unknown,
     )
     return PageExplanation(
         url=url,
@@ -112,12 +108,10 @@ async def explain_removed(store: Store, url: str, source: SourceId | None) -> Pa
     )
 
 
-LONGEST_TEXT = 500  # characters of a text filter
+MAX_TEXT_CHARS = 500  # characters of a text filter
 
 
 class PageService(Service):
-    """Lists, opens and changes pages."""
-
     def __init__(self, context: ServiceContext, runs: RunService, sinks: SinkService) -> None:
         super().__init__(context)
         self._runs = runs
@@ -126,7 +120,7 @@ class PageService(Service):
     async def of_source(
         self, label: str, which: PageFilter = LIVE_PAGES, *, limit: int | None = None
     ) -> list[PageView]:
-        """Return the matching pages of a source; with external stores, the status is that of the copies."""
+        """Return the matching pages of a source; if it has sinks, `status` filters by the state of the copies."""
         which = in_usual_words(which)
         source = await self._source(label)
         sinks = list(self._tools.sinks_of(source))
@@ -134,41 +128,31 @@ class PageService(Service):
             views = await self._store.pages.of_source(source.id, which, limit=limit)
             return await self._sinks.with_copies({source.id: sinks}, views)
         views = await self._store.pages.of_source(source.id, replace(which, status=None, everything=True))
-        shown = await self._sinks.with_copies({source.id: sinks}, views)
-        return [view for view in shown if view.status is which.status][:limit]
+        views = await self._sinks.with_copies({source.id: sinks}, views)
+        return [view for view in views if view.status is which.status][:limit]
 
     async def records(
-        self,
-        sources: Sources,
-        which: PageFilter = LIVE_PAGES,
-        *,
-        url: str | None = None,
-        after: int = 0,
-        limit: int,
+        self, sources: Sources, which: PageFilter = LIVE_PAGES, *, url: str | None = None, after: int = 0, limit: int
     ) -> list[PageView]:
         """Return pages with their copies, ordered by id; with `url`, only the pages at that URL."""
         which, there = in_usual_words(which), await self._store.sources.all()
-        meant = {
-            each.id: list(self._tools.sinks_of(each))
-            for each in there
-            if sources is None or each.id in sources
-        }
+        chosen = {each.id: list(self._tools.sinks_of(each)) for each in there if sources is None or each.id in sources}
         if url is not None:
-            found = [view for _, view, _, _ in await self._store.pages.find(url) if view.source_id in meant]
-            views = await self._sinks.with_copies(meant, sorted(found, key=lambda view: view.id))
+            found = [view for _, view, _, _ in await self._store.pages.find(url) if view.source_id in chosen]
+            views = await self._sinks.with_copies(chosen, sorted(found, key=lambda view: view.id))
             return [view for view in views if view.id > after and which.fits(view)][:limit]
-        if which.status is None or not any(meant.values()):
+        if which.status is None or not any(chosen.values()):
             views = list(await self._store.pages.records(sources, which, after=after, limit=limit))
         else:
-            views = await self._by_copies(meant, which, after, limit)
-        return await self._sinks.with_copies(meant, views)
+            views = await self._by_copies(chosen, which, after, limit)
+        return await self._sinks.with_copies(chosen, views)
 
     async def _by_copies(
-        self, meant: Mapping[SourceId, Sequence[str]], which: PageFilter, after: int, limit: int
+        self, chosen: Mapping[SourceId, Sequence[str]], which: PageFilter, after: int, limit: int
     ) -> list[PageView]:
         """Return the pages with a status, with one query for each group of sources with the same stores."""
         groups: dict[tuple[str, ...], list[SourceId]] = {}
-        for source, sinks in meant.items():
+        for source, sinks in chosen.items():
             groups.setdefault(tuple(sinks), []).append(source)
         parts = [
             await self._store.copies.pages_by_state(sinks, held, which, after=after, limit=limit)
@@ -179,15 +163,14 @@ class PageService(Service):
         return sorted((view for part in parts for view in part), key=lambda view: view.id)[:limit]
 
     async def get(self, number: int) -> PageView:
-        """Return a page with its copies."""
         view = await page_of(self._store, number)
         return await self._sinks.with_its_copies(await self._store.sources.get(view.source_id), view)
 
     async def open(
-        self, url: str, *, within: str | None = None, former: bool = False, from_afar: bool = False
+        self, url: str, *, within: str | None = None, former: bool = False, remote: bool = False
     ) -> OpenedPage:
-        """Return the stored text of a page or of its redirect target; `from_afar`: accept no local path."""
-        address = (page_address if from_afar else address_of)(url)
+        """Return the stored text of a page or of its redirect target; `remote`: accept no local path."""
+        address = (page_address if remote else address_of)(url)
         chosen = (await best_sources(self._store, within))[0] if within else [None]
         for source in chosen:
             opened = await open_page(self._store, address, source.id if source else None, former=former)
@@ -197,7 +180,6 @@ class PageService(Service):
         raise UsageError(await why_unknown(self._store, self._tools, address, source_id))
 
     async def explain(self, url: str, *, within: str | None = None) -> PageExplanation:
-        """Return a page with the evidence for its status."""
         source, address = await self._within(within), address_of(url)
         found = await self._store.pages.find(address, source)
         if not found:
@@ -205,16 +187,16 @@ class PageService(Service):
                 return removed
             raise UsageError(await why_unknown(self._store, self._tools, address, source))
         page, view, name, version = found[0]
-        shown = await self._sinks.with_its_copies(await self._store.sources.get(page.source_id), view)
+        views = await self._sinks.with_its_copies(await self._store.sources.get(page.source_id), view)
         held, keep = await self._store.pages.content(page.id), self._tools.retention().former_texts
         latest, next_look, linked_from, attempts = await self._store.history.evidence(page)
         return PageExplanation(
             url=page.url,
             source=name,
             version=version,
-            status=shown.status,
+            status=views.status,
             summary=_summary(page, latest),
-            page=shown,
+            page=views,
             latest=latest,
             next_look=next_look,
             linked_from=linked_from,
@@ -231,7 +213,7 @@ class PageService(Service):
             for attempt in await store.history.of_page(page.id):  # attempts at former URLs included
                 found[attempt.id] = history_entry(attempt, name, version)
         if not found:
-            raise UsageError(f"nothing is known of {url}; `afresh pages NAME` lists the addresses on record")
+            raise UsageError(f"nothing is known of {url}; `afresh pages NAME` lists the stored URLs")
         newest = sorted(found.values(), key=recency, reverse=True)
         order = {label: place for place, label in enumerate(dict.fromkeys(map(_label, newest)))}
         return sorted(newest, key=lambda entry: order[_label(entry)])
@@ -265,9 +247,7 @@ class PageService(Service):
         if known := await store.pages.find(url, source.id):
             page = known[0][0]
             if page.status is PageStatus.DELETED:
-                raise UsageError(
-                    f"url: {url} was deleted: a refresh brings it back where something links to it"
-                )
+                raise UsageError(f"url: {url} was deleted: a refresh brings it back where something links to it")
             await store.pages.check_at(page.id, now, now)
             added = page.id
         else:
@@ -279,7 +259,6 @@ class PageService(Service):
         return view
 
     async def check_at(self, number: int, at: datetime) -> PageView:
-        """Set when a page is checked next."""
         await page_of(self._store, number)
         if not await self._store.pages.check_at(PageId(number), at, self._clock()):
             raise RunBusy(f"page {number} is part of a run that is open: try again when it is over")
@@ -293,8 +272,8 @@ class PageService(Service):
     async def restore(self, url: str, *, within: str | None = None) -> OpenedPage:
         """Restore the former text of a page that lost nearly all of its text."""
         source = await self._within(within)
-        async with self._models.for_remake(ignore, self._stopping) as remake:
-            return await restore_page(remake, address_of(url), source)
+        async with self._models.for_reindex(ignore, self._stopping) as tools:
+            return await restore_page(tools, address_of(url), source)
 
     async def passages(self, page: int) -> list[PassageView]:
         """Return the chunks of a page in the order of its text."""
@@ -303,7 +282,7 @@ class PageService(Service):
 
     async def fetch_once(self, url: str) -> FetchedPage:
         """Return the current text at a URL, without storing anything."""
-        return await self._tools.glance(web_address(url))
+        return await self._tools.fetch_once(web_address(url))
 
     async def next_checks(
         self, source: Source, *, everything: bool = False, after: CheckCursor | None = None, limit: int
@@ -314,9 +293,7 @@ class PageService(Service):
             source.id, now, max_age, everything=everything, after=after, limit=limit
         )
         moments = [(page, due_at(page, now, max_age)) for page in found]
-        return [
-            NextCheck(url=page.url, next_look=at, due=at <= now, planned=page.next_at) for page, at in moments
-        ]
+        return [NextCheck(url=page.url, next_look=at, due=at <= now, planned=page.next_at) for page, at in moments]
 
     async def _within(self, label: str | None) -> SourceId | None:
         return (await self._source(label)).id if label else None
@@ -324,8 +301,8 @@ class PageService(Service):
 
 def in_usual_words(which: PageFilter) -> PageFilter:
     """Return the filter with its language tag normalised, such as EN to en."""
-    if which.text and (len(which.text) > LONGEST_TEXT or not which.text.isprintable()):
-        raise UsageError(f"text: expected at most {LONGEST_TEXT} characters that can be seen")
+    if which.text and (len(which.text) > MAX_TEXT_CHARS or not which.text.isprintable()):
+        raise UsageError(f"text: expected at most {MAX_TEXT_CHARS} characters that can be seen")
     return replace(which, language=normalise_tag(which.language) or which.language)
 
 
@@ -333,16 +310,14 @@ _MAX_MOVES = 10
 _LOOKED_AT = 500  # stored URLs that are compared with an unknown one
 
 
-async def open_page(
-    store: Store, url: str, source: SourceId | None, *, former: bool = False
-) -> OpenedPage | None:
+async def open_page(store: Store, url: str, source: SourceId | None, *, former: bool = False) -> OpenedPage | None:
     """Return the page at a URL or at its redirect target; None if the URL is not stored."""
     moves: list[str] = []
     while True:
         found = await store.pages.find(url, source)
         if not found:
             if moves:
-                raise UsageError(f"{moves[-1]} moved to {url}, which is not on record")
+                raise UsageError(f"{moves[-1]} moved to {url}, which is not indexed")
             return None
         best = found[0]  # without a version in the request, the newest one wins
         for each in found[1:]:
@@ -375,25 +350,25 @@ async def open_page(
 async def why_unknown(store: Store, tools: RunToolFactory, url: str, within: SourceId | None) -> str:
     """Return why a URL is no stored page: an excluded file, an excluded link or an unknown URL."""
     for source in await store.sources.all() if is_file_url(url) else ():
-        meant = source.id == (within or source.id)
-        if meant and (reason := if_settled(lambda each: tools.why_left_out(each, url), source)):
+        chosen = source.id == (within or source.id)
+        if chosen and (reason := settings_or_none(lambda each: tools.why_left_out(each, url), source)):
             return f"{url} is left out of {source.label}: {reason}"
     link = await store.links.leading_to(url, within)
     if link is None:
         for clue in clues(url):
             if near := nearest(url, await store.pages.urls_with(clue, within, limit=_LOOKED_AT)):
-                return f"{url} is not on record; near it are {', '.join(near)}"
-        return f"{url} is not on record; `afresh pages NAME` lists what is"
+                return f"{url} is not indexed; similar: {', '.join(near)}"
+        return f"{url} is not indexed; `afresh pages NAME` lists what is"
     source, page, depth, follow, belongs = link
     if source.kind == LINKS:
         return f"{url} is linked from {page}, but {source.label} is a list of links: what it names is read"
-    if wrong := trouble_with(tools, source):
+    if wrong := settings_problem(tools, source):
         return f"{url} is linked from {page}, but the settings of {source.label} are wrong: {wrong}"
     rules, _ = tools.bounds(source)
     reason = rules.refusal(url, depth + 1)
     if reason is None and follow and not belongs and (pattern := pattern_of(url, rules.root)):
         most = count(rules.max_per_pattern, "page")
-        reason = f"there are already {most} like {shown(pattern)}, which look endless"
+        reason = f"there are already {most} like {display_pattern(pattern)}, which look endless"
     if reason is None:
         reason = "max_pages was reached" if follow else "the link or its page says nofollow"
     return f"{url} is linked from {page} but was left out: {reason}"
@@ -403,7 +378,7 @@ async def _text(store: Store, page: Page, label: str, *, former: bool) -> str:
     held = await store.pages.content(page.id)
     if former:
         if held.former is None:
-            raise UsageError(without_former_text(page.url))
+            raise UsageError(no_former_text_message(page.url))
         return held.former
     if page.content_hash is None:
         raise UsageError(_why_empty(page, label))
@@ -423,16 +398,16 @@ def _why_empty(page: Page, label: str) -> str:
             return f"{page.url} was deleted {since}; `afresh why {page.url}` tells why"
         case PageStatus.PENDING:
             return f"{page.url} has not been read yet; `afresh refresh {label}` reads it"
-    return f"{page.url} has no text on record; `afresh why {page.url}` tells why"
+    return f"{page.url} has no stored text; `afresh why {page.url}` tells why"
 
 
-async def restore_page(remake: ReindexTools, url: str, source: SourceId | None) -> OpenedPage:
+async def restore_page(tools: ReindexTools, url: str, source: SourceId | None) -> OpenedPage:
     """Restore the former text of a page and index it; it stays until the page shows another text."""
-    found = await remake.store.pages.find(url, source)
+    found = await tools.store.pages.find(url, source)
     if not found:
-        raise UsageError(f"{url} is not on record; `afresh pages NAME --doubtful` lists pages that lost text")
+        raise UsageError(f"{url} is not indexed; `afresh pages NAME --doubtful` lists pages that lost text")
     for page, *_ in found:
-        held = await remake.store.pages.content(page.id)
+        held = await tools.store.pages.content(page.id)
         if held.former is None or page.content_hash is None:
             continue
         restored = replace(
@@ -441,14 +416,14 @@ async def restore_page(remake: ReindexTools, url: str, source: SourceId | None) 
             content_hash=text_hash(held.former),
             refused_hash=page.content_hash,
             doubt=RESTORED,
-            chunker=remake.chunker,
+            chunker=CHUNKER,
         )
-        cut = await cut_page(remake, RechunkJob(restored, held.former))
-        if not await remake.store.chunks.restore(cut, page, remake.clock()):
-            raise RunBusy(f"{url} was read again just now: look at it first, `afresh why {url}`")
-        if await remake.store.digest.records(page.id) is not None:  # the next update summarises it
-            await remake.store.pages.check_at(page.id, remake.clock(), remake.clock())
-        opened = await open_page(remake.store, url, page.source_id)
+        cut = await cut_page(tools, RechunkJob(restored, held.former))
+        if not await tools.store.chunks.restore(cut, page, tools.clock()):
+            raise RunBusy(f"{url} was not restored: it was read again meanwhile; see `afresh why {url}`")
+        if await tools.store.digest.records(page.id) is not None:  # the next update summarises it
+            await tools.store.pages.check_at(page.id, tools.clock(), tools.clock())
+        opened = await open_page(tools.store, url, page.source_id)
         if opened is not None:
             return opened
     if any(page.content_hash is not None and page.doubt and page.doubt_hash for page, *_ in found):
@@ -456,4 +431,4 @@ async def restore_page(remake: ReindexTools, url: str, source: SourceId | None) 
             f"{url} still has its text: its last check was not believed, so there is nothing to put back "
             f"(why: `afresh why {url}`)"
         )
-    raise NotFound(without_former_text(url))
+    raise NotFound(no_former_text_message(url))

@@ -5,7 +5,6 @@ from difflib import get_close_matches
 
 from afresh.crawl.heartbeat import LiveWorkers
 from afresh.errors import NotFound, RunBusy, UsageError
-from afresh.model.filters import LinkRecord
 from afresh.model.labels import parse_label
 from afresh.model.records import PageId, Run, RunState, Source, SourceId
 from afresh.model.reports import FoundVersion, PageView
@@ -40,7 +39,6 @@ async def exact_sources(store: Store, label: str) -> list[Source]:
 
 
 async def labelled_sources(store: Store, labels: Iterable[str]) -> list[Source]:
-    """Return the sources that labels mean, with all sources of libraries."""
     return [source for label in dict.fromkeys(labels) for source in await exact_sources(store, label)]
 
 
@@ -97,25 +95,24 @@ def stand_in_note(found: FoundVersion) -> str | None:
         return None
     asked = f"{found.source}@{found.wanted}"
     if found.version is None:
-        return f"there is no {asked}: the answer is from {found.source}, which has no version"
-    return f"there is no {asked}: the answer is from {found.source}@{found.version}, the nearest lower"
+        return f"there is no {asked}: using {found.source}, which has no version"
+    return f"there is no {asked}: using {found.source}@{found.version} (closest lower version)"
 
 
 async def _unknown(store: Store, label: str, name: str, version: str | None) -> NotFound:
-    """Return a NotFound error that suggests other labels."""
     others = labels_of(await store.sources.all(name))
     if others:
-        return NotFound(f"there is no {label}, but {', '.join(others)}")
+        return NotFound(f"there is no {label}; there is {', '.join(others)}")
     if library := await _library(store, name):
         if members := [source.label for source in library if source.version == version]:
             return NotFound(f"{label} is a library: name one of {', '.join(members)}")
         versions = newest_first({source.version for source in library if source.version is not None})
         there = ", ".join(f"{name}@{each}" for each in versions) or name
-        return NotFound(f"there is no {label}, but {there}")
+        return NotFound(f"there is no {label}; there is {there}")
     names = list(dict.fromkeys(source.name for source in await store.sources.all()))
     near = get_close_matches(name, names, n=3)
-    meant = f"; did you mean {' or '.join(near)}?" if near else "; `afresh sources` lists them"
-    return NotFound(f"there is no source {label}{meant}")
+    hint = f"; did you mean {' or '.join(near)}?" if near else "; `afresh sources` lists them"
+    return NotFound(f"there is no source {label}{hint}")
 
 
 def labels_of(sources: Sequence[Source]) -> list[str]:
@@ -127,7 +124,6 @@ def labels_of(sources: Sequence[Source]) -> list[str]:
 
 
 async def source_of(store: Store, number: int) -> Source:
-    """Return the source with this id."""
     source = await store.sources.get(SourceId(number))
     if source is None:
         raise NotFound(f"there is no source {number}")
@@ -135,19 +131,10 @@ async def source_of(store: Store, number: int) -> Source:
 
 
 async def page_of(store: Store, number: int) -> PageView:
-    """Return the page with this id."""
     page = await store.pages.get(PageId(number))
     if page is None:
         raise NotFound(f"there is no page {number}")
     return page
-
-
-async def link_of(store: Store, number: int) -> LinkRecord:
-    """Return the link with this id."""
-    link = await store.links.get(number)
-    if link is None:
-        raise NotFound(f"there is no link {number} on any page")
-    return link
 
 
 def is_under_way(run: Run, alive: LiveWorkers) -> bool:
@@ -159,5 +146,5 @@ async def check_idle(store: Store, source: Source, alive: LiveWorkers) -> None:
     """Raise RunBusy if a run of the source waits for a worker or is active."""
     for run in await store.runs.live():
         if run.source_id == source.id and is_under_way(run, alive):
-            word = "waits for a worker" if run.state is RunState.QUEUED else "is under way"
+            word = "is queued" if run.state is RunState.QUEUED else "is in progress"
             raise RunBusy(f"run {run.id} of {source.label} {word}: wait for it or cancel it", run.id)

@@ -3,9 +3,10 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import TypedDict, Unpack
 
-from afresh.aio import heard, side_by_side
-from afresh.crawl.factory import if_settled
+from afresh.aio import gather_limited, wait_event
+from afresh.crawl.factory import settings_or_none
 from afresh.crawl.judge import RunEnding, count_moves, may_drop
 from afresh.crawl.report import report_of
 from afresh.crawl.tools import RunOptions
@@ -15,7 +16,7 @@ from afresh.events import Listener, Notice, ignore
 from afresh.model.fetch import Outcome
 from afresh.model.filters import AttemptCursor, Sources
 from afresh.model.overview import BlockedDeletions, BlockedPage
-from afresh.model.records import Attempt, ListedUrl, Policy, Run, RunId, RunMode, RunState, Source
+from afresh.model.records import Attempt, Page, Policy, Run, RunId, RunMode, RunState, Source
 from afresh.model.reports import RunReport
 from afresh.notify.outbox import letters
 from afresh.ops.failpoints import failpoint
@@ -25,9 +26,11 @@ from afresh.services.resolve import check_idle, exact_sources, labelled_sources
 from afresh.services.status_views import awaited_report, live_report
 from afresh.store.store import Store
 from afresh.sync.reports import DocumentCounts, DocumentOutcome, SyncedDocument
-from afresh.watch.watcher import USUAL, Sights, Watcher, WatchTimes, ignore_sight, watched_of
+from afresh.watch.watcher import DEFAULT_TIMES, Watcher, WatchListener, WatchTimes, select_watched
 
-LISTED = 200  # runs that are listed for one source
+MAX_RUNS_LISTED = 1_000
+MAX_PAGES_LISTED = 200  # pages of blocked deletions that are listed individually
+OPEN_STATES = (RunState.QUEUED, RunState.RUNNING, RunState.NEEDS_CONFIRMATION)
 
 
 async def run_and_source(store: Store, number: int) -> tuple[Run, Source]:
@@ -41,16 +44,19 @@ async def run_and_source(store: Store, number: int) -> tuple[Run, Source]:
     return run, source
 
 
-MOST_HELD = 200  # pages that are listed individually
-SHOWN = (RunState.QUEUED, RunState.RUNNING, RunState.NEEDS_CONFIRMATION)
+class RunFlags(TypedDict, total=False):
+    """Options of a run that users set, as `RunOptions` explains them."""
+
+    full: bool
+    trust: bool
+    redetect: bool
+    follow_move: bool
 
 
 class RunService(Service):
-    """Starts, lists and ends runs."""
-
     async def stops_within(self, seconds: float) -> bool:
         """Wait for some seconds or until `stop`; return whether `stop` came."""
-        return await heard(self._stopping, seconds)
+        return await wait_event(self._stopping, seconds)
 
     async def crawl(
         self,
@@ -60,25 +66,25 @@ class RunService(Service):
         version: str | None = None,
         rules: Mapping[str, object] | None = None,
         policy: Mapping[str, object] | None = None,
-        full: bool = False,
-        trust: bool = False,
-        redetect: bool = False,
-        follow_move: bool = False,
+        on_the_web: bool = False,
         keep: bool = True,
         again: bool = True,
+        queue: bool = False,
         listener: Listener = ignore,
+        **flags: Unpack[RunFlags],
     ) -> RunReport:
-        """Add the source if it is new, and crawl it now.
+        """Add the source if it is new, and crawl it now, or `queue` its crawl for workers.
 
-        `follow_move` lets its root redirect to another site. Without `keep`, a new source is removed
-        again if its first run reads nothing.
+        `follow_move` lets its root redirect to another site, `on_the_web` accepts no local files. Without
+        `keep`, a new source is removed again if its first run reads nothing. A queued crawl can be `full`.
         """
-        meant, how = self._tools.recognise(target), {"by_operator": True, "keep": keep, "again": again}
-        source = await add_source(self._store, self._tools, meant, name, version, rules, policy, **how)
-        options = RunOptions(
-            mode=RunMode.CRAWL, full=full, trust=trust, redetect=redetect, follow_move=follow_move
-        )
-        return await self.run_now(source, options, listener)
+        found = self._tools.recognise(target, on_the_web=on_the_web)
+        how = {"by_operator": not on_the_web, "keep": keep, "again": again}
+        source = await add_source(self._store, self._tools, found, name, version, rules, policy, **how)
+        options = RunOptions(mode=RunMode.CRAWL, **flags)
+        if queue:
+            return await self._runner.queue(source, RunMode.CRAWL, full=options.full)
+        return await self._runner.run(source, options, listener)
 
     async def refresh(
         self,
@@ -86,110 +92,62 @@ class RunService(Service):
         *,
         due: bool = False,
         budget: int | None = None,
-        full: bool = False,
-        trust: bool = False,
-        redetect: bool = False,
-        follow_move: bool = False,
+        queue: bool = False,
         listener: Listener = ignore,
+        **flags: Unpack[RunFlags],
     ) -> list[RunReport]:
-        """Refresh some sources or all, or only their `due` pages, and process only what changed.
+        """Refresh some sources or all, or only their `due` pages, now or, with `queue`, by workers.
 
         `full` reads every page again, `trust` accepts every 200, and `redetect` reads every page again and
         detects its language again. `budget` limits the due pages that are checked in each source.
-        `follow_move` lets the root of a source redirect to another site.
+        `follow_move` lets the root of a source redirect to another site. A queued refresh can be `full`.
         """
-        chosen = await labelled_sources(self._store, labels) or await self._store.sources.all()
-        options = RunOptions(
-            mode=RunMode.DUE if due else RunMode.REFRESH,
-            full=full,
-            trust=trust,
-            redetect=redetect,
-            follow_move=follow_move,
-            budget=budget,
-        )
+        named = await labelled_sources(self._store, labels)
+        chosen = named or [each for each in await self._store.sources.all() if not (queue and each.is_of_digest)]
+        options = RunOptions(mode=RunMode.DUE if due else RunMode.REFRESH, budget=budget, **flags)
 
-        async def one(source: Source) -> RunReport | None:
+        async def refresh_one(source: Source) -> RunReport | None:
+            why: RunBusy | ConfigError
             try:
                 slot = await self._next_time(source) if due else None
                 if self._stopping.is_set() or (slot is not None and slot > self._clock()):
                     return None
-                return await self.run_now(source, replace(options, slot=slot), listener)
+                if queue:
+                    return await self._runner.queue(source, options.mode, full=options.full, slot=slot)
+                return await self._runner.run(source, replace(options, slot=slot), listener)
             except RunBusy as busy:  # another process works on this source: continue with the others
                 if len(chosen) == 1 and not due:
                     raise
-                listener(Notice(text=f"{source.label} is left out: {busy}"))
-                return None
-            except ConfigError as wrong:  # raised after the other sources are done
-                raise wrong if len(chosen) == 1 else ConfigError(f"{source.label}: {wrong}") from None
+                why = busy
+            except ConfigError as wrong:
+                if len(chosen) == 1:
+                    raise
+                if not queue:  # raised after the other sources are done
+                    raise ConfigError(f"{source.label}: {wrong}") from None
+                why = wrong
+            listener(Notice(text=f"{source.label} is left out: {why}"))
+            return None
 
-        reports = await side_by_side([partial(one, source) for source in chosen])
+        if queue:
+            reports = [await refresh_one(source) for source in chosen]
+        else:
+            reports = await gather_limited([partial(refresh_one, source) for source in chosen])
         return [report for report in reports if report is not None]
 
     async def watch(
         self,
         labels: Sequence[str] = (),
         *,
-        times: WatchTimes = USUAL,
-        tell: Sights = ignore_sight,
+        times: WatchTimes = DEFAULT_TIMES,
+        on_report: WatchListener = ignore_report,
         listener: Listener = ignore,
     ) -> None:
         """Refresh local files as soon as they change, until `stop`."""
-        meant = {label: await exact_sources(self._store, label) for label in labels}
-        sources = watched_of(meant, await self._store.sources.all())
-
-        async def look(source: Source, mode: RunMode, pages: Sequence[ListedUrl]) -> RunReport:
-            return await self.run_now(source, RunOptions(mode=mode, pages=pages), listener)
-
-        async with self._tools.kept_warm():
-            watch = Watcher(self._store, self._tools.change_feed, look, self._stopping, times, tell)
-            await watch.keep(sources)
-
-    async def queue_crawl(
-        self,
-        target: str,
-        *,
-        name: str | None = None,
-        version: str | None = None,
-        rules: Mapping[str, object] | None = None,
-        policy: Mapping[str, object] | None = None,
-        full: bool = False,
-        on_the_web: bool = False,
-        keep: bool = True,
-        again: bool = True,
-    ) -> RunReport:
-        """Add the source if it is new, and queue its crawl for workers.
-
-        `on_the_web` accepts no local files. Without `keep`, a new source is removed again if its first run
-        reads nothing.
-        """
-        meant = self._tools.recognise(target, on_the_web=on_the_web)
-        how = {"by_operator": not on_the_web, "keep": keep, "again": again}
-        source = await add_source(self._store, self._tools, meant, name, version, rules, policy, **how)
-        return await self._runner.queue(source, RunMode.CRAWL, full=full)
-
-    async def queue_refresh(
-        self,
-        labels: Sequence[str] = (),
-        *,
-        due: bool = False,
-        full: bool = False,
-        listener: Listener = ignore,
-    ) -> list[RunReport]:
-        """Queue a refresh of some sources or all, or of their `due` pages, for workers."""
-        chosen = await labelled_sources(self._store, labels) or [
-            source for source in await self._store.sources.all() if not source.is_of_digest
-        ]
-        mode, reports = RunMode.DUE if due else RunMode.REFRESH, []
-        for source in chosen:
-            try:
-                slot = await self._next_time(source) if due else None
-                if slot is None or slot <= self._clock():
-                    reports.append(await self._runner.queue(source, mode, full=full, slot=slot))
-            except (RunBusy, ConfigError) as why:
-                if len(chosen) == 1 and not (due and isinstance(why, RunBusy)):
-                    raise
-                listener(Notice(text=f"{source.label} is left out: {why}"))
-        return reports
+        named = {label: await exact_sources(self._store, label) for label in labels}
+        sources = select_watched(named, await self._store.sources.all())
+        async with self._tools.keep_warm():
+            feed, run = self._tools.change_feed, self._runner.run
+            await Watcher(self._store, feed, run, self._stopping, times, on_report, listener).keep(sources)
 
     async def start(self, source: Source, mode: RunMode | None = None, *, full: bool = False) -> RunReport:
         """Queue a run for workers, by default a refresh or the first crawl; raise RunBusy if one is open."""
@@ -203,22 +161,14 @@ class RunService(Service):
         *,
         at_once: int = MAX_RUNS,
         once: bool = False,
-        tell: Callable[[RunReport], None] = ignore_report,
+        on_report: Callable[[RunReport], None] = ignore_report,
         listener: Listener = ignore,
     ) -> bool:
         """Work on the stored runs of some sources or all until `stop`; return whether all succeeded.
 
         With `once`, return as soon as there is nothing to do.
         """
-        pool = WorkerPool(
-            self._tools,
-            self._stopping,
-            on_report=tell,
-            listener=listener,
-            labels=labels,
-            at_once=at_once,
-            once=once,
-        )
+        pool = WorkerPool(self._tools, self._stopping, on_report, listener, labels, at_once, once)
         await pool.work()
         return not pool.failed
 
@@ -230,26 +180,15 @@ class RunService(Service):
             for run in await self._store.runs.live()
         )
 
-    async def run_now(self, source: Source, options: RunOptions, listener: Listener = ignore) -> RunReport:
-        """Run a source in this process and return its report."""
-        return await self._runner.run(source, options, listener)
-
-    async def latest(self, label: str | None = None) -> list[RunReport]:
-        """Return the latest runs of all sources, or of those with a label, newest first."""
-        store = self._store
-        sources = await (exact_sources(store, label) if label else store.sources.all())
-        alive, now = await self._alive(), self._clock()
-        found = [
-            live_report(run, source, alive, now)
-            for source in sources
-            for run in await store.runs.records([source.id], limit=LISTED)
-        ]
-        return sorted(found, key=lambda report: report.run, reverse=True)
-
     async def records(
-        self, sources: Sources, *, state: RunState | None = None, below: int | None, limit: int
+        self,
+        sources: Sources = None,
+        *,
+        state: RunState | None = None,
+        below: int | None = None,
+        limit: int = MAX_RUNS_LISTED,
     ) -> list[RunReport]:
-        """Return runs with their current progress, newest first."""
+        """Return runs of some sources or all with their current progress, newest first."""
         by_id = {source.id: source for source in await self._store.sources.all()}
         runs = await self._store.runs.records(sources, state=state, below=below, limit=limit)
         alive, now = await self._alive(), self._clock()
@@ -257,7 +196,6 @@ class RunService(Service):
         return [live_report(run, source, alive, now) for run, source in owned if source is not None]
 
     async def get(self, number: int) -> RunReport:
-        """Return a run with its current progress."""
         run, source = await run_and_source(self._store, number)
         report = awaited_report(run, source, await self._alive(), self._clock())
         if report.documents is None or run.state is not RunState.RUNNING:
@@ -265,7 +203,6 @@ class RunService(Service):
         return replace(report, documents=DocumentCounts(**await self._store.copies.count_documents(run.id)))
 
     async def source_of(self, number: int) -> Source:
-        """Return the source of a run."""
         return (await run_and_source(self._store, number))[1]
 
     async def live(self, sees: Callable[[str], bool]) -> list[tuple[Source, RunReport]]:
@@ -276,7 +213,7 @@ class RunService(Service):
             source = await self._store.sources.get(run.source_id)
             if source is not None and sees(source.label):
                 report = live_report(run, source, alive, now)
-                found += [(source, report)] if report.state in SHOWN else []
+                found += [(source, report)] if report.state in OPEN_STATES else []
         return found
 
     async def attempts(
@@ -300,19 +237,20 @@ class RunService(Service):
     async def blocked_deletions(self, number: int) -> BlockedDeletions:
         """Return the deletions of a run that needs confirmation."""
         run, source = await run_and_source(self._store, number)
-        settled = if_settled(self._tools.bounds, source)
-        brake = settled[1] if settled else Policy()
-        if run.state is not RunState.NEEDS_CONFIRMATION:
-            return BlockedDeletions(pages=(), count=0, percent=brake.brake_percent, allowed=brake.brake_pages)
-        doomed = await self._store.pages.doomed(source.id)
-        pages = [page for page, target in doomed if may_drop(page, target, RunId(number))]
-        shown = tuple(
+        bounds = settings_or_none(self._tools.bounds, source)
+        limits = bounds[1] if bounds else Policy()
+        blocked = run.state is RunState.NEEDS_CONFIRMATION
+        pages = await self._doomed(run) if blocked else []
+        views = tuple(
             BlockedPage(id=page.id, url=page.url, title=page.title, moved_to=page.moved_to)
-            for page in pages[:MOST_HELD]
+            for page in pages[:MAX_PAGES_LISTED]
         )
-        return BlockedDeletions(
-            pages=shown, count=len(pages), percent=brake.brake_percent, allowed=brake.brake_pages
-        )
+        return BlockedDeletions(pages=views, count=len(pages), percent=limits.brake_percent, allowed=limits.brake_pages)
+
+    async def _doomed(self, run: Run) -> list[Page]:
+        """Return the pages that a run would delete, except for those that a later run found again."""
+        doomed = await self._store.pages.doomed(run.source_id)
+        return [page for page, target in doomed if may_drop(page, target, run.id)]
 
     async def cancel(self, number: int) -> RunReport:
         """Cancel a run in any process; its results stay, and the next refresh continues it."""
@@ -321,7 +259,7 @@ class RunService(Service):
             raise UsageError(f"run {number} is a sync: it ends by itself, or when its process is stopped")
         cancelled = await self._store.runs.cancel(run, self._clock())
         if cancelled is None:
-            raise RunFinished(f"run {number} is not under way: it is {run.state}")
+            raise RunFinished(f"run {number} is not in progress: it is {run.state}")
         return report_of(cancelled, source)
 
     async def confirm(self, run: int) -> RunReport:
@@ -330,9 +268,7 @@ class RunService(Service):
         if held.state is not RunState.NEEDS_CONFIRMATION:
             raise RunFinished(f"run {run} does not wait for a confirmation: it is {held.state}")
         failpoint("confirm.begin")
-        doomed = [
-            page for page, target in await store.pages.doomed(source.id) if may_drop(page, target, held.id)
-        ]
+        doomed = await self._doomed(held)
         heirs = await store.pages.heirs(source.id, doomed)
         counts = {**held.counts, "held": 0, **count_moves(doomed, heirs, held)}
         state = RunState.PARTIAL if held.counts.get("failed") else RunState.COMPLETED

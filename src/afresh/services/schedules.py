@@ -13,7 +13,7 @@ from afresh.schedule.plan import next_time
 from afresh.schedule.rules import Schedule, ScheduledRun
 from afresh.schedule.scheduler import Scheduler, scheduled
 from afresh.services.context import Service, ServiceContext, ignore_report
-from afresh.services.edit_source import change_settings
+from afresh.services.edit_source import checked_settings
 from afresh.services.resolve import labelled_sources
 from afresh.services.sinks import SinkService
 from afresh.services.status import StatusService
@@ -21,8 +21,6 @@ from afresh.sync.reports import SyncReport
 
 
 class ScheduleService(Service):
-    """Runs, changes and shows schedules."""
-
     def __init__(self, context: ServiceContext, sinks: SinkService, status: StatusService) -> None:
         super().__init__(context)
         self._sinks = sinks
@@ -33,8 +31,8 @@ class ScheduleService(Service):
         labels: Sequence[str] = (),
         *,
         once: bool = False,
-        tell: Callable[[RunReport], None] = ignore_report,
-        tell_sync: Callable[[SyncReport], None] = ignore_report,
+        on_report: Callable[[RunReport], None] = ignore_report,
+        on_sync: Callable[[SyncReport], None] = ignore_report,
         listener: Listener = ignore,
         queues: bool = False,
     ) -> bool:
@@ -44,14 +42,14 @@ class ScheduleService(Service):
         removed once a day. With `once`, return as soon as nothing is due. With `queues`, runs and syncs are
         left to workers.
         """
-        await self._meant(labels)  # raises an error for an unknown label
+        await labelled_sources(self._store, labels)  # raises an error for an unknown label
         scheduler = Scheduler(
-            self._tools,
-            self._runner,
-            self._stopping,
-            self._clock,
-            None if queues else self._sinks.following(tell=tell_sync, listener=listener, once=once),
-            tell=tell,
+            tools=self._tools,
+            runner=self._runner,
+            stopping=self._stopping,
+            clock=self._clock,
+            syncs=None if queues else self._sinks.after_runs(on_sync, listener, once=once),
+            on_report=on_report,
             listener=listener,
             labels=labels,
             once=once,
@@ -66,38 +64,24 @@ class ScheduleService(Service):
                 await asyncio.wait({pruning})
         return not scheduler.failed
 
-    async def set_rule(
-        self, labels: Sequence[str], rule: str | None, time_zone: str | None = None
-    ) -> list[ScheduleView]:
-        """Set the schedule of sources; None: they run only on request."""
-        policy: dict[str, object] = {"schedule": rule}
-        if time_zone is not None:
-            policy["time_zone"] = time_zone
-        meant = await self._meant(labels)
-        for source in meant:
-            self._tools.check_settings(source.rules, {**source.policy, **policy})
-        for source in meant:
-            await self._store.sources.add(
-                name=source.name,
-                version=source.version,
-                kind=source.kind,
-                url=source.url,
-                rules={},
-                policy=policy,
-                now=self._clock(),
-            )
-        return await self.views(labels)
+    async def set_rule(self, sources: Sequence[Source], rule: str | None, **others: str | None) -> None:
+        """Set the schedule of sources; without a rule, they run only on request.
 
-    async def views(self, labels: Sequence[str] = ()) -> list[ScheduleView]:
-        """Return the schedules of sources, soonest first."""
-        meant = [source.id for source in await self._meant(labels)] if labels else None
-        views = await self.records(meant)
-        return sorted(views, key=lambda view: (view.next_time is None, view.next_time, view.source))
+        `others` are `time_zone` and `budget`: None resets one to its default, an omitted one stays.
+        """
+        given = {"schedule": rule} | {key: value for key, value in others.items() if value is not None}
+        reset = [key for key, value in others.items() if value is None]
+        changed = {}
+        for source in sources:
+            if source.is_of_digest:
+                raise UsageError(f"{source.label} has no schedule: the settings of the section kb say when")
+            changed[source.id] = checked_settings(self._tools, source, given, reset)
+        for number, own in changed.items():
+            if await self._store.sources.replace_rules(number, *own, self._clock()) is None:
+                raise NotFound(f"there is no source {number}")
 
-    async def records(
-        self, sources: Sources, *, after: int = 0, limit: int | None = None
-    ) -> list[ScheduleView]:
-        """Return the schedules of sources in the order of their ids."""
+    async def records(self, sources: Sources = None, *, after: int = 0, limit: int | None = None) -> list[ScheduleView]:
+        """Return the schedules of some sources or all, in the order of their ids."""
         pairs = sorted(await scheduled(self._store, self._tools), key=lambda pair: pair[0].id)
         wanted = [pair for pair in pairs if pair[0].id > after and (sources is None or pair[0].id in sources)]
         planned = {each.source: each for each in await self._store.schedules.appointments()}
@@ -109,23 +93,8 @@ class ScheduleService(Service):
         self._tools.schedule(source)  # raises an error for invalid settings
         found = await self.records([source.id], limit=1)
         if not found:
-            raise NotFound(f"{source.label} has no schedule: it is looked at when somebody asks")
+            raise NotFound(f"{source.label} has no schedule: it is only checked on request")
         return found[0]
-
-    async def put(
-        self, source: Source, rule: str | None, *, time_zone: str | None = None, budget: str | None = None
-    ) -> None:
-        """Replace the schedule of a source; omitted values get their defaults."""
-        if source.is_of_digest:
-            raise UsageError(f"{source.label} has no schedule: the settings of the section kb say when")
-        named = {"time_zone": time_zone, "budget": budget}
-        given = {"schedule": rule} | {key: value for key, value in named.items() if value is not None}
-        reset = [key for key, value in named.items() if value is None]
-        await change_settings(self._store, self._tools, source, given, reset)
-
-    async def _meant(self, labels: Sequence[str]) -> list[Source]:
-        """Return the sources with these labels, or all."""
-        return await (labelled_sources(self._store, labels) if labels else self._store.sources.all())
 
     async def _view(
         self, source: Source, schedule: Schedule, planned: ScheduledRun | None, alive: set[str]

@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from afresh.crawl.factory import if_settled
+from afresh.crawl.factory import settings_or_none
 from afresh.crawl.tools import RunOptions
 from afresh.errors import RunBusy, UsageError
 from afresh.events import Listener, ignore
 from afresh.model.records import ListedUrl, RunMode, Source
 from afresh.model.reports import ReindexReport, SearchAnswer
-from afresh.search.query import needs_text, without_text
+from afresh.search.query import parse, without_text
 from afresh.search.records import SearchFilter, SearchMode, SearchRequest
 from afresh.search.reindex import reindex
 from afresh.services.context import Service
@@ -18,8 +18,6 @@ from afresh.services.resolve import best_sources, stand_in_note, version_note
 
 
 class SearchService(Service):
-    """Searches and rebuilds the index."""
-
     async def search(
         self,
         query: str,
@@ -40,17 +38,17 @@ class SearchService(Service):
         from afresh.search.search import answer, older_pages
 
         if limit < 1:
-            raise UsageError(f"at least one answer has to be allowed, not {limit}")
+            raise UsageError(f"limit has to be at least 1, not {limit}")
         now = self._clock()
-        meant = [await best_sources(self._store, label) for label in within]
-        chosen = [source for sources, _ in meant for source in sources]
-        told = [note for _, version in meant if (note := stand_in_note(version))]
-        told += [note for label in within if (note := await version_note(self._store, label))]
-        if needs_text(query, context=context):  # sources without stored text cannot provide this
+        resolved = [await best_sources(self._store, label) for label in within]
+        chosen = [source for sources, _ in resolved for source in sources]
+        own_notes = [note for _, version in resolved if (note := stand_in_note(version))]
+        own_notes += [note for label in within if (note := await version_note(self._store, label))]
+        if context or parse(query).phrases:  # sources without stored text cannot provide this
             among = chosen or await self._store.sources.all()
-            settled = [(each.label, if_settled(self._tools.settings_of, each)) for each in among]
-            bare = [label for label, own in settled if own and own.storage.body != "markdown"]
-            told += without_text(bare, query)
+            settings = [(each.label, settings_or_none(self._tools.settings_of, each)) for each in among]
+            bare = [label for label, own in settings if own and own.storage.body != "markdown"]
+            own_notes += without_text(bare, query)
         narrowed = SearchFilter(
             sources=tuple(source.id for source in chosen) if chosen else None,
             language=language,
@@ -58,44 +56,40 @@ class SearchService(Service):
             changed_after=now - changed_within if changed_within else None,
             checked_after=now - checked_within if checked_within else None,
         )
-        asked = SearchRequest(
-            query=query, within=narrowed, mode=SearchMode(mode), limit=limit, every_chunk=every_chunk
-        )
-        async with self._models.for_questions(asked.mode) as (embedder, notes):
+        asked = SearchRequest(query=query, within=narrowed, mode=SearchMode(mode), limit=limit, every_chunk=every_chunk)
+        async with self._models.for_queries(asked.mode) as (embedder, notes):
             found = await answer(self._store, asked, embedder, notes, context=context)
             old = older_pages(found.hits, now - max_age) if max_age is not None else {}
             if old:
-                told += await self._check(old, listener)
+                own_notes += await self._check(old, listener)
                 found = await answer(self._store, asked, embedder, notes, context=context)
-            return replace(found, notes=(*found.notes, *told))
+            return replace(found, notes=(*found.notes, *own_notes))
 
     async def _check(self, old: Mapping[str, Sequence[ListedUrl]], listener: Listener) -> list[str]:
         """Check some pages, by the label of their source; return notes on what was not checked."""
-        from afresh.search.search import told_of_check
+        from afresh.search.search import notes_on_check
 
         notes = []
         for label, pages in old.items():
             if self._stopping.is_set():
-                notes.append(f"{label} was not looked at again: stopped")
+                notes.append(f"{label} was not checked again: stopped")
                 continue
             source = await self._source(label)
             try:
                 report = await self._runner.run(source, RunOptions(mode=RunMode.CHECK, pages=pages), listener)
             except RunBusy as busy:
-                notes.append(f"{label} was not looked at again: {busy}")
+                notes.append(f"{label} was not checked again: {busy}")
                 continue
-            notes += told_of_check(label, report)
+            notes += notes_on_check(label, report)
         return notes
 
-    async def reindex(
-        self, labels: Sequence[str] = (), *, listener: Listener = ignore
-    ) -> list[ReindexReport]:
+    async def reindex(self, labels: Sequence[str] = (), *, listener: Listener = ignore) -> list[ReindexReport]:
         """Rebuild chunks and vectors from stored text where the recipe or the model changed."""
         chosen: list[Source | None] = [await self._source(label) for label in dict.fromkeys(labels)] or [None]
         reports = []
         for source in chosen:
             if self._stopping.is_set():
                 break
-            async with self._models.for_remake(listener, self._stopping) as remake:
-                reports.append(await reindex(remake, source))
+            async with self._models.for_reindex(listener, self._stopping) as tools:
+                reports.append(await reindex(tools, source))
         return reports

@@ -6,32 +6,24 @@ from dataclasses import replace
 from functools import partial
 from types import EllipsisType, MappingProxyType
 
-from afresh.aio import in_turns
+from afresh.aio import yield_in_turns
 from afresh.config.layers import split_settings
 from afresh.crawl.decide import request_for
 from afresh.crawl.report import seconds_of
 from afresh.errors import SourceError, UsageError
 from afresh.model.charts import RunSavings
 from afresh.model.overview import Preview, SourceOverview
-from afresh.model.records import PageStatus, Policy, Run, RunMode, RunState, Source, SourceId
+from afresh.model.records import UNFINISHED, PageStatus, Policy, Run, RunMode, Source, SourceId
 from afresh.model.reports import FoundVersion, RefreshPlan, SourceView
-from afresh.model.transitions import UNFINISHED
-from afresh.services.charts import LAST, receipt_of
+from afresh.services.charts import ENDED, LAST, receipt_of
 from afresh.services.context import Service, ServiceContext
-from afresh.services.edit_source import (
-    KB_OWNS,
-    add_source,
-    change_settings,
-    change_source,
-    check_label,
-    check_tokens,
-    checked_settings,
-    checked_url,
-)
+from afresh.services.edit_source import KB_OWNS, add_source, check_label, check_tokens, checked_settings, checked_url
 from afresh.services.resolve import (
     best_sources,
     check_idle,
     exact_source,
+    exact_sources,
+    labelled_sources,
     source_of,
     version_note,
 )
@@ -42,18 +34,13 @@ from afresh.sources.registry import name_of_root
 from afresh.text.redact import mask_secrets
 from afresh.urls.scope import Rules
 
-FINISHED = (RunState.COMPLETED, RunState.PARTIAL, RunState.NEEDS_CONFIRMATION)
-
-
-BEGINS = 600  # characters of the start page that a preview shows
-MOST_LISTED = 200  # files that a preview lists individually
-PATIENCE = 20.0  # seconds that a preview may take to list them
+MAX_BEGINNING_CHARS = 600  # characters of the start page that a preview shows
+MAX_LISTED = 200  # files that a preview lists individually
+LISTING_SECONDS = 20.0  # seconds that a preview may take to list them
 NOTHING: Mapping[str, object] = MappingProxyType({})
 
 
 class SourceService(Service):
-    """Adds, changes, shows and removes sources."""
-
     def __init__(self, context: ServiceContext, runs: RunService, sinks: SinkService) -> None:
         super().__init__(context)
         self._runs = runs
@@ -64,36 +51,39 @@ class SourceService(Service):
         return await self._store.sources.all()
 
     async def views(self) -> list[SourceView]:
-        """Return all sources with their numbers."""
         alive = await self._alive()
-        return [
-            await view_of(self._store, self._tools, source, alive)
-            for source in await self._store.sources.all()
-        ]
+        return [await view_of(self._store, self._tools, source, alive) for source in await self._store.sources.all()]
 
     async def get(self, number: int) -> Source:
-        """Return a source by id."""
         return await source_of(self._store, number)
 
     async def find(self, label: str) -> Source:
         """Return the source with this name and version; without a version, the newest."""
         return await self._source(label)
 
+    async def labelled(self, labels: Sequence[str]) -> list[Source]:
+        """Return the sources that labels mean, with all sources of a library; without labels, all but the digest."""
+        sources = await self._store.sources.all()
+        return await labelled_sources(self._store, labels) or [each for each in sources if not each.is_of_digest]
+
+    async def ids(self, label: str) -> list[SourceId]:
+        """Return the ids of the sources that a label means, with all sources of a library."""
+        return [source.id for source in await exact_sources(self._store, label)]
+
     async def view(self, label: str, *, only: bool = False) -> SourceView:
         """Return a source with its numbers; with `only`, refuse a name with several versions."""
         return (await self.views_of([await exact_source(self._store, label, only=only)]))[0]
 
     async def views_of(self, sources: Sequence[Source]) -> list[SourceView]:
-        """Return some sources with their numbers."""
         alive, serving = await self._alive(), await self._store.vectors.serving_model()
         views = []
         for source in sources:
             view = await view_of(self._store, self._tools, source, alive)
-            lack = await self._store.stats.lack(serving.name, source.id) if serving else None
+            missing = await self._store.stats.missing_vectors(serving.name, source.id) if serving else None
             view = replace(
                 view,
                 model=serving.name if serving else None,
-                unembedded=lack.number if lack else view.chunks,
+                unembedded=missing.number if missing else view.chunks,
                 sinks=await self._sinks.views([source]),
             )
             if view.trouble is None:
@@ -103,7 +93,6 @@ class SourceService(Service):
         return views
 
     async def overviews(self, sources: Sequence[Source]) -> list[SourceOverview]:
-        """Return the overview of each source."""
         store, alive, now = self._store, await self._alive(), self._clock()
         serving = await store.vectors.serving_model()
 
@@ -113,13 +102,13 @@ class SourceService(Service):
         due, views = await asyncio.gather(  # both count many rows: a store may run them concurrently
             due_of(store, self._tools, sources, now), counted()
         )
-        glances = []
+        overviews = []
         for source, counts in zip(sources, views, strict=True):
             view = replace(counts, model=serving.name if serving else None)
             tally, last = due[source.id], await store.runs.last(source.id, LAST)
             if view.trouble is None:
                 view = replace(view, next_time=await self._next_time(source))
-            glances.append(
+            overviews.append(
                 SourceOverview(
                     label=source.label,
                     view=view,
@@ -129,12 +118,12 @@ class SourceService(Service):
                     receipt=receipt_of(source, view, tally.stale, last),
                 )
             )
-        return glances
+        return overviews
 
     async def receipt(self, source: Source) -> RunSavings:
         """Return how fresh a source is, and what its last run cost and saved."""
-        [glance] = await self.overviews([source])
-        return glance.receipt
+        [overview] = await self.overviews([source])
+        return overview.receipt
 
     async def add(
         self,
@@ -150,17 +139,11 @@ class SourceService(Service):
 
         Without `keep`, it is removed again if its first run reads nothing.
         """
-        meant, (rules, policy) = self._tools.recognise(target, afar=True), split_settings(settings)
+        found, (rules, policy) = self._tools.recognise(target, remote=True), split_settings(settings)
         known = {source.id for source in await self._store.sources.all()}
         how = {"by_operator": False, "keep": keep, "again": again}
-        source = await add_source(self._store, self._tools, meant, name, version, rules, policy, **how)
+        source = await add_source(self._store, self._tools, found, name, version, rules, policy, **how)
         return source, source.id not in known
-
-    async def change_settings(
-        self, source: Source, settings: Mapping[str, object], reset: Sequence[str]
-    ) -> Source:
-        """Change some settings of a source, reset others to the defaults, and return the source."""
-        return await change_settings(self._store, self._tools, source, settings, reset)
 
     async def change(
         self,
@@ -190,13 +173,15 @@ class SourceService(Service):
         if url is not None:
             if source.is_of_digest:
                 raise UsageError(f"url: {source.label} {KB_OWNS}")
-            recognise = partial(self._tools.recognise, afar=not by_operator)
+            recognise = partial(self._tools.recognise, remote=not by_operator)
             root = await checked_url(self._store, source, url, recognise, again=again)
         if root != source.url:
             await check_idle(self._store, source, await self._alive())
         if renames or root != source.url:
-            source = await change_source(
-                self._store, source, name, version, root, now, by_operator=by_operator
+            # the operator's credentials apply only to a root that the operator set
+            operator_url = root if by_operator and root != source.url else source.operator_url
+            await self._store.sources.change(
+                source.id, name=name, version=version, url=root, operator_url=operator_url, now=now
             )
         if settings or reset:
             await self._store.sources.replace_rules(source.id, *own, now)
@@ -214,9 +199,9 @@ class SourceService(Service):
     ) -> Preview:
         """Return what a target would contain, for a local or remote caller, without storing anything."""
         settings = settings or {}
-        kind, url = self._tools.recognise(target, afar=not here)
+        kind, url = self._tools.recognise(target, remote=not here)
         now, own = self._clock(), split_settings(settings)
-        self._tools.check_settings(*own)
+        self._tools.config.with_overrides(*own)
         known = await self._store.sources.find_by_url(url, None)
         source = known or Source(
             id=SourceId(0),
@@ -243,37 +228,35 @@ class SourceService(Service):
         return await self._with_contents(made, source)
 
     async def _with_contents(self, preview: Preview, source: Source) -> Preview:
-        """Return a preview with the URLs that the source lists."""
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(LISTING_SECONDS):
                 found = await self._tools.contents(source)
         except TimeoutError:
-            return replace(preview, trouble=f"it is not listed within {PATIENCE:g} s; a run has more time")
+            return replace(preview, trouble=f"it could not be listed within {LISTING_SECONDS:g} s; a run has more time")
         except (SourceError, UsageError) as error:
             return replace(preview, trouble=mask_secrets(str(error)))
         listed, beyond = found.urls[: preview.rules.max_pages], len(found.urls) - preview.rules.max_pages
         return replace(
             preview,
             listed=len(listed),
-            belong=listed[:MOST_LISTED],
-            dropped={**found.dropped, **({"beyond the most pages": beyond} if beyond > 0 else {})},
+            belong=listed[:MAX_LISTED],
+            dropped={**found.dropped, **({"beyond the page limit": beyond} if beyond > 0 else {})},
             trouble=mask_secrets(found.errors[0]) if found.errors else None,
             notes=tuple(map(mask_secrets, found.notes)),
         )
 
     async def _with_start(self, preview: Preview) -> Preview:
-        """Return a preview with title, text and links of the start page."""
         try:
-            seen = await self._tools.glance(preview.url)
+            seen = await self._tools.fetch_once(preview.url)
         except (SourceError, UsageError) as error:
             return replace(preview, trouble=mask_secrets(str(error)))
         links = [url for url in seen.links if url != seen.url]
-        judged = [(url, preview.rules.refusal(url, 1)) async for url in in_turns(links, str)]
+        judged = [(url, preview.rules.refusal(url, 1)) async for url in yield_in_turns(links, str)]
         return replace(
             preview,
             title=seen.title,
             language=seen.language,
-            begins=seen.markdown[:BEGINS],
+            begins=seen.markdown[:MAX_BEGINNING_CHARS],
             belong=tuple(url for url, why in judged if why is None),
             left_out=tuple((url, why) for url, why in judged if why is not None),
         )
@@ -298,14 +281,14 @@ class SourceService(Service):
         listed = source.kind != "web"  # the listing of every other kind decides, or the links do
         looked_at = [
             page
-            async for page in in_turns(pages, lambda page: page.url)
+            async for page in yield_in_turns(pages, lambda page: page.url)
             if listed or rules.refusal(page.url, page.depth) is None
         ]
         known = [page for page in looked_at if page.content_hash is not None]
         conditional = [page for page in known if request_for(page, policy, now).validators is not None]
         first = [page for page in looked_at if page.status is PageStatus.PENDING]
         last = await store.runs.last(source.id, 20)
-        runs = [run for run in last if run.state in FINISHED]
+        runs = [run for run in last if run.state in ENDED]
         refreshed = next((run for run in runs if run.mode is RunMode.REFRESH), runs[0] if runs else None)
         return RefreshPlan(
             source=source.name,
@@ -318,9 +301,7 @@ class SourceService(Service):
             not_looked_at=len(pages) - len(looked_at),
             last_run_bytes=runs[0].counts.get("bytes", 0) if runs else 0,
             last_full_bytes=max((run.counts.get("bytes", 0) for run in runs), default=0),
-            estimated_seconds=round(seconds_of(refreshed), 1)
-            if refreshed and refreshed.finished_at
-            else None,
+            estimated_seconds=round(seconds_of(refreshed), 1) if refreshed and refreshed.finished_at else None,
             root=source.url,
             due=(await store.stats.due_tally(source.id, now, policy.max_age_seconds)).due,
             budget=policy.budget_per_run,
@@ -331,16 +312,12 @@ class SourceService(Service):
         notes = []
         if others:
             addresses = "address without content is" if others == 1 else "addresses without content are"
-            notes.append(
-                f"{others} {addresses} asked again: moved, refused, failed or gone, and still linked"
-            )
+            notes.append(f"{others} {addresses} asked again: moved, refused, failed or gone, and still linked")
         if waiting := len(await self._store.queue.frontier(source.id)):
             notes.append(f"{waiting} {'link waits' if waiting == 1 else 'links wait'} beyond a limit")
         if last and last[0].state in UNFINISHED:
-            notes.append(f"run {last[0].id} is not finished: a refresh goes on with what is left of it")
+            notes.append(f"run {last[0].id} is not finished: a refresh continues it")
         wanted, serving = self._models.wanted(), await self._store.vectors.serving_model()
         if wanted is not None and serving is not None and serving.name != wanted:
-            notes.append(
-                f"{wanted} is set, but {serving.name} answers: `afresh reindex` makes the index anew"
-            )
+            notes.append(f"{wanted} is set, but {serving.name} answers: `afresh reindex` rebuilds the index")
         return notes

@@ -8,14 +8,13 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import timedelta
 
-from afresh.aio import heard
+from afresh.aio import wait_event
 from afresh.crawl.prune import StorePruner
 from afresh.errors import AfreshError, StoreUnavailable
 from afresh.events import Listener, ignore
-from afresh.model.records import RunState
+from afresh.model.records import UNFINISHED, RunState
 from afresh.model.reports import Finding, StoreStatus
 from afresh.model.retention import PruneReport
-from afresh.model.transitions import UNFINISHED
 from afresh.services.context import Service, ServiceContext
 from afresh.services.sinks import SinkService
 from afresh.services.status_views import status_of
@@ -31,8 +30,6 @@ MOST = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metrics:
-    """Metrics of the store at one moment."""
-
     totals: Mapping[str, int]  # of the store: sources, pages, chunks, pending, in_flight, doubtful
     outcomes: Mapping[str, int]  # of page checks
     sums: Mapping[str, int]
@@ -50,7 +47,6 @@ class RunTotals:
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def now(self, store: Store) -> Counter[str]:
-        """Return the current sums."""
         async with self.turn:
             found, after, closed = Counter[str](), self.through, True
             while rows := await store.stats.counts_of_runs(after, MOST):
@@ -66,15 +62,12 @@ class RunTotals:
 
 
 class StatusService(Service):
-    """Shows the state of the whole store and prunes it."""
-
     def __init__(self, context: ServiceContext, sinks: SinkService) -> None:
         super().__init__(context)
         self._sinks = sinks
         self._sums = RunTotals()
 
     async def get(self) -> StoreStatus:
-        """Return the status of the store."""
         now, wanted = self._clock(), self._models.wanted()
         status = await status_of(self._store, self._tools, await self._alive(), now, wanted)
         return replace(status, sinks=await self._sinks.views(await self._store.sources.all()))
@@ -85,7 +78,6 @@ class StatusService(Service):
         return {"pages": int(totals["pages"] or 0), "chunks": int(totals["chunks"] or 0)}
 
     async def figures(self) -> Metrics:
-        """Return the metrics of the store."""
         counts, totals = await self._sums.now(self._store), await self._store.stats.totals()
         load = await self._store.stats.workload((await self._alive()).names)
         names = ("sources", "pages", "chunks", "doubtful")
@@ -99,7 +91,7 @@ class StatusService(Service):
             sums={name: counts[name] for name in SUMS},
             runs=await self._store.stats.runs_by_state(),
             copies=await self._store.stats.copies_by_state(),
-            letters=await self._store.messages.count_letters(),
+            letters=await self._store.messages.count_outbox(),
         )
 
     def cache_counts(self) -> None:
@@ -157,4 +149,4 @@ class StatusService(Service):
                     raise
                 except AfreshError as error:
                     log.warning("what is past its retention could not be removed: %s", error)
-                await heard(self._stopping, PRUNE_SECONDS)
+                await wait_event(self._stopping, PRUNE_SECONDS)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from afresh.crawl.factory import RunToolFactory, max_age_of, trouble_with
+from afresh.crawl.factory import RunToolFactory, max_age_of, settings_problem
 from afresh.crawl.heartbeat import LiveWorkers
 from afresh.crawl.report import report_of
 from afresh.model.records import Run, RunMode, RunState, Source, SourceId
@@ -48,7 +48,7 @@ async def status_of(
         pages_per_second=round(sum(rates), 2),
         size_bytes=await store.stats.size_bytes(),
         model=serving.name if serving else None,
-        unembedded=(await store.stats.lack(serving.name)).number if serving else totals["chunks"],
+        unembedded=(await store.stats.missing_vectors(serving.name)).number if serving else totals["chunks"],
         wanted_model=wanted_model,
         freshness=await _freshness(store, tools, now),
     )
@@ -94,7 +94,7 @@ async def _freshness(store: Store, tools: RunToolFactory, now: datetime) -> tupl
                 next_at=due[source.id].next_at,
                 backing_off=tuple(backing_off[:NAMED]),
                 backing_off_count=len(backing_off),
-                trouble=trouble_with(tools, source),
+                trouble=settings_problem(tools, source),
             )
         )
     return tuple(views)
@@ -107,16 +107,14 @@ async def due_of(
     tallies = await store.stats.due_tallies(now)
     ages = {source.id: max_age_of(tools, source) for source in sources}
     return {
-        source: tallies.get(source, DueCounts())
-        if age is None
-        else await store.stats.due_tally(source, now, age)
+        source: tallies.get(source, DueCounts()) if age is None else await store.stats.due_tally(source, now, age)
         for source, age in ages.items()
     }
 
 
 async def view_of(store: Store, tools: RunToolFactory, source: Source, alive: LiveWorkers) -> SourceView:
     """Return a source with its numbers; a running run without a live process is shown as cancelled."""
-    view = replace(await store.stats.source_view(source), trouble=trouble_with(tools, source))
+    view = replace(await store.stats.source_view(source), trouble=settings_problem(tools, source))
     if view.last_run is None or view.last_state != RunState.RUNNING:
         return view
     run = await store.runs.get(view.last_run)
@@ -143,7 +141,7 @@ def live_report(run: Run, source: Source, alive: LiveWorkers, now: datetime) -> 
     if alive.is_working_on(run):
         return report_of(replace(run, finished_at=now), source)
     command = "sync" if run.mode is RunMode.SYNC else "refresh"
-    goes_on = f"interrupted; `afresh {command} {source.label}` goes on where it was"
+    note = f"interrupted; `afresh {command} {source.label}` continues it"
     signs = [at for at in (run.worked_at, alive.heartbeats.get(run.worker or "")) if at is not None]
     seen = replace(run, worked_at=max(signs, default=None))
-    return replace(report_of(seen, source), state=RunState.CANCELLED, notes=(*run.notes, goes_on))
+    return replace(report_of(seen, source), state=RunState.CANCELLED, notes=(*run.notes, note))

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from afresh.access.idempotency import RequestClaim, StoredResponse, begin
 from afresh.access.permissions import (
-    LONGEST,
+    MAX_TOKEN_CHARS,
     PREFIX,
     AccessToken,
     CreatedToken,
@@ -21,26 +21,19 @@ from afresh.services.resolve import exact_sources
 from afresh.text.redact import one_line
 
 RANDOM_BYTES = 32
-LONGEST_NAME = 100
+MAX_NAME_CHARS = 100
 LOGIN_LENGTH = timedelta(hours=12)
 
 
 class TokenService(Service):
-    """Manages tokens and logins."""
-
     async def create(
-        self,
-        scope: TokenScope,
-        *,
-        sources: Sequence[str] = (),
-        expires: timedelta | None = None,
-        name: str = "",
+        self, scope: TokenScope, *, sources: Sequence[str] = (), expires: timedelta | None = None, name: str = ""
     ) -> CreatedToken:
         """Create a token; only the result contains its text."""
         for label in sources:
             await exact_sources(self._store, label)
-        if len(name) > LONGEST_NAME:
-            raise UsageError(f"a name has at most {LONGEST_NAME} characters")
+        if len(name) > MAX_NAME_CHARS:
+            raise UsageError(f"a name has at most {MAX_NAME_CHARS} characters")
         now = self._clock()
         text = PREFIX + secrets.token_urlsafe(RANDOM_BYTES)
         made = await self._store.access.add_token(
@@ -59,7 +52,6 @@ class TokenService(Service):
         return list(await self._store.access.tokens())
 
     async def revoke(self, token: int) -> None:
-        """Revoke a token immediately."""
         if not await self._store.access.revoke_token(token, self._clock()):
             raise UsageError(f"there is no token {token}; `afresh token list` shows them")
 
@@ -85,11 +77,10 @@ class TokenService(Service):
         return self._as_far_as(await self._store.access.token_of_login(digest_of(login), self._clock()))
 
     async def log_out(self, login: str) -> None:
-        """End a login."""
         await self._store.access.end_login(digest_of(login))
 
     async def _token(self, text: str) -> AccessToken | None:
-        if not text.startswith(PREFIX) or len(text) > LONGEST:
+        if not text.startswith(PREFIX) or len(text) > MAX_TOKEN_CHARS:
             return None
         return await self._store.access.token_of(digest_of(text))
 
@@ -98,7 +89,7 @@ class TokenService(Service):
         if token is None or token.state(self._clock()) != "good":
             return None
         sources = frozenset(token.sources) if token.sources else None
-        return Permissions(who=f"token {token.id}", scope=token.scope, sources=sources)
+        return Permissions(caller=f"token {token.id}", scope=token.scope, sources=sources)
 
     async def begin_answer(self, caller: str, name: str, asked: str) -> StoredResponse | RequestClaim:
         """Return the stored response to a request with this name, or a claim to answer it."""

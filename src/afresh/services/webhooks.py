@@ -10,28 +10,27 @@ from importlib.util import find_spec
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from afresh.aio import cancel_late, heard, side_by_side
+from afresh.aio import gather_limited, run_until_stopped, wait_event
 from afresh.backoff import next_wait
 from afresh.config import Config
-from afresh.crawl.factory import NOTIFY, RunToolFactory, if_settled
+from afresh.crawl.factory import NOTIFY, RunToolFactory, settings_or_none
 from afresh.crawl.heartbeat import release_dead_processes
 from afresh.crawl.report import report_of
 from afresh.crawl.tools import RunOptions
 from afresh.errors import AfreshError, ConfigError, RunBusy, StoreError, UsageError
 from afresh.events import Listener, ignore
-from afresh.model.records import ListedUrl, Run, RunMode, RunState, Source, SourceId
+from afresh.model.records import UNFINISHED, ListedUrl, Run, RunMode, RunState, Source, SourceId
 from afresh.model.reports import RunReport
-from afresh.model.transitions import UNFINISHED
-from afresh.notify.incoming import (
-    Push,
-    ReceivedMessage,
-    RefreshRequest,
-    concerns_git,
-    concerns_github,
-    is_pushed,
-)
+from afresh.notify.incoming import Push, ReceivedMessage, RefreshRequest, concerns_git, concerns_github, is_pushed
 from afresh.notify.outbox import MessageState, MessageTarget, OutboxMessage
-from afresh.notify.sender import AppriseTransport, MessageSender, Transport, WebhookTransport
+from afresh.notify.sender import (
+    AppriseTransport,
+    MessageSender,
+    Transport,
+    WebhookTransport,
+    why_not_notified,
+    why_not_posted,
+)
 from afresh.services.context import Service
 from afresh.sources.detect import web_address
 from afresh.sources.git.address import parse_git
@@ -45,22 +44,20 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 QUIET = timedelta(seconds=1)  # more messages may follow the last one
-LONGEST_WAIT = timedelta(seconds=10)  # but no request waits longer
-POLL = 2.0  # seconds between checks for messages that another server received
-FIRST_PAUSE, LONGEST_PAUSE = 5.0, 300.0  # seconds before a failed source is retried
+MAX_WAIT = timedelta(seconds=10)  # but no request waits longer
+POLL_SECONDS = 2.0  # seconds between checks for messages that another server received
+FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 5.0, 300.0  # seconds before a failed source is retried
 SENDING_GRACE_SECONDS = 0.5  # for messages in flight at shutdown
-MOST_PAGES = 500  # with more requested pages, the whole source is refreshed
+MAX_PAGES = 500  # with more requested pages, the whole source is refreshed
 Concerns = Callable[[str], bool]
 PutOff = dict[SourceId, tuple[datetime, float]]  # by source: when to retry, and the pause in seconds
 
 
 class WebhookService(Service):
-    """Receives and sends webhooks."""
-
-    async def hear_push(self, delivery: str, push: Push, concerns: Concerns) -> ReceivedMessage:
+    async def receive_push(self, delivery: str, push: Push, concerns: Concerns) -> ReceivedMessage:
         """Request a refresh of the sources of a repository that a push changed."""
-        known = await self._named(concerns)
-        root = self._tools.recognise(push.web, afar=True)[1].lower()
+        known = await self._sources_of_hook(concerns)
+        root = self._tools.recognise(push.web, remote=True)[1].lower()
         of_github = [  # the whole repository or a part of it
             source
             for source in known
@@ -72,36 +69,32 @@ class WebhookService(Service):
             raise UsageError(f"no source reads {push.web}")
         changed = [source for source in of_github if _concerns_github(push, source)]
         changed += [source for source, address in through_git if concerns_git(push, address)]
-        return await self._heard("github", delivery, [(source, "") for source in changed])
+        return await self._store_requests("github", delivery, [(source, "") for source in changed])
 
-    async def _named(self, concerns: Concerns) -> list[Source]:
+    async def _sources_of_hook(self, concerns: Concerns) -> list[Source]:
         """Return the sources that a webhook may refresh; the sources of the digest are excluded."""
         return [
-            source
-            for source in await self._store.sources.all()
-            if not source.is_of_digest and concerns(source.label)
+            source for source in await self._store.sources.all() if not source.is_of_digest and concerns(source.label)
         ]
 
-    async def hear_urls(
-        self, hook: str, delivery: str, urls: Sequence[str], concerns: Concerns
-    ) -> ReceivedMessage:
+    async def receive_urls(self, hook: str, delivery: str, urls: Sequence[str], concerns: Concerns) -> ReceivedMessage:
         """Request checks of pages: stored ones, and new ones that belong to a site."""
-        sources = {source.id: source for source in await self._named(concerns)}
+        sources = {source.id: source for source in await self._sources_of_hook(concerns)}
         bounds = {
-            each.id: if_settled(self._tools.bounds, each) for each in sources.values() if each.kind == "web"
+            each.id: settings_or_none(self._tools.bounds, each) for each in sources.values() if each.kind == "web"
         }
         sites = [(sources[number], each[0]) for number, each in bounds.items() if each is not None]
-        wishes: list[tuple[Source, str]] = []
+        requests: list[tuple[Source, str]] = []
         unknown = 0
         for url in urls:
-            found = await self._places(url, sources, sites)
-            wishes += found
+            found = await self._requested_pages(url, sources, sites)
+            requests += found
             unknown += not found
-        if not wishes:
-            raise UsageError("none of these addresses belongs to a source")
-        return await self._heard(hook, delivery, wishes, unknown)
+        if not requests:
+            raise UsageError("none of these URLs belongs to a source")
+        return await self._store_requests(hook, delivery, requests, unknown)
 
-    async def _places(
+    async def _requested_pages(
         self, typed: str, sources: Mapping[SourceId, Source], sites: Sequence[tuple[Source, Rules]]
     ) -> list[tuple[Source, str]]:
         """Return the sources that have a URL as a page, or may get it as one."""
@@ -113,55 +106,53 @@ class WebhookService(Service):
         known = [(sources[page.source_id], url) for page, *_ in pages if page.source_id in sources]
         return known or [(site, url) for site, rules in sites if rules.refusal(url, 1) is None]
 
-    async def _heard(
-        self, hook: str, delivery: str, wishes: Sequence[tuple[Source, str]], unknown: int = 0
+    async def _store_requests(
+        self, hook: str, delivery: str, requests: Sequence[tuple[Source, str]], unknown: int = 0
     ) -> ReceivedMessage:
-        asked = list({(source.id, url) for source, url in wishes})
+        asked = list({(source.id, url) for source, url in requests})
         if not await self._store.messages.take_delivery(hook, delivery, asked, self._clock()):
             return ReceivedMessage(state="known")
-        labels = tuple(dict.fromkeys(source.label for source, _ in wishes))
+        labels = tuple(dict.fromkeys(source.label for source, _ in requests))
         pages = len({url for _, url in asked if url})
-        return ReceivedMessage(
-            state="taken" if asked else "nothing", sources=labels, pages=pages, unknown=unknown
-        )
+        return ReceivedMessage(state="taken" if asked else "nothing", sources=labels, pages=pages, unknown=unknown)
 
     async def keep(self, *, listener: Listener = ignore) -> None:
         """Run the requested checks until `stop`."""
         put_off: PutOff = {}
-        await self._again(lambda: self.check_requested(listener=listener, put_off=put_off))
+        await self._repeat(lambda: self.check_requested(listener=listener, put_off=put_off))
 
     async def keep_sending(self) -> None:
-        """Send outgoing messages until `stop`."""
-        async with post_office(self._tools) as sender:
-            await self._again(lambda: cancel_late(sender.deliver(), self._stopping, SENDING_GRACE_SECONDS))
+        async with open_sender(self._tools) as sender:
+            await self._repeat(lambda: run_until_stopped(sender.deliver(), self._stopping, SENDING_GRACE_SECONDS))
 
-    async def _again(self, work: Callable[[], Awaitable[object]]) -> None:
+    async def _repeat(self, work: Callable[[], Awaitable[object]]) -> None:
         while not self._stopping.is_set():
             try:
                 await work()
             except AfreshError as error:
                 log.warning("webhooks wait: %s", error)
-            await heard(self._stopping, POLL)
+            await wait_event(self._stopping, POLL_SECONDS)
 
     async def send(self) -> int:
         """Send the due messages and return how many were delivered."""
-        async with post_office(self._tools) as sender:
+        async with open_sender(self._tools) as sender:
             return await sender.deliver()
 
     async def messages(self, *, state: MessageState | None = None, limit: int = 100) -> list[OutboxMessage]:
         """Return outgoing messages with their state, newest first."""
-        return list(await self._store.messages.letters(state=state, limit=limit))
+        return list(await self._store.messages.outbox(state=state, limit=limit))
 
-    async def check_requested(
-        self, *, listener: Listener = ignore, put_off: PutOff | None = None
-    ) -> list[RunReport]:
+    async def check_requested(self, *, listener: Listener = ignore, put_off: PutOff | None = None) -> list[RunReport]:
         """Run the requested checks that are ripe, one run for each source, and return the reports.
 
         Pass the same `put_off` to every call: it holds the sources that failed and when to retry them.
         """
-        wishes = sorted(await self._store.messages.wishes(), key=lambda wish: (wish.source_id, wish.at))
-        groups = [(number, list(each)) for number, each in groupby(wishes, key=lambda wish: wish.source_id)]
-        ripe = [(number, own) for number, own in groups if self._is_ripe(own)]
+        requests = sorted(
+            await self._store.messages.refresh_requests(), key=lambda request: (request.source_id, request.at)
+        )
+        groups = [(number, list(each)) for number, each in groupby(requests, key=lambda request: request.source_id)]
+        now = self._clock()
+        ripe = [(number, own) for number, own in groups if own[-1].at <= now - QUIET or own[0].at <= now - MAX_WAIT]
         if not ripe:
             return []
         runs = {  # a new run would wait for this run or resume it
@@ -170,57 +161,48 @@ class WebhookService(Service):
             if run.state in UNFINISHED and run.mode is not RunMode.CHECK
         }
         resting = {} if put_off is None else put_off
-        reports = await side_by_side(
+        reports = await gather_limited(
             [
-                partial(self._grant, number, own, runs.get(number), resting, listener)
+                partial(self._run_requests, number, own, runs.get(number), resting, listener)
                 for number, own in ripe
-                if number not in resting or resting[number][0] <= self._clock()
+                if number not in resting or resting[number][0] <= now
             ]
         )
         return [report for report in reports if report is not None]
 
-    def _is_ripe(self, wishes: Sequence[RefreshRequest]) -> bool:
-        now, times = self._clock(), [wish.at for wish in wishes]
-        return max(times) <= now - QUIET or min(times) <= now - LONGEST_WAIT
-
-    async def _grant(
-        self,
-        number: SourceId,
-        wishes: Sequence[RefreshRequest],
-        run: Run | None,
-        put_off: PutOff,
-        listener: Listener,
+    async def _run_requests(
+        self, number: SourceId, requests: Sequence[RefreshRequest], run: Run | None, put_off: PutOff, listener: Listener
     ) -> RunReport | None:
         """Run what is requested of a source; None if it has to wait."""
         source = await self._store.sources.get(number)
         if source is None or self._stopping.is_set():
             return None
         try:
-            report = await self._fulfilled(source, wishes, run, listener)
+            report = await self._run_or_queue(source, requests, run, listener)
         except RunBusy as busy:  # the open run may have fetched before the request
-            log.info("what webhooks wish of %s waits: %s", source.label, busy)
+            log.info("what webhooks request of %s waits: %s", source.label, busy)
             return None
         except StoreError:
             raise
         except AfreshError as error:  # the other sources are unaffected
-            pause = next_wait(put_off.get(number, (None, 0.0))[1], FIRST_PAUSE, LONGEST_PAUSE)
+            pause = next_wait(put_off.get(number, (None, 0.0))[1], FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS)
             put_off[number] = (self._clock() + timedelta(seconds=pause), pause)
-            log.warning("what webhooks wish of %s waits for %.0f s: %s", source.label, pause, error)
+            log.warning("what webhooks request of %s waits for %.0f s: %s", source.label, pause, error)
             return None
         put_off.pop(number, None)
         if report is not None:
-            await self._store.messages.fulfil(wishes)
+            await self._store.messages.fulfil(requests)
         return report
 
-    async def _fulfilled(
-        self, source: Source, wishes: Sequence[RefreshRequest], run: Run | None, listener: Listener
+    async def _run_or_queue(
+        self, source: Source, requests: Sequence[RefreshRequest], run: Run | None, listener: Listener
     ) -> RunReport | None:
         """Check a source or queue its refresh; None if an open run has to end first."""
-        urls = [wish.url for wish in wishes]
-        whole = "" in urls or len(urls) > MOST_PAGES
+        urls = [request.url for request in requests]
+        whole = "" in urls or len(urls) > MAX_PAGES
         if run is None:
             return await (self._refresh(source) if whole else self.check(source, urls, listener=listener))
-        if run.state is RunState.CANCELLED and run.finished_at and run.finished_at < wishes[-1].at:
+        if run.state is RunState.CANCELLED and run.finished_at and run.finished_at < requests[-1].at:
             report = await self._refresh(source)  # the pages are checked when this run is over
             return report if whole else None
         is_new = run.state is RunState.QUEUED and not _has_begun(run)
@@ -230,13 +212,10 @@ class WebhookService(Service):
         """Queue a refresh; None if it resumes a run that may have fetched before the message."""
         now = self._clock()
         await release_dead_processes(self._store, self._tools.identity()[0], now)
-        run, resumed = await self._store.runs.start(
-            source.id, RunMode.REFRESH, full=False, worker=None, now=now
-        )
+        run, resumed = await self._store.runs.start(source.id, RunMode.REFRESH, full=False, worker=None, now=now)
         return None if resumed and _has_begun(run) else replace(report_of(run, source), seconds=0.0)
 
     async def check(self, source: Source, urls: Sequence[str], *, listener: Listener = ignore) -> RunReport:
-        """Check some pages of a source now and return the report."""
         known = {item.url: item for item in await self._store.listings.on_record_at(source.id, list(urls))}
         pages = [known.get(url) or ListedUrl(url, 1) for url in urls]
         return await self._runner.run(source, RunOptions(mode=RunMode.CHECK, pages=pages), listener)
@@ -252,11 +231,11 @@ def _concerns_github(push: Push, source: Source) -> bool:
     return address is None or concerns_github(push, address)
 
 
-LARGEST_ANSWER = 65_536  # bytes that are read of the answer of a webhook
+MAX_ANSWER_BYTES = 65_536  # bytes that are read of the answer of a webhook
 
 
 @asynccontextmanager
-async def post_office(tools: RunToolFactory) -> AsyncIterator[MessageSender]:
+async def open_sender(tools: RunToolFactory) -> AsyncIterator[MessageSender]:
     """Yield a sender of messages to public URLs and to what network.allow names."""
     from afresh.sources.web.api_client import ApiClient
 
@@ -267,24 +246,20 @@ async def post_office(tools: RunToolFactory) -> AsyncIterator[MessageSender]:
     client = ApiClient(
         [each.url for each in hooks.values() if each.url],
         user_agent=network.agent,
-        largest_answer=LARGEST_ANSWER,
+        largest_answer=MAX_ANSWER_BYTES,
         allow=network.allow,
     )
-    carriers = {target.name: _carrier(config, target, client) for target in tools.targets()}
+    transports = {target.name: _transport(config, target, client) for target in tools.targets()}
     try:
-        yield MessageSender(
-            store=tools.store.with_retries(RetryPolicy()), carriers=carriers, clock=tools.clock
-        )
+        yield MessageSender(store=tools.store.with_retries(RetryPolicy()), transports=transports, clock=tools.clock)
     finally:
         await client.close()
 
 
-def _carrier(config: Config, target: MessageTarget, client: "ApiClient") -> Transport:
+def _transport(config: Config, target: MessageTarget, client: "ApiClient") -> Transport:
     if target.name.startswith(NOTIFY):
-        from afresh.notify.apprise import AppriseNotifier
-
         place = config.notify[target.name.removeprefix(NOTIFY)]
-        return AppriseTransport(target=target, url=place.url, notifier=AppriseNotifier(config.network.allow))
+        return AppriseTransport(target=target, url=place.url, allow=config.network.allow)
     hook = config.webhooks[target.name]
     return WebhookTransport(target=target, url=hook.url or "", secret=hook.secret, client=client)
 
@@ -298,12 +273,10 @@ def check_notify(config: Config) -> None:
 
 def check_targets(config: Config) -> None:
     """Raise ConfigError for the first target that no message could reach."""
-    from afresh.notify.sender import why_not_posted, why_not_told
-
     check_notify(config)
     for name, hook in config.webhooks.items():
         if hook.url and (why := why_not_posted(hook.url, config.network.allow)):
             raise ConfigError(f"webhooks.{name}.url: {why}")
     for name, place in config.notify.items():
-        if why := why_not_told(place.url):
+        if why := why_not_notified(place.url):
             raise ConfigError(f"notify.{name}.url: {why}")

@@ -24,7 +24,7 @@ from afresh.urls.canonical import typed_address
 from afresh.urls.files import file_url, is_file_url, path_of
 
 
-def lends_keys(kind: str, url: str, places: Sequence[str], github_urls: Sequence[str]) -> bool:
+def may_use_keys(kind: str, url: str, places: Sequence[str], github_urls: Sequence[str]) -> bool:
     """Return whether one of the places (`host`, `host/owner`, `host/owner/repo`) covers a repository."""
     if kind == "github":  # owners and repositories are not case-sensitive there
         on_github = github_address(url, github_urls)
@@ -80,9 +80,7 @@ def recognise(text: str, github_urls: Sequence[str] = (PUBLIC_WEB,)) -> SourceTa
             raise UsageError(f"there is no file or folder {path}")
         first, slash, _ = typed.partition("/")
         site = f"https://github.com/{typed}" if slash and "." not in first else f"https://{typed}"
-        raise UsageError(
-            f"there is no file or folder {path} here; if it is not on this machine, write {site}"
-        )
+        raise UsageError(f"there is no file or folder {path} here; if it is not on this machine, write {site}")
     if on_github := github_address(typed, github_urls):
         return SourceTarget("github", on_github.url)
     return SourceTarget("web", typed_address(typed))
@@ -119,9 +117,7 @@ def _by_plugin(typed: str, *, remote: bool = False, roots: Sequence[str] = ()) -
         if root is None:
             continue
         if remote and not kind.is_remote_safe:
-            raise UsageError(
-                f"a source of the kind {name} is added on the server itself, with `afresh crawl`"
-            )
+            raise UsageError(f"a source of the kind {name} is added on the server itself, with `afresh crawl`")
         if remote and is_file_url(root) and not is_below(os.path.realpath(path_of(root)), roots):
             raise UsageError(CLOSED)
         return SourceTarget(name, root)
@@ -183,18 +179,15 @@ _WEB = ("http://", "https://", "git+http://", "git+https://")
 CLOSED = "files of the server are open only below a folder that server.allowed_roots names"
 
 
-def recognise_from_afar(
-    text: str,
-    roots: Sequence[str],
-    github_urls: Sequence[str] = (PUBLIC_WEB,),
-    credentials_for: Sequence[str] = (),
+def recognise_remote(
+    text: str, roots: Sequence[str], github_urls: Sequence[str] = (PUBLIC_WEB,), credentials_for: Sequence[str] = ()
 ) -> SourceTarget:
     """Return the source that a target of a client means; local files outside the roots are not accessed."""
     try:
-        target = _meant(text.strip(), roots, github_urls)
+        target = _resolve_remote(text.strip(), roots, github_urls)
     except UsageError as error:
         raise UsageError(f"target: {error}") from None
-    if target.url.startswith("git+ssh://") and not lends_keys(*target, credentials_for, github_urls):
+    if target.url.startswith("git+ssh://") and not may_use_keys(*target, credentials_for, github_urls):
         raise UsageError(
             "target: ssh needs the operator's keys: write git+https://…, or have the host added to "
             "access.credentials_for"
@@ -202,7 +195,7 @@ def recognise_from_afar(
     return target
 
 
-def _meant(typed: str, roots: Sequence[str], github_urls: Sequence[str]) -> SourceTarget:
+def _resolve_remote(typed: str, roots: Sequence[str], github_urls: Sequence[str]) -> SourceTarget:
     if not typed:
         raise UsageError("name a web address, a repository or a path")
     if "\0" in unquote(typed):  # which no path can contain
@@ -228,20 +221,17 @@ def recognise_on_the_web(text: str, github_urls: Sequence[str] = (PUBLIC_WEB,)) 
         raise UsageError(
             f"{text!r} is not on the web: write https://… ; `afresh crawl PATH` adds files of this machine"
         )
-    return recognise_from_afar(text, (), github_urls)
+    return recognise_remote(text, (), github_urls)
 
 
 def page_address(typed: str) -> str:
     """Return the URL of a stored page; only a full URL is accepted, as others may mean a local path."""
     if not _WHOLE.match(typed.strip()):
-        raise UsageError(
-            f"{typed[:200]!r} is no whole address: it should look like https://docs.example.org/"
-        )
+        raise UsageError(f"{typed[:200]!r} is no whole address: it should look like https://docs.example.org/")
     return address(typed)
 
 
 def web_address(typed: str) -> str:
-    """Return a web URL from what was typed."""
     address = typed_address(typed.strip())
     if not address.startswith(("http://", "https://")):
         raise UsageError(f"{typed[:200]!r} is no web address: begin it with https:// or http://")

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from afresh.errors import SourceError
-from afresh.model.fetch import Body, Failed, Outcome, Refused, Validators
+from afresh.model.fetch import Body, Failed, Refused, Validators
 from afresh.model.labels import check_name, name_for
 from afresh.plugins import BUILT_IN, SOURCES, load_plugin
 from afresh.ports import Clock, Lister, Web
@@ -35,13 +35,7 @@ OpenedSource = tuple[ClosableWeb, Lister]
 
 
 def local_body(url: str, data: bytes, validators: Validators) -> Body:
-    """Return the content of a file with its validators."""
     return Body(url=url, data=data, media_type="", validators=validators, status_code=None, proven=True)
-
-
-def look_failed(reason: str, validators: Validators | None = None) -> Refused:
-    """Return that a file is not read; with validators, this holds until they change."""
-    return Refused(outcome=Outcome.FAILED, reason=reason, validators=validators)
 
 
 class LocalFetcher:
@@ -124,7 +118,7 @@ class SourceContext:
     kind: str = ""
     listed: bool = False  # earlier listings named pages
     modified: Callable[[str], datetime | None] = field(default=lambda url: None)  # as the source says
-    tells_news: bool = False  # whether a listing shows which pages changed lately
+    has_change_dates: bool = False  # whether a listing shows which pages changed lately
     notes: Callable[[], Sequence[str]] = tuple  # about rendered pages
     engine: Callable[[], str | None] = field(default=lambda: None)  # of the browser for this site
     trim: Callable[[str], str] = field(init=False)  # the URL under which the target of a link is stored
@@ -134,7 +128,6 @@ class SourceContext:
 
     @property
     def root(self) -> str:
-        """Return the URL at which the source starts."""
         return self.rules.root
 
     @property

@@ -5,14 +5,12 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from afresh.access.idempotency import GIVEN_UP, KEPT, StoredResponse
-from afresh.access.permissions import MOST_LOGINS, AccessToken, TokenScope, same
+from afresh.access.permissions import MAX_LOGINS, AccessToken, TokenScope, same
 from afresh.store.records import record
 from afresh.store.repository import Repository
 
 
 class AccessRepository(Repository):
-    """Reads and writes tokens, logins and answers stored for an idempotency key."""
-
     async def add_token(
         self,
         *,
@@ -23,14 +21,13 @@ class AccessRepository(Repository):
         expires_at: datetime | None,
         now: datetime,
     ) -> AccessToken:
-        """Store a token and return it."""
         given = {"scope": scope, "labels": json.dumps(list(sources)), "until": expires_at}
         async with self.db.write() as tx:
             return record(AccessToken, await tx.only("add_token", name=name, digest=digest, **given, now=now))
 
     async def tokens(self) -> list[AccessToken]:
         """Return all tokens ever created, in that order."""
-        return [record(AccessToken, row) for row in await self._all("tokens")]
+        return await self._records(AccessToken, "tokens")
 
     async def token_of(self, digest: str) -> AccessToken | None:
         """Return the token with this digest; index timing reveals only digests, which are random."""
@@ -38,7 +35,6 @@ class AccessRepository(Repository):
         return record(AccessToken, row) if row is not None and same(row["digest"], digest) else None
 
     async def has_tokens(self) -> bool:
-        """Return whether a token was ever created."""
         return await self._one("any_token") is not None
 
     async def revoke_token(self, token: int, now: datetime) -> bool:
@@ -51,15 +47,13 @@ class AccessRepository(Repository):
         """Store a login; delete expired ones and the oldest if a token has too many."""
         async with self.db.write() as tx:
             await tx.run("add_login", digest=digest, token=token, until=expires_at)
-            await tx.run("forget_logins", token=token, now=now, most=MOST_LOGINS)
+            await tx.run("forget_logins", token=token, now=now, most=MAX_LOGINS)
 
     async def token_of_login(self, digest: str, now: datetime) -> AccessToken | None:
-        """Return the token of a login, or None."""
         row = await self._one("token_by_login", digest=digest, now=now)
         return record(AccessToken, row) if row is not None and same(row["login"], digest) else None
 
     async def end_login(self, digest: str) -> None:
-        """Delete a login."""
         await self._run("end_login", digest=digest)
 
     async def begin_answer(self, caller: str, name: str, asked: str, now: datetime) -> StoredResponse | None:
@@ -80,9 +74,8 @@ class AccessRepository(Repository):
             return bool(await tx.one("renew_reply", caller=caller, name=name, began=began, now=now))
 
     async def keep_answer(self, caller: str, name: str, began: datetime, answer: StoredResponse) -> None:
-        """Store the answer to a request."""
-        told = {"status_code": answer.status, "location": answer.location, "body": answer.body}
-        await self._run("keep_reply", caller=caller, name=name, began=began, **told)
+        given = {"status_code": answer.status, "location": answer.location, "body": answer.body}
+        await self._run("keep_reply", caller=caller, name=name, began=began, **given)
 
     async def forget_answer(self, caller: str, name: str, began: datetime) -> None:
         """Delete a request that came to nothing, so that it can be repeated."""

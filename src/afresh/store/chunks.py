@@ -3,7 +3,6 @@
 import json
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 
 from afresh.model.fetch import Chunk
@@ -12,16 +11,16 @@ from afresh.search.query import only_signals
 from afresh.search.records import MissingCount, RechunkJob
 from afresh.search.stemming import analysed, search_config
 from afresh.store.dialect import Row, Transaction
-from afresh.store.records import change_row, page_from
+from afresh.store.records import page_from
 from afresh.store.repository import Repository
 from afresh.text.normalize import headings_over, sketch_of
 
+Terms = tuple[str | None, ...]
+NO_TERMS: Terms = (None, None, None)  # of title, heading and content, if they are the words of the text
 RESTORED_FIELDS = ("title", "content_hash", "refused_hash", "doubt", "chunker")
 
 
 class ChunkRepository(Repository):
-    """Chunks pages again from their stored text."""
-
     async def cut_by_others(
         self, chunker: str, *, source: SourceId | None = None, after: int = 0, limit: int = 100
     ) -> list[RechunkJob]:
@@ -40,11 +39,7 @@ class ChunkRepository(Repository):
             ids = [cut.page.id for cut in cuts]
             hashes = {row["id"]: row["content_hash"] for row in await tx.all("hashes_of", pages=ids)}
             same = [cut for cut in cuts if hashes.get(cut.page.id) == cut.page.content_hash]
-            old = await chunks_of(tx, [cut.page.id for cut in same])
-            swap = ChunkSwap(now, keep_body=True)
-            for cut in same:
-                swap.plan(cut.page, cut.chunks, old[cut.page.id])
-            await swap.write(tx)
+            await _replace(tx, [(cut.page, cut.chunks) for cut in same], now, keep_body=True)
             await tx.run("mark_recut", pages=[cut.page.id for cut in same], chunker=chunker, now=now)
             return len(same)
 
@@ -55,9 +50,7 @@ class ChunkRepository(Repository):
             rows = await tx.all("hashes_of", pages=[page.id])
             if not rows or rows[0]["content_hash"] != before.content_hash:
                 return False
-            swap = ChunkSwap(now, keep_body=True)
-            swap.plan(page, cut.chunks, (await chunks_of(tx, [page.id]))[page.id])
-            await swap.write(tx)
+            await _replace(tx, [(page, cut.chunks)], now, keep_body=True)
             text = {"markdown": cut.markdown, "sketch": sketch_of(cut.markdown), "length": len(cut.markdown)}
             await tx.run("restore_document", page=page.id, **text)
             values = {name: getattr(page, name) for name in RESTORED_FIELDS}
@@ -67,64 +60,7 @@ class ChunkRepository(Repository):
             return True
 
 
-@dataclass(slots=True)
-class ChunkSwap:
-    """Collects changes to the chunks of some pages and writes them together."""
-
-    now: datetime
-    keep_body: bool
-    dead: list[int] = field(default_factory=list)
-    moved: list[dict[str, object]] = field(default_factory=list)
-    made: list[dict[str, object]] = field(default_factory=list)
-    kept: int = 0
-
-    def plan(self, page: Page, chunks: Sequence[Chunk], old: Sequence[Row]) -> None:
-        """Keep rows with the same text and links at any position, add the others and delete the rest."""
-        title, config = page.title or "", search_config(page.language)
-        title_terms = analysed(title, config)
-        spare: dict[tuple[str, str, bool], list[Row]] = defaultdict(list)
-        for row in old:
-            if (row["title"], row["config"], bool(row["whole"])) == (title, config, self.keep_body):
-                spare[row["text_hash"], row["content"], bool(row["analysed"])].append(row)
-            else:
-                self.dead.append(row["id"])
-        for order, chunk in enumerate(chunks if self.keep_body else map(only_signals, chunks)):
-            is_analysed = (title_terms, *chunk.terms) != (None, None, None)
-            like = spare[chunk.text_hash, chunk.content, is_analysed]
-            if not like:
-                place = {"page": page.id, "sort_order": order, "title": title, "config": config}
-                self.made.append({**place, **self._row(chunk, title_terms)})
-                continue
-            row = like.pop(0)
-            self.kept += 1
-            if row["sort_order"] != order:
-                self.moved.append({"chunk": row["id"], "sort_order": order})
-        self.dead.extend(row["id"] for rows in spare.values() for row in rows)
-
-    def _row(self, chunk: Chunk, title_terms: str | None) -> dict[str, object]:
-        metadata = {"level": chunk.level, "path": list(chunk.path), "types": list(chunk.types)}
-        return {
-            "heading": headings_over(chunk),
-            "content": chunk.content,
-            "terms": _terms(title_terms, *chunk.terms),
-            "metadata": json.dumps(metadata),
-            "whole": int(self.keep_body),
-            "text_hash": chunk.text_hash,
-            "now": self.now,
-        }
-
-    async def write(self, tx: Transaction) -> None:
-        """Write the planned changes."""
-        if self.dead:
-            await tx.run("leave_vectors", chunks=self.dead, now=self.now)
-            await tx.run("delete_chunks", chunks=self.dead)
-        await tx.many("move_chunk", self.moved)
-        await tx.many("insert_chunk", self.made)
-
-
-async def swap_chunks(
-    tx: Transaction, visits: Sequence[Visit], now: datetime, *, keep_body: bool
-) -> dict[str, int]:
+async def swap_chunks(tx: Transaction, visits: Sequence[Visit], now: datetime, *, keep_body: bool) -> dict[str, int]:
     """Write documents and chunks of changed pages; return how many chunks were added and kept."""
     kept = [visit for visit in visits if visit.decision.content is ContentAction.KEEP]
     pages = [visit.decision.page for visit in kept if visit.claim.page.title != visit.decision.page.title]
@@ -134,40 +70,75 @@ async def swap_chunks(
     replaced = [visit for visit in visits if visit.decision.content is ContentAction.REPLACE]
     if not replaced:
         return {}
-    old = await chunks_of(tx, [visit.claim.page.id for visit in replaced])
-    swap = ChunkSwap(now, keep_body)
+    chunks = [(visit.decision.page, visit.content.chunks) for visit in replaced]
+    counts = await _replace(tx, chunks, now, keep_body=keep_body)
+    documents = []
     for visit in replaced:
-        swap.plan(visit.decision.page, visit.harvest.chunks, old[visit.claim.page.id])
-    await swap.write(tx)
-    await tx.many("upsert_document", [_document(visit, now, keep_body) for visit in replaced])
+        text: dict[str, object] = {"markdown": None, "sketch": None, "length": None}
+        if (document := visit.content.document) is not None:
+            markdown = document.markdown if keep_body else None
+            text = {"markdown": markdown, "sketch": document.sketch, "length": len(document.markdown)}
+        page, flagged = visit.claim.page, int(visit.decision.keeps_former)
+        documents.append({"page": page.id, **text, "flagged": flagged, "former_title": page.title, "now": now})
+    await tx.many("upsert_document", documents)
     if not keep_body:
         await tx.run("forget_diffs", pages=[visit.claim.page.id for visit in replaced])
-    return {"chunks_kept": swap.kept, "chunks_made": len(swap.made)}
+    return counts
 
 
-async def chunks_of(tx: Transaction, pages: Sequence[PageId]) -> dict[PageId, list[Row]]:
-    """Return the stored chunks of some pages."""
-    old: dict[PageId, list[Row]] = defaultdict(list)
-    for row in await tx.all("chunks_of", pages=list(pages)):
-        old[row["page_id"]].append(row)
-    return old
+async def _replace(
+    tx: Transaction, pages: Sequence[tuple[Page, Sequence[Chunk]]], now: datetime, *, keep_body: bool
+) -> dict[str, int]:
+    """Keep rows with the same text and links at any position, add the others and delete the rest."""
+    rows: dict[PageId, list[Row]] = defaultdict(list)
+    for row in await tx.all("chunks_of", pages=[page.id for page, _ in pages]):
+        rows[row["page_id"]].append(row)
+    dead, moved, made = list[int](), list[dict[str, object]](), list[dict[str, object]]()
+    for page, chunks in pages:
+        title, config = page.title or "", search_config(page.language)
+        title_terms = analysed(title, config)
+        spare: dict[object, list[Row]] = defaultdict(list)
+        for row in rows[page.id]:
+            fits = (row["title"], row["config"], bool(row["whole"])) == (title, config, keep_body)
+            spare[fits and (row["text_hash"], row["content"], bool(row["analysed"]))].append(row)
+        base = {"page": page.id, "title": title, "config": config, "whole": int(keep_body), "now": now}
+        for order, chunk in enumerate(chunks if keep_body else map(only_signals, chunks)):
+            terms = (title_terms, *chunk.terms)
+            if not (like := spare[chunk.text_hash, chunk.content, terms != NO_TERMS]):
+                made.append({**base, "sort_order": order, **_chunk_columns(chunk, terms)})
+            elif (row := like.pop(0))["sort_order"] != order:
+                moved.append({"chunk": row["id"], "sort_order": order})
+        dead += [row["id"] for left in spare.values() for row in left]
+    if dead:
+        await tx.run("leave_vectors", chunks=dead, now=now)
+        await tx.run("delete_chunks", chunks=dead)
+    await tx.many("move_chunk", moved)
+    await tx.many("insert_chunk", made)
+    return {"chunks_kept": sum(map(len, rows.values())) - len(dead), "chunks_made": len(made)}
+
+
+def _chunk_columns(chunk: Chunk, terms: Terms) -> dict[str, object]:
+    metadata = {"level": chunk.level, "path": list(chunk.path), "types": list(chunk.types)}
+    return {
+        "heading": headings_over(chunk),
+        "content": chunk.content,
+        "terms": json.dumps(terms, ensure_ascii=False) if terms != NO_TERMS else None,
+        "metadata": json.dumps(metadata),
+        "text_hash": chunk.text_hash,
+    }
 
 
 def _retitled(row: Row, title: str) -> dict[str, object]:
-    _, *others = json.loads(row["terms"]) if row["terms"] else (None, None, None)
-    terms = _terms(analysed(title, row["config"]), *others)
-    return {"chunk": row["id"], "title": title, "config": row["config"], "terms": terms}
+    _, *others = json.loads(row["terms"]) if row["terms"] else NO_TERMS
+    terms = analysed(title, row["config"]), *others
+    stored = json.dumps(terms, ensure_ascii=False) if terms != NO_TERMS else None
+    return {"chunk": row["id"], "title": title, "config": row["config"], "terms": stored}
 
 
-def _terms(*parts: str | None) -> str | None:
-    """Return the terms of title, heading and content as one value, or None if there are none."""
-    return None if parts == (None, None, None) else json.dumps(parts, ensure_ascii=False)
-
-
-def _document(visit: Visit, now: datetime, keep_body: bool) -> dict[str, object]:
-    text: dict[str, object] = {"markdown": None, "sketch": None, "length": None}
-    if (document := visit.harvest.document) is not None:
-        markdown = document.markdown if keep_body else None
-        text = {"markdown": markdown, "sketch": document.sketch, "length": len(document.markdown)}
-    page, flagged = visit.claim.page, int(visit.decision.keeps_former)
-    return {"page": page.id, **text, "flagged": flagged, "former_title": page.title, "now": now}
+def change_row(
+    page: Page, run: int | None, kind: ChangeKind, new_hash: str | None, now: datetime, moved_to: str | None = None
+) -> dict[str, object]:
+    """Return a row of `changes` for a page as it was before the change."""
+    whose = {"source": page.source_id, "page": page.id, "url": page.url, "run": run, "now": now}
+    hashes = {"old_hash": page.content_hash, "new_hash": new_hash}
+    return {**whose, **hashes, "kind": kind, "diff": None, "moved_to": moved_to}

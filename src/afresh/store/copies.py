@@ -34,8 +34,6 @@ _WRITTEN = (
 
 
 class CopyRepository(Repository):
-    """Reads and writes copies, and records syncs."""
-
     async def store_id(self, made: str | None = None) -> str | None:
         """Return the id that marks documents of this store; `made` becomes the id if there is none."""
         if made is not None:
@@ -44,8 +42,7 @@ class CopyRepository(Repository):
         return None if row is None else str(row["id"])
 
     async def sink_records(self) -> list[SinkRecord]:
-        """Return the records of all sinks."""
-        return [record(SinkRecord, row) for row in await self._all("sinks")]
+        return await self._records(SinkRecord, "sinks")
 
     async def take_sink(self, sink: str, place: str, worker: str) -> SinkRecord:
         """Reserve a sink for a worker; raise RunBusy while another live worker has it."""
@@ -71,8 +68,8 @@ class CopyRepository(Repository):
     ) -> None:
         """Release a sink, and delete copies whose page and documents are gone."""
         async with self.db.write() as tx:
-            told = {"audit": int(audit), "at": audited_at, "until": resume_at, "error": error}
-            if await tx.run("leave_sink", name=sink, worker=worker, now=now, **told):
+            state = {"audit": int(audit), "at": audited_at, "until": resume_at, "error": error}
+            if await tx.run("leave_sink", name=sink, worker=worker, now=now, **state):
                 await tx.run("forget_copies", name=sink)
 
     async def add(self, sink: str, worker: str, sources: Sequence[SourceId], now: datetime) -> int:
@@ -81,12 +78,9 @@ class CopyRepository(Repository):
             return await tx.run("add_copies", name=sink, sources=list(sources), now=now)
 
     async def count_uncopied(self, sink: str, sources: Sequence[SourceId]) -> int:
-        """Return how many pages with content have no copy yet."""
         return await self._number("count_uncopied", name=sink, sources=list(sources))
 
-    async def add_orphans(
-        self, sink: str, worker: str, orphans: Sequence[tuple[str, str, str]], now: datetime
-    ) -> None:
+    async def add_orphans(self, sink: str, worker: str, orphans: Sequence[tuple[str, str, str]], now: datetime) -> None:
         """Add documents without a page, to be deleted; each with source label, name and id."""
         async with self._taken(sink, worker) as tx:
             for label, name, remote in orphans:
@@ -109,15 +103,13 @@ class CopyRepository(Repository):
         return await self._list(wanted_from, "copies_to_do" if to_do else "copies_of_sink", **held, **asked)
 
     async def record(self, sink: str, worker: str, copies: Sequence[Copy], now: datetime) -> None:
-        """Write the current state of copies."""
         if copies:
             async with self._taken(sink, worker) as tx:
                 await tx.many("record_copy", [_row(copy, now) for copy in copies])
 
     async def page_text(self, page: PageId) -> UploadText | None:
         """Return the current text of a page for its upload, or None if there is nothing to upload."""
-        row = await self._one("page_text", page=page)
-        return record(UploadText, row, hash=row["content_hash"]) if row else None
+        return await self._find(partial(record, UploadText), "page_text", page=page)
 
     async def pages(
         self, sink: str, source: SourceId, *, state: PageStatus | None, after: int, limit: int
@@ -127,7 +119,6 @@ class CopyRepository(Repository):
         return await self._list(partial(_page_copy, sink), "pages_copied", **asked)
 
     async def of_pages(self, pages: Sequence[PageId]) -> list[DesiredCopy]:
-        """Return the copies of some pages."""
         return await self._list(wanted_from, "copies_of_pages", pages=list(pages))
 
     async def pages_by_state(
@@ -170,7 +161,6 @@ class CopyRepository(Repository):
                 await tx.many("record_document", rows)
 
     async def count_documents(self, run: RunId) -> dict[str, int]:
-        """Return the number of documents of a sync by outcome."""
         return {row["outcome"]: int(row["number"]) for row in await self._all("count_documents", run=run)}
 
     async def finish_run(

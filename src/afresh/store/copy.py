@@ -19,7 +19,7 @@ from afresh.errors import CopyStopped, StoreError
 from afresh.events import Listener, MaintenanceProgress, Notice
 from afresh.model.reports import CopiedTable
 from afresh.ops.failpoints import failpoint
-from afresh.store.dialect import migrations
+from afresh.store.dialect import migrations, without_nul
 from afresh.store.sqlite import BUSY_SECONDS
 from afresh.store.sqlite_file import DDL, explain, split
 
@@ -27,10 +27,10 @@ T = TypeVar("T")
 Record = tuple[Any, ...]
 Key = tuple[Any, ...]
 BATCH = 500  # rows per transaction
-FEW = 50  # rows per transaction if a row may be as large as a page
+PAGE_BATCH = 50  # rows per transaction if a row may be as large as a page
 LARGE = frozenset({"markdown", "diff"})
 MARKER = "afresh_copying"  # a table that exists until the copy is complete
-STOPPED = "the copy was stopped; add --resume to go on where it was"
+STOPPED = "the copy was stopped; add --resume to continue it"
 NO_VECTORS = "the target has no pgvector 0.7 or newer: vectors are left out, and words alone answer there"
 # Records of processes and people that use a store are not copied.
 PASSING = frozenset({"workers", "answers", "logins", "unkept_runs", "notices"})
@@ -64,16 +64,13 @@ class CopyTable:
 
     @property
     def listed(self) -> str:
-        """Return the columns as an SQL list."""
         return ", ".join(f'"{name}"' for name in self.columns)
 
     def key_of(self, row: Record) -> Key:
-        """Return the primary key of a row."""
         names = list(self.columns)
         return tuple(row[names.index(column)] for column in self.key)
 
     def of_sources(self, sources: Sequence[int] | None) -> str:
-        """Return the SQL condition for rows of some sources, or all."""
         if sources is None:
             return "true"
         by_column = next((text for name, text in _BELONGS.items() if name in self.columns), "false")
@@ -84,17 +81,14 @@ class CopyTable:
 @cache
 def tables() -> tuple[CopyTable, ...]:
     """Return all tables to copy, referenced tables first."""
-    with closing(sqlite3.connect(":memory:")) as meant, closing(sqlite3.connect(":memory:")) as real:
-        for connection, dialect, words in ((meant, "", {"time": TIME}), (real, "sqlite", {})):
-            for _, script in migrations(dialect):
-                for sql in split(script.format(**{**DDL, **words})):
-                    connection.execute(sql)
-        rows = meant.execute(
-            "select name from sqlite_master where type = 'table' and name not like 'sqlite_%'"
-        )
-        found = {name: _table(meant, real, name) for (name,) in rows if name not in PASSING}
+    with closing(sqlite3.connect(":memory:")) as connection:
+        for _, script in migrations(""):
+            for sql in split(script.format(**{**DDL, "time": TIME})):
+                connection.execute(sql)
+        rows = connection.execute("select name from sqlite_master where type = 'table' and name not like 'sqlite_%'")
+        found = {name: _table(connection, name) for (name,) in rows if name not in PASSING}
         parents = {
-            name: {row[2] for row in real.execute(f"pragma foreign_key_list({name})")} & found.keys() - {name}
+            name: {row[2] for row in connection.execute(f"pragma foreign_key_list({name})")} & found.keys() - {name}
             for name in found
         }
     order: list[str] = []
@@ -103,13 +97,10 @@ def tables() -> tuple[CopyTable, ...]:
     return tuple(found[name] for name in order)
 
 
-def _table(meant: sqlite3.Connection, real: sqlite3.Connection, name: str) -> CopyTable:
-    """Return a table with its actual columns and the types of the shared migrations."""
-    kinds = {row[1]: row[2].lower() for row in meant.execute(f"pragma table_info({name})")}
-    rows = real.execute(f"pragma table_info({name})").fetchall()
+def _table(connection: sqlite3.Connection, name: str) -> CopyTable:
+    rows = connection.execute(f"pragma table_info({name})").fetchall()
     key = sorted((row[5], row[1]) for row in rows if row[5])
-    columns = {row[1]: kinds.get(row[1], row[2].lower()) for row in rows}
-    return CopyTable(name, columns, tuple(column for _, column in key))
+    return CopyTable(name, {row[1]: row[2].lower() for row in rows}, tuple(column for _, column in key))
 
 
 class UnfinishedCopy(NamedTuple):
@@ -122,6 +113,9 @@ class UnfinishedCopy(NamedTuple):
 class CopyEndpoint(AbstractAsyncContextManager["CopyEndpoint"]):
     """A store opened for copying: read as one snapshot, or filled."""
 
+    marker_query: str  # has a row if the store is an incomplete copy
+    has_vectors = True  # whether it can hold vectors
+
     @abstractmethod
     async def fetch(self, sql: str, values: Key = ()) -> Sequence[Record]:
         """Return the rows of a query; its parameters are written as `?`."""
@@ -130,30 +124,17 @@ class CopyEndpoint(AbstractAsyncContextManager["CopyEndpoint"]):
     async def apply(self, statements: Sequence[str], insert: str = "", rows: Sequence[Record] = ()) -> None:
         """Run statements and insert rows in one transaction."""
 
-    @abstractmethod
-    async def has_marker(self) -> bool:
-        """Return whether the store is an incomplete copy."""
-
     def columns(self, table: CopyTable) -> str:
-        """Return the SQL expressions that read the columns of a table."""
         return table.listed
 
-    def keeps(self, table: CopyTable) -> bool:
-        """Return whether this store can hold the rows of a table."""
-        return True
-
     async def count(self, table: CopyTable, sources: Sequence[int] | None = None) -> int:
-        """Return the number of rows."""
         rows = await self.fetch(f"select count(*) from {table.name} where {table.of_sources(sources)}")
         return int(rows[0][0])
 
-    async def read(
-        self, table: CopyTable, after: Key | None, sources: Sequence[int] | None = None
-    ) -> Sequence[Record]:
-        """Return the next rows after a key, of some sources or all."""
+    async def read(self, table: CopyTable, after: Key | None, sources: Sequence[int] | None = None) -> Sequence[Record]:
         key, marks = ", ".join(table.key), ", ".join("?" for _ in table.key)
         beyond = f"({key}) > ({marks})" if after is not None else "true"
-        limit = FEW if LARGE & table.columns.keys() else BATCH
+        limit = PAGE_BATCH if LARGE & table.columns.keys() else BATCH
         return await self.fetch(
             f"select {self.columns(table)} from {table.name} where {table.of_sources(sources)} and {beyond} "
             f"order by {key} limit {limit}",
@@ -161,19 +142,14 @@ class CopyEndpoint(AbstractAsyncContextManager["CopyEndpoint"]):
         )
 
     async def last(self, table: CopyTable) -> Key | None:
-        """Return the key of the last row, or None."""
         key, order = ", ".join(table.key), ", ".join(f"{column} desc" for column in table.key)
         rows = await self.fetch(f"select {key} from {table.name} order by {order} limit 1")
         return tuple(rows[0]) if rows else None
 
     async def unfinished(self) -> UnfinishedCopy | None:
         """Return the copy that was started here, or None."""
-        marked = await self.has_marker()
-        return (
-            UnfinishedCopy(*(await self.fetch(f"select origin, sources from {MARKER}"))[0])
-            if marked
-            else None
-        )
+        marked = await self.fetch(self.marker_query)
+        return UnfinishedCopy(*(await self.fetch(f"select origin, sources from {MARKER}"))[0]) if marked else None
 
     async def begin(self, copy: UnfinishedCopy) -> None:
         """Mark the store as an incomplete copy, which only the copy may use."""
@@ -191,7 +167,7 @@ class CopyEndpoint(AbstractAsyncContextManager["CopyEndpoint"]):
 
 
 class SqliteEndpoint(CopyEndpoint):
-    """A SQLite file."""
+    marker_query = f"select 1 from sqlite_master where name = '{MARKER}'"
 
     def __init__(self, path: Path, *, reading: bool) -> None:
         self._path = path
@@ -247,12 +223,8 @@ class SqliteEndpoint(CopyEndpoint):
 
         await self._off_loop(work)
 
-    async def has_marker(self) -> bool:
-        return bool(await self.fetch("select 1 from sqlite_master where name = ?", (MARKER,)))
-
 
 def end_of(url: str, *, reading: bool) -> CopyEndpoint:
-    """Return the endpoint for a store, to read or to fill it."""
     if not is_postgres(url):
         return SqliteEndpoint(sqlite_path(url), reading=reading)
     from afresh.store.copy_postgres import PostgresEndpoint
@@ -278,19 +250,17 @@ class StoreCopy:
                 raise StoreError("the target holds something already; name an empty store")
             await self.target.begin(copy)
         elif not resume:
-            raise StoreError(
-                "the target is half a copy: add --resume to go on with it, or name an empty store"
-            )
+            raise StoreError("the target is an incomplete copy: add --resume to continue it, or name an empty store")
         elif begun != copy:
             raise StoreError(
-                f"the target is half a copy of {begun.origin} ({begun.sources or 'all sources'}); "
-                "go on with that one, or name an empty store"
+                f"the target is an incomplete copy of {begun.origin} ({begun.sources or 'all sources'}); "
+                "continue that one, or name an empty store"
             )
 
     async def run(self) -> list[CopiedTable]:
         """Copy what the target lacks, compare all tables, release the target and return the tables."""
-        kept = [table for table in tables() if self.target.keeps(table)]
-        if len(kept) < len(tables()):
+        kept = [table for table in tables() if table.name != "vectors" or self.target.has_vectors]
+        if not self.target.has_vectors:
             self.listener(Notice(text=NO_VECTORS))
         for table in kept:
             await self._fill(table)
@@ -322,14 +292,12 @@ class StoreCopy:
         self.listener(MaintenanceProgress(task="copy", what=what, done=held, of=number))
         return CopiedTable(table=table.name, rows=number, sha256=digest)
 
-    async def _digest(
-        self, end: CopyEndpoint, table: CopyTable, sources: Sequence[int] | None
-    ) -> tuple[int, str]:
+    async def _digest(self, end: CopyEndpoint, table: CopyTable, sources: Sequence[int] | None) -> tuple[int, str]:
         """Return the number of rows and a hash over all of them in key order."""
         number, digest = 0, hashlib.sha256()
         async for rows in self._rows(end, table, None, sources):
             for row in rows:
-                digest.update(repr(without_nul(row)).encode())
+                digest.update(repr(tuple(map(without_nul, row))).encode())
             number += len(rows)
         return number, digest.hexdigest()
 
@@ -342,8 +310,3 @@ class StoreCopy:
                 raise CopyStopped(STOPPED)
             yield rows
             after = table.key_of(rows[-1])
-
-
-def without_nul(row: Record) -> Record:
-    """Return a row without NUL characters, which PostgreSQL cannot store."""
-    return tuple(value.replace("\0", "") if isinstance(value, str) else value for value in row)

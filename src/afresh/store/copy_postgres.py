@@ -12,8 +12,9 @@ import numpy as np
 
 from afresh.errors import StoreBusy
 from afresh.ops.failpoints import failpoint
-from afresh.store.copy import MARKER, TIME, CopyEndpoint, CopyTable, Key, Record, UnfinishedCopy, without_nul
-from afresh.store.postgres import KIND_OF_VECTORS, TROUBLES, explain
+from afresh.store.copy import MARKER, TIME, CopyEndpoint, CopyTable, Key, Record, UnfinishedCopy
+from afresh.store.dialect import without_nul
+from afresh.store.postgres import KIND_OF_VECTORS, SERVER_ERRORS, explain
 from afresh.store.postgres_search import as_halfvec, with_words
 from afresh.store.sqlite import write_time
 from afresh.text.redact import mask_secrets
@@ -28,24 +29,23 @@ CASTS = {"vector": "?::text::halfvec", "words": "?::text::tsvector"}
 
 
 class PostgresEndpoint(CopyEndpoint):
-    """A PostgreSQL database."""
+    marker_query = f"select 1 where to_regclass('{MARKER}') is not null"
 
     def __init__(self, url: str, *, reading: bool) -> None:
         self._url = url
-        self._shown = mask_secrets(url)
+        self._name = mask_secrets(url)
         self._reading = reading
         self._db: Any = None
-        self._has_vectors = False
 
     async def __aenter__(self) -> Self:
         """Connect; all reads see one snapshot."""
         async with self._explained():
             self._db = await asyncpg.connect(self._url, server_settings={"application_name": "afresh"})
-            self._has_vectors = await self._db.fetchval(KIND_OF_VECTORS) == "halfvec"
+            self.has_vectors = await self._db.fetchval(KIND_OF_VECTORS) == "halfvec"
             if self._reading:
                 await self._db.execute("begin isolation level repeatable read read only")
             elif not await self._db.fetchval("select pg_try_advisory_lock($1)", COPYING):
-                raise StoreBusy(f"the store {self._shown} is being filled by another copy")
+                raise StoreBusy(f"the store {self._name} is being filled by another copy")
         return self
 
     async def __aexit__(self, *error: object) -> None:
@@ -55,8 +55,8 @@ class PostgresEndpoint(CopyEndpoint):
     async def _explained(self) -> AsyncIterator[None]:
         try:
             yield
-        except (*TROUBLES, ValueError) as error:
-            raise explain(error, self._shown) from error
+        except (*SERVER_ERRORS, ValueError) as error:
+            raise explain(error, self._name) from error
 
     async def fetch(self, sql: str, values: Key = ()) -> Sequence[Record]:
         async with self._explained():
@@ -70,17 +70,10 @@ class PostgresEndpoint(CopyEndpoint):
                 await self._db.executemany(_numbered(insert), rows)
                 failpoint("copy.commit")
 
-    async def has_marker(self) -> bool:
-        return (await self.fetch("select to_regclass(?)::text", (MARKER,)))[0][0] is not None
-
     def columns(self, table: CopyTable) -> str:
         """Return the SQL expressions of the columns; vectors become arrays of numbers."""
-        is_halfvec = table.name == "vectors" and self._has_vectors
+        is_halfvec = table.name == "vectors" and self.has_vectors
         return table.listed.replace('"vector"', '"vector"::real[]') if is_halfvec else table.listed
-
-    def keeps(self, table: CopyTable) -> bool:
-        """Return whether the rows of a table can be stored; vectors need pgvector."""
-        return table.name != "vectors" or self._has_vectors
 
     async def begin(self, copy: UnfinishedCopy) -> None:
         await self.apply([sql for (sql,) in await self.fetch(OLD_INDEXES)])
@@ -120,9 +113,8 @@ def _kept(value: Any) -> Any:
 
 
 def _wanted(table: CopyTable, row: Record) -> Record:
-    """Return a row with the types of PostgreSQL."""
-    values = zip(without_nul(row), table.columns.values(), strict=True)
-    return tuple(datetime.fromisoformat(each) if each and kind == TIME else each for each, kind in values)
+    values = zip(map(without_nul, row), table.columns.values(), strict=True)
+    return tuple(datetime.fromisoformat(str(each)) if each and kind == TIME else each for each, kind in values)
 
 
 COUNT_ON = """

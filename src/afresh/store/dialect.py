@@ -46,12 +46,11 @@ class Wakeups:
         self._next = asyncio.Event()
 
     def ring(self) -> None:
-        """Wake all waiters."""
         self.count += 1
         rung, self._next = self._next, asyncio.Event()
         rung.set()
 
-    async def hear(self, since: int, seconds: float) -> None:
+    async def wait(self, since: int, seconds: float) -> None:
         """Wait until the count differs from `since`, at most for so many seconds."""
         if self.count != since:
             return
@@ -61,10 +60,6 @@ class Wakeups:
 
 
 Row = Mapping[str, Any]
-
-
-def ignore_point(point: str) -> None:
-    """Replace a failpoint in reads, which leave no trace if they end early."""
 
 
 class Transaction(Protocol):
@@ -101,10 +96,7 @@ class Transaction(Protocol):
 
 
 _FORMS = {  # by suffix of the statement name
-    "{of sources}": {
-        "": "(:everywhere = 1 or +p.source_id in {list sources})",
-        "_of_one": "p.source_id = :source",
-    },
+    "{of sources}": {"": "(:everywhere = 1 or +p.source_id in {list sources})", "_of_one": "p.source_id = :source"},
     "{open rows}": {"": "page_crawls c cross join pages p", "_of_few": "pages p cross join page_crawls c"},
 }
 _NAME = re.compile(r"^-- ([a-z_]+)$", re.MULTILINE)
@@ -173,7 +165,7 @@ def among_sources(sources: Sources) -> dict[str, object]:
 
 def in_any_case(text: str | None) -> dict[str, object]:
     """Return the parameters of `{holds x}` for a search in any case; an empty text means no filter."""
-    letters = [_cases(letter) for letter in text or ""]
+    letters = [_cases(each) for each in text or ""]
     others = {case: cases[0] for cases in letters for case in cases[1:]}
     return {
         "text": text or None,
@@ -184,19 +176,19 @@ def in_any_case(text: str | None) -> dict[str, object]:
     }
 
 
-def _cases(letter: str) -> str:
+def _cases(char: str) -> str:
     """Return the cases of a letter that SQL does not fold, lower case first."""
-    if letter.isascii():
-        return letter.lower()
-    small = letter.upper().lower()
+    if char.isascii():
+        return char.lower()
+    small = char.upper().lower()
     if len(small) != 1:  # ß
-        return letter
-    return "".join(dict.fromkeys(each for each in (small, small.upper(), letter) if len(each) == 1))
+        return char
+    return "".join(dict.fromkeys(each for each in (small, small.upper(), char) if len(each) == 1))
 
 
-_LIST = re.compile(r"\{list (\w+)\}")
-_ROWS = re.compile(r"\{rows ([\w ]+)\}")
-_HOLDS = re.compile(r"\{holds ([\w.]+)\}")
+LIST_TOKEN = re.compile(r"\{list (\w+)\}")
+ROWS_TOKEN = re.compile(r"\{rows ([\w ]+)\}")
+HOLDS_TOKEN = re.compile(r"\{holds ([\w.]+)\}")
 _LOCK = re.compile(r"\{(for update[\w ]*)\}")
 _HELD = r"translate(lower(\1), :capitals, :smalls) like :part escape '!'"
 _PARAMETER = re.compile(r"(?<![:\w]):([a-z_]+)")
@@ -216,9 +208,7 @@ _TIMES = """
 TYPES = {  # parameters without an entry are texts
     **dict.fromkeys(_NUMBERS.split(), "bigint"),
     **dict.fromkeys(_TIMES.split(), "timestamptz"),
-    **dict.fromkeys(
-        ("blocked", "domains", "hashes", "kinds", "matches", "sinks", "urls", "workers"), "text[]"
-    ),
+    **dict.fromkeys(("blocked", "domains", "hashes", "kinds", "matches", "sinks", "urls", "workers"), "text[]"),
     **dict.fromkeys(("chunks", "crawls", "links", "others", "pages", "runs", "sources"), "bigint[]"),
     **dict.fromkeys(("after_score", "least", "quiet_seconds", "score", "span_seconds"), "float8"),
     **dict.fromkeys(("worth",), "float8[]"),
@@ -234,28 +224,27 @@ class Statement:
     columns: tuple[str, ...] = ()
 
     def values(self, params: Mapping[str, object]) -> list[object]:
-        """Return the arguments for one set of parameters."""
-        return [_clean(params[name]) for name in self.names]
+        return [without_nul(params[name]) for name in self.names]
 
     def table(self, rows: Sequence[Mapping[str, object]]) -> list[object]:
         """Return the arguments for many rows: one list per column."""
-        return [[_clean(row[column]) for row in rows] for column in self.columns]
+        return [[without_nul(row[column]) for row in rows] for column in self.columns]
 
 
 @cache
 def statement(name: str) -> Statement:
     """Return a named statement in the SQL of PostgreSQL, with numbered parameters."""
-    sql = _LOCK.sub(r"\1", _HOLDS.sub(_HELD, queries("postgres")[name]))
-    if (rows := _ROWS.search(sql)) is not None:
+    sql = _LOCK.sub(r"\1", HOLDS_TOKEN.sub(_HELD, queries("postgres")[name]))
+    if (rows := ROWS_TOKEN.search(sql)) is not None:
         columns = tuple(rows[1].split())
-        return Statement(_ROWS.sub(_table(columns), sql), (), columns)
+        return Statement(ROWS_TOKEN.sub(_table(columns), sql), (), columns)
     names: dict[str, int] = {}
 
     def numbered(match: re.Match[str]) -> str:
         number = names.setdefault(match[1], len(names) + 1)
         return f"${number}::{TYPES.get(match[1], 'text')}"
 
-    sql = _PARAMETER.sub(numbered, _LIST.sub(r"(select unnest(:\1) as value)", sql))
+    sql = _PARAMETER.sub(numbered, LIST_TOKEN.sub(r"(select unnest(:\1) as value)", sql))
     return Statement(sql, tuple(names))
 
 
@@ -265,10 +254,10 @@ def _table(columns: Sequence[str]) -> str:
     return f"(select * from unnest({lists}) as given ({named}))"
 
 
-def _clean(value: object) -> object:
+def without_nul(value: object) -> object:
     """Remove NUL characters, which PostgreSQL cannot store."""
     if isinstance(value, str):
         return value.replace("\0", "") if "\0" in value else value
     if isinstance(value, list | tuple):
-        return [_clean(each) for each in value]
+        return [without_nul(each) for each in value]
     return value

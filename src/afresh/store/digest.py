@@ -12,20 +12,15 @@ from afresh.store.records import record
 from afresh.store.repository import Repository
 from afresh.urls.canonical import domain_of
 
-_PLACE = ("source", "url", "depth", "run", "now")
-
 
 class DigestRepository(Repository):
-    """Reads and writes records of the digest."""
-
     async def pages(self, source: SourceId) -> list[DigestPage]:
         """Return the pages of a source that exist or are listed, with their records."""
         rows = await self._all("kb_pages", source=source)
         return [record(DigestPage, row, status=STATUSES.get(row["fetch_status"])) for row in rows]
 
     async def records(self, page: PageId) -> DigestUpdate | None:
-        """Return the stored digest record of a page, or None."""
-        row = await self._one("kb_told", page=page)
+        row = await self._one("kb_record", page=page)
         if row is None:
             return None
         return record(DigestUpdate, row, status=STATUSES.get(row["fetch_status"]), asked_model=False)
@@ -40,7 +35,7 @@ class DigestRepository(Repository):
             if page.next_at is not None
         ]
         async with self.db.write(source) as tx:
-            await tx.many("insert_page", [{key: row[key] for key in _PLACE} for row in rows])
+            await tx.many("insert_page", rows)
             await tx.many("impose_page", rows)
             await tx.many("impose_record", rows)
             await tx.many("impose_look", looks)
@@ -57,17 +52,15 @@ class DigestRepository(Repository):
             await tx.run("see_cache", path=cache.path, digest=cache.digest)
 
 
-async def tell(tx: Transaction, visits: Sequence[Visit]) -> None:
-    """Store what visits tell about pages of the digest, and delete the records of missing pages."""
-    told = [(visit.claim.page.id, visit.harvest.told) for visit in visits if visit.harvest.told is not None]
-    await tx.many("tell_kb", [{"page": page, **_columns(each)} for page, each in told])
+async def record_digests(tx: Transaction, visits: Sequence[Visit]) -> None:
+    """Store what visits found for the digest, and delete the records of missing pages."""
+    found = [(visit.claim.page.id, visit.content.digest) for visit in visits if visit.content.digest is not None]
+    await tx.many("record_kb", [{"page": page, **_columns(each)} for page, each in found])
     dropped = [visit.claim.page for visit in visits if visit.decision.content is ContentAction.DROP]
-    gone = [
-        page.id for page in dropped if page.content_hash is None
-    ]  # pages with content are removed by the sweep
+    gone = [page.id for page in dropped if page.content_hash is None]  # pages with content are removed by the sweep
     if gone:
         await tx.run("forget_kb", pages=gone)
 
 
-def _columns(told: DigestUpdate | DigestPage) -> dict[str, object]:
-    return {name: getattr(told, name) for name in told.__slots__ if name not in ("asked_model", "next_at")}
+def _columns(found: DigestUpdate | DigestPage) -> dict[str, object]:
+    return {name: getattr(found, name) for name in found.__slots__ if name not in ("asked_model", "next_at")}

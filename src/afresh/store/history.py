@@ -8,42 +8,38 @@ from afresh.model.filters import AttemptCursor, Sources, parts_of_run
 from afresh.model.records import Attempt, ChangeKind, Page, PageId, RunId, SourceId
 from afresh.model.reports import ChangeView, HistoryEntry, newest_first
 from afresh.store.dialect import Row, among_sources
-from afresh.store.links import LOOKED_AT
-from afresh.store.records import at, attempt_from, history_from, page_from, record
+from afresh.store.links import MAX_CANDIDATES
+from afresh.store.pages import MANY
+from afresh.store.records import at, attempt_from, page_from
 from afresh.store.repository import Repository
-from afresh.store.sources import listings_of_page
 
 LAST_MOMENT = datetime(9999, 1, 1, tzinfo=UTC)  # sorts an open attempt before all finished ones
 
 
 class HistoryRepository(Repository):
-    """Reads attempts and changes."""
-
     async def of_page(self, page: PageId) -> list[Attempt]:
         """Return all attempts of a page, and those of listings that show it unchanged, newest first."""
-        async with self.db.read() as tx:
-            own = map(attempt_from, await tx.all("history", page=page))
-            return newest_first(own, await listings_of_page(tx, page))
+        return await self.attempts(page, limit=MANY)
 
     async def of_url(self, url: str, source: SourceId | None = None) -> list[HistoryEntry]:
         """Return all attempts of a URL, newest first, even if the page is gone."""
-        return await self._list(history_from, "history_by_url", url=url, source=source)
+        return await self._records(HistoryEntry, "history_by_url", url=url, source=source)
 
     async def evidence(
-        self, page: Page, shown: int = 5
+        self, page: Page, max_links: int = 5
     ) -> tuple[Attempt | None, datetime | None, tuple[str, ...], int]:
         """Return the latest attempt, the next check, some linking pages and the number of attempts."""
         async with self.db.read() as tx:
             latest = await tx.one("latest_attempt", page=page.id)
             following = await tx.one("latest_open", page=page.id)
             which = {"source": page.source_id, "url": page.url, "page": page.id}
-            linked = await tx.all("linked_from", **which, limit=shown, most=LOOKED_AT)
+            linked = await tx.all("linked_from", **which, limit=max_links, most=MAX_CANDIDATES)
             count = await tx.number("attempts_count", page=page.id)
             count += await tx.number("count_listings_of_page", page=page.id)
-            own = [attempt_from(latest)] if latest else []
-            newest = next(iter(newest_first(own, await listings_of_page(tx, page.id, limit=1))), None)
+            listings = await tx.all("listings_of_page", page=page.id, top=None, until=None, limit=1)
+            newest = newest_first(map(attempt_from, [latest] if latest else []), map(attempt_from, listings))
             next_at = at(following["scheduled_for"]) if following else None
-            return newest, next_at, tuple(row["url"] for row in linked), count
+            return next(iter(newest), None), next_at, tuple(row["url"] for row in linked), count
 
     async def attempts(self, page: PageId, *, below: int | None = None, limit: int) -> list[Attempt]:
         """Return attempts of a page and its listings after the attempt `below`, newest first."""
@@ -68,7 +64,6 @@ class HistoryRepository(Repository):
             return [attempt_from(row) for row in rows]
 
     async def root_attempt(self, source: SourceId, root: str) -> tuple[Page | None, Attempt | None]:
-        """Return the root page and its latest finished attempt."""
         async with self.db.read() as tx:
             row = await tx.one("root_page", source=source, root=root)
             if row is None:
@@ -97,16 +92,8 @@ class HistoryRepository(Repository):
             name = "every_change_of_kind" if one is None else "changes_of_kind"
         else:
             name = "change_records" if one is None else "changes_of_source"
-        return await self._list(change_from, name, **among_sources(sources), **asked)
+        return await self._records(ChangeView, name, **among_sources(sources), **asked)
 
-    async def changes_of_run(
-        self, run: RunId, kinds: Sequence[ChangeKind], *, limit: int
-    ) -> list[ChangeView]:
+    async def changes_of_run(self, run: RunId, kinds: Sequence[ChangeKind], *, limit: int) -> list[ChangeView]:
         """Return the changes of some kinds that a run found, oldest first, without diffs."""
-        return await self._list(change_from, "changes_of_run", run=run, kinds=list(kinds), limit=limit)
-
-
-def change_from(row: Row) -> ChangeView:
-    """Return a change from a row of `changes` with its source."""
-    source, version = row["source_name"], row["source_version"] or None
-    return record(ChangeView, row, source=source, version=version, run=row["run_id"])
+        return await self._records(ChangeView, "changes_of_run", run=run, kinds=list(kinds), limit=limit)

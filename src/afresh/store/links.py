@@ -5,15 +5,15 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
-from afresh.aio import in_turns
+from afresh.aio import yield_in_turns
 from afresh.links.score import (
     KeywordWeights,
     LinkToScore,
     LinkWorth,
     ScoredLink,
     UnscoredLink,
-    lacking,
-    worth,
+    missing_keywords,
+    weigh_link,
 )
 from afresh.model.filters import ALL_LINKS, LinkCursor, LinkedPage, LinkFilter, LinkRecord, Sources
 from afresh.model.records import PageId, Run, Source, SourceId
@@ -22,19 +22,15 @@ from afresh.store.dialect import Row, Transaction, among_sources
 from afresh.store.pages import MANY
 from afresh.store.records import at, record, source_from
 from afresh.store.repository import Repository
-from afresh.store.runs import add_counts
+from afresh.store.visits import add_counts
 
-LAST = 1_000_000  # position of a link that a person added to a page
-SHOWN_PAGES = 20  # pages shown per link
-LOOKED_AT = 200  # first pages of a link to choose the shown ones from; the nearest are among them
+LAST_POSITION = 1_000_000  #  of a link that a person added to a page
+MAX_PAGES = 20  # per link
+MAX_CANDIDATES = 200  # first pages of a link to choose the shown ones from; the nearest are among them
 
 
 class LinkRepository(Repository):
-    """Reads, filters and changes links."""
-
-    async def leading_to(
-        self, url: str, source: SourceId | None = None
-    ) -> tuple[Source, str, int, bool, bool] | None:
+    async def leading_to(self, url: str, source: SourceId | None = None) -> tuple[Source, str, int, bool, bool] | None:
         """Return source, page, depth, follow and admitted of the nearest link to a URL, or None."""
         row = await self._one("links_to", url=url, source=source)
         if row is None:
@@ -56,7 +52,7 @@ class LinkRepository(Repository):
             rows = await tx.all("links", **which, limit=limit or MANY)
             ids = [row["id"] for row in rows]
             texts = _by_link(await tx.all("texts_of_links", links=ids))
-            pages = _by_link(await tx.all("pages_of_links", links=ids, most=SHOWN_PAGES))
+            pages = _by_link(await tx.all("pages_of_links", links=ids, most=MAX_PAGES))
             keywords = _by_link(await tx.all("keywords_of_links", links=ids))
         return [_link(row, texts[row["id"]], pages[row["id"]], keywords[row["id"]]) for row in rows]
 
@@ -64,14 +60,9 @@ class LinkRepository(Repository):
         self, sources: Sources, which: LinkFilter = ALL_LINKS, *, after: LinkCursor | None = None, limit: int
     ) -> list[LinkRecord]:
         """Return links after a cursor, best scores first."""
-        asked = {
-            "keyword": which.keyword,
-            "least": which.min_score,
-            "after": after.id if after else None,
-            "after_score": after.score if after else None,
-            "after_url": after.url if after else None,
-            "limit": limit,
-        }
+        score, url, number = after or (None, None, None)
+        place = {"after": number, "after_score": score, "after_url": url}
+        asked = {"keyword": which.keyword, "least": which.min_score, **place, "limit": limit}
         async with self.db.read() as tx:
             if sources is not None and len(sources) == 1 and which.page is None and which.url is None:
                 rows = await tx.all("best_links", source=sources[0], **asked)  # in index order
@@ -81,7 +72,6 @@ class LinkRepository(Repository):
             return await _joined(tx, rows)
 
     async def get(self, link: int) -> LinkRecord | None:
-        """Return a link, or None."""
         async with self.db.read() as tx:
             row = await tx.one("link_record", link=link)
             return (await _joined(tx, [row]))[0] if row else None
@@ -96,7 +86,7 @@ class LinkRepository(Repository):
             link = {"source": source, "url": url, "admitted": 0, "crawl_time": seen["crawl_time"]}
             await tx.many("upsert_link", [link])
             number = await tx.number("link_ids", source=source, urls=[url])
-            edge = {"page": page, "link": number, "position": LAST, "text": text, "follow": 1}
+            edge = {"page": page, "link": number, "position": LAST_POSITION, "text": text, "follow": 1}
             await tx.many("insert_page_link", [edge])
             await tx.run("mark_graph", source=source, changed=1)
             return number
@@ -110,9 +100,7 @@ class LinkRepository(Repository):
                 return False
             await tx.many("set_worth", [{"link": link, "score": score, "comment": comment}])
             if keywords is not None:
-                await tx.run("drop_keywords", links=[link])
-                words = [{"link": link, "keyword": word, "score": each} for word, each in keywords.items()]
-                await tx.many("insert_keyword", words)
+                await _replace_keywords(tx, {link: keywords})
             return True
 
     async def remove(self, link: int) -> bool:
@@ -136,7 +124,7 @@ class LinkRepository(Repository):
             rows = await tx.all("links_of_source", source=source)
             changed = [
                 {"link": row["id"], "admitted": int(belongs)}
-                async for row in in_turns(rows, lambda row: str(row["url"]))
+                async for row in yield_in_turns(rows, lambda row: str(row["url"]))
                 if (belongs := admits(row["url"], row["found_on"])) != bool(row["admitted"])
             ]
             await tx.many("readmit_link", changed)
@@ -186,7 +174,7 @@ async def _joined(tx: Transaction, rows: Sequence[Row]) -> list[LinkRecord]:
     keywords: dict[int, dict[str, float]] = defaultdict(dict)
     for row in await tx.all("keywords_of_links", links=ids):
         keywords[row["link_id"]][row["keyword"]] = row["score"]
-    which = [{"link": link, "limit": LOOKED_AT, "most": SHOWN_PAGES} for link in ids]
+    which = [{"link": link, "limit": MAX_CANDIDATES, "most": MAX_PAGES} for link in ids]
     places = await tx.each("places_of_link", which)
     counts = await tx.each("count_places", [{"link": link} for link in ids])
     return [
@@ -203,19 +191,13 @@ async def _joined(tx: Transaction, rows: Sequence[Row]) -> list[LinkRecord]:
 
 
 class LinkScoreRepository(Repository):
-    """Reads and writes scores of links."""
-
     async def seal(self, source: SourceId) -> str | None:
-        """Return how all links were last scored: "" if some are not scored, None if none ever were."""
+        """Return the fingerprint of the settings that scored all links; "" if some are unscored, None if all are."""
         row = await self._one("links_seal", source=source)
         return None if row is None else row["links_scored"]
 
     async def unasked(
-        self,
-        source: SourceId,
-        recipe: str,
-        keywords: Sequence[str],
-        among: Sequence[LinkToScore] | None = None,
+        self, source: SourceId, recipe: str, keywords: Sequence[str], among: Sequence[LinkToScore] | None = None
     ) -> list[UnscoredLink]:
         """Return link texts that still need scores, each with the missing keywords."""
         asked = {"source": source, "recipe": recipe, "keywords": _sorted(keywords)}
@@ -228,17 +210,15 @@ class LinkScoreRepository(Repository):
         return [
             UnscoredLink(link, left)
             for link, row in found
-            if (wanted is None or link in wanted) and (left := lacking(_known(link, row), recipe, keywords))
+            if (wanted is None or link in wanted) and (left := missing_keywords(_known(link, row), recipe, keywords))
         ]
 
     async def count_unasked(self, source: SourceId, recipe: str, keywords: Sequence[str]) -> int:
-        """Return how many link texts still need scores for some keywords."""
         asked = {"source": source, "recipe": recipe, "keywords": _sorted(keywords)}
         rows, some = await self._all("unasked_counts", **asked), LinkToScore("", "")
-        return sum(int(row["pairs"]) for row in rows if lacking(_known(some, row), recipe, keywords))
+        return sum(int(row["pairs"]) for row in rows if missing_keywords(_known(some, row), recipe, keywords))
 
     async def count_asked(self, source: SourceId) -> int:
-        """Return how many link texts were ever scored."""
         return await self._number("asked_count", source=source)
 
     async def keep(
@@ -254,7 +234,7 @@ class LinkScoreRepository(Repository):
         async with self.db.write() as tx:
             rows = await tx.all("answers_among", source=run.source_id, urls=urls) if urls else []
             known = {answer.link: answer for answer in map(_answer, rows)}
-            joined = [known[each.link].joined(each) if each.link in known else each for each in answers]
+            joined = [known[each.link].merge(each) if each.link in known else each for each in answers]
             await tx.many("keep_answer", [_row(run.source_id, each, now) for each in joined])
             if urls:
                 await _weigh(tx, run.source_id, weighing, urls)
@@ -285,20 +265,24 @@ async def _weigh(
     answers: dict[int, list[ScoredLink]] = defaultdict(list)
     for row in await tx.all(f"answers{end}", source=source, **some):
         answers[row["link_id"]].append(_answer(row))
-    now = {link: found for link, given in answers.items() if (found := worth(given, weighing)).keywords}
+    now = {link: found for link, given in answers.items() if (found := weigh_link(given, weighing)).keywords}
     rows_before = await tx.all(f"worths{end}", source=source, **some)
-    said: dict[int, dict[str, float]] = defaultdict(dict)
+    scores: dict[int, dict[str, float]] = defaultdict(dict)
     for row in rows_before:
         if row["keyword"] is not None:
-            said[row["id"]][row["keyword"]] = row["keyword_score"]
-    before = {row["id"]: LinkWorth(row["score"], said[row["id"]], row["comment"]) for row in rows_before}
+            scores[row["id"]][row["keyword"]] = row["keyword_score"]
+    before = {row["id"]: LinkWorth(row["score"], scores[row["id"]], row["comment"]) for row in rows_before}
     changed = [link for link in now | before if now.get(link, LinkWorth()) != before.get(link, LinkWorth())]
-    rows = [(link, now.get(link, LinkWorth())) for link in changed]
-    await tx.many("set_worth", [{"link": k, "score": w.score, "comment": w.comment} for k, w in rows])
+    worths = {link: now.get(link, LinkWorth()) for link in changed}
+    await tx.many("set_worth", [{"link": k, "score": w.score, "comment": w.comment} for k, w in worths.items()])
     if changed:
-        await tx.run("drop_keywords", links=changed)
-    words = [(link, word, score) for link, found in rows for word, score in found.keywords.items()]
-    await tx.many("insert_keyword", [{"link": k, "keyword": word, "score": s} for k, word, s in words])
+        await _replace_keywords(tx, {link: worth.keywords for link, worth in worths.items()})
+
+
+async def _replace_keywords(tx: Transaction, keywords: Mapping[int, Mapping[str, float]]) -> None:
+    await tx.run("drop_keywords", links=list(keywords))
+    words = ((link, word, score) for link, scores in keywords.items() for word, score in scores.items())
+    await tx.many("insert_keyword", [{"link": link, "keyword": word, "score": score} for link, word, score in words])
 
 
 def _known(link: LinkToScore, row: Row) -> ScoredLink | None:
@@ -319,8 +303,8 @@ def _answer(row: Row) -> ScoredLink:
 
 def _row(source: SourceId, answer: ScoredLink, now: datetime) -> dict[str, object]:
     whose = {"source": source, "url": answer.link.url, "text": answer.link.text, "recipe": answer.recipe}
-    said = {"answer": json.dumps(dict(answer.scores)), "comment": answer.comment}
-    return {**whose, **said, "keywords": _sorted(answer.asked), "now": now}
+    given = {"answer": json.dumps(dict(answer.scores)), "comment": answer.comment}
+    return {**whose, **given, "keywords": _sorted(answer.asked), "now": now}
 
 
 def _sorted(keywords: Sequence[str] | frozenset[str]) -> str:

@@ -7,68 +7,58 @@ from afresh.model.records import Run, SourceId
 from afresh.notify.incoming import RefreshRequest
 from afresh.notify.outbox import MessageState, OutboxMessage
 from afresh.store.dialect import Transaction
-from afresh.store.records import record
 from afresh.store.repository import Repository
 
-REMEMBERED = timedelta(days=30)  # how long duplicates are recognised
+DUPLICATES_KNOWN = timedelta(days=30)  # how long they are recognised
 
 
 class MessageRepository(Repository):
-    """Reads and writes deliveries, refresh requests and outgoing messages."""
-
     async def take_delivery(
-        self, hook: str, delivery: str, wishes: Sequence[tuple[SourceId, str]], now: datetime
+        self, hook: str, delivery: str, requests: Sequence[tuple[SourceId, str]], now: datetime
     ) -> bool:
         """Store a delivery with its refresh requests; return False if it is a duplicate."""
         async with self.db.write() as tx:
             if not await tx.run("add_delivery", hook=hook, delivery=delivery, now=now):
                 return False
-            await tx.run("forget_deliveries", before=now - REMEMBERED)
-            for source, url in sorted(wishes):  # in a fixed order, to avoid deadlocks
-                await tx.run("add_wish", source=source, url=url, now=now)
+            await tx.run("forget_deliveries", before=now - DUPLICATES_KNOWN)
+            for source, url in sorted(requests):  # in a fixed order, to avoid deadlocks
+                await tx.run("add_refresh_request", source=source, url=url, now=now)
             return True
 
-    async def wishes(self, limit: int = 5_000) -> list[RefreshRequest]:
+    async def refresh_requests(self, limit: int = 5_000) -> list[RefreshRequest]:
         """Return the open refresh requests, oldest first."""
-        return [record(RefreshRequest, row) for row in await self._all("wishes", limit=limit)]
+        return await self._records(RefreshRequest, "refresh_requests", limit=limit)
 
-    async def fulfil(self, wishes: Sequence[RefreshRequest]) -> None:
+    async def fulfil(self, requests: Sequence[RefreshRequest]) -> None:
         """Delete refresh requests, except those that were repeated meanwhile."""
         async with self.db.write() as tx:
-            for wish in wishes:
-                await tx.run("fulfil_wish", number=wish.id, times=wish.times)
+            for request in requests:
+                await tx.run("fulfil_refresh_request", number=request.id, times=request.times)
 
-    async def letters(self, *, state: MessageState | None = None, limit: int = 100) -> list[OutboxMessage]:
+    async def outbox(self, *, state: MessageState | None = None, limit: int = 100) -> list[OutboxMessage]:
         """Return messages, newest first."""
-        return [record(OutboxMessage, row) for row in await self._all("letters", state=state, limit=limit)]
+        return await self._records(OutboxMessage, "outbox_messages", state=state, limit=limit)
 
-    async def letters_due(self, now: datetime, limit: int = 100) -> list[OutboxMessage]:
+    async def due(self, now: datetime, limit: int = 100) -> list[OutboxMessage]:
         """Return messages that are due, oldest first, up to a limit per target."""
-        return [record(OutboxMessage, row) for row in await self._all("letters_due", now=now, limit=limit)]
+        return await self._records(OutboxMessage, "due_messages", now=now, limit=limit)
 
-    async def take_letter(self, letter: OutboxMessage, until: datetime) -> bool:
+    async def reserve(self, message: OutboxMessage, until: datetime) -> bool:
         """Reserve a message for sending; return False if another sender has it or it was sent."""
-        return bool(await self._run("take_letter", number=letter.id, attempts=letter.attempts, until=until))
+        return bool(await self._run("reserve_message", number=message.id, attempts=message.attempts, until=until))
 
-    async def settle_letter(
-        self,
-        letter: OutboxMessage,
-        state: MessageState,
-        now: datetime,
-        *,
-        again: datetime | None,
-        error: str | None,
+    async def record_attempt(
+        self, message: OutboxMessage, state: MessageState, now: datetime, *, again: datetime | None, error: str | None
     ) -> None:
         """Store the result of an attempt, unless another attempt has started since."""
-        ours = {"number": letter.id, "attempts": letter.attempts + 1}
-        await self._run("settle_letter", **ours, state=state, until=again, error=error, now=now)
+        ours = {"number": message.id, "attempts": message.attempts + 1}
+        await self._run("record_message_attempt", **ours, state=state, until=again, error=error, now=now)
 
-    async def count_letters(self) -> dict[str, int]:
-        """Return the number of messages by state."""
-        return {row["state"]: row["number"] for row in await self._all("count_letters")}
+    async def count_outbox(self) -> dict[str, int]:
+        return {row["state"]: row["number"] for row in await self._all("count_messages")}
 
 
-async def post(tx: Transaction, run: Run, letters: Sequence[tuple[str, str]], now: datetime) -> None:
+async def post(tx: Transaction, run: Run, messages: Sequence[tuple[str, str]], now: datetime) -> None:
     """Store messages in the transaction of the events they report."""
-    for target, event in letters:
-        await tx.run("add_letter", name=target, event=event, run=run.id, now=now)
+    for target, event in messages:
+        await tx.run("add_message", name=target, event=event, run=run.id, now=now)

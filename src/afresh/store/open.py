@@ -43,9 +43,7 @@ async def _open_postgres(url: str, access: StoreAccess, wait_seconds: float) -> 
     except ModuleNotFoundError as missing:
         if missing.name != "asyncpg":
             raise
-        raise ConfigError(
-            "a store on PostgreSQL needs asyncpg: run `pip install 'afresh[postgres]'`"
-        ) from missing
+        raise ConfigError("a store on PostgreSQL needs asyncpg: run `pip install 'afresh[postgres]'`") from missing
     database = PostgresDatabase(url, access, wait_seconds=wait_seconds)
     await database.open()
     return Store(database, url, search=PostgresSearchRepository, vectors=PostgresVectorRepository)
@@ -78,15 +76,15 @@ def _sqlite_version(path: Path) -> int:
 async def _postgres_version(url: str) -> int:
     import asyncpg
 
-    from afresh.store.postgres import TROUBLES, UNREAD, check
+    from afresh.store.postgres import SERVER_ERRORS, URL_ERRORS, check
     from afresh.store.postgres import explain as explain_postgres
 
-    shown = mask_secrets(url)
+    name = mask_secrets(url)
     try:
         connection = await asyncpg.connect(url)
         try:
-            return await check(connection, shown, StoreAccess.READ)
+            return await check(connection, name, StoreAccess.READ)
         finally:
             await connection.close()
-    except (*TROUBLES, *UNREAD) as error:
-        raise explain_postgres(error, shown) from error
+    except (*SERVER_ERRORS, *URL_ERRORS) as error:
+        raise explain_postgres(error, name) from error

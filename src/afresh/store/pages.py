@@ -21,21 +21,16 @@ MANY = 1_000_000_000  # stands for "no limit" in SQL
 
 
 class PageRepository(Repository):
-    """Reads pages and changes single ones."""
-
     async def of_source(
         self, source: SourceId, which: PageFilter = LIVE_PAGES, *, limit: int | None = None
     ) -> list[PageView]:
         """Return the pages of a source, nearest to the root first."""
         return await self._list(page_view, "pages", source=source, **asked_pages(which), limit=limit or MANY)
 
-    async def find(
-        self, url: str, source: SourceId | None = None
-    ) -> list[tuple[Page, PageView, str, str | None]]:
+    async def find(self, url: str, source: SourceId | None = None) -> list[tuple[Page, PageView, str, str | None]]:
         """Return the pages with this URL, each with the name and version of its source."""
         rows = await self._all("pages_by_url", url=url, source=source)
-        named = ((row, row["source_name"], row["source_version"] or None) for row in rows)
-        return [(page_from(row), page_view(row), *label) for row, *label in named]
+        return [(page_from(row), page_view(row), row["source_name"], row["source_version"] or None) for row in rows]
 
     async def urls_with(self, part: str, source: SourceId | None = None, *, limit: int = 500) -> list[str]:
         """Return URLs of pages with content that contain a text, ignoring case, nearest to the root first."""
@@ -50,11 +45,9 @@ class PageRepository(Repository):
         return await self._list(page_view, name, **among, **asked_pages(which), after=after, limit=limit)
 
     async def get(self, page: PageId) -> PageView | None:
-        """Return a page, or None."""
         return await self._find(page_view, "page_record", page=page)
 
     async def content(self, page: PageId) -> StoredContent:
-        """Return the stored content of a page."""
         row = await self._one("held_document", page=page)
         if row is None:
             return StoredContent()
@@ -120,9 +113,7 @@ class PageRepository(Repository):
                 rows = await tx.all("unreached", source=source, root=root, max_depth=max_depth)
             return [page_from(row) for row in rows]
 
-    async def doomed(
-        self, source: SourceId, missed: Sequence[Page] = ()
-    ) -> list[tuple[Page, PageStatus | None]]:
+    async def doomed(self, source: SourceId, missed: Sequence[Page] = ()) -> list[tuple[Page, PageStatus | None]]:
         """Return pages whose content is to be deleted, with `missed`, and the final status of moved ones."""
         async with self.db.read() as tx:
             pages = [page_from(row) for row in await tx.all("doomed", source=source)]
@@ -134,7 +125,6 @@ class PageRepository(Repository):
             return [(page, final_status(page.moved_to, moves) if page.moved_to else None) for page in pages]
 
     async def live_count(self, source: SourceId) -> int:
-        """Return how many pages have content."""
         return await self._number("live_count", source=source)
 
     async def heirs(self, source: SourceId, pages: Sequence[Page]) -> dict[PageId, Page]:
@@ -150,7 +140,6 @@ class PageRepository(Repository):
 
 
 def asked_pages(which: PageFilter) -> dict[str, object]:
-    """Return the query parameters for a page filter."""
     own = {name: getattr(which, name) for name in ("status", "language", "depth")}
     flags = {"everything": int(which.everything), "doubtful": int(which.doubtful)}
     return {**own, **flags, **in_any_case(which.text)}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, cast
 
 from afresh.errors import StoreError
 from afresh.search.query import ROOM
-from afresh.search.records import SearchFilter, VectorMatch, VectorMatches
+from afresh.search.records import ChunkMatch, SearchFilter, VectorMatches
 from afresh.search.stemming import ENGLISH, WORD
 from afresh.store.dialect import Database, Row, Transaction
 from afresh.store.repository import Caches, RetryPolicy
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from afresh.store.postgres import PostgresDatabase
 
 
-LARGE = 20_000  # vectors; fewer are compared exactly, in a few milliseconds
+MIN_INDEXED = 20_000  # vectors; fewer are compared exactly, in a few milliseconds
 NO_PGVECTOR = (
-    "search goes by words alone: this PostgreSQL has no pgvector 0.7 or newer; install it there, "
+    "keyword search only: this PostgreSQL has no pgvector 0.7 or newer; install it there, "
     "run `create extension vector` as its superuser, then `afresh reindex`"
 )
 
@@ -38,10 +38,10 @@ def as_halfvec(row: Mapping[str, object]) -> dict[str, object]:
     """Return a row of `vectors` in the text format of pgvector."""
     import numpy as np
 
-    return {**row, "vector": _written(np.frombuffer(cast("bytes", row["vector"]), dtype="<f2"))}
+    return {**row, "vector": _as_text(np.frombuffer(cast("bytes", row["vector"]), dtype="<f2"))}
 
 
-def _written(numbers: "Matrix") -> str:
+def _as_text(numbers: "Matrix") -> str:
     return "[" + ",".join(map(repr, numbers.tolist())) + "]"
 
 
@@ -65,19 +65,17 @@ class PostgresVectorRepository(VectorRepository):
                 return VectorMatches()
             check_size(vector, row["dimensions"])
             pages = [each["id"] for each in await pages_within(tx, within)] if within else None
-            asked = {"model": row["id"], "vector": _written(vector[0]), "pages": pages, "limit": limit}
-            if await self._by_index(tx, row["id"], pages):
-                found = await tx.all("nearest_by_index", dimensions=row["dimensions"], **asked)
-            else:
-                found = await tx.all("nearest", **asked)
+            asked = {"model": row["id"], "vector": _as_text(vector[0]), "pages": pages, "limit": limit}
+            name = "nearest_by_index" if await self._by_index(tx, row["id"], pages) else "nearest"
+            found = await tx.all(name, dimensions=row["dimensions"], **asked)
             return await self._nearest(tx, row, found, vector)
 
     async def _by_index(self, tx: Transaction, model: int, pages: Sequence[int] | None) -> bool:
         """Return whether to use an index: there is one, and the search is not limited to few chunks."""
         ready = await tx.one("near_index", model=model)
-        if ready is None or not ready["ready"] or pages is None:
-            return ready is not None and bool(ready["ready"])
-        return await tx.number("count_chunks", pages=pages) > LARGE
+        if ready is None or not ready["ready"]:
+            return False
+        return pages is None or await tx.number("count_chunks", pages=pages) > MIN_INDEXED
 
     async def forget(self, before: datetime) -> int:
         """Delete unused vectors; create an index if many are left."""
@@ -88,8 +86,8 @@ class PostgresVectorRepository(VectorRepository):
 
     async def _index_if_many(self) -> None:
         async with self.db.read() as tx:
-            row = await tx.one("many_vectors", most=LARGE)
-            if row is None or row["number"] < LARGE:
+            row = await tx.one("many_vectors", most=MIN_INDEXED)
+            if row is None or row["number"] < MIN_INDEXED:
                 return
             index = await tx.one("near_index", model=row["id"])
             if index is not None and index["ready"]:
@@ -101,7 +99,7 @@ class PostgresVectorRepository(VectorRepository):
             row = await self._model(tx, model)
             if row is None or not chunks:
                 return VectorMatches()
-            asked = _written(vector[0])
+            asked = _as_text(vector[0])
             found = await tx.all("likeness", model=row["id"], vector=asked, chunks=list(chunks))
             return await self._nearest(tx, row, found, vector)
 
@@ -116,13 +114,11 @@ class PostgresVectorRepository(VectorRepository):
     async def _model(self, tx: Transaction, model: str) -> Row | None:
         return None if self.no_vectors is not None else await tx.one("model_and_newest", name=model)
 
-    async def _nearest(
-        self, tx: Transaction, row: Row, found: Sequence[Row], vector: "Matrix"
-    ) -> VectorMatches:
+    async def _nearest(self, tx: Transaction, row: Row, found: Sequence[Row], vector: "Matrix") -> VectorMatches:
         if not found:
             return VectorMatches()
         middle = await self._middle(tx, row)
-        near = tuple(VectorMatch(each["chunk"], each["likeness"]) for each in found)
+        near = tuple(ChunkMatch(each["chunk"], each["likeness"]) for each in found)
         return VectorMatches(near, float(middle @ vector[0]))
 
     async def _middle(self, tx: Transaction, row: Row) -> "Matrix":
@@ -161,12 +157,9 @@ class WordTable(FtsTable):
 
 
 class PostgresSearchRepository(SearchRepository):
-    """Finds chunks by words in PostgreSQL."""
+    table = WordTable
 
-    def _table(self, tx: Transaction, name: str, corner: IndexSubset, known: IndexStats) -> FtsTable:
-        return WordTable(tx, name, corner, known)
-
-    async def _corner(self, tx: Transaction, within: SearchFilter, known: IndexStats) -> IndexSubset:
+    async def _subset(self, tx: Transaction, within: SearchFilter, known: IndexStats) -> IndexSubset:
         """Return the subset for a filter; not cached, as ids of chunks are unordered with several writers."""
         if not within:
             return IndexSubset()
@@ -184,9 +177,9 @@ class PostgresSearchRepository(SearchRepository):
 
 WEIGHTS = {"title": "A", "heading": "B", "content": "D"}  # of the parts of a text
 GAP = 8  # positions between two parts, so that no phrase spans them
-MOST_WORDS = 16_000  # per part; PostgreSQL has no more positions
-MOST_PLACES = 255  # per word
-LONGEST = 128  # characters of a word, as in queries
+MAX_WORDS = 16_000  # per part; PostgreSQL has no more positions
+MAX_PLACES = 255  # per word
+MAX_WORD_CHARS = 128  # as in queries
 _ACCENTS = re.compile("[\u0300-\u036f]")
 _TOKEN = re.compile(r'"([^"]*)"(\*?)|(AND)|(OR)|([()])')
 
@@ -196,7 +189,7 @@ def lexemes(text: str, *, english: bool) -> list[str]:
     text = text.lower()
     if not text.isascii():
         text = unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFKD", text)))
-    words = [word[:LONGEST] for word in WORD.findall(text)]
+    words = [word[:MAX_WORD_CHARS] for word in WORD.findall(text)]
     if not english:
         return words
     stems = zip(_porter()(words), words, strict=True)
@@ -212,15 +205,14 @@ def _porter() -> "Callable[[list[str]], list[str]]":
 
 
 def vector_of(parts: Sequence[tuple[str, str]], *, english: bool) -> str:
-    """Return a tsvector of texts with weights."""
     places: dict[str, list[str]] = defaultdict(list)
     begin = 1
     for text, weight in parts:
-        words = lexemes(text, english=english)[:MOST_WORDS]
+        words = lexemes(text, english=english)[:MAX_WORDS]
         for at, word in enumerate(words, begin):
             places[word].append(f"{at}{weight}")
         begin += len(words) + GAP
-    return " ".join(f"'{word}':{','.join(found[:MOST_PLACES])}" for word, found in places.items())
+    return " ".join(f"'{word}':{','.join(found[:MAX_PLACES])}" for word, found in places.items())
 
 
 def query_of(expression: str, *, english: bool) -> str:

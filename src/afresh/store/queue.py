@@ -17,36 +17,34 @@ from afresh.model.records import (
     WorkerRecord,
 )
 from afresh.store.dialect import Row, Transaction
-from afresh.store.records import at, listed_from, page_from, record
-from afresh.store.repository import Repository, not_retried, retried_as
+from afresh.store.records import at, listed_from, page_from
+from afresh.store.repository import Repository, not_retried
 from afresh.store.schedules import await_looks, due_rows, listed_at, room_in
 from afresh.urls.canonical import domain_of
 
-HEARD = 10_000  # queued URLs that are cached per run
+MAX_CACHED_URLS = 10_000  # per run
 FIRST_TURN = 1  # of `hosts.used`; 0: handed over and not used since, 2: used before by the same worker
 
 
 class QueueRepository(Repository):
-    """Queue pages for a run and hand them to workers."""
-
     async def enqueue(self, run: Run, listed: Sequence[ListedUrl], limits: RunLimits, now: datetime) -> int:
         """Queue URLs for a run, each at most once; return how many were queued."""
         wanted: dict[str, int] = {}
         for item in listed:
             wanted[item.url] = min(item.depth, wanted.get(item.url, item.depth))
-        async with self.queueing(run) as tx:
+        async with self._queueing(run) as tx:
             return await self.queue_pages(tx, run, wanted, limits, now)
 
     async def ask_again(self, run: Run, urls: Sequence[str]) -> None:
         """Allow a run to queue pages again that it has visited; pages that it found gone stay gone."""
-        async with self.queueing(run) as tx:
+        async with self._queueing(run) as tx:
             number = await tx.run("ask_again", source=run.source_id, run=run.id, urls=list(urls))
             await tx.run("count_queued", run=run.id, number=-number)
         self.caches.depths.pop(run.id, None)
 
     async def keep_within(self, run: Run, max_pages: int) -> None:
         """Remove unread pages from the queue of a run that exceeds a lowered page limit."""
-        async with self.queueing(run) as tx:
+        async with self._queueing(run) as tx:
             unread = [row["id"] for row in await tx.all("unread_pages", run=run.id)]
             row = await tx.one("run_by_id", run=run.id)
             over = (row["queued"] if row else 0) - max_pages
@@ -60,16 +58,14 @@ class QueueRepository(Repository):
 
     async def enqueue_known(self, run: Run, limits: RunLimits, now: datetime) -> None:
         """Queue every stored page: indexed pages, and dead ones that are still linked."""
-        async with self.queueing(run) as tx:
+        async with self._queueing(run) as tx:
             await tx.run("adopt_known", run=run.id, source=run.source_id, now=now)
             await self._count_adopted(tx, run)
             rows = await tx.all("known_without_row", run=run.id, source=run.source_id)
             wanted = {row["url"]: row["depth"] for row in rows}
             await self.queue_pages(tx, run, wanted, limits, now)
 
-    async def enqueue_due(
-        self, run: Run, limits: RunLimits, now: datetime, *, max_age: float | None = None
-    ) -> None:
+    async def enqueue_due(self, run: Run, limits: RunLimits, now: datetime, *, max_age: float | None = None) -> None:
         """Queue the pages that are due (schedule/due.py), within the remaining budget."""
         async with self.db.write(run.source_id) as tx:
             crawls = await due_rows(tx, run, limits, now, max_age)
@@ -88,13 +84,10 @@ class QueueRepository(Repository):
             rows = await tx.all("paths_known", source=run.source_id, urls=list(wanted))
             known = {row["url"] for row in rows}
             fresh = await self._within_room(tx, run, [url for url in wanted if url not in known], limits)
-            await self._insert_pages(tx, run, {url: wanted[url] for url in fresh}, now)
+            base = {"source": run.source_id, "run": run.id, "now": now}
+            await tx.many("insert_page", [{**base, "url": url, "depth": wanted[url]} for url in fresh])
             rows = await tx.all("unscheduled", source=run.source_id, urls=list(wanted))
             await await_looks(tx, run, {row["url"]: listed_at(row, recheck, now) for row in rows}, now)
-
-    async def _insert_pages(self, tx: Transaction, run: Run, fresh: Mapping[str, int], now: datetime) -> None:
-        base = {"source": run.source_id, "run": run.id, "now": now}
-        await tx.many("insert_page", [{**base, "url": url, "depth": depth} for url, depth in fresh.items()])
 
     async def _count_adopted(self, tx: Transaction, run: Run) -> None:
         number = await tx.run("mark_adopted", run=run.id, source=run.source_id)
@@ -105,10 +98,10 @@ class QueueRepository(Repository):
         return await self._list(listed_from, "frontier", source=source)
 
     @asynccontextmanager
-    async def queueing(self, run: Run, *, alone: bool = True) -> AsyncIterator[Transaction]:
+    async def _queueing(self, run: Run) -> AsyncIterator[Transaction]:
         """Open a transaction; if it is rolled back, drop the cached queue of the run."""
         try:
-            async with self.db.write(run.source_id if alone else None) as tx:
+            async with self.db.write(run.source_id) as tx:
                 yield tx
         except BaseException:
             self.caches.depths.pop(run.id, None)
@@ -120,16 +113,16 @@ class QueueRepository(Repository):
     ) -> int:
         """Queue URLs inside a transaction; return how many. A smaller depth is passed on to linked pages."""
         queued, todo = 0, dict(wanted)
-        heard = self.caches.depths.setdefault(run.id, {})
+        cached = self.caches.depths.setdefault(run.id, {})
         while todo := {
             url: depth
             for url, depth in todo.items()
-            if depth <= limits.max_depth and heard.get(hash(url), depth + 1) > depth
+            if depth <= limits.max_depth and cached.get(hash(url), depth + 1) > depth
         }:
             number, kept, lowered = await self._queue_once(tx, run, todo, limits, now)
-            if len(heard) > HEARD:
-                heard.clear()  # the tables have them all
-            heard.update({hash(url): todo[url] for url in kept})
+            if len(cached) > MAX_CACHED_URLS:
+                cached.clear()  # the tables have them all
+            cached.update({hash(url): todo[url] for url in kept})
             queued += number
             rows = await tx.all("stored_children", pages=lowered) if lowered else []
             todo = {row["url"]: row["depth"] for row in rows}
@@ -146,12 +139,13 @@ class QueueRepository(Repository):
         mine = [row for row in known.values() if row["created_run"] == run.id]
         lowered = [row for row in mine if wanted[row["url"]] < row["depth"]]  # nearer to the root
         base = {"source": run.source_id, "run": run.id, "now": now}
-        await self._insert_pages(tx, run, {url: wanted[url] for url in fresh}, now)
+        await tx.many("insert_page", [{**base, "url": url, "depth": wanted[url]} for url in fresh])
         nearer = [{"page": row["id"], "depth": wanted[row["url"]], "now": now} for row in lowered]
         await tx.many("lower_depth", nearer)
         await tx.many("raise_priority", nearer)
         queued = [*again, *fresh]
-        if (room := await room_in(tx, run, limits)) is not None:
+        if limits.budget is not None:
+            room = await room_in(tx, run, limits.budget)
             among = set(queued)
             found = [url for url in wanted if url in among]  # in the order of discovery
             queued = found[:room]
@@ -166,8 +160,8 @@ class QueueRepository(Repository):
         if not fresh:
             return fresh
         partly = run.mode is RunMode.DUE  # pages that it does not visit count as well
-        taken = await tx.number("taken_room", run=run.id, source=run.source_id, partly=int(partly))
-        room = max(0, limits.max_pages - taken)
+        rows = await tx.all("taken_room", run=run.id, source=run.source_id, partly=int(partly))
+        room = max(0, limits.max_pages - (rows[0]["taken"] if rows else 0))
         if room < len(fresh):
             await tx.run("open_frontier", source=run.source_id)
         return fresh[:room]
@@ -181,7 +175,6 @@ class QueueRepository(Repository):
             return [_claim(row, {row["domain"]: True}) for row in rows]
         return await self.claim(run, worker, now, limit=limit, crowded=crowded)
 
-    @retried_as(claim_again)
     async def claim(
         self, run: RunId, worker: str, now: datetime, *, limit: int, crowded: Collection[str] = ()
     ) -> list[Claim]:
@@ -209,12 +202,10 @@ class QueueRepository(Repository):
             return [_claim(row, hosts) for row in rows]
 
     async def backlog(self, run: RunId) -> Backlog:
-        """Return what is left of a run."""
-        [row] = await self._all("open_rows", run=run)
-        return Backlog(open=row["open"], held=row["held"] or 0, next_at=at(row["next"]))
+        [backlog] = await self._records(Backlog, "open_rows", run=run)
+        return backlog
 
     async def pause_host(self, domain: str, until: datetime) -> None:
-        """Pause a host until a time, for every worker."""
         await self._run("pause_host", domain=domain, until=until)
 
     async def give_back(self, claims: Sequence[Claim], worker: str, now: datetime) -> None:
@@ -223,9 +214,7 @@ class QueueRepository(Repository):
         await self._run("give_back_crawls", crawls=crawls, worker=worker, now=now)
 
 
-async def _take_hosts(
-    tx: Transaction, domains: set[str], run: RunId, worker: str, now: datetime
-) -> dict[str, bool]:
+async def _take_hosts(tx: Transaction, domains: set[str], run: RunId, worker: str, now: datetime) -> dict[str, bool]:
     """Lock the free ones of some hosts; return each with whether it came from another worker."""
     if not domains:
         return {}
@@ -255,8 +244,8 @@ class WorkerRepository(Repository):
 
     async def join(self, worker: WorkerRecord) -> None:
         """Register a worker with its first heartbeat."""
-        who = {"name": worker.name, "host": worker.host, "pid": worker.pid}
-        await self._run("upsert_worker", **who, now=worker.heartbeat_at)
+        known = {"name": worker.name, "host": worker.host, "pid": worker.pid}
+        await self._run("upsert_worker", **known, now=worker.heartbeat_at)
 
     @not_retried  # a delayed heartbeat would report an old time
     async def beat(self, worker: WorkerRecord) -> bool:
@@ -270,7 +259,7 @@ class WorkerRepository(Repository):
 
     async def all(self) -> list[WorkerRecord]:
         """Return all registered workers, including dead ones."""
-        return [record(WorkerRecord, row) for row in await self._all("workers")]
+        return await self._records(WorkerRecord, "workers")
 
     async def release(self, worker: str, now: datetime) -> None:
         """Release everything a worker holds and unregister it."""
@@ -281,18 +270,18 @@ class WorkerRepository(Repository):
             await tx.run("forget_workers", workers=[worker])
 
     async def reclaim(
-        self, dead: Sequence[str], now: datetime, hearts: Mapping[str, datetime | None] | None = None
+        self, dead: Sequence[str], now: datetime, heartbeats: Mapping[str, datetime | None] | None = None
     ) -> int:
         """Requeue what dead workers held and mark the attempts as abandoned; return how many.
 
-        `hearts` has the heartbeats that made them count as dead (None: unregistered). Workers with another
+        `heartbeats` has those that made them count as dead (None: unregistered). Workers with another
         heartbeat by now are skipped.
         """
         async with self.db.write() as tx:
-            if hearts is not None:
-                rows = await tx.all("hearts", workers=list(dead))
+            if heartbeats is not None:
+                rows = await tx.all("heartbeats", workers=list(dead))
                 beats = {row["name"]: at(row["heartbeat_at"]) for row in rows}
-                dead = [name for name in dead if beats.get(name) == hearts.get(name)]
+                dead = [name for name in dead if beats.get(name) == heartbeats.get(name)]
             rows = await tx.all("abandon_crawls", workers=list(dead), now=now)
             await tx.many("reopen_crawl", [{**dict(row), "now": now} for row in rows if row["page_id"]])
             await self._free_hosts(tx, dead)
@@ -300,20 +289,15 @@ class WorkerRepository(Repository):
             return len(rows)
 
     async def _free_hosts(self, tx: Transaction, workers: Sequence[str]) -> None:
-        await tx.run(
-            "unwant_hosts", workers=list(workers)
-        )  # first, so that hosts just handed to them are released, too
+        await tx.run("unwant_hosts", workers=list(workers))  # first: hosts just handed to them are released, too
         await tx.run("release_hosts", workers=list(workers))
 
     async def lock_owners(self) -> set[str]:
-        """Return the names of all workers that hold a page or a host."""
         return {row["locked_by"] for row in await self._all("lock_owners")}
 
     async def held_by(self) -> dict[str, int]:
-        """Return how many pages each worker holds."""
         return {row["locked_by"]: row["number"] for row in await self._all("held_by")}
 
     async def latest_moment(self) -> datetime | None:
-        """Return the latest time that a run or a worker has stored."""
         row = await self._one("latest_moment")
         return at(row["at"]) if row else None

@@ -7,12 +7,11 @@ from enum import Enum
 from functools import cache
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
-from afresh.config.layers import own_settings
+from afresh.config.layers import drop_operator_settings
 from afresh.model.fetch import Validators
-from afresh.model.records import Attempt, ChangeKind, ListedUrl, Page, Run, Source
-from afresh.model.reports import HistoryEntry, PageView, history_entry
+from afresh.model.records import Attempt, ListedUrl, Page, Run, Source
+from afresh.model.reports import PageView
 from afresh.schedule.change_rate import ChangeStats
-from afresh.schedule.due import WaitingPage
 from afresh.sources.web.http_dates import http_date_of, time_of
 from afresh.store.dialect import Row
 
@@ -67,13 +66,12 @@ def _converter(hint: Any) -> Converter | None:
 
 
 def source_from(row: Row) -> Source:
-    """Return a source from a row of `sources`."""
-    settings = {name: own_settings(json.loads(row[name])) for name in ("rules", "policy")}
+    settings = {name: drop_operator_settings(json.loads(row[name])) for name in ("rules", "policy")}
     return record(Source, row, version=row["version"] or None, **settings)
 
 
 def unkept_source(row: Row) -> Source:
-    """Return what a row of `unkept_runs` tells about its source."""
+    """Return the source of a trial run that was not kept, as far as a row of `unkept_runs` knows it."""
     began, version = certain(row["started_at"]), row["version"] or None
     same = {name: row[name] for name in ("name", "kind", "url")}
     whose = {"id": row["source_id"], "version": version, "trial": True, **same}
@@ -81,37 +79,32 @@ def unkept_source(row: Row) -> Source:
 
 
 def run_from(row: Row) -> Run:
-    """Return a run from a row of `runs`."""
     return record(Run, row, full=bool(row["full_look"]))
 
 
 def listed_from(row: Row) -> ListedUrl:
-    """Return URL and depth of a page as a listing entry."""
     return ListedUrl(row["url"], row["depth"])
 
 
 def validators_from(row: Row) -> Validators:
-    """Return the validators from a row of `pages`."""
     return record(Validators, row, url=row["validators_url"])
 
 
 def page_from(row: Row) -> Page:
-    """Return a page from a row of `pages`."""
     return record(Page, row, validators=validators_from(row), rhythm=rhythm_from(row))
 
 
 def rhythm_from(row: Row) -> ChangeStats:
-    """Return the change statistics from a row of `pages`."""
     return ChangeStats(row["change_count"], row["quiet_seconds"], row["span_seconds"])
 
 
 def looked_at(row: Row) -> tuple[datetime | None, datetime | None, datetime | None]:
     """Return when a page was last visited, seen and checked, by itself or with its unchanged source."""
     own = at(row["crawl_time"]), at(row["last_seen"]), at(row["checked_at"])
-    told = at(row["told_at"]) if row["listed"] else None
-    if told is None or own[2] is None or own[2] >= told:
+    listed = at(row["told_at"]) if row["listed"] else None
+    if listed is None or own[2] is None or own[2] >= listed:
         return own
-    return at(row["told_run_at"]), at(row["told_run_at"]), told
+    return at(row["told_run_at"]), at(row["told_run_at"]), listed
 
 
 def page_view(row: Row) -> PageView:
@@ -122,34 +115,4 @@ def page_view(row: Row) -> PageView:
 
 
 def attempt_from(row: Row) -> Attempt:
-    """Return an attempt from a row of `page_crawls`."""
     return record(Attempt, row)
-
-
-def history_from(row: Row) -> HistoryEntry:
-    """Return a history entry from a row of `page_crawls` with name and version of its source."""
-    return history_entry(attempt_from(row), row["source_name"], row["source_version"] or None)
-
-
-def change_row(
-    page: Page,
-    run: int | None,
-    kind: ChangeKind,
-    new_hash: str | None,
-    now: datetime,
-    *,
-    diff: str | None = None,
-    moved_to: str | None = None,
-) -> dict[str, object]:
-    """Return a row of `changes` for a page as it was before the change."""
-    whose = {"source": page.source_id, "page": page.id, "url": page.url, "run": run, "now": now}
-    hashes = {"old_hash": page.content_hash, "new_hash": new_hash}
-    return {**whose, **hashes, "kind": kind, "diff": diff, "moved_to": moved_to}
-
-
-def waiting_from(row: Row) -> WaitingPage:
-    """Return a waiting page from a queue row."""
-    next_at, written_at = certain(row["scheduled_for"]), certain(row["updated_at"])
-    return WaitingPage(
-        url=row["url"], next_at=next_at, written_at=written_at, answered_at=at(row["last_seen"])
-    )

@@ -9,16 +9,12 @@ from typing import Literal
 from afresh.crawl.judge import by_reason, leads_on
 from afresh.model.records import ChangeKind, Page, PageId, PageStatus, RunId, SourceId
 from afresh.model.retention import REMOVED, Prunable, PruneCounts
+from afresh.store.chunks import change_row
 from afresh.store.dialect import Row, Transaction, queries
-from afresh.store.records import certain, change_row
+from afresh.store.records import certain
 from afresh.store.repository import Repository
 
-_OWN = (
-    "observed_at",
-    "change_count",
-    "quiet_seconds",
-    "span_seconds",
-)  # statistics on how often the page changes
+_OWN = ("observed_at", "change_count", "quiet_seconds", "span_seconds")  # statistics on how often the page changes
 
 
 @cache
@@ -28,9 +24,7 @@ def _content_columns() -> tuple[str, ...]:
     return tuple(name for name in written if name not in (*_OWN, "now", "page"))
 
 
-async def exchange(
-    tx: Transaction, dropped: Sequence[Page], heirs: Mapping[PageId, Page], now: datetime
-) -> None:
+async def exchange(tx: Transaction, dropped: Sequence[Page], heirs: Mapping[PageId, Page], now: datetime) -> None:
     """Give moved pages the URL and the content of their heirs, which become the redirects."""
     before = {page.id: page for page in dropped if page.id in heirs}
     pairs = [{"page": page, "target": heirs[page].id} for page in before]
@@ -80,13 +74,11 @@ def _content(
     rows: Mapping[int, Row], page: int, other: int, before: Mapping[PageId, Page], now: datetime
 ) -> dict[str, object]:
     """Return the new content of a page: everything bound to the URL of the other one."""
-    shown = {name: rows[other][name] for name in _content_columns()} | {
-        name: rows[page][name] for name in _OWN
-    }
+    values = {name: rows[other][name] for name in _content_columns()} | {name: rows[page][name] for name in _OWN}
     moved = before.get(PageId(page))
-    if moved is not None and moved.content_hash == shown["content_hash"]:
-        shown["changed_at"] = moved.changed_at
-    return {**shown, "page": page, "now": now}
+    if moved is not None and moved.content_hash == values["content_hash"]:
+        values["changed_at"] = moved.changed_at
+    return {**values, "page": page, "now": now}
 
 
 def _place(page: int, other: Row, before: Mapping[PageId, Page]) -> dict[str, object]:
@@ -133,9 +125,7 @@ async def drop(
         await tx.run("cancel_open", pages=gone, now=now, reason=reason)
     await tx.run("unseal_links", source=source)
     states = {page.id: PageStatus.REDIRECT if page.moved_to else PageStatus.DELETED for page in pages}
-    await tx.many(
-        "drop_page", [{"page": page, "status": state, "now": now} for page, state in states.items()]
-    )
+    await tx.many("drop_page", [{"page": page, "status": state, "now": now} for page, state in states.items()])
     await exchange(tx, pages, heirs, now)
     await tx.many("insert_change", [_change(run, page, heirs.get(page.id), now) for page in pages])
     await tx.run("mark_graph", source=source, changed=1)
@@ -143,7 +133,7 @@ async def drop(
 
 def _change(run: RunId | None, page: Page, heir: Page | None, now: datetime) -> dict[str, object]:
     kind = ChangeKind.MOVED if page.moved_to else ChangeKind.DELETED
-    return change_row(page, run, kind, heir.content_hash if heir else None, now, moved_to=page.moved_to)
+    return change_row(page, run, kind, heir.content_hash if heir else None, now, page.moved_to)
 
 
 EVERY_PAGE = 1_000_000_000
@@ -153,8 +143,6 @@ PrunedTable = Literal["documents", "changes", "outbox", "former_texts"]
 
 
 class RetentionRepository(Repository):
-    """Counts and deletes old records."""
-
     async def prune_pages(self, source: SourceId, before: datetime, now: datetime, *, limit: int) -> int:
         """Delete records of pages deleted before a time, but keep their attempts; return how many."""
         async with self.db.write(source) as tx:
@@ -202,8 +190,7 @@ class RetentionRepository(Repository):
 
             return PruneCounts(
                 deleted_pages=pages,
-                attempts=await count("attempts", prunable.attempts)
-                + await count("documents", prunable.attempts),
+                attempts=await count("attempts", prunable.attempts) + await count("documents", prunable.attempts),
                 changes=await count("changes", prunable.changes),
                 messages=await count("outbox", prunable.outbox),
                 former_texts=await count("former_texts", prunable.former_texts),

@@ -13,11 +13,12 @@ from dataclasses import dataclass, field
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from afresh.aio import heard
+from afresh.aio import wait_event
 from afresh.errors import StoreFull, StoreUnavailable, StoreUnreachable
 from afresh.events import Listener, Notice, ignore
-from afresh.model.records import Run, RunId, SourceId, Visit
+from afresh.model.records import ContentAction, Run, RunId, SourceId, Visit
 from afresh.store.dialect import Database, Row, Transaction
+from afresh.store.records import record
 
 if TYPE_CHECKING:
     from afresh.ports import Matrix
@@ -42,36 +43,45 @@ class LinkCache:
         self._admitted.clear()
 
     async def write(self, tx: Transaction, run: Run, visits: Sequence[Visit]) -> None:
-        """Replace the links of pages whose visit returned links."""
-        linked = [visit for visit in visits if visit.harvest.links is not None]
-        if not linked:
-            return
-        await self._make(tx, run, linked)
-        removed = await tx.run("delete_page_links", pages=[visit.claim.page.id for visit in linked])
-        edges = [
-            {
-                "page": visit.claim.page.id,
-                "link": self._ids[run.source_id, link.url],
-                "position": position,
-                "text": link.text,
-                "follow": int(link.follow),
-            }
-            for visit in linked
-            for position, link in enumerate(visit.harvest.links or ())
-        ]
-        await tx.many("insert_page_link", edges)
-        if removed or edges:
+        """Replace the links of visited pages, and mark the graph if a page starts or stops to count in it.
+
+        Visits that write more than their own page are serialised for a source.
+        """
+        linked = [visit for visit in visits if visit.content.links is not None]
+        actions = {visit.decision.content for visit in visits}
+        doomed = [visit for visit in visits if visit.claim.page.doomed_by is not None]
+        changes_graph = ContentAction.DROP in actions or any(v.decision.page.doomed_by is None for v in doomed)
+        if linked or changes_graph or ContentAction.REPLACE in actions:
+            await tx.turn(run.source_id)
+        if linked:
+            await self._make(tx, run, linked)
+            removed = await tx.run("delete_page_links", pages=[visit.claim.page.id for visit in linked])
+            edges = [
+                {
+                    "page": visit.claim.page.id,
+                    "link": self._ids[run.source_id, link.url],
+                    "position": position,
+                    "text": link.text,
+                    "follow": int(link.follow),
+                }
+                for visit in linked
+                for position, link in enumerate(visit.content.links or ())
+            ]
+            await tx.many("insert_page_link", edges)
+            if removed or edges:
+                changes_graph = True
+                await tx.run("unseal_links", source=run.source_id)
+        if changes_graph:
             await tx.run("mark_graph", source=run.source_id, changed=1)
-            await tx.run("unseal_links", source=run.source_id)
-        if len(self._ids) > REMEMBERED:
+        if len(self._ids) > MAX_CACHED_LINKS:
             self.forget()
 
     async def _make(self, tx: Transaction, run: Run, visits: Sequence[Visit]) -> None:
         """Store links that are new, or newly known to belong to the source."""
         wanted: dict[str, bool] = {}
         for visit in visits:
-            for link in visit.harvest.links or ():
-                wanted[link.url] = wanted.get(link.url, False) or link.url in visit.harvest.children
+            for link in visit.content.links or ():
+                wanted[link.url] = wanted.get(link.url, False) or link.url in visit.content.children
         source, unknown = run.source_id, dict[str, bool]()
         for url, belongs in wanted.items():
             number = self._ids.get((source, url))
@@ -86,11 +96,11 @@ class LinkCache:
                 self._admitted.add(row["id"])
 
 
-REMEMBERED = 10_000  # link targets whose id is cached
+MAX_CACHED_LINKS = 10_000
 PAUSE = 0.5  # seconds between attempts while the disk is full or the server is down
 PAUSE_BUSY = 0.05  # seconds; the database itself waits for locks
-TELL_BUSY_AFTER = 5.0  # seconds; shorter locks are not reported
-LAST_TRIES = 3.0  # seconds to retry a locked store after a stop was requested
+REPORT_BUSY_SECONDS = 5.0  # shorter locks are not reported
+LAST_TRIES_SECONDS = 3.0  # to retry a locked store after a stop was requested
 FULL = "disk full: waiting for space; Ctrl-C stops"
 DOWN = "{why}: waiting; Ctrl-C stops"
 BUSY = "another process keeps the store locked: waiting; Ctrl-C stops"
@@ -106,46 +116,44 @@ class RetryPolicy:
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     listener: Listener = ignore
     clock: Callable[[], float] = time.monotonic
-    _told: str | None = None
+    _reported: str | None = None
 
-    async def call(self, work: Callable[[], Awaitable[T]], again: Callable[[], Awaitable[T]]) -> T:
-        """Return the result of a call, retried within the limits."""
-        since: float | None = None
+    async def retry(self, error: StoreUnavailable, call: Callable[[], Awaitable[T]]) -> T:
+        """Repeat a call that failed until it succeeds; raise its error when the limit is reached."""
+        since = self.clock()
         while True:
+            await self._wait(error, self.clock() - since)
             try:
-                result = await work()
-            except StoreUnavailable as trouble:
-                now = self.clock()
-                since = now if since is None else since
-                lasts = isinstance(trouble, StoreFull | StoreUnreachable)  # until a person fixes it
-                if now - since >= self._limit(trouble, lasts):
-                    raise
-                full, down = isinstance(trouble, StoreFull), isinstance(trouble, StoreUnreachable)
-                text = FULL if full else DOWN.format(why=trouble) if down else BUSY
-                if text != self._told and (lasts or now - since >= TELL_BUSY_AFTER):
-                    self._told = text
-                    self.listener(Notice(text=text))
-                await (heard(self.stopping, PAUSE) if lasts else asyncio.sleep(PAUSE_BUSY))
-                work = again
+                result = await call()
+            except StoreUnavailable as again:
+                error = again
             else:
-                if since is not None and self._told is not None:
-                    self._told = None
+                if self._reported is not None:
+                    self._reported = None
                     self.listener(Notice(text=GOING_ON))
                 return result
 
-    def _limit(self, trouble: StoreUnavailable, lasts: bool) -> float:
+    async def _wait(self, error: StoreUnavailable, waited: float) -> None:
+        full, down = isinstance(error, StoreFull), isinstance(error, StoreUnreachable)
+        lasts = full or down  # until a person fixes it
+        limit = self.full_seconds if full else self.busy_seconds
         if self.stopping.is_set():
-            return 0.0 if lasts else LAST_TRIES
-        return self.full_seconds if isinstance(trouble, StoreFull) else self.busy_seconds
+            limit = 0.0 if lasts else LAST_TRIES_SECONDS
+        if waited >= limit:
+            raise error
+        text = FULL if full else DOWN.format(why=error) if down else BUSY
+        if text != self._reported and (lasts or waited >= REPORT_BUSY_SECONDS):
+            self._reported = text
+            self.listener(Notice(text=text))
+        await (wait_event(self.stopping, PAUSE) if lasts else asyncio.sleep(PAUSE_BUSY))
 
 
-Method = TypeVar("Method", bound=Callable[..., Awaitable[Any]])
+Call = Callable[..., Awaitable[Any]]
+Method = TypeVar("Method", bound=Call)
 
 
 @dataclass(slots=True)
 class Caches:
-    """What a process caches of a store."""
-
     links: LinkCache = field(default_factory=LinkCache)
     known: "IndexStats | None" = None
     matrices: "dict[str, tuple[int, VectorMatrix]]" = field(default_factory=dict)  # vectors by model
@@ -178,6 +186,9 @@ class Repository:
         row = await self._one(name, **params)
         return make(row) if row else None
 
+    async def _records(self, cls: type[T], name: str, /, **params: object) -> list[T]:
+        return [record(cls, row) for row in await self._all(name, **params)]
+
     async def _list(self, make: Callable[[Row], T], name: str, /, **params: object) -> list[T]:
         return [make(row) for row in await self._all(name, **params)]
 
@@ -186,10 +197,11 @@ class Repository:
             return await tx.run(name, **params)
 
     def __init_subclass__(cls) -> None:
-        for name, method in list(vars(cls).items()):
+        own = dict(vars(cls))
+        for name, method in own.items():
             is_call = inspect.iscoroutinefunction(method) and not name.startswith("_")
             if is_call and not hasattr(method, "is_not_retried"):
-                setattr(cls, name, retried(method))
+                setattr(cls, name, retried(method, own.get(f"{name}_again", method)))
 
 
 def not_retried(method: Method) -> Method:
@@ -198,26 +210,16 @@ def not_retried(method: Method) -> Method:
     return method
 
 
-def retried_as(other: Callable[..., Awaitable[Any]]) -> Callable[[Method], Method]:
-    """Mark a method that is retried by calling another one."""
-
-    def mark(method: Method) -> Method:
-        method.retried_as = other  # type: ignore[attr-defined]
-        return method
-
-    return mark
-
-
-def retried(method: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
-    """Return a method that is retried by the policy of its repository."""
-    again = getattr(method, "retried_as", method)
+def retried(method: Call, again: Call) -> Call:
+    """Return a method that is retried as another one, by the policy of its repository."""
 
     @wraps(method)
     async def call(self: Repository, *args: Any, **kwargs: Any) -> Any:
-        if self.retry is None:
+        try:
             return await method(self, *args, **kwargs)
-        return await self.retry.call(
-            lambda: method(self, *args, **kwargs), lambda: again(self, *args, **kwargs)
-        )
+        except StoreUnavailable as error:
+            if self.retry is None:
+                raise
+            return await self.retry.retry(error, lambda: again(self, *args, **kwargs))
 
     return call

@@ -6,26 +6,22 @@ from datetime import datetime, timedelta
 
 from afresh.crawl.counters import RESUME_WITHIN, counts_so_far, looks_again
 from afresh.crawl.judge import RunEnding
+from afresh.digest.records import KINDS
 from afresh.errors import RunBusy
 from afresh.model.filters import Sources
-from afresh.model.records import Run, RunId, RunMode, RunState, Source, SourceId
-from afresh.model.transitions import UNFINISHED
+from afresh.model.records import UNFINISHED, Run, RunId, RunMode, RunState, Source, SourceId
 from afresh.ops.failpoints import failpoint
-from afresh.sources.web.http_dates import LONGEST_WAIT_SECONDS
+from afresh.sources.web.http_dates import MAX_WAIT_SECONDS
 from afresh.store.dialect import Row, Transaction, among_sources
 from afresh.store.messages import post
 from afresh.store.records import run_from, source_from, unkept_source
 from afresh.store.removal import drop, record_missing
 from afresh.store.repository import Repository
 
-LONGEST_REST = timedelta(
-    seconds=LONGEST_WAIT_SECONDS
-)  # a longer pause of a host can only come from a wrong clock
+MAX_HOST_PAUSE = timedelta(seconds=MAX_WAIT_SECONDS)  # a longer pause of a host can only come from a wrong clock
 
 
 class RunRepository(Repository):
-    """Starts, joins, reads, cancels and finishes runs."""
-
     async def start(
         self,
         source: SourceId,
@@ -44,10 +40,10 @@ class RunRepository(Repository):
         self.caches.links.forget()  # the cache may predate a clean-up by another process
         state = RunState.QUEUED if worker is None else RunState.RUNNING
         async with self.db.write(source) as tx:
-            await tx.run("wake_hosts", latest=now + LONGEST_REST)
+            await tx.run("wake_hosts", latest=now + MAX_HOST_PAUSE)
             row = await tx.one("open_run", source=source)
             if slot is not None and row is None and await tx.one("run_since", source=source, slot=slot):
-                raise RunBusy(f"another process has looked at it for {slot:%Y-%m-%d %H:%M} UTC")
+                raise RunBusy(f"another process has already checked it for {slot:%Y-%m-%d %H:%M} UTC")
             if only is not None and (row is None or row["id"] != only):
                 raise RunBusy(f"run {only} is over")
             resumed = row is not None and await self._may_resume(tx, run_from(row), mode, full, worker, now)
@@ -73,7 +69,7 @@ class RunRepository(Repository):
         if run.mode is RunMode.CHECK:
             return False  # its requester is gone
         if mode is RunMode.CHECK:
-            raise RunBusy(f"run {run.id} was interrupted; `afresh refresh` goes on with it")
+            raise RunBusy(f"run {run.id} was interrupted; `afresh refresh` continues it")
         enough = run.mode is not RunMode.DUE or mode is RunMode.DUE  # due pages are fewer than all pages
         return now - run.started_at < RESUME_WITHIN and (run.full or not full) and enough
 
@@ -84,7 +80,6 @@ class RunRepository(Repository):
         return await self.get(run)
 
     async def get(self, run: RunId) -> Run | None:
-        """Return a run, or None."""
         return await self._find(run_from, "run_by_id", run=run)
 
     async def last(self, source: SourceId, limit: int = 1) -> list[Run]:
@@ -94,6 +89,13 @@ class RunRepository(Repository):
     async def live(self) -> list[Run]:
         """Return runs that are queued, in progress, interrupted or wait for confirmation, newest first."""
         return await self._list(run_from, "live_runs")
+
+    async def for_workers(self) -> list[Run]:
+        """Return queued, running and cancelled runs that are for workers, oldest first.
+
+        Checks belong to those who requested them, and only `init-kb` runs the sources of the digest.
+        """
+        return await self._list(run_from, "runs_for_workers", digest=list(KINDS))
 
     async def records(
         self, sources: Sources, *, state: RunState | None = None, below: int | None = None, limit: int
@@ -139,16 +141,6 @@ class RunRepository(Repository):
         return run_from(row)
 
 
-async def add_counts(tx: Transaction, run: Run, parts: Sequence[Mapping[str, int]], now: datetime) -> None:
-    """Add to the counts of a run."""
-    row = await tx.one("counts_of_run", run=run.id)
-    counts: dict[str, int] = json.loads(row["counts"]) if row else {}
-    for part in parts:
-        for key, number in part.items():
-            counts[key] = counts.get(key, 0) + number
-    await tx.run("count_run", run=run.id, now=now, counts=json.dumps(counts))
-
-
 async def insert_run(
     tx: Transaction,
     source: SourceId,
@@ -159,7 +151,6 @@ async def insert_run(
     *,
     full: bool = False,
 ) -> Row:
-    """Insert a run and return its row."""
     given = {"mode": mode, "state": state, "full": int(full), "worker": worker}
     taken_at = None if worker is None else now
     return await tx.only("insert_run", source=source, **given, now=now, taken_at=taken_at)
@@ -175,9 +166,9 @@ async def close_run(
     now: datetime,
 ) -> Row | None:
     """End a run; return None if another process has it or has ended it."""
-    told = {"counts": json.dumps(dict(counts)), "notes": json.dumps(list(notes)), "error": error}
+    result = {"counts": json.dumps(dict(counts)), "notes": json.dumps(list(notes)), "error": error}
     ours = {"run": run.id, "worker": run.worker, "was": run.state}
-    return await tx.one("finish_run", **ours, **told, state=state, now=now)
+    return await tx.one("finish_run", **ours, **result, state=state, now=now)
 
 
 async def _resume(tx: Transaction, run: Run, state: RunState, worker: str | None, now: datetime) -> Row:
@@ -199,7 +190,7 @@ async def _resume(tx: Transaction, run: Run, state: RunState, worker: str | None
 
 
 async def _settle_marks(tx: Transaction, run: Run, ending: RunEnding) -> None:
-    """Remove the marks of a failed run; a conclusive run replaces the marks of earlier ones."""
+    """Remove the deletion marks that a failed run set; after a finished run, remove those of earlier runs."""
     source, state = run.source_id, ending.state
     if state is RunState.FAILED or ending.forgives:
         if await tx.run("forgive_run", source=source, run=run.id):

@@ -10,22 +10,19 @@ from afresh.schedule.change_rate import ChangeStats
 from afresh.schedule.due import WaitingPage, due
 from afresh.schedule.rules import ScheduledRun
 from afresh.store.dialect import Row, Transaction
-from afresh.store.records import at, certain, record, rhythm_from, waiting_from
+from afresh.store.records import at, record, rhythm_from
 from afresh.store.repository import Repository
 from afresh.urls.canonical import domain_of
 
 
 class ScheduleRepository(Repository):
-    """Reads and writes scheduled runs."""
-
     async def rhythms(self, source: SourceId) -> list[tuple[str, ChangeStats]]:
         """Return the pages with content and how often each was seen to change."""
         return [(row["url"], rhythm_from(row)) for row in await self._all("rhythms", source=source)]
 
     async def appointments(self) -> list[ScheduledRun]:
         """Return all scheduled runs, soonest first."""
-        rows = await self._all("schedules")
-        return [record(ScheduledRun, row, source=row["source_id"], run=row["run_id"]) for row in rows]
+        return await self._records(ScheduledRun, "schedules")
 
     async def plan(self, planned: ScheduledRun) -> None:
         """Schedule the next run of a source; an existing one of the same rule stays."""
@@ -42,7 +39,6 @@ class ScheduleRepository(Repository):
         return await self._run("hold_schedule", source=source, at=next_at, worker=worker) == 1
 
     async def let_go(self, source: SourceId, worker: str) -> None:
-        """Release a reserved run."""
         await self._run("let_go_schedule", source=source, worker=worker)
 
     async def settle(self, after: ScheduledRun, worker: str) -> bool:
@@ -64,7 +60,7 @@ class DueRepository(Repository):
 
     async def waiting(self, source: SourceId) -> list[WaitingPage]:
         """Return the pages of a source that wait for their next check, unsorted."""
-        return await self._list(waiting_from, "waiting_rows", source=source)
+        return await self._records(WaitingPage, "waiting_rows", source=source)
 
     async def next_checks(
         self,
@@ -77,21 +73,17 @@ class DueRepository(Repository):
         limit: int,
     ) -> list[WaitingPage]:
         """Return the pages of a source that are due, or all scheduled ones, in the order of their checks."""
-        asked = {
-            "oldest": None if max_age is None else now - timedelta(seconds=max_age),
-            "everything": int(everything),
-            "since": after.planned if after else EARLIEST,
-            "after_url": after.url if after else "",
-        }
+        oldest = None if max_age is None else now - timedelta(seconds=max_age)
+        since, url = after or (EARLIEST, "")
+        asked = {"oldest": oldest, "everything": int(everything), "since": since, "after_url": url}
         async with self.db.read() as tx:
             name = await form_of(tx, "next_looks", source)
             rows = await tx.all(name, source=source, now=now, limit=limit, **asked)
-            return [waiting_from(row) for row in rows]
+            return [record(WaitingPage, row) for row in rows]
 
     async def backing_off(self, source: SourceId, now: datetime) -> list[BackingOffPage]:
         """Return the failed pages whose next attempt is in the future, soonest first."""
-        rows = await self._all("backing_off", source=source, now=now)
-        return [record(BackingOffPage, row, next_at=certain(row["scheduled_for"])) for row in rows]
+        return await self._records(BackingOffPage, "backing_off", source=source, now=now)
 
 
 def listed_at(row: Row, recheck: float, now: datetime) -> datetime:
@@ -107,24 +99,20 @@ async def form_of(tx: Transaction, name: str, source: SourceId) -> str:
     return f"{name}_of_few" if await tx.number("count_some_pages", source=source, most=FEW) < FEW else name
 
 
-async def due_rows(
-    tx: Transaction, run: Run, limits: RunLimits, now: datetime, max_age: float | None
-) -> list[int]:
+async def due_rows(tx: Transaction, run: Run, limits: RunLimits, now: datetime, max_age: float | None) -> list[int]:
     """Return the due queue rows, the longest overdue first if the budget is too small for all."""
     oldest = None if max_age is None else now - timedelta(seconds=max_age)
     rows = await tx.all("due_rows", run=run.id, source=run.source_id, now=now, oldest=oldest)
-    room = await room_in(tx, run, limits)
-    if room is None:
-        return [row["crawl_id"] for row in rows]
-    crawls = {row["url"]: row["crawl_id"] for row in rows}
-    return [crawls[url] for url in due(map(waiting_from, rows), now, max_age=max_age, budget=room)]
-
-
-async def room_in(tx: Transaction, run: Run, limits: RunLimits) -> int | None:
-    """Return how many more pages the budget of a run allows; None: any number."""
     if limits.budget is None:
-        return None
-    return max(0, limits.budget - await tx.number("taken_room", run=run.id, source=run.source_id, partly=0))
+        return [row["crawl_id"] for row in rows]
+    room = await room_in(tx, run, limits.budget)
+    crawls = {row["url"]: row["crawl_id"] for row in rows}
+    return [crawls[url] for url in due((record(WaitingPage, row) for row in rows), now, max_age=max_age, budget=room)]
+
+
+async def room_in(tx: Transaction, run: Run, budget: int) -> int:
+    """Return how many more pages the budget of a run allows."""
+    return max(0, budget - await tx.number("taken_room", run=run.id, source=run.source_id, partly=0))
 
 
 async def await_looks(tx: Transaction, run: Run, due_at: Mapping[str, datetime], now: datetime) -> None:

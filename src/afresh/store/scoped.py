@@ -4,34 +4,29 @@ Hidden sources look as if they did not exist. Ids of sources, pages, links, runs
 visible sources only, so a method that takes such an id needs no check of its own.
 """
 
+import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import cache
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from afresh.access.permissions import BOUND, Permissions
 from afresh.errors import Forbidden
-from afresh.model.filters import LIVE_PAGES, PageFilter, Sources
+from afresh.model.filters import Sources
 from afresh.model.records import Page, PageId, Run, RunId, Source, SourceId
 from afresh.model.reports import PageView
 from afresh.schedule.due import DueCounts
 from afresh.schedule.rules import ScheduledRun
-from afresh.search.records import ChunkMatch, SearchFilter, VectorMatches
-from afresh.store.copies import CopyRepository
+from afresh.search.records import SearchFilter
 from afresh.store.links import LinkRepository
 from afresh.store.pages import PageRepository
 from afresh.store.repository import Repository
 from afresh.store.runs import RunRepository
 from afresh.store.schedules import ScheduleRepository
-from afresh.store.search import SearchRepository
 from afresh.store.sources import SourceRepository
 from afresh.store.stats import StatsRepository
 from afresh.store.store import Store
-from afresh.store.vectors import VectorRepository
-
-if TYPE_CHECKING:
-    from afresh.ports import Matrix
 
 Class = TypeVar("Class", bound=type[Repository])
 
@@ -44,11 +39,9 @@ class VisibleSources:
         self._allowed = allowed
 
     def only(self, source: Source | None) -> Source | None:
-        """Return the source if it is visible, else None."""
         return source if source is not None and self._allowed.sees(source.label) else None
 
     async def sources(self, name: str | None = None) -> list[Source]:
-        """Return all visible sources."""
         return [each for each in await self._sources.all(name) if self._allowed.sees(each.label)]
 
     async def source(self, source: SourceId) -> Source | None:
@@ -62,8 +55,6 @@ class VisibleSources:
 
 
 class _Scoped(Repository):
-    """A repository that wraps another one."""
-
     def __init__(self, inner: Any, visible: VisibleSources) -> None:
         super().__init__(inner.db, inner.caches, None)  # the inner one retries
         self._inner = inner
@@ -75,8 +66,8 @@ def opens(
 ) -> Callable[[Class], Class]:
     """Open methods of the inner repository and close all others that the class does not define.
 
-    Methods in `narrowed` take sources and get the visible ones, those in `found` return a record that is
-    hidden with its source, those in `guarded` change a record that `get` has to find.
+    Methods in `narrowed` take sources or a search filter and get the visible sources, those in `found` return
+    a record that is hidden with its source, those in `guarded` change a record that `get` has to find.
     """
     ways = {
         **dict.fromkeys(names, _passed_on),
@@ -87,40 +78,49 @@ def opens(
 
     def close(cls: Class) -> Class:
         for name in dir(cls):
-            if name.startswith("_") or name in vars(cls) or not callable(getattr(cls, name)):
+            method = getattr(cls, name)
+            if name.startswith("_") or name in vars(cls) or not callable(method):
                 continue
-            setattr(cls, name, ways[name](name) if name in ways else _closed)
+            setattr(cls, name, ways[name](method) if name in ways else _closed)
         return cls
 
     return close
 
 
-def _passed_on(name: str) -> Callable[..., Any]:
+def _passed_on(method: Callable[..., Any]) -> Callable[..., Any]:
     def call(self: _Scoped, *args: Any, **kwargs: Any) -> Any:
-        return getattr(self._inner, name)(*args, **kwargs)
+        return getattr(self._inner, method.__name__)(*args, **kwargs)
 
     return call
 
 
-def _narrowed(name: str) -> Callable[..., Any]:
-    async def call(self: _Scoped, sources: Sources, *args: Any, **kwargs: Any) -> Any:
-        return await getattr(self._inner, name)(await self._visible.ids(sources), *args, **kwargs)
+def _narrowed(method: Callable[..., Any]) -> Callable[..., Any]:
+    signature = inspect.signature(method)
+    [parameter] = signature.parameters.keys() & {"sources", "within"}
+
+    async def call(self: _Scoped, *args: Any, **kwargs: Any) -> Any:
+        given = signature.bind(self, *args, **kwargs)
+        asked = given.arguments[parameter]
+        is_filter = isinstance(asked, SearchFilter)
+        ids = await self._visible.ids(asked.sources if is_filter else asked)
+        given.arguments[parameter] = replace(asked, sources=tuple(ids)) if is_filter else ids
+        return await getattr(self._inner, method.__name__)(*given.args[1:], **given.kwargs)
 
     return call
 
 
-def _found(name: str) -> Callable[..., Any]:
+def _found(method: Callable[..., Any]) -> Callable[..., Any]:
     async def call(self: _Scoped, number: int) -> Any:
-        found = await getattr(self._inner, name)(number)
+        found = await getattr(self._inner, method.__name__)(number)
         return found if found is not None and await self._visible.source(found.source_id) else None
 
     return call
 
 
-def _guarded(name: str) -> Callable[..., Any]:
+def _guarded(method: Callable[..., Any]) -> Callable[..., Any]:
     async def call(self: Any, number: int, *args: Any, **kwargs: Any) -> bool:
         there = await self.get(number) is not None
-        return there and await getattr(self._inner, name)(number, *args, **kwargs)
+        return there and await getattr(self._inner, method.__name__)(number, *args, **kwargs)
 
     return call
 
@@ -163,13 +163,9 @@ class ScopedSources(_Scoped, SourceRepository):
     guarded=["check_at", "drop"],
 )
 class ScopedPages(_Scoped, PageRepository):
-    """Pages of the visible sources."""
-
     _inner: PageRepository
 
-    async def find(
-        self, url: str, source: SourceId | None = None
-    ) -> list[tuple[Page, PageView, str, str | None]]:
+    async def find(self, url: str, source: SourceId | None = None) -> list[tuple[Page, PageView, str, str | None]]:
         ids = await self._visible.ids()
         return [each for each in await self._inner.find(url, source) if each[0].source_id in ids]
 
@@ -182,8 +178,6 @@ class ScopedPages(_Scoped, PageRepository):
 
 @opens("of_source", narrowed=["records"], found=["get"], guarded=["set_worth", "remove"])
 class ScopedLinks(_Scoped, LinkRepository):
-    """Links of the visible sources."""
-
     _inner: LinkRepository
 
     def __init__(self, inner: LinkRepository, visible: VisibleSources, pages: ScopedPages) -> None:
@@ -194,9 +188,7 @@ class ScopedLinks(_Scoped, LinkRepository):
         there = await self._pages.get(page) is not None
         return await self._inner.add(page, url, text) if there else None
 
-    async def leading_to(
-        self, url: str, source: SourceId | None = None
-    ) -> tuple[Source, str, int, bool, bool] | None:
+    async def leading_to(self, url: str, source: SourceId | None = None) -> tuple[Source, str, int, bool, bool] | None:
         for each in await self._visible.ids() if source is None else [source]:
             if found := await self._inner.leading_to(url, each):
                 return found
@@ -205,8 +197,6 @@ class ScopedLinks(_Scoped, LinkRepository):
 
 @opens("start", "cancel", "last", narrowed=["records"], found=["get"])
 class ScopedRuns(_Scoped, RunRepository):
-    """Runs of the visible sources."""
-
     _inner: RunRepository
 
     async def unkept(self, run: RunId) -> tuple[Run, Source] | None:
@@ -221,8 +211,6 @@ class ScopedRuns(_Scoped, RunRepository):
 
 @opens()
 class ScopedSchedules(_Scoped, ScheduleRepository):
-    """Schedules of the visible sources."""
-
     _inner: ScheduleRepository
 
     async def appointments(self) -> list[ScheduledRun]:
@@ -230,50 +218,12 @@ class ScopedSchedules(_Scoped, ScheduleRepository):
         return [each for each in await self._inner.appointments() if each.source in ids]
 
 
-@opens("scores", "passages", "page_chunks")
-class ScopedSearch(_Scoped, SearchRepository):
-    """Full-text search in the visible sources."""
-
-    _inner: SearchRepository
-
-    async def matches(
-        self, query: str, within: SearchFilter, limit: int, *, strict: bool = False
-    ) -> list[ChunkMatch]:
-        inside = replace(within, sources=tuple(await self._visible.ids(within.sources)))
-        return await self._inner.matches(query, inside, limit, strict=strict)
-
-
-@opens("likeness", "of_chunks", "serving_model")
-class ScopedVectors(_Scoped, VectorRepository):
-    """Vector search in the visible sources."""
-
-    _inner: VectorRepository
-
-    async def nearest(self, model: str, vector: "Matrix", within: SearchFilter, limit: int) -> VectorMatches:
-        inside = replace(within, sources=tuple(await self._visible.ids(within.sources)))
-        return await self._inner.nearest(model, vector, inside, limit)
-
-
-@opens("sink_records", "pages", "of_pages", "count_documents", "documents_of_run")
-class ScopedCopies(_Scoped, CopyRepository):
-    """Copies of pages of the visible sources."""
-
-    _inner: CopyRepository
-
-    async def pages_by_state(
-        self, sinks: Sequence[str], sources: Sequence[SourceId], which: PageFilter = LIVE_PAGES, **more: Any
-    ) -> list[PageView]:
-        return await self._inner.pages_by_state(sinks, await self._visible.ids(sources), which, **more)
-
-
 @opens(
-    *("source_view", "due_tally", "lack", "count_copies", "count_stuck", "map_pages", "map_links"),
+    *("source_view", "due_tally", "missing_vectors", "count_copies", "count_stuck", "map_pages", "map_links"),
     *("checks_by_hour", "host_queues", "host_states"),
     narrowed=["changes_by_day"],
 )
 class ScopedStats(_Scoped, StatsRepository):
-    """Statistics of the visible sources."""
-
     _inner: StatsRepository
 
     async def due_tallies(self, now: datetime) -> dict[SourceId, DueCounts]:
@@ -291,7 +241,7 @@ def _class_with(cls: Any, *names: str, narrowed: tuple[str, ...] = ()) -> Any:
 
 
 class ScopedStore(Store):
-    """A store without hidden sources and without what concerns all sources."""
+    """A store limited to the sources that a token may see; operations across all sources are refused."""
 
     def __init__(self, store: Store, allowed: Permissions) -> None:
         visible = VisibleSources(store.sources, allowed)
@@ -304,9 +254,7 @@ class ScopedStore(Store):
         self.url = store.url
         self.sources = ScopedSources(store.sources, visible)
         self.pages = ScopedPages(store.pages, visible)
-        self.history = only(
-            store.history, "of_page", "evidence", "attempts", "attempts_of_run", narrowed=("changes",)
-        )
+        self.history = only(store.history, "of_page", "evidence", "attempts", "attempts_of_run", narrowed=("changes",))
         self.links = ScopedLinks(store.links, visible, self.pages)
         self.link_scores = only(store.link_scores)
         self.listings = only(store.listings, "lists_pages")
@@ -316,11 +264,12 @@ class ScopedStore(Store):
         self.visits = only(store.visits)
         self.due = only(store.due, "waiting", "next_checks", "backing_off")
         self.schedules = ScopedSchedules(store.schedules, visible)
-        self.search = ScopedSearch(store.search, visible)
-        self.vectors = ScopedVectors(store.vectors, visible)
+        self.search = only(store.search, "scores", "passages", "page_chunks", narrowed=("matches",))
+        self.vectors = only(store.vectors, "likeness", "of_chunks", "serving_model", narrowed=("nearest",))
         self.vectors.no_vectors = store.vectors.no_vectors
         self.chunks = only(store.chunks)
-        self.copies = ScopedCopies(store.copies, visible)
+        copies = "sink_records", "pages", "of_pages", "count_documents", "documents_of_run"
+        self.copies = only(store.copies, *copies, narrowed=("pages_by_state",))
         self.digest = only(store.digest)
         self.messages = only(store.messages)
         self.access = only(store.access)

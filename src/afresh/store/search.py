@@ -2,15 +2,16 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
-from afresh.aio import in_turns
+from afresh.aio import yield_in_turns
 from afresh.model.fetch import Chunk
 from afresh.model.records import PageId
-from afresh.search.query import ROOM, alternatives, expressions, parse, phrases_of, scoring
+from afresh.model.reports import SearchHit
+from afresh.search.query import ROOM, Query, alternatives, expressions, parse, phrases_of, scoring
 from afresh.search.records import ChunkMatch, FoundPassage, SearchFilter
 from afresh.search.stemming import ENGLISH, SIMPLE, search_config
 from afresh.store.dialect import Row, Transaction
@@ -18,8 +19,8 @@ from afresh.store.records import looked_at, record
 from afresh.store.repository import Repository
 from afresh.urls.scope import address_filter
 
-FEW = 3_000  # chunks; in a subset this small every match is scored
-MOST_ROOM = 3 * ROOM  # matching texts, if only those in a subset of the index are scored
+SMALL_SUBSET = 3_000  # chunks; every match in it is scored
+MAX_ROOM = 3 * ROOM  # matching texts, if only those in a subset of the index are scored
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,16 +30,14 @@ class IndexSubset:
     pages: Sequence[int] | None = None
     number: int = 0  # chunks in the subset
     of: int = 0  # upper bound of chunks in the whole index
-    inside: bytes | None = (
-        None  # one byte per chunk of the index, 1 if it is in the subset; None if that would be too long
-    )
+    inside: bytes | None = None  # a byte per chunk of the index, 1 if it is in the subset; None: too long
 
     @property
     def room(self) -> int:
         """Return how many texts of the whole index may match: a smaller subset has fewer to score."""
         if self.pages is None:
             return ROOM
-        return min(MOST_ROOM, ROOM * max(1, self.of // max(1, self.number)))
+        return min(MAX_ROOM, ROOM * max(1, self.of // max(1, self.number)))
 
     @property
     def query(self) -> tuple[str, dict[str, object]]:
@@ -54,8 +53,7 @@ class MatchCount(NamedTuple):
     number: int
     most: int
 
-    def tells(self, most: int) -> bool:
-        """Return whether the count is exact up to a number."""
+    def is_exact_to(self, most: int) -> bool:
         return self.number < self.most or most <= self.most
 
 
@@ -69,18 +67,19 @@ class IndexStats:
     newest: int = 0
     configs: tuple[str, ...] = ()
     counted: Counted = field(default_factory=dict)
-    corners: dict[SearchFilter, IndexSubset] = field(default_factory=dict)  # of whole sources
+    subsets: dict[SearchFilter, IndexSubset] = field(default_factory=dict)  # of whole sources
     texts: int = 0  # approximate number of texts, for indexes that do not provide it
 
-    def tables(self, language: str | None) -> dict[str, list[str]]:
-        """Return the search configurations for a language, or all, by full-text table."""
+    def queries(self, query: str, language: str | None) -> Iterator[tuple[str, list[str], Query, Sequence[str]]]:
+        """Yield the full-text tables for a language, or all, with their configurations and what to ask each."""
         found = list(self.configs)
         if language is not None:  # older versions of afresh indexed all pages as simple
             found = [config for config in found if config in (search_config(language), SIMPLE)]
-        return {
-            "english": [config for config in found if config == ENGLISH],
-            "simple": [config for config in found if config != ENGLISH],
-        }
+        english, simple = ([each for each in found if (each == ENGLISH) is wanted] for wanted in (True, False))
+        parsed = parse(query, (*english, *simple))
+        for table, own in (("english", english), ("simple", simple)):
+            if own and (asked := alternatives(parsed, own)):
+                yield table, own, parsed, asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +88,7 @@ class FtsTable:
 
     tx: Transaction
     name: str
-    corner: IndexSubset
+    subset: IndexSubset
     known: IndexStats
 
     @property
@@ -98,10 +97,10 @@ class FtsTable:
         return self.known.newest
 
     async def best(self, alternatives: Sequence[str], limit: int) -> list[ChunkMatch]:
-        """Return the chunks with any of the alternatives that score highest."""
-        if self.corner.pages is not None and self.corner.number <= FEW:  # few enough to score all
+        """Return the highest-scoring chunks that match any of the alternatives."""
+        if self.subset.pages is not None and self.subset.number <= SMALL_SUBSET:  # few enough to score all
             return await self._scored([" OR ".join(alternatives)], alternatives, limit)
-        room = self.corner.room
+        room = self.subset.room
         counts = dict(zip(alternatives, await self._counts(alternatives, 2 * room), strict=True))
         plan = scoring(counts, room, texts=self.bound_by)
         steps = await self._counts(plan.steps, room + 1)
@@ -135,7 +134,7 @@ class FtsTable:
 
         Later expressions are skipped if the earlier ones found enough chunks that score at least `rest`.
         """
-        name, where = self.corner.query
+        name, where = self.subset.query
         best: dict[int, float] = {}
         for each in expressions:
             if len(best) >= limit and min(best.values()) >= rest:
@@ -148,7 +147,7 @@ class FtsTable:
 
     async def _counts(self, expressions: Sequence[str], most: int) -> list[int]:
         """Return how many texts match each expression, counted up to `most`."""
-        unknown = [each for each in expressions if not self._count(each).tells(most)]
+        unknown = [each for each in expressions if not self._count(each).is_exact_to(most)]
         asked = [{"match": each, "most": most} for each in unknown]
         for each, rows in zip(unknown, await self.find(f"count_{self.name}", asked, ()), strict=True):
             self.known.counted[self.name, each] = MatchCount(rows[0]["number"], most)
@@ -162,31 +161,24 @@ def _matches(rows: Sequence[Row]) -> list[ChunkMatch]:
     return [ChunkMatch(row["chunk"], -row["score"]) for row in rows]
 
 
-MANY_COUNTS = 10_000
-LONGEST_MAP = 5_000_000  # bytes
-SHOWN = 5  # other URLs with the same content
+MAX_COUNTS = 10_000
+MAX_MAP_BYTES = 5_000_000
+MAX_OTHER_URLS = 5  # with the same content
 
 
 class SearchRepository(Repository):
-    """Finds chunks by words."""
+    table: ClassVar[type[FtsTable]] = FtsTable
 
-    async def matches(
-        self, query: str, within: SearchFilter, limit: int, *, strict: bool = False
-    ) -> list[ChunkMatch]:
+    async def matches(self, query: str, within: SearchFilter, limit: int, *, strict: bool = False) -> list[ChunkMatch]:
         """Return the best chunks for a query, best first; if strict, quoted phrases must match exactly."""
         found: list[ChunkMatch] = []
         async with self.db.read() as tx:
             known = await self._renewed_known(tx)
-            configs = known.tables(within.language)
-            parsed = parse(query, [config for own in configs.values() for config in own])
-            corner = await self._corner(tx, within, known)
-            for table, own in configs.items():
-                asked = alternatives(parsed, own) if own else ()
+            subset = await self._subset(tx, within, known)
+            for table, own, parsed, asked in known.queries(query, within.language):
                 must = phrases_of(parsed, own) if strict else None
-                if asked and must:
-                    found += await self._table(tx, table, corner, known).exact(must, asked, limit)
-                elif asked:
-                    found += await self._table(tx, table, corner, known).best(asked, limit)
+                index = self.table(tx, table, subset, known)
+                found += await (index.exact(must, asked, limit) if must else index.best(asked, limit))
         return sorted(found, key=lambda each: (-each.score, each.chunk))[:limit]
 
     async def scores(self, query: str, chunks: Sequence[int]) -> list[ChunkMatch]:
@@ -194,40 +186,33 @@ class SearchRepository(Repository):
         found: list[ChunkMatch] = []
         async with self.db.read() as tx:
             known = self.caches.known or await self._renewed_known(tx)
-            configs = known.tables(None)
-            parsed = parse(query, [config for own in configs.values() for config in own])
-            for table, own in configs.items():
-                asked = alternatives(parsed, own) if own and chunks else ()
-                if asked:
-                    found += await self._table(tx, table, IndexSubset(), known).scores(asked, chunks)
+            for table, _, _, asked in known.queries(query, None) if chunks else ():
+                found += await self.table(tx, table, IndexSubset(), known).scores(asked, chunks)
         return found
 
-    def _table(self, tx: Transaction, name: str, corner: IndexSubset, known: IndexStats) -> FtsTable:
-        return FtsTable(tx, name, corner, known)
-
-    async def _corner(self, tx: Transaction, within: SearchFilter, known: IndexStats) -> IndexSubset:
+    async def _subset(self, tx: Transaction, within: SearchFilter, known: IndexStats) -> IndexSubset:
         """Return the subset for a filter; that of whole sources is cached, as chunks keep their source."""
         if not within:
             return IndexSubset()
-        if within in known.corners:
-            return known.corners[within]
+        if within in known.subsets:
+            return known.subsets[within]
         pages = [row["id"] for row in await pages_within(tx, within)]
         number, inside = await tx.number("count_chunks", pages=pages), None
-        if known.newest <= LONGEST_MAP and (2 * number <= known.newest or not within.by_page):
+        if known.newest <= MAX_MAP_BYTES and (2 * number <= known.newest or not within.by_page):
             places = bytearray(known.newest)  # index 0 is chunk 1
             for row in await tx.all("chunks_within", pages=pages):
                 places[row["id"] - 1] = 1
             inside = bytes(places)
-        corner = IndexSubset(pages, number, known.newest, inside)
+        subset = IndexSubset(pages, number, known.newest, inside)
         if not within.by_page:
-            known.corners[within] = corner
-        return corner
+            known.subsets[within] = subset
+        return subset
 
     async def _renewed_known(self, tx: Transaction) -> IndexStats:
         """Return the facts about the index, renewed when there are new chunks."""
         newest = await tx.number("newest")
         known = self.caches.known
-        if known is None or newest != known.newest or len(known.counted) > MANY_COUNTS:
+        if known is None or newest != known.newest or len(known.counted) > MAX_COUNTS:
             configs = [str(each["config"]) for each in await tx.all("configs")]
             known = self.caches.known = IndexStats(newest, tuple(configs))
         return known
@@ -235,14 +220,14 @@ class SearchRepository(Repository):
     async def passages(self, chunks: Sequence[int]) -> list[FoundPassage]:
         """Return chunks with their pages, in the given order, without chunks that are gone."""
         async with self.db.read() as tx:
-            rows = {row["id"]: row for row in await tx.all("chunk_pages", chunks=list(chunks))}
+            rows = {row["chunk"]: row for row in await tx.all("chunk_pages", chunks=list(chunks))}
             hashes = list({row["content_hash"] for row in rows.values()})
             addresses: dict[tuple[int, str], list[str]] = defaultdict(list)
             for row in await tx.all("same_content", hashes=hashes):
                 addresses[row["source_id"], row["content_hash"]].append(row["url"])
         if gone := [chunk for chunk in chunks if chunk not in rows]:
-            for _, nearby in self.caches.matrices.values():  # the cache in memory is not notified
-                nearby.let_go(gone)
+            for _, matrix in self.caches.matrices.values():  # the cache in memory is not notified
+                matrix.drop(gone)
         return [_passage(rows[chunk], addresses) for chunk in chunks if chunk in rows]
 
     async def page_chunks(self, pages: Sequence[PageId]) -> Mapping[PageId, Sequence[Chunk]]:
@@ -254,44 +239,25 @@ class SearchRepository(Repository):
 
 
 def chunk_from(row: Row) -> Chunk:
-    """Return a chunk from a row of `chunks`."""
-    told = json.loads(row["metadata"])
-    where = {"path": tuple(told["path"]), "level": told["level"], "types": tuple(told["types"])}
+    metadata = json.loads(row["metadata"])
+    where = {"path": tuple(metadata["path"]), "level": metadata["level"], "types": tuple(metadata["types"])}
     return Chunk(content=row["content"], text_hash=row["text_hash"], **where)
 
 
 def _passage(row: Row, addresses: Mapping[tuple[int, str], Sequence[str]]) -> FoundPassage:
     others = [url for url in addresses[row["source_id"], row["content_hash"]] if url != row["url"]]
     _, seen_at, checked_at = looked_at(row)
-    return record(
-        FoundPassage,
-        row,
-        chunk=row["id"],
-        page=row["page_id"],
-        order=row["sort_order"],
-        content=row["content"] if row["whole"] else None,
-        heading=tuple(json.loads(row["metadata"])["path"]),
-        title=row["title"] or row["url"],
-        source=row["source_name"],
-        version=row["source_version"] or None,
-        checked_at=checked_at,
-        seen_at=seen_at,
-        also_at=tuple(others[:SHOWN]),
-    )
+    own = {"path": tuple(json.loads(row["metadata"])["path"]), "also_at": tuple(others[:MAX_OTHER_URLS])}
+    times = {"checked_at": checked_at, "seen_at": seen_at}
+    return record(FoundPassage, row, hit=record(SearchHit, row, text="", score=0.0, context=None, **times, **own))
 
 
 async def pages_within(tx: Transaction, within: SearchFilter) -> Sequence[Row]:
-    """Return the pages that a search may use."""
     if within.sources is not None and not within.by_page:  # covered by an index
         return await tx.all("pages_of", sources=list(within.sources))
-    rows = await tx.all(
-        "pages_within",
-        sources=None if within.sources is None else list(within.sources),
-        language=within.language,
-        changed_after=within.changed_after,
-        checked_after=within.checked_after,
-    )
+    asked = {name: getattr(within, name) for name in ("language", "changed_after", "checked_after")}
+    rows = await tx.all("pages_within", sources=None if within.sources is None else list(within.sources), **asked)
     if within.path is None:
         return rows
     matches = address_filter(within.path)
-    return [row async for row in in_turns(rows, lambda row: str(row["url"])) if matches(row["url"])]
+    return [row async for row in yield_in_turns(rows, lambda row: str(row["url"])) if matches(row["url"])]

@@ -6,20 +6,18 @@ from datetime import datetime, timedelta
 
 from afresh.crawl.listing_diff import KnownPage
 from afresh.errors import AlreadyExists
-from afresh.model.records import Attempt, ListedUrl, PageId, Run, Source, SourceId
+from afresh.model.records import ListedUrl, PageId, Run, Source, SourceId
 from afresh.model.reports import listing_reason
 from afresh.store.dialect import Row, Transaction
-from afresh.store.records import at, attempt_from, listed_from, run_from, source_from, validators_from
+from afresh.store.records import at, listed_from, run_from, source_from, validators_from
 from afresh.store.repository import Repository
-from afresh.store.runs import add_counts
+from afresh.store.visits import add_counts
 from afresh.urls.canonical import domain_of
 
 UNKEPT_RUNS_STAY = timedelta(days=30)
 
 
 class SourceRepository(Repository):
-    """Reads and writes sources."""
-
     async def add(
         self,
         *,
@@ -45,27 +43,20 @@ class SourceRepository(Repository):
             source = source_from(await tx.only("source_by_label", **key))
             if by_operator:
                 await tx.run("adopt_source", source=source.id)
-            merged = {
-                "rules": json.dumps({**source.rules, **rules}),
-                "policy": json.dumps({**source.policy, **policy}),
-            }
+            merged = {"rules": json.dumps({**source.rules, **rules}), "policy": json.dumps({**source.policy, **policy})}
             await tx.run("update_source", source=source.id, **merged, now=now)
             return source_from(await tx.only("source_by_id", source=source.id))
 
     async def find(self, name: str, version: str | None) -> Source | None:
-        """Return the source with exactly this name and version, or None."""
         return await self._find(source_from, "source_by_label", name=name, version=version or "")
 
     async def find_by_url(self, url: str, version: str | None) -> Source | None:
-        """Return the source with this root, or None."""
         return await self._find(source_from, "source_by_url", url=url, version=version or "")
 
     async def get(self, source: SourceId) -> Source | None:
-        """Return the source with this id, or None."""
         return await self._find(source_from, "source_by_id", source=source)
 
     async def all(self, name: str | None = None) -> list[Source]:
-        """Return all sources, or all versions of one name."""
         if name is None:
             return await self._list(source_from, "sources")
         return await self._list(source_from, "sources_named", name=name)
@@ -78,7 +69,6 @@ class SourceRepository(Repository):
             await tx.run("delete_source", source=source)
 
     async def was_read(self, source: SourceId) -> bool:
-        """Return whether any page of a source was ever read."""
         return await self._one("page_that_was_read", source=source) is not None
 
     async def end_trial(self, run: Run, now: datetime) -> bool:
@@ -96,19 +86,12 @@ class SourceRepository(Repository):
     ) -> Source | None:
         """Replace rules and policy of a source; return None if it is gone."""
         async with self.db.write(source) as tx:
-            told = {"rules": json.dumps(dict(rules)), "policy": json.dumps(dict(policy))}
-            row = await tx.one("replace_rules", source=source, now=now, **told)
+            settings = {"rules": json.dumps(dict(rules)), "policy": json.dumps(dict(policy))}
+            row = await tx.one("replace_rules", source=source, now=now, **settings)
             return source_from(row) if row else None
 
     async def change(
-        self,
-        source: SourceId,
-        *,
-        name: str,
-        version: str | None,
-        url: str,
-        operator_url: str | None,
-        now: datetime,
+        self, source: SourceId, *, name: str, version: str | None, url: str, operator_url: str | None, now: datetime
     ) -> Source | None:
         """Change name, version or root of a source; return None if it is gone.
 
@@ -146,13 +129,10 @@ class SourceRepository(Repository):
             await tx.run("set_mark", source=source, mark=None)
 
 
-EVERY_LISTING = 1_000_000_000
 _UNCHANGED = ("checked", "not_modified", "known_asked")  # counts of pages that a listing shows unchanged
 
 
 class ListingRepository(Repository):
-    """Reads and writes listings."""
-
     async def on_record(self, source: SourceId, recipe: str) -> list[KnownPage]:
         """Return the pages of a source that may still exist, as last read."""
         return await self._list(_on_record, "on_record", source=source, recipe=recipe)
@@ -209,28 +189,20 @@ def _on_record(row: Row) -> KnownPage:
     return KnownPage(*page, bool(row["sound"]), at(row["checked_at"]))
 
 
-async def listings_of_page(tx: Transaction, page: PageId, limit: int = EVERY_LISTING) -> list[Attempt]:
-    """Return attempts of listings that show a page unchanged in runs that did not visit it, newest first."""
-    rows = await tx.all("listings_of_page", page=page, top=None, until=None, limit=limit)
-    return [attempt_from(row) for row in rows]
-
-
-async def _note_listing(
-    tx: Transaction, run: Run, now: datetime, number: int, others: Sequence[PageId]
-) -> None:
+async def _note_listing(tx: Transaction, run: Run, now: datetime, number: int, others: Sequence[PageId]) -> None:
     """Store one attempt for all pages that a listing shows unchanged, except `others`."""
     if not number:
         return
     source = await tx.one("source_by_id", source=run.source_id)
     before = await tx.one("listing_attempt", run=run.id)
-    untold: str | None = None  # null: the listing covers every page
+    excluded: str | None = None  # null: the listing covers every page
     if others:  # listed ones only; unlisted pages are excluded anyway
         rows = await tx.all("listed_among", source=run.source_id, others=list(others))
-        untold = "".join(f",{row['id']}" for row in rows) + ","
+        excluded = "".join(f",{row['id']}" for row in rows) + ","
     number += before["unchanged"] if before else 0
-    said = {"now": now, "number": number, "reason": listing_reason(number), "untold": untold}
+    values = {"now": now, "number": number, "reason": listing_reason(number), "untold": excluded}
     if before is not None:
-        await tx.run("extend_listing_attempt", crawl=before["id"], **said)
+        await tx.run("extend_listing_attempt", crawl=before["id"], **values)
     elif source is not None:
         where = {"url": source["url"], "domain": domain_of(source["url"]) if "://" in source["url"] else ""}
-        await tx.run("insert_listing_attempt", run=run.id, **where, **said)
+        await tx.run("insert_listing_attempt", run=run.id, **where, **values)

@@ -2,22 +2,24 @@
 
 import asyncio
 import json
+import os
 import re
 import sqlite3
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache, lru_cache, partial
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import Any, cast
 
-from afresh.aio import finished
+from afresh.aio import wait_done
 from afresh.errors import StoreBusy, StoreError
 from afresh.ops.failpoints import failpoint
 from afresh.ports import StoreAccess
-from afresh.store.dialect import Row, Transaction, Wakeups, ignore_point, queries
+from afresh.store.dialect import HOLDS_TOKEN, LIST_TOKEN, ROWS_TOKEN, Row, Transaction, Wakeups, queries
 from afresh.store.sqlite_file import (
     MOVED,
     check_age,
@@ -25,20 +27,16 @@ from afresh.store.sqlite_file import (
     check_sound,
     explain,
     migrate,
-    place_of,
     size_of,
     wal_of,
     wants_check,
     ways_in,
 )
 
-T = TypeVar("T")
 BUSY_SECONDS = 30.0
-OPEN_PAUSE = 0.05  # seconds between attempts to open a file that another process is creating
+OPEN_PAUSE_SECONDS = 0.05  # between attempts to open a file that another process is creating
 READERS = ("read", "read too")  # two, so that a short read need not wait for a long one
-QUICK = frozenset(
-    ("newest", "model_and_newest")
-)  # they read the end of an index, which is faster than a thread switch
+QUICK = frozenset(("newest", "model_and_newest"))  # they read the end of an index, which is faster than a thread switch
 READ_ONLY = re.compile(r"mode=ro$|immutable=1$")
 PRAGMAS = (
     "pragma synchronous = full",
@@ -48,9 +46,6 @@ PRAGMAS = (
     "pragma secure_delete = on",  # removed text does not remain in free pages
     "pragma wal_autocheckpoint = 4000",
 )
-_LIST = re.compile(r"\{list (\w+)\}")
-_ROWS = re.compile(r"\{rows ([\w ]+)\}")
-_HOLDS = re.compile(r"\{holds ([\w.]+)\}")
 _LOCK = re.compile(r"\s*\{for update[\w ]*\}")
 
 
@@ -66,13 +61,16 @@ sqlite3.register_adapter(tuple, json.dumps)
 
 
 @cache
-def statement(name: str) -> str:
-    """Return a named statement in the SQL of SQLite, without row locks, as there is only one writer.
+def statements() -> dict[str, str]:
+    """Return all statements in the SQL of SQLite, without row locks, as there is only one writer.
 
     A table of rows is passed as one JSON parameter, so that a batch is a single step.
     """
-    sql = _LIST.sub(r"(select value from json_each(:\1))", _LOCK.sub("", queries("sqlite")[name]))
-    return _HOLDS.sub(r"lower(\1) glob :glob", _ROWS.sub(_table, sql))
+    found = {}
+    for name, text in queries("sqlite").items():
+        sql = LIST_TOKEN.sub(r"(select value from json_each(:\1))", _LOCK.sub("", text))
+        found[name] = HOLDS_TOKEN.sub(r"lower(\1) glob :glob", ROWS_TOKEN.sub(_table, sql))
+    return found
 
 
 def _table(match: re.Match[str]) -> str:
@@ -80,71 +78,51 @@ def _table(match: re.Match[str]) -> str:
     return f"(select {columns} from json_each(:rows))"
 
 
+@dataclass(frozen=True, slots=True)
 class SqliteSession(Transaction):
-    """One transaction on one connection, whose calls run on that connection's thread."""
+    """One transaction on one connection; `call` runs a function in the thread of that connection."""
 
-    def __init__(
-        self,
-        connection: sqlite3.Connection,
-        call: Callable[..., "asyncio.Future[object]"],
-        at: Callable[[str], None],
-        quick: frozenset[str] = frozenset(),
-    ) -> None:
-        self._connection = connection
-        self._call = call
-        self._at = at
-        self._quick = quick  # statements that run without a thread
+    connection: sqlite3.Connection
+    call: Callable[..., "asyncio.Future[Any]"]
+    writes: bool  # reads leave no trace if they end early, so they have no failpoints
 
     async def all(self, name: str, /, **params: object) -> Sequence[Row]:
-        def work() -> list[Row]:
-            return cast("list[Row]", self._connection.execute(statement(name), params).fetchall())
-
-        rows = work() if name in self._quick else cast("list[Row]", await self._call(work))
-        self._at("sql")
+        sql, execute = statements()[name], self.connection.execute
+        if not self.writes and name in QUICK:
+            return cast("list[Row]", execute(sql, params).fetchall())
+        rows: list[Row] = await self.call(lambda: execute(sql, params).fetchall())
+        if self.writes:
+            failpoint("sql")
         return rows
 
     async def each(self, name: str, /, rows: Sequence[Mapping[str, object]]) -> Sequence[Sequence[Row]]:
-        def work() -> list[list[Row]]:
-            return [self._connection.execute(statement(name), row).fetchall() for row in rows]
-
-        found = cast("list[list[Row]]", await self._call(work)) if rows else []
-        self._at("sql")
+        if not rows:
+            return []
+        sql, execute = statements()[name], self.connection.execute
+        found: list[list[Row]] = await self.call(lambda: [execute(sql, row).fetchall() for row in rows])
         return found
 
     async def run(self, name: str, /, **params: object) -> int:
-        def work() -> int:
-            return self._connection.execute(statement(name), params).rowcount
-
-        touched = cast("int", await self._call(work))
-        self._at("sql")
-        return touched
+        sql, execute = statements()[name], self.connection.execute
+        changed: int = await self.call(lambda: execute(sql, params).rowcount)
+        failpoint("sql")
+        return changed
 
     async def many(self, name: str, /, rows: Sequence[Mapping[str, object]]) -> None:
         if not rows:
             return
-        if "{rows " in queries("sqlite")[name]:
-
-            def work() -> None:  # serialises in the thread as well
-                self._connection.execute(statement(name), {"rows": json.dumps(rows, default=write_time)})
-
-            await self._call(work)
+        sql, connection = statements()[name], self.connection
+        if "{rows " in queries("sqlite")[name]:  # serialised in the thread as well
+            await self.call(lambda: connection.execute(sql, {"rows": json.dumps(rows, default=write_time)}))
         else:
-            await self._call(lambda: self._connection.executemany(statement(name), rows))
-        self._at("sql")
+            await self.call(connection.executemany, sql, rows)
+        failpoint("sql")
 
     async def turn(self, source: int) -> None:
-        del source  # a write transaction is always the only one
-
-
-def _at_once(work: Callable[[], object]) -> "asyncio.Future[object]":
-    done = asyncio.get_running_loop().create_future()
-    done.set_result(work())
-    return done
+        """Do nothing: a write transaction is always the only one."""
 
 
 class SqliteDatabase:
-    """One SQLite file."""
-
     has_vectors = True
 
     def __init__(
@@ -160,12 +138,13 @@ class SqliteDatabase:
         self.wait_seconds = wait_seconds  # how long a transaction waits for other processes
         self.open_seconds = open_seconds
         self._threads = {role: ThreadPoolExecutor(1, f"sqlite-{role}") for role in ("write", *READERS)}
+        self._calls: dict[str, Callable[..., asyncio.Future[Any]]] = {}  # run a function in a thread, by role
         self._connections: dict[str, sqlite3.Connection] = {}
         self._writing = asyncio.Lock()
         self._reading = asyncio.Semaphore(len(READERS))
         self._idle = list(READERS)  # free readers
         self.news = Wakeups()  # other processes cannot notify: waiters poll
-        self._place: tuple[int, int] | None = None  # device and inode of the open file
+        self._opened: os.stat_result | None = None
 
     @property
     def read_only(self) -> bool:
@@ -174,6 +153,7 @@ class SqliteDatabase:
     async def open(self) -> None:
         """Open, create or migrate the file; refuse a damaged, newer or foreign one without changing it."""
         loop = asyncio.get_running_loop()
+        self._calls = {role: partial(loop.run_in_executor, thread) for role, thread in self._threads.items()}
         deadline = loop.time() + self.open_seconds
         while True:
             last = loop.time() >= deadline
@@ -184,15 +164,16 @@ class SqliteDatabase:
                     await self.close()
                     raise
                 await self._disconnect()
-                await asyncio.sleep(OPEN_PAUSE)
+                await asyncio.sleep(OPEN_PAUSE_SECONDS)
             else:
                 return
 
     async def _open_once(self) -> None:
         ways = ways_in(self.path, self.access)
         for role in READERS if READ_ONLY.search(ways[0]) else ("write", *READERS):
-            self._connections[role] = await self._on(role, partial(self._connect, role, ways))
-        self._place = place_of(self.path)
+            self._connections[role] = await self._calls[role](self._connect, role, ways)
+        with suppress(OSError):
+            self._opened = self.path.stat()
 
     def _connect(self, role: str, ways: Sequence[str]) -> sqlite3.Connection:
         """Return a connection made with the first URI that works."""
@@ -236,58 +217,51 @@ class SqliteDatabase:
 
     def _check_place(self) -> None:
         """Raise if the file was moved or replaced, because writes would be lost."""
-        if self._place != place_of(self.path):
-            raise StoreError(f"the store {self.path} {MOVED}")
-
-    def _on(self, role: str, work: Callable[[], T]) -> "asyncio.Future[T]":
-        return asyncio.get_running_loop().run_in_executor(self._threads[role], work)
-
-    @asynccontextmanager
-    async def _session(
-        self, role: str, start: Callable[[sqlite3.Connection], object]
-    ) -> AsyncIterator[SqliteSession]:
-        if role not in self._connections:
-            raise StoreError(
-                f"the store {self.path} can only be read here; make the file and its folder writable"
-            )
-        connection = self._connections[role]
-        call = partial(self._on, role)
-        turn = call if role == "write" else _at_once  # beginning and ending a read needs no thread
-        at = failpoint if role == "write" else ignore_point
-
-        try:
-            await turn(partial(start, connection))
-            at("sql.begin")
-            yield SqliteSession(connection, call, at, frozenset() if role == "write" else QUICK)
-            at("sql.commit")
-            if role == "write":
-                self._check_place()
-            await finished(turn(lambda: connection.execute("commit")))
-            at("sql.done")
-        except sqlite3.Error as error:
-            await finished(call(connection.rollback))
-            raise explain(error, self.path) from error
-        except BaseException:
-            if role != "write":
-                connection.interrupt()  # so that an abandoned query does not block the reader
-            await finished(call(connection.rollback))
-            raise
+        with suppress(OSError):
+            if self._opened is not None and os.path.samestat(self._opened, self.path.stat()):
+                return
+        raise StoreError(f"the store {self.path} {MOVED}")
 
     @asynccontextmanager
     async def write(self, source: int | None = None) -> AsyncIterator[Transaction]:
         """Open a write transaction; it is atomic, and the only one at a time."""
-        start = partial(begin, seconds=self.wait_seconds)
-        async with self._writing, self._session("write", start) as session:
-            yield session
+        if "write" not in self._connections:
+            raise StoreError(f"the store {self.path} can only be read here; make the file and its folder writable")
+        connection, call = self._connections["write"], self._calls["write"]
+        async with self._writing:
+            try:
+                await call(begin, connection, self.wait_seconds)
+                failpoint("sql.begin")
+                yield SqliteSession(connection, call, writes=True)
+                failpoint("sql.commit")
+                self._check_place()
+                await wait_done(call(connection.execute, "commit"))
+                failpoint("sql.done")
+            except BaseException as error:
+                await wait_done(call(connection.rollback))
+                if isinstance(error, sqlite3.Error):
+                    raise explain(error, self.path) from error
+                raise
 
     @asynccontextmanager
     async def read(self) -> AsyncIterator[Transaction]:
-        """Open a consistent snapshot on the first free reader."""
+        """Open a consistent snapshot on the first free reader; to begin and to end it needs no thread."""
+        if not self._connections:
+            raise StoreError(f"the store {self.path} is closed")
         async with self._reading:
             role = self._idle.pop()
+            connection, call = self._connections[role], self._calls[role]
             try:
-                async with self._session(role, lambda connection: connection.execute("begin")) as session:
-                    yield session
+                connection.execute("begin")
+                yield SqliteSession(connection, call, writes=False)
+                connection.execute("commit")
+            except BaseException as error:
+                if not isinstance(error, sqlite3.Error):
+                    connection.interrupt()  # so that an abandoned query does not block the reader
+                await wait_done(call(connection.rollback))
+                if isinstance(error, sqlite3.Error):
+                    raise explain(error, self.path) from error
+                raise
             finally:
                 self._idle.append(role)
 
@@ -299,17 +273,16 @@ class SqliteDatabase:
         """Rewrite the file without free pages and return the bytes saved; raise StoreBusy if it is in use."""
         before = await self.size_bytes()
         async with self._writing:
-            if "write" not in self._connections:
+            if self.read_only:
                 raise StoreError(f"the store {self.path} can only be read here")
-            connection = self._connections["write"]
             try:
                 for sql in ("vacuum", "pragma wal_checkpoint(truncate)"):
-                    await finished(self._on("write", partial(connection.execute, sql)))
+                    await wait_done(self._calls["write"](self._connections["write"].execute, sql))
             except sqlite3.Error as error:
                 raise explain(error, self.path) from error
         return max(0, before - await self.size_bytes())
 
-    async def trouble(self) -> str | None:
+    async def find_problem(self) -> str | None:
         async with self.read() as tx:
             row = await tx.only("integrity")
             if row["quick_check"] != "ok":
@@ -330,7 +303,7 @@ class SqliteDatabase:
     async def _disconnect(self) -> None:
         while self._connections:
             role, connection = self._connections.popitem()
-            await self._on(role, connection.close)
+            await self._calls[role](connection.close)
 
     async def close(self) -> None:
         await self._disconnect()
@@ -338,9 +311,9 @@ class SqliteDatabase:
             thread.shutdown()
 
 
-CROWDED = 0.2  # seconds after which a waiter polls more often than newer ones
-LONG = 3.0  # seconds after which the file counts as locked, not just busy
-FIRST, OFTEN, SELDOM = 0.012, 0.006, 0.025
+CROWDED_SECONDS = 0.2  # after which a waiter polls more often than newer ones
+LOCKED_SECONDS = 3.0  # after which the file counts as locked, not just busy
+FIRST_PAUSE, SHORT_PAUSE, LONG_PAUSE = 0.012, 0.006, 0.025  # seconds
 
 
 def begin(
@@ -368,4 +341,4 @@ def begin(
 
 def pause(waited: float) -> float:
     """Return the seconds until the next attempt."""
-    return FIRST if waited < CROWDED else OFTEN if waited < LONG else SELDOM
+    return FIRST_PAUSE if waited < CROWDED_SECONDS else SHORT_PAUSE if waited < LOCKED_SECONDS else LONG_PAUSE

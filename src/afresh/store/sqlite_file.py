@@ -12,10 +12,10 @@ from afresh.files import make_private_file, make_private_folder, narrow_file
 from afresh.ports import StoreAccess
 from afresh.store.dialect import check_version, migrations
 
-AGAIN = "then run the command again: it goes on where it was"
+AGAIN = "then run the command again: it continues where it stopped"
 RESTORE = "restore it from a backup, or move it away and crawl again"
 MOVED = "was moved, replaced or deleted while it was in use; put it right, then run the command again"
-TROUBLE: dict[int, tuple[type[StoreError], str]] = {
+EXPLANATIONS: dict[int, tuple[type[StoreError], str]] = {
     sqlite3.SQLITE_BUSY: (
         StoreBusy,
         "is kept locked by another process; wait until that has ended or stop it, then run the command again",
@@ -33,8 +33,7 @@ TROUBLE: dict[int, tuple[type[StoreError], str]] = {
     sqlite3.SQLITE_CORRUPT: (StoreDamaged, f"is damaged; {RESTORE}"),
     sqlite3.SQLITE_NOTADB: (
         StoreDamaged,
-        "is not a database, or its beginning is damaged; restore it from a backup, "
-        "or name another file with --store",
+        "is not a database, or its beginning is damaged; restore it from a backup, or name another file with --store",
     ),
     sqlite3.SQLITE_READONLY_DBMOVED: (StoreError, MOVED),
     sqlite3.SQLITE_READONLY: (
@@ -56,12 +55,11 @@ TROUBLE: dict[int, tuple[type[StoreError], str]] = {
 def explain(error: sqlite3.Error, path: Path) -> StoreError:
     """Return the error for users: the store, what is wrong and what to do about it."""
     code = getattr(error, "sqlite_errorcode", 0)
-    kind, words = TROUBLE.get(code) or TROUBLE.get(code & 0xFF) or (StoreError, f"cannot be used: {error}")
+    kind, words = EXPLANATIONS.get(code) or EXPLANATIONS.get(code & 0xFF) or (StoreError, f"cannot be used: {error}")
     return kind(f"the store {path} {words}")
 
 
 def missing(path: Path) -> StoreMissing:
-    """Return the error for a store that does not exist."""
     return StoreMissing(f"there is no store at {path} yet; `afresh crawl URL` makes one")
 
 
@@ -70,7 +68,6 @@ IDLE_SECONDS = 86_400
 
 
 def wal_of(path: Path) -> Path:
-    """Return the path of the write-ahead log."""
     return path.with_name(path.name + "-wal")
 
 
@@ -107,7 +104,7 @@ def _ways(path: Path, access: StoreAccess) -> tuple[str, ...]:
     if _may_write(path) and _may_write(path.parent):
         return (uri + "mode=rw",)
     if access is not StoreAccess.READ:
-        raise StoreError(f"the store {path} {TROUBLE[sqlite3.SQLITE_READONLY][1]}")
+        raise StoreError(f"the store {path} {EXPLANATIONS[sqlite3.SQLITE_READONLY][1]}")
     # SQLite needs its log even for reading; without one, the file alone is complete.
     return (uri + "mode=ro",) if size_of(wal_of(path)) else (uri + "mode=ro", uri + "immutable=1")
 
@@ -118,9 +115,7 @@ def _make_folder(path: Path) -> None:
     except OSError as error:
         raise StoreError(f"the folder of the store {path} cannot be made: {error.strerror}") from error
     if not _may_write(path.parent):
-        raise StoreError(
-            f"the store {path} cannot be made: its folder cannot be written to; name another with --store"
-        )
+        raise StoreError(f"the store {path} cannot be made: its folder cannot be written to; name another with --store")
 
 
 def _may_write(path: Path) -> bool:
@@ -139,19 +134,9 @@ def wants_check(path: Path, clock: Callable[[], float] = time.time) -> bool:
 
 
 def check_sound(connection: sqlite3.Connection, path: Path) -> None:
-    """Refuse a damaged file."""
     [(verdict,)] = connection.execute("pragma quick_check(1)").fetchall()
     if verdict != "ok":
         raise StoreDamaged(f"the store {path} is damaged ({str(verdict).strip()}); {RESTORE}")
-
-
-def place_of(path: Path) -> tuple[int, int] | None:
-    """Return device and inode of a file, or None if there is none."""
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
 
 
 DDL = {
@@ -163,7 +148,7 @@ DDL = {
     "without_rowid": "without rowid",
 }
 
-UNFINISHED = "is a copy that is not finished; `afresh copy … --resume` goes on with it"
+UNFINISHED = "is an incomplete copy; `afresh copy … --resume` continues it"
 
 
 def check_owner(connection: sqlite3.Connection, path: Path) -> None:
@@ -207,7 +192,6 @@ def migrate(connection: sqlite3.Connection) -> None:
 
 
 def schema_version(connection: sqlite3.Connection) -> int:
-    """Return the schema version of a file."""
     return int(connection.execute("pragma user_version").fetchone()[0])
 
 

@@ -1,18 +1,21 @@
 """Statistics of the store and of single sources, cached if counting is slow."""
 
 import asyncio
+import inspect
 import json
 import time
 from collections.abc import Awaitable, Callable, Collection, Hashable, Sequence
 from dataclasses import replace
 from datetime import date, datetime, timedelta
+from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from afresh.model.charts import DayCount, HostState, MapPage
+from afresh.model.charts import DayCount, HostState, MapNode
 from afresh.model.records import PageId, RunId, RunState, Source, SourceId
 from afresh.model.reports import HostQueue, SourceView, Workload
 from afresh.schedule.due import DueCounts
 from afresh.search.records import MissingCount
+from afresh.store.dialect import Row
 from afresh.store.records import at, record, rhythm_from
 from afresh.store.repository import Repository, not_retried
 from afresh.store.schedules import form_of
@@ -21,36 +24,20 @@ if TYPE_CHECKING:
     from afresh.store.store import Store
 
 
-_SAME = (
-    "id",
-    "name",
-    "version",
-    "kind",
-    "url",
-    "crawl_time",
-    "rules",
-    "policy",
-)  # fields that a source and its view share
+# Fields that a source and its view share:
+_SAME = ("id", "name", "version", "kind", "url", "crawl_time", "rules", "policy")
+_LAST = ("last_run", "last_state", "last_mode", "last_end")
 _COUNTS = ("pages", "chunks", "links", "errors", "doubtful")
 
 
 class StatsRepository(Repository):
-    """Counts records."""
-
     async def source_view(self, source: Source) -> SourceView:
-        """Return a source with its counts."""
         async with self.db.read() as tx:
             numbers = await tx.only("source_numbers", source=source.id)
-            last = dict(await tx.one("last_run", source=source.id) or {})
+            last = dict.fromkeys(_LAST) | dict(await tx.one("last_run", source=source.id) or {})
         same = {name: getattr(source, name) for name in _SAME} | {name: numbers[name] for name in _COUNTS}
-        return SourceView(
-            **same,
-            oldest_check=at(numbers["oldest_check"]),
-            last_run=last.get("id"),
-            last_state=last.get("state"),
-            last_mode=last.get("mode"),
-            last_end=at(last.get("finished_at")),
-        )
+        times = {"oldest_check": at(numbers["oldest_check"]), "last_end": at(last["last_end"])}
+        return SourceView(**{**same, **last, **times})
 
     async def oldest_checks(self) -> dict[SourceId, datetime]:
         """Return the oldest check of a page with content, per source."""
@@ -77,7 +64,7 @@ class StatsRepository(Repository):
         tally = {row["source_id"]: (int(row["due"]), int(row["stale"]), at(row["next"])) for row in rows}
         return {SourceId(source): DueCounts(*numbers) for source, numbers in tally.items()}
 
-    async def lack(self, model: str, source: SourceId | None = None) -> MissingCount:
+    async def missing_vectors(self, model: str, source: SourceId | None = None) -> MissingCount:
         """Return how many chunks lack vectors before the model can serve."""
         async with self.db.read() as tx:
             number = await tx.number("model_by_name", name=model)
@@ -111,16 +98,14 @@ class StatsRepository(Repository):
         due = numbers.pop("", 0)
         return due, {datetime.fromisoformat(f"{hour}:00Z"): number for hour, number in numbers.items()}
 
-    async def map_pages(self, source: SourceId, limit: int) -> tuple[list[MapPage], int]:
+    async def map_pages(self, source: SourceId, limit: int) -> tuple[list[MapNode], int]:
         """Return the pages that are not deleted, nearest to the root first, and how many there are."""
         async with self.db.read() as tx:
             rows = await tx.all("map_pages", source=source, limit=limit)
             size = await tx.number("map_size", source=source)
-        doubted = ((row, row["doubt"] is not None) for row in rows)
-        return [record(MapPage, row, doubtful=is_so, rhythm=rhythm_from(row)) for row, is_so in doubted], size
+        return [_map_node(row) for row in rows], size
 
     async def map_links(self, source: SourceId, pages: Sequence[PageId]) -> list[tuple[PageId, PageId]]:
-        """Return the links between some pages of a source."""
         async with self.db.read() as tx:
             found = await tx.all("map_targets", pages=list(pages))
             targets = {row["link_id"]: PageId(row["page_id"]) for row in found}
@@ -129,35 +114,28 @@ class StatsRepository(Repository):
 
     async def host_queues(self, runs: Sequence[RunId], limit: int) -> list[HostQueue]:
         """Return the hosts with the longest queues in some runs."""
-        rows = await self._all("host_queues", runs=list(runs), limit=limit)
-        return [record(HostQueue, row) for row in rows]
+        return await self._records(HostQueue, "host_queues", runs=list(runs), limit=limit)
 
     async def host_states(self, domains: Sequence[str]) -> list[HostState]:
-        """Return what is known of some hosts."""
-        return [record(HostState, row) for row in await self._all("host_states", domains=list(domains))]
+        return await self._records(HostState, "host_states", domains=list(domains))
 
     async def resting_hosts(self, now: datetime, limit: int) -> list[HostState]:
         """Return paused hosts, the longest pause first."""
-        return [record(HostState, row) for row in await self._all("resting_now", now=now, limit=limit)]
+        return await self._records(HostState, "resting_now", now=now, limit=limit)
 
     async def runs_by_state(self) -> dict[str, int]:
-        """Return the number of runs by state."""
         return {row["state"]: row["number"] for row in await self._all("runs_by_state")}
 
     async def copies_by_state(self) -> dict[tuple[str, str], int]:
-        """Return the number of copies by sink and state."""
         rows = await self._all("copies_by_state")
         return {(row["sink"], row["state"]): row["number"] for row in rows}
 
-    async def counts_of_runs(
-        self, after: int, limit: int = 1_000
-    ) -> list[tuple[RunId, RunState, dict[str, int]]]:
+    async def counts_of_runs(self, after: int, limit: int = 1_000) -> list[tuple[RunId, RunState, dict[str, int]]]:
         """Return runs with a greater id, in order, with their counts so far."""
         rows = await self._all("counts_of_runs", after=after, limit=limit)
         return [(RunId(row["id"]), RunState(row["state"]), json.loads(row["counts"])) for row in rows]
 
     async def totals(self) -> dict[str, Any]:
-        """Return the counts of the whole store."""
         return dict(await self._one("totals") or {})
 
     async def workload(self, workers: Collection[str]) -> Workload:
@@ -167,16 +145,14 @@ class StatsRepository(Repository):
 
     async def busiest_hosts(self, limit: int, workers: Collection[str]) -> list[HostQueue]:
         """Return the hosts with the longest queues in open runs; only these workers hold pages."""
-        rows = await self._all("busiest_hosts", limit=limit, workers=list(workers))
-        return [record(HostQueue, row) for row in rows]
+        return await self._records(HostQueue, "busiest_hosts", limit=limit, workers=list(workers))
 
     async def size_bytes(self) -> int:
-        """Return the size of the store in bytes."""
         return await self.db.size_bytes()
 
     async def integrity(self) -> str | None:
         """Return what is broken in the database or its text index, or None."""
-        return await self.db.trouble()
+        return await self.db.find_problem()
 
     @not_retried
     async def close(self) -> None:
@@ -188,13 +164,39 @@ class StatsRepository(Repository):
             pass
 
 
+def _map_node(row: Row) -> MapNode:
+    rhythm = rhythm_from(row)
+    seconds = rhythm.quiet + rhythm.spans
+    pace = round(rhythm.changes / seconds * MONTH, 2) if seconds >= DAY else None
+    doubtful = row["doubt"] is not None
+    return record(MapNode, row, doubtful=doubtful, changes=rhythm.changes, changes_per_month=pace, parent=None)
+
+
 T = TypeVar("T")
+Method = TypeVar("Method", bound=Callable[..., Any])
+DAY = 86_400.0
+MONTH = 30 * DAY
 LARGE_PAGES = 10_000  # from which counting takes too long for users
 FRESH_SECONDS = 10.0  # after which a count is renewed in the background
 AGING_SECONDS = 60.0  # after which callers wait for the new count, but only briefly
 OLD_SECONDS = 600.0  # after which callers wait as long as it takes
 SHORT_WAIT_SECONDS = 0.1
 MAX_COUNTS = 200
+
+
+def _cached_count(method: Method) -> Method:
+    """Return a method of `CachedStats` that caches the results of another by all arguments but the time."""
+    name, signature = method.__name__, inspect.signature(method)
+
+    @wraps(method)
+    async def call(self: "CachedStats", *args: Any, **kwargs: Any) -> Any:
+        given = signature.bind(self, *args, **kwargs).arguments
+        source = given.get("source")
+        sources = given.get("sources", [] if source is None else [source])
+        key = [tuple(each) if each is sources else each for part, each in given.items() if part not in ("self", "now")]
+        return await self._cached((name, *key), partial(getattr(self._inner, name), *args, **kwargs), sources)
+
+    return cast("Method", call)
 
 
 class CachedStats(StatsRepository):
@@ -212,7 +214,7 @@ class CachedStats(StatsRepository):
 
     async def source_view(self, source: Source) -> SourceView:
         """Return a source with its counts; name, URL, settings and last run are never cached."""
-        view = await self._cached("view", source.id, lambda: self._measured(source), source.id)
+        view = await self._cached(("view", source.id), lambda: self._measured(source), [source.id])
         runs = await self._runs.last(source.id)
         run, state, mode = (runs[0].id, runs[0].state, runs[0].mode) if runs else (None, None, None)
         same: dict[str, Any] = {name: getattr(source, name) for name in _SAME}
@@ -223,52 +225,24 @@ class CachedStats(StatsRepository):
         self._sizes[source.id] = view.pages
         return view
 
-    async def due_tallies(self, now: datetime) -> dict[SourceId, DueCounts]:
-        count = self._inner.due_tallies
-        return await self._cached("due", None, lambda: count(now))
-
-    async def due_tally(self, source: SourceId, now: datetime, max_age: float | None) -> DueCounts:
-        count = self._inner.due_tally
-        return await self._cached("due", (source, max_age), lambda: count(source, now, max_age), source)
-
-    async def oldest_checks(self) -> dict[SourceId, datetime]:
-        return await self._cached("oldest", None, self._inner.oldest_checks)
-
-    async def changes_by_day(self, sources: Sequence[SourceId], since: date) -> list[DayCount]:
-        count, key = self._inner.changes_by_day, (tuple(sources), since)
-        return await self._cached("days", key, lambda: count(sources, since), *sources)
-
-    async def totals(self) -> dict[str, Any]:
-        return await self._cached("totals", None, self._inner.totals)
-
-    async def checks_by_hour(self, source: SourceId, now: datetime) -> tuple[int, dict[datetime, int]]:
-        count = self._inner.checks_by_hour
-        return await self._cached("hours", source, lambda: count(source, now), source)
-
-    async def lack(self, model: str, source: SourceId | None = None) -> MissingCount:
-        count, sources = self._inner.lack, () if source is None else (source,)
-        return await self._cached("lack", (model, source), lambda: count(model, source), *sources)
-
-    async def count_copies(self, sink: str, sources: Sequence[SourceId]) -> dict[str, int]:
-        count, key = self._inner.count_copies, (sink, tuple(sources))
-        return await self._cached("copies", key, lambda: count(sink, sources), *sources)
-
-    async def count_stuck(self, sink: str, sources: Sequence[SourceId]) -> int:
-        count, key = self._inner.count_stuck, (sink, tuple(sources))
-        return await self._cached("stuck", key, lambda: count(sink, sources), *sources)
+    due_tallies = _cached_count(StatsRepository.due_tallies)
+    due_tally = _cached_count(StatsRepository.due_tally)
+    oldest_checks = _cached_count(StatsRepository.oldest_checks)
+    changes_by_day = _cached_count(StatsRepository.changes_by_day)
+    totals = _cached_count(StatsRepository.totals)
+    checks_by_hour = _cached_count(StatsRepository.checks_by_hour)
+    missing_vectors = _cached_count(StatsRepository.missing_vectors)
+    count_copies = _cached_count(StatsRepository.count_copies)
+    count_stuck = _cached_count(StatsRepository.count_stuck)
 
     async def close(self) -> None:
-        """Stop background counts."""
         tasks = list(self._counting.values())
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _cached(
-        self, name: str, of: Hashable, count: Callable[[], Awaitable[T]], *sources: SourceId
-    ) -> T:
+    async def _cached(self, key: Hashable, count: Callable[[], Awaitable[T]], sources: Sequence[SourceId]) -> T:
         """Return the cached count if counting is slow, else a new one; without `sources`, for all sources."""
-        key = (name, of)
         if not sources:
             there = {source.id for source in await self._sources.all()}
             self._sizes = {source: size for source, size in self._sizes.items() if source in there}
@@ -302,9 +276,7 @@ class CachedStats(StatsRepository):
     def _is_unknown(self, sources: Sequence[SourceId]) -> bool:
         return not self._sizes if not sources else any(each not in self._sizes for each in sources)
 
-    async def _count(
-        self, key: Hashable, count: Callable[[], Awaitable[T]], sources: Sequence[SourceId]
-    ) -> T:
+    async def _count(self, key: Hashable, count: Callable[[], Awaitable[T]], sources: Sequence[SourceId]) -> T:
         value = await count()
         self._counts.pop(key, None)
         latest = self._clock() - OLD_SECONDS

@@ -60,13 +60,9 @@ class Store:
         self.stats = StatsRepository(*self._parts)
 
     def with_retries(self, retry: RetryPolicy) -> "Store":
-        """Return the same store with retried calls."""
         db, caches, _ = self._parts
-        return Store(
-            db, self.url, caches=caches, retry=retry, search=type(self.search), vectors=type(self.vectors)
-        )
+        return Store(db, self.url, caches=caches, retry=retry, search=type(self.search), vectors=type(self.vectors))
 
     async def close(self) -> None:
-        """Close the database."""
         await self.stats.close()
         await self.db.close()

@@ -1,19 +1,19 @@
 """Vectors of chunks in the store, and those of one model in memory."""
 
 import asyncio
-import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from afresh.errors import EmbedError
+from afresh.model.fetch import Chunk
 from afresh.model.records import SourceId
-from afresh.search.records import SearchFilter, StoredModel, UnembeddedChunk, VectorMatch, VectorMatches
+from afresh.search.records import ChunkMatch, SearchFilter, StoredModel, VectorMatches
 from afresh.store.dialect import Row, Transaction
 from afresh.store.records import record
 from afresh.store.repository import Repository
-from afresh.store.search import pages_within
+from afresh.store.search import chunk_from, pages_within
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Numbers = npt.NDArray[np.int64]
 
 
-MANY = 20_000  # vectors; with fewer, all are compared exactly
+MIN_COARSE = 20_000  # vectors; with fewer, all are compared exactly
 CANDIDATES = 2_000
 _SAMPLE = 8_000
 _KEPT = 3 / 8  # share of the dimensions of a vector
@@ -45,16 +45,14 @@ class CoarseVectors:
         self.most = _OUTGROWN * len(vectors)  # vectors for which the axes are good enough
 
     def add(self, vectors: "Matrix") -> None:
-        """Project and add more vectors."""
         self._vectors = self._np.vstack([self._vectors, vectors @ self._axes])
 
     def likeness(self, vector: "Matrix") -> "Matrix":
-        """Return the approximate similarity of each vector."""
         near: Matrix = self._vectors @ (vector @ self._axes)
         return near
 
 
-MANY_GONE = 5
+MAX_DROPPED_SINGLY = 5
 
 
 class VectorMatrix:
@@ -66,10 +64,9 @@ class VectorMatrix:
         self._np = np
         self._vectors: Matrix = np.empty((0, 0), dtype=np.float32)
         self._numbers: Numbers = np.empty(0, dtype=np.int64)  # ids of the vectors, ascending
-        self._chunks: Numbers = np.empty(0, dtype=np.int64)  # ascending
-        self._pages: Numbers = np.empty(0, dtype=np.int64)  # of the chunks
-        self._rows: Numbers = np.empty(0, dtype=np.int64)  # row of the vector of each chunk
-        self._rough: CoarseVectors | None = None  # only if there are many
+        # Of each chunk its id (ascending), its page and the row of its vector:
+        self._placed: Numbers = np.empty((3, 0), dtype=np.int64)
+        self._coarse: CoarseVectors | None = None  # only if there are many
         self._middle: Matrix = np.empty((0, 0), dtype=np.float32)  # the mean of all vectors
         self._newest = (0, 0)  # ids of the newest chunk and vector
         self._lacking = 0  # chunks without a vector when they were read
@@ -94,8 +91,7 @@ class VectorMatrix:
         self._newest = newest
 
     def _forget_chunks(self) -> None:
-        none = self._np.empty(0, dtype=self._np.int64)
-        self._chunks, self._pages, self._rows = none, none, none
+        self._placed = self._placed[:, :0]
         self._newest, self._lacking = (0, 0), 0
 
     def _add_vectors(self, rows: Sequence[Row], dimensions: int) -> None:
@@ -107,10 +103,10 @@ class VectorMatrix:
         numbers = np.array([row["id"] for row in rows], dtype=np.int64)
         self._vectors = np.vstack([self._vectors, new]) if len(self._numbers) else new
         self._numbers = np.concatenate([self._numbers, numbers])
-        if self._rough is not None and len(self._numbers) <= self._rough.most:
-            self._rough.add(new)
+        if self._coarse is not None and len(self._numbers) <= self._coarse.most:
+            self._coarse.add(new)
         else:
-            self._rough = CoarseVectors(self._vectors) if len(self._numbers) >= MANY else None
+            self._coarse = CoarseVectors(self._vectors) if len(self._numbers) >= MIN_COARSE else None
         self._middle = self._vectors.mean(axis=0, keepdims=True)
 
     def _add_chunks(self, rows: Sequence[Row]) -> None:
@@ -118,36 +114,34 @@ class VectorMatrix:
         if not rows:
             return
         chunks, pages, numbers = np.array([tuple(row) for row in rows], dtype=np.int64).T
-        order = np.argsort(chunks)
-        self._chunks = np.concatenate([self._chunks, chunks[order]])
-        self._pages = np.concatenate([self._pages, pages[order]])
-        self._rows = np.concatenate([self._rows, np.searchsorted(self._numbers, numbers[order])])
+        placed = np.stack([chunks, pages, np.searchsorted(self._numbers, numbers)])
+        self._placed = np.hstack([self._placed, placed[:, np.argsort(chunks)]])
 
-    def let_go(self, chunks: Sequence[int]) -> None:
+    def drop(self, chunks: Sequence[int]) -> None:
         """Drop removed chunks; if they are many, drop all chunks, which are then read again."""
         np = self._np
-        if len(chunks) > MANY_GONE:
+        if len(chunks) > MAX_DROPPED_SINGLY:
             self._forget_chunks()
             return
-        stay = np.isin(self._chunks, np.array(chunks, dtype=np.int64), invert=True)
-        self._chunks, self._pages, self._rows = self._chunks[stay], self._pages[stay], self._rows[stay]
+        stay = np.isin(self._placed[0], np.array(chunks, dtype=np.int64), invert=True)
+        self._placed = self._placed[:, stay]
 
     async def nearest(self, vector: "Matrix", pages: Sequence[int] | None, limit: int) -> VectorMatches:
         """Return the nearest chunks, of some pages or of all; a thread computes the product."""
         np = self._np
-        vectors, rows, chunks, places = self._vectors, self._rows, self._chunks, self._pages
+        vectors, (chunks, places, rows) = self._vectors, self._placed
         if not len(chunks):
             return VectorMatches()
         check_size(vector, vectors.shape[1])
-        rough = self._rough
-        first = rough.likeness if rough is not None else vectors.__matmul__
+        coarse = self._coarse
+        first = coarse.likeness if coarse is not None else vectors.__matmul__
         likeness = (await asyncio.to_thread(first, vector[0]))[rows]
         if pages is not None:
             wanted = np.zeros(int(max(places.max(), max(pages, default=0))) + 1, dtype=bool)
             wanted[np.array(pages, dtype=np.int64)] = True
             inside = wanted[places]
             likeness, chunks, rows = likeness[inside], chunks[inside], rows[inside]
-        if rough is not None:
+        if coarse is not None:
             best = self._best(likeness, max(CANDIDATES, 4 * limit))
             chunks, likeness = chunks[best], vectors[rows[best]] @ vector[0]
         best = self._best(likeness, limit)
@@ -163,24 +157,26 @@ class VectorMatrix:
         places = self._places(chunks)
         if not len(places):
             return VectorMatches()
-        return self._sorted(self._chunks[places], self._vectors[self._rows[places]] @ vector[0], vector)
+        found, _, rows = self._placed[:, places]
+        return self._sorted(found, self._vectors[rows] @ vector[0], vector)
 
     def of(self, chunks: Sequence[int]) -> "Matrix":
         """Return the vectors of some chunks, without those that are not in memory."""
-        return self._vectors[self._rows[self._places(chunks)]]
+        rows: Numbers = self._placed[2][self._places(chunks)]
+        return self._vectors[rows]
 
     def _places(self, chunks: Sequence[int]) -> "Numbers":
         np = self._np
-        wanted = np.array(chunks, dtype=np.int64)
-        if not len(self._chunks) or not len(wanted):
+        known, wanted = self._placed[0], np.array(chunks, dtype=np.int64)
+        if not len(known) or not len(wanted):
             return cast("Numbers", np.empty(0, dtype=np.int64))
-        places = np.minimum(np.searchsorted(self._chunks, wanted), len(self._chunks) - 1)
-        return cast("Numbers", places[self._chunks[places] == wanted])
+        places = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
+        return cast("Numbers", places[known[places] == wanted])
 
     def _sorted(self, chunks: "Numbers", likeness: "Matrix", vector: "Matrix") -> VectorMatches:
         np = self._np
         order = np.argsort(-likeness, kind="stable")
-        found = tuple(map(VectorMatch, chunks[order].tolist(), likeness[order].tolist()))
+        found = tuple(map(ChunkMatch, chunks[order].tolist(), likeness[order].tolist()))
         return VectorMatches(found, float((self._middle @ vector[0])[0]))
 
 
@@ -188,8 +184,6 @@ BYTES = 2  # per number of a vector, a float16
 
 
 class VectorRepository(Repository):
-    """Stores vectors and finds the nearest."""
-
     no_vectors: str | None = None  # why vectors cannot be compared in this store
 
     async def is_first_notice(self, name: str, now: datetime) -> bool:
@@ -199,15 +193,11 @@ class VectorRepository(Repository):
         return await self._run("record_notice", name=name, now=now) > 0
 
     async def serving_model(self) -> StoredModel | None:
-        """Return the model that answers searches, or None."""
         return await self._find(partial(record, StoredModel), "serving_model")
 
     async def known(self, model: str, hashes: Sequence[str]) -> set[str]:
-        """Return the text hashes that the model has vectors for."""
         async with self.db.read() as tx:
-            number = await tx.number("model_by_name", name=model)
-            rows = await tx.all("known_vectors", model=number, hashes=list(hashes)) if number else ()
-            return {row["text_hash"] for row in rows}
+            return {row["text_hash"] for row in await tx.all("known_vectors", name=model, hashes=list(hashes))}
 
     async def keep(self, model: str, vectors: Mapping[str, bytes], now: datetime) -> None:
         """Store vectors by the hash of their text; the first model of an empty store serves."""
@@ -215,13 +205,14 @@ class VectorRepository(Repository):
         if not sizes:
             return
         async with self.db.write() as tx:
-            row = await tx.one("model_by_name", name=model)
-            if row is None:
+            rows = await tx.all("model_by_name", name=model)
+            if not rows:
                 await tx.run("add_model", name=model, dimensions=min(sizes), now=now)
-                row = await tx.only("model_by_name", name=model)
+                rows = await tx.all("model_by_name", name=model)
+            row = rows[0]
             if sizes != {row["dimensions"]}:
                 raise EmbedError(
-                    f"{model} gave vectors of {max(sizes)} numbers, but its vectors on record have "
+                    f"{model} gave vectors of {max(sizes)} numbers, but its stored vectors have "
                     f"{row['dimensions']}; name it otherwise or use another model, then run `afresh reindex`"
                 )
             made = [{"model": row["id"], "text_hash": h, "vector": v, "now": now} for h, v in vectors.items()]
@@ -233,12 +224,12 @@ class VectorRepository(Repository):
 
     async def unembedded(
         self, model: str, *, source: SourceId | None = None, after: int = 0, limit: int = 1000
-    ) -> list[UnembeddedChunk]:
-        """Return chunks with text that lack a vector of the model, in order."""
+    ) -> dict[int, Chunk]:
+        """Return chunks with text that lack a vector of the model, by their number, in order."""
         async with self.db.read() as tx:
             number = await tx.number("model_by_name", name=model)
             rows = await tx.all("unembedded", model=number, source=source, after=after, limit=limit)
-            return [_wanting(row) for row in rows]
+            return {row["id"]: chunk_from(row) for row in rows}
 
     async def are_missing(self, model: str) -> bool:
         """Return whether any chunk lacks a vector of a model, using indexes only."""
@@ -262,11 +253,11 @@ class VectorRepository(Repository):
     async def nearest(self, model: str, vector: "Matrix", within: SearchFilter, limit: int) -> VectorMatches:
         """Return the chunks nearest in meaning, nearest first."""
         async with self.db.read() as tx:
-            nearby = await self._renewed(tx, model)
-            if nearby is None:
+            matrix = await self._renewed(tx, model)
+            if matrix is None:
                 return VectorMatches()
             pages = [row["id"] for row in await pages_within(tx, within)] if within else None
-        return await nearby.nearest(vector, pages, limit)
+        return await matrix.nearest(vector, pages, limit)
 
     async def likeness(self, model: str, vector: "Matrix", chunks: Sequence[int]) -> VectorMatches:
         """Return the similarity of some chunks, nearest first."""
@@ -286,28 +277,22 @@ class VectorRepository(Repository):
     async def _renewed(self, tx: Transaction, model: str) -> VectorMatrix | None:
         async with self.caches.renewing:  # a later reader must not see an older state
             row = await tx.one("model_and_newest", name=model)
-            number, nearby = self.caches.matrices.pop(model, (0, VectorMatrix()))
+            number, matrix = self.caches.matrices.pop(model, (0, VectorMatrix()))
             if row is None:
                 return None
             if number != row["id"]:  # deleted and created again
-                nearby = VectorMatrix()
+                matrix = VectorMatrix()
             self.caches.matrices.clear()  # one model answers at a time
-            self.caches.matrices[model] = row["id"], nearby
-            await nearby.renew(tx, row)
-            return nearby
+            self.caches.matrices[model] = row["id"], matrix
+            await matrix.renew(tx, row)
+            return matrix
 
 
 def check_size(vector: "Matrix", dimensions: int) -> None:
     """Refuse a vector whose size differs from the stored ones."""
     if vector.shape[1] != dimensions:
-        sizes = f"{vector.shape[1]} numbers now, but those on record have {dimensions}"
+        sizes = f"{vector.shape[1]} numbers now, but the stored vectors have {dimensions}"
         raise EmbedError(
             f"the model gives {sizes}: "
             "name it otherwise (embedding.model, embedding.dimensions) and run `afresh reindex`"
         )
-
-
-def _wanting(row: Row) -> UnembeddedChunk:
-    return UnembeddedChunk(
-        row["id"], row["text_hash"], tuple(json.loads(row["metadata"])["path"]), row["content"]
-    )

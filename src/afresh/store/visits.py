@@ -1,19 +1,18 @@
 """Write finished visits: the one transaction that stores what workers found."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from afresh.crawl.counters import change_of, only_checked, tally
 from afresh.model.fetch import Outcome
-from afresh.model.records import ChangeKind, ContentAction, Run, RunLimits, RunMode, Visit
+from afresh.model.records import ContentAction, Run, RunLimits, RunMode, Visit
 from afresh.ops.failpoints import failpoint
-from afresh.store.chunks import swap_chunks
+from afresh.store.chunks import change_row, swap_chunks
 from afresh.store.dialect import Database, Transaction
-from afresh.store.digest import tell
+from afresh.store.digest import record_digests
 from afresh.store.queue import QueueRepository
-from afresh.store.records import change_row
 from afresh.store.repository import Caches, Repository, RetryPolicy
-from afresh.store.runs import add_counts
 from afresh.urls.canonical import domain_of
 
 _WRITTEN = (  # fields of a page with a column of the same name
@@ -27,25 +26,16 @@ _VALIDATORS = ("etag", "last_modified", "size", "mtime_ns")
 
 
 class VisitRepository(Repository):
-    """Writes finished visits."""
-
     def __init__(self, db: Database, caches: Caches, retry: RetryPolicy | None) -> None:
         super().__init__(db, caches, retry)
         self._queue = QueueRepository(db, caches, retry)
 
     async def commit(
-        self,
-        run: Run,
-        visits: Sequence[Visit],
-        worker: str,
-        now: datetime,
-        *,
-        limits: RunLimits,
-        keep_body: bool,
+        self, run: Run, visits: Sequence[Visit], worker: str, now: datetime, *, limits: RunLimits, keep_body: bool
     ) -> list[Visit]:
         """Write finished visits of a run and return them, without those whose lease was lost."""
         try:
-            async with self._queue.queueing(run, alone=False) as tx:
+            async with self.db.write() as tx:
                 crawls = [visit.claim.crawl_id for visit in visits]
                 held = {row["id"] for row in await tx.all("held_crawls", crawls=crawls, worker=worker)}
                 mine = [visit for visit in visits if visit.claim.crawl_id in held]
@@ -55,17 +45,16 @@ class VisitRepository(Repository):
                 failpoint("commit.pages")
                 reused = await swap_chunks(tx, mine, now, keep_body=keep_body)
                 failpoint("commit.chunks")
-                if any(visit.harvest.told for visit in mine):
-                    await tell(tx, mine)
-                changes_ways = any(map(_changes_ways, mine))
-                if changes_ways or any(map(_concerns_others, mine)):
-                    await tx.turn(run.source_id)
-                if changes_ways:
-                    await tx.run("mark_graph", source=run.source_id, changed=1)
+                if any(visit.content.digest for visit in mine):
+                    await record_digests(tx, mine)
                 await self.caches.links.write(tx, run, mine)
                 failpoint("commit.links")
                 changed = ((visit, kind) for visit in mine if (kind := change_of(visit)) is not None)
-                rows = [_change(visit, run, kind, now, keep_body) for visit, kind in changed]
+                rows = [
+                    change_row(visit.claim.page, run.id, kind, visit.decision.page.content_hash, now)
+                    | {"diff": visit.content.diff if keep_body else None}
+                    for visit, kind in changed
+                ]
                 await tx.many("insert_change", rows)
                 failpoint("commit.changes")
                 children = await _children(tx, mine)
@@ -79,17 +68,14 @@ class VisitRepository(Repository):
                 failpoint("commit.counts")
         except BaseException:
             self.caches.links.forget()
+            self.caches.depths.pop(run.id, None)
             raise
         return mine
 
 
 async def _stamp(tx: Transaction, run: Run, visits: Sequence[Visit], now: datetime) -> None:
     stamps = [
-        {
-            "crawl": visit.claim.crawl_id,
-            **{name: getattr(visit.decision, name) for name in _STAMPED},
-            "now": now,
-        }
+        {"crawl": visit.claim.crawl_id, **{name: getattr(visit.decision, name) for name in _STAMPED}, "now": now}
         for visit in visits
     ]
     await tx.many("stamp_crawl", stamps)
@@ -113,26 +99,14 @@ async def _stamp(tx: Transaction, run: Run, visits: Sequence[Visit], now: dateti
 async def _write_pages(tx: Transaction, run: Run, visits: Sequence[Visit], now: datetime) -> None:
     checked, written = list[dict[str, object]](), list[dict[str, object]]()
     for visit in visits:
-        if not only_checked(visit):
-            written.append(_page_row(visit, run, now))
-            continue
         page = visit.decision.page
-        times = {"crawl_time": run.started_at, "checked_at": page.checked_at, "observed_at": page.observed_at}
-        checked.append({"page": page.id, **times, "quiet_seconds": page.rhythm.quiet})
+        if only_checked(visit):
+            times = {"crawl_time": run.started_at, "checked_at": page.checked_at, "observed_at": page.observed_at}
+            checked.append({"page": page.id, **times, "quiet_seconds": page.rhythm.quiet})
+        else:
+            written.append(_page_row(visit, run, now))
     await tx.many("check_page", checked)
     await tx.many("update_page", written)
-
-
-def _concerns_others(visit: Visit) -> bool:
-    """Return whether a visit writes more than its own page; such visits of a source are serialised."""
-    return visit.harvest.links is not None or visit.decision.content is not ContentAction.KEEP
-
-
-def _changes_ways(visit: Visit) -> bool:
-    """Return whether a page starts or stops to count for reachability; pages to be deleted do not."""
-    was_doomed = visit.claim.page.doomed_by is not None
-    drops = visit.decision.content is ContentAction.DROP
-    return drops or (was_doomed and visit.decision.page.doomed_by is None)
 
 
 def _page_row(visit: Visit, run: Run, now: datetime) -> dict[str, object]:
@@ -155,21 +129,25 @@ def _page_row(visit: Visit, run: Run, now: datetime) -> dict[str, object]:
     }
 
 
-def _change(visit: Visit, run: Run, kind: ChangeKind, now: datetime, keep_body: bool) -> dict[str, object]:
-    diff = visit.harvest.diff if keep_body else None
-    return change_row(visit.claim.page, run.id, kind, visit.decision.page.content_hash, now, diff=diff)
-
-
 async def _children(tx: Transaction, visits: Sequence[Visit]) -> dict[str, int]:
     """Return the URLs that visits link to, each with the smallest depth it was found at."""
-    parents = [visit.claim.page.id for visit in visits if visit.harvest.links]
+    parents = [visit.claim.page.id for visit in visits if visit.content.links]
     rows = await tx.all("depths_of", pages=parents) if parents else []
     current = {row["id"]: row["depth"] for row in rows}  # a shorter path may have been found since the claim
     depths: dict[str, int] = {}
     for visit in visits:
         step = 0 if visit.decision.outcome is Outcome.MOVED else 1
         depth = current.get(visit.claim.page.id, visit.claim.page.depth) + step
-        for link in visit.harvest.links or ():
-            if link.follow and link.url in visit.harvest.children and depths.get(link.url, depth) >= depth:
+        for link in visit.content.links or ():
+            if link.follow and link.url in visit.content.children and depths.get(link.url, depth) >= depth:
                 depths[link.url] = depth
     return depths
+
+
+async def add_counts(tx: Transaction, run: Run, parts: Sequence[Mapping[str, int]], now: datetime) -> None:
+    rows = await tx.all("counts_of_run", run=run.id)
+    counts: dict[str, int] = json.loads(rows[0]["counts"]) if rows else {}
+    for part in parts:
+        for key, number in part.items():
+            counts[key] = counts.get(key, 0) + number
+    await tx.run("count_run", run=run.id, now=now, counts=json.dumps(counts))

@@ -2,48 +2,37 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import TypeAlias
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 
-from afresh.aio import first_of
+from afresh.aio import wait_first
 from afresh.backoff import next_wait
 from afresh.errors import AfreshError, RunBusy, StoreUnavailable
 from afresh.events import Listener, Notice
 from afresh.model.records import Run, RunId, RunMode, RunState, SourceId
 from afresh.store.store import Store
+from afresh.sync.registry import SinkSync
 from afresh.sync.reports import SyncReport
 
 log = logging.getLogger(__name__)
 
-SOON = 60.0  # seconds until the next sync of a sink that was unfinished or busy
-SELDOM = 3600.0  # seconds; the longest such wait
-
-Sync: TypeAlias = Callable[[str], Awaitable[Sequence[SyncReport]]]
+FIRST_RETRY_SECONDS = 60.0  # seconds until the next sync of a sink that was unfinished or busy
+MAX_RETRY_SECONDS = 3600.0  # seconds; the longest such wait
 
 
+@dataclass(slots=True)
 class PostRunSync:
     """Syncs sinks in the background while runs continue; retries unfinished ones later."""
 
-    def __init__(
-        self,
-        sync: Sync,
-        stopping: asyncio.Event,
-        *,
-        tell: Callable[[SyncReport], None],
-        listener: Listener,
-        once: bool = False,
-    ) -> None:
-        self._sync = sync
-        self._stopping = stopping
-        self._tell = tell
-        self._listener = listener
-        self._once = once  # no retries
-        self._asked: dict[str, asyncio.Event] = {}
-        self._going: dict[str, asyncio.Task[None]] = {}
-        self._troubles: dict[
-            str, tuple[str | None, int]
-        ] = {}  # error and number of stuck documents, as last reported
-        self.failed = False  # whether a sync failed
+    sinks: SinkSync
+    stopping: asyncio.Event
+    on_report: Callable[[SyncReport], None]
+    listener: Listener
+    once: bool = False  # no retries
+    failed: bool = False  # whether a sync failed
+    _asked: dict[str, asyncio.Event] = field(default_factory=dict)
+    _going: dict[str, asyncio.Task[None]] = field(default_factory=dict)
+    _problems: dict[str, tuple[str | None, int]] = field(default_factory=dict)  # last reported: error, stuck documents
 
     def want(self, sinks: Iterable[str]) -> None:
         """Request a sync of sinks; a sink that is being synced is synced once more afterwards."""
@@ -54,7 +43,7 @@ class PostRunSync:
 
     def leave(self) -> None:
         """Cancel running syncs, as a sink that is down is retried forever; the next process resumes them."""
-        if not self._stopping.is_set():
+        if not self.stopping.is_set():
             for task in self._going.values():
                 task.cancel()
 
@@ -66,63 +55,64 @@ class PostRunSync:
             self._going = {name: task for name, task in self._going.items() if not task.done()}
 
     async def _keep(self, name: str) -> None:
-        asked, pause = self._asked[name], SOON
+        asked, pause = self._asked[name], FIRST_RETRY_SECONDS
         try:
-            while not self._stopping.is_set():
+            while not self.stopping.is_set():
                 asked.clear()
-                settled = await self._one(name)
+                is_complete = await self._sync_once(name)
                 if asked.is_set():
                     continue
-                if settled or self._once:
+                if is_complete or self.once:
                     return
-                await first_of(asked, self._stopping, seconds=pause)
-                pause = next_wait(pause, SOON, SELDOM)
+                await wait_first(asked, self.stopping, seconds=pause)
+                pause = next_wait(pause, FIRST_RETRY_SECONDS, MAX_RETRY_SECONDS)
         finally:
             del self._going[name]
 
-    async def _one(self, name: str) -> bool:
-        """Sync once; return False if a retry may help."""
+    async def _sync_once(self, name: str) -> bool:
+        """Sync a sink; return False if a retry may help."""
         try:
-            reports = await self._sync(name)
+            reports = await self.sinks.sync([name], idle_runs=False, listener=self.listener)
         except RunBusy as busy:
-            log.info("%s is left alone: %s", name, busy)
+            log.info("%s is skipped: %s", name, busy)
             return False
-        except StoreUnavailable as trouble:  # stop requested while the database was down
-            log.info("the sync of %s is left as it is: %s", name, trouble)
+        except StoreUnavailable as error:  # stop requested while the database was down
+            log.info("the sync of %s was stopped: %s", name, error)
             return True
         except Exception as error:  # an internal error must not stop the other syncs
             if not isinstance(error, AfreshError):
                 log.exception("the sync of %s failed", name)
             self.failed = True
-            self._listener(Notice(text=f"{name} was not synced: {error}; tried again after the next run"))
+            self.listener(Notice(text=f"{name} was not synced: {error}; it is retried after the next run"))
             return True
         for report in reports:
-            self._note(report)
+            self._pass_on(report)
         return not any(report.waiting or report.error for report in reports)
 
-    def _note(self, report: SyncReport) -> None:
+    def _pass_on(self, report: SyncReport) -> None:
+        """Report a sync that did something or met a new problem."""
         did = report.uploaded or report.replaced or report.deleted or report.verified
-        trouble = (report.error, report.stuck)
-        if did or report.failed or trouble != self._troubles.get(report.sink, (None, 0)):
-            self._tell(report)
-        self._troubles[report.sink] = trouble
+        problem = (report.error, report.stuck)
+        if did or report.failed or problem != self._problems.get(report.sink, (None, 0)):
+            self.on_report(report)
+        self._problems[report.sink] = problem
         self.failed = self.failed or report.error is not None or bool(report.failed or report.stuck)
 
 
-RECENT = 100  # runs that may start and end between two polls
+RECENT_RUNS = 100  # runs that may start and end between two polls
 GOING = (RunState.QUEUED, RunState.RUNNING)
 
 
+@dataclass(slots=True)
 class FinishedRuns:
     """Polls for sources whose runs have ended."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._seen: Mapping[RunId, Run] | None = None
+    store: Store
+    _seen: Mapping[RunId, Run] | None = None
 
-    async def look(self) -> set[SourceId]:
+    async def poll(self) -> set[SourceId]:
         """Return the sources of runs that ended or were confirmed since the last call; none at first."""
-        runs = [*await self._store.runs.records(None, limit=RECENT), *await self._store.runs.live()]
+        runs = [*await self.store.runs.records(None, limit=RECENT_RUNS), *await self.store.runs.live()]
         before, now = self._seen, {run.id: run for run in runs if run.mode is not RunMode.SYNC}
         self._seen = now
         if before is None:

@@ -70,8 +70,6 @@ class UploadText:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SinkRecord:
-    """The stored state of a sink."""
-
     name: str
     place: str  # location from the settings
     worker: str | None = None  # that syncs it
@@ -93,8 +91,6 @@ def display_name(title: str | None, url: str) -> str:
 
 
 class RemoteState(StrEnum):
-    """The state of a document in a sink."""
-
     PROCESSING = "processing"
     ACTIVE = "active"
     FAILED = "failed"
@@ -112,8 +108,6 @@ class OwnerTag:
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """A document to upload to a sink."""
-
     mark: OwnerTag
     url: str
     title: str
@@ -124,8 +118,6 @@ class Upload:
 
 @dataclass(frozen=True, slots=True)
 class Remote:
-    """A document in a sink."""
-
     id: str
     name: str
     state: RemoteState

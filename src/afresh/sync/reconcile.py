@@ -14,9 +14,8 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from afresh.model.records import PageStatus
+from afresh.model.records import PageStatus, may_live_on
 from afresh.model.reports import PageView
-from afresh.model.transitions import may_live_on
 from afresh.sync.copy import Copy, DesiredCopy, Remote, RemoteState, ReplaceOrder
 from afresh.sync.reports import CopyView, SyncedDocument
 
@@ -25,8 +24,6 @@ STUCK = "stuck: "  # prefix of the error of a document that the sink does not fi
 
 
 class CopyStep(StrEnum):
-    """The next step for a copy."""
-
     NOTHING = "nothing"
     DROP = "drop"
     PUT = "put"
@@ -37,8 +34,6 @@ class CopyStep(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncTimes:
-    """Intervals and limits of a sync."""
-
     recheck: timedelta = timedelta(minutes=10)  # FAILED is checked again before it is final
     deadline: timedelta = timedelta(minutes=30)  # of PROCESSING; then a document is stuck and uploaded again
     retry: timedelta = timedelta(days=1)  # until another attempt for a page that was given up
@@ -82,7 +77,6 @@ def plan(wanted: DesiredCopy, order: ReplaceOrder, now: datetime) -> CopyStep:
 
 
 def holds_anything(copy: Copy) -> bool:
-    """Return whether the sink has a known document of this copy."""
     return copy.remote_id is not None or bool(copy.former or copy.leftovers)
 
 
@@ -118,9 +112,8 @@ def _held(copy: Copy) -> tuple[str, ...]:
     return () if copy.remote_id is None else (copy.remote_id,)
 
 
-def dropped(copy: Copy, gone: frozenset[str]) -> Copy:
-    """Return the copy after documents were deleted."""
-    left = tuple(each for each in copy.leftovers if each not in gone)
+def dropped(copy: Copy, remote_id: str) -> Copy:
+    left = tuple(each for each in copy.leftovers if each != remote_id)
     keeps = left or copy.state in (PageStatus.ERROR, PageStatus.PROCESSING)
     return replace(copy, leftovers=left, error=copy.error if keeps else None)
 
@@ -143,7 +136,6 @@ def to_put(wanted: DesiredCopy) -> Copy:
 
 
 def put(copy: Copy, remote: Remote, now: datetime, times: SyncTimes = USUAL) -> Copy:
-    """Return the copy after the sink accepted a document."""
     taken = replace(
         copy,
         putting=False,
@@ -170,7 +162,6 @@ def refused(copy: Copy, error: str) -> Copy:
 
 
 def seen(copy: Copy, remote: Remote | None, now: datetime, times: SyncTimes = USUAL) -> Copy:
-    """Return the copy after a check of its document."""
     if remote is None:
         return replace(ready(copy), remote_id=None, held_hash=None, put_at=None, failed_at=None, error=None)
     if remote.state is RemoteState.ACTIVE:
@@ -222,14 +213,13 @@ def _put_again(copy: Copy, remote: Remote, reason: str, now: datetime, times: Sy
 
 
 def is_stuck(copy: Copy) -> bool:
-    """Return whether the sink has been processing a document for too long."""
     return copy.state is PageStatus.PROCESSING and (copy.error or "").startswith(STUCK)
 
 
 # The status of a page is the first of these that any copy has; it is active if all copies are.
 FIRST = (PageStatus.ERROR, PageStatus.READY_FOR_INDEXING, PageStatus.PROCESSING)
 CONTENT = (PageStatus.ACTIVE, *FIRST)
-_SHOWN = ("remote_id", "remote_name", "held_hash", "error", "next_try_at", "updated_at")
+_VIEW_FIELDS = ("remote_id", "remote_name", "held_hash", "error", "next_try_at", "updated_at")
 
 
 def copy_state(wanted: DesiredCopy) -> PageStatus:
@@ -249,7 +239,7 @@ def copy_view(wanted: DesiredCopy | None, sink: str) -> CopyView:
         return CopyView(sink=sink, state=PageStatus.READY_FOR_INDEXING)
     copy, state = wanted.copy, copy_state(wanted)
     stuck = state is PageStatus.PROCESSING and is_stuck(copy)
-    same: dict[str, Any] = {name: getattr(copy, name) for name in _SHOWN}
+    same: dict[str, Any] = {name: getattr(copy, name) for name in _VIEW_FIELDS}
     return CopyView(sink=copy.sink, state=state, stuck=stuck, **same)
 
 
@@ -265,9 +255,9 @@ def with_copies(view: PageView, sinks: Sequence[str], copies: Sequence[DesiredCo
     """Return a page with its copies in some sinks and the resulting status."""
     known = {each.copy.sink: each for each in copies}
     held = [sink for sink in sinks if sink in known or view.content_hash is not None]
-    shown = [copy_view(known.get(sink), sink) for sink in held]
+    views = [copy_view(known.get(sink), sink) for sink in held]
     if view.content_hash is None or not sinks:
-        return replace(view, copies=tuple(shown))
-    states = {each.state for each in shown}
+        return replace(view, copies=tuple(views))
+    states = {each.state for each in views}
     status = next((state for state in FIRST if state in states), view.status)
-    return replace(view, status=status, copies=tuple(shown))
+    return replace(view, status=status, copies=tuple(views))

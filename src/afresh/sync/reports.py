@@ -8,7 +8,7 @@ from afresh.model.records import PageId, PageStatus, RunId
 from afresh.sync.copy import Copy
 
 DOCUMENTS = "documents_"  # prefix of the counts of a sync in its run
-SYNC_INTERRUPTED = "interrupted; the next sync goes on where it was"
+SYNC_INTERRUPTED = "interrupted; the next sync continues it"
 
 
 class DocumentOutcome(StrEnum):
@@ -26,8 +26,6 @@ class DocumentOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentCounts:
-    """The number of documents of a sync by outcome."""
-
     uploaded: int = 0
     replaced: int = 0
     deleted: int = 0
@@ -84,8 +82,6 @@ class PageCopy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncFailure:
-    """A page that could not be synced, and why."""
-
     url: str
     why: str
 
@@ -149,4 +145,4 @@ class DocumentNote:
     outcome: DocumentOutcome
 
 
-SHOWN = 20  # failures and foreign names in a report
+MAX_LISTED = 20  # failures and foreign names in a report

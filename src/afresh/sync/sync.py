@@ -1,6 +1,6 @@
 """Sync external stores (sinks): each one is reserved by a worker, updated and reported.
 
-A crawl never calls a sink. The pages themselves tell what has changed (`sync/copy.py`), so a sync may run at
+A crawl never calls a sink. The pages themselves show what has changed (`sync/copy.py`), so a sync may run at
 any time, twice, or after a crash: it does what is left.
 """
 
@@ -18,10 +18,11 @@ from afresh.model.labels import is_among
 from afresh.model.records import Source, SourceId
 from afresh.ops.failpoints import failpoint
 from afresh.store.store import Store
-from afresh.sync.listing import Audit, listed
+from afresh.sync.copy import SinkRecord
+from afresh.sync.listing import Audit, list_documents
 from afresh.sync.reconcile import plan
 from afresh.sync.reports import SinkView, SyncReport
-from afresh.sync.sync_pass import ConfiguredSink, SyncPass, SyncRetries, SyncRuns, SyncTally
+from afresh.sync.sync_pass import ConfiguredSink, SyncPass, SyncRuns, SyncTally
 
 log = logging.getLogger(__name__)
 
@@ -39,48 +40,44 @@ class SyncRunner:
     sleep: Callable[[float], Awaitable[None]] | None = None  # for tests
 
     async def sync(
-        self, outlets: Sequence[ConfiguredSink], only: Sequence[Source] | None = None, *, verify: bool = False
+        self, targets: Sequence[ConfiguredSink], only: Sequence[Source] | None = None, *, verify: bool = False
     ) -> list[SyncReport]:
         """Sync sinks, for all pages or some sources; return a report for each, even if others fail."""
+        reports: list[SyncReport] = []
         async with registered_worker(self.heartbeat, self.stopping):
             sources = frozenset(source.id for source in await self.store.sources.all())
-            who, clock = self.heartbeat.me.name, self.heartbeat.clock
-            runs = SyncRuns(store=self.store, worker=who, clock=clock, sources=sources)
+            worker, clock = self.heartbeat.me.name, self.heartbeat.clock
+            runs = SyncRuns(store=self.store, worker=worker, clock=clock, sources=sources)
             try:
-                return await self._all(outlets, only, verify, runs)
+                for target in targets:
+                    if self.stopping.is_set():
+                        break
+                    try:
+                        reports.append(await self._sync_one(target, only, verify, runs))
+                    except RunBusy as busy:
+                        if len(targets) == 1:
+                            raise
+                        reports.append(
+                            SyncReport(sink=target.name, kind=target.settings.kind, state="busy", error=str(busy))
+                        )
             except AfreshError as error:
                 runs.fail(runs.sources, str(error))
                 raise
             finally:
                 await runs.finish(stopped=self.stopping.is_set())
-
-    async def _all(
-        self, outlets: Sequence[ConfiguredSink], only: Sequence[Source] | None, verify: bool, runs: SyncRuns
-    ) -> list[SyncReport]:
-        reports = []
-        for outlet in outlets:
-            if self.stopping.is_set():
-                break
-            try:
-                reports.append(await self._one(outlet, only, verify, runs))
-            except RunBusy as busy:
-                if len(outlets) == 1:
-                    raise
-                reports.append(SyncReport(sink=outlet.name, kind=outlet.kind, state="busy", error=str(busy)))
         return reports
 
-    async def _one(
-        self, outlet: ConfiguredSink, only: Sequence[Source] | None, verify: bool, runs: SyncRuns
+    async def _sync_one(
+        self, target: ConfiguredSink, only: Sequence[Source] | None, verify: bool, runs: SyncRuns
     ) -> SyncReport:
         began, clock, worker = time.monotonic(), self.heartbeat.clock, self.heartbeat.me.name
-        record = await self.store.copies.take_sink(outlet.name, outlet.place, worker)
+        record = await self.store.copies.take_sink(target.name, target.settings.place, worker)
         failpoint("sync.taken")
+        sources, chosen, affected = await self._sources_of(target, only)
         audited = record.audited_at
-        sources = attached(outlet, await self.store.sources.all())
-        chosen = None if only is None else [source.id for source in only]
         work = SyncPass(
             store=self.store,
-            outlet=outlet,
+            target=target,
             worker=worker,
             store_id=await self.store.copies.store_id(self.new_id) or self.new_id,
             sources=sources,
@@ -88,110 +85,105 @@ class SyncRunner:
             clock=clock,
             stopping=self.stopping,
             listener=self.listener,
-            calls=SyncRetries(stopping=self.stopping, sleep=self.sleep),
+            sleep=self.sleep,
             runs=runs,
             # it may have been changed by hand
-            doubt=verify or record.audit or not audited or audited < clock() - outlet.times.audit,
+            needs_listing=verify or record.audit or not audited or audited < clock() - target.times.audit,
         )
-        concerned = [source for source in sources if chosen is None or source in chosen]
         if self.idle_runs:
-            await runs.open(concerned)
-        trouble: SinkError | None = None
-        if record.resume_at is not None and record.resume_at > clock():
-            wait = (record.resume_at - clock()).total_seconds()
-            trouble = SinkError(f"it asked to be left alone until {record.resume_at:%H:%M:%S} UTC", wait)
-        else:
-            await self.store.copies.add(outlet.name, worker, concerned, clock())
-            try:
-                await work.go()
-            except SinkError as error:
-                trouble = error
-                log.warning("%s: %s", outlet.name, outlet.said(error))
+            await runs.open(affected)
+        error = await self._update(work, record, affected)
         await work.count_left()
         failpoint("sync.done")
-        asked = trouble.retry_after if trouble is not None else None
-        why = outlet.said(trouble) if trouble is not None else None
+        pause = error.retry_after if error is not None else None
+        why = target.describe(error) if error is not None else None
         if why is not None:
-            runs.fail(concerned, f"{outlet.name}: {why}")
+            runs.fail(affected, f"{target.name}: {why}")
         await self.store.copies.leave_sink(
-            outlet.name,
+            target.name,
             worker,
             clock(),
             audited_at=work.audited_at,
-            audit=work.doubt or isinstance(trouble, SinkMissing),
-            resume_at=clock() + timedelta(seconds=asked) if asked else None,
+            audit=work.needs_listing or isinstance(error, SinkMissing),
+            resume_at=clock() + timedelta(seconds=pause) if pause else None,
             error=why,
         )
         counts = work.tally.counts
         left = counts["failed"] or counts["stuck"] or self.stopping.is_set()
-        state = "failed" if trouble is not None else "partial" if left else "completed"
-        report = work.tally.report(outlet.name, outlet.kind, state, time.monotonic() - began, why)
-        return replace(report, runs=runs.numbers(concerned))
+        state = "failed" if error is not None else "partial" if left else "completed"
+        report = work.tally.report(target, state, time.monotonic() - began, why)
+        return replace(report, runs=runs.numbers(affected))
+
+    async def _update(self, work: SyncPass, record: SinkRecord, affected: Sequence[SourceId]) -> SinkError | None:
+        """Update a sink; return the error that stopped it, or that it still asks for a pause."""
+        target, clock = work.target, self.heartbeat.clock
+        if record.resume_at is not None and record.resume_at > clock():
+            wait = (record.resume_at - clock()).total_seconds()
+            return SinkError(f"it asked for a pause until {record.resume_at:%H:%M:%S} UTC", wait)
+        await self.store.copies.add(target.name, work.worker, affected, clock())
+        try:
+            await work.run()
+        except SinkError as error:
+            log.warning("%s: %s", target.name, target.describe(error))
+            return error
+        return None
+
+    async def _sources_of(
+        self, target: ConfiguredSink, only: Sequence[Source] | None
+    ) -> tuple[list[SourceId], list[SourceId] | None, list[SourceId]]:
+        """Return the sources that a sink should contain, those of this sync (None: all), and those in both."""
+        sources = [each.id for each in await self.store.sources.all() if is_among(each.label, target.settings.sources)]
+        chosen = None if only is None else [source.id for source in only]
+        return sources, chosen, [source for source in sources if chosen is None or source in chosen]
 
     async def preview(
-        self, outlets: Sequence[ConfiguredSink], only: Sequence[Source] | None = None, *, verify: bool = False
+        self, targets: Sequence[ConfiguredSink], only: Sequence[Source] | None = None, *, verify: bool = False
     ) -> list[SyncReport]:
         """Return what a sync would do, without writing; a sink is only listed with `verify`."""
-        reports = [await self._preview(outlet, only, verify) for outlet in outlets]
+        reports = [await self._preview(target, only, verify) for target in targets]
         return [replace(report, dry_run=True) for report in reports]
 
-    async def _preview(
-        self, outlet: ConfiguredSink, only: Sequence[Source] | None, verify: bool
-    ) -> SyncReport:
+    async def _preview(self, target: ConfiguredSink, only: Sequence[Source] | None, verify: bool) -> SyncReport:
         began, tally, clock = time.monotonic(), SyncTally(), self.heartbeat.clock
-        sources = attached(outlet, await self.store.sources.all())
-        chosen = None if only is None else [source.id for source in only]
-        new = [source for source in sources if chosen is None or source in chosen]
-        tally.counts["uploaded"] = await self.store.copies.count_uncopied(outlet.name, new)
+        sources, chosen, affected = await self._sources_of(target, only)
+        tally.counts["uploaded"] = await self.store.copies.count_uncopied(target.name, affected)
         audit: Audit | None = None
         try:
             if verify:
-                listing = await listed(outlet.sink.all, await self.store.copies.store_id())
-                audit = Audit(listing, outlet.order, outlet.times)
+                listing = await list_documents(target.sink, await self.store.copies.store_id())
+                audit = Audit(listing, target.order, target.times)
         except SinkError as error:
-            seconds, why = time.monotonic() - began, outlet.said(error)
-            return tally.report(outlet.name, outlet.kind, "failed", seconds, why)
+            return tally.report(target, "failed", time.monotonic() - began, target.describe(error))
         after = 0
-        while batch := await self.store.copies.of_sink(outlet.name, sources, after=after):
+        while batch := await self.store.copies.of_sink(target.name, sources, after=after):
             after = batch[-1].copy.id
             judged = {copy.id: copy for copy in audit.judge(batch, clock())} if audit else {}
             for wanted in batch:
                 copy = judged.get(wanted.copy.id, wanted.copy)
                 if chosen is None or copy.source_id in chosen:
                     now = replace(wanted, copy=copy)
-                    tally.intend(now, plan(now, outlet.order, clock()))
+                    tally.intend(now, plan(now, target.order, clock()))
         if audit is not None:
             orphans = audit.orphans()
             tally.audit = audit.view(len(orphans))
             tally.counts["deleted"] += len(orphans)
-        return tally.report(outlet.name, outlet.kind, "planned", time.monotonic() - began, None)
-
-
-def attached(outlet: ConfiguredSink, sources: Sequence[Source]) -> list[SourceId]:
-    """Return the sources that a sink should contain."""
-    return [source.id for source in sources if is_among(source.label, outlet.sources)]
+        return tally.report(target, "planned", time.monotonic() - began)
 
 
 async def sink_views(
     store: Store, sources: Sequence[Source], sinks_of: Callable[[Source], Mapping[str, str]]
 ) -> tuple[SinkView, ...]:
     """Return the state of the pages of some sources in each of their sinks."""
-    kinds: dict[str, str] = {}
-    attached: dict[str, list[SourceId]] = {}
+    attached: dict[tuple[str, str], list[SourceId]] = {}
     for source in sources:
-        for name, kind in sinks_of(source).items():
-            kinds[name] = kind
-            attached.setdefault(name, []).append(source.id)
-    if not kinds:
-        return ()
-    records = {record.name: record for record in await store.copies.sink_records()}
+        for sink in sinks_of(source).items():
+            attached.setdefault(sink, []).append(source.id)
+    records = {record.name: record for record in await store.copies.sink_records()} if attached else {}
     views = []
-    for name in sorted(kinds):
-        states = await store.stats.count_copies(name, attached[name])
-        stuck = await store.stats.count_stuck(name, attached[name])
-        view = SinkView(sink=name, kind=kinds[name], states=dict(sorted(states.items())), stuck=stuck)
+    for (name, kind), held in sorted(attached.items()):
+        states = dict(sorted((await store.stats.count_copies(name, held)).items()))
+        view = SinkView(sink=name, kind=kind, states=states, stuck=await store.stats.count_stuck(name, held))
         if (known := records.get(name)) is not None:
-            same = (known.synced_at, known.error, known.failing_since)
-            view = replace(view, synced_at=same[0], error=same[1], failing_since=same[2])
+            view = replace(view, synced_at=known.synced_at, error=known.error, failing_since=known.failing_since)
         views.append(view)
     return tuple(views)

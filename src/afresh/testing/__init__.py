@@ -1,13 +1,13 @@
 """Fakes for the tests of afresh, its demo, and the tests of extensions."""
 
-from afresh.testing.embedder import EmbedderTrouble, FakeEmbedder
+from afresh.testing.embedder import EmbedderFault, FakeEmbedder
 from afresh.testing.script import FrozenClock, Gate, ScriptedFetcher
 from afresh.testing.sink import CUT, Fault, ScriptedSink
 from afresh.testing.site import RecordedRequest, RequestLog, TinySite
 
 __all__ = [
     "CUT",
-    "EmbedderTrouble",
+    "EmbedderFault",
     "FakeEmbedder",
     "Fault",
     "FrozenClock",

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _WORD = re.compile(r"\w+")
 
 
-class EmbedderTrouble(Enum):
+class EmbedderFault(Enum):
     """What the embedder does instead of its work."""
 
     FAIL = "fail"  # raises EmbedError
@@ -35,16 +35,12 @@ class FakeEmbedder:
     """
 
     def __init__(
-        self,
-        model: str = "fake/words/1",
-        *,
-        dimension: int = 64,
-        troubles: "dict[int, EmbedderTrouble] | None" = None,
+        self, model: str = "fake/words/1", *, dimension: int = 64, troubles: "dict[int, EmbedderFault] | None" = None
     ) -> None:
         self.model = model
         self.dimension = dimension
         self.troubles = dict(troubles or {})
-        self.always: EmbedderTrouble | None = None  # for every call that is not in `troubles`
+        self.always: EmbedderFault | None = None  # for every call that is not in `troubles`
         self.calls = 0
         self.texts: list[str] = []  # in the order of the calls
         self.queries: list[str] = []
@@ -57,30 +53,29 @@ class FakeEmbedder:
         self.texts.extend(texts)
         rows = self._rows(texts)
         match self.troubles.get(self.calls, self.always):
-            case EmbedderTrouble.FAIL:
+            case EmbedderFault.FAIL:
                 raise EmbedError("the fake embedder was told to fail")
-            case EmbedderTrouble.DOWN:
+            case EmbedderFault.DOWN:
                 raise EmbedderUnavailable("the fake embedder was told to be down")
-            case EmbedderTrouble.HANG:
+            case EmbedderFault.HANG:
                 self.hanging.set()
                 await asyncio.Event().wait()
-            case EmbedderTrouble.NAN:
+            case EmbedderFault.NAN:
                 rows[:1] = float("nan")
-            case EmbedderTrouble.ZEROS:
+            case EmbedderFault.ZEROS:
                 rows[:1] = 0.0
-            case EmbedderTrouble.FEWER:
+            case EmbedderFault.FEWER:
                 rows = rows[1:]
-            case EmbedderTrouble.WIDER:
+            case EmbedderFault.WIDER:
                 rows = self._rows(texts, self.dimension + 1)
         return rows
 
     async def embed_query(self, text: str) -> "Matrix":
-        """Return the row of a query; failures do not affect it."""
+        """Return the row of a query; scheduled failures apply only to `embed`."""
         self.queries.append(text)
         return self._rows([text])
 
     async def close(self) -> None:
-        """Record that it was closed."""
         self.closed = True
 
     def _rows(self, texts: Sequence[str], dimension: int | None = None) -> "Matrix":

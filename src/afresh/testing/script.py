@@ -32,7 +32,6 @@ class FrozenClock:
         return self._at
 
     def set(self, at: datetime) -> None:
-        """Move the clock to a time."""
         self._at = _utc(at)
 
 
@@ -65,17 +64,12 @@ class SitePage:
     modified_at: datetime
 
     def body(self) -> bytes:
-        """Return the current content."""
         content = self.content() if callable(self.content) else self.content
         return content.encode() if isinstance(content, str) else content
 
     def answer(self, *, etags: bool) -> Answer:
-        """Return the page as a 200 with validators."""
         body = self.body()
-        headers = {
-            "Content-Type": _content_type(self.media_type),
-            "Last-Modified": http_date(self.modified_at),
-        }
+        headers = {"Content-Type": _content_type(self.media_type), "Last-Modified": http_date(self.modified_at)}
         if etags:
             headers["ETag"] = f'"{hashlib.sha256(body).hexdigest()[:20]}"'
         return Answer(status=200, headers={**headers, **self.headers}, body=body)
@@ -103,7 +97,6 @@ def unless_known(answer: Answer, if_none_match: str | None, if_modified_since: s
 
 
 def http_date(at: datetime) -> str:
-    """Return a time in HTTP format."""
     return format_datetime(at.astimezone(UTC), usegmt=True)
 
 
@@ -134,18 +127,13 @@ class Gate:
     def __init__(self) -> None:
         self._open: Future[None] = Future()
         self._came = Condition()
-        self._count = 0
-
-    @property
-    def waiting(self) -> int:
-        """Return how many requests have arrived so far."""
-        return self._count
+        self.waiting = 0
 
     def wait(self, count: int = 1, *, timeout: float = 10.0) -> None:
         """Block until that many requests have arrived, or raise TimeoutError."""
         with self._came:
-            if not self._came.wait_for(lambda: self._count >= count, timeout):
-                raise TimeoutError(f"{self._count} of {count} requests came to the gate in {timeout} s")
+            if not self._came.wait_for(lambda: self.waiting >= count, timeout):
+                raise TimeoutError(f"{self.waiting} of {count} requests came to the gate in {timeout} s")
 
     async def arrived(self, count: int = 1, *, timeout: float = 10.0) -> None:
         """Wait like `wait` without blocking the event loop."""
@@ -160,14 +148,14 @@ class Gate:
     async def passed(self) -> None:
         """Wait, on the server's loop, until the gate is open."""
         with self._came:
-            self._count += 1
+            self.waiting += 1
             self._came.notify_all()
         # Shielded, so that a client that disconnects does not open the gate for the others.
         await asyncio.shield(asyncio.wrap_future(self._open))
 
 
 @dataclass(slots=True)
-class _Trouble:
+class _ScriptedAnswer:
     """A scripted answer instead of the page, for a number of requests or until it is removed."""
 
     answer: Answer
@@ -186,7 +174,7 @@ class SiteScript:
         self._lock = RLock()
         self._clock = FrozenClock()
         self._pages: dict[str, SitePage] = {}
-        self._troubles: dict[str, _Trouble] = {}
+        self._scripted: dict[str, _ScriptedAnswer] = {}
         self._delays: dict[str, float] = {}
         self._gates: dict[str, Gate] = {}
         self._robots: str | None = None
@@ -196,7 +184,7 @@ class SiteScript:
     def paths(self) -> list[str]:
         """Return the paths that answer with a page of their own, in order."""
         with self._lock:
-            return sorted(path for path in self._pages if path not in self._troubles)
+            return sorted(path for path in self._pages if path not in self._scripted)
 
     def put(
         self,
@@ -209,7 +197,7 @@ class SiteScript:
     ) -> None:
         """Add or replace a page; a callable returns its content for each request."""
         with self._lock:
-            self._troubles.pop(path, None)
+            self._scripted.pop(path, None)
             self._pages[path] = SitePage(
                 content=html,
                 media_type=media_type,
@@ -219,7 +207,6 @@ class SiteScript:
             )
 
     def read(self, path: str) -> str:
-        """Return the current content of a page."""
         return self._page(path).body().decode()
 
     def edit(self, path: str, old: str = "", new: str = "", *, add_paragraph: str | None = None) -> None:
@@ -257,23 +244,17 @@ class SiteScript:
     def redirect(self, path: str, to: str, *, status: int = 302) -> None:
         """Answer with a redirect; `to` may be anything, even a loop."""
         with self._lock:
-            self._troubles[path] = _Trouble(notice(status, {"Location": to}))
+            self._scripted[path] = _ScriptedAnswer(notice(status, {"Location": to}))
 
     def fail(
-        self,
-        path: str,
-        status: int = 503,
-        *,
-        times: int | None = None,
-        retry_after: int | str | None = None,
+        self, path: str, status: int = 503, *, times: int | None = None, retry_after: int | str | None = None
     ) -> None:
         """Answer with an error, for a number of requests or until `restore`."""
         headers = {} if retry_after is None else {"Retry-After": str(retry_after)}
         with self._lock:
-            self._troubles[path] = _Trouble(notice(status, headers), times)
+            self._scripted[path] = _ScriptedAnswer(notice(status, headers), times)
 
     def slow(self, path: str, seconds: float) -> None:
-        """Delay every answer of a path."""
         with self._lock:
             self._delays[path] = seconds
 
@@ -292,7 +273,7 @@ class SiteScript:
     def restore(self, path: str) -> None:
         """Undo everything that was scripted for a path: deleted, gone, moved, failing, slow and held."""
         with self._lock:
-            self._troubles.pop(path, None)
+            self._scripted.pop(path, None)
             self._delays.pop(path, None)
         self.release(path)
 
@@ -317,21 +298,21 @@ class SiteScript:
         """Return the answer for a path, with its query or else without."""
         with self._lock:
             for each in dict.fromkeys((path, path.partition("?")[0])):
-                if trouble := self._trouble(each):
-                    return trouble
+                if scripted := self._scripted_answer(each):
+                    return scripted
                 if page := self._pages.get(each):
                     return page.answer(etags=self._etags)
             return self._generated(path, root) or notice(404)
 
-    def _trouble(self, path: str) -> Answer | None:
-        trouble = self._troubles.get(path)
-        if trouble is None:
+    def _scripted_answer(self, path: str) -> Answer | None:
+        scripted = self._scripted.get(path)
+        if scripted is None:
             return None
-        if trouble.times is not None:
-            trouble.times -= 1
-            if trouble.times <= 0:
-                del self._troubles[path]
-        return trouble.answer
+        if scripted.times is not None:
+            scripted.times -= 1
+            if scripted.times <= 0:
+                del self._scripted[path]
+        return scripted.answer
 
     def _generated(self, path: str, root: str) -> Answer | None:
         if path == "/robots.txt" and self._robots is not None:
@@ -344,10 +325,9 @@ class SiteScript:
 
     def _sitemap_xml(self, root: str) -> str:
         entries = "".join(
-            f"  <url><loc>{escape(urljoin(root, path))}</loc>"
-            f"<lastmod>{page.modified_at.date()}</lastmod></url>\n"
+            f"  <url><loc>{escape(urljoin(root, path))}</loc><lastmod>{page.modified_at.date()}</lastmod></url>\n"
             for path, page in sorted(self._pages.items())
-            if page.listed and page.media_type == "text/html" and path not in self._troubles
+            if page.listed and page.media_type == "text/html" and path not in self._scripted
         )
         head = '<?xml version="1.0" encoding="UTF-8"?>\n'
         return f'{head}<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n{entries}</urlset>\n'
@@ -384,13 +364,10 @@ class ScriptedFetcher:
         return left.pop(0) if len(left) > 1 else left[0]
 
     def say(self, url: str, *answers: Fetched) -> None:
-        """Set the next answers of a URL."""
         self.answers[url] = list(answers)
 
     def count(self, url: str) -> int:
-        """Return how often a URL was requested."""
         return sum(1 for request in self.requests if request.url == url)
 
     async def close(self) -> None:
-        """Record that it was closed."""
         self.closed = True

@@ -49,9 +49,7 @@ class ScriptedSink:
             if remote.state is not RemoteState.ACTIVE:
                 self.documents[remote.id] = replace(remote, state=state, reason=reason)
 
-    def add(
-        self, name: str, mark: OwnerTag | None = None, text: str = "", *, url: str | None = None
-    ) -> Remote:
+    def add(self, name: str, mark: OwnerTag | None = None, text: str = "", *, url: str | None = None) -> Remote:
         """Add a document as if it was uploaded manually."""
         number = next(self._numbers)
         remote = Remote(id=f"documents/{number}", name=name, state=RemoteState.ACTIVE, mark=mark, url=url)
@@ -59,11 +57,9 @@ class ScriptedSink:
         return remote
 
     def count(self, call: str) -> int:
-        """Return how many calls of a kind were made."""
         return sum(kind == call for kind, _ in self.calls)
 
     async def put(self, upload: Upload) -> Remote:
-        """Add a document."""
         fault = await self._meet("put", upload.url)
         state = self.fates.popleft() if self.fates else self.arrives
         remote = Remote(
@@ -86,18 +82,15 @@ class ScriptedSink:
         self._raise(fault)
 
     async def look(self, remote_id: str) -> Remote | None:
-        """Return the current state of a document."""
         await self._meet("look", remote_id)
         return self.documents.get(remote_id)
 
     async def all(self) -> AsyncIterator[Remote]:
-        """Yield every document."""
         await self._meet("all", "")
         for remote in list(self.documents.values()):
             yield remote
 
     async def close(self) -> None:
-        """Record that it was closed."""
         self.closed = True
 
     async def _meet(self, call: str, what: str) -> Fault | None:

@@ -7,7 +7,6 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
 HOST = "127.0.0.1"
 T = TypeVar("T")
-PATIENCE = 0.01  # seconds for active answers at shutdown; aiohttp takes 0 as "forever"
+SHUTDOWN_SECONDS = 0.01  # seconds for active answers at shutdown; aiohttp takes 0 as "forever"
 
 HangUp = Callable[[], Awaitable[None]]
 Listen = Callable[[socket.socket], Awaitable[HangUp]]  # starts to serve on a bound socket
@@ -50,22 +49,18 @@ class RecordedRequest:
 
     @property
     def if_none_match(self) -> str | None:
-        """Return the ETag that it sent."""
         return self.headers.get("if-none-match")
 
     @property
     def if_modified_since(self) -> str | None:
-        """Return the date that it sent."""
         return self.headers.get("if-modified-since")
 
     @property
     def user_agent(self) -> str | None:
-        """Return its user agent."""
         return self.headers.get("user-agent")
 
     @property
     def conditional(self) -> bool:
-        """Return whether it had a validator."""
         return bool(self.if_none_match or self.if_modified_since)
 
 
@@ -78,12 +73,10 @@ class RequestLog:
         self.probes: list[RecordedRequest] = []  # requests for a URL that cannot exist
 
     def add(self, asked: RecordedRequest) -> None:
-        """Record a request."""
         with self._lock:
             (self.probes if PROBE in asked.path else self._asked).append(asked)
 
     def clear(self) -> None:
-        """Remove all requests so far."""
         with self._lock:
             self._asked.clear()
             self.probes.clear()
@@ -93,7 +86,6 @@ class RequestLog:
         return sum(1 for each in self if path in (None, each.path) and status in (None, each.status))
 
     def paths(self) -> list[str]:
-        """Return the paths in order, with repeats."""
         return [each.path for each in self]
 
     def __iter__(self) -> Iterator[RecordedRequest]:
@@ -139,7 +131,6 @@ class LoopbackServer:
         self._place = _bound(self.port)
 
     def close(self) -> None:
-        """Stop permanently."""
         self._call(self._shut())
         self._end()
 
@@ -173,8 +164,7 @@ class LoopbackServer:
     def _let_go(self) -> None:
         place, self._place = self._place, None
         if place is not None:
-            with suppress(OSError):
-                place.close()
+            place.close()
 
 
 def _bound(port: int) -> socket.socket:
@@ -190,7 +180,7 @@ def _bound(port: int) -> socket.socket:
 
 
 class ServedSite(SiteScript, ABC):
-    """A scripted site on loopback, served from its own thread by what `_listening` returns."""
+    """A scripted site on loopback, with its own server thread; subclasses provide the server in `_listening`."""
 
     def __init__(self, *, port: int = 0, etags: bool = True) -> None:
         super().__init__(etags=etags)
@@ -219,7 +209,6 @@ class ServedSite(SiteScript, ABC):
             server.close()
 
     def down(self) -> None:
-        """Disconnect all clients and refuse connections."""
         self._running().down()
 
     def up(self) -> None:
@@ -236,7 +225,6 @@ class ServedSite(SiteScript, ABC):
 
     @property
     def port(self) -> int:
-        """Return the port that it listens on."""
         return self._running().port
 
     @property
@@ -245,7 +233,6 @@ class ServedSite(SiteScript, ABC):
         return f"http://{HOST}:{self.port}/"
 
     def at(self, path: str) -> str:
-        """Return the URL of a path."""
         return urljoin(self.url, path)
 
     async def _wait(self, path: str) -> None:
@@ -265,11 +252,9 @@ class TinySite(ServedSite):
     """A scripted web site; changes take effect immediately and may come from any thread."""
 
     @classmethod
-    def docs(cls, *, port: int = 0, etags: bool = True) -> Self:
+    def docs(cls) -> Self:
         """Return a site with the documentation of Harbor, a fictional product, of about thirty pages."""
-        from afresh.testing.site import ROBOTS, UNLISTED, pages
-
-        site = cls(port=port, etags=etags)
+        site = cls()
         for path, html in pages().items():
             site.put(path, html, listed=path not in UNLISTED)
         site.robots(ROBOTS)
@@ -280,7 +265,7 @@ class TinySite(ServedSite):
         async def listen(listener: socket.socket) -> HangUp:
             from aiohttp import web
 
-            runner = web.ServerRunner(web.Server(self._respond, access_log=None), shutdown_timeout=PATIENCE)
+            runner = web.ServerRunner(web.Server(self._respond, access_log=None), shutdown_timeout=SHUTDOWN_SECONDS)
             await runner.setup()
             await web.SockSite(runner, listener, backlog=128).start()
             return runner.cleanup
@@ -338,9 +323,7 @@ def pages() -> Mapping[str, str]:
     template = Template((folder / "_template.html").read_text("utf-8"))
     entries = _navigation((folder / "_nav.txt").read_text("utf-8"))
     fragments = dict(sorted(_fragments(folder, "/")))
-    return MappingProxyType(
-        {path: _render(template, entries, path, body) for path, body in fragments.items()}
-    )
+    return MappingProxyType({path: _render(template, entries, path, body) for path, body in fragments.items()})
 
 
 def _fragments(folder: Traversable, base: str) -> list[tuple[str, str]]:

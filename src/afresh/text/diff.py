@@ -3,20 +3,12 @@
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from difflib import Match, SequenceMatcher
 from itertools import islice
-from typing import NamedTuple
 
 CONTEXT = 3  # lines around a change
 MAX_LINE = 1_000  # longer lines are cut in the output
 _DEPTH = 12  # how often a gap is searched again for lines that are unique within it
-
-
-class _Same(NamedTuple):
-    """A run of equal lines, starting at line `old` and line `new`."""
-
-    old: int
-    new: int
-    size: int
 
 
 def markdown_diff(old: str, new: str, *, limit: int = 65_536) -> str:
@@ -25,8 +17,8 @@ def markdown_diff(old: str, new: str, *, limit: int = 65_536) -> str:
         return ""
     before, after = old.split("\n"), new.split("\n")
     same = _joined(_common(before, after, 0, len(before), 0, len(after), _DEPTH))
-    hunks = _hunks(same, len(before), len(after))
-    return _shown((line for hunk in hunks for line in _written(hunk, before, after)), limit)
+    hunks = _Matched([*same, Match(len(before), len(after), 0)]).get_grouped_opcodes(CONTEXT)
+    return _cut_lines((line for hunk in hunks for line in _written(hunk, before, after)), limit)
 
 
 # ---- equal lines -------------------------------------------------------------------------------
@@ -34,14 +26,14 @@ def markdown_diff(old: str, new: str, *, limit: int = 65_536) -> str:
 
 def _common(
     a: Sequence[str], b: Sequence[str], a_low: int, a_high: int, b_low: int, b_high: int, depth: int
-) -> Iterator[_Same]:
+) -> Iterator[Match]:
     """Yield runs of equal lines in order: the equal start and end, and runs around unique lines between them.
 
     Lines that occur once in both texts are matched in their longest common order, and so are the gaps between
     them. This takes n log n steps, whereas the shortest edit would take n squared.
     """
     head = _equal(a, b, range(a_low, a_high), range(b_low, b_high))
-    yield _Same(a_low, b_low, head)
+    yield Match(a_low, b_low, head)
     a_low, b_low = a_low + head, b_low + head
     tail = _equal(a, b, range(a_high - 1, a_low - 1, -1), range(b_high - 1, b_low - 1, -1))
     a_high, b_high = a_high - tail, b_high - tail
@@ -50,11 +42,11 @@ def _common(
         anchors = _anchors(a, b, a_low, a_high, b_low, b_high)
         for next_i, next_j in anchors:
             yield from _common(a, b, i, next_i, j, next_j, depth - 1)
-            yield _Same(next_i, next_j, 1)
+            yield Match(next_i, next_j, 1)
             i, j = next_i + 1, next_j + 1
         if anchors:
             yield from _common(a, b, i, a_high, j, b_high, depth - 1)
-    yield _Same(a_high, b_high, tail)
+    yield Match(a_high, b_high, tail)
 
 
 def _equal(a: Sequence[str], b: Sequence[str], a_range: range, b_range: range) -> int:
@@ -95,58 +87,34 @@ def _rising(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     return rising[::-1]
 
 
-def _joined(runs: Iterator[_Same]) -> list[_Same]:
-    joined: list[_Same] = []
+def _joined(runs: Iterator[Match]) -> list[Match]:
+    joined: list[Match] = []
     for run in runs:
         last = joined[-1] if joined else None
-        if last and (last.old + last.size, last.new + last.size) == (run.old, run.new):
+        if last and (last.a + last.size, last.b + last.size) == (run.a, run.b):
             joined[-1] = last._replace(size=last.size + run.size)
         elif run.size:
             joined.append(run)
     return joined
 
 
-# ---- changes -----------------------------------------------------------------------------------
+class _Matched(SequenceMatcher[str]):
+    """Groups changes into hunks, given the runs of equal lines."""
+
+    def __init__(self, runs: list[Match]) -> None:
+        super().__init__()
+        self.runs = runs
+
+    def get_matching_blocks(self) -> list[Match]:
+        return self.runs
 
 
-class _Change(NamedTuple):
-    """Lines `old_low:old_high` became `new_low:new_high`."""
-
-    old_low: int
-    old_high: int
-    new_low: int
-    new_high: int
-
-
-def _hunks(same: Sequence[_Same], old_size: int, new_size: int) -> Iterator[list[_Change]]:
-    """Yield groups of changes whose contexts touch or overlap."""
-    hunk: list[_Change] = []
-    i = j = 0
-    for run in (*same, _Same(old_size, new_size, 0)):
-        if (i, j) != (run.old, run.new):
-            if hunk and i - hunk[-1].old_high > 2 * CONTEXT:
-                yield hunk
-                hunk = []
-            hunk.append(_Change(i, run.old, j, run.new))
-        i, j = run.old + run.size, run.new + run.size
-    if hunk:
-        yield hunk
-
-
-def _written(hunk: Sequence[_Change], a: Sequence[str], b: Sequence[str]) -> Iterator[str]:
-    first, last = hunk[0], hunk[-1]
-    lead = min(CONTEXT, first.old_low)
-    trail = min(CONTEXT, len(a) - last.old_high)
-    old_span = _span(first.old_low - lead, last.old_high + trail)
-    new_span = _span(first.new_low - lead, last.new_high + trail)
-    yield f"@@ -{old_span} +{new_span} @@"
-    at = first.old_low - lead
-    for change in hunk:
-        yield from (" " + line for line in a[at : change.old_low])
-        yield from ("-" + line for line in a[change.old_low : change.old_high])
-        yield from ("+" + line for line in b[change.new_low : change.new_high])
-        at = change.old_high
-    yield from (" " + line for line in a[at : at + trail])
+def _written(hunk: Sequence[tuple[str, int, int, int, int]], a: Sequence[str], b: Sequence[str]) -> Iterator[str]:
+    (_, old, _, new, _), (_, _, old_end, _, new_end) = hunk[0], hunk[-1]
+    yield f"@@ -{_span(old, old_end)} +{_span(new, new_end)} @@"
+    for tag, i, next_i, j, next_j in hunk:
+        yield from ((" " if tag == "equal" else "-") + line for line in a[i:next_i])
+        yield from ("+" + line for line in b[j:next_j] if tag != "equal")
 
 
 def _span(low: int, high: int) -> str:
@@ -155,13 +123,13 @@ def _span(low: int, high: int) -> str:
     return f"{low + 1 if count else low},{count}"
 
 
-def _shown(lines: Iterator[str], limit: int) -> str:
-    shown: list[str] = []
+def _cut_lines(lines: Iterator[str], limit: int) -> str:
+    kept: list[str] = []
     room = limit - 32  # for the line that counts the rest
     for line in lines:
         cut = line if len(line) <= MAX_LINE else line[:MAX_LINE] + "…"
         room -= len(cut) + 1
         if room < 0:
-            return "\n".join([*shown, f"… {1 + sum(1 for _ in lines)} more lines"])
-        shown.append(cut)
-    return "\n".join(shown)
+            return "\n".join([*kept, f"… {1 + sum(1 for _ in lines)} more lines"])
+        kept.append(cut)
+    return "\n".join(kept)

@@ -26,7 +26,6 @@ EMPTY_HASH = text_hash("")
 
 
 def bytes_hash(data: bytes) -> str:
-    """Return the SHA-256 (hex) of a body as received."""
     return hashlib.sha256(data).hexdigest()
 
 
@@ -99,8 +98,7 @@ def likeness(one: str, other: str) -> float:
     smallest = sorted(first | second)[:SIZE]
     if not smallest:
         return 1.0
-    both = first & second
-    return sum(1 for number in smallest if number in both) / len(smallest)
+    return len((first & second).intersection(smallest)) / len(smallest)
 
 
 def _numbers(sketch: str) -> set[str]:

@@ -29,8 +29,6 @@ class Paragraph(NamedTuple):
 
 @dataclass(slots=True)
 class Outline:
-    """The parts of a text, each kind in order."""
-
     headings: list[Heading] = field(default_factory=list)
     paragraphs: list[Paragraph] = field(default_factory=list)
     items: list[str] = field(default_factory=list)  # of lists, and quotes
@@ -38,7 +36,6 @@ class Outline:
 
 
 def outline_of(markdown: str) -> Outline:
-    """Return the outline of a Markdown text."""
     reader = _Reader()
     for line in _without_comments(markdown).splitlines():
         reader.read(line)
@@ -64,22 +61,18 @@ class _Reader:
         self._after_blank = True
 
     def read(self, line: str) -> None:
-        """Process one line."""
         text = line.strip()
         if self._fence:
-            self._read_code(text)
+            if text.startswith(self._fence) and not text.strip(self._fence[0]):
+                self._fence = ""
+            elif text:
+                self.outline.rest.append(text)
         elif not text:
             self.end_paragraph()
             self._after_blank = True
         else:
             self._read_text(line, text)
             self._after_blank = False
-
-    def _read_code(self, text: str) -> None:
-        if text.startswith(self._fence) and not text.strip(self._fence[0]):
-            self._fence = ""
-        elif text:
-            self.outline.rest.append(text)
 
     def _read_text(self, line: str, text: str) -> None:
         first = text[0]
@@ -130,7 +123,6 @@ class _Reader:
         to.append(text)
 
     def end_paragraph(self) -> None:
-        """Finish the current paragraph."""
         if self._prose:
             self.outline.paragraphs.append(Paragraph(" ".join(self._prose), len(self.outline.headings)))
             self._prose = []

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from afresh.errors import UsageError
 
-LONGEST = timedelta(days=36_500)
+MAX_DURATION = timedelta(days=36_500)
 _SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 _DURATION = re.compile(r"(?:[0-9]{1,9}[smhdw])+", re.IGNORECASE)
 _PART = re.compile(r"(?<![0-9])([0-9]+)([smhdw])", re.IGNORECASE)
@@ -17,7 +17,7 @@ def read_duration(text: str) -> timedelta:
     if not _DURATION.fullmatch(typed):
         raise UsageError(f"expected a length of time such as 90s, 15m, 1h, 7d or 2w, got {text[:40]!r}")
     seconds = sum(int(number) * _SECONDS[unit.lower()] for number, unit in _PART.findall(typed))
-    if seconds > LONGEST.total_seconds():
+    if seconds > MAX_DURATION.total_seconds():
         raise UsageError(f"{text[:40]!r} is longer than a hundred years")
     return timedelta(seconds=seconds)
 

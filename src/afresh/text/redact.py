@@ -1,4 +1,4 @@
-"""Make text safe to show: mask secrets, escape control characters, hide the reasons of refusals."""
+"""Make text safe to show: mask secrets, escape control characters."""
 
 import re
 from collections.abc import Iterable
@@ -51,9 +51,7 @@ def mask_pairs(text: str) -> str:
 
 def _masked_pair(found: re.Match[str]) -> str:
     name = unquote_plus(found[2]).lower().rstrip("]")
-    secret = name.endswith(_SECRET_ENDS) or any(
-        part in _SECRET_ENDS for part in re.split(r"[^a-z0-9]+", name) if part
-    )
+    secret = name.endswith(_SECRET_ENDS) or any(part in _SECRET_ENDS for part in re.split(r"[^a-z0-9]+", name) if part)
     return f"{found[1]}{found[2]}={MASK}" if secret else found[0]
 
 
@@ -93,8 +91,3 @@ def _mask_databases(text: str) -> str:
             parts += [text[at : found.end()], MASK]
             at = found.end() + rest.rindex("@")
     return "".join([*parts, text[at:]])
-
-
-def for_strangers(reason: str) -> str:
-    """Return a reason for readers who must not learn about the operator's network."""
-    return NOT_ALLOWED if NOT_ALLOWED in reason else mask_secrets(one_line(reason))

@@ -155,7 +155,6 @@ def host_of(url: str) -> str:
 
 
 def path_components(url: str) -> int:
-    """Count the non-empty parts of the path."""
     return sum(1 for part in url.partition("?")[0].split("/")[3:] if part)
 
 

@@ -13,7 +13,7 @@ _ELSEWHERE = re.compile(r"\s*(?://|\\\\|[A-Za-z][A-Za-z0-9+.-]*:)")  # a link wi
 
 
 def file_url(path: str) -> str:
-    """Return the URL of an absolute path; bytes that are not text are escaped like all others."""
+    """Return the URL of an absolute path; bytes that are not valid UTF-8 are percent-encoded, too."""
     return SCHEME + quote_from_bytes(path.encode("utf-8", "surrogateescape"), safe=_SAFE)
 
 
@@ -23,7 +23,6 @@ def path_of(url: str) -> str:
 
 
 def is_file_url(url: str) -> bool:
-    """Return whether a URL names a file of this machine."""
     return url.startswith(SCHEME + "/")
 
 

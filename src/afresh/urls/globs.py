@@ -51,8 +51,8 @@ def parse_glob(text: str) -> Glob:
     signs = tuple(_signs(text))
     tail = text[max(map(text.rfind, "*?[]")) + 1 :]
     plain = "".join(sign if isinstance(sign, str) else "*" for sign in signs)
-    longest = max(plain.replace("?", "*").split("*"), key=len)
-    return Glob(text, signs, text[: first.start()], tail, longest[:_MAX_NEEDLE_CHARACTERS])
+    needle = max(plain.replace("?", "*").split("*"), key=len)
+    return Glob(text, signs, text[: first.start()], tail, needle[:_MAX_NEEDLE_CHARACTERS])
 
 
 def _signs(text: str) -> Iterator[str | _Class]:

@@ -26,14 +26,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
 
-from afresh.urls.canonical import (
-    directory_of,
-    domain_of,
-    host_of,
-    path_components,
-    registrable_domain,
-    trim_params,
-)
+from afresh.urls.canonical import directory_of, domain_of, host_of, path_components, registrable_domain, trim_params
 from afresh.urls.globs import Glob, GlobSubject, parse_glob
 from afresh.urls.traps import trap_in
 
@@ -80,11 +73,9 @@ class Rules:
         # the number of slashes is an upper bound, and faster to count
         if url.count("/") - 2 > self.max_components and path_components(url) > self.max_components:
             return f"{path_components(url)} path components, more than max_components {self.max_components}"
-        if (edge.exclude or edge.include) and (
-            refused := _glob_refusal(edge.include, edge.exclude, _subject(url))
-        ):
+        if (edge.exclude or edge.include) and (refused := _glob_refusal(edge.include, edge.exclude, _subject(url))):
             return refused
-        return trap_in(url) if edge.tells_traps else None
+        return trap_in(url) if edge.detects_traps else None
 
     def trim(self, url: str) -> str:
         """Remove the query parameters beyond `max_params` (C23); map the root's target to the root."""
@@ -129,7 +120,7 @@ class _Edge:
     domain: str | None
     include: tuple[Glob, ...]
     exclude: tuple[Glob, ...]
-    tells_traps: bool
+    detects_traps: bool
 
     def shares_domain(self, url: str) -> bool:
         if self.domain is None or not url.startswith(("https://", "http://")):
@@ -160,7 +151,7 @@ def _edge(rules: Rules) -> _Edge:
         domain=registrable_domain(host_of(rules.root)) if rules.scope is CrawlScope.DOMAIN else None,
         include=_parsed(rules.include),
         exclude=_parsed(rules.exclude),
-        tells_traps=rules.max_per_pattern > 0 and trap_in(rules.root) is None,
+        detects_traps=rules.max_per_pattern > 0 and trap_in(rules.root) is None,
     )
 
 

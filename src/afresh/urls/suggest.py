@@ -8,7 +8,7 @@ from afresh.urls.canonical import directory_of, domain_of
 
 _SUFFIX = re.compile(r"\.(?:html?|xhtml|php|aspx?|md|mdx|rst|txt)$", re.IGNORECASE)
 _INDEX = re.compile(r"(?:index|default)(?:\.[a-z]+)?", re.IGNORECASE)
-_LONGEST = 300  # characters compared; longer URLs mean nothing to a reader
+_MAX_COMPARED_CHARS = 300  # longer URLs mean nothing to a reader
 _ALIKE = 0.75
 
 
@@ -29,7 +29,6 @@ def clues(url: str) -> tuple[str, ...]:
 
 
 def nearest(url: str, candidates: Iterable[str], limit: int = 3) -> tuple[str, ...]:
-    """Return the most similar candidates, best first."""
     judged = sorted(((_likeness(url, other), other) for other in candidates if other != url), reverse=True)
     return tuple(other for likeness, other in judged if likeness >= _ALIKE)[:limit]
 
@@ -42,4 +41,4 @@ def _likeness(url: str, other: str) -> float:
 
 def _spoken(url: str) -> str:
     rest = url.partition("://")[2].lower().removeprefix("www.")
-    return _SUFFIX.sub("", rest.partition("?")[0].rstrip("/"))[:_LONGEST]
+    return _SUFFIX.sub("", rest.partition("?")[0].rstrip("/"))[:_MAX_COMPARED_CHARS]

@@ -26,16 +26,14 @@ from afresh.urls.canonical import directory_of
 
 ENDLESS = "looks endless: "  # how the reason of every trap begins
 REPEATS = 3
-MOST_PARAMS = 12
-_LONGEST_UNIT = 5  # path components that are tried as one repeating unit
+MAX_PARAMS = 12
+_MAX_UNIT_PARTS = 5  # path components that are tried as one repeating unit
 
 _DIGIT = re.compile(r"\d")
 _DIGITS = re.compile(r"\d+")
 _SUFFIX = re.compile(r"\.[A-Za-z][A-Za-z0-9]{1,4}$")
 _NUMBER = re.compile(r"\d+(?:[-_:,T+]\d+)*Z?")  # without dots, as versions are names
-_ID = re.compile(
-    r"(?=[^/]*\d)(?=[^/]*[A-Fa-f])[0-9A-Fa-f]{8,}|[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}"
-)
+_ID = re.compile(r"(?=[^/]*\d)(?=[^/]*[A-Fa-f])[0-9A-Fa-f]{8,}|[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
 _TOKEN = re.compile(r"(?=\w*\d)[A-Za-z0-9_]{16,}")  # in a query, where no names are that long
 _OPEN = frozenset({"{n}", "{id}"})
 
@@ -46,7 +44,7 @@ def trap_in(url: str) -> str | None:
     if path.count("/") > REPEATS + 1 and (unit := _repeated(path.split("/")[3:])):
         return f"{ENDLESS}the path repeats /{unit}"
     names = [part.partition("=")[0] for part in query.split("&") if part] if "&" in query else []
-    if len(names) > MOST_PARAMS:
+    if len(names) > MAX_PARAMS:
         return f"{ENDLESS}{len(names)} parameters"
     name, times = Counter(names).most_common(1)[0] if names else ("", 0)
     return f"{ENDLESS}the parameter {name} stands {times} times" if times >= REPEATS else None
@@ -54,7 +52,7 @@ def trap_in(url: str) -> str | None:
 
 def _repeated(parts: list[str]) -> str | None:
     """Return the components that occur three times in a row."""
-    for size in range(1, min(_LONGEST_UNIT, len(parts) // REPEATS) + 1):
+    for size in range(1, min(_MAX_UNIT_PARTS, len(parts) // REPEATS) + 1):
         same = 0  # components in a row that equal the one `size` before them
         for at in range(size, len(parts)):
             same = same + 1 if parts[at] == parts[at - size] and parts[at] else 0
@@ -112,6 +110,6 @@ def is_vouched_for(url: str, found_on: str, root: str) -> bool:
     return _part(above.rsplit("/", 2)[1]) not in _OPEN or _part(following) not in _OPEN
 
 
-def shown(pattern: str) -> str:
+def display_pattern(pattern: str) -> str:
     """Return a pattern without scheme and host, for display."""
     return "/" + pattern.split("/", 3)[3]

@@ -83,10 +83,7 @@ Fill = Callable[[KnowledgeBase, Stand], Awaitable[None]]
 
 @contextmanager
 def standing(
-    store: Path,
-    fill: Fill = everything,
-    flags: Mapping[str, object] | None = None,
-    clock: Clock = utc_now,
+    store: Path, fill: Fill = everything, flags: Mapping[str, object] | None = None, clock: Clock = utc_now
 ) -> Iterator[Stand]:
     """A server over a store that was filled by a clock, in a thread of its own."""
     mirror = store.parent / "mirror"
@@ -111,9 +108,7 @@ def standing(
 
 
 @contextmanager
-def beside(
-    serve: Callable[[threading.Event], Coroutine[Any, Any, None]], over: asyncio.Event
-) -> Iterator[None]:
+def beside(serve: Callable[[threading.Event], Coroutine[Any, Any, None]], over: asyncio.Event) -> Iterator[None]:
     """While something is served by a loop in another thread."""
     loop, up, failed = asyncio.new_event_loop(), threading.Event(), list[BaseException]()
 
@@ -151,9 +146,7 @@ def browser() -> Iterator["Browser"]:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        made = playwright.chromium.launch(
-            executable_path=which("chromium"), args=["--no-sandbox", "--disable-gpu"]
-        )
+        made = playwright.chromium.launch(executable_path=which("chromium"), args=["--no-sandbox", "--disable-gpu"])
         try:
             yield made
         finally:

@@ -49,7 +49,7 @@ BROKEN_WORDS = """() => {
 def places(stand: Stand) -> list[str]:
     """Every page there is."""
     source, page = f"/sources/{stand.harbor}", f"/pages/{stand.page}"
-    names = ("", "/changes", "/links", "/runs", "/pictures", "/map", "/copies", "/settings")
+    names = ("", "/changes", "/links", "/runs", "/charts", "/map", "/copies", "/settings")
     tabs = [f"{source}{tab}" for tab in names]
     parts = [f"{page}{tab}" for tab in ("", "/passages", "/links", "/attempts", "/versions")]
     return [
@@ -61,9 +61,7 @@ def places(stand: Stand) -> list[str]:
 
 
 @ON_SQLITE
-def test_every_page_is_accessible_fits_a_phone_and_keeps_to_its_policy(
-    stand: Stand, chromium: "Browser"
-) -> None:
+def test_every_page_is_accessible_fits_a_phone_and_keeps_to_its_policy(stand: Stand, chromium: "Browser") -> None:
     with watched(chromium, stand.url) as seen:
         for place in places(stand):
             seen.page.emulate_media(color_scheme="light")
@@ -105,24 +103,24 @@ def test_colours_are_chosen_and_kept(stand: Stand, chromium: "Browser") -> None:
 
 
 @ON_SQLITE
-def test_pictures_say_in_words_and_tables_what_they_show(stand: Stand, chromium: "Browser") -> None:
+def test_charts_have_names_and_tables(stand: Stand, chromium: "Browser") -> None:
     with watched(chromium, stand.url) as seen:
         seen.page.goto("/")
         assert "changes in the last 30 days" in str(seen.page.get_attribute("svg.sparkline", "aria-label"))
-        seen.page.goto(f"/sources/{stand.harbor}/pictures")
+        seen.page.goto(f"/sources/{stand.harbor}/charts")
         days = seen.page.locator("svg.calendar:not(.key) rect")
         assert days.count() == 53 * 7
         assert seen.page.locator("svg.calendar:not(.key) rect.l4 title").text_content() is not None
-        for name in ("by day", "gone and failed pages", "a minute", "due now"):
+        for name in ("by day", "gone and failed pages", "per minute", "due now"):
             assert seen.page.get_by_role("img", name=name).count() == 1, name
-        seen.page.get_by_text("As a table", exact=True).click()
+        seen.page.get_by_text("Show as table", exact=True).click()
         assert seen.page.get_by_role("region", name="Changes by month").locator("tbody tr").count() >= 1
         assert seen.flaws() == []
         assert seen.page.get_by_role("region", name="Hosts").get_by_text("127.0.0.1").count() == 1
 
 
 @ON_SQLITE
-def test_the_map_zooms_tells_of_pages_and_opens_them(stand: Stand, chromium: "Browser") -> None:
+def test_the_map_zooms_names_pages_and_opens_them(stand: Stand, chromium: "Browser") -> None:
     with watched(chromium, stand.url) as seen:
         page = seen.page
 
@@ -149,12 +147,12 @@ def test_the_map_zooms_tells_of_pages_and_opens_them(stand: Stand, chromium: "Br
         assert page.is_visible("#map-rate")
         assert not page.is_visible("#map-status")
         page.check("#map-links")
-        page.get_by_text("As a list", exact=True).click()
+        page.get_by_text("Show as list", exact=True).click()
         assert seen.flaws() == []
         page.focus("#map")
         page.keyboard.press("n")
         page.keyboard.press("n")
-        assert "depth 1" in (page.text_content("#map-told") or "")
+        assert "depth 1" in (page.text_content("#map-info") or "")
         page.keyboard.press("Enter")
         page.wait_for_url("**/pages/*")
 
@@ -173,10 +171,10 @@ def test_the_map_zooms_tells_of_pages_and_opens_them(stand: Stand, chromium: "Br
 @ON_SQLITE
 def test_nobody_loses_their_place_or_words_when_a_run_ends(stand: Stand, chromium: "Browser") -> None:
     run = json.dumps('<article data-key="9 running" data-going="9"></article>')
-    told = f'retry: 200\nevent: runs\ndata: {run}\n\nevent: runs\ndata: ""\n\n'  # again and again
+    content = f'retry: 200\nevent: runs\ndata: {run}\n\nevent: runs\ndata: ""\n\n'  # again and again
     with watched(chromium, stand.url) as seen:
         page = seen.page
-        page.route("**/live", lambda route: route.fulfill(content_type="text/event-stream", body=told))
+        page.route("**/live", lambda route: route.fulfill(content_type="text/event-stream", body=content))
         page.goto("/?text=harbor")
         for place in ("#sources h2 a", "#sources .acts button", "#sources input"):
             page.focus(place)
@@ -214,45 +212,43 @@ def test_a_source_is_added_with_a_preview_watched_and_cancelled(stand: Stand, ch
         page.fill("#target", site.url)
         page.click("text=Preview")
         expect(page.locator(".preview h2").first).to_have_text("Harbor")
-        expect(page.locator(".preview")).to_contain_text("26 links of the start page belong")
+        expect(page.locator(".preview")).to_contain_text("26 links on the start page are in scope")
         page.click("text=Changes")
         page.go_back()  # to a preview that is made again
-        expect(page.locator(".preview")).to_contain_text("26 links of the start page belong")
+        expect(page.locator(".preview")).to_contain_text("26 links on the start page are in scope")
 
         gate = site.hold("/guide/workers/")
         page.click("text=Scope and limits")
         page.fill("#f-max_pages", "27")
         page.fill("#f-name", "slowly")
-        page.click("text=Add and read it")
+        page.click("text=Add and crawl")
         expect(page.locator(".live .run")).to_contain_text("slowly")
         gate.wait(timeout=60)  # the run cannot end now
-        expect(page.locator(".live .numbers")).to_contain_text(
-            re.compile(r"[1-9]\d* of 2\d checked"), timeout=20_000
-        )
-        bar = page.get_by_role("progressbar", name="How far the run of slowly is")
+        expect(page.locator(".live .numbers")).to_contain_text(re.compile(r"[1-9]\d* of 2\d checked"), timeout=20_000)
+        bar = page.get_by_role("progressbar", name="Progress of the run of slowly")
         assert 0 < bar.evaluate("(each) => each.position") < 1
-        told = page.locator("#told .figures")  # follows what moves above it
-        expect(told).to_contain_text(re.compile(r"Checked\s*[1-9]"), timeout=20_000)
+        content = page.locator("#summary .figures")  # follows what moves above it
+        expect(content).to_contain_text(re.compile(r"Checked\s*[1-9]"), timeout=20_000)
         expect(page.locator("h1 + .acts")).to_contain_text("running")
         expect(page.locator("h1 + .acts")).not_to_contain_text("took")
-        page.get_by_role("navigation", name="Where you are").get_by_role("link", name="slowly").click()
+        page.get_by_role("navigation", name="Breadcrumb").get_by_role("link", name="slowly").click()
         expect(page.locator(".live .run")).to_contain_text("slowly")  # the source tells of it, too
         expect(page.get_by_role("button", name="Refresh")).to_be_disabled()
         assert seen.flaws() == []
         page.goto("/")
         page.get_by_role("button", name="Cancel the run of slowly").click()
-        expect(page.locator("h1 + .acts .pill")).to_have_text("stopped early", timeout=20_000)
+        expect(page.locator("h1 + .acts .pill")).to_have_text("cancelled", timeout=20_000)
         site.release("/guide/workers/")
 
-        page.get_by_role("navigation", name="Where you are").get_by_role("link", name="slowly").click()
+        page.get_by_role("navigation", name="Breadcrumb").get_by_role("link", name="slowly").click()
         page.click("button:has-text('Refresh')")
         expect(page.locator("h1 + .acts .pill")).to_have_text("completed", timeout=20_000)
-        page.get_by_role("navigation", name="Where you are").get_by_role("link", name="slowly").click()
+        page.get_by_role("navigation", name="Breadcrumb").get_by_role("link", name="slowly").click()
         page.click(".tabs >> text=Settings")
         assert page.input_value("#f-max_pages") == "27"
         page.fill("#f-max_pages", "many")
         page.click("text=Save")
-        expect(page.get_by_role("alert")).to_contain_text("Most pages: expected a whole number")
+        expect(page.get_by_role("alert")).to_contain_text("Maximum pages: expected a whole number")
         expect(page.locator("#f-max_pages")).to_be_focused()
         assert page.get_attribute("#f-max_pages", "aria-invalid") == "true"
         assert seen.flaws() == []
@@ -265,11 +261,11 @@ def test_a_source_is_added_with_a_preview_watched_and_cancelled(stand: Stand, ch
 
         page.fill("#name", "another")
         page.click("button:has-text('Delete')")
-        expect(page.get_by_role("alert")).to_contain_text("nothing was deleted")
+        expect(page.get_by_role("alert")).to_contain_text("Nothing was deleted")
         expect(page.locator("#name")).to_be_focused()
         page.fill("#name", "slowly")
         page.click("button:has-text('Delete')")
-        expect(page.locator(".note.good")).to_have_text("slowly was deleted.")
+        expect(page.locator(".note.good")).to_have_text("Deleted slowly.")
         expect(page.locator(".cards")).not_to_contain_text("slowly")
 
 
@@ -300,7 +296,7 @@ def test_pages_are_filtered_and_searched_by_keyboard_alone(stand: Stand, chromiu
         expect(first.locator("mark").first).to_be_visible()
         expect(first).to_contain_text("checked")
         page.get_by_role("button", name="cURL").click()
-        expect(page.locator("#said")).to_have_text("Copied")
+        expect(page.locator("#toast")).to_have_text("Copied")
         copied = page.evaluate("navigator.clipboard.readText()")
         assert copied.startswith("curl 'http")  # no token where none is needed
         assert "/api/v1/search?q=installer+asks+for+nothing&limit=20" in copied
@@ -313,20 +309,18 @@ def test_pages_are_filtered_and_searched_by_keyboard_alone(stand: Stand, chromiu
         page.keyboard.press("ArrowUp")
         page.keyboard.press("Enter")
         expect(page.locator("h1")).to_have_text("Retries and back-off")
-        expect(page.locator(".why")).to_contain_text("Why")
+        expect(page.locator(".why")).to_contain_text("Details")
         page.get_by_role("button", name="Copy as Markdown").click()
-        expect(page.locator("#said")).to_have_text("Copied")
+        expect(page.locator("#toast")).to_have_text("Copied")
         assert page.evaluate("navigator.clipboard.readText()").startswith("# Retries and back-off")
         page.route("**/api/v1/pages/*/text", lambda route: route.fulfill(status=401))
         page.get_by_role("button", name="Copy as Markdown").click()
-        expect(page.locator("#said")).to_contain_text("Your login has ended")
-        page.evaluate(
-            "Object.defineProperty(navigator, 'clipboard', { value: undefined })"
-        )  # as on plain http
+        expect(page.locator("#toast")).to_contain_text("Your login has expired")
+        page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })")  # as on plain http
         page.get_by_role("button", name="Copy as Markdown").click()
-        expect(page.locator("#said")).to_contain_text("only from https")
+        expect(page.locator("#toast")).to_contain_text("needs https")
         page.click(".tabs >> text=Links")
-        expect(page.locator("main")).to_contain_text("Leads to it")
+        expect(page.locator("main")).to_contain_text("Linked from")
 
 
 @ON_SQLITE
@@ -360,11 +354,11 @@ def test_a_search_waits_for_its_filters_and_keeps_the_keyboard(stand: Stand, chr
         expect(page).to_have_url(f"{stand.url}/search?q=installer&mode=hybrid")
 
 
-def test_the_brake_shows_what_would_go_and_deletes_only_when_told(stand: Stand, chromium: "Browser") -> None:
+def test_blocked_deletions_are_listed_and_need_confirmation(stand: Stand, chromium: "Browser") -> None:
     with watched(chromium, stand.url) as seen:
         page = seen.page
         page.goto("/")
-        page.click("text=See what would go")
+        page.click("text=Review deletions")
         expect(page.locator(".brake .gone li")).to_have_count(18)
         seen.answers = [False, True]
         page.click("text=Delete 18 pages")
@@ -374,9 +368,7 @@ def test_the_brake_shows_what_would_go_and_deletes_only_when_told(stand: Stand, 
         expect(page.locator(".timeline .pill.bad")).to_have_count(18)
 
 
-def test_what_a_run_looked_at_and_changed_is_found_by_outcome_and_kind(
-    stand: Stand, chromium: "Browser"
-) -> None:
+def test_what_a_run_looked_at_and_changed_is_found_by_outcome_and_kind(stand: Stand, chromium: "Browser") -> None:
     with watched(chromium, stand.url) as seen:
         page = seen.page
         page.goto(f"/sources/{stand.harbor}/runs")
@@ -394,11 +386,11 @@ def test_what_a_run_looked_at_and_changed_is_found_by_outcome_and_kind(
 
         page.goto(f"/sources/{stand.harbor}/changes")
         for kind, number in (("New", 20), ("Changed", 2), ("Moved", 0)):
-            page.get_by_role("group", name="Which changes").get_by_role("link", name=kind).click()
+            page.get_by_role("group", name="Kind of change").get_by_role("link", name=kind).click()
             expect(page.locator(".timeline > li")).to_have_count(number)
-        expect(page.locator(".none")).to_have_text("Nothing of this kind has changed yet.")
+        expect(page.locator(".none")).to_have_text("No changes of this kind yet.")
         page.goto("/changes?kind=odd")
-        expect(page.locator("main")).to_contain_text("kind: expected one of new, changed")
+        expect(page.locator("main")).to_contain_text("kind: Input should be")
 
 
 def test_R9_D21_the_run_of_a_sync_shows_its_documents_then_and_now(stand: Stand, chromium: "Browser") -> None:
@@ -411,9 +403,7 @@ def test_R9_D21_the_run_of_a_sync_shows_its_documents_then_and_now(stand: Stand,
         expect(page.locator("h1 + .acts")).to_contain_text("sync")
         rows = page.locator("table.rows tbody tr")
         expect(rows).to_have_count(2)
-        expect(rows.filter(has_text="replaced").locator(".pill")).to_have_text(
-            ["replaced", "active", "active"]
-        )
+        expect(rows.filter(has_text="replaced").locator(".pill")).to_have_text(["replaced", "active", "active"])
         page.select_option("select[name=outcome]", "failed")
         page.get_by_role("button", name="Filter").click()
         expect(rows).to_have_count(1)
@@ -421,9 +411,7 @@ def test_R9_D21_the_run_of_a_sync_shows_its_documents_then_and_now(stand: Stand,
 
 
 @ON_SQLITE
-def test_U4_no_page_jumps_on_load_and_the_tab_that_is_open_is_in_sight(
-    stand: Stand, chromium: "Browser"
-) -> None:
+def test_U4_no_page_jumps_on_load_and_the_tab_that_is_open_is_in_sight(stand: Stand, chromium: "Browser") -> None:
     with watched(chromium, stand.url) as seen:
         page = seen.page
         page.set_viewport_size({"width": 360, "height": 300})  # the tabs are far below
@@ -446,9 +434,7 @@ def test_U4_no_word_is_broken_in_the_middle(stand: Stand, chromium: "Browser") -
                 assert seen.page.evaluate("document.documentElement.scrollWidth") <= width, (place, width)
 
 
-def test_the_map_of_a_folder_has_no_root_and_no_line_that_is_no_link(
-    tmp_path: Path, chromium: "Browser"
-) -> None:
+def test_the_map_of_a_folder_has_no_root_and_no_line_that_is_no_link(tmp_path: Path, chromium: "Browser") -> None:
     notes = tmp_path / "notes"
     notes.mkdir()
     for name, text in {"a": "see [b](b.md)", "b": "alone", "c": "alone, too"}.items():
@@ -463,23 +449,23 @@ def test_the_map_of_a_folder_has_no_root_and_no_line_that_is_no_link(
     with standing(tmp_path / "store.db", read) as stand, watched(chromium, stand.url) as seen:
         seen.page.goto("/sources/1/map")
         seen.page.wait_for_selector("#map[data-ready='3'][data-lines='1']")
-        expect(seen.page.locator(".map")).to_contain_text("nothing stands in the middle")
+        expect(seen.page.locator(".map")).to_contain_text("the centre is empty")
         assert seen.flaws() == []
         seen.page.goto("/runs/2/attempts")
         expect(seen.page.locator("table.rows tbody tr")).to_have_count(2)
-        expect(seen.page.locator("main")).to_contain_text("One attempt of the listing stands for all files")
+        expect(seen.page.locator("main")).to_contain_text("Unchanged files share one attempt")
 
 
 async def nothing(kb: KnowledgeBase, stand: Stand) -> None:
     """Leave a store empty."""
 
 
-def test_who_has_nothing_yet_is_told_how_to_begin(tmp_path: Path, chromium: "Browser") -> None:
+def test_an_empty_store_explains_how_to_begin(tmp_path: Path, chromium: "Browser") -> None:
     with standing(tmp_path / "store.db", nothing) as stand, watched(chromium, stand.url) as seen:
         seen.page.goto("/")
         assert seen.flaws() == []
-        seen.page.get_by_label("What to keep fresh").fill(stand.site.url)
+        seen.page.get_by_label("Source URL or path").fill(stand.site.url)
         seen.page.keyboard.press("Enter")
         expect(seen.page.locator(".preview h2")).to_have_text("Harbor")
         seen.page.goto("/changes")
-        expect(seen.page.locator(".none")).to_contain_text("Nothing has changed yet")
+        expect(seen.page.locator(".none")).to_contain_text("No changes yet")

@@ -19,17 +19,9 @@ from afresh.model.fetch import Outcome
 from afresh.model.filters import LinkedPage, LinkRecord
 from afresh.model.overview import BlockedDeletions, BlockedPage, PassageView, Preview
 from afresh.model.records import Attempt, ChangeKind, CrawlId, PageId, PageStatus, RunId, Source, SourceId
-from afresh.model.reports import (
-    ChangeView,
-    OpenedPage,
-    PageExplanation,
-    PageView,
-    RunReport,
-    SearchAnswer,
-    SearchHit,
-)
+from afresh.model.reports import ChangeView, OpenedPage, PageExplanation, PageView, RunReport, SearchAnswer, SearchHit
 from afresh.server.web.frame import templates
-from afresh.server.web.rendered import inline, passage, rendered, safe_address, split
+from afresh.server.web.rendered import passage, rendered, safe_address
 from afresh.server.web.settings import FIELDS, SCOPES, FieldProblem
 from afresh.server.web.words import moment
 from afresh.urls.scope import Rules
@@ -82,13 +74,7 @@ def page_of(text: str) -> PageView:
 def parts(texts: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Templates with such texts in every place that comes from outside."""
     source = Source(
-        id=SourceId(1),
-        name=texts[0],
-        version=texts[1],
-        kind="web",
-        url=texts[0],
-        created_at=NOW,
-        updated_at=NOW,
+        id=SourceId(1), name=texts[0], version=texts[1], kind="web", url=texts[0], created_at=NOW, updated_at=NOW
     )
     links = [
         LinkRecord(
@@ -166,10 +152,8 @@ def parts(texts: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
         attempts=1,
     )
     page = {"page": page_of(texts[0]), "why": why, "source": source, "tabs": (), "tab": "", "there": None}
-    below: dict[str, Any] = {"view": "", "cut": inline, "kind": ""}
-    yield "changes.html", {"listed": {"items": changes[::2], "more": None}, **below}
-    beside = {**below, "view": "split", "cut": split}
-    yield "changes.html", {"listed": {"items": changes[1::2], "more": None}, **beside}
+    yield "changes.html", {"listed": {"items": changes[::2], "next": None}}
+    yield "changes.html", {"listed": {"items": changes[1::2], "next": None}, "asked": {"view": "split"}}
     report = RunReport(
         run=RunId(1),
         source=texts[0],
@@ -181,12 +165,11 @@ def parts(texts: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
     )
     doomed = tuple(BlockedPage(id=PageId(1), url=text, title=text, moved_to=text) for text in texts)
     held = BlockedDeletions(pages=doomed, count=len(doomed), percent=10.0, allowed=10)
-    told = RunSavings(pages=1, fresh=1, oldest_check=None, run=report)
+    savings = RunSavings(pages=1, fresh=1, oldest_check=None, run=report)
     run = {"run": report, "source": source, "held": held, "live": [(source, report)], "tabs": (), "tab": ""}
-    run |= {"receipt": told}
-    asked = {"outcome": "", "outcomes": list(Outcome)}
-    yield "run_attempts.html", {**run, **asked, "listed": {"items": attempts, "more": None}}
-    yield "run_changes.html", {**run, **below, "listed": {"items": changes[:1], "more": None}}
+    run |= {"savings": savings}
+    yield "run_attempts.html", {**run, "outcomes": list(Outcome), "listed": {"items": attempts, "next": None}}
+    yield "run_changes.html", {**run, "listed": {"items": changes[:1], "next": None}}
     preview = Preview(
         kind="web",
         url=texts[0],
@@ -201,20 +184,17 @@ def parts(texts: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
     )
     typed = {"target": texts[0], "name": texts[1], "version": texts[2], "include": texts[0]}
     wrong = {"preview": preview, "wrong": FieldProblem(texts[0], "target"), "scopes": SCOPES, "filled": typed}
-    yield "add.html", {**wrong, "typed": typed, "fields": FIELDS, "usual": dict.fromkeys(_keys(), texts[1])}
-    yield "page_attempts.html", {**page, "listed": {"items": attempts, "more": None}}
+    yield "add.html", {**wrong, "typed": typed, "fields": FIELDS, "defaults": dict.fromkeys(_keys(), texts[1])}
+    yield "page_attempts.html", {**page, "listed": {"items": attempts, "next": None}}
     yield "page_passages.html", {**page, "passages": chunks, "many": len(chunks)}
-    yield "page_links.html", {**page, "to_it": links[:1], "listed": {"items": links, "more": None}}
+    yield "page_links.html", {**page, "to_it": links[:1], "listed": {"items": links, "next": None}}
     found = {
         "q": texts[0],
         "found": SearchAnswer(hits=hits, notes=tuple(texts)),
-        "most": 20,
+        "max_hits": 20,
         "label_of": lambda hit: hit.source,
     }
-    yield (
-        "parts/hits.html",
-        {**found, "copies": dict(zip("abc", texts, strict=False))},
-    )
+    yield ("parts/hits.html", {**found, "copies": dict(zip("abc", texts, strict=False))})
     opened = OpenedPage(
         url=texts[0],
         title=texts[0],
@@ -241,14 +221,13 @@ def drawn(name: str, given: dict[str, Any]) -> str:
     """A template as the server draws it."""
     common = dict.fromkeys(("may_write", "everywhere", "logged_in"), True)
     helpers = {"ago": partial(moment, now=NOW), "with_query": lambda **_: "?"}
+    given = {"asked": {}, **given}
     return templates().get_template(name).render(here="/", now=NOW, paged=False, **common, **helpers, **given)
 
 
 @pytest.mark.slow
 def test_F104_no_payload_becomes_an_element_an_attribute_or_a_script_address(payloads: list[str]) -> None:
-    handlers = {
-        name.lower() for text in payloads for name in re.findall(r"(?i)\bon[a-z]{3,20}(?=\s*=)", text)
-    }
+    handlers = {name.lower() for text in payloads for name in re.findall(r"(?i)\bon[a-z]{3,20}(?=\s*=)", text)}
     assert {"onerror", "onload", "onfocus", "ontoggle"} <= handlers
     alive = ",".join(sorted(f"[{name}]" for name in handlers)) + ",[style],[src]:not(script):not(img)"
     for name, given in parts(payloads):
@@ -262,14 +241,14 @@ def test_F104_no_payload_becomes_an_element_an_attribute_or_a_script_address(pay
 
 
 def test_F104_words_that_run_backwards_turn_nothing_else_around() -> None:
-    shown = 0
+    visible = 0
     for name, given in parts(["\u202eexe.txt", "مرحبا (3)", "\u2067x"]):
         tree = LexborHTMLParser(drawn(name, given))
         for node in tree.css("h1, h2 a, td.main, td.main ~ td a, .gone a, article"):
             if any(each in node.text() for each in "\u202eم\u2067"):
                 assert node.css_first("bdi") or node.attributes.get("dir") == "auto", (name, node.html)
-                shown += 1
-    assert shown > 10
+                visible += 1
+    assert visible > 10
 
 
 def test_F104_text_of_a_page_is_only_ever_text(payloads: list[str]) -> None:
@@ -285,17 +264,15 @@ def test_F104_text_of_a_page_is_only_ever_text(payloads: list[str]) -> None:
         html = str(rendered(f"[x]({hostile}) ![x](<{hostile}>)", "https://docs.example.org/"))
         assert "href" not in html, html
     for nameless, says in (
-        ("![](a.png)", "picture: <a>https://docs.example.org/a.png</a>"),
+        ("![](a.png)", "image: <a>https://docs.example.org/a.png</a>"),
         ("[](b)", "<a>https://docs.example.org/b</a>"),
         ("[` ` \u200b](b)", "<a><code> </code> \u200bhttps://docs.example.org/b</a>"),
-        ("[![alt](i)](l)", "<a>picture: alt</a>"),  # no link in a link
-        ("[![](i)](l) [x](y)", "<a>picture: </a> <a>x</a>"),
-        ("![a [b](c)](d)", "picture: <a>a b</a>"),
+        ("[![alt](i)](l)", "<a>image: alt</a>"),  # no link in a link
+        ("[![](i)](l) [x](y)", "<a>image: </a> <a>x</a>"),
+        ("![a [b](c)](d)", "image: <a>a b</a>"),
     ):
-        shown = re.sub(
-            r'( href| rel| class)="[^"]*"', "", str(rendered(nameless, "https://docs.example.org/"))
-        )
-        assert re.sub(r"</?(span|p)>", "", shown) == says, nameless
+        visible = re.sub(r'( href| rel| class)="[^"]*"', "", str(rendered(nameless, "https://docs.example.org/")))
+        assert re.sub(r"</?(span|p)>", "", visible) == says, nameless
     deep = str(rendered(">" * 5_000 + " x", ""))
     assert deep.count("<blockquote>") <= 31
     assert str(rendered("a <b onclick=x>", "")) == "<p>a &lt;b onclick=x&gt;</p>"
@@ -308,8 +285,8 @@ def test_F104_text_of_a_page_is_only_ever_text(payloads: list[str]) -> None:
         "<p>a <mark>word</mark> <code>co<mark>de</mark></code><mark> x</mark> &lt;b onclick=x&gt;</p>"
         "<p><code>c</code> · d\ne · f</p>"
     )
-    shown = "".join(str(passage(f"\x02{text}\x03")) for text in payloads)
-    tags = LexborHTMLParser(shown).css(f"a, img, script, {STRANGE}")
+    visible = "".join(str(passage(f"\x02{text}\x03")) for text in payloads)
+    tags = LexborHTMLParser(visible).css(f"a, img, script, {STRANGE}")
     assert [node.html for node in tags] == []
     assert '<a href="https://docs.example.org/b"' in str(rendered("[b](b)", "https://docs.example.org/a"))
 
@@ -317,11 +294,11 @@ def test_F104_text_of_a_page_is_only_ever_text(payloads: list[str]) -> None:
 def hostile_site(stand: Stand, payloads: list[str], folder: Path) -> None:
     """A site and a folder that try."""
     for number, text in enumerate(payloads):
-        shown = text.replace("&", "&amp;").replace("<", "&lt;")
-        links = f'<a href="/p{number + 1}">{shown}</a> <a href="/p{number + 1}?x={shown}">{shown}</a>'
+        visible = text.replace("&", "&amp;").replace("<", "&lt;")
+        links = f'<a href="/p{number + 1}">{visible}</a> <a href="/p{number + 1}?x={visible}">{visible}</a>'
         stand.atlas.put(
             f"/p{number}",
-            f"<title>{shown}</title><main><h1>{shown}</h1><p>{shown} words {number}</p>{links}{text}</main>",
+            f"<title>{visible}</title><main><h1>{visible}</h1><p>{visible} words {number}</p>{links}{text}</main>",
         )
         name = text.replace("/", "∕").replace("\0", "")[:60]
         (folder / f"{name}.md").write_text(f"# {text}\n\n[{text}]({text})\n\n{text}\n", "utf-8")

@@ -56,8 +56,8 @@ def test_a_login_lets_in_as_far_as_its_token_and_ends(locked: Stand, chromium: "
             page.goto("/")
             expect(page.locator(".card")).to_have_count(sees)
             expect(page.get_by_role("button", name="Refresh")).to_have_count(2 if kind == "write" else 0)
-            shown = page.evaluate("fetch('/sources/2').then((answer) => answer.status)")
-            assert shown == (404 if kind == "bound" else 200)
+            visible = page.evaluate("fetch('/sources/2').then((answer) => answer.status)")
+            assert visible == (404 if kind == "bound" else 200)
             done = page.evaluate("fetch('/runs/99/cancel', {method: 'POST'}).then((a) => a.status)")
             assert done == (404 if kind == "write" else 403)
 

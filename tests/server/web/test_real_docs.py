@@ -39,9 +39,7 @@ def docs(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sta
         yield made
 
 
-def test_a_real_documentation_is_overseen_read_searched_mapped_and_compared(
-    docs: Stand, chromium: "Browser"
-) -> None:
+def test_a_real_documentation_is_overseen_read_searched_mapped_and_compared(docs: Stand, chromium: "Browser") -> None:
     with watched(chromium, docs.url) as seen:
         page = seen.page
 
@@ -52,11 +50,9 @@ def test_a_real_documentation_is_overseen_read_searched_mapped_and_compared(
         look("/")
         card = page.locator(".card", has_text="fastapi")
         expect(card).to_contain_text(re.compile(rf"Pages\s*{PAGES}"))
-        expect(card.locator(".receipt")).to_contain_text(
-            re.compile(r"\d+ processed, \d+ skipped.*; saved \d+ %")
-        )
-        told = f"{CHANGES[-1]} changes in the last 30 days"
-        assert card.locator("svg").get_attribute("aria-label") == told
+        expect(card.locator(".receipt")).to_contain_text(re.compile(r"\d+ processed, \d+ skipped.*; saved \d+ %"))
+        content = f"{CHANGES[-1]} changes in the last 30 days"
+        assert card.locator("svg").get_attribute("aria-label") == content
 
         look("/sources/1")
         expect(page.locator("table.rows tbody tr")).to_have_count(50)

@@ -37,7 +37,7 @@ class Watched:
         self.url = url
         self.wrong: list[str] = []
         page.add_init_script(LISTEN)
-        page.on("console", lambda said: self._note(said.type == "error", f"console: {said.text}"))
+        page.on("console", lambda text: self._note(text.type == "error", f"console: {text.text}"))
         page.on("pageerror", lambda error: self._note(True, f"script: {error}"))
         page.on("request", self._asked)
         page.on("dialog", self._spoken)
@@ -48,9 +48,7 @@ class Watched:
             self.wrong.append(what)
 
     def _asked(self, request: "Request") -> None:
-        self._note(
-            not request.url.startswith((self.url, "data:", "blob:")), f"asked elsewhere: {request.url}"
-        )
+        self._note(not request.url.startswith((self.url, "data:", "blob:")), f"asked elsewhere: {request.url}")
 
     def _spoken(self, dialog: "Dialog") -> None:
         if not self.answers:

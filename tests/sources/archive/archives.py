@@ -60,7 +60,7 @@ def overlapping_zip(names: int, size: int) -> bytes:
 LATER = datetime(2100, 1, 1, tzinfo=UTC)
 
 
-class Shelf:
+class ArchiveSource:
     """An archive on disk with a fetcher and listers for it."""
 
     def __init__(self, path: Path, limits: ArchiveLimits | None = None) -> None:
@@ -69,7 +69,7 @@ class Shelf:
         self.lister = self.another(None)
 
     def another(self, mark: str | None) -> ArchiveLister:
-        return ArchiveLister(self.url, self.fetcher, clock=FrozenClock(LATER), mark=mark)
+        return ArchiveLister(self.fetcher, clock=FrozenClock(LATER), mark=mark)
 
     async def listed(self) -> list[ListedUrl]:
         return [item async for item in self.lister.list()]

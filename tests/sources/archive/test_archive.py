@@ -7,7 +7,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from tests.sources.archive.archives import Shelf, tar_of, zip_of
+from tests.sources.archive.archives import ArchiveSource, tar_of, zip_of
 
 from afresh.errors import SourceError
 from afresh.model.fetch import Body, Failed, Gone, NotModified, Refused, Request
@@ -19,112 +19,112 @@ NAMES = ["docs/guide.md", "docs/a%20b%23c%3F%2520.md", "%C3%BCber/gr%C3%B6%C3%9F
 
 
 @pytest.fixture(params=["docs.zip", "docs.tar", "docs.tar.gz", "docs.tgz", "docs.tar.bz2", "docs.tar.xz"])
-def digest_files(request: pytest.FixtureRequest, tmp_path: Path) -> Shelf:
+def source(request: pytest.FixtureRequest, tmp_path: Path) -> ArchiveSource:
     path = tmp_path / request.param
     mode = {"gz": "w:gz", "tgz": "w:gz", "bz2": "w:bz2", "xz": "w:xz"}.get(path.name.rpartition(".")[2], "w")
     path.write_bytes(zip_of(FILES) if path.suffix == ".zip" else tar_of(FILES, mode))
-    return Shelf(path)
+    return ArchiveSource(path)
 
 
-async def test_the_entries_are_pages_with_addresses_that_lead_back_to_them(digest_files: Shelf) -> None:
-    assert await digest_files.names() == NAMES
+async def test_the_entries_are_pages_with_addresses_that_lead_back_to_them(source: ArchiveSource) -> None:
+    assert await source.names() == NAMES
     for name, data in zip(NAMES, FILES.values(), strict=True):
-        body = await digest_files.fetch(name)
+        body = await source.fetch(name)
         assert isinstance(body, Body)
-        assert (body.data, body.url) == (data, f"{digest_files.url}!/{name}")
-    await digest_files.fetcher.close()
+        assert (body.data, body.url) == (data, f"{source.url}!/{name}")
+    await source.fetcher.close()
 
 
-async def test_an_entry_that_is_as_it_was_is_not_read_again(digest_files: Shelf) -> None:
-    body = await digest_files.fetch(NAMES[0])
+async def test_an_entry_that_is_as_it_was_is_not_read_again(source: ArchiveSource) -> None:
+    body = await source.fetch(NAMES[0])
     assert isinstance(body, Body)
     again = Request(url=body.url, validators=body.validators)
-    assert isinstance(await digest_files.fetcher.fetch(again), NotModified)
-    await digest_files.fetcher.close()
+    assert isinstance(await source.fetcher.fetch(again), NotModified)
+    await source.fetcher.close()
 
 
-async def test_what_is_not_there_is_gone_and_what_lies_elsewhere_is_refused(digest_files: Shelf) -> None:
-    assert isinstance(await digest_files.fetch("docs/none.md"), Gone)
-    assert isinstance(await digest_files.fetcher.fetch(Request(url="file:///etc/passwd")), Refused)
-    assert digest_files.lister.refusal("file:///etc/passwd", 1) == "not in the archive"
-    assert digest_files.lister.refusal(f"{digest_files.url}!/docs/guide.md", 1) is None
-    await digest_files.fetcher.close()
+async def test_what_is_not_there_is_gone_and_what_lies_elsewhere_is_refused(source: ArchiveSource) -> None:
+    assert isinstance(await source.fetch("docs/none.md"), Gone)
+    assert isinstance(await source.fetcher.fetch(Request(url="file:///etc/passwd")), Refused)
+    assert source.lister.refusal("file:///etc/passwd", 1) == "not in the archive"
+    assert source.lister.refusal(f"{source.url}!/docs/guide.md", 1) is None
+    await source.fetcher.close()
 
 
-async def test_an_unchanged_archive_is_known_by_its_mark_and_not_opened(digest_files: Shelf) -> None:
-    assert await digest_files.names()
-    assert not digest_files.lister.unchanged
-    await digest_files.fetcher.close()
-    later = Shelf(digest_files.path)
-    later.lister = later.another(digest_files.lister.mark)
+async def test_an_unchanged_archive_is_known_by_its_mark_and_not_opened(source: ArchiveSource) -> None:
+    assert await source.names()
+    assert not source.lister.unchanged
+    await source.fetcher.close()
+    later = ArchiveSource(source.path)
+    later.lister = later.another(source.lister.mark)
     assert await later.listed() == []
     assert later.lister.unchanged
-    assert later.lister.mark == digest_files.lister.mark
+    assert later.lister.mark == source.lister.mark
     assert later.fetcher._opened is None
 
 
-async def test_an_archive_that_was_replaced_is_read_anew(tmp_path: Path) -> None:
+async def test_an_archive_that_was_replaced_is_read_again(tmp_path: Path) -> None:
     path = tmp_path / "docs.zip"
     path.write_bytes(zip_of({"a.md": b"one", "b.md": b"two"}))
-    digest_files = Shelf(path)
-    first = await digest_files.fetch("a.md")
-    assert await digest_files.names() == ["a.md", "b.md"]
-    mark = digest_files.lister.mark
+    source = ArchiveSource(path)
+    first = await source.fetch("a.md")
+    assert await source.names() == ["a.md", "b.md"]
+    mark = source.lister.mark
     path.write_bytes(zip_of({"a.md": b"six", "c.md": b"two"}))
-    digest_files.lister = digest_files.another(mark)
-    assert await digest_files.names() == ["a.md", "c.md"]
-    second = await digest_files.fetch("a.md")
+    source.lister = source.another(mark)
+    assert await source.names() == ["a.md", "c.md"]
+    second = await source.fetch("a.md")
     assert isinstance(first, Body)
     assert isinstance(second, Body)
     assert second.data == b"six"
     assert first.validators != second.validators
-    assert isinstance(await digest_files.fetch("b.md"), Gone)
-    await digest_files.fetcher.close()
+    assert isinstance(await source.fetch("b.md"), Gone)
+    await source.fetcher.close()
 
 
 async def test_F82_an_edit_that_keeps_size_and_date_shows_in_the_validators(tmp_path: Path) -> None:
     path = tmp_path / "docs.tar"
     path.write_bytes(tar_of({"a.md": b"one"}))
     os.utime(path, (1e9, 1e9))
-    digest_files = Shelf(path)
-    first = await digest_files.fetch("a.md")
-    assert await digest_files.names()
+    source = ArchiveSource(path)
+    first = await source.fetch("a.md")
+    assert await source.names()
     path.write_bytes(tar_of({"a.md": b"two"}))
     os.utime(path, (1e9, 1e9))
-    digest_files.lister = digest_files.another(digest_files.lister.mark)
-    assert await digest_files.names() == ["a.md"]
-    second = await digest_files.fetch("a.md")
+    source.lister = source.another(source.lister.mark)
+    assert await source.names() == ["a.md"]
+    second = await source.fetch("a.md")
     assert isinstance(first, Body)
     assert isinstance(second, Body)
     assert (second.data, second.validators == first.validators) == (b"two", False)
-    await digest_files.fetcher.close()
+    await source.fetcher.close()
 
 
 async def test_F82_an_archive_written_just_now_has_no_mark(tmp_path: Path) -> None:
     path = tmp_path / "docs.zip"
     path.write_bytes(zip_of({"a.md": b"one"}))
-    digest_files = Shelf(path)
-    digest_files.lister._clock = FrozenClock()  # before the file was written
-    assert await digest_files.names() == ["a.md"]
-    assert digest_files.lister.mark is None
-    await digest_files.fetcher.close()
+    source = ArchiveSource(path)
+    source.lister._clock = FrozenClock()  # before the file was written
+    assert await source.names() == ["a.md"]
+    assert source.lister.mark is None
+    await source.fetcher.close()
 
 
 async def test_F80_an_archive_that_vanished_is_empty_or_no_archive_proves_nothing(tmp_path: Path) -> None:
-    digest_files = Shelf(tmp_path / "docs.zip")
+    source = ArchiveSource(tmp_path / "docs.zip")
     with pytest.raises(SourceError, match="No such file"):
-        await digest_files.listed()
-    assert isinstance(await digest_files.fetch("a.md"), Failed)
+        await source.listed()
+    assert isinstance(await source.fetch("a.md"), Failed)
     for name, data in (("none.zip", zip_of({})), ("none.tar", tar_of({}))):
         (tmp_path / name).write_bytes(data)
-        digest_files = Shelf(tmp_path / name)
+        source = ArchiveSource(tmp_path / name)
         with pytest.raises(SourceError, match="is empty"):
-            await digest_files.listed()
-        await digest_files.fetcher.close()
+            await source.listed()
+        await source.fetcher.close()
     for name in ("text.zip", "text.tar", "text.tgz"):
         (tmp_path / name).write_bytes(b"words and words\n" * 64)
         with pytest.raises(SourceError, match="damaged"):
-            await Shelf(tmp_path / name).listed()
+            await ArchiveSource(tmp_path / name).listed()
 
 
 async def test_of_entries_with_one_name_the_last_counts(tmp_path: Path) -> None:
@@ -133,12 +133,12 @@ async def test_of_entries_with_one_name_the_last_counts(tmp_path: Path) -> None:
         archive.writestr("a.md", b"old")
         with pytest.warns(UserWarning, match="Duplicate"):
             archive.writestr("a.md", b"new")
-    digest_files = Shelf(path)
-    body = await digest_files.fetch("a.md")
-    assert await digest_files.names() == ["a.md"]
+    source = ArchiveSource(path)
+    body = await source.fetch("a.md")
+    assert await source.names() == ["a.md"]
     assert isinstance(body, Body)
     assert body.data == b"new"
-    await digest_files.fetcher.close()
+    await source.fetcher.close()
 
 
 @pytest.mark.parametrize("format_", [tarfile.PAX_FORMAT, tarfile.GNU_FORMAT, tarfile.USTAR_FORMAT])
@@ -146,18 +146,16 @@ async def test_F83_names_that_are_long_or_no_utf8_round_trip(tmp_path: Path, for
     long = "d" * 90 + "/" + "f" * 60 + ".md"
     names = ["\udcff\udce4.md", "new\nline.md", long]
     path = tmp_path / "docs.tar"
-    path.write_bytes(
-        tar_of({f"./{name}": name.encode("utf-8", "surrogateescape") for name in names}, "w", format_)
-    )
-    digest_files = Shelf(path)
-    listed = await digest_files.listed()
-    assert [entry_name(digest_files.url, item.url) for item in listed] == names
+    path.write_bytes(tar_of({f"./{name}": name.encode("utf-8", "surrogateescape") for name in names}, "w", format_))
+    source = ArchiveSource(path)
+    listed = await source.listed()
+    assert [entry_name(source.url, item.url) for item in listed] == names
     assert listed[0].url.endswith("!/%FF%E4.md")
     for item, name in zip(listed, names, strict=True):
-        body = await digest_files.fetcher.fetch(Request(url=item.url))
+        body = await source.fetcher.fetch(Request(url=item.url))
         assert isinstance(body, Body)
         assert body.data == name.encode("utf-8", "surrogateescape")
-    await digest_files.fetcher.close()
+    await source.fetcher.close()
 
 
 async def test_F83_names_of_zip_archives_without_a_word_on_their_encoding(tmp_path: Path) -> None:
@@ -165,22 +163,22 @@ async def test_F83_names_of_zip_archives_without_a_word_on_their_encoding(tmp_pa
     data = zip_of({"a\u00e9.md": b"1", "b\u00e9.md": b"2"})
     data = data.replace("b\u00e9".encode(), b"b\xff\xfe")
     path.write_bytes(data.replace(b"\x00\x08\x08\x00", b"\x00\x00\x08\x00"))  # the flag that says UTF-8
-    digest_files = Shelf(path)
-    assert await digest_files.names() == ["a%C3%A9.md", "b%FF%FE.md"]
-    body = await digest_files.fetch("b%FF%FE.md")
+    source = ArchiveSource(path)
+    assert await source.names() == ["a%C3%A9.md", "b%FF%FE.md"]
+    body = await source.fetch("b%FF%FE.md")
     assert isinstance(body, Body)
     assert body.data == b"2"
-    await digest_files.fetcher.close()
+    await source.fetcher.close()
 
 
 async def test_ignored_entries_are_counted_by_their_reason(tmp_path: Path) -> None:
     path = tmp_path / "docs.zip"
     path.write_bytes(zip_of({"a.md": b"", ".git/config": b"", ".git/HEAD": b"", "in.tar.gz": b"", "x/": b""}))
-    digest_files = Shelf(path)
-    digest_files.lister._ignored = lambda name: "hidden" if name.startswith(".") else None
-    assert await digest_files.names() == ["a.md"]
-    assert digest_files.lister.dropped == {"hidden": 2, "an archive within an archive": 1}
-    await digest_files.fetcher.close()
+    source = ArchiveSource(path)
+    source.fetcher.ignored = lambda name: "hidden" if name.startswith(".") else None
+    assert await source.names() == ["a.md"]
+    assert source.lister.dropped == {"hidden": 2, "an archive within an archive": 1}
+    await source.fetcher.close()
 
 
 def test_addresses() -> None:
@@ -188,17 +186,17 @@ def test_addresses() -> None:
     assert entry_url(base, "x/ä!.md") == "file:///a!/docs.zip!/x/%C3%A4!.md"
     assert entry_name(base, "file:///a!/docs.zip!/x/%C3%A4!.md") == "x/ä!.md"
     assert entry_name(base, "file:///a!/docs.zip") is None
-    assert [is_archive(name) for name in ("a.ZIP", "a.tar.gz", "a.tgz", "a.gz", "a.docx", "zip")] == [
-        True
-    ] * 3 + [False] * 3
+    assert [is_archive(name) for name in ("a.ZIP", "a.tar.gz", "a.tgz", "a.gz", "a.docx", "zip")] == [True] * 3 + [
+        False
+    ] * 3
 
 
 async def test_many_small_entries_cost_little(tmp_path: Path) -> None:
     path = tmp_path / "docs.tar.gz"
     path.write_bytes(tar_of({f"{number}.md": b"# %d" % number for number in range(2_000)}, "w:gz"))
-    digest_files = Shelf(path)
+    source = ArchiveSource(path)
     begun = time.process_time()
-    for item in await digest_files.listed():
-        assert isinstance(await digest_files.fetcher.fetch(Request(url=item.url)), Body)
+    for item in await source.listed():
+        assert isinstance(await source.fetcher.fetch(Request(url=item.url)), Body)
     assert time.process_time() - begun < 5  # unpacked once, not once an entry
-    await digest_files.fetcher.close()
+    await source.fetcher.close()

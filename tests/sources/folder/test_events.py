@@ -14,40 +14,37 @@ from afresh.sources.folder.filter import FileFilter, FolderRules
 from afresh.urls.files import file_url
 from afresh.urls.scope import Globs
 
-PATIENCE = 30  # seconds until what should be heard counts as lost
+TIMEOUT_SECONDS = 30  # seconds until what should be heard counts as lost
 
 
-class Ear:
+class Receiver:
     """Opens a lookout and waits for what it tells."""
 
     def __init__(self) -> None:
-        self.told: asyncio.Queue[tuple[str, set[str]]] = asyncio.Queue()
+        self.reported: asyncio.Queue[tuple[str, set[str]]] = asyncio.Queue()
         self.loop = asyncio.get_running_loop()
         self.opened: list[FileEvents] = []
 
     def open(self, events: FileEvents) -> None:
         self.opened.append(events)
-        events.open(
-            lambda paths: self._put("heard", set(paths)),
-            lambda why: self._put("lost", {why}),
-        )
+        events.open(lambda paths: self._put("heard", set(paths)), lambda why: self._put("lost", {why}))
 
     def _put(self, kind: str, what: set[str]) -> None:
-        self.loop.call_soon_threadsafe(self.told.put_nowait, (kind, what))
+        self.loop.call_soon_threadsafe(self.reported.put_nowait, (kind, what))
 
     async def until(self, kind: str, path: Path | None = None) -> set[str]:
-        heard: set[str] = set()
-        async with asyncio.timeout(PATIENCE):
+        received: set[str] = set()
+        async with asyncio.timeout(TIMEOUT_SECONDS):
             while True:
-                told, what = await self.told.get()
-                heard |= what
-                if told == kind and (path is None or str(path) in what):
-                    return heard
+                reported, what = await self.reported.get()
+                received |= what
+                if reported == kind and (path is None or str(path) in what):
+                    return received
 
 
 @pytest.fixture
-async def ear() -> AsyncIterator[Ear]:
-    made = Ear()
+async def receiver() -> AsyncIterator[Receiver]:
+    made = Receiver()
     yield made
     for events in made.opened:
         events.close()
@@ -65,43 +62,43 @@ def at(folder: Path, **rules: object) -> FileEvents:
     return FileEvents(str(folder), FileFilter(str(folder), FolderRules(**rules)))  # type: ignore[arg-type]
 
 
-async def test_files_are_heard_of_from_the_moment_it_is_open(ear: Ear, docs: Path) -> None:
-    ear.open(at(docs))
+async def test_files_are_reported_from_the_moment_it_is_open(receiver: Receiver, docs: Path) -> None:
+    receiver.open(at(docs))
     (docs / "guide" / "new.md").write_text("# New")
-    await ear.until("heard", docs / "guide" / "new.md")
+    await receiver.until("heard", docs / "guide" / "new.md")
     (docs / "guide" / "new.md").rename(docs / "moved.md")
-    heard = await ear.until("heard", docs / "moved.md")
-    assert str(docs / "guide" / "new.md") in heard
+    received = await receiver.until("heard", docs / "moved.md")
+    assert str(docs / "guide" / "new.md") in received
     (docs / "guide" / "use.md").unlink()
-    await ear.until("heard", docs / "guide" / "use.md")
+    await receiver.until("heard", docs / "guide" / "use.md")
 
 
-async def test_a_file_that_is_replaced_is_heard_of_again_and_again(ear: Ear, tmp_path: Path) -> None:
+async def test_a_file_that_is_replaced_is_reported_every_time(receiver: Receiver, tmp_path: Path) -> None:
     links, other = tmp_path / "links.txt", tmp_path / "other.txt"
     links.write_text("https://one.example/")
     events = FileEvents(str(links), None)
-    ear.open(events)
+    receiver.open(events)
     for text in ("two", "three"):
         other.write_text(text)
         other.replace(links)
-        assert events.sift(await ear.until("heard", links)) == ChangedPaths(everything=True)
+        assert events.sift(await receiver.until("heard", links)) == ChangedPaths(everything=True)
         assert events.stands()
     assert events.sift([str(other)]) == ChangedPaths(everything=False)
 
 
-async def test_by_polling_the_same_is_heard(ear: Ear, docs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_polling_reports_the_same(receiver: Receiver, docs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(POLLING, "1")
     monkeypatch.setenv("WATCHFILES_POLL_DELAY_MS", "50")
-    ear.open(at(docs))
+    receiver.open(at(docs))
     (docs / "new.md").write_text("# New")
-    await ear.until("heard", docs / "new.md")
+    await receiver.until("heard", docs / "new.md")
 
 
-async def test_a_name_that_is_no_text_is_told_as_a_loss(ear: Ear, docs: Path) -> None:
+async def test_a_name_that_is_no_text_is_reported_as_a_loss(receiver: Receiver, docs: Path) -> None:
     """watchfiles cannot pass such a name on: whoever listens lists everything and opens anew."""
-    ear.open(at(docs))
+    receiver.open(at(docs))
     Path(os.fsdecode(os.fsencode(docs) + b"/\xff\xfe.md")).write_text("# Odd")
-    assert "decode" in " ".join(await ear.until("lost"))
+    assert "decode" in " ".join(await receiver.until("lost"))
 
 
 def test_what_cannot_be_watched_is_an_error(docs: Path) -> None:
@@ -109,9 +106,9 @@ def test_what_cannot_be_watched_is_an_error(docs: Path) -> None:
         at(docs / "nowhere").open(lambda paths: None, lambda why: None)
 
 
-async def test_F80_a_root_that_is_gone_or_replaced_does_not_stand(ear: Ear, docs: Path) -> None:
+async def test_F80_a_root_that_is_gone_or_replaced_does_not_stand(receiver: Receiver, docs: Path) -> None:
     events = at(docs)
-    ear.open(events)
+    receiver.open(events)
     assert events.stands()
     docs.rename(docs.with_name("away"))
     assert not events.stands()
@@ -122,16 +119,12 @@ async def test_F80_a_root_that_is_gone_or_replaced_does_not_stand(ear: Ear, docs
     assert events.stands()
 
 
-def test_files_of_the_source_are_told_with_their_depth_and_others_by_address(docs: Path) -> None:
+def test_files_of_the_source_are_reported_with_their_depth_and_others_by_url(docs: Path) -> None:
     gone, png = docs / "guide" / "gone.md", docs / "a.png"
     png.write_bytes(b"x")
     sifted = at(docs).sift([str(docs / "guide" / "use.md"), str(gone), str(png)])
     assert sifted == ChangedPaths(
-        [ListedUrl(file_url(str(docs / "guide" / "use.md")), 1)],
-        [
-            file_url(str(png)),
-            file_url(str(gone)),
-        ],
+        [ListedUrl(file_url(str(docs / "guide" / "use.md")), 1)], [file_url(str(png)), file_url(str(gone))]
     )
 
 
@@ -163,7 +156,7 @@ def test_a_new_folder_and_an_ignore_file_mean_everything(docs: Path) -> None:
     assert not at(docs).sift([str(docs / "new")]).everything
 
 
-def test_a_folder_that_is_gone_is_told_although_only_some_names_are_wanted(docs: Path) -> None:
+def test_a_folder_that_is_gone_is_reported_although_only_some_names_are_wanted(docs: Path) -> None:
     events = FileEvents(str(docs), FileFilter(str(docs), FolderRules(), Globs(("*.md",), ())))
     assert events.sift([str(docs / "away")]).others == [file_url(str(docs / "away"))]
 
@@ -174,7 +167,7 @@ def test_a_link_in_the_place_of_a_file_is_not_followed(docs: Path) -> None:
     assert len(at(docs, symlinks=True).sift([str(docs / "link.md")]).there) == 1
 
 
-def test_a_file_in_the_place_of_a_folder_is_no_trouble(docs: Path) -> None:
+def test_a_file_in_the_place_of_a_folder_is_no_error(docs: Path) -> None:
     (docs / "guide" / "use.md").unlink()
     (docs / "guide").rmdir()
     (docs / "guide").write_text("a file now")

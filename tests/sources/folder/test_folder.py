@@ -8,20 +8,19 @@ from pathlib import Path
 
 import pytest
 
+from afresh.config.sources import FilesSettings
 from afresh.errors import SourceError
 from afresh.model.fetch import Body, Failed, Fetched, Gone, NotModified, Refused, Request, Validators
 from afresh.model.records import ListedUrl
 from afresh.sources.detect import recognise
-from afresh.sources.folder.fetcher import FileFetcher, FileOptions, FolderLister, walk
+from afresh.sources.folder.fetcher import FileFetcher, FolderLister, FolderWalk
 from afresh.sources.folder.filter import FileFilter, FolderRules
 from afresh.sources.folder.ignore import IgnoreFile, parse_ignore_file
 from afresh.urls.files import file_url
 from afresh.urls.scope import Globs
 
 
-def lister_of(
-    root: Path, *, mark: str | None = None, globs: Globs | None = None, **rules: object
-) -> FolderLister:
+def lister_of(root: Path, *, mark: str | None = None, globs: Globs | None = None, **rules: object) -> FolderLister:
     verify = str(rules.pop("verify", "stat"))
     file_filter = FileFilter(os.path.realpath(root), FolderRules(**rules), globs)  # type: ignore[arg-type]
     return FolderLister(file_filter, mark=mark, verify=verify)
@@ -38,7 +37,7 @@ async def names(lister: FolderLister, root: Path) -> set[str]:
 
 async def look(root: Path, path: Path, validators: Validators | None = None, **options: object) -> Fetched:
     lister = lister_of(root)
-    fetcher = FileFetcher(str(root), FileOptions(**options), lister.why_not)  # type: ignore[arg-type]
+    fetcher = FileFetcher(str(root), FilesSettings(**options), lister.why_not)  # type: ignore[arg-type]
     return await fetcher.fetch(Request(url=file_url(str(path)), validators=validators))
 
 
@@ -63,9 +62,7 @@ async def test_a_folder_lists_its_files_with_size_and_time(tmp_path: Path) -> No
 
 
 async def test_hidden_files_binaries_and_what_is_ignored_stay_out(tmp_path: Path) -> None:
-    grow(
-        tmp_path, "a.md", ".hidden.md", ".git/config", "logo.png", "build/x.md", "sub/skip.md", "sub/keep.md"
-    )
+    grow(tmp_path, "a.md", ".hidden.md", ".git/config", "logo.png", "build/x.md", "sub/skip.md", "sub/keep.md")
     grow(tmp_path, "node_modules/dep/README.md")
     (tmp_path / ".gitignore").write_text("build/\n")
     (tmp_path / "sub" / ".gitignore").write_text("skip.md\n")
@@ -175,9 +172,7 @@ async def test_F78_a_folder_that_becomes_a_link_while_a_file_is_looked_at_is_not
 ) -> None:
     """The swap happens when everything was checked, right before the file is opened."""
     root, outside = grow(tmp_path / "root", "sub/a.md"), grow(tmp_path / "outside", "a.md")
-    fetcher = FileFetcher(
-        str(root), FileOptions(symlinks=symlinks), lister_of(root, symlinks=symlinks).why_not
-    )
+    fetcher = FileFetcher(str(root), FilesSettings(symlinks=symlinks), lister_of(root, symlinks=symlinks).why_not)
     inside = fetcher._inside
 
     def swapped(path: str) -> str | None:
@@ -195,15 +190,13 @@ async def test_F78_a_path_that_climbs_out_of_the_folder_is_refused(tmp_path: Pat
     root = grow(tmp_path / "root", "a.md")
     grow(tmp_path, "secret.md")
     for symlinks in (False, True):
-        fetcher = FileFetcher(str(root), FileOptions(symlinks=symlinks), lambda url: None)
+        fetcher = FileFetcher(str(root), FilesSettings(symlinks=symlinks), lambda url: None)
         seen = await fetcher.fetch(Request(url=file_url(f"{root}/../secret.md")))
         assert isinstance(seen, Refused)
 
 
 @pytest.mark.parametrize("kind", ["link", "dead link", "folder", "pipe"])
-async def test_F79_an_ignore_file_that_is_no_file_is_passed_over_as_git_does(
-    tmp_path: Path, kind: str
-) -> None:
+async def test_F79_an_ignore_file_that_is_no_file_is_passed_over_as_git_does(tmp_path: Path, kind: str) -> None:
     grow(tmp_path, "a.md", "other/rules")
     odd = tmp_path / ".gitignore"
     (tmp_path / "other" / "rules").write_text("a.md\n")
@@ -220,9 +213,7 @@ async def test_F79_an_ignore_file_that_is_no_file_is_passed_over_as_git_does(
     assert lister.why_not(file_url(str(tmp_path / "a.md"))) is None
 
 
-def test_the_rules_of_a_folder_are_read_once_until_they_change(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_rules_of_a_folder_are_read_once_until_they_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rules = tmp_path / "sub" / ".gitignore"
     read: list[bytes] = []
     grow(tmp_path, "sub/a.md")
@@ -234,7 +225,7 @@ def test_the_rules_of_a_folder_are_read_once_until_they_change(
 
     monkeypatch.setattr("afresh.sources.folder.filter.parse_ignore_file", parse)
     file_filter = FileFilter(str(tmp_path), FolderRules())
-    walk(file_filter)
+    FolderWalk(file_filter).run()
     assert all(file_filter.why_not(f"sub/{number}.md") is None for number in range(300))
     assert len(read) == 1
     rules.write_text("7.md\n")
@@ -243,13 +234,13 @@ def test_the_rules_of_a_folder_are_read_once_until_they_change(
     assert file_filter.why_not("sub/7.md") is None
 
 
-async def test_an_ignore_file_that_is_too_large_is_told(tmp_path: Path) -> None:
+async def test_an_ignore_file_that_is_too_large_is_reported(tmp_path: Path) -> None:
     grow(tmp_path, "a.md", "sub/b.md")
     (tmp_path / "sub" / ".gitignore").write_text("x\n" * 10_001)
     lister = lister_of(tmp_path)
     assert await names(lister, tmp_path) == {"a.md", "sub/b.md"}
-    (told,) = lister.listing_errors
-    assert told.startswith("sub/.gitignore is too large")
+    (errors,) = lister.listing_errors
+    assert errors.startswith("sub/.gitignore is too large")
     assert lister.mark is None
 
 
@@ -320,13 +311,11 @@ async def test_a_file_is_read_whole_and_not_again_while_size_and_time_hold(tmp_p
     assert seen.proven
     again = await look(tmp_path, tmp_path / "a.md", seen.validators)
     assert isinstance(again, NotModified)
-    sure = await look(tmp_path, tmp_path / "a.md", seen.validators, trusts_times=False)
+    sure = await look(tmp_path, tmp_path / "a.md", seen.validators, verify="hash")
     assert isinstance(sure, Body)
 
 
-async def test_F81_a_file_that_is_written_while_it_is_read_is_one_version_or_a_failure(
-    tmp_path: Path,
-) -> None:
+async def test_F81_a_file_that_is_written_while_it_is_read_is_one_version_or_a_failure(tmp_path: Path) -> None:
     file = grow(tmp_path, "a.md") / "a.md"
     versions = [b"a" * 200_000, b"b" * 300_000]
     stop = threading.Event()
@@ -374,7 +363,7 @@ async def test_F83_a_huge_file_is_left_out_without_reading_it(tmp_path: Path) ->
     huge = tmp_path / "huge.md"
     with huge.open("wb") as file:
         file.truncate(1 << 30)
-    seen = await look(tmp_path, huge, max_bytes=1_000_000)
+    seen = await look(tmp_path, huge, max_file_bytes=1_000_000)
     assert isinstance(seen, Refused)
     assert "1,073,741,824 bytes" in seen.reason
     lister = lister_of(tmp_path)
@@ -383,21 +372,13 @@ async def test_F83_a_huge_file_is_left_out_without_reading_it(tmp_path: Path) ->
 
 
 async def test_F83_odd_names_round_trip(tmp_path: Path) -> None:
-    odd = [
-        b"new\nline.md",
-        b"not-\xff-utf8.md",
-        b"x" * 252 + b".md",
-        b"a..dots.md",
-        b"Case.md",
-        b"case.md",
-        b"a%41.md",
-    ]
+    odd = [b"new\nline.md", b"not-\xff-utf8.md", b"x" * 252 + b".md", b"a..dots.md", b"Case.md", b"case.md", b"a%41.md"]
     for name in odd:
         (tmp_path / os.fsdecode(name)).write_text("words")
         os.utime(tmp_path / os.fsdecode(name), (1_700_000_000, 1_700_000_000))
     items = await listed(lister_of(tmp_path))
     assert len({item.url for item in items}) == len(odd)
-    fetcher = FileFetcher(str(tmp_path), FileOptions(), lister_of(tmp_path).why_not)
+    fetcher = FileFetcher(str(tmp_path), FilesSettings(), lister_of(tmp_path).why_not)
     for item in items:
         seen = await fetcher.fetch(Request(url=item.url))
         assert isinstance(seen, Body), item.url
@@ -445,5 +426,5 @@ async def test_P12_a_walk_ends_when_nobody_waits_for_it(tmp_path: Path) -> None:
         seen += 1
         return seen > 5
 
-    found = walk(FileFilter(str(tmp_path), FolderRules()), is_over)
+    found = FolderWalk(FileFilter(str(tmp_path), FolderRules())).run(is_over)
     assert len(found.files) < 10

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from tests.strategies import examples
 
 from afresh.sources.folder.ignore import (
-    LONGEST,
-    MOST_BYTES,
-    MOST_RULES,
+    MAX_FILE_BYTES,
+    MAX_RULE_CHARS,
+    MAX_RULES,
     IgnoreFile,
     Level,
     ignored_by,
@@ -110,17 +110,7 @@ _RULES = st.builds(
 )
 PATHS = [
     "/".join(parts)
-    for parts in [
-        ("a",),
-        ("b",),
-        ("ab",),
-        ("axb",),
-        ("*",),
-        ("a", "a"),
-        ("a", "b"),
-        ("b", "ab"),
-        ("a", "b", "a"),
-    ]
+    for parts in [("a",), ("b",), ("ab",), ("axb",), ("*",), ("a", "a"), ("a", "b"), ("b", "ab"), ("a", "b", "a")]
 ]
 
 
@@ -184,17 +174,17 @@ def test_a_rule_costs_no_more_than_its_length_times_that_of_the_path(rule: str, 
     assert time.process_time() - began < 5
 
 
-def test_rules_beyond_what_one_file_may_hold_are_not_obeyed_and_that_is_told() -> None:
-    many = IgnoreFile(f"name{number}" for number in range(MOST_RULES + 1))
-    assert many.verdict(f"name{MOST_RULES - 1}", False) is not None
-    assert many.verdict(f"name{MOST_RULES}", False) is None
+def test_rules_beyond_what_one_file_may_hold_are_ignored_and_that_is_reported() -> None:
+    many = IgnoreFile(f"name{number}" for number in range(MAX_RULES + 1))
+    assert many.verdict(f"name{MAX_RULES - 1}", False) is not None
+    assert many.verdict(f"name{MAX_RULES}", False) is None
     assert not many.whole
-    long = IgnoreFile(["a" * (LONGEST + 1), "b"])
-    assert long.verdict("a" * (LONGEST + 1), False) is None
+    long = IgnoreFile(["a" * (MAX_RULE_CHARS + 1), "b"])
+    assert long.verdict("a" * (MAX_RULE_CHARS + 1), False) is None
     assert long.verdict("b", False) is not None
     assert not long.whole
-    assert IgnoreFile(["#" + "a" * LONGEST]).whole
-    full = parse_ignore_file(b"a\n" + b"#" * (MOST_BYTES - 4) + b"\nabcdef")
+    assert IgnoreFile(["#" + "a" * MAX_RULE_CHARS]).whole
+    full = parse_ignore_file(b"a\n" + b"#" * (MAX_FILE_BYTES - 4) + b"\nabcdef")
     assert not full.whole
     assert full.verdict("a", False) is not None
     assert full.verdict("ab", False) is full.verdict("abc", False) is None  # nor half a rule

@@ -22,7 +22,7 @@ ENV = {
     "LC_ALL": "C",
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_CONFIG_GLOBAL": os.devnull,
-    **{f"GIT_{who}_{what}": "t@t.org" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")},
+    **{f"GIT_{author}_{what}": "t@t.org" for author in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")},
 }
 Tree = Mapping[str, str] | Mapping[str, bytes] | Mapping[bytes, str] | Mapping[str, str | bytes]
 
@@ -43,9 +43,7 @@ class Repo:
         return f"git+file://{self.path}"
 
     def git(self, *args: str, data: bytes = b"") -> str:
-        done = subprocess.run(
-            ["git", *args], cwd=self.path, env=ENV, input=data, stdout=subprocess.PIPE, check=True
-        )
+        done = subprocess.run(["git", *args], cwd=self.path, env=ENV, input=data, stdout=subprocess.PIPE, check=True)
         return done.stdout.decode().strip()
 
     def commit(self, tree: Tree, branch: str | None = None, modes: Mapping[str, str] | None = None) -> str:
@@ -102,9 +100,7 @@ class Run:
 
     async def listed(self) -> dict[str, str | None]:
         """Addresses to the ids that the listing shows."""
-        return {
-            each.url: each.validators.etag if each.validators else None async for each in self.lister.list()
-        }
+        return {each.url: each.validators.etag if each.validators else None async for each in self.lister.list()}
 
 
 def hidden(path: str) -> str | None:
@@ -124,7 +120,7 @@ class GitServer:
         self.redirect: str | None = None  # answer everything with this place
         self.needs: str | None = None  # the Authorization header that has to come
         self.down = False  # answer everything with 503
-        self.heard: list[str | None] = []
+        self.received: list[str | None] = []
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self._server.daemon_threads = True
         self.port = self._server.server_address[1]
@@ -166,7 +162,7 @@ def _handler(served: GitServer) -> type[BaseHTTPRequestHandler]:
         def _answer(self, body: bytes) -> None:
             path, _, query = self.path.partition("?")
             served.requests.append(f"{self.command} {path}")
-            served.heard.append(self.headers.get("Authorization"))
+            served.received.append(self.headers.get("Authorization"))
             if served.down:
                 self.send_error(503)
             elif served.redirect is not None:
@@ -194,11 +190,7 @@ def _handler(served: GitServer) -> type[BaseHTTPRequestHandler]:
                 "REMOTE_ADDR": "127.0.0.1",
             }
             done = subprocess.run(
-                ["git", "http-backend"],
-                env=env,
-                input=body,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
+                ["git", "http-backend"], env=env, input=body, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
             )
             head, _, data = done.stdout.partition(b"\r\n\r\n")
             fields = dict(line.split(": ", 1) for line in head.decode().split("\r\n") if ": " in line)

@@ -5,16 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from afresh.errors import SourceError, UsageError
-from afresh.sources.git.address import (
-    RefKind,
-    at_path,
-    files_of,
-    is_git,
-    pages_of,
-    parse_git,
-    plain_page,
-    state_of,
-)
+from afresh.sources.git.address import RefKind, at_path, files_of, is_git, pages_of, parse_git, plain_page, state_of
 from afresh.urls.canonical import canonical
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -103,9 +94,7 @@ def test_what_could_steer_git_or_means_nothing_is_refused(typed: str) -> None:
         parse_git(typed)
 
 
-@pytest.mark.parametrize(
-    "typed", ["https://docs.example.org/", "owner/repo", "./docs", "ana@example.org", "x.git"]
-)
+@pytest.mark.parametrize("typed", ["https://docs.example.org/", "owner/repo", "./docs", "ana@example.org", "x.git"])
 def test_other_targets_are_no_git_addresses(typed: str) -> None:
     assert not is_git(typed)
 
@@ -113,17 +102,9 @@ def test_other_targets_are_no_git_addresses(typed: str) -> None:
 @pytest.mark.parametrize(
     ("address", "kind", "page"),
     [
-        (
-            "git+https://github.com/o/r@main",
-            RefKind.BRANCH,
-            "https://github.com/o/r/blob/main/a%20b/%C3%A9.md",
-        ),
+        ("git+https://github.com/o/r@main", RefKind.BRANCH, "https://github.com/o/r/blob/main/a%20b/%C3%A9.md"),
         ("git@github.com:o/r.git", RefKind.HEAD, "https://github.com/o/r/blob/HEAD/a%20b/%C3%A9.md"),
-        (
-            "git+https://gitlab.com/g/s/r@v1",
-            RefKind.TAG,
-            "https://gitlab.com/g/s/r/-/blob/v1/a%20b/%C3%A9.md",
-        ),
+        ("git+https://gitlab.com/g/s/r@v1", RefKind.TAG, "https://gitlab.com/g/s/r/-/blob/v1/a%20b/%C3%A9.md"),
         (
             "git+https://gitlab.corp.example:8443/g/r@x/y",
             RefKind.BRANCH,
@@ -134,37 +115,17 @@ def test_other_targets_are_no_git_addresses(typed: str) -> None:
             RefKind.BRANCH,
             "https://codeberg.org/o/r/src/branch/main/a%20b/%C3%A9.md",
         ),
-        (
-            "git+https://codeberg.org/o/r@v1",
-            RefKind.TAG,
-            "https://codeberg.org/o/r/src/tag/v1/a%20b/%C3%A9.md",
-        ),
-        (
-            "git+https://codeberg.org/o/r",
-            RefKind.HEAD,
-            "https://codeberg.org/o/r/src/branch/trunk/a%20b/%C3%A9.md",
-        ),
-        (
-            "git+https://bitbucket.org/o/r@main",
-            RefKind.BRANCH,
-            "https://bitbucket.org/o/r/src/main/a%20b/%C3%A9.md",
-        ),
-        (
-            "git+https://host.org/r.git@x/y",
-            RefKind.BRANCH,
-            "git+https://host.org/r.git@x%2Fy/a%20b/%C3%A9.md",
-        ),
+        ("git+https://codeberg.org/o/r@v1", RefKind.TAG, "https://codeberg.org/o/r/src/tag/v1/a%20b/%C3%A9.md"),
+        ("git+https://codeberg.org/o/r", RefKind.HEAD, "https://codeberg.org/o/r/src/branch/trunk/a%20b/%C3%A9.md"),
+        ("git+https://bitbucket.org/o/r@main", RefKind.BRANCH, "https://bitbucket.org/o/r/src/main/a%20b/%C3%A9.md"),
+        ("git+https://host.org/r.git@x/y", RefKind.BRANCH, "git+https://host.org/r.git@x%2Fy/a%20b/%C3%A9.md"),
         ("git+file:///srv/r.git", RefKind.HEAD, "git+file:///srv/r.git@HEAD/a%20b/%C3%A9.md"),
         (
             "git+https://github.com/o/r.wiki.git",
             RefKind.HEAD,
             "git+https://github.com/o/r.wiki.git@HEAD/a%20b/%C3%A9.md",
         ),
-        (
-            "git+https://github.com/o/r@refs/tags/v1",
-            RefKind.TAG,
-            "https://github.com/o/r/blob/v1/a%20b/%C3%A9.md",
-        ),
+        ("git+https://github.com/o/r@refs/tags/v1", RefKind.TAG, "https://github.com/o/r/blob/v1/a%20b/%C3%A9.md"),
     ],
 )
 def test_pages_are_what_people_can_open(address: str, kind: RefKind, page: str) -> None:
@@ -181,11 +142,7 @@ NAMES = st.binary(min_size=1, max_size=40).filter(
 
 @given(NAMES)
 def test_F83_whatever_bytes_a_name_holds_its_address_leads_back(name: bytes) -> None:
-    for address in (
-        "git+https://github.com/o/r@main",
-        "git+https://host.org/r.git@a/b",
-        "git+file:///r%40x.git",
-    ):
+    for address in ("git+https://github.com/o/r@main", "git+https://host.org/r.git@a/b", "git+file:///r%40x.git"):
         pages = pages_of(parse_git(address), RefKind.BRANCH)
         url = pages.url(name)
         assert url is not None
@@ -227,10 +184,7 @@ def test_a_branch_goes_before_a_tag_and_a_tag_leads_to_its_commit() -> None:
     both = f"{A}\trefs/heads/v1\n{B}\trefs/tags/v1\n{C}\trefs/tags/v1^{{}}\n".encode()
     assert (state_of(both, "v1").commit, state_of(both, "v1").kind) == (A, RefKind.BRANCH)
     assert state_of(both, "refs/tags/v1").commit == C
-    assert (state_of(both.split(b"\n", 1)[1], "v1").commit, state_of(both, "refs/tags/v1").kind) == (
-        C,
-        RefKind.TAG,
-    )
+    assert (state_of(both.split(b"\n", 1)[1], "v1").commit, state_of(both, "refs/tags/v1").kind) == (C, RefKind.TAG)
 
 
 def test_the_tail_of_another_name_is_not_taken_for_it() -> None:
@@ -238,8 +192,8 @@ def test_the_tail_of_another_name_is_not_taken_for_it() -> None:
         state_of(f"{A}\trefs/heads/old/refs/heads/main\n".encode(), "main")
 
 
-def test_a_short_commit_id_is_told_as_what_it_is() -> None:
-    with pytest.raises(SourceError, match="whole id"):
+def test_a_short_commit_id_is_named_in_the_error() -> None:
+    with pytest.raises(SourceError, match="full id"):
         state_of(b"", "0123abc")
 
 

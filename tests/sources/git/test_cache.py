@@ -64,7 +64,7 @@ def mode_of(path: Path) -> int:
 
 
 @pytest.mark.parametrize("harm", ["empty packs", "no objects", "no head", "garbage"])
-async def test_a_damaged_clone_is_made_anew(repo: Repo, cache: Path, harm: str) -> None:
+async def test_a_damaged_clone_is_recreated(repo: Repo, cache: Path, harm: str) -> None:
     assert await read(repo, cache) == BOTH
     (clone,) = clones(cache)
     packs = [*clone.glob("objects/pack/*.pack")]
@@ -158,7 +158,7 @@ async def read_ref(address: str, cache: Path) -> dict[str, bytes]:
         return {url.rpartition("/")[2]: each.data for url, each in seen.items() if isinstance(each, Body)}
 
 
-async def test_the_longest_unused_clones_leave_when_there_are_too_many(tmp_path: Path, cache: Path) -> None:
+async def test_the_least_recently_used_clones_are_removed_when_there_are_too_many(tmp_path: Path, cache: Path) -> None:
     repos = [Repo(tmp_path / f"r{number}.git") for number in range(4)]
     for repo in repos:
         repo.commit({"a.md": os.urandom(50_000)})
@@ -167,7 +167,7 @@ async def test_the_longest_unused_clones_leave_when_there_are_too_many(tmp_path:
     for age, used in enumerate(found(cache, "*.used")):
         os.utime(used, (1000 + age, 1000 + age))
     try:
-        await GitCache(cache, 130_000).tidy()
+        GitCache(cache, 130_000).tidy()
         assert [clone.name[:2] for clone in clones(cache)] == ["r0", "r3"]  # in use; used last
     finally:
         busy.close()
@@ -193,7 +193,7 @@ def age_of(path: Path) -> float:
 async def test_many_refreshes_leave_few_packs_and_one_end_of_history(
     repo: Repo, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(git_clone, "MOST_PACKS", 3)
+    monkeypatch.setattr(git_clone, "MAX_PACKS", 3)
     for number in range(4):
         repo.commit({"a.md": f"# A{number}", "b.md": "# B"})
         assert await read(repo, cache) == {"a.md": f"# A{number}".encode(), "b.md": b"# B"}

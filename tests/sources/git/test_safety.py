@@ -14,7 +14,7 @@ from afresh.errors import SourceError
 from afresh.model.fetch import Body, Failed, Request
 from afresh.sources.git.address import parse_git
 from afresh.sources.git.process import GitCall, GitError, output_of
-from afresh.sources.git.remote import GitRemote, environment, in_words
+from afresh.sources.git.remote import GitRemote, describe_error, environment
 from afresh.sources.web.guard import AddressPolicy
 
 
@@ -36,7 +36,7 @@ def cache(tmp_path: Path) -> Path:
     return tmp_path / "cache"
 
 
-async def trouble(run: Run) -> str:
+async def error_of(run: Run) -> str:
     async with run:
         with pytest.raises(SourceError) as raised:
             await run.listed()
@@ -46,13 +46,11 @@ async def trouble(run: Run) -> str:
 # ---- where it may go ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "address", ["git+https://127.0.0.1:{port}/r.git", "git+ssh://git@127.0.0.1:{port}/r.git"]
-)
+@pytest.mark.parametrize("address", ["git+https://127.0.0.1:{port}/r.git", "git+ssh://git@127.0.0.1:{port}/r.git"])
 async def test_P15_a_private_address_is_not_asked(server: GitServer, cache: Path, address: str) -> None:
     bounds = options(policy=AddressPolicy())
-    told = await trouble(Run(address.format(port=server.port), cache, bounds=bounds))
-    assert "address not allowed" in told
+    message = await error_of(Run(address.format(port=server.port), cache, bounds=bounds))
+    assert "address not allowed" in message
     assert server.requests == []
 
 
@@ -89,7 +87,7 @@ async def test_plain_http_is_only_spoken_where_the_operator_allows_it(cache: Pat
 async def test_P15_a_redirect_is_not_followed(repo: Repo, server: GitServer, cache: Path) -> None:
     with GitServer(repo.path.parent).running() as other:
         server.redirect = f"http://127.0.0.1:{other.port}"
-        assert "it moved" in await trouble(Run(server.at("r.git"), cache))
+        assert "it moved" in await error_of(Run(server.at("r.git"), cache))
         assert other.requests == []
 
 
@@ -178,7 +176,7 @@ async def test_a_folder_of_clones_that_is_somebody_elses_is_not_used(
     cache.mkdir()
     owner = os.geteuid()
     monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
-    assert "git.cache_dir" in await trouble(Run(repo.url, cache))
+    assert "git.cache_dir" in await error_of(Run(repo.url, cache))
     assert written(cache) == 0
 
 
@@ -203,12 +201,10 @@ def set_hook(cache: Path, trap: Path) -> None:
 async def test_a_tree_that_would_lead_out_of_itself_is_not_taken(repo: Repo, cache: Path) -> None:
     blob = repo.git("hash-object", "-w", "--stdin", data=b"# Out")
     inner = repo.git("hash-object", "-w", "-t", "tree", "--literally", "--stdin", data=_entry("x.md", blob))
-    tree = repo.git(
-        "hash-object", "-w", "-t", "tree", "--literally", "--stdin", data=_entry("..", inner, b"40000")
-    )
+    tree = repo.git("hash-object", "-w", "-t", "tree", "--literally", "--stdin", data=_entry("..", inner, b"40000"))
     commit = repo.git("-c", "user.name=t", "-c", "user.email=t@t", "commit-tree", tree, "-m", "x")
     repo.git("update-ref", "refs/heads/main", commit)
-    assert "hasDotdot" in await trouble(Run(repo.url, cache))
+    assert "hasDotdot" in await error_of(Run(repo.url, cache))
 
 
 def _entry(name: str, oid: str, mode: bytes = b"100644") -> bytes:
@@ -229,18 +225,18 @@ async def test_F57_a_pack_larger_than_allowed_is_cut_off(repo: Repo, server: Git
     assert written(cache) < 1_200_000
 
 
-async def test_a_tree_of_countless_files_is_told_as_such(
+async def test_a_tree_of_countless_files_is_reported_as_such(
     repo: Repo, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ten trees of ten entries each, one in the other: few bytes, a million paths."""
-    monkeypatch.setattr("afresh.sources.git.process.MOST_OUTPUT", 1024**2)
+    monkeypatch.setattr("afresh.sources.git.process.MAX_OUTPUT_BYTES", 1024**2)
     entry, mode = repo.git("hash-object", "-w", "--stdin", data=b"# A"), b"100644"
     for _ in range(6):
         made = b"".join(_entry(f"d{each}", entry, mode) for each in range(10))
         entry, mode = repo.git("hash-object", "-w", "-t", "tree", "--stdin", data=made), b"40000"
     commit = repo.git("-c", "user.name=t", "-c", "user.email=t@t", "commit-tree", entry, "-m", "x")
     repo.git("update-ref", "refs/heads/main", commit)
-    assert "names too many files" in await trouble(Run(repo.url, cache))
+    assert "the file list of" in await error_of(Run(repo.url, cache))
     async with Run(f"{repo.url}#d1/d2/d3", cache) as run:
         assert len(await run.listed()) == 1_000
 
@@ -271,11 +267,9 @@ async def silence() -> AsyncIterator[tuple[str, asyncio.Event]]:
         await ended.wait()
 
 
-async def test_F53_a_server_that_says_nothing_is_left_in_time(
-    silence: tuple[str, asyncio.Event], cache: Path
-) -> None:
-    told = await trouble(Run(silence[0], cache, bounds=options(network=NetworkSettings(timeout_seconds=0.3))))
-    assert "no answer within 0.3 s" in told
+async def test_F53_a_server_that_says_nothing_is_left_in_time(silence: tuple[str, asyncio.Event], cache: Path) -> None:
+    message = await error_of(Run(silence[0], cache, bounds=options(network=NetworkSettings(timeout_seconds=0.3))))
+    assert "no answer within 0.3 s" in message
     assert _children() == []
 
 
@@ -308,9 +302,9 @@ async def test_P19_a_token_goes_to_its_host_alone_and_into_no_file(
     secret = "s3cr3t-token"
     server.needs = "Basic never"
     bounds = options(token=secret, token_host="127.0.0.1")
-    told = await trouble(Run(server.at("r.git"), cache, bounds=bounds))
-    assert "not open to everybody" in told
-    assert server.heard == [None]  # plain http carries no token
+    message = await error_of(Run(server.at("r.git"), cache, bounds=bounds))
+    assert "not open to everybody" in message
+    assert server.received == [None]  # plain http carries no token
     address = parse_git("git+https://docs.example.org/r.git")
     theirs = environment(address, options(token=secret, token_host="other.org"), (), os.devnull)
     ours = environment(address, options(token=secret, token_host="docs.example.org"), (), os.devnull)
@@ -318,18 +312,12 @@ async def test_P19_a_token_goes_to_its_host_alone_and_into_no_file(
     assert [name for name, value in ours.items() if secret in value] == ["AFRESH_GIT_TOKEN"]
     assert secret not in repr(bounds)
     call = GitCall(
-        args=("credential", "fill"),
-        env=ours,
-        folder="/",
-        seconds=20,
-        stdin=b"url=https://docs.example.org/r.git\n\n",
+        args=("credential", "fill"), env=ours, folder="/", seconds=20, stdin=b"url=https://docs.example.org/r.git\n\n"
     )
     assert f"password={secret}".encode() in await output_of(call)
 
 
-async def test_a_credential_helper_of_the_settings_is_asked(
-    server: GitServer, cache: Path, tmp_path: Path
-) -> None:
+async def test_a_credential_helper_of_the_settings_is_asked(server: GitServer, cache: Path, tmp_path: Path) -> None:
     helper = tmp_path / "helper"
     helper.write_text("#!/bin/sh\necho username=ana\necho password=pw\n")
     helper.chmod(0o755)
@@ -338,32 +326,32 @@ async def test_a_credential_helper_of_the_settings_is_asked(
         assert len(await run.listed()) == 1
 
 
-async def test_P19_what_git_complains_of_is_told_without_secrets(server: GitServer, cache: Path) -> None:
-    assert "hunter2" not in in_words("fatal: unable to access 'https://ana:hunter2@host.org/r.git/': boom")
+async def test_P19_errors_of_git_are_reported_without_secrets(server: GitServer, cache: Path) -> None:
+    assert "hunter2" not in describe_error("fatal: unable to access 'https://ana:hunter2@host.org/r.git/': boom")
     assert (
-        in_words("remote: Repository not found.\nfatal: repository 'x' not found")
+        describe_error("remote: Repository not found.\nfatal: repository 'x' not found")
         == "there is no such repository"
     )
-    assert "no such repository" in await trouble(Run(server.at("other.git"), cache))
+    assert "no such repository" in await error_of(Run(server.at("other.git"), cache))
 
 
 async def test_F31_a_closed_port_is_an_error_of_one_sentence(cache: Path) -> None:
-    told = await trouble(Run("git+http://127.0.0.1:9/r.git", cache))
-    assert told == "git+http://127.0.0.1:9/r.git: no connection to it"
+    message = await error_of(Run("git+http://127.0.0.1:9/r.git", cache))
+    assert message == "git+http://127.0.0.1:9/r.git: no connection to it"
 
 
 async def test_a_missing_git_names_the_fix(
     repo: Repo, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert "apt install git" in await trouble(Run(repo.url, cache))
+    assert "apt install git" in await error_of(Run(repo.url, cache))
 
 
 async def test_ssh_asks_nothing_and_goes_to_the_address_that_was_checked(
     repo: Repo, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A program in the place of ssh notes what it is told and runs the far side here."""
-    told = stand_in_for_ssh(tmp_path / "bin")
+    log = stand_in_for_ssh(tmp_path / "bin")
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
 
     async def resolve(host: str, port: int) -> Sequence[str]:
@@ -371,13 +359,8 @@ async def test_ssh_asks_nothing_and_goes_to_the_address_that_was_checked(
 
     remote = GitRemote(parse_git(f"git@docs.invalid:{repo.path}"), options(), cache, resolve=resolve)
     assert (await remote.state()).branch == "main"
-    said = lines_of(told)
-    assert {
-        "-oBatchMode=yes",
-        "-oHostName=127.0.0.1",
-        "-oHostKeyAlias=docs.invalid",
-        "-oForwardAgent=no",
-    } <= said
+    given = lines_of(log)
+    assert {"-oBatchMode=yes", "-oHostName=127.0.0.1", "-oHostKeyAlias=docs.invalid", "-oForwardAgent=no"} <= given
     other = parse_git("ssh://git@docs.invalid:2222/r.git")
     command = environment(other, options(), ("127.0.0.1",), os.devnull)["GIT_SSH_COMMAND"]
     assert "HostKeyAlias=[docs.invalid]:2222" in command
@@ -385,12 +368,10 @@ async def test_ssh_asks_nothing_and_goes_to_the_address_that_was_checked(
 
 def stand_in_for_ssh(folder: Path) -> Path:
     folder.mkdir()
-    told = folder / "told"
-    (folder / "ssh").write_text(
-        f'#!/bin/sh\nprintf "%s\\n" "$@" > {told}\nfor last; do :; done\neval "$last"\n'
-    )
+    message = folder / "told"
+    (folder / "ssh").write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" > {message}\nfor last; do :; done\neval "$last"\n')
     (folder / "ssh").chmod(0o755)
-    return told
+    return message
 
 
 def lines_of(file: Path) -> set[str]:

@@ -121,7 +121,7 @@ async def test_a_file_that_a_repository_lost_fails_alone(
         seen = {url: await run.fetcher.fetch(Request(url=url)) for url in await run.listed()}
     (failed,) = [each for each in seen.values() if not isinstance(each, Body)]
     assert isinstance(failed, Failed)
-    assert failed.reason.endswith("names this file, but does not have it")
+    assert failed.reason.endswith("lists this file, but does not have it")
     assert isinstance(next(each for url, each in seen.items() if url.endswith("b.md")), Failed)
 
 
@@ -152,9 +152,7 @@ async def test_a_file_that_is_no_longer_there_is_gone(repo: Repo, cache: Path) -
 
 
 @pytest.mark.parametrize(("after", "names"), [("#docs", {"a.md", "b.md"}), ("@side#docs", {"c.md"})])
-async def test_a_folder_of_a_branch_is_all_that_is_read(
-    repo: Repo, cache: Path, after: str, names: set[str]
-) -> None:
+async def test_a_folder_of_a_branch_is_all_that_is_read(repo: Repo, cache: Path, after: str, names: set[str]) -> None:
     repo.commit({"docs/c.md": "# C", "docsy/d.md": "# D"}, "side")
     async with Run(repo.url + after, cache) as run:
         listed = await run.listed()
@@ -182,8 +180,7 @@ async def read_all(address: str, cache: Path, mark: str | None = None) -> dict[s
     async with Run(address, cache, mark=mark) as run:
         listed = await run.listed()
         return {
-            url.partition("@")[2].partition("/")[2]: text(await run.fetcher.fetch(Request(url=url)))
-            for url in listed
+            url.partition("@")[2].partition("/")[2]: text(await run.fetcher.fetch(Request(url=url))) for url in listed
         }
 
 
@@ -215,7 +212,7 @@ async def test_a_default_branch_with_a_new_name_changes_nothing(repo: Repo, cach
         assert run.lister.unchanged
 
 
-async def test_a_tag_that_moved_is_read_anew(repo: Repo, cache: Path) -> None:
+async def test_a_tag_that_moved_is_read_again(repo: Repo, cache: Path) -> None:
     repo.git("-c", "user.name=t", "-c", "user.email=t@t", "tag", "-a", "-m", "x", "v1", "main")
     assert (await read_all(repo.url + "@v1", cache))["docs/a.md"] == "# A"
     mark = await marked(repo.url + "@v1", cache)
@@ -233,15 +230,11 @@ async def test_a_branch_goes_before_a_tag_of_the_same_name(repo: Repo, cache: Pa
     assert await read_all(repo.url + "@both", cache) == {"docs/c.md": "# Branch"}
     async with Run(repo.url + "@both", cache) as run:
         await run.listed()
-        assert run.lister.notes == [
-            "both is a branch and a tag: the branch is read, @refs/tags/both is the tag"
-        ]
+        assert run.lister.notes == ["both is a branch and a tag: the branch is read; write @refs/tags/both for the tag"]
     assert "docs/a.md" in await read_all(repo.url + "@refs/tags/both", cache)
 
 
-async def test_a_commit_id_is_read_once_and_never_asked_for_again(
-    repo: Repo, server: GitServer, cache: Path
-) -> None:
+async def test_a_commit_id_is_read_once_and_never_asked_for_again(repo: Repo, server: GitServer, cache: Path) -> None:
     commit = repo.git("rev-parse", "main")
     repo.commit({"docs/a.md": "# Later"})
     address = f"{server.at('r.git')}@{commit}"
@@ -275,16 +268,7 @@ async def test_rules_that_changed_make_another_state(repo: Repo, cache: Path) ->
 
 
 async def test_F83_names_of_any_bytes_are_read(tmp_path: Path, cache: Path) -> None:
-    names = [
-        b"a\nb.md",
-        b"caf\xe9.md",
-        "ü ✓.md".encode(),
-        b'q"uote\\.md',
-        b"-rf.md",
-        b"n" * 250,
-        b"A.md",
-        b"a.md",
-    ]
+    names = [b"a\nb.md", b"caf\xe9.md", "ü ✓.md".encode(), b'q"uote\\.md', b"-rf.md", b"n" * 250, b"A.md", b"a.md"]
     repo = Repo(tmp_path / "odd@place #1.git")
     repo.commit({name: name.hex() for name in names})
     from afresh.sources.detect import bare_repository
@@ -294,9 +278,7 @@ async def test_F83_names_of_any_bytes_are_read(tmp_path: Path, cache: Path) -> N
     async with Run(address, cache) as run:
         listed = await run.listed()
         assert len(listed) == len(names)
-        assert {text(await run.fetcher.fetch(Request(url=url))) for url in listed} == {
-            name.hex() for name in names
-        }
+        assert {text(await run.fetcher.fetch(Request(url=url))) for url in listed} == {name.hex() for name in names}
 
 
 async def test_F78_links_and_submodules_are_counted_and_left_alone(tmp_path: Path, cache: Path) -> None:
@@ -311,9 +293,7 @@ async def test_F78_links_and_submodules_are_counted_and_left_alone(tmp_path: Pat
         assert isinstance(await run.fetcher.fetch(Request(url=f"{repo.url}@HEAD/link.md")), Gone)
 
 
-async def test_F83_large_files_and_lfs_pointers_are_refused_with_a_reason(
-    tmp_path: Path, cache: Path
-) -> None:
+async def test_F83_large_files_and_lfs_pointers_are_refused_with_a_reason(tmp_path: Path, cache: Path) -> None:
     repo = Repo(tmp_path / "r.git")
     pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 12345\n"
     repo.commit({"big.md": "x" * 5_000, "film.md": pointer, "fits.md": "x" * 1_000})
@@ -336,16 +316,14 @@ async def test_repositories_with_long_ids_are_read(tmp_path: Path, cache: Path) 
     assert await read_all(repo.url, cache) == {"a.md": "# A"}
 
 
-async def test_a_server_that_cannot_send_parts_is_read_whole(
-    repo: Repo, server: GitServer, cache: Path
-) -> None:
+async def test_a_server_that_cannot_send_parts_is_read_whole(repo: Repo, server: GitServer, cache: Path) -> None:
     repo.git("config", "uploadpack.allowFilter", "false")
     assert (await read_all(server.at("r.git"), cache))["docs/a.md"] == "# A"
     repo.commit({**PAGES, "docs/a.md": "# A2"})
     assert (await read_all(server.at("r.git"), cache))["docs/a.md"] == "# A2"
 
 
-def test_paths_of_repositories_are_told_from_folders(repo: Repo, tmp_path: Path) -> None:
+def test_paths_of_repositories_are_distinguished_from_folders(repo: Repo, tmp_path: Path) -> None:
     from afresh.sources.detect import bare_repository
 
     work = tmp_path / "work"

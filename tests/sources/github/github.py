@@ -3,17 +3,22 @@
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from typing import cast
 
 from tests.fakes.github_server import GithubServer
 
 from afresh.app import utc_now
-from afresh.config.sources import GithubSettings
+from afresh.config import Config
+from afresh.config.sources import FilesSettings, GithubSettings, NetworkSettings
+from afresh.extract.pool.pool import ParserPool
 from afresh.model.fetch import Body, Fetched, Request, Validators
 from afresh.model.records import ListedUrl
 from afresh.sources.github.address import github_address
 from afresh.sources.github.fetcher import GithubFetcher, GithubLister, open_github
 from afresh.sources.github.repository import GithubRepository
-from afresh.sources.web.http import HttpOptions
+from afresh.sources.registry import SourceContext
+from afresh.sources.web.guard import AddressPolicy
+from afresh.urls.scope import Rules
 
 
 def only_markdown(path: str) -> str | None:
@@ -52,19 +57,20 @@ async def opening(
     """A source of one run, closed afterwards."""
     address = github_address(target or server.repository.name, (server.web_url, "https://github.com"))
     assert address is not None
+    places = GithubSettings(
+        web_url=server.web_url, api_url=server.api_url, raw_url=server.raw_url, token=token, wiki=wiki
+    )
+    limits = FilesSettings(max_file_bytes=max_body_bytes)
+    config = Config(github=places, network=NetworkSettings(max_body_bytes=max_body_bytes), files=limits)
     repository, fetcher = open_github(
+        SourceContext(
+            config, Rules(root=address.url), utc_now, cast("ParserPool", None), mark, AddressPolicy(), anonymous=False
+        ),
         address,
-        GithubSettings(web_url=server.web_url, api_url=server.api_url, raw_url=server.raw_url, token=token),
-        HttpOptions(max_body_bytes=max_body_bytes),
         environment or {"PATH": ""},
-        mark=mark,
         rules=rules,
         refusal=only_markdown,
-        max_file_bytes=max_body_bytes,
-        wiki=wiki,
         most_files=most_files,
-        respect_robots=True,
-        clock=utc_now,
     )
     try:
         yield Opened(repository, fetcher, GithubLister(repository, fetcher))
@@ -84,18 +90,16 @@ class Reader:
 
     async def run(self) -> dict[str, str]:
         """One run over the files; what happened to which page."""
-        told: dict[str, str] = {}
+        results: dict[str, str] = {}
         async with opening(self.server, self.target, mark=self.mark, wiki=False) as opened:
             listed = await opened.list()
             if not opened.lister.unchanged:
                 for url in [*listed, *(url for url in self.pages if url not in listed)]:
                     known = self.pages.get(url)
                     if url not in listed or listed[url].validators != known:
-                        told[url] = self._keep(
-                            url, await opened.fetcher.fetch(Request(url=url, validators=known))
-                        )
+                        results[url] = self._keep(url, await opened.fetcher.fetch(Request(url=url, validators=known)))
             self.mark = opened.lister.mark
-        return told
+        return results
 
     def _keep(self, url: str, seen: Fetched) -> str:
         if isinstance(seen, Body):

@@ -102,9 +102,7 @@ def test_what_is_no_repository(typed: str) -> None:
 
 
 def test_the_wiki_comes_only_with_a_whole_repository() -> None:
-    whole, ref, folder, wiki = map(
-        read, ("o/r", "o/r@v1", f"{WEB}/o/r/tree/main/docs", "https://github.com/o/r/wiki")
-    )
+    whole, ref, folder, wiki = map(read, ("o/r", "o/r@v1", f"{WEB}/o/r/tree/main/docs", "https://github.com/o/r/wiki"))
     assert whole is not None
     assert ref is not None
     assert folder is not None
@@ -131,8 +129,7 @@ def test_a_path_too_long_for_an_address_has_no_page() -> None:
 
 
 @pytest.mark.parametrize(
-    "path",
-    ["", "/etc/passwd", "../x", "a/../b", "a//b", "a/./b", "a/", "a\0b", "a/\udcff.md", "x" * 2_000, ".."],
+    "path", ["", "/etc/passwd", "../x", "a/../b", "a//b", "a/./b", "a/", "a\0b", "a/\udcff.md", "x" * 2_000, ".."]
 )
 def test_F83_paths_that_are_none_are_refused(path: str) -> None:
     assert odd_path(path) is not None
@@ -166,23 +163,7 @@ def test_pages_of_a_wiki_and_its_tools(url: str, ok: bool) -> None:
 def test_refs_are_what_git_takes_for_one() -> None:
     for name in ("main", "feature/x", "v1.2", ID, "a-b_c"):
         assert is_ref(name), name
-    for name in (
-        "",
-        "a..b",
-        "-x",
-        "a b",
-        "a:b",
-        "a~1",
-        "x^",
-        "a?",
-        "a*",
-        "a[",
-        "x.lock",
-        "/a",
-        "a/",
-        "a//b",
-        "a/./b",
-    ):
+    for name in ("", "a..b", "-x", "a b", "a:b", "a~1", "x^", "a?", "a*", "a[", "x.lock", "/a", "a/", "a//b", "a/./b"):
         assert not is_ref(name), name
 
 
@@ -235,7 +216,7 @@ def test_a_tree_is_read_with_what_is_left_out_counted() -> None:
         {"sha": ID, "tree": [entry("d", "040000", "tree", sha=f"{ID}?x")]},
     ],
 )
-def test_an_answer_that_is_no_tree_is_told(answer: object) -> None:
+def test_an_answer_that_is_no_tree_is_an_error(answer: object) -> None:
     with pytest.raises(UnexpectedAnswer):
         read_tree(answer)
 
@@ -264,7 +245,7 @@ def test_facts_are_checked_and_doubt_means_private() -> None:
 
 def test_a_mark_is_read_only_under_the_rules_it_was_made_under() -> None:
     state = GithubState(
-        etag='W/"x"', name="o/r", shown="o/r", ref="HEAD", path="", branch="main", commit=ID,
+        etag='W/"x"', name="o/r", url_name="o/r", ref="HEAD", path="", branch="main", commit=ID,
         private=False, wiki=True, rules="r1",
     )  # fmt: skip
     assert read_mark(state.as_text(), "r1") == state

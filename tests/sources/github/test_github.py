@@ -41,11 +41,7 @@ async def test_A19_files_are_pages_that_people_can_open(server: GithubServer) ->
     async with opening(server) as opened:
         listed = await opened.list()
         assert list(listed) == [server.page(path) for path in FILES]
-        assert opened.lister.dropped == {
-            "of a kind that is not read": 1,
-            "symbolic links": 1,
-            "submodules": 1,
-        }
+        assert opened.lister.dropped == {"of a kind that is not read": 1, "symbolic links": 1, "submodules": 1}
         for path, data in FILES.items():
             seen = await opened.look(server.page(path))
             assert isinstance(seen, Body)
@@ -56,9 +52,7 @@ async def test_A19_files_are_pages_that_people_can_open(server: GithubServer) ->
     assert server.kinds == {"tree": 1, "repo": 1, "raw": 3, "robots": 1, "wiki": 1}
 
 
-async def test_A19_an_unchanged_repository_costs_one_request_that_does_not_count(
-    server: GithubServer,
-) -> None:
+async def test_A19_an_unchanged_repository_costs_one_request_that_does_not_count(server: GithubServer) -> None:
     async with opening(server) as opened:
         listed = await opened.list()
         mark = opened.lister.mark
@@ -79,9 +73,7 @@ async def test_A19_only_changed_files_are_fetched(server: GithubServer) -> None:
     reader = Reader(server)
     await reader.run()
     server.forget()
-    server.push(
-        {**FILES, "docs/a.md": b"# A\n\nOther.\n", "docs/new.md": b"# New\n"} | {"README.md": b"# Docs\n"}
-    )
+    server.push({**FILES, "docs/a.md": b"# A\n\nOther.\n", "docs/new.md": b"# New\n"} | {"README.md": b"# Docs\n"})
     assert await reader.run() == {server.page("docs/a.md"): "changed", server.page("docs/new.md"): "new"}
     assert server.kinds == {"tree": 1, "repo": 1, "raw": 2}
     server.push({"README.md": FILES["README.md"]})
@@ -151,7 +143,7 @@ async def test_weak_and_strong_etags(weak: bool) -> None:
         assert server.kinds == {"tree": 1}
 
 
-async def test_a_branch_with_slashes_and_a_folder_are_told_apart_by_asking(server: GithubServer) -> None:
+async def test_a_branch_with_slashes_and_a_folder_are_distinguished_by_requests(server: GithubServer) -> None:
     server.push({"docs/x.md": b"# X\n", "other.md": b"# O\n"}, "feature/new/thing")
     base = f"{server.web_url}/octo/docs"
     async with opening(server, f"{base}/tree/feature/new/thing/docs") as opened:
@@ -171,7 +163,7 @@ async def test_a_branch_with_slashes_and_a_folder_are_told_apart_by_asking(serve
         assert list(await opened.list()) == [server.page("docs/a.md")]
 
 
-async def test_a_short_name_that_lacks_the_path_is_not_the_one_that_is_meant(server: GithubServer) -> None:
+async def test_a_short_ref_without_the_path_is_not_the_target(server: GithubServer) -> None:
     server.push({"x/y.md": b"# Y\n"}, "release")  # as a tag may be called beside a branch release/2
     server.push({"docs/y.md": b"# Y\n"}, "release/2")
     base = f"{server.web_url}/octo/docs"
@@ -197,9 +189,7 @@ async def test_a_commit_is_a_ref_as_well(server: GithubServer) -> None:
         ("{web}/octo/docs/tree/main/no/such", "nothing at no/such"),
     ],
 )
-async def test_what_is_not_there_is_an_error_and_no_empty_listing(
-    server: GithubServer, target: str, why: str
-) -> None:
+async def test_what_is_not_there_is_an_error_and_no_empty_listing(server: GithubServer, target: str, why: str) -> None:
     async with opening(server, target.format(web=server.web_url)) as opened:
         with pytest.raises(SourceError, match=why):
             await opened.list()
@@ -235,7 +225,7 @@ async def test_a_tree_that_is_cut_is_listed_folder_by_folder(server: GithubServe
         assert server.kinds == {"tree": 1}
 
 
-async def test_only_folders_on_the_way_are_opened_and_caps_are_told(server: GithubServer) -> None:
+async def test_only_folders_on_the_way_are_opened_and_caps_are_reported(server: GithubServer) -> None:
     server.push({**{f"other{n}/x/y.md": b"# x\n" for n in range(30)}, "docs/in/a.md": b"# a\n"})
     server.most_entries = 40
     target = f"{server.web_url}/octo/docs/tree/main/docs/in"
@@ -256,8 +246,8 @@ async def test_a_renamed_default_branch_moves_the_pages(server: GithubServer) ->
     server.rename_branch("main", "trunk")
     assert await reader.run() == {}, "the same commit: GitHub leads old addresses to the new ones"
     server.push({path: data for path, data in FILES.items() if path != "docs/a.md"})
-    told = await reader.run()
-    assert told == {
+    reported = await reader.run()
+    assert reported == {
         server.page("README.md"): "new",
         server.page("docs/deep/b.md"): "new",
         server.page("README.md", "main"): "moved",
@@ -277,8 +267,8 @@ async def test_a_renamed_repository_keeps_the_addresses_of_its_files(server: Git
     assert await reader.run() == {}
     assert server.kinds == {"tree": 1}, "asked by its new name from now on"
     server.push({**FILES, "docs/a.md": b"# Again\n"})
-    told = await reader.run()
-    assert set(told.values()) == {"changed"}
+    reported = await reader.run()
+    assert set(reported.values()) == {"changed"}
     assert set(reader.pages) == pages
 
 
@@ -339,9 +329,7 @@ async def test_without_raw_files_blobs_are_read(server: GithubServer) -> None:
 
 
 @pytest.mark.parametrize("status", [302, 401, 403])
-async def test_a_raw_host_that_wants_people_to_sign_in_is_left_alone(
-    server: GithubServer, status: int
-) -> None:
+async def test_a_raw_host_that_wants_people_to_sign_in_is_left_alone(server: GithubServer, status: int) -> None:
     server.raw_answer = Answer(status=status, headers={"Location": "/login"})
     async with opening(server) as opened:
         await opened.list()
@@ -370,9 +358,7 @@ async def test_content_that_does_not_fit_its_id_is_a_failure(server: GithubServe
 
 
 async def test_F57_F83_a_file_over_the_cap_is_left_out_and_a_pointer_refused(server: GithubServer) -> None:
-    server.push(
-        {"big.md": b"x" * 5_000, "lfs.md": b"version https://git-lfs.github.com/spec/v1\noid sha256:1\n"}
-    )
+    server.push({"big.md": b"x" * 5_000, "lfs.md": b"version https://git-lfs.github.com/spec/v1\noid sha256:1\n"})
     async with opening(server, max_body_bytes=4_000) as opened:
         await opened.list()
         big, pointer = [await opened.look(server.page(path)) for path in ("big.md", "lfs.md")]
@@ -430,7 +416,7 @@ async def test_a_private_repository_needs_the_token_which_goes_to_the_api_alone(
             with pytest.raises(SourceError, match=r"is private and needs a token \(github.token"):
                 await opened.list()
         async with opening(server, token="wrong") as opened:
-            with pytest.raises(SourceError, match="does not take this token"):
+            with pytest.raises(SourceError, match="does not accept this token"):
                 await opened.list()
         server.forget()
         async with opening(server, token=TOKEN) as opened:
@@ -442,15 +428,15 @@ async def test_a_private_repository_needs_the_token_which_goes_to_the_api_alone(
         assert TOKEN not in mark
 
 
-async def test_P19_the_token_is_shown_to_nobody_but_the_api(server: GithubServer) -> None:
+async def test_P19_the_token_is_sent_only_to_the_api(server: GithubServer) -> None:
     server.token = TOKEN
     server.set_wiki({"Home": "<p>Home</p>"})
     async with opening(server, token=TOKEN) as opened:
         for url in await opened.list():
             await opened.look(url)
         assert TOKEN not in repr(opened) + str(opened.lister.mark)
-    shown = [each.path for each in server.requests if TOKEN in str(each.headers)]
-    assert shown == [each.path for each in server.requests if each.path.startswith("/api/")]
+    sent = [each.path for each in server.requests if TOKEN in str(each.headers)]
+    assert sent == [each.path for each in server.requests if each.path.startswith("/api/")]
     assert {"raw", "wiki", "robots"} < set(server.kinds)
 
 
@@ -527,8 +513,7 @@ async def test_F75_limits_of_other_forms(
 
 
 @pytest.mark.parametrize(
-    ("status", "why"),
-    [(451, "had to be taken down"), (403, "403 Forbidden"), (500, "500"), (302, "302 Found")],
+    ("status", "why"), [(451, "was taken down"), (403, "403 Forbidden"), (500, "500"), (302, "302 Found")]
 )
 async def test_F30_F32_a_repository_that_cannot_be_read_is_an_error(
     server: GithubServer, status: int, why: str
@@ -559,10 +544,7 @@ async def test_a_server_that_stays_down_is_not_asked_by_every_page(server: Githu
 # ---- the wiki --------------------------------------------------------------------------------
 
 
-WIKI = {
-    "Home": '<p>Welcome. See <a href="/octo/docs/wiki/Set-up">set-up</a>.</p>',
-    "Set-up": "<p>Install it.</p>",
-}
+WIKI = {"Home": '<p>Welcome. See <a href="/octo/docs/wiki/Set-up">set-up</a>.</p>', "Set-up": "<p>Install it.</p>"}
 
 
 async def test_A19_the_wiki_is_walked_from_its_first_page(server: GithubServer) -> None:
@@ -686,12 +668,12 @@ def test_P13_a_wiki_ends_where_its_pages_are_too_many(server: GithubServer) -> N
 # ---- which server is meant -----------------------------------------------------------------------
 
 
-async def test_P19_the_token_of_an_own_server_is_not_shown_to_the_public_one(server: GithubServer) -> None:
+async def test_P19_the_token_of_an_own_server_is_not_sent_to_the_public_one(server: GithubServer) -> None:
     environment = {"GITHUB_TOKEN": "env", "PATH": ""}
-    for target, shown in (("octo/docs", "own"), ("https://github.com/octo/docs", None)):
+    for target, sent in (("octo/docs", "own"), ("https://github.com/octo/docs", None)):
         async with opening(server, target, token="own", environment=environment) as opened:
-            assert await opened.repository._api.has_token() is (shown is not None)
-            assert (opened.repository.address.web == server.web_url) is (shown is not None)
+            assert await opened.repository._api.token() == sent
+            assert (opened.repository.address.web == server.web_url) is (sent is not None)
 
 
 def test_what_is_on_this_machine_comes_before_github(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ A, B, C = "https://a.test/", "https://b.test/x", "http://c.test/y?z=1"
 
 
 def test_E15_one_address_on_each_line_in_their_order() -> None:
-    assert parse_links(f"{B}\n{A}\n{C}\n".encode()).urls == (B, A, C)
+    assert tuple(parse_links(f"{B}\n{A}\n{C}\n".encode()).lines) == (B, A, C)
 
 
 @pytest.mark.parametrize(
@@ -32,12 +32,12 @@ def test_E15_one_address_on_each_line_in_their_order() -> None:
 )
 def test_F86_CRLF_BOM_comments_and_blanks_list_the_same(name: str, data: bytes) -> None:
     found = parse_links(data)
-    assert (found.urls, found.notes) == ((A, B), []), name
+    assert (tuple(found.lines), found.notes) == ((A, B), []), name
 
 
-def test_F86_duplicates_are_read_once_and_told() -> None:
+def test_F86_duplicates_are_read_once_and_reported() -> None:
     found = parse_links(f"{A}\n{B}\n{A}#part\nhttps://A.test\n".encode())
-    assert found.urls == (A, B)
+    assert tuple(found.lines) == (A, B)
     assert found.notes == ["lines 3, 4: listed before, read once"]
     assert parse_links(f"{A}\n{A}\n".encode()).notes == ["line 2: listed before, read once"]
     many = parse_links((f"{A}\n" * 9).encode())
@@ -47,37 +47,35 @@ def test_F86_duplicates_are_read_once_and_told() -> None:
 @pytest.mark.parametrize(
     ("line", "why"),
     [
-        ("docs/intro.html", "'docs/intro.html' is not an http or https address"),
-        ("/intro", "'/intro' is not an http or https address"),
-        ("//a.test/x", "'//a.test/x' is not an http or https address"),
-        ("a.test/x", "'a.test/x' is not an http or https address"),
-        ("ftp://a.test/", "'ftp://a.test/' is not an http or https address"),
-        ("file:///etc/passwd", "'file:///etc/passwd' is not an http or https address"),
-        ("javascript:alert(1)", "'javascript:alert(1)' is not an http or https address"),
-        ("https:a.test", "'https:a.test' is not an http or https address"),
-        ("https://", "'https://' is not an http or https address"),
-        (f"{A} {B}", f"'{A} {B}' is not one address; write one on each line"),
-        ("- " + A, f"'- {A}' is not one address; write one on each line"),
+        ("docs/intro.html", "'docs/intro.html' is not an http or https URL"),
+        ("/intro", "'/intro' is not an http or https URL"),
+        ("//a.test/x", "'//a.test/x' is not an http or https URL"),
+        ("a.test/x", "'a.test/x' is not an http or https URL"),
+        ("ftp://a.test/", "'ftp://a.test/' is not an http or https URL"),
+        ("file:///etc/passwd", "'file:///etc/passwd' is not an http or https URL"),
+        ("javascript:alert(1)", "'javascript:alert(1)' is not an http or https URL"),
+        ("https:a.test", "'https:a.test' is not an http or https URL"),
+        ("https://", "'https://' is not an http or https URL"),
+        (f"{A} {B}", f"'{A} {B}' is not one URL; write one on each line"),
+        ("- " + A, f"'- {A}' is not one URL; write one on each line"),
     ],
 )
-def test_F86_a_line_that_is_no_web_address_is_told_with_its_number_and_costs_no_other(
-    line: str, why: str
-) -> None:
+def test_F86_a_line_that_is_no_web_address_is_reported_with_its_number_and_costs_no_other(line: str, why: str) -> None:
     found = parse_links(f"{B}\n{line}\n{C}\n".encode())
-    assert (found.urls, found.notes) == ((B, C), [f"line 2: {why}"])
+    assert (tuple(found.lines), found.notes) == ((B, C), [f"line 2: {why}"])
 
 
 def test_P19_a_password_in_a_line_is_not_repeated() -> None:
     found = parse_links(f"https://me:hunter2@a.test/\n{B}\n".encode())
-    assert found.urls == (B,)
+    assert tuple(found.lines) == (B,)
     [note] = found.notes
-    assert note == "line 1: the address holds a user name or password; leave it out, it is never sent"
+    assert note == "line 1: the URL contains a user name or password; remove it, it is never sent"
 
 
 @pytest.mark.parametrize("line", [b"https://a.test/\xff\xfe", b"https://a.test/\x00", b"\x00" * 50, b"\xff"])
 def test_F86_bytes_that_are_no_text_cost_only_their_line(line: bytes) -> None:
     found = parse_links(b"\n".join([B.encode(), line, C.encode()]))
-    assert found.urls == (B, C)
+    assert tuple(found.lines) == (B, C)
     [note] = found.notes
     assert note.startswith("line 2: ")
     assert note.isprintable()
@@ -86,7 +84,7 @@ def test_F86_bytes_that_are_no_text_cost_only_their_line(line: bytes) -> None:
 def test_F86_a_file_in_utf_16_that_is_cut_anywhere_is_read_as_far_as_it_goes() -> None:
     whole = f"{B}\n{A}\n".encode("utf-16")
     for length in range(len(f"{B}\n".encode("utf-16")), len(whole)):
-        assert parse_links(whole[:length]).urls[:1] == (B,)
+        assert tuple(parse_links(whole[:length]).lines)[:1] == (B,)
 
 
 def test_a_long_line_is_quoted_in_part() -> None:
@@ -97,14 +95,14 @@ def test_a_long_line_is_quoted_in_part() -> None:
 @pytest.mark.parametrize("data", [b"", b"\n\n", b"# nothing yet\n", "\ufeff".encode(), b"\r\n  \r\n"])
 def test_F86_an_empty_file_lists_nothing(data: bytes) -> None:
     found = parse_links(data)
-    assert (found.urls, found.notes) == ((), [])
+    assert (tuple(found.lines), found.notes) == ((), [])
 
 
 @law
 @given(st.binary(max_size=300) | st.text("htps:/.a#@ \t\r\n\ufeff\x00é", max_size=200).map(str.encode))
 def test_F86_any_bytes_are_a_list_of_canonical_addresses(data: bytes) -> None:
     found = parse_links(data)
-    assert all(canonical(url) == url and url.startswith(("http://", "https://")) for url in found.urls)
+    assert all(canonical(url) == url and url.startswith(("http://", "https://")) for url in tuple(found.lines))
     assert all(note.isprintable() for note in found.notes)
 
 
@@ -113,7 +111,7 @@ def test_F86_any_bytes_are_a_list_of_canonical_addresses(data: bytes) -> None:
 def test_F86_the_start_of_a_list_lists_a_part_of_it(lines: list[str], data: st.DataObject) -> None:
     """A file that is cut between two lines shows fewer addresses, and no other ones."""
     kept = data.draw(st.integers(0, len(lines)))
-    whole, part = (parse_links("\n".join(some).encode()).urls for some in (lines, lines[:kept]))
+    whole, part = (tuple(parse_links("\n".join(some).encode()).lines) for some in (lines, lines[:kept]))
     assert whole[: len(part)] == part
 
 

@@ -10,20 +10,9 @@ import pytest
 
 from afresh.crawl.decide import decide
 from afresh.errors import SourceError
-from afresh.model.fetch import (
-    Body,
-    Failed,
-    Fetched,
-    Gone,
-    Moved,
-    NotModified,
-    Outcome,
-    Refused,
-    Request,
-    Validators,
-)
+from afresh.model.fetch import Body, Failed, Fetched, Gone, Moved, NotModified, Outcome, Refused, Request, Validators
 from afresh.model.records import ListedUrl, Page, PageId, PageStatus, Policy, SourceId
-from afresh.sources.linklist.lister import MOST_BYTES, LinkLister, LinkListFetcher, read_settled
+from afresh.sources.linklist.lister import MAX_LIST_BYTES, LinkLister, LinkListFetcher, read_stable_file
 from afresh.sources.linklist.parse import MAX_NOTES
 
 A, B, C = "https://a.test/", "https://b.test/x", "https://c.test/y"
@@ -91,7 +80,7 @@ async def test_E15_every_address_is_a_page_at_depth_0_and_asked_by_itself(file: 
     lister = LinkLister(file)
     assert await listed(lister) == [ListedUrl(A, 0), ListedUrl(B, 0)]
     assert lister.notes == [
-        "links.txt line 5: 'nonsense' is not an http or https address",
+        "links.txt line 5: 'nonsense' is not an http or https URL",
         "links.txt line 4: listed before, read once",
     ]
     assert (lister.listing_errors, lister.mark, lister.unchanged) == ((), None, False)
@@ -100,31 +89,29 @@ async def test_E15_every_address_is_a_page_at_depth_0_and_asked_by_itself(file: 
 
 
 @pytest.mark.parametrize("content", ["", "\n", "# all out\n", "\ufeff", "what is this\n"])
-async def test_F86_a_file_that_listed_something_and_lists_nothing_is_an_error(
-    file: Path, content: str
-) -> None:
+async def test_F86_a_file_that_listed_something_and_lists_nothing_is_an_error(file: Path, content: str) -> None:
     write(file, content=content)
-    with pytest.raises(SourceError, match=r"lists no address.* although it did before, so everything"):
+    with pytest.raises(SourceError, match=r"lists no URL.* although it did before, so everything"):
         await listed(LinkLister(file, expects_links=True))
-    with pytest.raises(SourceError, match=r"lists no address.*: write one http or https address on"):
+    with pytest.raises(SourceError, match=r"lists no URL.*: write one http or https URL on"):
         await listed(LinkLister(file))
 
 
 async def test_F86_a_file_that_vanished_is_an_error(file: Path) -> None:
-    with pytest.raises(SourceError, match=r"links\.txt is not there: everything is kept"):
+    with pytest.raises(SourceError, match=r"links\.txt does not exist: everything is kept"):
         await listed(LinkLister(file, expects_links=True))
 
 
 async def test_F86_what_is_no_ordinary_file_is_an_error_and_nothing_hangs(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.txt")
     for path in (tmp_path / "pipe.txt", tmp_path, Path("/dev/zero")):
-        with pytest.raises(SourceError, match=r"is no ordinary file|cannot be read"):
+        with pytest.raises(SourceError, match=r"cannot be read"):
             await listed(LinkLister(path))
 
 
 async def test_F86_a_file_without_end_is_not_read_to_its_end(file: Path) -> None:
     write(file)
-    os.truncate(file, MOST_BYTES + 1)
+    os.truncate(file, MAX_LIST_BYTES + 1)
     with pytest.raises(SourceError, match="is larger than 16 MB"):
         await listed(LinkLister(file))
 
@@ -164,26 +151,24 @@ class Writer:
 
 async def test_F86_a_half_saved_file_is_read_when_it_is_whole(file: Path) -> None:
     whole = f"{A}\n{B}\n{C}\n"
-    writer = Writer(
-        lambda: writer.save(file, f"{A}\n{B}\nhttps://c"), lambda: writer.save(file, whole), lambda: None
-    )
+    writer = Writer(lambda: writer.save(file, f"{A}\n{B}\nhttps://c"), lambda: writer.save(file, whole), lambda: None)
     writer.save(file, f"{A}\nhttps://b.te")
-    settled = await read_settled(file, wall=writer.wall, sleep=writer.sleep)
-    assert settled.data.decode() == whole
+    stable = await read_stable_file(file, wall=writer.wall, sleep=writer.sleep)
+    assert stable.data.decode() == whole
     assert len(writer.waits) == 3
 
 
-async def test_F86_a_file_that_was_emptied_to_be_written_anew_is_waited_for(file: Path) -> None:
+async def test_F86_a_file_that_was_emptied_to_be_rewritten_is_waited_for(file: Path) -> None:
     writer = Writer(lambda: writer.save(file, f"{A}\n"))
     writer.save(file, "")
-    settled = await read_settled(file, wall=writer.wall, sleep=writer.sleep)
-    assert settled.data.decode() == f"{A}\n"
+    stable = await read_stable_file(file, wall=writer.wall, sleep=writer.sleep)
+    assert stable.data.decode() == f"{A}\n"
 
 
 async def test_F86_a_file_that_was_left_alone_is_read_at_once(file: Path) -> None:
     write(file, A)
     writer = Writer()
-    assert (await read_settled(file, wall=writer.wall, sleep=writer.sleep)).data.decode() == f"{A}\n"
+    assert (await read_stable_file(file, wall=writer.wall, sleep=writer.sleep)).data.decode() == f"{A}\n"
     assert writer.waits == []
 
 
@@ -191,24 +176,24 @@ async def test_F86_a_file_dated_in_the_future_is_read_all_the_same(file: Path) -
     write(file, A)
     os.utime(file, (2_000_000_000, 2_000_000_000))
     writer = Writer()
-    assert (await read_settled(file, wall=writer.wall, sleep=writer.sleep)).data.decode() == f"{A}\n"
+    assert (await read_stable_file(file, wall=writer.wall, sleep=writer.sleep)).data.decode() == f"{A}\n"
 
 
 async def test_F86_a_file_that_is_never_left_alone_is_an_error_in_the_end(file: Path) -> None:
     writer = Writer()
     writer.steps = [lambda: writer.save(file, f"{A}{len(writer.waits)}\n")] * 1000
     writer.save(file, "")
-    with pytest.raises(SourceError, match="is being written to all the time"):
-        await read_settled(file, wall=writer.wall, sleep=writer.sleep)
+    with pytest.raises(SourceError, match="changed during every attempt"):
+        await read_stable_file(file, wall=writer.wall, sleep=writer.sleep)
 
 
 async def test_F86_a_file_replaced_between_two_reads_is_read_again(file: Path, tmp_path: Path) -> None:
     """Another file under the same name, of the same size and time."""
     write(file, A)
     write(tmp_path / "other", "https://z.test/")
-    first = await read_settled(file)
+    first = await read_stable_file(file)
     (tmp_path / "other").replace(file)
-    second = await read_settled(file)
+    second = await read_stable_file(file)
     assert (first.data, second.data) == (f"{A}\n".encode(), b"https://z.test/\n")
     assert first.state != second.state
 
@@ -257,16 +242,14 @@ async def test_F86_a_look_without_a_readable_file_fails_and_deletes_nothing(file
     seen = await web.fetch(Request(url=A))
     assert await web.crawl_delay(A) is None
     assert isinstance(seen, Failed)
-    assert "is not there" in seen.reason
+    assert "does not exist" in seen.reason
     assert gate.urls == []
 
 
 # ---- addresses that moved
 
 
-async def test_A17_G12_a_listed_address_that_moved_is_read_where_it_is_now_and_stays_the_page(
-    file: Path,
-) -> None:
+async def test_A17_G12_a_listed_address_that_moved_is_read_where_it_is_now_and_stays_the_page(file: Path) -> None:
     write(file, A)
     gate = ScriptedGate({A: Moved(to=B), B: body(B, "moved text")})
     lister = LinkLister(file)
@@ -274,7 +257,7 @@ async def test_A17_G12_a_listed_address_that_moved_is_read_where_it_is_now_and_s
     seen = await web.fetch(Request(url=A))
     assert isinstance(seen, Body)
     assert (seen.data, seen.validators) == (b"moved text", Validators(etag='"1"', url=B))
-    assert lister.notes == [f"moved for good, and read where they are now: {A} → {B}"]
+    assert lister.notes == [f"moved permanently, and read at their new URL: {A} → {B}"]
 
     gate.asked.clear()
     assert isinstance(await web.fetch(Request(url=A, validators=seen.validators)), NotModified)
@@ -284,9 +267,7 @@ async def test_A17_G12_a_listed_address_that_moved_is_read_where_it_is_now_and_s
 async def test_A3_validators_of_a_page_go_to_no_address_it_moved_to(file: Path) -> None:
     write(file, A)
     gate = ScriptedGate({A: Moved(to=B), B: body(B)})
-    seen = await LinkListFetcher(gate, LinkLister(file)).fetch(
-        Request(url=A, validators=Validators(etag='"1"'))
-    )
+    seen = await LinkListFetcher(gate, LinkLister(file)).fetch(Request(url=A, validators=Validators(etag='"1"')))
     assert isinstance(seen, Body), "the same ETag, but of another address"
     assert [request.validators for request in gate.asked][1] == Validators(etag='"1"', url=A)
 
@@ -314,7 +295,7 @@ async def test_moves_without_end_are_given_up(file: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "told"),
+    ("answer", "expected"),
     [
         (Gone(), Gone(reason=f"moved to {B}, which is gone (404)")),
         (
@@ -327,10 +308,10 @@ async def test_moves_without_end_are_given_up(file: Path) -> None:
         ),
     ],
 )
-async def test_trouble_at_the_new_address_is_told_with_it(file: Path, answer: Fetched, told: Fetched) -> None:
+async def test_an_error_at_the_new_url_names_that_url(file: Path, answer: Fetched, expected: Fetched) -> None:
     write(file, A)
     gate = ScriptedGate({A: Moved(to=B), B: answer})
-    assert await LinkListFetcher(gate, LinkLister(file)).fetch(Request(url=A)) == told
+    assert await LinkListFetcher(gate, LinkLister(file)).fetch(Request(url=A)) == expected
 
 
 async def test_a_move_that_asks_to_wait_is_followed_later(file: Path) -> None:
@@ -360,5 +341,5 @@ async def test_S2_F167_the_notes_of_a_list_are_bounded_in_number_and_length(tmp_
     notes = lister.notes
     assert len(notes) <= MAX_NOTES + 3
     assert max(map(len, notes)) <= 1_000
-    assert "moved for good" in notes[-1]
-    assert "4,052 more lines are no addresses" in notes[MAX_NOTES]
+    assert "moved permanently" in notes[-1]
+    assert "4,052 more lines are not URLs" in notes[MAX_NOTES]

@@ -55,10 +55,7 @@ async def test_what_is_no_json_is_none(body: bytes) -> None:
 
 
 async def test_a_redirect_is_an_answer() -> None:
-    async with (
-        serving({"/a": redirect("/b"), "/b": answer(200, b"{}")}) as wire,
-        calling(wire.url()) as client,
-    ):
+    async with serving({"/a": redirect("/b"), "/b": answer(200, b"{}")}) as wire, calling(wire.url()) as client:
         reply = await ask(client, wire.url("/a"))
     assert (reply.status, wire.paths()) == (302, ["/a"])
 

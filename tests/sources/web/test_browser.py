@@ -7,23 +7,14 @@ from collections.abc import AsyncIterator, Iterator
 import psutil
 import pytest
 import pytest_asyncio
-from tests.extract.test_hidden_text import INLINE, MARKUP, SECRET, SHOWN
-from tests.fakes.browser_traps import (
-    CLOBBERING,
-    COMPONENTS,
-    GREEDY,
-    NAGGING,
-    RESTLESS,
-    SPINNING,
-    TAMPERING,
-    prying,
-)
+from tests.extract.test_hidden_text import INLINE, MARKUP, SECRET, VISIBLE
+from tests.fakes.browser_traps import CLOBBERING, COMPONENTS, GREEDY, NAGGING, RESTLESS, SPINNING, TAMPERING, prying
 from tests.sources.web.browsing import Canary, browsers
 
 from afresh.extract import extract
 from afresh.model.fetch import Body
 from afresh.sources.web.browser.browser import Browsers
-from afresh.sources.web.browser.page import RenderedPage, RenderFailure
+from afresh.sources.web.browser.launch import RenderedPage, RenderFailure
 from afresh.sources.web.render_check import shows_the_same
 from afresh.testing import TinySite
 
@@ -42,17 +33,17 @@ def pages() -> Iterator[TinySite]:
 
 
 @pytest.fixture(scope="module")
-def heard() -> Iterator[Canary]:
+def received() -> Iterator[Canary]:
     """A place that pages may reach."""
     with Canary() as canary:
         yield canary
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def browser(pages: TinySite, heard: Canary) -> AsyncIterator[Browsers]:
+async def browser(pages: TinySite, received: Canary) -> AsyncIterator[Browsers]:
     """A browser that may see one site and one place more, with little memory; nothing of it is left."""
     before = set(psutil.Process().children(recursive=True))
-    allowed = (f"127.0.0.1:{pages.port}", f"127.0.0.1:{heard.port}")
+    allowed = (f"127.0.0.1:{pages.port}", f"127.0.0.1:{received.port}")
     browser = browsers(*allowed, memory_mb=1200, max_page_bytes=4_000_000)
     await show(browser, pages.at("/robots.txt"))
     during = set(psutil.Process().children(recursive=True)) - before
@@ -70,7 +61,7 @@ async def show(browser: Browsers, url: str, seconds: float = 15) -> RenderedPage
     return seen
 
 
-async def test_C21_components_are_shown_with_what_is_inside_them(pages: TinySite, browser: Browsers) -> None:
+async def test_C21_components_are_rendered_with_what_is_inside_them(pages: TinySite, browser: Browsers) -> None:
     pages.put("/components", COMPONENTS)
     seen = await show(browser, pages.at("/components"))
     assert "<h1>Inside a component</h1>" in seen.html
@@ -88,21 +79,14 @@ async def test_C21_two_looks_agree_and_a_page_without_scripts_is_as_the_server_s
     assert first.headers["etag"]
 
 
-async def test_S5_what_the_browser_does_not_show_is_marked_and_not_read(
-    pages: TinySite, browser: Browsers
-) -> None:
+async def test_S5_what_the_browser_does_not_show_is_marked_and_not_read(pages: TinySite, browser: Browsers) -> None:
     parts = [f'<p style="{style}">way {at}: {SECRET}</p>' for at, style in enumerate(INLINE)]
     parts += [f"<section>markup {at}: {body}</section>" for at, body in enumerate(MARKUP.values())]
     sheet = ".far .x{visibility:hidden} @media (width > 3px){.tiny{font-size:.5px}} .z{color:#fffefd}"
-    parts += [
-        f"<div class=far>Far<b class=x>{SECRET}</b></div><p class='tiny'>{SECRET}</p><p class=z>{SECRET}</p>"
-    ]
-    tampering = (
-        "<script>window.getComputedStyle = () => ({}); Element.prototype.setAttribute = () => {}</script>"
-    )
+    parts += [f"<div class=far>Far<b class=x>{SECRET}</b></div><p class='tiny'>{SECRET}</p><p class=z>{SECRET}</p>"]
+    tampering = "<script>window.getComputedStyle = () => ({}); Element.prototype.setAttribute = () => {}</script>"
     pages.put(
-        "/hidden",
-        f"<!doctype html><title>H</title><style>{sheet}</style>{tampering}<main>{''.join(parts)}</main>",
+        "/hidden", f"<!doctype html><title>H</title><style>{sheet}</style>{tampering}<main>{''.join(parts)}</main>"
     )
     seen = await show(browser, pages.at("/hidden"))
     text = extract(Body(url=seen.url, data=seen.html.encode(), rendered="chromium")).markdown
@@ -111,28 +95,23 @@ async def test_S5_what_the_browser_does_not_show_is_marked_and_not_read(
     assert "markup 0" in text
 
 
-async def test_S5_what_a_reader_of_the_browser_sees_or_can_open_is_read(
-    pages: TinySite, browser: Browsers
-) -> None:
+async def test_S5_what_a_reader_of_the_browser_sees_or_can_open_is_read(pages: TinySite, browser: Browsers) -> None:
     page_wide = ("until scripts ran", "white on unknown", "white in code")
-    shown = {name: body for name, body in SHOWN.items() if name not in page_wide and "<style" not in body}
+    rendered = {name: body for name, body in VISIBLE.items() if name not in page_wide and "<style" not in body}
     parts = [
-        f"<section>{body.replace(SECRET, f'open {at} end')}</section>"
-        for at, body in enumerate(shown.values())
+        f"<section>{body.replace(SECRET, f'open {at} end')}</section>" for at, body in enumerate(rendered.values())
     ]
     pages.put("/shown", f"<!doctype html><title>S</title><main>{''.join(parts)}</main>")
     seen = await show(browser, pages.at("/shown"))
     text = extract(Body(url=seen.url, data=seen.html.encode(), rendered="chromium")).markdown
-    lost = [name for at, name in enumerate(shown) if f"open {at} end" not in text]
+    lost = [name for at, name in enumerate(rendered) if f"open {at} end" not in text]
     assert lost == []
 
 
-async def test_a_page_that_never_rests_is_read_as_it_is_after_a_while(
-    pages: TinySite, browser: Browsers
-) -> None:
+async def test_a_page_that_never_rests_is_read_as_it_is_after_a_while(pages: TinySite, browser: Browsers) -> None:
     pages.put("/restless", RESTLESS)
     seen = await show(browser, pages.at("/restless"))
-    assert not seen.settled
+    assert not seen.is_stable
     assert "never comes to rest" in seen.html
 
 
@@ -154,28 +133,19 @@ async def test_P15_no_way_out_of_a_page_leads_to_an_address_that_is_not_allowed(
         pages.redirect("/away", f"http://127.0.0.1:{canary.port}/away")
         seen = await show(browser, pages.at("/prying"))
         assert canary.visitors == []
-    assert any("127.0.0.1 is a loopback address" in told for told in seen.barred)
+    assert any("127.0.0.1 is a loopback address" in reported for reported in seen.barred)
     assert '<pre id="got"></pre>' in seen.html
 
 
-async def test_P15_the_canary_hears_of_every_way_that_is_open(
-    pages: TinySite, browser: Browsers, heard: Canary
+async def test_P15_the_canary_receives_requests_by_every_way_that_is_open(
+    pages: TinySite, browser: Browsers, received: Canary
 ) -> None:
     """Else the test above could pass because its ways lead nowhere."""
-    pages.put("/open", prying("127.0.0.1", heard.port, heard.udp).replace("/away", "/allowed"))
-    pages.redirect("/allowed", f"http://127.0.0.1:{heard.port}/away")
+    pages.put("/open", prying("127.0.0.1", received.port, received.udp).replace("/away", "/allowed"))
+    pages.redirect("/allowed", f"http://127.0.0.1:{received.port}/away")
     await show(browser, pages.at("/open"))
-    asked = {line.split(b" ")[1] for line in heard.visitors if line.startswith((b"GET", b"POST"))}
-    assert asked >= {
-        b"/fetch",
-        b"/script",
-        b"/style",
-        b"/frame",
-        b"/worker",
-        b"/beacon",
-        b"/socket",
-        b"/events",
-    }
+    asked = {line.split(b" ")[1] for line in received.visitors if line.startswith((b"GET", b"POST"))}
+    assert asked >= {b"/fetch", b"/script", b"/style", b"/frame", b"/worker", b"/beacon", b"/socket", b"/events"}
     assert b"/image" not in asked
 
 
@@ -187,9 +157,7 @@ async def test_a_page_with_too_many_bytes_is_cut_off(pages: TinySite, browser: B
     assert "larger than 3 MB" in lost.reason
 
 
-async def test_a_page_that_takes_all_memory_is_ended_and_others_go_on(
-    pages: TinySite, browser: Browsers
-) -> None:
+async def test_a_page_that_takes_all_memory_is_ended_and_others_go_on(pages: TinySite, browser: Browsers) -> None:
     pages.put("/greedy", GREEDY)
     pages.put("/well", "<title>Well</title><p>This page is well, and there is nothing to wait for.</p>")
     lost, seen = await asyncio.gather(
@@ -221,5 +189,5 @@ async def test_pages_that_stand_in_the_way_of_being_read_are_read(pages: TinySit
     pages.put("/clobbering", CLOBBERING)
     assert "answers for itself" in (await show(browser, pages.at("/tampering"))).html
     seen = await show(browser, pages.at("/clobbering"))
-    assert seen.settled
+    assert seen.is_stable
     assert "unlucky names" in seen.html

@@ -13,8 +13,7 @@ from tests.sources.web.browsing import browsers
 
 from afresh.sources.web.browser import driver as browser_driver
 from afresh.sources.web.browser.driver import Driver
-from afresh.sources.web.browser.launch import NoBrowser
-from afresh.sources.web.browser.page import RenderedPage, RenderFailure
+from afresh.sources.web.browser.launch import NoBrowser, RenderedPage, RenderFailure
 from afresh.testing import TinySite
 
 pytestmark = pytest.mark.slow
@@ -34,9 +33,7 @@ def drivers() -> list[psutil.Process]:
     return [each for each in psutil.Process().children() if "run-driver" in each.cmdline()]
 
 
-async def test_P12_a_driver_that_died_is_started_again_for_the_next_page_and_leaves_nothing(
-    folder: Path,
-) -> None:
+async def test_P12_a_driver_that_died_is_started_again_for_the_next_page_and_leaves_nothing(folder: Path) -> None:
     complaints: list[Any] = []
     asyncio.get_running_loop().set_exception_handler(lambda loop, context: complaints.append(context))
     with TinySite() as site:
@@ -78,7 +75,7 @@ async def test_a_driver_that_dies_again_and_again_is_not_started_without_end(
     with pytest.raises(NoBrowser, match="driver of the browsers does not start"):
         await browser.render("chromium", "http://127.0.0.1:9/", 15)
     assert isinstance(browser._driver, Driver)
-    assert browser._driver._starts == browser_driver.MOST_STARTS
+    assert browser._driver._starts == browser_driver.MAX_STARTS
     await browser.close()
     assert list(folder.iterdir()) == []
 
@@ -103,18 +100,16 @@ async def test_S8_the_driver_inherits_no_secret_of_the_environment(
     try:
         await driver.playwright()
         (process,) = drivers()
-        told = process.environ()
-        assert "hush" not in str(told)
-        assert told["PATH"] == os.environ["PATH"]
-        assert Path(told["TMPDIR"]).parent == folder
+        environment_of = process.environ()
+        assert "hush" not in str(environment_of)
+        assert environment_of["PATH"] == os.environ["PATH"]
+        assert Path(environment_of["TMPDIR"]).parent == folder
         assert dict(os.environ) == before
     finally:
         await driver.close()
 
 
-async def test_S8_a_playwright_that_would_hand_on_every_secret_is_not_started(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_S8_a_playwright_that_would_hand_on_every_secret_is_not_started(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(browser_driver, "_TRANSPORTS", ("playwright._impl.renamed",))
     driver = Driver()
     with pytest.raises(NoBrowser, match="use another"):

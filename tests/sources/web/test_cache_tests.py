@@ -82,8 +82,7 @@ async def test_F48_every_case_that_validates_a_stored_answer(suites: dict[str, l
         case
         for tests in suites.values()
         for case in tests
-        if case["id"] != UNREADABLE
-        and any(each.get("expected_type") in VALIDATED for each in case["requests"])
+        if case["id"] != UNREADABLE and any(each.get("expected_type") in VALIDATED for each in case["requests"])
     ]
     assert len(cases) == 31
     for case in cases:
@@ -97,9 +96,7 @@ async def test_F48_every_case_that_validates_a_stored_answer(suites: dict[str, l
         assert sent == [(None, None), *((each.etag, each.last_modified) for each in left[:-1])], case["id"]
 
 
-async def test_F44_F48_stored_validators_go_back_byte_for_byte(
-    suites: dict[str, list[dict[str, Any]]],
-) -> None:
+async def test_F44_F48_stored_validators_go_back_byte_for_byte(suites: dict[str, list[dict[str, Any]]]) -> None:
     cases = [case for name in CONDITIONAL for case in suites[name] if case["id"] != UNREADABLE]
     asked_back = 0
     for case in cases:

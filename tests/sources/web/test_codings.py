@@ -45,13 +45,9 @@ async def _turns_while_unpacking(body: AtOnce, coding: str, limit: int) -> tuple
 
 @pytest.mark.parametrize("piece", [1_000_000, 500], ids=["one chunk", "many chunks"])
 @pytest.mark.parametrize(
-    ("packed", "coding"),
-    [(gzip.compress(ZEROS), "gzip"), (zlib.compress(ZEROS), "deflate")],
-    ids=["gzip", "deflate"],
+    ("packed", "coding"), [(gzip.compress(ZEROS), "gzip"), (zlib.compress(ZEROS), "deflate")], ids=["gzip", "deflate"]
 )
-async def test_S2_F166_other_tasks_go_on_while_a_body_is_unpacked(
-    packed: bytes, coding: str, piece: int
-) -> None:
+async def test_S2_F166_other_tasks_go_on_while_a_body_is_unpacked(packed: bytes, coding: str, piece: int) -> None:
     assert len(packed) < 64 * 1024
     turns, unpacked = await _turns_while_unpacking(AtOnce(packed, piece), coding, len(ZEROS))
     assert unpacked == len(ZEROS)

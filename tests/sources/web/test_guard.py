@@ -9,7 +9,6 @@ from afresh.errors import ConfigError
 from afresh.model.fetch import Body, Outcome, Refused, Request
 from afresh.sources.web import guard
 from afresh.sources.web.guard import AddressPolicy
-from afresh.text.redact import for_strangers
 
 FORBIDDEN = [
     "127.0.0.1",
@@ -172,12 +171,11 @@ async def test_P15_a_loopback_address_is_refused_with_the_way_to_allow_it() -> N
     assert seen.reason.startswith("address not allowed")
     assert "is a loopback address" in seen.reason
     assert "network.allow (AFRESH_NETWORK__ALLOW)" in seen.reason
-    assert for_strangers(seen.reason) == "address not allowed"
     assert wire.connections == 0
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "::ffff:127.0.0.1", "::1"])
-async def test_P15_a_name_that_leads_inside_is_refused_without_telling_the_address(address: str) -> None:
+async def test_P15_a_name_that_leads_inside_is_refused_without_naming_the_address(address: str) -> None:
     names = Names({"docs.example.org": [address]})
     async with serving({"/": html()}) as wire, fetching(allow=(), resolver=names) as fetcher:
         seen = await fetcher.fetch(Request(url=f"http://docs.example.org:{wire.port}/"))
@@ -189,10 +187,7 @@ async def test_P15_a_name_that_leads_inside_is_refused_without_telling_the_addre
 
 async def test_P15_a_name_may_be_allowed_while_its_address_is_not() -> None:
     names = Names({"docs.example.org": ["127.0.0.1"], "evil.example.org": ["127.0.0.1"]})
-    async with (
-        serving({"/": html()}) as wire,
-        fetching(allow=("docs.example.org",), resolver=names) as fetcher,
-    ):
+    async with serving({"/": html()}) as wire, fetching(allow=("docs.example.org",), resolver=names) as fetcher:
         good = await fetcher.fetch(Request(url=f"http://docs.example.org:{wire.port}/"))
         evil = await fetcher.fetch(Request(url=f"http://evil.example.org:{wire.port}/"))
     assert isinstance(good, Body)
@@ -229,16 +224,7 @@ async def test_P15_every_hop_is_checked() -> None:
 
 
 @pytest.mark.parametrize(
-    "url",
-    [
-        "file:///etc/passwd",
-        "ftp://127.0.0.1/",
-        "data:text/plain,x",
-        "http://user:pw@127.0.0.1/",
-        "//x/",
-        "",
-        "x",
-    ],
+    "url", ["file:///etc/passwd", "ftp://127.0.0.1/", "data:text/plain,x", "http://user:pw@127.0.0.1/", "//x/", "", "x"]
 )
 async def test_P15_only_plain_http_addresses_are_asked_for(url: str) -> None:
     async with fetching() as fetcher:

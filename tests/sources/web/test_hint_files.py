@@ -14,7 +14,7 @@ from afresh.sources.web.hints import feeds_of, links_in, llms_txt_places
 from afresh.sources.web.lister import ListerState, WebLister, mark_from
 from afresh.sources.web.robots import RobotsFetcher
 from afresh.sources.web.sitemaps import (
-    MOST_KEPT,
+    MAX_CACHED_CHARS,
     CachedSitemap,
     SitemapEntry,
     SitemapFile,
@@ -43,13 +43,7 @@ LLMS = b"""\
 
 - [Elsewhere](https://y.org/)
 """
-LOCS = [
-    "https://x.org/jars.md",
-    "/lids.md",
-    "https://x.org/wiki/Glass_(old)",
-    "plums.html.md",
-    "https://y.org/",
-]
+LOCS = ["https://x.org/jars.md", "/lids.md", "https://x.org/wiki/Glass_(old)", "plums.html.md", "https://y.org/"]
 WHEN = datetime(2017, 1, 5, 12, 34, 51, tzinfo=UTC)
 
 
@@ -66,9 +60,7 @@ def test_F76_a_text_without_links_is_no_list(text: str) -> None:
     assert parse_sitemap(text.encode()).kind == "none"
 
 
-@pytest.mark.parametrize(
-    "bomb", ["](" * 1_000_000, "](a(" * 500_000, "[" * 2_000_000, "](" + "x" * 2_000_000]
-)
+@pytest.mark.parametrize("bomb", ["](" * 1_000_000, "](a(" * 500_000, "[" * 2_000_000, "](" + "x" * 2_000_000])
 def test_F76_brackets_without_end_are_read_in_good_time(bomb: str) -> None:
     started = time.process_time()
     parse_sitemap(bomb.encode())
@@ -99,10 +91,7 @@ def test_llms_txt_is_looked_for_below_the_root_first(root: str, expected: tuple[
     ("head", "feeds"),
     [
         ("<link rel=alternate type=application/rss+xml href=/rss>", ["/rss"]),
-        (
-            "<LINK REL='home Alternate' TYPE='application/atom+xml; x=y' HREF='a?b=1&amp;c=2'>",
-            ["/d/a?b=1&c=2"],
-        ),
+        ("<LINK REL='home Alternate' TYPE='application/atom+xml; x=y' HREF='a?b=1&amp;c=2'>", ["/d/a?b=1&c=2"]),
         ("<link rel=alternate type=application/rss+xml href=//y.org/rss>", []),
         ("<link rel=alternate type=text/html hreflang=de href=/de>", []),
         ("<link rel=alternate type=application/rss+xml href='javascript:1'>", []),
@@ -162,10 +151,8 @@ def test_a_mark_that_cannot_be_read_is_none(text: str | None) -> None:
 
 def test_F76_little_is_remembered_of_long_lists() -> None:
     assert has_room({}, _remembered("/a"))
-    assert not has_room({}, _remembered("/" + "a" * MOST_KEPT))
-    assert not has_room(
-        {"x": _remembered(*(f"/{n}" for n in range(1_500)))}, _remembered(*map(str, range(500)))
-    )
+    assert not has_room({}, _remembered("/" + "a" * MAX_CACHED_CHARS))
+    assert not has_room({"x": _remembered(*(f"/{n}" for n in range(1_500)))}, _remembered(*map(str, range(500))))
 
 
 # ---- a site's hints ------------------------------------------------------------------------------
@@ -177,8 +164,7 @@ async def _listed(
     async with serving(routes) as wire, fetching() as fetcher:
         gate = RobotsFetcher(fetcher, fetcher)
         more = {
-            name: value.replace("{origin}", wire.origin) if name == "mark" else value
-            for name, value in more.items()
+            name: value.replace("{origin}", wire.origin) if name == "mark" else value for name, value in more.items()
         }
         lister = WebLister(Rules(root=wire.url(root)), gate, gate.sitemaps, **more)
         listed = {item.url.removeprefix(wire.origin): item async for item in lister.list()}
@@ -191,7 +177,7 @@ async def test_a_lister_that_listed_nothing_leaves_no_mark() -> None:
         assert WebLister(Rules(root="http://127.0.0.1:1/"), gate, gate.sitemaps).mark is None
 
 
-async def test_lastmod_and_feed_dates_are_told_and_the_newest_counts() -> None:
+async def test_lastmod_and_feed_dates_are_read_and_the_newest_counts() -> None:
     sitemap = (
         "<urlset><url><loc>/docs/a</loc><lastmod>2017-01-05T12:34:51Z</lastmod></url>"
         "<url><loc>/docs/b</loc><lastmod>rubbish</lastmod></url></urlset>"

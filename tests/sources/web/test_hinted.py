@@ -27,10 +27,8 @@ class Scripted(ScriptedFetcher):
 
 
 def hinted(*, markdown: bool = True, **answers: Fetched) -> tuple[HintedFetcher, Scripted, SiteHints]:
-    hints = SiteHints(ROOT, form="", twins={PAGE: FILE})
-    web = Scripted(
-        {{"root": ROOT, "page": PAGE, "file": FILE}[name]: [seen] for name, seen in answers.items()}
-    )
+    hints = SiteHints(ROOT, form="", alternates={PAGE: FILE})
+    web = Scripted({{"root": ROOT, "page": PAGE, "file": FILE}[name]: [seen] for name, seen in answers.items()})
     return HintedFetcher(web, hints, markdown=markdown), web, hints
 
 
@@ -46,7 +44,7 @@ async def test_a_new_page_is_read_from_its_markdown_file() -> None:
 
 async def test_A3_the_file_is_asked_with_its_own_validators() -> None:
     web, asked, hints = hinted(file=NotModified())
-    hints.twins.clear()  # as in a run that lists nothing
+    hints.alternates.clear()  # as in a run that lists nothing
     held = Validators(etag='"f"', url=FILE)
     request = Request(url=PAGE, validators=held, media_type="text/markdown", at=FILE)
     assert isinstance(await web.fetch(request), NotModified)
@@ -65,9 +63,7 @@ async def test_A3_the_file_is_asked_with_its_own_validators() -> None:
 )
 async def test_a_file_that_is_no_markdown_gives_way_to_the_page(seen: Fetched) -> None:
     web, asked, _ = hinted(page=HTML, file=seen)
-    request = Request(
-        url=PAGE, validators=Validators(etag='"f"', url=FILE), media_type="text/markdown", at=FILE
-    )
+    request = Request(url=PAGE, validators=Validators(etag='"f"', url=FILE), media_type="text/markdown", at=FILE)
     assert await web.fetch(request) == HTML
     assert asked.requests[-1].validators is None, "those were of the file"
 
@@ -86,7 +82,7 @@ async def test_a_page_on_record_as_html_stays_html() -> None:
     assert asked.requests == [request]
     elsewhere = Request(url=PAGE, media_type="text/html", at="https://x.org/elsewhere.md")
     await web.fetch(elsewhere)
-    assert asked.requests[-1] == elsewhere, "a temporary redirect is no twin"
+    assert asked.requests[-1] == elsewhere, "a temporary redirect is no alternate"
 
 
 async def test_never_means_never() -> None:
@@ -99,7 +95,7 @@ async def test_never_means_never() -> None:
 
 async def test_markdown_is_preferred_for_listed_pages_and_those_that_came_so() -> None:
     web, asked, hints = hinted(page=HTML)
-    hints.twins.clear()
+    hints.alternates.clear()
     await web.fetch(Request(url=PAGE))
     hints.modified[PAGE] = None
     await web.fetch(Request(url=PAGE))
@@ -110,9 +106,7 @@ async def test_markdown_is_preferred_for_listed_pages_and_those_that_came_so() -
 
 
 async def test_the_rest_is_as_the_web_says() -> None:
-    web, asked, hints = hinted(
-        root=Body(url=ROOT, data=b"<link rel=alternate type=application/rss+xml href=f>")
-    )
+    web, asked, hints = hinted(root=Body(url=ROOT, data=b"<link rel=alternate type=application/rss+xml href=f>"))
     await web.fetch(Request(url=ROOT))
     assert hints.feeds == ("https://x.org/f",)
     assert (await web.refusal(PAGE), await web.crawl_delay(PAGE), web.state(ROOT)) == (None, 0.5, "ok")
@@ -121,7 +115,7 @@ async def test_the_rest_is_as_the_web_says() -> None:
 
 
 @pytest.mark.parametrize(("markdown", "first"), [(True, "text/markdown"), (False, "text/html")])
-async def test_what_is_preferred_is_said_in_every_request_of_a_look(markdown: bool, first: str) -> None:
+async def test_what_is_preferred_is_in_every_request_of_a_fetch(markdown: bool, first: str) -> None:
     async with serving({"/": answer(302, location="/end"), "/end": html()}) as wire, fetching() as fetcher:
         await fetcher.fetch(Request(url=wire.url("/"), validators=Validators(etag='"x"'), markdown=markdown))
     assert [asked.headers["accept"].split(",")[0] for asked in wire.asked] == [first] * 2

@@ -13,8 +13,7 @@ async def test_F38_404_and_410_are_gone(status: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "words"),
-    [(401, "401 Unauthorized"), (403, "403 Forbidden"), (405, "405"), (416, "416"), (451, "451")],
+    ("status", "words"), [(401, "401 Unauthorized"), (403, "403 Forbidden"), (405, "405"), (416, "416"), (451, "451")]
 )
 async def test_F41_other_4xx_are_refused(status: int, words: str) -> None:
     async with serving({"/": answer(status)}) as wire, fetching() as fetcher:
@@ -48,8 +47,7 @@ async def test_408_is_a_timeout() -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "kind"),
-    [(201, Failed), (204, Refused), (205, Refused), (206, Failed), (300, Failed), (305, Failed)],
+    ("status", "kind"), [(201, Failed), (204, Refused), (205, Refused), (206, Failed), (300, Failed), (305, Failed)]
 )
 async def test_answers_that_are_not_content_keep_the_old(status: int, kind: type) -> None:
     async with serving({"/": answer(status)}) as wire, fetching() as fetcher:
@@ -60,9 +58,7 @@ async def test_answers_that_are_not_content_keep_the_old(status: int, kind: type
     assert "not content" in seen.reason
 
 
-@pytest.mark.parametrize(
-    "media", ["image/png", "video/mp4", "font/woff2", "application/zip", "application/gzip"]
-)
+@pytest.mark.parametrize("media", ["image/png", "video/mp4", "font/woff2", "application/zip", "application/gzip"])
 async def test_a_body_that_is_no_text_is_not_downloaded(media: str) -> None:
     head = answer(200, content_type=media, content_length="9999999")
     async with serving({"/": head}) as wire, fetching(idle_seconds=5.0) as fetcher:
@@ -124,9 +120,7 @@ async def test_no_cookie_is_ever_sent_back_and_the_agent_is_named() -> None:
     async with serving({"/": html(set_cookie="a=b; Path=/")}) as wire, fetching(user_agent="me/1") as fetcher:
         await fetcher.fetch(Request(url=wire.url()))
         await fetcher.fetch(Request(url=wire.url()))
-    assert [("cookie" in asked.headers, asked.headers["user-agent"]) for asked in wire.asked] == [
-        (False, "me/1")
-    ] * 2
+    assert [("cookie" in asked.headers, asked.headers["user-agent"]) for asked in wire.asked] == [(False, "me/1")] * 2
     assert wire.asked[0].headers["accept-encoding"] == "gzip, deflate"
 
 

@@ -34,7 +34,7 @@ async def _looked(row: dict[str, Any]) -> tuple[Fetched, Wire]:
         return await fetcher.fetch(Request(url=wire.url("/"), validators=validators)), wire
 
 
-def _meant(row: dict[str, Any], seen: Fetched) -> bool:
+def _validators_of(row: dict[str, Any], seen: Fetched) -> bool:
     """Whether what was seen is what the row expects of a fetcher; hashes are decided elsewhere."""
     status = row["response"].get("status", 304)
     if status == 304 and "body" in row["response"]:
@@ -51,7 +51,7 @@ async def test_F44_F46_F48_every_row_of_conditional(shared: Path) -> None:
     assert len(rows) == 24
     for row in rows:
         seen, wire = await _looked(row)
-        assert _meant(row, seen), (row, seen)
+        assert _validators_of(row, seen), (row, seen)
         for name, value in row["request_must_have"].items():
             assert wire.asked[-1].headers[name.lower()] == value, row
 
@@ -79,9 +79,7 @@ async def test_F48_a_304_nobody_asked_for_is_a_failure() -> None:
     async with serving({"/": answer(304)}) as wire, fetching() as fetcher:
         plain = await fetcher.fetch(Request(url=wire.url()))
         empty = await fetcher.fetch(Request(url=wire.url(), validators=Validators()))
-        only_garbage = await fetcher.fetch(
-            Request(url=wire.url(), validators=Validators(last_modified="soon"))
-        )
+        only_garbage = await fetcher.fetch(Request(url=wire.url(), validators=Validators(last_modified="soon")))
     assert isinstance(plain, Failed)
     assert isinstance(empty, Failed)
     assert isinstance(only_garbage, Failed)
@@ -133,9 +131,7 @@ async def test_validators_go_only_to_the_address_that_issued_them() -> None:
 
 async def test_a_412_is_asked_again_without_conditions() -> None:
     async with (
-        serving(
-            {"/": lambda asked: answer(412) if "if-none-match" in asked.headers else html("fresh")}
-        ) as wire,
+        serving({"/": lambda asked: answer(412) if "if-none-match" in asked.headers else html("fresh")}) as wire,
         fetching() as fetcher,
     ):
         seen = await fetcher.fetch(Request(url=wire.url(), validators=Validators(etag='"1"')))

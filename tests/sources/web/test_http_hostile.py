@@ -38,7 +38,7 @@ from tests.fakes.tricks import (
 from tests.fakes.wire import answer
 
 from afresh.model.fetch import Body, Failed, Outcome, Refused, Request
-from afresh.sources.web.client import trouble
+from afresh.sources.web.client import request_failure
 
 
 def _gzip(data: bytes) -> bytes:
@@ -77,7 +77,7 @@ def _silent_port() -> Iterator[int]:
         yield listener.getsockname()[1]
 
 
-async def test_F30_a_closed_port_fails_without_telling_the_address() -> None:
+async def test_F30_a_closed_port_fails_without_naming_the_address() -> None:
     names = Names({"docs.example.org": ["127.0.0.1"]})
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -85,10 +85,7 @@ async def test_F30_a_closed_port_fails_without_telling_the_address() -> None:
     async with fetching(resolver=names) as fetcher:
         seen = await fetcher.fetch(Request(url=f"http://docs.example.org:{port}/"))
     assert isinstance(seen, Failed)
-    assert (seen.outcome, seen.reason) == (
-        Outcome.FAILED,
-        "no connection to docs.example.org: connection refused",
-    )
+    assert (seen.outcome, seen.reason) == (Outcome.FAILED, "no connection to docs.example.org: connection refused")
 
 
 async def test_F31_a_name_that_does_not_resolve() -> None:
@@ -134,10 +131,7 @@ async def _listening(last_words: bytes) -> AsyncIterator[str]:
     [
         (b"HTTP/1.1 400 Bad Request\r\n\r\n", "no TLS connection to 127.0.0.1 (does it speak plain http?)"),
         (b"", "no TLS connection to 127.0.0.1 (does it speak plain http?)"),
-        (
-            b"\x15\x03\x03\x00\x02\x02\x28",
-            "no TLS connection to 127.0.0.1",
-        ),  # the alert of one who speaks TLS
+        (b"\x15\x03\x03\x00\x02\x02\x28", "no TLS connection to 127.0.0.1"),  # the alert of one who speaks TLS
     ],
 )
 async def test_F31_tls_against_a_port_that_will_not(last_words: bytes, reason: str) -> None:
@@ -153,21 +147,21 @@ def test_F31_a_cause_that_is_not_known_is_not_made_up() -> None:
     ):
         key = ConnectionKey("x.org", 80, tls is not True, tls, None, None, None)
         error = aiohttp.ClientConnectorError(key, ConnectionResetError())
-        assert trouble(error, "x.org", 1.0) == Failed(outcome=Outcome.FAILED, reason=reason)
+        assert request_failure(error, "x.org", 1.0) == Failed(outcome=Outcome.FAILED, reason=reason)
 
 
 async def test_F31_a_silent_server_is_left_after_the_idle_deadline() -> None:
     with _silent_port() as port:
         async with fetching(idle_seconds=0.1) as fetcher:
             seen = await fetcher.fetch(Request(url=f"http://127.0.0.1:{port}/"))
-    assert seen == Failed(outcome=Outcome.TIMEOUT, reason="nothing came for 0.1 s")
+    assert seen == Failed(outcome=Outcome.TIMEOUT, reason="nothing received for 0.1 s")
 
 
 @pytest.mark.parametrize("part", ["head", "body"])
 async def test_F53_a_slow_loris_is_cut_at_the_total_deadline(part: Literal["head", "body"]) -> None:
     started = time.monotonic()
     seen = await _failure(drip(part), timeout_seconds=0.3)
-    assert (seen.outcome, seen.reason) == (Outcome.TIMEOUT, "not finished within 0.3 s")
+    assert (seen.outcome, seen.reason) == (Outcome.TIMEOUT, "not complete within 0.3 s")
     assert time.monotonic() - started < 2
 
 
@@ -198,9 +192,7 @@ async def test_F53_interim_answers_without_end_are_cut_too() -> None:
         flood("endless"),
         flood("giant"),
         flood("many"),
-        then_close(
-            b"HTTP/1.1 200 OK\r\n" + (b"X: " + b"y" * 15_000 + b"\r\n") * 6 + b"Content-Length: 0\r\n\r\n"
-        ),
+        then_close(b"HTTP/1.1 200 OK\r\n" + (b"X: " + b"y" * 15_000 + b"\r\n") * 6 + b"Content-Length: 0\r\n\r\n"),
         then_close(b"HTTP/1.1 200 " + b"O" * MEGABYTE + b"\r\n\r\n"),
         then_close(b"nonsense\r\n\r\n"),
         then_close(b"HTTP/1.1 999999 Odd\r\n\r\n"),
@@ -227,10 +219,7 @@ async def test_F54_heads_that_are_endless_huge_or_broken(head: Script) -> None:
         lengths("-5"),
         lengths("5x"),
         lengths("99"),
-        then_close(
-            b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 20\r\n\r\n"
-            + _gzip(b"x" * 500)[:20]
-        ),
+        then_close(b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 20\r\n\r\n" + _gzip(b"x" * 500)[:20]),
     ],
     ids=["truncated", "short", "unended", "size", "negative", "huge", "two", "minus", "odd", "more", "gzip"],
 )
@@ -325,8 +314,8 @@ async def test_F57_F58_P11_a_hostile_body_costs_no_more_than_its_cap_and_30_MB()
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-c", PEAKS, *(site.at(path) for path in scripts), stdout=asyncio.subprocess.PIPE
         )
-        told, _ = await process.communicate()
-    level, *peaks = (int(line) * 1024 for line in told.split())
+        message, _ = await process.communicate()
+    level, *peaks = (int(line) * 1024 for line in message.split())
     assert len(peaks) == len(scripts) - 1
     assert max(peaks) - level <= 40 * MEGABYTE
 

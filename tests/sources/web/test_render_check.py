@@ -70,7 +70,7 @@ def test_C21_much_text_at_the_beginning_is_enough_and_text_in_scripts_does_not_c
     assert not is_readable(f"<{tag}>'<p>{PROSE}</p>'</script><!-- <p>{PROSE} --><p>Short</p>".encode())
 
 
-def test_C21_no_page_of_real_documentation_is_shown_in_a_browser() -> None:
+def test_C21_no_page_of_real_documentation_is_rendered_in_a_browser() -> None:
     texts = [*pages().values()]
     for folder in REAL_DOCS:
         texts += [file.read_bytes().decode("latin-1") for file in sorted(folder.rglob("*.html"))]
@@ -92,16 +92,14 @@ def test_C21_no_page_of_real_documentation_is_shown_in_a_browser() -> None:
         (503, True, CHALLENGE),
     ],
 )
-def test_C21_a_refusal_is_shown_to_a_browser_only_where_that_may_help(
+def test_C21_a_refusal_is_retried_in_a_browser_only_where_that_may_help(
     status: int, challenge: bool, why: str | None
 ) -> None:
     assert why_render_refused(status, challenge=challenge) == why
 
 
 def test_text_is_what_a_reader_sees() -> None:
-    html = (
-        "<head><title>T</title><!-- no --><style>a{}</style><p>One&nbsp; <b>two</b></p><SCRIPT>x</SCRIPT >3"
-    )
+    html = "<head><title>T</title><!-- no --><style>a{}</style><p>One&nbsp; <b>two</b></p><SCRIPT>x</SCRIPT >3"
     assert visible_text(html) == "One two 3"
     assert visible_text("seen<script>never closed") == "seen"
     assert visible_text("seen<!-- never closed") == "seen"

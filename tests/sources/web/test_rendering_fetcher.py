@@ -10,8 +10,7 @@ from tests.fakes.script_site import SHELL, WalledSite
 from afresh.crawl.plausibility import PROBE
 from afresh.model.fetch import Body, Failed, Fetched, NotModified, Outcome, Refused, Request, Validators
 from afresh.sources.registry import Refusal
-from afresh.sources.web.browser.launch import MISSING, NoBrowser
-from afresh.sources.web.browser.page import RenderedPage, RenderFailure
+from afresh.sources.web.browser.launch import MISSING, NoBrowser, RenderedPage, RenderFailure
 from afresh.sources.web.browser.rendering import RenderEngines, RenderingFetcher
 from afresh.sources.web.guard import AddressPolicy
 from afresh.sources.web.http import HttpFetcher, HttpOptions
@@ -41,13 +40,13 @@ class Screens:
 
     def __init__(self, **engines: Callable[[str], RenderedPage | RenderFailure] | None) -> None:
         self.engines = engines
-        self.shown: list[tuple[str, str]] = []
+        self.rendered_pages: list[tuple[str, str]] = []
 
     async def render(self, engine: str, url: str, seconds: float) -> RenderedPage | RenderFailure:
         show = self.engines.get(engine)
         if show is None:
             raise NoBrowser(f"{engine} is not installed: playwright install {engine}")
-        self.shown.append((engine, url))
+        self.rendered_pages.append((engine, url))
         return show(url)
 
     async def close(self) -> None:
@@ -75,12 +74,7 @@ def shell(url: str = ROOT, **more: object) -> Body:
 
 
 def fetcher(
-    http: Answers,
-    screens: Screens,
-    *,
-    always: bool = False,
-    known: str | None = None,
-    refusal: Refusal | None = None,
+    http: Answers, screens: Screens, *, always: bool = False, known: str | None = None, refusal: Refusal | None = None
 ) -> tuple[RenderingFetcher, RenderEngines]:
     engines = RenderEngines(lambda: screens, ("chromium", "firefox", "webkit"), root=ROOT, known=known)
     clock = lambda: datetime(2026, 1, 5, tzinfo=UTC)  # noqa: E731
@@ -92,12 +86,7 @@ async def test_C21_the_first_engine_that_shows_the_home_page_is_kept_for_the_run
     web, engines = fetcher(Answers(home=shell(), a=shell(ROOT + "a")), screens)
     await web.fetch(Request(url=ROOT + "a"))
     await web.fetch(Request(url=ROOT))
-    assert screens.shown == [
-        ("chromium", ROOT),
-        ("firefox", ROOT),
-        ("firefox", ROOT + "a"),
-        ("firefox", ROOT),
-    ]
+    assert screens.rendered_pages == [("chromium", ROOT), ("firefox", ROOT), ("firefox", ROOT + "a"), ("firefox", ROOT)]
     assert engines.remembered == "firefox"
 
 
@@ -105,11 +94,11 @@ async def test_C21_an_engine_that_is_remembered_is_not_chosen_again_unless_it_is
     screens = Screens(chromium=content, webkit=content)
     web, _ = fetcher(Answers(home=shell()), screens, known="webkit")
     await web.fetch(Request(url=ROOT))
-    assert screens.shown == [("webkit", ROOT)]
+    assert screens.rendered_pages == [("webkit", ROOT)]
     screens = Screens(chromium=content)
     web, engines = fetcher(Answers(home=shell()), screens, known="webkit")
     await web.fetch(Request(url=ROOT))
-    assert screens.shown == [("chromium", ROOT)]
+    assert screens.rendered_pages == [("chromium", ROOT)]
     assert engines.remembered == "chromium"
 
 
@@ -121,9 +110,9 @@ async def test_C21_an_engine_that_is_not_installed_is_passed_over_and_named_wher
     web, _ = fetcher(Answers(home=shell(), **{f"{PROBE}0": shell()}), Screens(firefox=content))
     seen = await web.fetch(Request(url=ROOT))
     assert isinstance(seen, Body)
-    assert web.notes == ("1 page was shown in firefox before being read",)
+    assert web.notes == ("1 page was rendered in firefox",)
     await web.fetch(Request(url=f"{ROOT}{PROBE}0"))
-    assert web.notes == ("1 page was shown in firefox before being read",), "a probe is no page"
+    assert web.notes == ("1 page was rendered in firefox",), "a probe is no page"
 
 
 async def test_C21_without_a_browser_auto_reads_the_page_as_it_is_and_always_fails() -> None:
@@ -140,7 +129,7 @@ async def test_C21_without_a_browser_auto_reads_the_page_as_it_is_and_always_fai
         else:
             assert seen == [replace(shell(), validators=Validators())] * 2, "no 304 may hide it later"
             assert len(web.notes) == 1
-            assert "2 pages were looked at without a browser" in web.notes[0]
+            assert "2 pages were read without a browser" in web.notes[0]
             assert "pip install 'afresh[browser]'" in web.notes[0]
 
 
@@ -158,7 +147,7 @@ async def test_C21_a_shell_keeps_no_validators_as_its_data_may_change_behind_it(
     assert isinstance(seen, Body)
     assert seen.data == TEXT.encode()
     assert not seen.validators
-    assert seen.rendered == "shown in chromium: it asks for JavaScript"
+    assert seen.rendered == "rendered in chromium: it asks for JavaScript"
 
 
 async def test_C21_validators_are_kept_where_scripts_change_nothing() -> None:
@@ -184,7 +173,7 @@ async def test_C21_what_no_browser_can_better_is_left_alone(answer: Fetched, alw
     screens = Screens(chromium=content)
     web, _ = fetcher(Answers(home=answer), screens, always=always)
     assert await web.fetch(Request(url=ROOT)) == answer
-    assert screens.shown == []
+    assert screens.rendered_pages == []
 
 
 async def test_C21_a_site_that_refuses_browsers_too_is_asked_three_times_and_no_more() -> None:
@@ -192,7 +181,7 @@ async def test_C21_a_site_that_refuses_browsers_too_is_asked_three_times_and_no_
     web, _ = fetcher(Answers(home=FORBIDDEN), screens)
     seen = [await web.fetch(Request(url=ROOT)) for _ in range(6)]
     assert all(isinstance(each, Refused) and each.status_code == 403 for each in seen)
-    assert len(screens.shown) == 3
+    assert len(screens.rendered_pages) == 3
     assert isinstance(seen[0], Refused)
     assert seen[0].reason == "403 Forbidden, and in chromium 403"
 
@@ -204,18 +193,16 @@ async def test_C21_a_page_that_is_refused_where_others_are_read_starts_no_browse
     web, _ = fetcher(Answers(home=open_page, staff=FORBIDDEN, walled=checked), screens)
     await web.fetch(Request(url=ROOT))
     assert await web.fetch(Request(url=ROOT + "staff")) == FORBIDDEN
-    assert screens.shown == []
+    assert screens.rendered_pages == []
     await web.fetch(Request(url=ROOT + "walled"))
-    assert ("chromium", ROOT + "walled") in screens.shown, "a check for browsers is no matter of one page"
+    assert ("chromium", ROOT + "walled") in screens.rendered_pages, "a check for browsers is no matter of one page"
 
 
 async def test_C21_a_script_that_leads_out_of_the_source_is_not_followed() -> None:
     async def refusal(url: str, asked: str) -> Refused | None:
         return None if url.startswith(ROOT) else Refused(outcome=Outcome.FAILED, reason="other host")
 
-    away = Screens(
-        chromium=lambda url: RenderedPage(url="https://elsewhere.example/x", html=TEXT, status=200)
-    )
+    away = Screens(chromium=lambda url: RenderedPage(url="https://elsewhere.example/x", html=TEXT, status=200))
     web, _ = fetcher(Answers(home=shell()), away, refusal=refusal)
     seen = await web.fetch(Request(url=ROOT))
     assert isinstance(seen, Refused)
@@ -235,16 +222,14 @@ async def test_P15_a_script_that_leads_where_we_may_not_go_is_refused_by_the_nam
 
 
 async def test_P12_a_page_that_no_browser_shows_in_time_is_a_failure_of_that_page() -> None:
-    late = Screens(
-        chromium=lambda url: RenderFailure(reason="not shown within 30 s", late=True, hopeless=True)
-    )
+    late = Screens(chromium=lambda url: RenderFailure(reason="not rendered within 30 s", late=True, hopeless=True))
     web, _ = fetcher(Answers(home=shell()), late)
     seen = await web.fetch(Request(url=ROOT))
-    assert seen == Failed(outcome=Outcome.TIMEOUT, reason="not shown within 30 s", hopeless=True)
+    assert seen == Failed(outcome=Outcome.TIMEOUT, reason="not rendered within 30 s", hopeless=True)
 
 
 @pytest.mark.parametrize("status", [401, 429, 503])
-async def test_C21_a_check_for_browsers_is_told_from_a_login_and_from_an_overload(status: int) -> None:
+async def test_C21_a_browser_check_is_distinguished_from_a_login_and_an_overload(status: int) -> None:
     options = HttpOptions(policy=AddressPolicy(["127.0.0.1/32"]), finds_challenges=True)
     http = HttpFetcher(options)
     with WalledSite() as wall, TinySite() as busy:
@@ -255,7 +240,7 @@ async def test_C21_a_check_for_browsers_is_told_from_a_login_and_from_an_overloa
     assert [isinstance(each, Refused | Failed) and each.challenge for each in seen] == [True, False]
 
 
-async def test_C21_a_page_that_http_brings_is_never_gone_for_what_a_browser_is_told() -> None:
+async def test_C21_a_page_that_http_returns_is_never_gone_because_of_a_browser() -> None:
     web, _ = fetcher(Answers(home=shell()), Screens(chromium=gone))
     seen = await web.fetch(Request(url=ROOT, media_type=RENDERED))
     assert isinstance(seen, Refused)

@@ -5,18 +5,7 @@ import threading
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from tests.fakes.servers import (
-    Answer,
-    Names,
-    Raw,
-    RecordedRequest,
-    Wire,
-    answer,
-    fetching,
-    html,
-    redirect,
-    serving,
-)
+from tests.fakes.servers import Answer, Names, Raw, RecordedRequest, Wire, answer, fetching, html, redirect, serving
 
 from afresh.model.fetch import Body, Failed, Outcome, Refused, Request
 from afresh.sources.web.http import HttpFetcher
@@ -233,7 +222,7 @@ async def test_one_look_per_origin_however_many_come_at_once() -> None:
     assert wire.paths().count("/robots.txt") == 1
 
 
-async def test_one_who_gives_up_does_not_take_the_answer_from_the_others() -> None:
+async def test_a_cancelled_request_does_not_take_the_answer_from_the_others() -> None:
     asked, go_on = asyncio.Event(), asyncio.Event()
 
     async def slow(_: RecordedRequest, writer: asyncio.StreamWriter) -> None:
@@ -260,11 +249,7 @@ async def test_every_scheme_host_and_port_has_its_own_rules() -> None:
         gate = _gate(fetcher)
         assert isinstance(await gate.fetch(Request(url=one.url("/p"))), Refused)
         assert isinstance(await gate.fetch(Request(url=two.url("/p"))), Body)
-        assert (gate.state(one.origin), gate.state(two.origin), gate.state("http://x")) == (
-            "ok",
-            "none",
-            "unknown",
-        )
+        assert (gate.state(one.origin), gate.state(two.origin), gate.state("http://x")) == ("ok", "none", "unknown")
 
 
 async def test_rules_are_kept_for_a_day_and_longer_only_when_unreachable() -> None:
@@ -313,10 +298,7 @@ async def test_sitemaps_are_named_in_canonical_form_and_may_always_be_read() -> 
         fetching(resolver=names) as fetcher,
     ):
         gate = _gate(fetcher)
-        assert await gate.sitemaps(wire.origin) == (
-            wire.url("/maps/one.xml"),
-            "https://cdn.example.net/two.xml",
-        )
+        assert await gate.sitemaps(wire.origin) == (wire.url("/maps/one.xml"), "https://cdn.example.net/two.xml")
         assert isinstance(await gate.read(wire.url("/maps/one.xml"), limit=100), Body)
         assert isinstance(await gate.read(wire.url("/private/two.xml"), limit=100), Refused)
         wire.routes["/robots.txt"] = answer(503)

@@ -130,9 +130,7 @@ def test_F74_a_pause_is_capped_and_nonsense_ignored(line: str, delay: float | No
 
 
 def test_F74_the_pause_of_our_own_group_counts_and_no_other() -> None:
-    robots = (
-        b"User-agent: *\nCrawl-delay: 10\nUser-agent: afresh\nCrawl-delay: 3\nUser-agent: x\nCrawl-delay: 7"
-    )
+    robots = b"User-agent: *\nCrawl-delay: 10\nUser-agent: afresh\nCrawl-delay: 3\nUser-agent: x\nCrawl-delay: 7"
     assert RobotsRules(robots, "afresh").crawl_delay == 3.0
     assert RobotsRules(robots, "somebody").crawl_delay == 10.0
     assert RobotsRules(b"User-agent: *\nCrawl-delay: 10\nUser-agent: afresh", "afresh").crawl_delay is None
@@ -183,7 +181,7 @@ def test_P14_what_a_pattern_matches(pattern: str, matched: str, other: str) -> N
     assert rules.refusal(f"http://x.org{other}") is None
 
 
-def test_what_a_robots_txt_says_is_shown_without_control_characters() -> None:
+def test_a_rule_of_robots_txt_is_displayed_without_control_characters() -> None:
     refusal = RobotsRules(b"User-agent: *\nDisallow: /*\x1b[2J*\xff$\nDisallow: /\x07*", "afresh").refusal
     assert refusal("http://x.org/%1B[2J%FF") == "robots.txt line 2: Disallow: /*%1B[2J*%FF$"
 
@@ -217,9 +215,7 @@ def test_F72_a_hostile_file_costs_little(name: str) -> None:
     ["*a*{n}", "*a*a*a*a*{n:x}$", "*" + "a" * 50 + "b{n:x}", "/a*{n}b"],
     ids=["two pieces", "many pieces", "long piece", "below a folder"],
 )
-def test_S2_F119_matching_a_url_is_bounded_whatever_the_rules(
-    rule: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_S2_F119_matching_a_url_is_bounded_whatever_the_rules(rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A URL that cannot be decided within the bound is left alone: a rule may forbid it."""
     lines = "\n".join(f"Disallow: {rule.format(n=n)}" for n in range(30_000))
     rules = RobotsRules(f"User-agent: *\n{lines}".encode()[:SIZE], "afresh")
@@ -235,7 +231,7 @@ def test_S2_F119_matching_a_url_is_bounded_whatever_the_rules(
     monkeypatch.setattr(robots_rules, "_unescaped", lambda path, plain: Path(path))
     monkeypatch.setattr(robots_rules._Rule, "matches", lambda rule, path: matches(rule, str(path)))
     assert rules.refusal(LONG_PATH) == robots_rules.TOO_MANY
-    assert 0 < compared <= robots_rules.MAX_COMPARED_CHARACTERS
+    assert 0 < compared <= robots_rules.MAX_COMPARED_CHARS
 
 
 def test_S2_rules_beyond_the_bound_do_not_weaken_those_that_decide_at_once() -> None:

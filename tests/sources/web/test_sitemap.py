@@ -22,13 +22,7 @@ from afresh.sources.web import sitemaps
 from afresh.sources.web.hints import lines_in
 from afresh.sources.web.lister import WebLister
 from afresh.sources.web.robots import RobotsFetcher
-from afresh.sources.web.sitemaps import (
-    SitemapFile,
-    SitemapListing,
-    parse_lastmod,
-    parse_sitemap,
-    read_sitemaps,
-)
+from afresh.sources.web.sitemaps import SitemapFile, SitemapListing, parse_lastmod, parse_sitemap, read_sitemaps
 from afresh.urls.canonical import canonical
 from afresh.urls.scope import CrawlScope, Rules
 
@@ -47,9 +41,7 @@ def index(*locs: str) -> bytes:
 
 async def _listing(routes: Mapping[str, Answer], *paths: str, **settings: Any) -> SitemapListing:
     async with serving(routes) as wire, fetching() as fetcher:
-        found = await read_sitemaps(
-            fetcher, [wire.url(path) for path in paths or ("/sitemap.xml",)], **settings
-        )
+        found = await read_sitemaps(fetcher, [wire.url(path) for path in paths or ("/sitemap.xml",)], **settings)
     urls = {url.removeprefix(wire.origin): when for url, when in found.urls.items()}
     return SitemapListing(urls, found.dropped, found.errors, found.maps)
 
@@ -104,7 +96,7 @@ def test_text_and_xml_in_several_encodings(encoding: str) -> None:
         b"<?xml version='1.0' encoding='nonsense'?><urlset><url><loc>http://x.org/</loc></url></urlset>",
     ],
 )  # fmt: skip
-def test_F76_what_is_no_sitemap_is_told(data: bytes) -> None:
+def test_F76_what_is_no_sitemap_is_reported(data: bytes) -> None:
     found = parse_sitemap(data)
     assert found.kind == "none" or found.error or found.entries
 
@@ -181,7 +173,7 @@ async def test_F76_indexes_to_a_depth_of_three_each_file_once() -> None:
     }
     found = await _listing(routes)
     assert list(found.urls) == ["http://x.org/leaf", "/c"]
-    assert (found.maps, found.errors) == (4, ())
+    assert (found.maps, found.errors) == (4, [])
     routes["/three.xml.gz"] = answer(200, index("/four.xml"))
     deep = await _listing(routes)
     assert len(deep.errors) == 1
@@ -191,19 +183,13 @@ async def test_F76_indexes_to_a_depth_of_three_each_file_once() -> None:
 async def test_F76_a_thousand_maps_and_no_more() -> None:
     routes: dict[str, Answer] = {"/sitemap.xml": answer(200, index(*(f"/m{n}.txt" for n in range(1500))))}
     found = await _listing(routes)
-    assert found.errors == ("501 sitemap files were not read: more than is sensible",)
+    assert found.errors == ["501 sitemap files were not read: more than is sensible"]
 
 
 async def test_F77_foreign_addresses_are_dropped_with_counts() -> None:
-    locs = [
-        "/in",
-        *(f"http://foreign{n}.example/" for n in range(2000)),
-        "file:///etc/passwd",
-        "http://u:p@x/",
-    ]
+    locs = ["/in", *(f"http://foreign{n}.example/" for n in range(2000)), "file:///etc/passwd", "http://u:p@x/"]
     found = await _listing(
-        {"/sitemap.xml": answer(200, urlset(*locs))},
-        refusal=lambda url: "foreign" if "foreign" in url else None,
+        {"/sitemap.xml": answer(200, urlset(*locs))}, refusal=lambda url: "foreign" if "foreign" in url else None
     )
     assert list(found.urls) == ["/in"]
     assert found.dropped == {"foreign": 2000, "not a web address": 2}
@@ -212,7 +198,7 @@ async def test_F77_foreign_addresses_are_dropped_with_counts() -> None:
 async def test_addresses_beyond_the_cap_are_counted() -> None:
     found = await _listing({"/sitemap.xml": answer(200, urlset(*(f"/{n}" for n in range(30))))}, most_urls=10)
     assert len(found.urls) == 10
-    assert found.errors == ("sitemaps list more than 10 addresses: 20 left out",)
+    assert found.errors == ["sitemaps list more than 10 addresses: 20 left out"]
 
 
 async def test_F76_a_large_map_is_parsed_elsewhere_and_judged_in_steps() -> None:
@@ -241,7 +227,7 @@ async def test_F76_a_large_map_is_parsed_elsewhere_and_judged_in_steps() -> None
     assert turns_at_last >= 20
     assert parsed == [len(data)]
     assert len(found.urls) == 5_000
-    assert found.errors == ("sitemaps list more than 5,000 addresses: 5,000 left out",)
+    assert found.errors == ["sitemaps list more than 5,000 addresses: 5,000 left out"]
 
 
 @pytest.mark.parametrize("kind", ["sitemap", "llms.txt"])
@@ -272,7 +258,7 @@ async def test_S2_F180_long_addresses_are_judged_in_turns_by_their_length(
     assert 0 < most_unbroken <= 16 * 1024
 
 
-async def test_F76_a_map_that_breaks_its_parser_is_told() -> None:
+async def test_F76_a_sitemap_that_breaks_its_parser_is_reported() -> None:
     async def parse(data: bytes, largest: int) -> SitemapFile:
         raise ExtractError("reading the page took longer than 60 s")
 
@@ -283,10 +269,7 @@ async def test_F76_a_map_that_breaks_its_parser_is_told() -> None:
 
 async def test_F76_too_many_broken_maps_end_the_walk() -> None:
     names = [f"/m{number}.xml" for number in range(100)]
-    routes: dict[str, Answer] = {
-        "/sitemap.xml": answer(200, index(*names)),
-        **dict.fromkeys(names, answer(503)),
-    }
+    routes: dict[str, Answer] = {"/sitemap.xml": answer(200, index(*names)), **dict.fromkeys(names, answer(503))}
     found = await _listing(routes)
     assert (found.maps, len(found.errors)) == (1, 21)
     assert found.errors[-1] == "80 sitemap files were not read: more than is sensible"
@@ -370,9 +353,7 @@ async def test_S2_F118_what_is_packed_or_not_tiny_is_never_parsed_on_the_loop(
 
 
 @pytest.mark.parametrize("inside", ["<a/>", "<url/>", "<url><a><b/></a></url>", "<x><y/><y/></x>"])
-def test_S2_elements_are_bounded_and_freed_as_they_are_read(
-    inside: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_S2_elements_are_bounded_and_freed_as_they_are_read(inside: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """No more of the tree is ever held than the parser reads ahead (32 KB, of four bytes each)."""
     held: list[int] = []
     free = sitemaps._free
@@ -427,13 +408,13 @@ def test_S2_no_list_of_lines_is_ever_made() -> None:
 
 
 async def test_S2_all_files_together_are_counted_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("afresh.sources.web.sitemaps.MOST_BYTES", 3_000)
+    monkeypatch.setattr("afresh.sources.web.sitemaps.MAX_TOTAL_BYTES", 3_000)
     names = [f"/m{n}.xml.gz" for n in range(10)]
     routes: dict[str, Answer] = {"/sitemap.xml": answer(200, index(*names))}
     routes |= dict.fromkeys(names, answer(200, gzip.compress(urlset("/a") + b"\n" * 2_000)))
     found = await _listing(routes)
     assert found.maps == 3
-    assert found.errors == ("8 sitemap files were not read: more than is sensible",)
+    assert found.errors == ["8 sitemap files were not read: more than is sensible"]
 
 
 # ---- the source ----------------------------------------------------------------------------------
@@ -448,9 +429,7 @@ async def _listed(routes: Mapping[str, Answer], **rules: Any) -> tuple[list[List
 
 
 async def test_the_root_comes_first_and_once() -> None:
-    routes = {
-        "/sitemap.xml": answer(200, urlset("/docs/", "/docs/a", "/other", "/docs/a#x", "http://x.example/"))
-    }
+    routes = {"/sitemap.xml": answer(200, urlset("/docs/", "/docs/a", "/other", "/docs/a#x", "http://x.example/"))}
     listed, lister, origin = await _listed(routes)
     assert listed == [ListedUrl(f"{origin}/docs/", 0), ListedUrl(f"{origin}/docs/a", 1)]
     assert lister.listing_errors == []
@@ -481,9 +460,7 @@ async def test_sitemaps_that_robots_names_are_read_instead_of_the_usual_one() ->
         ({"/robots.txt": answer(200, b"Sitemap: /a.xml")}, True),
     ],
 )
-async def test_F72_a_listing_knows_when_it_is_incomplete(
-    routes: Mapping[str, Answer], complete: bool
-) -> None:
+async def test_F72_a_listing_knows_when_it_is_incomplete(routes: Mapping[str, Answer], complete: bool) -> None:
     listed, lister, _ = await _listed(routes)
     assert len(listed) == 1
     assert (lister.listing_errors == []) is complete

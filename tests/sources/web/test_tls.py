@@ -30,7 +30,7 @@ def certificate(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def read_anew() -> Iterator[None]:
+def read_again() -> Iterator[None]:
     trusted.cache_clear()
     yield
     trusted.cache_clear()
@@ -54,9 +54,7 @@ async def test_a_certificate_that_the_system_trusts_is_trusted(
     assert isinstance(await _look(certificate, "localhost"), Body)
 
 
-async def test_a_certificate_for_another_name_is_not(
-    certificate: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_certificate_for_another_name_is_not(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
     assert isinstance(await _look(certificate, "127.0.0.1"), Failed)
 

@@ -71,8 +71,6 @@ class Block(NamedTuple):
 
 
 class _Fence(NamedTuple):
-    """An open code fence."""
-
     mark: str
     size: int
     indent: int
@@ -201,11 +199,7 @@ class _Scan:
             return self._quote(start, bare, listed)
         if first == "<":
             return self._html(start, bare, listed)
-        if (
-            not self.after_blank
-            and first in "=-|:"
-            and (self._underline(start, bare) or self._table(start, bare))
-        ):
+        if not self.after_blank and first in "=-|:" and (self._underline(start, bare) or self._table(start, bare)):
             return True
         if first in "-*_" and _RULE.match(bare):
             self._add(start, "text" if not listed else "list", INNER if listed else BLOCK)
@@ -245,17 +239,14 @@ class _Scan:
         return True
 
     def _html(self, start: int, bare: str, listed: bool) -> bool:
-        raw = None if listed else _RAW_HTML.match(bare)
-        if raw is not None and raw.lastindex:
-            self._add(start)
-            self.html_end = _RAW_ENDS[raw.lastindex].format(raw[raw.lastindex].lower())
-            self.inside = _HTML_BLOCK
-            self._raw_html(bare[raw.end() :])
-            return True
-        if listed or not _HTML.match(bare):
+        raw = _RAW_HTML.match(bare)
+        if listed or not (raw or _HTML.match(bare)):
             return False
         self._add(start)
         self.inside = _HTML_BLOCK
+        if raw is not None and raw.lastindex:
+            self.html_end = _RAW_ENDS[raw.lastindex].format(raw[raw.lastindex].lower())
+            self._raw_html(bare[raw.end() :])
         return True
 
     def _underline(self, start: int, bare: str) -> bool:
@@ -289,9 +280,7 @@ class _Scan:
             self._open_fence(start, match[2], indent + 2, True, quoted=False)
         return True
 
-    def _add(
-        self, start: int, kind: str = "text", rank: int = BLOCK, level: int = 0, title: str = ""
-    ) -> None:
+    def _add(self, start: int, kind: str = "text", rank: int = BLOCK, level: int = 0, title: str = "") -> None:
         """Add a block; one that begins with the same line as the last replaces it but keeps its rank."""
         last = self.blocks[-1]
         alike = kind == last.kind and kind in _JOINED and not (level or last.level)

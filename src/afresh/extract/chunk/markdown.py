@@ -3,42 +3,31 @@
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from itertools import accumulate, pairwise, takewhile
-from typing import TYPE_CHECKING
 from zlib import crc32
 
 from afresh.extract.chunk.blocks import MAX_CHARS, MIN_CHARS, TINY_CHARS, Piece, Trail, pieces_of
-from afresh.model import recipe
 from afresh.model.fetch import Chunk, Document, embedded_text
 from afresh.search.stemming import search_config
 from afresh.text.normalize import text_hash, with_terms
 from afresh.text.plain import TargetlessText
 
-if TYPE_CHECKING:
-    from afresh.ports import Chunker
-
-
 _LAST_HEADING = 6
 _DEPTH = 28  # a deeper text was made to be costly: cut it in the middle
 
 
-def pack(sizes: Sequence[int], keys: Sequence[int]) -> list[tuple[int, int]]:
-    """Group pieces into chunks, as ranges; a key is `rank << 32 | mark`, and the smallest is cut first.
+class _Packing:
+    """Groups pieces into chunks, as `ranges`; a key is `rank << 32 | mark`, and the smallest is cut first.
 
     Greedy filling would shift every later border after an edit. Instead, a range that is too large is cut at
     the smallest key that leaves enough on both sides, and then its parts likewise. Far from an edit the keys
     stay the same, and so do the cuts.
     """
-    packing = _Packing(sizes, keys)
-    if sizes:
-        packing.cut(0, 0, len(sizes), 0)
-    return packing.ranges
 
-
-class _Packing:
     def __init__(self, sizes: Sequence[int], keys: Sequence[int]) -> None:
         self.keys = keys
         self.at = [0, *accumulate(sizes)]
         self.ranges: list[tuple[int, int]] = []
+        self.cut(0, 0, len(sizes), 0)
 
     def size(self, low: int, high: int) -> int:
         return self.at[high] - self.at[low]
@@ -98,34 +87,22 @@ class _Packing:
 _TYPES = ("text", "code", "table", "list")
 
 
-class MarkdownChunker:
-    """Keeps sections, code and table rows whole if they fit, and borders stable where nothing changed."""
-
-    version = recipe.CHUNKER
-
-    def chunk(self, document: Document) -> Sequence[Chunk]:
-        """Return chunks of about 800 to 2000 characters, without counting link targets, in order."""
-        markdown = document.markdown
-        if "\r" in markdown:
-            markdown = markdown.replace("\r\n", "\n").replace("\r", "\n")
-        if not markdown.isascii():  # lone surrogates have no UTF-8
-            markdown = markdown.encode("utf-8", "replace").decode()
-        text = TargetlessText(markdown)
-        pieces = pieces_of(text.short)
-        sizes = [len(piece.text) for piece in pieces]
-        at = [0, *accumulate(sizes)]
-        chunks = [
-            _chunk(pieces, low, high, text.between(at[low], at[high]))
-            for low, high in pack(sizes, _keys(pieces))
-        ]
-        return [chunk for chunk in chunks if chunk.content]
-
-
 def chunk(document: Document) -> Sequence[Chunk]:
-    """Return the chunks of a document, with the search terms of its language."""
-    chunker: Chunker = MarkdownChunker()
-    config = search_config(document.language)
-    return [with_terms(chunk, config) for chunk in chunker.chunk(document)]
+    """Return chunks of about 800 to 2000 characters, without counting link targets, in order.
+
+    Sections, code and table rows stay whole if they fit, and borders stay stable where nothing changed.
+    """
+    markdown = document.markdown
+    if "\r" in markdown:
+        markdown = markdown.replace("\r\n", "\n").replace("\r", "\n")
+    if not markdown.isascii():  # lone surrogates have no UTF-8
+        markdown = markdown.encode("utf-8", "replace").decode()
+    text = TargetlessText(markdown)
+    pieces = pieces_of(text.short)
+    packing = _Packing([len(piece.text) for piece in pieces], _keys(pieces))
+    at, config = packing.at, search_config(document.language)
+    chunks = (_chunk(pieces, low, high, text.between(at[low], at[high])) for low, high in packing.ranges)
+    return [with_terms(chunk, config) for chunk in chunks if chunk.content]
 
 
 def _keys(pieces: Sequence[Piece]) -> list[int]:

@@ -14,9 +14,7 @@ MAX_NESTED_BLOCKS = 100
 MAX_SELECTOR_CHARS = 500
 MAX_VALUE_CHARS = 500
 
-_PIECE = re.compile(
-    r"\"(?:[^\"\\\n]|\\.)*+\"?|'(?:[^'\\\n]|\\.)*+'?|\\.|[{};,()\[\]]|[^\"'\\{};,()\[\]]+|.", re.DOTALL
-)
+_PIECE = re.compile(r"\"(?:[^\"\\\n]|\\.)*+\"?|'(?:[^'\\\n]|\\.)*+'?|\\.|[{};,()\[\]]|[^\"'\\{};,()\[\]]+|.", re.DOTALL)
 _COMMENT = re.compile(r"/\*[^*]*+(?:\*(?!/)[^*]*+)*+(?:\*/|\Z)")
 _ESCAPE = re.compile(r"\\(?:([0-9a-fA-F]{1,6})[ \t\n\r\f]?|(.))", re.DOTALL)
 _IMPORTANT = re.compile(r"!\s*important$")
@@ -25,10 +23,9 @@ _FEATURE = re.compile(rf"\(\s*(?P<how>min-|max-)?(?P<name>width|height|aspect-ra
 _RANGE = re.compile(rf"\(\s*(?P<name>width|height)\s*(?P<how>>=?|<=?)\s*{_SIZE}\s*\)")
 _SCREEN = {"width": 1280.0, "height": 800.0, "aspect-ratio": 1.6}
 _USUAL_FEATURES = frozenset((
-    "color", "screen", "hover:hover", "any-hover:hover", "pointer:fine", "any-pointer:fine",
-    "scripting:enabled", "orientation:landscape", "prefers-color-scheme:light",
-    "prefers-reduced-motion:no-preference", "prefers-contrast:no-preference", "display-mode:browser",
-    "update:fast", "grid:0",
+    "color", "screen", "hover:hover", "any-hover:hover", "pointer:fine", "any-pointer:fine", "scripting:enabled",
+    "orientation:landscape", "prefers-color-scheme:light", "prefers-reduced-motion:no-preference",
+    "prefers-contrast:no-preference", "display-mode:browser", "update:fast", "grid:0",
 ))  # fmt: skip
 _TRANSPARENT_BLOCKS = ("@supports", "@layer", "@starting-style")
 
@@ -41,23 +38,14 @@ class Declaration(NamedTuple):
     important: bool = False
 
 
-class StyleRule(NamedTuple):
-    """The declarations for a list of selectors."""
-
-    selectors: str
-    declarations: tuple[Declaration, ...]
-
-
 def parse_declarations(text: str) -> tuple[Declaration, ...]:
     """Return the declarations of a block or of a `style` attribute."""
     text = _without_comments(text)
-    plain = not any(mark in text for mark in "\"'(\\{")
-    pieces = text.split(";") if plain else split_outside(text, ";")
-    return _declarations(pieces)
+    return _declarations(split_outside(text, ";") if any(mark in text for mark in "\"'(\\{") else text.split(";"))
 
 
-def parse_sheet(text: str) -> Iterator[StyleRule]:
-    """Yield the rules of a style sheet that apply on a screen; nested rules include their outer selectors.
+def parse_sheet(text: str) -> Iterator[tuple[str, tuple[Declaration, ...]]]:
+    """Yield the selectors and declarations of rules that apply on a screen; nested rules include outer selectors.
 
     A block that is never closed ends with the sheet.
     """
@@ -67,7 +55,7 @@ def parse_sheet(text: str) -> Iterator[StyleRule]:
     closing = ["}"] * (MAX_NESTED_BLOCKS + 1)
     for piece in chain(_PIECE.findall(_without_comments(text)), closing):
         if piece == "{" and len(blocks) <= MAX_NESTED_BLOCKS:
-            blocks.append((_meaning(blocks[-1][0], "".join(prelude).strip()), []))
+            blocks.append((_selectors_of(blocks[-1][0], "".join(prelude).strip()), []))
         elif piece in ("}", ";"):
             blocks[-1][1].append("".join(prelude))
         else:
@@ -77,20 +65,19 @@ def parse_sheet(text: str) -> Iterator[StyleRule]:
         if piece == "}" and len(blocks) > 1:
             selectors, body = blocks.pop()
             if selectors and (found := _declarations(body)):
-                yield StyleRule(selectors, found)
+                yield selectors, found
 
 
 def unescape(text: str) -> str:
     """Return a text with its escapes (`dis\\70lay`) resolved."""
-    if "\\" not in text:
-        return text
+    return _ESCAPE.sub(_resolve_escape, text) if "\\" in text else text
 
-    def meant(escape: re.Match[str]) -> str:
-        code = int(escape[1] or "0", 16)
-        known = chr(code) if 0 < code < 0x110000 and not 0xD800 <= code < 0xE000 else "\ufffd"
-        return escape[2] if escape[1] is None else known
 
-    return _ESCAPE.sub(meant, text)
+def _resolve_escape(escape: re.Match[str]) -> str:
+    if escape[1] is None:
+        return escape[2]
+    code = int(escape[1], 16)
+    return chr(code) if 0 < code < 0x110000 and not 0xD800 <= code < 0xE000 else "\ufffd"
 
 
 def _without_comments(text: str) -> str:
@@ -115,20 +102,18 @@ def _declarations(pieces: Iterable[str]) -> tuple[Declaration, ...]:
 
 def split_outside(text: str, mark: str) -> list[str]:
     """Return the pieces between marks that are outside of strings and brackets."""
-    pieces: list[str] = []
-    part: list[str] = []
+    parts: list[list[str]] = [[]]
     depth = 0
     for piece in _PIECE.findall(text):
         if piece == mark and depth <= 0:
-            pieces.append("".join(part))
-            part = []
-            continue
-        depth += (piece in "([") - (piece in ")]")
-        part.append(piece)
-    return [*pieces, "".join(part)]
+            parts.append([])
+        else:
+            depth += (piece in "([") - (piece in ")]")
+            parts[-1].append(piece)
+    return ["".join(part) for part in parts]
 
 
-def _meaning(outer: str | None, prelude: str) -> str | None:
+def _selectors_of(outer: str | None, prelude: str) -> str | None:
     """Return the selectors of a block; "" if it only groups rules, None if it does not apply."""
     if outer is None:
         return None
@@ -138,8 +123,7 @@ def _meaning(outer: str | None, prelude: str) -> str | None:
     if name.startswith(_TRANSPARENT_BLOCKS):
         return None if name.startswith("@supports not") else outer
     if name.startswith("@scope"):
-        root = prelude[6:].partition(" to ")[0].strip().removeprefix("(").removesuffix(")")
-        return _nested(outer, root)
+        return _nested(outer, prelude[6:].partition(" to ")[0].strip().removeprefix("(").removesuffix(")"))
     queries = name.removeprefix("@media").split(",") if name.startswith("@media") else ()
     return outer if any(_query_holds(query.strip()) for query in queries) else None
 
@@ -152,10 +136,8 @@ def _nested(outer: str, inner: str) -> str:
     found = []
     for each in split_outside(inner, ","):
         inside = each.strip().replace(":scope", "&")
-        if len(around) * (1 + inside.count("&")) + len(inside) > 2 * MAX_SELECTOR_CHARS:
-            found.append("")
-        else:
-            found.append(inside.replace("&", around) if "&" in inside else f"{around} {inside}")
+        is_long = len(around) * (1 + inside.count("&")) + len(inside) > 2 * MAX_SELECTOR_CHARS
+        found.append("" if is_long else inside.replace("&", around) if "&" in inside else f"{around} {inside}")
     return ", ".join(found)
 
 
@@ -172,8 +154,9 @@ def _part_holds(part: str) -> bool:
     if found is None:
         return part.strip("() ").replace(" ", "") in _USUAL_FEATURES
     size, here = float(found["size"]) * (16 if found["unit"] in ("em", "rem") else 1), _SCREEN[found["name"]]
-    how = found["how"] or "="
-    return here >= size if how in ("min-", ">", ">=") else here == size if how == "=" else here <= size
+    if found["how"] is None:
+        return here == size
+    return here >= size if found["how"] in ("min-", ">", ">=") else here <= size
 
 
 MAX_COMPOUNDS = 12
@@ -188,9 +171,7 @@ _SIMPLE = re.compile(
 )
 _COMBINATOR = re.compile(r"\s*([>+~])\s*|\s+")
 _COUNTED = re.compile(r"(?:([-+]?\d*+)n)?\s*+([-+]?\s*+\d++)?")
-_ALWAYS = frozenset((
-    ":root", ":link", ":any-link", ":-webkit-any-link", ":enabled", ":defined", ":read-only",
-))  # fmt: skip
+_ALWAYS = frozenset({":root", ":link", ":any-link", ":-webkit-any-link", ":enabled", ":defined", ":read-only"})
 _NEVER = frozenset((
     ":hover", ":focus", ":focus-within", ":focus-visible", ":active", ":target", ":target-within", ":visited",
     ":indeterminate", ":fullscreen", ":autofill", ":placeholder-shown", ":invalid",
@@ -206,8 +187,6 @@ _PLACES = frozenset((
 
 
 class AttributeTest(NamedTuple):
-    """A condition of a selector on an attribute."""
-
     name: str
     how: str | None = None
     value: str = ""
@@ -272,7 +251,6 @@ class ElementFeatures(NamedTuple):
 
     @classmethod
     def of(cls, node: LexborNode) -> "ElementFeatures":
-        """Return the features of an element."""
         attributes = node.attributes
         return cls(node.tag or "", attributes, frozenset((attributes.get("class") or "").split()))
 
@@ -304,8 +282,6 @@ def parse_selector(text: str, depth: int = 0) -> Selector | None:
 
 
 class _Reader:
-    """Reads the compounds of one selector."""
-
     def __init__(self, text: str, depth: int) -> None:
         self._text = text
         self._depth = depth
@@ -337,8 +313,8 @@ class _Reader:
                 parts = parts._replace(classes=parts.classes | {unescape(found["class"])})
             elif found["attribute"]:
                 value = unescape((found["value"] or "").strip("\"'"))
-                asked = AttributeTest(unescape(found["attribute"]).lower(), found["how"], value)
-                parts = parts._replace(attributes=(*parts.attributes, asked))
+                test = AttributeTest(unescape(found["attribute"]).lower(), found["how"], value)
+                parts = parts._replace(attributes=(*parts.attributes, test))
             elif (more := self._pseudo(parts, found["pseudo"].lower(), argument)) is not None:
                 parts = more
             else:
@@ -450,22 +426,15 @@ def _beside(node: LexborNode, features: FeaturesOf, *, back: bool) -> LexborNode
 
 def _fits(compound: Compound, node: LexborNode, features: FeaturesOf) -> bool:
     element = features(node)
-    if compound.tag not in (None, "*", element.tag):
-        return False
-    if compound.id is not None and element.attributes.get("id") != compound.id:
-        return False
-    if not compound.classes <= element.classes:
-        return False
-    if compound.attributes and not all(_has(each, element) for each in compound.attributes):
-        return False
-    if compound.places and not all(_stands(each, node, element.tag, features) for each in compound.places):
-        return False
-    if compound.excluded and any(matches(each, node, features) for each in compound.excluded):
-        return False
-    if not all(any(matches(each, node, features) for each in some) for some in compound.any_of):
-        return False
-    return not compound.has or all(
-        any(_finds(each, node, features) for each in some) for some in compound.has
+    return (
+        compound.tag in (None, "*", element.tag)
+        and compound.id in (None, element.attributes.get("id"))
+        and compound.classes <= element.classes
+        and (not compound.attributes or all(_has(each, element) for each in compound.attributes))
+        and (not compound.places or all(_stands(each, node, element.tag, features) for each in compound.places))
+        and not (compound.excluded and any(matches(each, node, features) for each in compound.excluded))
+        and all(any(matches(each, node, features) for each in some) for some in compound.any_of)
+        and (not compound.has or all(any(_finds(each, node, features) for each in some) for some in compound.has))
     )
 
 
@@ -474,9 +443,8 @@ def _stands(place: NthRule, node: LexborNode, tag: str, features: FeaturesOf) ->
     while here is not None:
         count += not place.of_type or features(here).tag == tag
         here = _beside(here, features, back=not place.from_end)
-    if place.step == 0:
-        return count == place.first
-    return (count - place.first) % place.step == 0 and (count - place.first) // place.step >= 0
+    steps, rest = divmod(count - place.first, place.step) if place.step else (0, count - place.first)
+    return rest == 0 and steps >= 0
 
 
 def _finds(selector: Selector, node: LexborNode, features: FeaturesOf) -> bool:
@@ -494,22 +462,17 @@ def _finds(selector: Selector, node: LexborNode, features: FeaturesOf) -> bool:
     return False
 
 
-def _has(asked: AttributeTest, element: ElementFeatures) -> bool:
-    if asked.name not in element.attributes:
+def _has(test: AttributeTest, element: ElementFeatures) -> bool:
+    if test.name not in element.attributes:
         return False
-    value = element.attributes[asked.name] or ""
-    match asked.how:
-        case None:
-            return True
-        case "=":
-            return value.lower() == asked.value.lower()
-        case "~=":
-            return asked.value in value.split()
-        case "^=":
-            return bool(asked.value) and value.startswith(asked.value)
-        case "$=":
-            return bool(asked.value) and value.endswith(asked.value)
-        case "*=":
-            return bool(asked.value) and asked.value in value
-        case _:
-            return value == asked.value or value.startswith(f"{asked.value}-")
+    return test.how is None or _OPERATORS[test.how](element.attributes[test.name] or "", test.value)
+
+
+_OPERATORS: dict[str, Callable[[str, str], bool]] = {
+    "=": lambda value, wanted: value.lower() == wanted.lower(),
+    "~=": lambda value, wanted: wanted in value.split(),
+    "^=": lambda value, wanted: wanted != "" and value.startswith(wanted),
+    "$=": lambda value, wanted: wanted != "" and value.endswith(wanted),
+    "*=": lambda value, wanted: wanted != "" and wanted in value,
+    "|=": lambda value, wanted: value == wanted or value.startswith(f"{wanted}-"),
+}

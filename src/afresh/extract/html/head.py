@@ -8,8 +8,8 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from afresh.text.language import normalise_tag
 from afresh.urls.canonical import canonical, host_of
 
-LONGEST_TITLE = 500
-MOST_ONWARD = 50
+MAX_TITLE_CHARS = 500
+MAX_ONWARD = 50
 ONWARD = frozenset(
     {"next", "prev", "previous", "up", "first", "last", "start", "home", "contents", "toc", "index"}
     | {"chapter", "section", "subsection", "appendix", "glossary"}
@@ -23,8 +23,6 @@ _REFRESH = re.compile(r"(?<=[;,\s])url\s*=\s*[\"']?([^\"']+)", re.IGNORECASE)
 
 @dataclass(slots=True)
 class Head:
-    """The facts found in the head element of one page."""
-
     title: str = ""
     base: str | None = None
     language: str | None = None
@@ -62,8 +60,6 @@ def _read_node(head: Head, node: LexborNode, url: str) -> None:
         case "script" if head.generator != "sphinx":
             if "documentation_options.js" in (node.attributes.get("src") or ""):
                 head.generator = "sphinx"
-        case _:
-            pass
 
 
 def _read_link(head: Head, attributes: dict[str, str | None]) -> None:
@@ -72,8 +68,8 @@ def _read_link(head: Head, attributes: dict[str, str | None]) -> None:
         head.canonical = head.canonical or href
     elif "alternate" in rel and (attributes.get("type") or "").lower().startswith("text/markdown"):
         head.markdown = head.markdown or href
-    elif href and not ONWARD.isdisjoint(rel) and len(head.onward) < MOST_ONWARD:
-        head.onward.append((href, one_line(attributes.get("title") or "")[:LONGEST_TITLE]))
+    elif href and not ONWARD.isdisjoint(rel) and len(head.onward) < MAX_ONWARD:
+        head.onward.append((href, one_line(attributes.get("title") or "")[:MAX_TITLE_CHARS]))
 
 
 def foreign_canonical(raw_url: str, base: str, url: str) -> str | None:
@@ -93,23 +89,22 @@ def _read_meta(head: Head, attributes: dict[str, str | None]) -> None:
     elif name == "og:site_name":
         head.site_name = one_line(content)
     elif name in ROBOT_NAMES:
-        index, follow = robot_wishes(content)
+        index, follow = robots_rules(content)
         head.index, head.follow = head.index and index, head.follow and follow
 
 
-def robot_wishes(content: str) -> tuple[bool, bool]:
+def robots_rules(content: str) -> tuple[bool, bool]:
     """Return whether a page with this robots value may be indexed, and its links followed."""
     words = set(_LIST.split(content.lower()))
     return not words & {"noindex", "none"}, not words & {"nofollow", "none"}
 
 
 def one_line(text: str) -> str:
-    """Return the text on one line with single blanks."""
     return " ".join(text.split())
 
 
 def choose_title(title: str, heading: str, site_name: str = "") -> str:
-    """Return the title without the site's name, if the first heading or the page shows what that is."""
+    """Return the title without the site's name, if `heading` or `site_name` shows which part that is."""
     chosen = title or heading
     for separator in _SEPARATOR.finditer(title):
         first, last = title[: separator.start()], title[separator.end() :]
@@ -118,4 +113,4 @@ def choose_title(title: str, heading: str, site_name: str = "") -> str:
             break
         if site_name and site_name in (first, last):
             chosen = last if site_name == first else first
-    return chosen[:LONGEST_TITLE].strip()
+    return chosen[:MAX_TITLE_CHARS].strip()

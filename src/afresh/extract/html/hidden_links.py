@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from html import unescape
 from itertools import islice, starmap
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -19,13 +18,12 @@ from afresh.errors import ExtractError
 from afresh.extract.decode import parse_json_text, storable
 from afresh.extract.html.head import Head, one_line
 from afresh.extract.html.main_content import around
-from afresh.extract.links import LONGEST_TEXT
+from afresh.extract.links import MAX_LINK_TEXT_CHARS
 from afresh.urls.canonical import domain_of
 
-MOST_SCRIPTS = 200  # of a page
-MOST_NODES = 60  # visited for the text of one element, because elements nest
+MAX_SCRIPTS = 200  # of a page
+MAX_NODES = 60  # visited for the text of one element, because elements nest
 
-_UNSEEN = ("", True)
 _TAG = re.compile(r"<[^<>]{0,500}>")
 
 
@@ -37,49 +35,37 @@ class HiddenLink(NamedTuple):
 
 
 class Script(NamedTuple):
-    """A script element."""
-
     attributes: dict[str, str | None]
     node: LexborNode
-
-    @property
-    def type(self) -> str:
-        """Return its media type in lower case, or "" if it has none."""
-        return (self.attributes.get("type") or "").strip().lower()
+    type: str  # in lower case
 
 
-class ShownPage(NamedTuple):
-    """A page as the finders see it."""
-
+class LinkPage(NamedTuple):
     html: str
     tree: LexborHTMLParser
     head: Head
     host: str  # of the page, with its port
-    scripts: tuple["Script", ...] = ()
-    visible: Mapping[str, tuple[str, bool]] = MappingProxyType({})  # raw URLs of visible links
-
-    def shows(self, raw_url: str) -> bool:
-        """Return whether a visible link with text has exactly this raw URL."""
-        return self.visible.get(raw_url, _UNSEEN)[0] != ""
+    scripts: tuple[Script, ...]
+    visible: Mapping[str, tuple[str, bool]]  # text and follow of visible links by raw URL
 
 
 def scripts_of(tree: LexborHTMLParser) -> tuple[Script, ...]:
-    """Return the first `MOST_SCRIPTS` scripts of a page."""
-    return tuple([Script(node.attributes, node) for node in tree.tags("script")[:MOST_SCRIPTS]])
+    pairs = [(node.attributes, node) for node in tree.tags("script")[:MAX_SCRIPTS]]
+    return tuple([Script(found, node, (found.get("type") or "").strip().lower()) for found, node in pairs])
 
 
-def told(text: str) -> str:
-    """Return a text from data as a reader would see it: one line without markup, cut at `LONGEST_TEXT`."""
-    text = text[: 4 * LONGEST_TEXT]
+def _plain_text(text: str) -> str:
+    """Return a text from data as a reader would see it: one line without markup, cut at `MAX_LINK_TEXT_CHARS`."""
+    text = text[: 4 * MAX_LINK_TEXT_CHARS]
     if "&" in text or "<" in text:
         text = unescape(_TAG.sub(" ", text))
-    return one_line(storable(text))[:LONGEST_TEXT].rstrip()
+    return one_line(storable(text))[:MAX_LINK_TEXT_CHARS].rstrip()
 
 
-def words_of(node: LexborNode) -> str:
+def _text_of(node: LexborNode) -> str:
     """Return the visible text of an element's first nodes, or else its label, title or value attribute."""
     pieces, length, waiting, seen = [], 0, [node.first_child], 0
-    while waiting and seen < MOST_NODES and length < LONGEST_TEXT:
+    while waiting and seen < MAX_NODES and length < MAX_LINK_TEXT_CHARS:
         here = waiting.pop()
         if here is None:
             continue
@@ -91,15 +77,13 @@ def words_of(node: LexborNode) -> str:
             length += len(piece)
         elif here.tag not in ("script", "style", "template"):
             waiting.append(here.first_child)
-    shown = one_line(" ".join(pieces))
-    if not shown:
-        attributes = node.attributes
-        names = ("aria-label", "title", "value")
-        shown = one_line(next(filter(None, map(attributes.get, names)), ""))
-    return shown[:LONGEST_TEXT].rstrip()
+    text = one_line(" ".join(pieces))
+    if not text:
+        text = one_line(next(filter(None, map(node.attributes.get, ("aria-label", "title", "value"))), ""))
+    return text[:MAX_LINK_TEXT_CHARS].rstrip()
 
 
-LONGEST = 1_000
+MAX_URL_CHARS = 1_000
 
 _ASSETS = frozenset(
     "js mjs cjs ts css less scss map json jsonp xml rss atom webmanifest wasm swf "  # noqa: SIM905
@@ -115,56 +99,50 @@ _CALL = re.compile(
 )
 
 # valid for one response only: the next response contains another URL
-_PASSING = re.compile(
-    r"[?&](?:[\w-]*token|csrf\w*|_?\w*nonce|sig|signature|form_build_id|destination)=", re.IGNORECASE
-)
+_PASSING = re.compile(r"[?&](?:[\w-]*token|csrf\w*|_?\w*nonce|sig|signature|form_build_id|destination)=", re.IGNORECASE)
 
 
 def leads_to_page(raw_url: str) -> bool:
-    """Return whether a raw URL may lead to a page."""
     address = raw_url.partition("#")[0].strip()
-    if not address or len(address) > LONGEST:
-        return False
-    if any(odd.search(address) for odd in (_TEMPLATE, _CALL, _PASSING)):
+    if not 0 < len(address) <= MAX_URL_CHARS or any(odd.search(address) for odd in (_TEMPLATE, _CALL, _PASSING)):
         return False
     _, dot, ending = address.partition("?")[0].rpartition("/")[2].rpartition(".")
     return not dot or ending.lower() not in _ASSETS
 
 
-MOST_CHARS = 1_000_000  # of all scripts of one kind on a page; further scripts are skipped
-MOST_VALUES = 20_000  # of one script
-DEEPEST = 20
-LONGEST_KIND = 100
+MAX_SCRIPT_CHARS = 1_000_000  # of all scripts of one kind on a page; further scripts are skipped
+MAX_VALUES = 20_000  # of one script
+MAX_DEPTH = 20
+MAX_KIND_CHARS = 100
 
-# names of fields that describe their object, best first; without case, dashes, underscores
-_TELLING = (
-    *("linktitle", "linktext", "title", "label", "text", "heading", "headline", "name", "displayname"),
-    *("caption", "anchor", "linklabel", "menutitle", "navtitle", "shorttitle", "arialabel", "alt"),
-    *("description", "summary", "teaser", "tooltip"),
-)
-_RANKS = {name: rank for rank, name in enumerate(_TELLING)}
+# ranks of fields that describe their object, best first; without case, dashes, underscores
+_RANKS = {name: rank for rank, name in enumerate((
+    "linktitle", "linktext", "title", "label", "text", "heading", "headline", "name", "displayname", "caption",
+    "anchor", "linklabel", "menutitle", "navtitle", "shorttitle", "arialabel", "alt", "description", "summary",
+    "teaser", "tooltip",
+))}  # fmt: skip
 
 
 class DataLink(NamedTuple):
     """A value found in data (at last a URL), with its field and the text beside it."""
 
     value: Any
-    field: str = ""  # normalized by `plain_name`
+    field: str = ""  # normalized by `_plain_name`
     text: str = ""
     kind: str = ""  # `@type` of the object around it
     depth: int = 0
 
 
-def data_of(scripts: Iterable[Script]) -> Iterator[Any]:
+def _parse_scripts(scripts: Iterable[Script]) -> Iterator[Any]:
     """Yield the parsed contents of scripts that hold JSON."""
-    for text in texts_of(scripts):
+    for text in _script_texts(scripts):
         with suppress(ExtractError):
             yield parse_json_text(text)
 
 
-def texts_of(scripts: Iterable[Script]) -> Iterator[str]:
-    """Yield the texts of scripts until they exceed `MOST_CHARS` in total."""
-    room = MOST_CHARS
+def _script_texts(scripts: Iterable[Script]) -> Iterator[str]:
+    """Yield the texts of scripts until they exceed `MAX_SCRIPT_CHARS` in total."""
+    room = MAX_SCRIPT_CHARS
     for script in scripts:
         text = script.node.text()
         room -= len(text)
@@ -173,26 +151,28 @@ def texts_of(scripts: Iterable[Script]) -> Iterator[str]:
         yield text
 
 
-def addresses_in(data: Any) -> Iterator[DataLink]:
+def _urls_in(data: Any) -> Iterator[DataLink]:
     """Yield every string in the data that starts like a URL, in order."""
-    waiting, left = [DataLink(data)], MOST_VALUES
+    waiting, left = [DataLink(data)], MAX_VALUES
     while waiting and left:
         here = waiting.pop()
         left -= 1
         if isinstance(here.value, str):
-            if is_address(here.value):
+            if _is_url(here.value):
                 yield here
-        elif isinstance(here.value, dict | list) and here.depth < DEEPEST:
+        elif isinstance(here.value, dict | list) and here.depth < MAX_DEPTH:
             waiting += reversed(list(_inside(here.value, here, left)))
 
 
-def is_address(text: str) -> bool:
-    """Return whether a text starts like a URL; "/" alone does not count."""
+def _links_in(parsed: Iterable[Any], is_link: Callable[[DataLink], bool]) -> Iterator[HiddenLink]:
+    return (HiddenLink(each.value, each.text) for data in parsed for each in _urls_in(data) if is_link(each))
+
+
+def _is_url(text: str) -> bool:
     return text.startswith(("/", "http://", "https://")) and text != "/"
 
 
-def plain_name(field: str) -> str:
-    """Return the name of a field in lower case without dashes and underscores."""
+def _plain_name(field: str) -> str:
     return field.lower().replace("_", "").replace("-", "")
 
 
@@ -204,28 +184,28 @@ def _inside(held: dict[str, Any] | list[Any], place: DataLink, most: int) -> Ite
     """
     fields: Iterable[tuple[str, Any]]
     if isinstance(held, dict):
-        own, kind, fields = words_beside(held), f"{held.get('@type', '')}"[:LONGEST_KIND], held.items()
+        own, kind, fields = _text_beside(held), f"{held.get('@type', '')}"[:MAX_KIND_CHARS], held.items()
     else:
         own, kind, fields = "", place.kind, ((place.field, each) for each in held)
     for name, value in islice(fields, most):
         if isinstance(value, str | list | dict):
             text = (own or place.text) if isinstance(value, str) else own
-            yield DataLink(value, plain_name(name), text, kind, place.depth + 1)
+            yield DataLink(value, _plain_name(name), text, kind, place.depth + 1)
 
 
-def words_beside(held: dict[str, Any]) -> str:
+def _text_beside(held: dict[str, Any]) -> str:
     """Return the text of the best descriptive field of an object, or ""."""
     best, chosen = len(_RANKS), ""
     for name, value in held.items():
-        if isinstance(value, str) and value and not is_address(value):
-            rank = _RANKS.get(plain_name(name), best)
-            if rank < best and (text := told(value)):
+        if isinstance(value, str) and value and not _is_url(value):
+            rank = _RANKS.get(_plain_name(name), best)
+            if rank < best and (text := _plain_text(value)):
                 best, chosen = rank, text
     return chosen
 
 
-MOST = 2_000  # elements
-LONGEST_SCRIPT = 2_000
+MAX_ELEMENTS = 2_000
+MAX_HANDLER_CHARS = 2_000
 SIGNS = ("lick=", "data-href=", "data-url=")  # the first one matches onClick, too
 
 _SENT_TO = re.compile(
@@ -236,23 +216,23 @@ _SHARED = re.compile(r"share|tweet|twitter|facebook|fb-|addthis|disqus|linkedin|
 _ADDRESS = ("/", "http://", "https://", "./", "../", "?")
 
 
-def in_attributes(page: ShownPage) -> Iterator[HiddenLink]:
+def in_attributes(page: LinkPage) -> Iterator[HiddenLink]:
     """Yield the targets of elements that are clicked like links, with their visible text."""
     named = any(sign in page.html for sign in SIGNS)
-    for node in islice(page.tree.css("[onclick], [data-href], [data-url]") if named else (), MOST):
+    for node in islice(page.tree.css("[onclick], [data-href], [data-url]") if named else (), MAX_ELEMENTS):
         attributes = node.attributes
         script = attributes.get("onclick") or ""
-        sent = _SENT_TO.search(script) if len(script) <= LONGEST_SCRIPT else None
+        sent = _SENT_TO.search(script) if len(script) <= MAX_HANDLER_CHARS else None
         raw_url = (sent[1] or sent[2]).strip() if sent else ""
         raw_url = raw_url or _address(attributes.get("data-href"))
         if not raw_url and not _SHARED.search((attributes.get("class") or "").lower()):
             raw_url = _address(attributes.get("data-url"))
-        if raw_url and (text := words_of(node)):
+        if raw_url and (text := _text_of(node)):
             yield HiddenLink(raw_url, text)
-    for node in islice(page.tree.tags("button"), MOST):
+    for node in islice(page.tree.tags("button"), MAX_ELEMENTS):
         raw_url = _address(node.attributes.get("formaction"))
-        if raw_url and _asks_only(node):
-            yield HiddenLink(raw_url, words_of(node))
+        if raw_url and _uses_get(node):
+            yield HiddenLink(raw_url, _text_of(node))
 
 
 def _address(value: str | None) -> str:
@@ -260,35 +240,33 @@ def _address(value: str | None) -> str:
     return value if value.startswith(_ADDRESS) or value.partition("?")[0].endswith((".html", ".htm")) else ""
 
 
-def _asks_only(node: LexborNode) -> bool:
+def _uses_get(node: LexborNode) -> bool:
     method = node.attributes.get("formmethod")
-    form = next((each for each in around(node) if each.tag == "form"), None) if method is None else None
-    method = form.attributes.get("method") if form is not None else method
+    if method is None:
+        method = next((each.attributes.get("method") for each in around(node) if each.tag == "form"), None)
     return (method or "get").lower() == "get"
 
 
-MOST_OPTIONS = 2_000  # of one page
+MAX_OPTIONS = 2_000  # of one page
 
 _JUMPS = re.compile(r"jump|goto|go-to|quick|navig|redirect|location|open\(|href")
 _JUMP_ADDRESS = ("/", "http://", "https://", "./", "../")
 
 
-def in_jump_menus(page: ShownPage) -> Iterator[HiddenLink]:
+def in_jump_menus(page: LinkPage) -> Iterator[HiddenLink]:
     """Yield the URLs in the options of select menus whose attributes mark them as navigation."""
-    left = MOST_OPTIONS
+    left = MAX_OPTIONS
     for menu in page.tree.tags("select"):
         attributes = menu.attributes
         named = " ".join(attributes.get(name) or "" for name in ("onchange", "class", "id", "name"))
-        if not _JUMPS.search(named.lower()[:1_000]):
-            continue
-        for option in menu.css("option[value]"):
+        for option in menu.css("option[value]") if _JUMPS.search(named.lower()[:1_000]) else ():
             left -= 1
             if left < 0:
                 return
             value = option.attributes.get("value") or ""
             raw_url = value.rpartition("::")[2].strip()  # ctools writes `key::url`
             if raw_url.startswith(_JUMP_ADDRESS) and raw_url != "/":
-                yield HiddenLink(raw_url, words_of(option))
+                yield HiddenLink(raw_url, _text_of(option))
 
 
 _PROGRAMS = ("", "text/javascript", "application/javascript")
@@ -307,19 +285,17 @@ _NO_DRUPAL_LINK = re.compile(
 )
 
 
-def in_drupal_settings(page: ShownPage) -> Iterator[HiddenLink]:
+def in_drupal_settings(page: LinkPage) -> Iterator[HiddenLink]:
     """Yield the URLs in Drupal's settings; those of other hosts only with text beside them."""
     new = (s for s in page.scripts if s.attributes.get("data-drupal-selector") == "drupal-settings-json")
-    for settings in (*data_of(new), *_old_settings(page.scripts)):
-        for value in addresses_in(settings):
-            if _is_drupal_link(value, page.host):
-                yield HiddenLink(value.value, value.text)
+    settings = (*_parse_scripts(new), *_old_settings(page.scripts))
+    return _links_in(settings, lambda value: _is_drupal_link(value, page.host))
 
 
 def _old_settings(scripts: Iterable[Script]) -> Iterator[Any]:
     """Yield the settings that Drupal 7 and older pass to a function."""
     programs = (each for each in scripts if each.type in _PROGRAMS and "src" not in each.attributes)
-    for text in texts_of(programs):
+    for text in _script_texts(programs):
         found = _OLD_FORM.search(text) if "Drupal.settings" in text else None
         if found is not None:
             with suppress(ValueError, RecursionError):
@@ -342,24 +318,15 @@ def _is_drupal_link(value: DataLink, host: str) -> bool:
 NUXT = "__NUXT_DATA__"
 
 _LINK = re.compile(r"(?:url|uri|href|link|path|pathname|route|permalink|slug|location)$|^(?:to|page|target)$")
-_NO_LINK = re.compile(
-    r"image|img|icon|logo|thumb|avatar|poster|asset|font|api|endpoint|base|edit|source|repo|feed"
-)
+_NO_LINK = re.compile(r"image|img|icon|logo|thumb|avatar|poster|asset|font|api|endpoint|base|edit|source|repo|feed")
 
 
-def in_hydration_data(page: ShownPage) -> Iterator[HiddenLink]:
+def in_hydration_data(page: LinkPage) -> Iterator[HiddenLink]:
     """Yield the URLs in hydration data whose fields are named like links and that have text beside them."""
     # such as `__NEXT_DATA__`; Drupal settings have their own finder
-    held = [
-        each
-        for each in page.scripts
-        if each.type == "application/json" and "data-drupal-selector" not in each.attributes
-    ]
-    for data in data_of(each for each in held if each.attributes.get("id") != NUXT):
-        for value in addresses_in(data):
-            if _is_link(value):
-                yield HiddenLink(value.value, value.text)
-    for data in data_of(each for each in held if each.attributes.get("id") == NUXT):
+    scripts = [s for s in page.scripts if s.type == "application/json" and "data-drupal-selector" not in s.attributes]
+    yield from _links_in(_parse_scripts(each for each in scripts if each.attributes.get("id") != NUXT), _is_link)
+    for data in _parse_scripts(each for each in scripts if each.attributes.get("id") == NUXT):
         yield from _in_nuxt(data)
 
 
@@ -376,52 +343,42 @@ def _in_nuxt(data: Any) -> Iterator[HiddenLink]:
         if isinstance(held, dict):
             named = [(name, at) for name, at in held.items() if type(at) is int and at in places]
             texts = {name: values[at] for name, at in named if isinstance(values[at], str)}
-            if any(map(is_address, texts.values())):
-                beside = words_beside(texts)
-                found = (value for value in addresses_in(texts) if _is_link(value._replace(text=beside)))
+            if any(map(_is_url, texts.values())):
+                beside = _text_beside(texts)
+                found = (value for value in _urls_in(texts) if _is_link(value._replace(text=beside)))
                 yield from (HiddenLink(value.value, beside) for value in found)
 
 
 _LINKS = frozenset((
-    "url", "@id", "sameas", "item", "mainentityofpage", "relatedlink", "significantlink", "haspart",
-    "ispartof",
+    "url", "@id", "sameas", "item", "mainentityofpage", "relatedlink", "significantlink", "haspart", "ispartof",
 ))  # fmt: skip
 _NO_PAGE = re.compile(r"Image|Video|Audio|Media|Action|EntryPoint|DataDownload")
 
 
-def in_json_ld(page: ShownPage) -> Iterator[HiddenLink]:
+def in_json_ld(page: LinkPage) -> Iterator[HiddenLink]:
     """Yield the URLs in `url`, `@id`, `sameAs` and similar fields, except media and URLs with fragments."""
-    for data in data_of(each for each in page.scripts if each.type == "application/ld+json"):
-        for value in addresses_in(data):
-            if value.field in _LINKS and not _NO_PAGE.search(value.kind) and "#" not in value.value:
-                yield HiddenLink(value.value, value.text)
+    scripts = (each for each in page.scripts if each.type == "application/ld+json")
+    return _links_in(_parse_scripts(scripts), _is_json_ld_link)
 
 
-class HiddenLinkFinder(NamedTuple):
-    """One kind of hidden link; a row of `FINDERS`."""
-
-    name: str
-    find: Callable[[ShownPage], Iterable[HiddenLink]]  # checks for a sign of its links first
-    of_elements: bool = False  # its text comes from elements, which may be hidden, too
+def _is_json_ld_link(value: DataLink) -> bool:
+    return value.field in _LINKS and not _NO_PAGE.search(value.kind) and "#" not in value.value
 
 
-# in order of priority, for pages with more links than the limit
-FINDERS = (
-    HiddenLinkFinder("attributes", in_attributes, of_elements=True),
-    HiddenLinkFinder("jump menus", in_jump_menus, of_elements=True),
-    HiddenLinkFinder("head", lambda page: starmap(HiddenLink, page.head.onward)),  # such as `<link rel=next>`
-    HiddenLinkFinder("Drupal settings", in_drupal_settings),
-    HiddenLinkFinder("hydration data", in_hydration_data),
-    HiddenLinkFinder("JSON-LD", in_json_ld),
-)
+def in_head(page: LinkPage) -> Iterable[HiddenLink]:
+    """Return related pages, such as `<link rel=next>`."""
+    return starmap(HiddenLink, page.head.onward)
 
 
-def hidden_links(page: ShownPage, *, of_elements: bool) -> Iterator[HiddenLink]:
-    """Yield the hidden links that may lead to pages, in the order of the finders.
+# in order of priority, for pages with more links than the limit; the text of elements may be hidden, too
+_Finders = tuple[Callable[[LinkPage], Iterable[HiddenLink]], ...]
+ELEMENT_FINDERS: _Finders = (in_attributes, in_jump_menus)
+DATA_FINDERS: _Finders = (in_head, in_drupal_settings, in_hydration_data, in_json_ld)
 
-    `of_elements` selects the finders that read elements; otherwise those that read data run.
-    """
-    for finder in FINDERS:
-        for found in finder.find(page) if finder.of_elements is of_elements else ():
-            if not page.shows(found.raw_url) and leads_to_page(found.raw_url):
+
+def hidden_links(page: LinkPage, *, of_elements: bool) -> Iterator[HiddenLink]:
+    """Yield the links of elements or in data that may lead to pages, without those that a visible link has."""
+    for find in ELEMENT_FINDERS if of_elements else DATA_FINDERS:
+        for found in find(page):
+            if not page.visible.get(found.raw_url, ("", True))[0] and leads_to_page(found.raw_url):
                 yield found

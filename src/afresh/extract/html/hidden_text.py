@@ -44,15 +44,14 @@ MAX_STEPS = 100_000  # elements compared with selectors, for one page
 MAX_EXPANDED_CHARS = 4_000  # of a value after expansion of its variables
 
 _PROPERTIES = frozenset((
-    "display", "visibility", "content-visibility", "opacity", "filter", "-webkit-filter", "font",
-    "font-size", "letter-spacing", "line-height", "text-indent", "text-shadow", "color",
-    "-webkit-text-fill-color", "background", "background-color", "background-clip",
-    "-webkit-background-clip", "position", "left", "top", "right", "bottom", "inset", "margin",
-    "margin-left", "margin-top", "translate", "scale", "transform", "-webkit-transform", "width",
+    "display", "visibility", "content-visibility", "opacity", "filter", "-webkit-filter", "font", "font-size",
+    "letter-spacing", "line-height", "text-indent", "text-shadow", "color", "-webkit-text-fill-color", "background",
+    "background-color", "background-clip", "-webkit-background-clip", "position", "left", "top", "right", "bottom",
+    "inset", "margin", "margin-left", "margin-top", "translate", "scale", "transform", "-webkit-transform", "width",
     "height", "max-width", "max-height", "overflow", "overflow-x", "overflow-y", "clip", "clip-path",
-    "-webkit-clip-path", "contain", "contain-intrinsic-size",
-    "contain-intrinsic-height", "min-height", "aspect-ratio", "zoom", "rotate", "inset-inline", "inset-block",
-    "margin-inline", "margin-block", "mask", "mask-image", "-webkit-mask", "-webkit-mask-image",
+    "-webkit-clip-path", "contain", "contain-intrinsic-size", "contain-intrinsic-height", "min-height", "aspect-ratio",
+    "zoom", "rotate", "inset-inline", "inset-block", "margin-inline", "margin-block", "mask", "mask-image",
+    "-webkit-mask", "-webkit-mask-image",
 ))  # fmt: skip
 _PHYSICAL = {  # for left-to-right, top-to-bottom text
     "block-size": "height", "inline-size": "width", "max-block-size": "max-height",
@@ -120,11 +119,11 @@ class PageStyles:
     def _add_sheet(self, text: str, media: str) -> None:
         if media.strip().lower() == "print" or not _HIDING.search(text):
             return
-        for rule in parse_sheet(text):
-            matter = _that_matter(rule.declarations)
+        for selectors, declared in parse_sheet(text):
+            matter = _that_matter(declared)
             hides = any(_may_hide(each, by_colour=True) for each in matter)
             sure = tuple(each for each in matter if _may_hide(each, by_colour=False))
-            for part in split_outside(rule.selectors, ",") if matter else ():
+            for part in split_outside(selectors, ",") if matter else ():
                 if self._count >= MAX_SELECTORS:
                     self.is_cut = True
                     return
@@ -222,10 +221,9 @@ MAX_INSIDE = 2_000  # elements inside of a hidden one, checked for undoing it
 MAX_ASKED = 50_000  # of those, for one page
 MAX_AROUND = 60  # ancestors of text checked for a background
 
-NEVER_SHOWN = ", ".join((
-    "template", "noscript", "datalist", "dialog:not([open])", "[popover]", "rp", "noembed", "noframes",
-    "canvas", ".sr-only", ".visually-hidden", ".visuallyhidden", ".screen-reader-text", "svg title",
-    "svg desc", "svg metadata",
+NEVER_VISIBLE = ", ".join((
+    "template", "noscript", "datalist", "dialog:not([open])", "[popover]", "rp", "noembed", "noframes", "canvas",
+    ".sr-only", ".visually-hidden", ".visuallyhidden", ".screen-reader-text", "svg title", "svg desc", "svg metadata",
 ))  # fmt: skip
 _CONTROLS = ", ".join((
     "[aria-controls]", "[data-target]", "[data-bs-target]", "[data-tab]", "[data-toggle]",
@@ -247,11 +245,10 @@ class RemovedText(NamedTuple):
 
 
 def drop_hidden(tree: LexborHTMLParser, *, rendered: bool) -> RemovedText:
-    """Remove what a reader does not see from a page."""
-    never_shown = tree.css(NEVER_SHOWN)
-    for node in never_shown:
+    never_visible = tree.css(NEVER_VISIBLE)
+    for node in never_visible:
         detach(node)
-    some = bool(never_shown)
+    some = bool(never_visible)
     styled = not rendered and tree.css_first("style, [style], font[color]") is not None
     styles = PageStyles(tree) if styled else None
     controls = _Controls(tree, styles, rendered=rendered)
@@ -304,18 +301,12 @@ class _Controls:
 
     def _hidden_around(self, control: LexborNode) -> list[LexborNode]:
         """Return the hidden elements among a control and its ancestors."""
-        found, mark = [], MARK if self._rendered else "hidden"
-        for here in islice(around(control), MAX_AROUND):
-            if here.tag in _ROOTS:
-                break
-            if mark in here.attributes or (self._styles and hidden_by(self._styles.of(here))):
-                found.append(here)
-        return found
+        mark, styles = MARK if self._rendered else "hidden", self._styles
+        inside = takewhile(lambda here: here.tag not in _ROOTS, islice(around(control), MAX_AROUND))
+        return [here for here in inside if mark in here.attributes or (styles and hidden_by(styles.of(here)))]
 
 
 class _Pruning:
-    """Removes what the styles of one page hide."""
-
     def __init__(self, tree: LexborHTMLParser, controls: _Controls, styles: PageStyles) -> None:
         self._tree = tree
         self._controls = controls
@@ -372,15 +363,13 @@ class _Pruning:
         """Remove what is hidden inside an element except parts that undo it; return False if no part does."""
         inside = list(islice(node.traverse(), min(MAX_INSIDE, max(0, MAX_ASKED - self._asked))))
         self._asked += len(inside)
-        shown = [each for each in inside if each.mem_id != node.mem_id and self._undoes(each, hidden)]
-        if not shown:
+        undoing = [each for each in inside if each.mem_id != node.mem_id and self._undoes(each, hidden)]
+        if not undoing:
             return False
         kept: set[int] = set()
-        for each in shown:
-            kept.update(
-                here.mem_id for here in takewhile(lambda here: here.mem_id != node.mem_id, around(each))
-            )
-        _thin(node, kept, {each.mem_id for each in shown})
+        for each in undoing:
+            kept.update(here.mem_id for here in takewhile(lambda here: here.mem_id != node.mem_id, around(each)))
+        _thin(node, kept, {each.mem_id for each in undoing})
         return True
 
     def _undoes(self, node: LexborNode, hidden: HiddenBy) -> bool:

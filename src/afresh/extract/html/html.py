@@ -7,14 +7,13 @@ from selectolax.lexbor import LexborHTMLParser
 
 from afresh.extract.decode import decode
 from afresh.extract.html.head import Head, choose_title, foreign_canonical, one_line, read_head
-from afresh.extract.html.hidden_links import HiddenLink, ShownPage, hidden_links, scripts_of
+from afresh.extract.html.hidden_links import HiddenLink, LinkPage, hidden_links, scripts_of
 from afresh.extract.html.hidden_text import drop_hidden
 from afresh.extract.html.login_forms import find_login
 from afresh.extract.html.main_content import drop_tools, find_main
 from afresh.extract.html.markdown import render, tidy
 from afresh.extract.language import language_of
 from afresh.extract.links import MANY_TAGS, collect_links, with_hidden, with_seen_words
-from afresh.model import recipe
 from afresh.model.fetch import Body, Document
 from afresh.text.normalize import links_hash, text_hash
 from afresh.urls.canonical import canonical, domain_of
@@ -70,66 +69,56 @@ def _deep_names(html: str) -> list[str]:
 _PERMALINKS = " ¶#§🔗"
 
 
-class HtmlExtractor:
-    """Reads HTML pages."""
-
-    version = recipe.HTML
-
-    def __init__(self, *, hidden_links: bool = True) -> None:
-        self._hidden_links = hidden_links
-
-    def extract(self, body: Body) -> Document:
-        """Return the document of an HTML body."""
-        html = decode(body.data, body.charset, html=True)
-        tag_count = html.count("<")
-        tree = LexborHTMLParser(flatten(html, tag_count))
-        head = read_head(tree, body.url)
-        base = head.base or body.url
-        twin = canonical(head.markdown, base) if head.markdown else None
-        finds = self._hidden_links and tag_count <= MANY_TAGS
-        links = collect_links(tree, base, tag_count, head.refresh, twin)
-        scripts = scripts_of(tree) if finds else ()
-        shown = ShownPage(html, tree, head, domain_of(body.url), scripts, links.by_href)
-        clicked = tuple(hidden_links(shown, of_elements=True)) if finds else ()
-        told = tuple(hidden_links(shown, of_elements=False)) if finds else ()
-        leads_on = bool(head.refresh) or tree.css_first("frameset") is not None
-        dropped = drop_hidden(tree, rendered=body.rendered is not None)
+def extract_html(body: Body, *, with_hidden_links: bool = True) -> Document:
+    html = decode(body.data, body.charset, html=True)
+    tag_count = html.count("<")
+    tree = LexborHTMLParser(flatten(html, tag_count))
+    head = read_head(tree, body.url)
+    base = head.base or body.url
+    alternate = canonical(head.markdown, base) if head.markdown else None
+    links = collect_links(tree, base, tag_count, head.refresh, alternate)
+    finds = with_hidden_links and tag_count <= MANY_TAGS
+    page = LinkPage(html, tree, head, domain_of(body.url), scripts_of(tree) if finds else (), links.by_href)
+    clicked = tuple(hidden_links(page, of_elements=True)) if finds else ()
+    in_data = tuple(hidden_links(page, of_elements=False)) if finds else ()
+    leads_on = bool(head.refresh) or tree.css_first("frameset") is not None
+    dropped = drop_hidden(tree, rendered=body.rendered is not None)
+    seen, seen_clicked = links, clicked
+    if dropped.some:
+        seen = with_seen_words(links, tree, base, tag_count)
+        seen_clicked = _with_seen_words(clicked, page)
+    heading, markdown = _content(tree, head, body.url, base)
+    if dropped.by_styles and not any(map(str.isalnum, markdown)):  # hidden until a script shows it
         seen, seen_clicked = links, clicked
-        if dropped.some:
-            seen = with_seen_words(links, tree, base, tag_count)
-            seen_clicked = _with_seen_words(clicked, shown)
-        heading, markdown = _content(tree, head, body.url, base)
-        if dropped.by_styles and not any(map(str.isalnum, markdown)):  # hidden until a script shows it
-            seen, seen_clicked = links, clicked
-            heading, markdown = _content(LexborHTMLParser(flatten(html, tag_count)), head, body.url, base)
-        links = seen
-        if hidden := (*seen_clicked, *told):
-            named = canonical(head.canonical, base) if head.canonical else None
-            links = with_hidden(seen, hidden, base, {body.url, twin, named})
-        login = find_login(html, len(markdown))
-        return Document(
-            title=choose_title(head.title, heading, head.site_name),
-            markdown=markdown,
-            links=links.kept,
-            language=language_of(markdown, head.language, body.language),
-            content_hash=text_hash(markdown),  # already normalised
-            links_hash=links_hash(links.kept),
-            index=body.index and head.index,
-            follow=body.follow and head.follow,
-            links_left_out=links.left_out,
-            long_links=links.too_long,
-            foreign_canonical=foreign_canonical(head.canonical, base, body.url),
-            login=login.is_all,
-            asks_password=login.has_field,
-            leads_on=leads_on,
-            styles_cut=dropped.is_cut,
-        )
+        heading, markdown = _content(LexborHTMLParser(flatten(html, tag_count)), head, body.url, base)
+    links = seen
+    if hidden := (*seen_clicked, *in_data):
+        named = canonical(head.canonical, base) if head.canonical else None
+        links = with_hidden(seen, hidden, base, {body.url, alternate, named})
+    login = find_login(html, len(markdown))
+    return Document(
+        title=choose_title(head.title, heading, head.site_name),
+        markdown=markdown,
+        links=links.kept,
+        language=language_of(markdown, head.language, body.language),
+        content_hash=text_hash(markdown),  # already normalised
+        links_hash=links_hash(links.kept),
+        index=body.index and head.index,
+        follow=body.follow and head.follow,
+        links_left_out=links.left_out,
+        long_links=links.too_long,
+        foreign_canonical=foreign_canonical(head.canonical, base, body.url),
+        login=login.is_all,
+        asks_password=login.has_field,
+        leads_on=leads_on,
+        styles_cut=dropped.is_cut,
+    )
 
 
-def _with_seen_words(hidden: tuple[HiddenLink, ...], shown: ShownPage) -> tuple[HiddenLink, ...]:
+def _with_seen_words(hidden: tuple[HiddenLink, ...], page: LinkPage) -> tuple[HiddenLink, ...]:
     """Return links of elements with the text that remains after hidden text was removed from the tree."""
     words: dict[str, str] = {}
-    for found in hidden_links(shown, of_elements=True) if hidden else ():
+    for found in hidden_links(page, of_elements=True) if hidden else ():
         words[found.raw_url] = words.get(found.raw_url) or found.text
     return tuple([found._replace(text=words.get(found.raw_url, "")) for found in hidden])
 

@@ -35,8 +35,6 @@ _TO_START = re.compile(r"#?|/|https?://[^/]+/?", re.IGNORECASE)
 
 
 class LoginForm(NamedTuple):
-    """The login form of a page."""
-
     is_all: bool = False  # the page offers nothing else
     has_field: bool = False  # in the content, not in a header or a dialog
 
@@ -55,10 +53,10 @@ def find_login(html: str, text_chars: int) -> LoginForm:
     field = next((each for each in fields if not _is_within(each, beside)), None)
     if len(controls) > MAX_CONTROLS:
         return LoginForm(has_field=field is not None)
-    said = [(each, _words_of(each)) for each in controls]
-    others = [each for each, words in said if not (_LOGIN.search(words) or _AROUND_LOGIN.search(words))]
+    labels = [(each, _words_of(each)) for each in controls]
+    others = [each for each, words in labels if not (_LOGIN.search(words) or _AROUND_LOGIN.search(words))]
     if field is None:
-        leads = any(_LOGIN.search(words) and not _is_within(each, beside) for each, words in said)
+        leads = any(_LOGIN.search(words) and not _is_within(each, beside) for each, words in labels)
         return LoginForm(is_all=leads and not others)
     form = _form_of(field)
     is_all = len(others) <= MAX_LOGIN_FIELDS and all(_belongs_to_form(each, form) for each in others)

@@ -69,10 +69,13 @@ def densest(body: LexborNode) -> LexborNode | None:
     if whole < FEWEST_CHARS:
         return None
     for _ in range(DEEPEST):
-        inner = _next_inside(node, whole)
-        if inner is None:
+        sized = ((child, plain_size(child)) for child in node.iter())
+        inner, size = next((pair for pair in sized if pair[1] >= NEARLY_ALL * whole), (None, 0))
+        if inner is None or inner.tag not in HOLDERS:
             break
-        node, whole = inner
+        if node.css_first("h1") is not None and inner.css_first("h1") is None:
+            break
+        node, whole = inner, size
     for block in node.css("ul, ol, table, tr, div, p"):  # blocks that consist of links are leftovers of menus
         links = block.css("a[href]")
         if len(links) >= 3 and block.mem_id != node.mem_id and block.css_first("pre, h1") is None:
@@ -88,18 +91,6 @@ def plain_size(node: LexborNode) -> int:
     return max(0, _ink_of(node) - links)
 
 
-def _next_inside(node: LexborNode, whole: int) -> tuple[LexborNode, int] | None:
-    """Return the child with nearly all text of a node and its size, unless it lacks the main heading."""
-    for child in node.iter():
-        size = plain_size(child)
-        if size >= NEARLY_ALL * whole:
-            heading = node.css_first("h1")
-            if child.tag not in HOLDERS or (heading is not None and child.css_first("h1") is None):
-                return None
-            return child, size
-    return None
-
-
 def _ink_of(node: LexborNode) -> int:
     return len("".join(node.text(skip_empty=True).split()))
 
@@ -112,29 +103,25 @@ SILENT_TAGS = ", ".join((
 
 # chrome around the content, on pages of unknown generators
 CHROME = ", ".join((
-    "nav", "footer", "body > header", "[role=navigation]", "[role=banner]", "[role=contentinfo]",
-    "[role=search]", "[role=complementary]", "[role=dialog]", "#header", "#footer", "#sidebar", "#nav",
-    "#navigation", "#menu", "#comments", "#disqus_thread", ".site-header", ".site-footer",
-    ".page-header-nav", ".navbar", ".nav", ".menu", ".sidebar", ".side-bar", ".widget", ".breadcrumb",
-    ".breadcrumbs", ".pagination", ".pager", ".prev-next", ".share", ".sharing", ".social",
-    ".social-share", ".related", ".related-posts", ".recommended", ".newsletter", ".subscribe",
-    ".comments", ".comment-list", ".advertisement", ".advert", ".ad", ".ads", ".promo", ".sponsor",
-    ".skip-link", ".screen-reader-text", ".visually-hidden", ".sr-only", ".noprint", ".printfooter",
-    ".catlinks", ".mw-jump-link", ".navbox", ".metadata", ".footer", ".header-nav", ".topbar", ".top-bar",
-    ".bottom-bar",
+    "nav", "footer", "body > header", "[role=navigation]", "[role=banner]", "[role=contentinfo]", "[role=search]",
+    "[role=complementary]", "[role=dialog]", "#header", "#footer", "#sidebar", "#nav", "#navigation", "#menu",
+    "#comments", "#disqus_thread", ".site-header", ".site-footer", ".page-header-nav", ".navbar", ".nav", ".menu",
+    ".sidebar", ".side-bar", ".widget", ".breadcrumb", ".breadcrumbs", ".pagination", ".pager", ".prev-next", ".share",
+    ".sharing", ".social", ".social-share", ".related", ".related-posts", ".recommended", ".newsletter", ".subscribe",
+    ".comments", ".comment-list", ".advertisement", ".advert", ".ad", ".ads", ".promo", ".sponsor", ".skip-link",
+    ".screen-reader-text", ".visually-hidden", ".sr-only", ".noprint", ".printfooter", ".catlinks", ".mw-jump-link",
+    ".navbox", ".metadata", ".footer", ".header-nav", ".topbar", ".top-bar", ".bottom-bar",
 ))  # fmt: skip
 CONSENT = "[id*=cookie], [class*=cookie], [id*=consent], [class*=consent], [id*=gdpr], [class*=gdpr]"
 
 # small tools within the content
 TOOLS = ", ".join((
-    "nav", "a.headerlink", "a.hash-link", "a.header-anchor", "a.anchorjs-link", "a.anchor",
-    "a.heading-anchor", ".anchor-link", ".navheader", ".navfooter", ".linenos", ".lineno", ".linenodiv",
-    ".line-numbers-rows", ".viewcode-link", ".theme-edit-this-page", ".edit-this-page", ".edit-page-link",
-    ".md-content__button", ".md-source-file", ".mw-editsection", ".theme-doc-breadcrumbs",
-    ".theme-doc-toc-mobile", ".theme-doc-footer", ".breadcrumbs", "[role=navigation]",
-    "[aria-hidden=true]", "footer", "form",
-    "a[href*='/edit/']", "button", "select", "textarea", "dialog", "iframe", "object", "video", "audio",
-    "noembed", "noframes", "xmp", "plaintext",
+    "nav", "a.headerlink", "a.hash-link", "a.header-anchor", "a.anchorjs-link", "a.anchor", "a.heading-anchor",
+    ".anchor-link", ".navheader", ".navfooter", ".linenos", ".lineno", ".linenodiv", ".line-numbers-rows",
+    ".viewcode-link", ".theme-edit-this-page", ".edit-this-page", ".edit-page-link", ".md-content__button",
+    ".md-source-file", ".mw-editsection", ".theme-doc-breadcrumbs", ".theme-doc-toc-mobile", ".theme-doc-footer",
+    ".breadcrumbs", "[role=navigation]", "[aria-hidden=true]", "footer", "form", "a[href*='/edit/']", "button",
+    "select", "textarea", "dialog", "iframe", "object", "video", "audio", "noembed", "noframes", "xmp", "plaintext",
 ))  # fmt: skip
 # Sphinx and DocBook pages need only these; few selectors keep them fast.
 FEW_TOOLS = {

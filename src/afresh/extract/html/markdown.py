@@ -58,9 +58,7 @@ _TAG = re.compile(r"<[^<>]*>")
 _CODE = re.compile(
     r"<(?:code|tt|kbd|samp)(?: [^<>]*)?>([^<&`\\\s](?:[^<&`\\]*[^<&`\\\s])?)</(?:code|tt|kbd|samp)>(?![\w`])"
 )
-_EMPHASIS = re.compile(
-    r"<(?:em|i|var|cite)(?: [^<>]*)?>([^<&*_\s](?:[^<&*]*[^<&*_\s])?)</(?:em|i|var|cite)>(?![\w*])"
-)
+_EMPHASIS = re.compile(r"<(?:em|i|var|cite)(?: [^<>]*)?>([^<&*_\s](?:[^<&*]*[^<&*_\s])?)</(?:em|i|var|cite)>(?![\w*])")
 _STRONG = re.compile(r"<(?:strong|b)(?: [^<>]*)?>([^<&*_\s](?:[^<&*]*[^<&*_\s])?)</(?:strong|b)>(?![\w*])")
 _ANCHOR = re.compile(r"</?a(?: [^<>]*)?>")
 _HEADING = re.compile(r"(<h[1-6][^<>]*>)(.*?)(</h[1-6]>)", re.DOTALL)
@@ -147,32 +145,26 @@ def _plain_term(term: re.Match[str]) -> str:
 
 
 CALLOUTS = ", ".join((
-    ".admonition", ".theme-admonition", ".markdown-alert", ".callout", ".starlight-aside", ".alert",
-    "div.note", "div.warning", "div.tip", "div.caution", "div.important", "div.danger", "div.hint",
-    "div.info", ".admonitionblock",
+    ".admonition", ".theme-admonition", ".markdown-alert", ".callout", ".starlight-aside", ".alert", "div.note",
+    "div.warning", "div.tip", "div.caution", "div.important", "div.danger", "div.hint", "div.info", ".admonitionblock",
 ))  # fmt: skip
 CALLOUT_TITLES = ", ".join((
     ".admonition-title", ".markdown-alert-title", "[class*=admonitionHeading]", ".callout-title",
     ".starlight-aside__title", "h3.title", ".alert-heading", "td.icon",
 ))  # fmt: skip
 KINDS = (
-    "note", "warning", "tip", "caution", "important", "danger", "hint", "info", "attention", "error",
-    "seealso",
+    "note", "warning", "tip", "caution", "important", "danger", "hint", "info", "attention", "error", "seealso",
 )  # fmt: skip
-FEW_CALLOUTS = {
-    "sphinx": ".admonition",
-    "docbook": "div.note, div.warning, div.tip, div.caution, div.important",
-}
+FEW_CALLOUTS = {"sphinx": ".admonition", "docbook": "div.note, div.warning, div.tip, div.caution, div.important"}
 
 _LANGUAGE = re.compile(
     r"(?:^|\s)(?:language-|lang-|highlight-source-|highlight-(?!source)|brush:\s*|sourceCode\s+)"
     r"([A-Za-z0-9+#_.-]+)"
 )
 _ALIASES = {
-    "python3": "python", "py": "python", "py3": "python", "ipython3": "python", "pycon3": "pycon",
-    "js": "javascript", "shell-session": "console", "c++": "cpp", "rb": "ruby", "yml": "yaml",
-    "plaintext": "", "none": "", "text": "", "default": "", "plain": "", "txt": "", "notranslate": "",
-    "nohighlight": "", "undefined": "",
+    "python3": "python", "py": "python", "py3": "python", "ipython3": "python", "pycon3": "pycon", "js": "javascript",
+    "shell-session": "console", "c++": "cpp", "rb": "ruby", "yml": "yaml", "plaintext": "", "none": "", "text": "",
+    "default": "", "plain": "", "txt": "", "notranslate": "", "nohighlight": "", "undefined": "",
 }  # fmt: skip
 _WRAPPERS_UP = 3
 
@@ -273,12 +265,7 @@ def _quote(tree: LexborHTMLParser, node: LexborNode) -> None:
 
 
 def _refill(
-    tree: LexborHTMLParser,
-    node: LexborNode,
-    outer: str,
-    inner: str,
-    parts: Iterable[LexborNode],
-    terms: bool = False,
+    tree: LexborHTMLParser, node: LexborNode, outer: str, inner: str, parts: Iterable[LexborNode], terms: bool = False
 ) -> None:
     """Replace a node by new elements with its parts; with `terms`, each `dt` begins a new inner element."""
     node.insert_before(tree.create_node(outer))

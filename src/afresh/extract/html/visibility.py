@@ -41,8 +41,7 @@ class Colour(NamedTuple):
 
     def is_like(self, other: "Colour") -> bool:
         """Return whether text in one colour is unreadable on the other."""
-        pairs = zip(self[:3], other[:3], strict=True)
-        return all(abs(one - two) <= _SAME_COLOUR for one, two in pairs)
+        return all(abs(one - two) <= _SAME_COLOUR for one, two in zip(self[:3], other[:3], strict=True))
 
 
 WHITE = Colour(255, 255, 255)
@@ -142,7 +141,6 @@ _CALLS: Mapping[tuple[str, int], Callable[..., float]] = {  # by name and number
 
 
 def colour_of(value: str) -> Colour | None:
-    """Return the colour of a value; None if it is not understood."""
     value = value.strip()
     if value == "transparent":
         return Colour(0, 0, 0, 0)
@@ -154,8 +152,8 @@ def colour_of(value: str) -> Colour | None:
         digits = "".join(digit * 2 for digit in digits)
     if len(digits) not in (6, 8) or not re.fullmatch(r"[0-9a-f]+", digits):
         return None
-    red, green, blue = (int(digits[at : at + 2], 16) for at in (0, 2, 4))
-    return Colour(red, green, blue, int(digits[6:], 16) / 255 if len(digits) == 8 else 1.0)
+    red, green, blue, *alpha = bytes.fromhex(digits)
+    return Colour(red, green, blue, alpha[0] / 255 if alpha else 1.0)
 
 
 def _called_colour(name: str, inside: str) -> Colour | None:
@@ -163,16 +161,12 @@ def _called_colour(name: str, inside: str) -> Colour | None:
         return colour_of(inside.partition(",")[0])
     if name == "color-mix":
         mixed = [colour_of(_SHARE_OF_COLOUR.sub("", each)) for each in inside.split(",")[1:]]
-        same = mixed[0] is not None and all(each is not None and each.is_like(mixed[0]) for each in mixed)
-        return mixed[0] if same else None
+        first = mixed[0]
+        return first if first and all(each is not None and each.is_like(first) for each in mixed) else None
     body, slash, after = inside.partition("/")
-    parts = ["0" if part == "none" else part for part in _WORD.findall(body)]
-    if name == "color":
-        parts = parts[1:]
-    alpha = 1.0
-    if slash:
-        alpha = share_of(after.strip().replace("none", "0"))
-    elif len(parts) > 3 and name in ("rgb", "rgba", "hsl", "hsla"):
+    parts = ["0" if part == "none" else part for part in _WORD.findall(body)][name == "color" :]
+    alpha = share_of(after.strip().replace("none", "0")) if slash else 1.0
+    if not slash and len(parts) > 3 and name in ("rgb", "rgba", "hsl", "hsla"):
         alpha = share_of(parts[3])
     if alpha < FAINT:
         return Colour(0, 0, 0, alpha)
@@ -190,7 +184,7 @@ def _channels(name: str, parts: list[str]) -> tuple[float, float, float] | None:
             red, green, blue = (share_of(part) * (255 if part.endswith("%") else 1) for part in parts)
             return red, green, blue
         case "color":
-            red, green, blue = (max(0.0, min(1.0, share_of(part))) * 255 for part in parts)
+            red, green, blue = (255 * max(0.0, min(1.0, share_of(part))) for part in parts)
             return red, green, blue
         case "hsl" | "hsla":
             light = share_of(third) / (1 if third.endswith("%") else 100)
@@ -203,9 +197,7 @@ def _channels(name: str, parts: list[str]) -> tuple[float, float, float] | None:
             light = share_of(first) / full
             light = light if name.startswith("ok") else light**1.1
             near = 0.01 if name.startswith("ok") else 2.0
-            colourless = abs(share_of(second)) <= near and (
-                name.endswith("lch") or abs(share_of(third)) <= near
-            )
+            colourless = abs(share_of(second)) <= near and (name.endswith("lch") or abs(share_of(third)) <= near)
             if name.startswith("ok") and colourless:
                 linear = max(0.0, light**3)
                 light = 12.92 * linear if linear <= 0.0031308 else 1.055 * linear ** (1 / 2.4) - 0.055
@@ -230,19 +222,13 @@ _DISPLAYS = re.compile(
     r"(?:none|contents|block|inline|flow|flow-root|flex|grid|table|list-item|ruby|math|run-in|inherit|initial|unset|revert"
     r"|revert-layer|-webkit-box|-webkit-flex|-ms-flexbox)(?:[- ].{0,30})?"
 )
-_VISIBILITIES = frozenset(
-    {"visible", "hidden", "collapse", "inherit", "initial", "unset", "revert", "revert-layer"}
-)
+_VISIBILITIES = frozenset({"visible", "hidden", "collapse", "inherit", "initial", "unset", "revert", "revert-layer"})
 _NUMERIC = frozenset({"opacity", "font-size", "width", "height", "max-height", "max-width", "text-indent"})
 _CLIPPED = frozenset({"hidden", "clip", "scroll", "auto"})
 _CONTAINED = frozenset({"size", "strict"})
-_GIVEN_SIZES = frozenset(
-    {"height", "min-height", "aspect-ratio", "contain-intrinsic-size", "contain-intrinsic-height"}
-)
+_GIVEN_SIZES = frozenset({"height", "min-height", "aspect-ratio", "contain-intrinsic-size", "contain-intrinsic-height"})
 _INSETS = ("left", "top", "right", "bottom", "inset", "inset-inline", "inset-block")
-_SHIFTS = (
-    "margin-left", "margin-top", "margin", "margin-inline", "margin-block", "text-indent", "translate",
-)  # fmt: skip
+_SHIFTS = ("margin-left", "margin-top", "margin", "margin-inline", "margin-block", "text-indent", "translate")
 _MASKS = ("mask", "mask-image", "-webkit-mask", "-webkit-mask-image")
 _WORDS = re.compile(r"[-+.%\w]*\((?:[^()]|\([^()]*\))*\)|[^\s()]+")
 _DRAWN = re.compile(r"\bpath\((?:\s*(?:nonzero|evenodd)\s*,)?\s*[\"']([^\"']*)")
@@ -253,8 +239,6 @@ _PATH_NUMBER = re.compile(r"[-+]?(?:\d++\.?\d*+|\.\d++)(?:e[-+]?\d{1,3})?", re.I
 
 
 class HiddenBy(NamedTuple):
-    """How an element is hidden."""
-
     by: str  # the property
     switched: bool = False  # the way scripts hide what a reader can open
     inherited: bool = False  # an inner element may undo it
@@ -268,8 +252,7 @@ def is_valid(name: str, value: str) -> bool:
         return _DISPLAYS.fullmatch(value) is not None
     if name == "visibility":
         return value in _VISIBILITIES
-    first = value[:1]
-    return name not in _NUMERIC or first.isdigit() or first.isalpha() or first in "+-."
+    return name not in _NUMERIC or value[:1].isalnum() or value[:1] in "+-."
 
 
 def hidden_by(style: Style) -> HiddenBy | None:
@@ -302,7 +285,6 @@ def font_size(style: Style) -> float | None:
 
 
 def text_colour(style: Style) -> Colour | None:
-    """Return the text colour of a style."""
     return colour_of(style.get("-webkit-text-fill-color") or style.get("color") or "")
 
 
@@ -389,10 +371,8 @@ def _encloses_nothing(path: str) -> bool:
 
 def _leaves_nothing(name: str, value: str) -> bool:
     parts = value.partition(" round ")[0].split()
-    if name == "inset":
+    if name == "inset" and parts:
         shares = [share_of(part) if part.endswith("%") else (px_of(part) or 0) / 1000 for part in parts[:4]]
-        if not shares:
-            return False
         right = shares[1 % len(shares)]
         bottom, left = shares[2] if len(shares) > 2 else shares[0], shares[3] if len(shares) > 3 else right
         return shares[0] + bottom >= 1 or right + left >= 1

@@ -4,10 +4,9 @@ import re
 from collections.abc import Sequence
 
 from afresh.extract.decode import decode
-from afresh.extract.markdown import written
-from afresh.extract.markup.rst import code_block, emphasised, quoted, run_end, skip_blank
+from afresh.extract.markdown import run_end, skip_blank, written
+from afresh.extract.markup.rst import code_block, emphasised, quoted
 from afresh.extract.markup.tables import MOST_COLUMNS, ExpansionBudget, Rows, csv_rows, markdown_table
-from afresh.model import recipe
 from afresh.model.fetch import Body, Document
 from afresh.text.normalize import normalise
 
@@ -16,9 +15,8 @@ MAX_ATTRIBUTE_DEPTH = 3  # attributes in the values of other attributes
 _ATTRIBUTE = re.compile(r"\\?\{([\w][\w-]*)\}")
 _KNOWN = {
     "nbsp": " ", "sp": " ", "empty": "", "blank": "", "zwsp": "", "wj": "", "lt": "<", "gt": ">", "amp": "&",
-    "apos": "'", "quot": '"', "plus": "+", "asterisk": "*", "backtick": "`", "tilde": "~", "vbar": "|",
-    "caret": "^", "startsb": "[", "endsb": "]", "two-colons": "::", "two-semicolons": ";;", "cpp": "C++",
-    "deg": "°",
+    "apos": "'", "quot": '"', "plus": "+", "asterisk": "*", "backtick": "`", "tilde": "~", "vbar": "|", "caret": "^",
+    "startsb": "[", "endsb": "]", "two-colons": "::", "two-semicolons": ";;", "cpp": "C++", "deg": "°",
 }  # fmt: skip
 _INLINE = re.compile(
     r"`\+(?P<exact>[^\n+]+)\+`"
@@ -46,56 +44,54 @@ _MARKED = re.compile(r"[`:<(\[*_+#]")
 _WINDOW = re.compile(r"\^$|,\s*(?:window|role|opts|title|rel)\b.*$")
 
 
-def _shown(found: re.Match[str]) -> str:
+def _convert_inline(found: re.Match[str]) -> str:
     group = found.lastgroup or ""
-    said: str = found[group]
+    value: str = found[group]
     match group:
         case "exact" | "double" | "code" | "literal" | "passed":
-            return f"`{said.strip()}`" if said else ""
+            return f"`{value.strip()}`" if value else ""
         case "bold" | "strong":
-            return f"**{said}**"
+            return f"**{value}**"
         case "soft" | "very":
-            return f"*{said}*"
+            return f"*{value}*"
         case "text" if found[0].startswith("\\"):
             return found[0][1:]
         case "text":
             url = found["url"].strip("+")
-            shown = _WINDOW.sub("", said.replace("\\]", "]")).strip('" ') or url.removeprefix("mailto:")
-            return f"[{shown}]({url})"
+            converted = _WINDOW.sub("", value.replace("\\]", "]")).strip('" ') or url.removeprefix("mailto:")
+            return f"[{converted}]({url})"
         case "named":
-            return _page(found["page"], said)
+            return _page(found["page"], value)
         case "anchor" | "label":
             return (found["label"] or found["anchor"].replace("_", " ").strip(" #")).strip()
         case "choice":
-            return " > ".join(filter(None, map(str.strip, (found["menu"], *said.split(">")))))
+            return " > ".join(filter(None, map(str.strip, (found["menu"], *value.split(">")))))
         case "alternative":
-            alternative = said.partition(",")[0].strip("\"' ")
+            alternative = value.partition(",")[0].strip("\"' ")
             return f"![{alternative}]({found['picture']})" if alternative else ""
         case "note":
-            return f" ({said})" if said else ""
+            return f" ({value})" if value else ""
         case "index" | "mark":
             return ""
         case _:
-            return said
+            return value
 
 
 def _page(page: str, text: str) -> str:
     """Return a link to another page, or only its text if just the site generator could resolve it."""
     path = page.partition("#")[0]
     name = path.rpartition("/")[2]
-    shown = _WINDOW.sub("", text).strip('" ') or name.removesuffix(".adoc") or page.strip("#")
+    converted = _WINDOW.sub("", text).strip('" ') or name.removesuffix(".adoc") or page.strip("#")
     if ":" in path or "@" in path or not ("." in name or "/" in path):
-        return shown
-    return f"[{shown}]({path if '.' in name else path + '.adoc'})"
+        return converted
+    return f"[{converted}]({path if '.' in name else path + '.adoc'})"
 
 
 DEEPEST = 20
 
 _HEADING = re.compile(r"(={1,6}|#{1,6})[ \t]+(\S.*)$")
 _ENTRY = re.compile(r":(!?[\w][\w-]*!?):(?:[ \t]+(.*))?$")
-_FENCE = re.compile(
-    r"(-{4,}+|\.{4,}+|={4,}+|\*{4,}+|_{4,}+|\+{4,}+|/{4,}+|--|`{3,}+|[|,:!]={3,}+)([\w+#-]*+)$"
-)
+_FENCE = re.compile(r"(-{4,}+|\.{4,}+|={4,}+|\*{4,}+|_{4,}+|\+{4,}+|/{4,}+|--|`{3,}+|[|,:!]={3,}+)([\w+#-]*+)$")
 _OPTIONS = re.compile(r"\[(?!\[)([^\]]*(?:\][^\]\s]+)*)\]$")
 _ANCHOR = re.compile(r"\[\[[^\]]*\]\]$")
 _TITLE = re.compile(r"\.([^\s.].*)$")
@@ -110,18 +106,11 @@ _AUTHOR = re.compile(r"[^<>=:*\[]++<[^<>\s][^<>\s@]*+@[^<>\s]++>|v?\d[\w.]*+,.*"
 _LEADING = re.compile(r"(#{1,6}\s|\d+[.)]\s|[-+*]\s|>|~~~)")
 
 
-class AsciidocExtractor:
-    """Reads AsciiDoc."""
-
-    version = recipe.ASCIIDOC
-
-    def extract(self, body: Body) -> Document:
-        """Return the document of an AsciiDoc body."""
-        return written(body, to_markdown(normalise(decode(body.data, body.charset))))
+def extract_asciidoc(body: Body) -> Document:
+    return written(body, to_markdown(normalise(decode(body.data, body.charset))))
 
 
 def to_markdown(text: str) -> str:
-    """Return the text as Markdown."""
     return "\n\n".join(_Asciidoc(len(text)).blocks(text.split("\n")))
 
 
@@ -134,10 +123,9 @@ class _Asciidoc:
         self.options = self.title = ""
 
     def prose(self, text: str) -> str:
-        """Return a text as one line of Markdown."""
-        shown = self.in_text(" ".join(text.split()))
-        shown = _INLINE.sub(_shown, shown).strip() if _MARKED.search(shown) else shown
-        return "\\" + shown if _LEADING.match(shown) else shown
+        converted = self.in_text(" ".join(text.split()))
+        converted = _INLINE.sub(_convert_inline, converted).strip() if _MARKED.search(converted) else converted
+        return "\\" + converted if _LEADING.match(converted) else converted
 
     def in_text(self, text: str, depth: int = 0) -> str:
         """Return the text with its attributes replaced by their values; unknown ones stay as written."""
@@ -154,7 +142,6 @@ class _Asciidoc:
         return text if "{" not in text or depth > MAX_ATTRIBUTE_DEPTH else _ATTRIBUTE.sub(value_of, text)
 
     def blocks(self, lines: list[str], depth: int = 0) -> list[str]:
-        """Return the blocks of some lines as Markdown."""
         found: list[str] = []
         at = self._after_header(lines, found) if depth == 0 else 0
         while at < len(lines):
@@ -165,9 +152,7 @@ class _Asciidoc:
     def _after_header(self, lines: list[str], found: list[str]) -> int:
         """Read title, authors and attributes at the start; return the line where the text begins."""
         at = 0
-        while at < len(lines) and (
-            not lines[at].strip() or lines[at].startswith("//") or _ENTRY.match(lines[at])
-        ):
+        while at < len(lines) and (not lines[at].strip() or lines[at].startswith("//") or _ENTRY.match(lines[at])):
             self._set(lines[at])
             at += 1
         if at >= len(lines) or not lines[at].startswith("= "):
@@ -194,19 +179,18 @@ class _Asciidoc:
 
     def _block(self, lines: list[str], at: int, depth: int) -> tuple[list[str], int]:
         line = lines[at].rstrip()
-        if not line or (line.startswith("//") and not line.startswith("////")) or self._set(line):
-            return [], at + 1
-        if _ANCHOR.match(line) or line in ("+", "<<<", "'''", "***", "---"):
-            return [], at + 1
-        if (options := _OPTIONS.match(line)) is not None:
+        is_comment = line.startswith("//") and not line.startswith("////")
+        if is_comment or self._set(line) or _ANCHOR.match(line) or line in ("", "+", "<<<", "'''", "***", "---"):
+            pass
+        elif (options := _OPTIONS.match(line)) is not None:
             self.options = f"{self.options},{options[1]}" if self.options else options[1]
-            return [], at + 1
-        if (title := _TITLE.match(line)) is not None and not _ITEM.match(line):
+        elif (title := _TITLE.match(line)) is not None and not _ITEM.match(line):
             self.title = title[1]
-            return [], at + 1
-        heard, named, self.options, self.title = self.options, self.title, "", ""
-        made, after = self._plain(lines, at, depth, heard)
-        return ([f"**{self.prose(named)}**", *made] if named else made), max(after, at + 1)
+        else:
+            options_before, named, self.options, self.title = self.options, self.title, "", ""
+            made, after = self._plain(lines, at, depth, options_before)
+            return ([f"**{self.prose(named)}**", *made] if named else made), max(after, at + 1)
+        return [], at + 1
 
     def _plain(self, lines: list[str], at: int, depth: int, options: str) -> tuple[list[str], int]:
         line = lines[at].rstrip()
@@ -228,8 +212,8 @@ class _Asciidoc:
         if name in ("image", "video", "audio"):
             return [f"![{first}]({target})"] if first and "=" not in first else []
         holds = any(part in self.attributes for part in re.split("[,+]", target)) is (name == "ifdef")
-        told = options and name in ("ifdef", "ifndef") and holds and not self._set(options)
-        return [self.prose(options)] if told else []
+        is_text = options and name in ("ifdef", "ifndef") and holds and not self._set(options)
+        return [self.prose(options)] if is_text else []
 
     # ---- delimited blocks ---------------------------------------------------------------------
 
@@ -262,7 +246,7 @@ class _Asciidoc:
         """Return the items of all depths until another block follows, and the line after them."""
         marks: list[str] = []
         counts: dict[int, int] = {}
-        shown: list[str] = []
+        converted: list[str] = []
         while at < len(lines):
             term: str | None = None
             if item := _ITEM.match(lines[at]):
@@ -279,9 +263,9 @@ class _Asciidoc:
             counts = {each: count for each, count in counts.items() if each <= here}
             counts[here] = counts.get(here, 0) + 1
             sign = f"{counts[here]}." if mark[0] in ".1<" else "-"
-            shown += _indented(self._item(text, term), more, sign, 3 * (here - 1))
+            converted += _indented(self._item(text, term), more, sign, 3 * (here - 1))
             at = run_end(lines, at, lambda line: not line.strip() or line.startswith("// "))
-        return ["\n".join(shown)], at
+        return ["\n".join(converted)], at
 
     def _item(self, text: str, term: str | None) -> str:
         text = _CHECK.sub("", text)
@@ -328,12 +312,7 @@ def _item_text(lines: list[str], at: int, first: str) -> tuple[str, int]:
     """Return the text of an item, up to a blank line, another item or a block, and the line after it."""
     parts = [first] if first else []
     at = at if first else skip_blank(lines, at)
-    while (
-        at < len(lines)
-        and lines[at].strip()
-        and not _ITEM.match(lines[at])
-        and not _ends_paragraph(lines[at])
-    ):
+    while at < len(lines) and lines[at].strip() and not _ITEM.match(lines[at]) and not _ends_paragraph(lines[at]):
         if _TERM.match(lines[at]) and parts:
             break
         if not lines[at].startswith("//"):
@@ -358,10 +337,8 @@ def _code(lines: list[str], options: str, beside: str, attributes: dict[str, str
     if style in ("source", "", ",") and len(parts) > 1 and "=" not in parts[1]:
         language = language or parts[1].split("%")[0]
     language = language or beside or (attributes.get("source-language", "") if style == "source" else "")
-    shown = [
-        _CALLOUT.sub("", line) if line.rstrip().endswith(">") or "-->" in line else line for line in lines
-    ]
-    return code_block(shown, re.sub(r"[^\w+#.-]", "", language).lower())
+    converted = [_CALLOUT.sub("", line) if line.rstrip().endswith(">") or "-->" in line else line for line in lines]
+    return code_block(converted, re.sub(r"[^\w+#.-]", "", language).lower())
 
 
 _CELL = re.compile(r"(?:(?<=\s)|^)(?:\d+(?:\.\d+)?[+*]|\.\d+\+)?[<^>]?(?:\.[<^>])?[a-z]?\||(?<!\\)\|")
@@ -370,15 +347,15 @@ _TIMES = re.compile(r"(\d+)\*")
 
 def table_rows(lines: Sequence[str], attributes: str, mark: str) -> tuple[Rows, bool]:
     """Return the rows of a table between its borders, and whether the first is its head."""
-    told = "header" in attributes and "noheader" not in attributes
+    is_text = "header" in attributes and "noheader" not in attributes
     if mark == "," or "format=csv" in attributes.replace('"', ""):
-        return csv_rows("\n".join(lines)), told
+        return csv_rows("\n".join(lines)), is_text
     cells, first = _cells(lines)
     wide = min(_columns(attributes) or first or 1, MOST_COLUMNS)
     rows = [cells[at : at + wide] for at in range(0, len(cells), wide)]
     # a blank line after the first line makes that the head
     is_head = len(lines) > 1 and bool(lines[0].strip()) and not lines[1].strip()
-    return rows, told or (first == wide > 0 and is_head and "noheader" not in attributes)
+    return rows, is_text or (first == wide > 0 and is_head and "noheader" not in attributes)
 
 
 def _cells(lines: Sequence[str]) -> tuple[list[str], int]:

@@ -5,27 +5,17 @@ constructs stay as text. Other files are never included, and `raw` content is dr
 """
 
 import re
-from collections.abc import Callable
 from itertools import islice
 from typing import NamedTuple
 
 from afresh.extract.decode import decode
-from afresh.extract.markdown import fenced, written
+from afresh.extract.markdown import fenced, run_end, skip_blank, written
 from afresh.extract.markup.rst_inline import RstNames, code_span, inline, names_of
-from afresh.extract.markup.tables import (
-    csv_rows,
-    grid_rows,
-    is_grid,
-    is_simple,
-    list_rows,
-    markdown_table,
-    simple_rows,
-)
-from afresh.model import recipe
+from afresh.extract.markup.tables import csv_rows, grid_rows, is_grid, is_simple, list_rows, markdown_table, simple_rows
 from afresh.model.fetch import Body, Document
 from afresh.text.normalize import normalise
 
-LONGEST_LANGUAGE = 50  # a document may set it once for any number of blocks
+MAX_LANGUAGE_CHARS = 50  # a document may set it once for any number of blocks
 DEEPEST = 20  # deeper nesting is kept as text
 
 _ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1{1,}\s*$")
@@ -41,8 +31,6 @@ _LEADING = re.compile(r"(#{1,6}\s|\d+[.)]\s|[-+*]\s|>|~~~|```)")
 
 
 class Directive(NamedTuple):
-    """A directive as written."""
-
     name: str
     argument: str
     options: dict[str, str]
@@ -59,12 +47,10 @@ class RstConverter:
         self._styles: list[tuple[str, bool]] = []
 
     def prose(self, text: str) -> str:
-        """Return a text as one line of Markdown."""
-        shown = inline(" ".join(text.split()), self.names)
-        return "\\" + shown if _LEADING.match(shown) else shown
+        converted = inline(" ".join(text.split()), self.names)
+        return "\\" + converted if _LEADING.match(converted) else converted
 
     def blocks(self, lines: list[str], depth: int = 0) -> list[str]:
-        """Return the blocks of some lines as Markdown."""
         if depth > DEEPEST:
             return ["\n".join(line.strip() for line in lines if line.strip())]
         found: list[str] = []
@@ -105,11 +91,7 @@ class RstConverter:
         under = following[0].rstrip() if following else ""
         if not _ADORNMENT.match(under) or under in ("::", "..") or _EXPLICIT.match(line):
             return None
-        return (
-            ([self._heading(line, (under[0], False), depth)], at + 2)
-            if len(under) >= min(len(line), 4)
-            else None
-        )
+        return ([self._heading(line, (under[0], False), depth)], at + 2) if len(under) >= min(len(line), 4) else None
 
     def _heading(self, title: str, style: tuple[str, bool], depth: int) -> str:
         text = self.prose(title).lstrip("\\")
@@ -150,7 +132,6 @@ class RstConverter:
         return [self.table(rows, head)], stop
 
     def table(self, rows: list[list[str]], head: bool) -> str:
-        """Return rows of cells with inline markup as a Markdown table."""
         return markdown_table([[self.prose(cell) for cell in row] for row in rows], head)
 
     def _list(self, lines: list[str], at: int, depth: int) -> tuple[list[str], int] | None:
@@ -198,9 +179,9 @@ class RstConverter:
         text = " ".join(line.strip() for line in lines[at:stop])
         if not text.endswith("::"):
             return [self.prose(text)], stop
-        shown = "" if text == "::" else text[:-1] if not text.endswith(" ::") else text[:-2].rstrip()
+        converted = "" if text == "::" else text[:-1] if not text.endswith(" ::") else text[:-2].rstrip()
         code, after = _literal(lines, skip_blank(lines, stop))
-        return [self.prose(shown), code_block(code, self.language)], after
+        return [self.prose(converted), code_block(code, self.language)], after
 
     def _term(self, lines: list[str], at: int, depth: int) -> tuple[list[str], int]:
         """Return a term with its indented definition, and the line after it."""
@@ -208,15 +189,15 @@ class RstConverter:
         text = lines[at].strip()
         if text.endswith("::"):
             return [self.prose(text[:-1]), code_block(inner, self.language)], after
-        shown = emphasised(self.prose(text))
+        converted = emphasised(self.prose(text))
         blocks = self.blocks(inner, depth + 1)
         starts = blocks and not blocks[0].startswith(("- ", "```", ">", "|", "1."))
-        return [item("-", [f"{shown}: {blocks[0]}", *blocks[1:]] if starts else [shown, *blocks])], after
+        return [item("-", [f"{converted}: {blocks[0]}", *blocks[1:]] if starts else [converted, *blocks])], after
 
 
 def code_block(lines: list[str], language: str = "") -> str:
     """Return lines as a fenced code block, or "" if they are blank."""
-    code, language = "\n".join(lines), language[:LONGEST_LANGUAGE]
+    code, language = "\n".join(lines), language[:MAX_LANGUAGE_CHARS]
     return fenced(code, language) if code.strip() else ""
 
 
@@ -226,28 +207,14 @@ def emphasised(text: str) -> str:
 
 
 def quoted(blocks: list[str]) -> str:
-    """Return blocks as a block quote."""
     lines = "\n\n".join(blocks).split("\n") if blocks else []
     return "\n".join(f"> {line}".rstrip() for line in lines)
 
 
 def item(mark: str, blocks: list[str]) -> str:
-    """Return blocks as one list item."""
     pad = " " * (len(mark) + 1)
     lines = "\n\n".join(blocks).split("\n")
     return "\n".join([f"{mark} {lines[0]}".rstrip(), *((pad + line).rstrip() for line in lines[1:])])
-
-
-def run_end(lines: list[str], at: int, belongs: Callable[[str], object]) -> int:
-    """Return the index of the first line from `at` on that does not belong."""
-    while at < len(lines) and belongs(lines[at]):
-        at += 1
-    return at
-
-
-def skip_blank(lines: list[str], at: int) -> int:
-    """Return the index of the first non-blank line from `at` on."""
-    return run_end(lines, at, lambda line: not line.strip())
 
 
 def _indented(lines: list[str], at: int) -> tuple[list[str], int]:
@@ -300,22 +267,16 @@ def _option(lines: list[str], at: int) -> re.Match[str] | None:
 
 def _directive(start: re.Match[str], body: list[str]) -> Directive:
     """Return a directive: its argument ends at a blank line or an option, content follows the options."""
-    argument, options = [start[2] or ""], dict[str, str]()
-    at = 0
-    while at < len(body) and body[at].strip() and not _FIELD.match(body[at]):
-        argument.append(body[at].strip())
-        at += 1
+    at = run_end(body, 0, lambda line: line.strip() and not _FIELD.match(line))
+    argument, options = [start[2] or "", *map(str.strip, body[:at])], dict[str, str]()
     while at < len(body) and (field := _FIELD.match(body[at])):
         options[field[1]] = body[at][field.end() :].strip()
-        at += 1
-        while at < len(body) and body[at].strip() and body[at][0] in " \t":
-            at += 1
+        at = run_end(body, at + 1, lambda line: line.strip() and line[0] in " \t")
     return Directive(start[1].lower(), "\n".join(filter(None, argument)), options, body[at:])
 
 
 _ADMONITIONS = frozenset((
-    "note", "warning", "tip", "hint", "important", "caution", "danger", "attention", "error", "seealso",
-    "todo",
+    "note", "warning", "tip", "hint", "important", "caution", "danger", "attention", "error", "seealso", "todo",
 ))  # fmt: skip
 _VERSIONS = {
     "versionadded": "Added in version", "versionchanged": "Changed in version",
@@ -337,31 +298,23 @@ _DROPPED = frozenset((
     "only-dev", "target-notes", "header", "footer", "date", "restructuredtext-test-directive",
 ))  # fmt: skip
 _OBJECTS = frozenset((
-    "function", "class", "method", "classmethod", "staticmethod", "attribute", "property", "data",
-    "exception", "decorator", "decoratormethod", "option", "cmdoption", "confval", "envvar", "setting",
-    "describe", "object", "type", "struct", "union", "enum", "enumerator", "enum-class", "macro", "member",
-    "var", "opcode", "pdbcommand", "2to3fixer", "coroutinefunction", "coroutinemethod",
-    "awaitablefunction", "awaitablemethod", "abstractmethod", "autofunction", "autoclass", "automodule",
-    "automethod", "autoattribute", "autoexception", "autodata", "autodecorator", "autoproperty", "command",
-    "variable", "signature", "get", "post", "put", "patch", "delete",
+    "function", "class", "method", "classmethod", "staticmethod", "attribute", "property", "data", "exception",
+    "decorator", "decoratormethod", "option", "cmdoption", "confval", "envvar", "setting", "describe", "object", "type",
+    "struct", "union", "enum", "enumerator", "enum-class", "macro", "member", "var", "opcode", "pdbcommand",
+    "2to3fixer", "coroutinefunction", "coroutinemethod", "awaitablefunction", "awaitablemethod", "abstractmethod",
+    "autofunction", "autoclass", "automodule", "automethod", "autoattribute", "autoexception", "autodata",
+    "autodecorator", "autoproperty", "command", "variable", "signature", "get", "post", "put", "patch", "delete",
 ))  # fmt: skip
 _PLAIN_ARGUMENT = frozenset(
     {"topic", "sidebar", "rubric", "centered", "dropdown", "card", "tab", "tab-item", "details"}
 )
 
 
-class RstExtractor:
-    """Reads reStructuredText."""
-
-    version = recipe.RST
-
-    def extract(self, body: Body) -> Document:
-        """Return the document of a reStructuredText body."""
-        return written(body, to_markdown(normalise(decode(body.data, body.charset))))
+def extract_rst(body: Body) -> Document:
+    return written(body, to_markdown(normalise(decode(body.data, body.charset))))
 
 
 def to_markdown(text: str) -> str:
-    """Return the text as Markdown."""
     lines = [line.expandtabs(8).rstrip() for line in text.split("\n")]
     return "\n\n".join(RstConverter(text).blocks(lines))
 
@@ -382,10 +335,8 @@ def _render(rst: RstConverter, directive: Directive, depth: int) -> list[str]:
     if name in ("include", "literalinclude"):
         return [f"`{directive.argument}`"] if directive.argument else []
     if name in ("image", "figure"):
-        alternative, url = (
-            " ".join(directive.options.get("alt", "").split()),
-            "".join(directive.argument.split()),
-        )
+        alternative = " ".join(directive.options.get("alt", "").split())
+        url = "".join(directive.argument.split())
         return [f"![{alternative}]({url})" if alternative else "", *rst.blocks(directive.content, depth + 1)]
     if name == "toctree":
         return [_contents(rst, directive)]
@@ -393,9 +344,9 @@ def _render(rst: RstConverter, directive: Directive, depth: int) -> list[str]:
         return _table(rst, directive, depth)
     if name in _OBJECTS:
         return _object(rst, directive, depth)
-    told = rst.prose(directive.argument) if name not in ("only", "ifconfig", "container", "compound") else ""
-    told = f"**{told}**" if told and name in _PLAIN_ARGUMENT else told
-    return [told, *rst.blocks(directive.content, depth + 1)]
+    title_text = rst.prose(directive.argument) if name not in ("only", "ifconfig", "container", "compound") else ""
+    title_text = f"**{title_text}**" if title_text and name in _PLAIN_ARGUMENT else title_text
+    return [title_text, *rst.blocks(directive.content, depth + 1)]
 
 
 def _admonition(rst: RstConverter, directive: Directive, depth: int) -> str:
@@ -411,8 +362,8 @@ def _version(rst: RstConverter, directive: Directive, depth: int) -> str:
     number, _, text = directive.argument.partition("\n")
     number, _, rest = number.partition(" ")
     blocks = rst.blocks([line for line in (rest, text) if line] + directive.content, depth + 1)
-    told = f"*{_VERSIONS[directive.name.rpartition(':')[2]]} {number}*"
-    return "\n\n".join([f"{told}: {blocks[0]}", *blocks[1:]] if blocks else [told])
+    title_text = f"*{_VERSIONS[directive.name.rpartition(':')[2]]} {number}*"
+    return "\n\n".join([f"{title_text}: {blocks[0]}", *blocks[1:]] if blocks else [title_text])
 
 
 def _code(rst: RstConverter, directive: Directive) -> str:
@@ -438,10 +389,10 @@ def _contents(rst: RstConverter, directive: Directive) -> str:
         title, _, target = entry.removesuffix(">").rpartition("<") if entry.endswith(">") else ("", "", entry)
         if not entry or entry == "self" or entry.startswith(":"):
             continue
-        shown = rst.prose(title) or target
+        converted = rst.prose(title) or target
         linked = "://" in target or (not target.startswith("/") and "*" not in target)
         url = target if "://" in target or target.endswith((".rst", ".md")) else target + ".rst"
-        items.append(f"- [{shown}]({url})" if linked else f"- {shown}")
+        items.append(f"- [{converted}]({url})" if linked else f"- {converted}")
     listed = "\n".join(items)
     return f"**{rst.prose(caption)}**\n\n{listed}" if caption and listed else listed
 
@@ -455,20 +406,20 @@ def _table(rst: RstConverter, directive: Directive, depth: int) -> list[str]:
         if directive.name == "list-table"
         else csv_rows("\n".join(directive.content), directive.options.get("delim", ","))
     )
-    told = directive.options.get("header", "")
-    head = bool(told) or directive.options.get("header-rows", "0") not in ("", "0")
-    return [*title, rst.table([*csv_rows(told), *rows] if told else rows, head)]
+    title_text = directive.options.get("header", "")
+    head = bool(title_text) or directive.options.get("header-rows", "0") not in ("", "0")
+    return [*title, rst.table([*csv_rows(title_text), *rows] if title_text else rows, head)]
 
 
 def _object(rst: RstConverter, directive: Directive, depth: int) -> list[str]:
     """Return a symbol and its description; outside of lists with a heading, so that search finds its name."""
     names = [line.rstrip("\\").strip() for line in directive.argument.split("\n") if line.strip()]
-    shown, level = ", ".join(f"`{name}`" for name in names), rst.level
-    if shown and depth <= level:
+    converted, level = ", ".join(f"`{name}`" for name in names), rst.level
+    if converted and depth <= level:
         rst.level = level + 1
-        shown = "#" * min(level + 1, 6) + " " + shown
-    elif shown:
-        shown = f"**{shown}**"
+        converted = "#" * min(level + 1, 6) + " " + converted
+    elif converted:
+        converted = f"**{converted}**"
     blocks = rst.blocks(directive.content, depth + 1)
     rst.level = level
-    return [shown, *blocks]
+    return [converted, *blocks]

@@ -24,10 +24,9 @@ _INLINE = re.compile(
 _MARKED = re.compile(r"[`|\\_]")
 _TITLED = re.compile(r"([^<>]*(?<=\s)|)<([^<>]+)>\s*")
 _PROSE = frozenset((
-    "ref", "doc", "term", "dfn", "abbr", "guilabel", "menuselection", "sup", "sub", "superscript",
-    "subscript", "emphasis", "strong", "title", "numref", "any", "title-reference", "t", "keyword",
-    "download", "envvar", "index", "rfc", "pep", "eq", "raw", "lname", "issue", "user", "pr", "gh",
-    "author", "guide", "sup-ref",
+    "ref", "doc", "term", "dfn", "abbr", "guilabel", "menuselection", "sup", "sub", "superscript", "subscript",
+    "emphasis", "strong", "title", "numref", "any", "title-reference", "t", "keyword", "download", "envvar", "index",
+    "rfc", "pep", "eq", "raw", "lname", "issue", "user", "pr", "gh", "author", "guide", "sup-ref",
 ))  # fmt: skip
 _CALLS = frozenset({"func", "meth", "function", "method"})
 _KEPT_ESCAPES = frozenset("*_`[]<>#\\|")
@@ -52,7 +51,6 @@ class RstNames(NamedTuple):
 
 
 def names_of(text: str) -> RstNames:
-    """Return the link targets with URLs and the substitutions that a text defines."""
     targets = {_normal(name.strip("`")): url for name, url in _TARGET.findall(text)}
     marks = {}
     for name, kind, value in _SUBSTITUTION.findall(text):
@@ -61,11 +59,10 @@ def names_of(text: str) -> RstNames:
 
 
 def inline(text: str, names: RstNames, depth: int = 0) -> str:
-    """Return prose with its inline markup converted to Markdown."""
-    return text if not _MARKED.search(text) else _INLINE.sub(lambda found: _shown(found, names, depth), text)
+    return text if not _MARKED.search(text) else _INLINE.sub(lambda found: _convert_inline(found, names, depth), text)
 
 
-def _shown(found: re.Match[str], names: RstNames, depth: int) -> str:
+def _convert_inline(found: re.Match[str], names: RstNames, depth: int) -> str:
     match found.lastgroup:
         case "literal":
             return code_span(found["literal"])
@@ -106,10 +103,10 @@ def _role(role: str, raw: str) -> str:
     title, target = (titled[1].strip(), titled[2]) if titled else (text, text)
     if kind == "doc":
         name = target.strip()
-        shown = " ".join(title.split()) if titled else name.rpartition("/")[2]
+        label = " ".join(title.split()) if titled else name.rpartition("/")[2]
         if name.startswith("/") or "://" in name:
-            return shown
-        return f"[{shown}]({name if name.endswith('.rst') else name + '.rst'})"
+            return label
+        return f"[{label}]({name if name.endswith('.rst') else name + '.rst'})"
     if kind in ("pep", "rfc"):
         return f"{kind.upper()} {title.partition('#')[0]}" if titled is None else title
     if kind in ("math", "m"):

@@ -2,7 +2,7 @@
 
 import csv
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import islice
 
 TIMES = 4
@@ -34,18 +34,17 @@ Rows = list[list[str]]
 
 
 def is_grid(line: str) -> bool:
-    """Return whether a line is the border of a grid table."""
     return line.startswith("+") and _GRID.match(line) is not None
 
 
 def is_simple(line: str) -> bool:
-    """Return whether a line is the border of a simple table."""
     return line.startswith("=") and _SIMPLE.match(line) is not None
 
 
 def grid_rows(lines: Sequence[str]) -> tuple[Rows, bool]:
     """Return the rows of a grid table, and whether the first one is its head."""
-    edges = sorted({place for line in lines if line.startswith("+") for place in _crossings(line)})
+    borders = (re.finditer(r"\+", line[: MOST_COLUMNS * 100]) for line in lines if line.startswith("+"))
+    edges = sorted({found.start() for border in borders for found in islice(border, MOST_COLUMNS + 1)})
     rows: Rows = []
     cells = [""] * (len(edges) - 1)
     head = False
@@ -57,11 +56,6 @@ def grid_rows(lines: Sequence[str]) -> tuple[Rows, bool]:
         else:
             _fill(cells, line, edges)
     return [row for row in rows if any(row)], head
-
-
-def _crossings(line: str) -> Iterator[int]:
-    places = (place for place, each in enumerate(line[: MOST_COLUMNS * 100]) if each == "+")
-    return islice(places, MOST_COLUMNS + 1)
 
 
 def _fill(cells: list[str], line: str, edges: Sequence[int]) -> None:
@@ -99,7 +93,6 @@ def simple_rows(lines: Sequence[str]) -> tuple[Rows, bool]:
 
 
 def csv_rows(text: str, delimiter: str = ",") -> Rows:
-    """Return the rows of comma-separated values."""
     mark = {"tab": "\t", "space": " "}.get(delimiter.lower(), delimiter)[:1] or ","
     lines = [line for line in text.splitlines() if line.strip()]
     try:

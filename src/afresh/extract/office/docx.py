@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 from afresh.extract.markdown import fenced, heading, joined, linked, plain, table, written
 from afresh.extract.office.package import OfficePackage, PartRelation, attribute, name_of, number_in
-from afresh.model import recipe
 from afresh.model.fetch import Body, Document
 
 DEEPEST = 40  # of nested tables and the like
@@ -26,23 +25,14 @@ class Style(NamedTuple):
     code: bool = False
 
 
-class DocxExtractor:
-    """Reads DOCX files."""
-
-    version = recipe.OFFICE
-
-    def extract(self, body: Body) -> Document:
-        """Return the document of a DOCX body."""
-        package = OfficePackage(body.data)
-        part = package.main("word/document.xml")
-        text = _Text(package, part)
-        blocks = joined(text.blocks(package.read(part)))
-        return written(body, blocks, package.said("title"), package.said("language") or None)
+def extract_docx(body: Body) -> Document:
+    package = OfficePackage(body.data)
+    part = package.main("word/document.xml")
+    blocks = joined(_Text(package, part).blocks(package.read(part)))
+    return written(body, blocks, package.core_property("title"), package.core_property("language") or None)
 
 
 class _Text:
-    """Converts the text of a part to Markdown."""
-
     def __init__(self, package: OfficePackage, part: str) -> None:
         self._links: dict[str, PartRelation] = package.relations(part)
         self._styles = _styles(package.read_if_there(package.related(part, "styles")))
@@ -66,8 +56,6 @@ class _Text:
                     yield from self._table(child, depth)
                 case "body" | "sdt" | "sdtContent" | "ins" | "moveTo" | "customXml" | "smartTag":
                     yield from self._pieces(child, depth + 1)
-                case _:
-                    pass
 
     def _paragraph(self, paragraph: Any) -> tuple[str, str]:
         properties = paragraph.find("{*}pPr")
@@ -101,14 +89,14 @@ class _Text:
         if len(rows) == 1 and len(rows[0].findall("{*}tc")) == 1:  # a frame around a text
             yield from self._pieces(rows[0].find("{*}tc"), depth + 1)
             return
-        shown: list[list[str]] = []
+        cells: list[list[str]] = []
         for row in rows:
-            shown.append([])
+            cells.append([])
             for cell in row.iterfind("{*}tc"):
                 wide = number_in(attribute(cell.find("{*}tcPr/{*}gridSpan"), "val"), MOST_DIGITS)
                 text = " ".join([self._inline(each, 0) for each in cell.iter("{*}p")])
-                shown[-1] += [text, *[""] * min((wide or 1) - 1, 50)]
-        yield "table", table(shown)
+                cells[-1] += [text, *[""] * min((wide or 1) - 1, 50)]
+        yield "table", table(cells)
 
     def _inline(self, parent: Any, depth: int) -> str:
         """Return the text of a paragraph, without deleted and duplicate content."""

@@ -6,47 +6,38 @@ from typing import Any
 from urllib.parse import unquote
 
 from afresh.errors import ExtractError
-from afresh.extract.html.html import HtmlExtractor
+from afresh.extract.html.html import extract_html
 from afresh.extract.markdown import MOST_CHARS, joined, written
-from afresh.extract.office.package import ZipReader, attribute, name_of, parse_xml
-from afresh.model import recipe
+from afresh.extract.office.package import ZipReader, attribute, parse_xml
 from afresh.model.fetch import Body, Document
 
 MOST_CHAPTERS = 2_000
 INSIDE = "https://inside.invalid/"  # base URL of chapters while they are read; no real link leads there
 
 _PAGES = frozenset({"application/xhtml+xml", "text/html"})
-_INNER_LINK = re.compile(
-    rf"!?\[((?:[^\[\]\\]|\\.)*)\]\(<?{re.escape(INSIDE)}[^\s()]*(?:\([^()\s]*\)[^\s()]*)*\)"
-)
+_INNER_LINK = re.compile(rf"!?\[((?:[^\[\]\\]|\\.)*)\]\(<?{re.escape(INSIDE)}[^\s()]*(?:\([^()\s]*\)[^\s()]*)*\)")
 
 
-class EpubExtractor:
-    """Reads EPUB books."""
-
-    version = recipe.EPUB
-
-    def extract(self, body: Body) -> Document:
-        """Return the document of an EPUB body."""
-        zipped = ZipReader(body.data)
-        path = _package_path(zipped)
-        root = parse_xml(zipped.read(path), mend=True)
-        chapters = _chapters(zipped, root, dirname(path))
-        if set(chapters) & _encrypted(zipped):
-            raise ExtractError("encrypted: it cannot be read without its key")
-        texts: list[str] = []
-        size = 0
-        for name in chapters[:MOST_CHAPTERS]:
-            page = Body(url=INSIDE + name, data=zipped.read(name), media_type="application/xhtml+xml")
-            texts.append(_INNER_LINK.sub(r"\1", HtmlExtractor().extract(page).markdown))
-            size += len(texts[-1])
-            if size > MOST_CHARS:
-                break
-        if len(chapters) > MOST_CHAPTERS:
-            texts.append(f"(cut after {MOST_CHAPTERS:,} chapters)")
-        if not size:
-            raise ExtractError("a book without text")
-        return written(body, joined(texts), _said(root, "title"), _said(root, "language") or None)
+def extract_epub(body: Body) -> Document:
+    zipped = ZipReader(body.data)
+    path = _package_path(zipped)
+    root = parse_xml(zipped.read(path), mend=True)
+    chapters = _chapters(zipped, root, dirname(path))
+    if set(chapters) & _encrypted(zipped):
+        raise ExtractError("encrypted: it cannot be read without its key")
+    texts: list[str] = []
+    size = 0
+    for name in chapters[:MOST_CHAPTERS]:
+        page = Body(url=INSIDE + name, data=zipped.read(name), media_type="application/xhtml+xml")
+        texts.append(_INNER_LINK.sub(r"\1", extract_html(page).markdown))
+        size += len(texts[-1])
+        if size > MOST_CHARS:
+            break
+    if len(chapters) > MOST_CHAPTERS:
+        texts.append(f"(cut after {MOST_CHAPTERS:,} chapters)")
+    if not size:
+        raise ExtractError("a book without text")
+    return written(body, joined(texts), _metadata(root, "title"), _metadata(root, "language") or None)
 
 
 def _chapters(zipped: ZipReader, root: Any, folder: str) -> list[str]:
@@ -71,12 +62,9 @@ def _package_path(zipped: ZipReader) -> str:
     raise ExtractError("a book without a list of its chapters")
 
 
-def _said(root: Any, name: str) -> str:
-    for metadata in root.iterfind("{*}metadata"):
-        for each in metadata.iter():
-            if name_of(each) == name and each.text and each.text.strip():
-                return str(each.text).strip()
-    return ""
+def _metadata(root: Any, name: str) -> str:
+    found = (each.text for metadata in root.iterfind("{*}metadata") for each in metadata.iter(f"{{*}}{name}"))
+    return next((text.strip() for text in found if text and text.strip()), "")
 
 
 def _encrypted(zipped: ZipReader) -> set[str]:

@@ -27,30 +27,21 @@ _ENTRY = b"PK\x01\x02"
 _ENCRYPTED = 0x1
 
 
-class Member(NamedTuple):
-    """A file in a ZIP archive, with its declared size."""
-
-    name: str
-    size: int
-
-
 class ZipReader:
     """A ZIP archive in memory; raises ExtractError if it is broken or exceeds a limit."""
 
-    def __init__(
-        self, data: bytes, *, most_members: int = MOST_MEMBERS, most_bytes: int = MOST_BYTES
-    ) -> None:
+    def __init__(self, data: bytes, *, most_members: int = MOST_MEMBERS, most_bytes: int = MOST_BYTES) -> None:
         if data.count(_ENTRY) > most_members:  # before an object is created for each of them
             raise ExtractError(f"a ZIP file with more than {most_members:,} members")
         self._left = most_bytes
-        with _told():
+        with _translated("a broken ZIP file", *BROKEN_ZIP):
             self._file = ZipFile(BytesIO(data))
         self._infos = {info.filename: info for info in self._file.infolist() if is_inside(info.filename)}
 
     @property
-    def members(self) -> tuple[Member, ...]:
+    def names(self) -> list[str]:
         """Return the files in archive order, without those that would be unpacked outside of the folder."""
-        return tuple(Member(name, info.file_size) for name, info in self._infos.items() if not info.is_dir())
+        return [name for name, info in self._infos.items() if not info.is_dir()]
 
     def __contains__(self, name: str) -> bool:
         return name in self._infos
@@ -61,7 +52,7 @@ class ZipReader:
         if info is None:
             raise ExtractError(f"a ZIP file without {name}")
         _refuse_member(info, min(most, self._left))
-        with _told(), self._file.open(info) as member:
+        with _translated("a broken ZIP file", *BROKEN_ZIP), self._file.open(info) as member:
             data = member.read(info.file_size)
         self._left -= len(data)
         return data
@@ -80,19 +71,17 @@ def _refuse_member(info: ZipInfo, most: int) -> None:
     if info.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
         raise ExtractError("a ZIP file packed in a way that is not read")
     if info.file_size > most:
-        raise ExtractError(
-            f"a ZIP file that unpacks to more than {most // MEGABYTE} MB ({info.filename[:80]})"
-        )
+        raise ExtractError(f"a ZIP file that unpacks to more than {most // MEGABYTE} MB ({info.filename[:80]})")
     if info.file_size > SMALL and info.file_size > TIGHTEST * info.compress_size:
         raise ExtractError(f"a ZIP bomb: {info.filename[:80]} unpacks to {info.file_size // MEGABYTE} MB")
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _translated(what: str, *errors: type[Exception]) -> Iterator[None]:
     try:
         yield
-    except BROKEN_ZIP as error:
-        raise ExtractError(f"a broken ZIP file ({error})") from error
+    except errors as error:
+        raise ExtractError(f"{what} ({error})") from error
 
 
 class PartRelation(NamedTuple):
@@ -104,17 +93,12 @@ class PartRelation(NamedTuple):
 
 
 class OfficePackage:
-    """An opened office file."""
-
     def __init__(self, data: bytes) -> None:
         self.zipped = ZipReader(data)
 
     def main(self, usual: str) -> str:
         """Return the name of the main part, or `usual` if no relation names it."""
-        for relation in self.relations("").values():
-            if relation.kind == "officeDocument" and relation.target in self.zipped:
-                return relation.target
-        return usual
+        return self.related("", "officeDocument") or usual
 
     def read(self, part: str) -> Any:
         """Return the root element of a part."""
@@ -125,7 +109,6 @@ class OfficePackage:
         return self.read(part) if part and part in self.zipped else etree.Element("none")
 
     def relations(self, part: str) -> dict[str, PartRelation]:
-        """Return the relations of a part by their ids."""
         folder, _, name = part.rpartition("/")
         root = self.read_if_there(join(folder, "_rels", f"{name}.rels"))
         found: dict[str, PartRelation] = {}
@@ -138,13 +121,12 @@ class OfficePackage:
         return found
 
     def related(self, part: str, kind: str) -> str | None:
-        """Return the first related part of a kind."""
         for relation in self.relations(part).values():
             if relation.kind == kind and not relation.external and relation.target in self.zipped:
                 return relation.target
         return None
 
-    def said(self, name: str) -> str:
+    def core_property(self, name: str) -> str:
         """Return a property of the file such as `title` or `language`; "" if it is not set."""
         root = self.read_if_there("docProps/core.xml")
         return next((each.text for each in root if name_of(each) == name and each.text), "")
@@ -162,10 +144,8 @@ def parse_xml(data: bytes, *, mend: bool = False) -> Any:
     _refuse_entities(data)
     if len(data) > LARGEST_TREE:
         raise ExtractError(f"XML of more than {LARGEST_TREE // MEGABYTE} MB")
-    try:
+    with _translated("broken XML", etree.XMLSyntaxError, ValueError):
         root = etree.fromstring(data, etree.XMLParser(recover=mend, **_OPTIONS))
-    except (etree.XMLSyntaxError, ValueError) as error:
-        raise ExtractError(f"broken XML ({error})") from error
     if root is None:
         raise ExtractError("broken XML")
     return root
@@ -174,14 +154,12 @@ def parse_xml(data: bytes, *, mend: bool = False) -> Any:
 def elements(data: bytes, *names: str) -> Iterator[Any]:
     """Yield each element with one of these names and clear it afterwards, for large files."""
     _refuse_entities(data)
-    try:
+    with _translated("broken XML", etree.XMLSyntaxError, ValueError):
         for _, element in etree.iterparse(BytesIO(data), events=("end",), tag=names, **_OPTIONS):
             yield element
             element.clear()
             while element.getprevious() is not None:
                 del element.getparent()[0]
-    except (etree.XMLSyntaxError, ValueError) as error:
-        raise ExtractError(f"broken XML ({error})") from error
 
 
 def name_of(element: Any) -> str:

@@ -10,16 +10,18 @@ from math import hypot
 from statistics import median
 from typing import Any, NamedTuple
 
+import pypdfium2
+from pypdfium2 import raw as pdfium
+
 from afresh.errors import ExtractError
 from afresh.extract.html.head import one_line
-from afresh.extract.links import MOST_LINKS
+from afresh.extract.links import MAX_LINKS
 from afresh.extract.markdown import MOST_CHARS, fenced, heading, joined, plain, written
-from afresh.model import recipe
 from afresh.model.fetch import Body, Document
 from afresh.text.quantities import count
 
 LARGER = 1.15  # times the usual size: a heading
-LONGEST_HEADING = 160
+MAX_HEADING_CHARS = 160
 MOST_LEVELS = 5
 FEWEST_IN_OUTLINE = 3
 FEWEST_REPEATS = 3  # pages that begin or end with the same line
@@ -28,20 +30,16 @@ MORE_HEADINGS = 0.3  # share of all lines; then size does not indicate headings
 
 _BULLET = re.compile(r"[•◦▪●‣∙⁃■□–]\s*(?=\S)")
 _LEADERS = re.compile(r"(?<!\s)(?:\s*+[.·…]){4,}+\s*+")
-_PAGE_NUMBER = re.compile(
-    r"(?:page\s+)?(?:\d{1,4}|[ivxlc]{1,8})(?:\s*(?:/|of)\s*\d{1,4})?|[-–]\s*\d{1,4}\s*[-–]", re.I
-)
+_PAGE_NUMBER = re.compile(r"(?:page\s+)?(?:\d{1,4}|[ivxlc]{1,8})(?:\s*(?:/|of)\s*\d{1,4})?|[-–]\s*\d{1,4}\s*[-–]", re.I)
 _END_NUMBERS = re.compile(r"^\d{1,4}(?=\s)|(?<=\s)\d{1,4}$")
 _DIGITS = re.compile(r"\d+")
-_NO_LETTER = re.compile(r"[\W\d_]+")
+_NOT_ALPHABETIC = re.compile(r"[\W\d_]+")
 _ENDED = (".", "!", "?", ":", "。", "！", "？")
 
 Outline = Mapping[tuple[int, str], int]  # (page, letters of a title) to heading level
 
 
 class PdfLine(NamedTuple):
-    """A line of text with its layout."""
-
     text: str
     page: int
     size: float = 10.0
@@ -53,14 +51,14 @@ class PdfLine(NamedTuple):
 
 def letters(text: str) -> str:
     """Return the letters of a title in lower case, to compare spellings."""
-    return _NO_LETTER.sub("", text).casefold()
+    return _NOT_ALPHABETIC.sub("", text).casefold()
 
 
 def markdown_of(lines: Sequence[PdfLine], outline: Outline) -> str:
     """Return the Markdown of all pages, without repeated headers and footers."""
     kept = _without_margins(lines)
-    told = dict(_told(kept, outline))
-    levels = told if len(told) >= FEWEST_IN_OUTLINE else _by_size(kept)
+    named = dict(_by_outline(kept, outline))
+    levels = named if len(named) >= FEWEST_IN_OUTLINE else _by_size(kept)
     steps = [one.foot - other.base for one, other in pairwise(kept) if one.page == other.page]
     pitch = median([step for step in steps if step > 0] or [12.0])  # the usual line distance
     return joined(_blocks(kept, levels, pitch))
@@ -106,14 +104,14 @@ def _shifts(line: PdfLine) -> Iterator[int]:
         yield int(number) - line.page
 
 
-def _told(lines: Sequence[PdfLine], outline: Outline) -> Iterator[tuple[int, int]]:
+def _by_outline(lines: Sequence[PdfLine], outline: Outline) -> Iterator[tuple[int, int]]:
     """Yield the lines that are headings according to the outline, with their levels."""
     left = dict(outline)
     for at, line in enumerate(lines):
         key = (line.page, letters(line.text))
         if key in left:
             yield at, left.pop(key)
-        elif at + 1 < len(lines) and len(line.text) < LONGEST_HEADING:
+        elif at + 1 < len(lines) and len(line.text) < MAX_HEADING_CHARS:
             whole = (line.page, letters(line.text + lines[at + 1].text))
             if key[1] and whole in left:
                 level = left.pop(whole)
@@ -134,7 +132,7 @@ def _by_size(lines: Sequence[PdfLine]) -> dict[int, int]:
 
 
 def _may_head(line: PdfLine) -> bool:
-    return len(line.text) <= LONGEST_HEADING and not line.fixed and bool(letters(line.text))
+    return len(line.text) <= MAX_HEADING_CHARS and not line.fixed and bool(letters(line.text))
 
 
 def _blocks(lines: Sequence[PdfLine], levels: Mapping[int, int], pitch: float) -> Iterator[str]:
@@ -148,9 +146,7 @@ def _blocks(lines: Sequence[PdfLine], levels: Mapping[int, int], pitch: float) -
         yield _block(open_lines, levels.get(len(lines) - 1))
 
 
-def _goes_on(
-    before: PdfLine, line: PdfLine, level_before: int | None, level: int | None, pitch: float
-) -> bool:
+def _goes_on(before: PdfLine, line: PdfLine, level_before: int | None, level: int | None, pitch: float) -> bool:
     if level_before != level or before.fixed != line.fixed:
         return False
     if line.fixed:
@@ -181,7 +177,7 @@ def _block(lines: Sequence[PdfLine], level: int | None) -> str:
 MOST_PAGES = 2_000
 MOST_PAGE_CHARS = 200_000
 MOST_TITLES = 5_000  # of the outline
-LONGEST_URL = 2_000
+MAX_URL_CHARS = 2_000
 LARGEST_SIZE = 1_000  # of a letter, in points
 
 _FIXED_FONT = re.compile(r"mono|courier|consol|typewriter|cmtt|menlo|inconsolata|code", re.IGNORECASE)
@@ -194,22 +190,14 @@ _WRITERS = re.compile(r"^Microsoft (?:Word|PowerPoint) - ")
 _SOFT_HYPHENS = re.compile("[\u00ad\u0002\ufffe]")
 
 
-class PdfExtractor:
-    """Reads PDF files."""
-
-    version = recipe.PDF
-
-    def extract(self, body: Body) -> Document:
-        """Return the document of a PDF body."""
-        import pypdfium2
-
-        try:
-            with closing(pypdfium2.PdfDocument(body.data)) as pdf:
-                return _document(body, pdf)
-        except pypdfium2.PdfiumError as error:
-            if getattr(error, "err_code", None) == pypdfium2.raw.FPDF_ERR_PASSWORD:
-                raise ExtractError("an encrypted PDF: it cannot be read without its password") from error
-            raise ExtractError("a broken PDF") from error
+def extract_pdf(body: Body) -> Document:
+    try:
+        with closing(pypdfium2.PdfDocument(body.data)) as pdf:
+            return _document(body, pdf)
+    except pypdfium2.PdfiumError as error:
+        if getattr(error, "err_code", None) == pdfium.FPDF_ERR_PASSWORD:
+            raise ExtractError("an encrypted PDF: it cannot be read without its password") from error
+        raise ExtractError("a broken PDF") from error
 
 
 def _document(body: Body, pdf: Any) -> Document:
@@ -226,8 +214,6 @@ def _document(body: Body, pdf: Any) -> Document:
 
 def _read(pdf: Any) -> tuple[list[PdfLine], dict[str, str], str]:
     """Return the lines and links of all pages, and a note if the file was cut or pages are unreadable."""
-    import pypdfium2
-
     lines: list[PdfLine] = []
     links: dict[str, str] = {}
     size = broken = 0
@@ -240,10 +226,10 @@ def _read(pdf: Any) -> tuple[list[PdfLine], dict[str, str], str]:
                 words = text.get_text_range(0, chars) if chars > 0 else ""
                 at = 0
                 for raw in words.split("\r\n"):
-                    if shown := one_line(_SOFT_HYPHENS.sub("", raw)):
-                        lines.append(_line(text, raw, at, shown, number))
+                    if text_line := one_line(_SOFT_HYPHENS.sub("", raw)):
+                        lines.append(_line(text, raw, at, text_line, number))
                     at += len(raw) + 2
-                if len(links) < MOST_LINKS:
+                if len(links) < MAX_LINKS:
                     links.update(_links(pdf, page, text))
                 size += len(words)
         except pypdfium2.PdfiumError:
@@ -251,10 +237,8 @@ def _read(pdf: Any) -> tuple[list[PdfLine], dict[str, str], str]:
     return lines, links, f"({count(broken, 'page')} could not be read)" if broken else ""
 
 
-def _line(text: Any, raw: str, start: int, shown: str, page: int) -> PdfLine:
+def _line(text: Any, raw: str, start: int, text_line: str, page: int) -> PdfLine:
     """Return a line with its layout, taken from some of its characters."""
-    from pypdfium2 import raw as pdfium
-
     first = start + len(raw) - len(raw.lstrip())
     last = start + len(raw.rstrip()) - 1
     middle = next((at for at in range((first + last) // 2, last) if not raw[at - start].isspace()), first)
@@ -265,37 +249,31 @@ def _line(text: Any, raw: str, start: int, shown: str, page: int) -> PdfLine:
         size *= hypot(matrix.b, matrix.d)
     fixed = all(_is_fixed(text, at) for at in (first, middle, last))
     size = round(2 * size) / 2 if size < LARGEST_SIZE else 0.0
-    return PdfLine(shown, page, size, left, base, _origin(text, last)[1], fixed)
+    return PdfLine(text_line, page, size, left, base, _origin(text, last)[1], fixed)
 
 
 def _origin(text: Any, at: int) -> tuple[float, float]:
-    from pypdfium2 import raw as pdfium
-
     x, y = ctypes.c_double(), ctypes.c_double()
     pdfium.FPDFText_GetCharOrigin(text, at, x, y)
     return x.value, y.value
 
 
 def _is_fixed(text: Any, at: int) -> bool:
-    from pypdfium2 import raw as pdfium
-
     name, flags = ctypes.create_string_buffer(128), ctypes.c_int()
     pdfium.FPDFText_GetFontInfo(text, at, name, len(name), flags)
     return bool(flags.value & _FIXED_FLAG) or bool(_FIXED_FONT.search(name.value.decode("latin-1")))
 
 
 def _links(pdf: Any, page: Any, text: Any) -> Iterator[tuple[str, str]]:
-    from pypdfium2 import raw as pdfium
-
     place, link, box = ctypes.c_int(0), pdfium.FPDF_LINK(), pdfium.FS_RECTF()
-    for _ in range(MOST_LINKS):
+    for _ in range(MAX_LINKS):
         if not pdfium.FPDFLink_Enumerate(page, place, link):
             return
         action = pdfium.FPDFLink_GetAction(link)
         if not action or pdfium.FPDFAction_GetType(action) != pdfium.PDFACTION_URI:
             continue
-        url = ctypes.create_string_buffer(LONGEST_URL)
-        if not 0 < pdfium.FPDFAction_GetURIPath(pdf, action, url, LONGEST_URL) <= LONGEST_URL:
+        url = ctypes.create_string_buffer(MAX_URL_CHARS)
+        if not 0 < pdfium.FPDFAction_GetURIPath(pdf, action, url, MAX_URL_CHARS) <= MAX_URL_CHARS:
             continue
         pdfium.FPDFLink_GetAnnotRect(link, box)
         words = text.get_text_bounded(box.left, box.bottom, box.right, box.top)
@@ -304,8 +282,6 @@ def _links(pdf: Any, page: Any, text: Any) -> Iterator[tuple[str, str]]:
 
 def _outline(pdf: Any) -> dict[tuple[int, str], int]:
     """Return the outline of the file: heading levels by page and title."""
-    import pypdfium2
-
     found: dict[tuple[int, str], int] = {}
     with suppress(pypdfium2.PdfiumError):
         for item in islice(pdf.get_toc(max_depth=6), MOST_TITLES):
@@ -317,8 +293,6 @@ def _outline(pdf: Any) -> dict[tuple[int, str], int]:
 
 
 def _language(pdf: Any) -> str | None:
-    from pypdfium2 import raw as pdfium
-
     tag = (ctypes.c_ushort * 32)()
     size = pdfium.FPDFCatalog_GetLanguage(pdf, tag, 32)
     return "".join([chr(unit) for unit in tag[: max(size // 2 - 1, 0)]]) or None

@@ -8,7 +8,6 @@ from afresh.errors import ExtractError
 from afresh.extract.html.head import one_line
 from afresh.extract.markdown import file_name, heading, joined, linked, plain, table, written
 from afresh.extract.office.package import OfficePackage, PartRelation, attribute, name_of
-from afresh.model import recipe
 from afresh.model.fetch import Body, Document
 
 MOST_SLIDES = 2_000
@@ -17,24 +16,18 @@ _TITLES = frozenset({"title", "ctrTitle"})
 _MARGINS = frozenset({"sldNum", "dt", "ftr", "hdr", "sldImg"})  # the same on every slide
 
 
-class PptxExtractor:
-    """Reads PPTX files."""
-
-    version = recipe.OFFICE
-
-    def extract(self, body: Body) -> Document:
-        """Return the document of a PPTX body."""
-        package = OfficePackage(body.data)
-        slides = list(_slides(package))
-        if not slides:
-            raise ExtractError("a presentation without slides")
-        sections = [_section(package, part, number + 1) for number, part in enumerate(slides[:MOST_SLIDES])]
-        if len(slides) > MOST_SLIDES:
-            sections.append(f"(cut after {MOST_SLIDES:,} slides)")
-        # The title of the file, else of its first slide, unless it is generated.
-        titles = (package.said("title"), sections[0].partition("\n")[0].removeprefix("## "))
-        title = next((each for each in titles if each and not _NO_TITLE.fullmatch(each)), "")
-        return written(body, joined(sections), title or file_name(body))
+def extract_pptx(body: Body) -> Document:
+    package = OfficePackage(body.data)
+    slides = list(_slides(package))
+    if not slides:
+        raise ExtractError("a presentation without slides")
+    sections = [_section(package, part, number) for number, part in enumerate(slides[:MOST_SLIDES], 1)]
+    if len(slides) > MOST_SLIDES:
+        sections.append(f"(cut after {MOST_SLIDES:,} slides)")
+    # The title of the file, else of its first slide, unless it is generated.
+    titles = (package.core_property("title"), sections[0].partition("\n")[0].removeprefix("## "))
+    title = next((each for each in titles if each and not _NO_TITLE.fullmatch(each)), "")
+    return written(body, joined(sections), title or file_name(body))
 
 
 def _slides(package: OfficePackage) -> Iterator[str]:

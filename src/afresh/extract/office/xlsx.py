@@ -9,14 +9,13 @@ from typing import Any, NamedTuple
 from afresh.errors import ExtractError
 from afresh.extract.markdown import file_name, heading, joined, linked, table, written
 from afresh.extract.office.package import OfficePackage, attribute, elements, name_of, number_in
-from afresh.model import recipe
 from afresh.model.fetch import Body, Document
 
 MOST_ROWS = 2_000  # of one sheet
 MOST_COLUMNS = 64
 MOST_CELLS = 200_000  # of one file
 MOST_TEXTS = 500_000  # shared between sheets
-LONGEST_CELL = 1_000
+MAX_CELL_CHARS = 1_000
 
 _DATE_FORMATS = frozenset([*range(14, 23), *range(45, 48)])  # built-in formats
 _DATE_CODE = re.compile(r"[ymdhs]", re.IGNORECASE)
@@ -35,29 +34,23 @@ class Workbook(NamedTuple):
     first_day: datetime
 
 
-class XlsxExtractor:
-    """Reads XLSX files."""
-
-    version = recipe.OFFICE
-
-    def extract(self, body: Body) -> Document:
-        """Return the document of an XLSX body."""
-        package = OfficePackage(body.data)
-        part = package.main("xl/workbook.xml")
-        root = package.read(part)
-        book = _book(package, part, root)
-        sections: list[str] = []
-        left = MOST_CELLS
-        for name, sheet in _sheets(package, part, root):
-            shown, used = _section(package, sheet, book, left)
-            left -= used
-            sections += [heading(2, name), shown] if shown else []
-            if left <= 0:
-                sections.append(f"(cut after {MOST_CELLS:,} cells)")
-                break
-        if not sections:
-            raise ExtractError("a workbook without anything in its sheets")
-        return written(body, joined(sections), package.said("title") or file_name(body))
+def extract_xlsx(body: Body) -> Document:
+    package = OfficePackage(body.data)
+    part = package.main("xl/workbook.xml")
+    root = package.read(part)
+    book = _book(package, part, root)
+    sections: list[str] = []
+    left = MOST_CELLS
+    for name, sheet in _sheets(package, part, root):
+        text, used = _section(package, sheet, book, left)
+        left -= used
+        sections += [heading(2, name), text] if text else []
+        if left <= 0:
+            sections.append(f"(cut after {MOST_CELLS:,} cells)")
+            break
+    if not sections:
+        raise ExtractError("a workbook without anything in its sheets")
+    return written(body, joined(sections), package.core_property("title") or file_name(body))
 
 
 def _book(package: OfficePackage, part: str, root: Any) -> Workbook:
@@ -74,7 +67,7 @@ def _book(package: OfficePackage, part: str, root: Any) -> Workbook:
 def _words(element: Any) -> str:
     """Return the text of a cell, without phonetic readings."""
     runs = [each.text or "" for each in element.iter("{*}t") if name_of(each.getparent()) != "rPh"]
-    return "".join(runs)[:LONGEST_CELL]
+    return "".join(runs)[:MAX_CELL_CHARS]
 
 
 def _dates(root: Any) -> frozenset[int]:
@@ -106,10 +99,10 @@ def _section(package: OfficePackage, part: str, book: Workbook, left: int) -> tu
         if name_of(element) == "row":
             sheet.add(element)
             if len(sheet.rows) >= MOST_ROWS or sheet.used >= left:
-                return f"{sheet.shown()}\n\n(cut after {len(sheet.rows):,} rows)", sheet.used
+                return f"{sheet.to_table()}\n\n(cut after {len(sheet.rows):,} rows)", sheet.used
         elif (relation := links.get(attribute(element, "id"))) is not None:
             sheet.link(attribute(element, "ref"), relation.target)
-    return sheet.shown(), sheet.used
+    return sheet.to_table(), sheet.used
 
 
 class _Sheet:
@@ -140,7 +133,7 @@ class _Sheet:
         if column in row:
             row[column] = linked(row[column], url)
 
-    def shown(self) -> str:
+    def to_table(self) -> str:
         """Return the table without empty columns on its left; the first row is its head."""
         columns = [column for row in self.rows.values() for column in row]
         first, last = min(columns, default=0), max(columns, default=0)
@@ -150,23 +143,20 @@ class _Sheet:
         kind = attribute(cell, "t")
         if kind == "inlineStr":
             return _words(cell)
-        told = cell.find("{*}v")
-        value = (told.text or "").strip()[:LONGEST_CELL] if told is not None else ""
+        value: str = cell.findtext("{*}v", "").strip()[:MAX_CELL_CHARS]
         if kind == "s":
             known = value.isascii() and value.isdigit() and int(value[:9]) < len(self._book.texts)
             return self._book.texts[int(value[:9])] if known else ""
         if kind == "b":
             return {"1": "TRUE", "0": "FALSE"}.get(value, value)
-        style = attribute(cell, "s")
-        styled = kind in ("", "n") and style.isascii() and style.isdigit()
-        is_date = styled and int(style[:9]) in self._book.dates
+        is_date = kind in ("", "n") and number_in(attribute(cell, "s")) in self._book.dates
         return _date(value, self._book.first_day) if is_date else value
 
 
 def _column(letters: str) -> int:
     number = 0
-    for letter in letters:
-        number = number * 26 + ord(letter) - ord("A") + 1
+    for character in letters:
+        number = number * 26 + ord(character) - ord("A") + 1
     return number - 1
 
 

@@ -12,7 +12,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 
 from afresh.errors import ExtractError, ParserCrashed, ParserTimeout, ParserUnavailable
 from afresh.extract.pool.wire import FRAME, LENGTH, MAX_ANSWER_BYTES, decode
-from afresh.ops.processes import passed_on, reaped
+from afresh.ops.processes import child_environment, wait_for_exit
 
 PIECE = 256 * 1024  # read at a time, of a large answer
 SECONDS = 30.0  # for one call, from the moment the process begins it
@@ -32,7 +32,7 @@ class ParserProcess:
         self.process = process
         self._waiting: deque[asyncio.Future[Buffer]] = deque()
         loop = asyncio.get_running_loop()
-        self._clock: asyncio.TimerHandle | None = loop.call_later(STARTING_SECONDS, self._overrun)
+        self._clock = loop.call_later(STARTING_SECONDS, self._overrun)
         self._ready = self._late = self._distrusted = False
         self._reader = asyncio.create_task(self._read())
 
@@ -47,7 +47,7 @@ class ParserProcess:
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 limit=2 * PIECE,
-                env=passed_on(),
+                env=child_environment(),
                 start_new_session=True,  # Ctrl-C goes to the parent, which then ends its children
             )
         except OSError as error:
@@ -70,10 +70,9 @@ class ParserProcess:
         return await answer
 
     def _begin(self) -> None:
-        if self._clock is not None:
-            self._clock.cancel()
-        loop = asyncio.get_running_loop()
-        self._clock = loop.call_later(SECONDS, self._overrun) if self._waiting else None
+        self._clock.cancel()
+        if self._waiting:
+            self._clock = asyncio.get_running_loop().call_later(SECONDS, self._overrun)
 
     def _overrun(self) -> None:
         self._late = True
@@ -161,14 +160,13 @@ class ParserProcess:
 
     async def _leave(self) -> None:
         """Wait for a process that has closed its output; killing it at once would hide how it ended."""
-        if self._clock is not None:
-            self._clock.cancel()
+        self._clock.cancel()
         try:
             async with asyncio.timeout(LEAVING_SECONDS):
-                await reaped(self.process)
+                await wait_for_exit(self.process)
         except TimeoutError:
             self._kill()
-            await reaped(self.process)
+            await wait_for_exit(self.process)
 
     def _kill(self) -> None:
         with suppress(ProcessLookupError):
@@ -227,7 +225,6 @@ class ParserPool:
             return child
 
     async def close(self) -> None:
-        """End all processes."""
         for child in self._children:
             if child is not None:
                 await child.end()

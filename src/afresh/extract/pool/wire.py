@@ -6,6 +6,7 @@ page, but nothing else: decoding imports and runs nothing, and every field has i
 
 import struct
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -36,7 +37,6 @@ def encode(value: object) -> bytes:
 
 
 def encode_failure(reason: str) -> bytes:
-    """Return the reason of a failure as bytes."""
     return _FAILED + reason[:MAX_REASON_CHARACTERS].encode("utf-8", "replace")
 
 
@@ -48,15 +48,12 @@ def decode(answer: bytes | bytearray, kind: Any) -> Any:
     from msgspec import DecodeError
 
     mark, rest = bytes(answer[:1]), memoryview(answer)[1:]
-    try:
+    with suppress(DecodeError, UnicodeDecodeError, RecursionError):
         if mark == _DONE:
             return _decoder(kind).decode(rest)
-        reason = str(rest[: 4 * MAX_REASON_CHARACTERS], "utf-8") if mark == _FAILED else None
-    except (DecodeError, UnicodeDecodeError, RecursionError):
-        reason = None
-    if reason is None:
-        raise ParserCrashed("the parser gave an answer that is not understood")
-    raise ExtractError(reason)
+        if mark == _FAILED:
+            raise ExtractError(str(rest[: 4 * MAX_REASON_CHARACTERS], "utf-8"))
+    raise ParserCrashed("the parser gave an answer that is not understood")
 
 
 @cache

@@ -1,6 +1,5 @@
 """REST route of the search."""
 
-from datetime import timedelta
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
@@ -11,19 +10,16 @@ from afresh.model.reports import SearchHit
 from afresh.present.search_parts import AnswerParts
 from afresh.present.wording import read_language, read_length, read_path
 from afresh.search.records import SearchMode
-from afresh.server.request_checks import is_led_from_elsewhere
-from afresh.server.requests import Cursor, Label, Reached, Text
+from afresh.server.request_checks import is_from_other_site
+from afresh.server.requests import Context, Cursor, Label, Text
 
 router = APIRouter(tags=["search"])
-LED_HERE = (
-    "max_age was ignored: a page of another site led here, and it may not have pages looked at again; "
-    "open the address yourself"
-)
-Length = Annotated[str | None, Query(max_length=40, description="A length of time such as 15m, 1h or 7d.")]
+FROM_OTHER_SITE = "max_age was ignored, because a page of another site opened this URL; open it yourself to apply it"
+Length = Annotated[str | None, Query(max_length=40, description="A duration such as 15m, 1h or 7d.")]
 
 
 class Found(BaseModel):
-    """The best hits, what to know about them, and where to go on."""
+    """The best hits, notes about them, and the cursor of the next part."""
 
     hits: list[SearchHit]
     notes: list[str]
@@ -32,22 +28,20 @@ class Found(BaseModel):
 
 @router.get("/search", response_model=Found)
 async def search(
-    reach: Reached,
-    q: Annotated[Text, Query(description="What to look for; quotes keep words together.")],
+    ctx: Context,
+    q: Annotated[Text, Query(description="Words or a question; use quotes for exact phrases.")],
     within: Annotated[
         list[Label] | None,
-        Query(
-            alias="in", max_length=50, description="Only these sources, as NAME, NAME@VERSION or NAME@RANGE."
-        ),
+        Query(alias="in", max_length=50, description="Only these sources, as NAME, NAME@VERSION or NAME@RANGE."),
     ] = None,
-    language: Annotated[str | None, Query(max_length=40, description="As en or pt-BR.")] = None,
+    language: Annotated[str | None, Query(max_length=40, description="Such as en or pt-BR.")] = None,
     path: Annotated[str | None, Query(max_length=1_000, description="Only paths like '/guide/*'.")] = None,
     changed_within: Length = None,
     checked_within: Length = None,
     mode: SearchMode = SearchMode.HYBRID,
     max_age: Annotated[
         str | None,
-        Query(max_length=40, description="First look again at found pages that were checked longer ago."),
+        Query(max_length=40, description="First check found pages again whose last check is older than this."),
     ] = None,
     limit: Annotated[int, Query(ge=1, le=100)] = 10,
     all_passages: bool = False,
@@ -56,40 +50,31 @@ async def search(
 ) -> Response:
     """Return the best passages by keyword and semantic search, with the freshness of each.
 
-    With `next` as cursor and all else as before come those that follow, 200 of one question in all.
+    To continue, repeat the request with `next` as `cursor`; a query has at most 200 hits.
     """
     if not q.strip():
-        raise UsageError("q: name some words to look for")
+        raise UsageError("q: enter a search query")
     if max_age is not None:
-        reach.allowed.check_write()
-        if reach.request.app.state.read_only:
-            raise UsageError("max_age: this server only reads, and looks at no page again")
-    unasked = max_age is not None and is_led_from_elsewhere(reach.request.scope)
+        ctx.allowed.check_write()
+        if ctx.request.app.state.read_only:
+            raise UsageError("max_age: this server is read-only and fetches no pages")
+    ignores_age = max_age is not None and is_from_other_site(ctx.request.scope)
     labels = list(dict.fromkeys(within or ()))
-    narrowed = (language, path, changed_within, checked_within, mode)
-    parts = AnswerParts(cursor, q, sorted(labels), *narrowed, all_passages, passages=all_passages)
-    found = await reach.kb.search.search(
+    filters = (language, path, changed_within, checked_within, mode)
+    parts = AnswerParts(cursor, q, sorted(labels), *filters, all_passages, passages=all_passages)
+    found = await ctx.kb.search.search(
         q,
         within=labels,
         language=read_language("language", language),
         path=read_path("path", path),
-        changed_within=read_span("changed_within", changed_within),
-        checked_within=read_span("checked_within", checked_within),
+        changed_within=read_length("changed_within", changed_within, 1),
+        checked_within=read_length("checked_within", checked_within, 1),
         mode=mode,
-        max_age=None if unasked else read_length("max_age", max_age),
+        max_age=None if ignores_age else read_length("max_age", max_age),
         limit=parts.wanted(limit),
         every_chunk=all_passages,
         context=context,
     )
     new = parts.new(found.hits)
-    shown = new[:limit]
-    notes = [*found.notes, *((LED_HERE,) if unasked else ())]
-    return reach.reply({"hits": shown, "notes": notes, "next": parts.cursor(shown, new)})
-
-
-def read_span(field: str, typed: str | None) -> timedelta | None:
-    """Return a length of time of at least a second; None for an empty text."""
-    length = read_length(field, typed)
-    if length is not None and length < timedelta(seconds=1):
-        raise UsageError(f"{field}: expected a longer time such as 7d")
-    return length
+    notes = [*found.notes, *((FROM_OTHER_SITE,) if ignores_age else ())]
+    return ctx.reply({"hits": new[:limit], "notes": notes, "next": parts.cursor(new[:limit], new)})

@@ -1,6 +1,6 @@
 """MCP over HTTP: a stateless ASGI application for one path of a server."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from contextvars import ContextVar
 
@@ -8,14 +8,13 @@ from mcp.server.transport_security import TransportSecuritySettings
 from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
-from afresh.access.permissions import EVERYTHING, Permissions
+from afresh.access.permissions import Permissions
 from afresh.kb import KnowledgeBase
 from afresh.server.mcp.server import AfreshServer, make_server
 
-LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
-LARGEST_REQUEST = 1_048_576
+MAX_REQUEST_BYTES = 1_048_576
 # The permissions of the current request; the SDK handles each request in a task that inherits this.
-_ASKING: ContextVar[Permissions] = ContextVar("asking")
+_PERMISSIONS: ContextVar[Permissions] = ContextVar("permissions")
 
 
 class McpApp:
@@ -39,50 +38,36 @@ class McpApp:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["method"] == "GET":  # a stream of server messages: there are none without sessions
-            await PlainTextResponse("ask by POST", 405, {"allow": "POST"})(scope, receive, send)
+            await PlainTextResponse("use POST", 405, {"allow": "POST"})(scope, receive, send)
             return
         allowed = self._allowed(scope)
         server = self._writing if self._writing is not None and allowed.may_write else self._reading
-        before = _ASKING.set(allowed)
+        before = _PERMISSIONS.set(allowed)
         try:
             await server.session_manager.handle_request(scope, receive, send)
         finally:
-            _ASKING.reset(before)
+            _PERMISSIONS.reset(before)
 
 
-def asgi_app(
-    kb: KnowledgeBase,
-    *,
-    read_only: bool = False,
-    works: bool = False,
-    hosts: Sequence[str] | None = (),
-    allowed: Callable[[Scope], Permissions] = lambda scope: EVERYTHING,
-) -> McpApp:
-    """Return an MCP application for a knowledge base.
+def asgi_app(kb: KnowledgeBase, *, allowed: Callable[[Scope], Permissions], read_only: bool = False) -> McpApp:
+    """Return an MCP application for a knowledge base; `AuthMiddleware` has to check hosts and origins before it.
 
-    `hosts` are the allowed host names besides loopback; None: another layer checks them. `allowed` returns
-    the permissions of a request: without write permission only reading tools are shown, and only permitted
-    sources are found. With `works`, it works on runs itself, otherwise other workers do.
+    `allowed` returns the permissions of a request: without write permission only reading tools are shown, and
+    only permitted sources are found. Other workers work on the runs.
     """
-    allowed_hosts = [f"{name}{port}" for name in (*LOOPBACK, *(hosts or ())) for port in ("", ":*")]
-    security = TransportSecuritySettings(
-        enable_dns_rebinding_protection=hosts is not None,
-        allowed_hosts=allowed_hosts,
-        allowed_origins=[f"{scheme}://{host}" for scheme in ("http", "https") for host in allowed_hosts],
-    )
 
     def opened(server: AfreshServer) -> AfreshServer:
         server.streamable_http_app(
             streamable_http_path="/",
             stateless_http=True,  # no session can be lost, stolen or accumulate
-            transport_security=security,
-            max_request_body_size=LARGEST_REQUEST,
+            transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
+            max_request_body_size=MAX_REQUEST_BYTES,
         )
         return server
 
     def reach() -> KnowledgeBase:
-        return kb.scoped_to(_ASKING.get())
+        return kb.scoped_to(_PERMISSIONS.get())
 
     reading = opened(make_server(kb, read_only=True, reach=reach))
-    writing = None if read_only else opened(make_server(kb, works=works, reach=reach))
+    writing = None if read_only else opened(make_server(kb, works=False, reach=reach))
     return McpApp(reading, writing, allowed)

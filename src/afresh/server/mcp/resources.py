@@ -8,20 +8,19 @@ from mcp.server.lowlevel.helper_types import ReadResourceContents
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError
 from mcp_types import Resource
 
-from afresh.errors import AfreshError
 from afresh.model.labels import label_of
-from afresh.server.mcp.answers import NOTICE, Reach, address, freshness, sentence, weight, when
+from afresh.server.mcp.answers import NOTICE, KbProvider, clean_url, fitting, freshness, tool_errors, when
 from afresh.server.mcp.find_tools import part
 from afresh.text.quantities import count
 
 LIBRARY, PAGE = "afresh://library/", "afresh://page/"
-LISTED = 500  # pages that a library lists
-NAMED = 100  # libraries in the list of resources
-ROOM = 40_000  # bytes of a resource
+MAX_PAGES_LISTED = 500  # of a library
+MAX_LIBRARIES_LISTED = 100
+MAX_RESOURCE_BYTES = 40_000
 TEXT, MARKDOWN = "text/plain", "text/markdown"
 
 
-def add_resources(server: MCPServer[Any], kb: Reach) -> None:
+def add_resources(server: MCPServer[Any], kb: KbProvider) -> None:
     @server.resource(LIBRARY + "{+label}", name="library", mime_type=TEXT)
     async def library(label: str) -> str:
         """Return a library or one version of it, NAME or NAME@VERSION: its counts and its pages."""
@@ -33,7 +32,7 @@ def add_resources(server: MCPServer[Any], kb: Reach) -> None:
         return await read_page(kb, url)
 
 
-async def read(kb: Reach, uri: str) -> ReadResourceContents | None:
+async def read(kb: KbProvider, uri: str) -> ReadResourceContents | None:
     """Return the resource at a URI; None if it is not ours.
 
     The templates of the SDK match no URI with a question mark or a fragment.
@@ -47,44 +46,35 @@ async def read(kb: Reach, uri: str) -> ReadResourceContents | None:
     return None
 
 
-async def read_library(kb: Reach, typed: str) -> str:
+async def read_library(kb: KbProvider, typed: str) -> str:
     label = unquote(typed)
-    try:
+    with tool_errors(ResourceNotFoundError):
         view = await kb().sources.view(label)
-        pages = await kb().pages.of_source(label, limit=LISTED)
-    except AfreshError as error:
-        raise ResourceNotFoundError(sentence(str(error))) from error
+        pages = await kb().pages.of_source(label, limit=MAX_PAGES_LISTED)
     head = [
         NOTICE,
-        f"{label}: {count(view.pages, 'page')} of {address(view.url)}",
+        f"{label}: {count(view.pages, 'page')} of {clean_url(view.url)}",
         f"last run {when(view.crawl_time)}, {view.last_state}; oldest check {when(view.oldest_check)}",
     ]
-    lines, room = [], ROOM
-    for page in pages:
-        lines.append(PAGE + address(page.url))
-        room -= weight(lines[-1])
-        if room < 0:
-            break
+    lines = fitting([PAGE + clean_url(page.url) for page in pages], str, MAX_RESOURCE_BYTES)
     left = view.pages - len(lines)
     return "\n".join([*head, *lines, *([f"and {left} more"] if left > 0 else [])])
 
 
-async def read_page(kb: Reach, typed: str) -> str:
+async def read_page(kb: KbProvider, typed: str) -> str:
     """Return the stored text of a page, from a character on as far as it fits."""
     url, _, place = typed.partition("#")
-    try:
-        opened = await kb().pages.open(url if "://" in url else unquote(url), from_afar=True)
-    except AfreshError as error:
-        raise ResourceNotFoundError(sentence(str(error))) from error
+    with tool_errors(ResourceNotFoundError):
+        opened = await kb().pages.open(url if "://" in url else unquote(url), remote=True)
     begins = int(place) if place.isascii() and place.isdigit() and len(place) < 12 else 0
     about = freshness(opened.checked_at, opened.changed_at)
-    shown = part(opened.markdown, begins, opened.url, about, ROOM)
-    more = shown["ends"] < shown["characters"]
-    goes_on = f"\nIt goes on: {PAGE}{address(opened.url)}#{shown['ends']}" if more else ""
-    return f"{NOTICE}\n{shown['text']}{goes_on}"
+    content = part(opened.markdown, begins, opened.url, about, MAX_RESOURCE_BYTES)
+    has_more = content["ends"] < content["characters"]
+    rest = f"\nContinues at {PAGE}{clean_url(opened.url)}#{content['ends']}" if has_more else ""
+    return f"{NOTICE}\n{content['text']}{rest}"
 
 
-async def listed(kb: Reach) -> list[Resource]:
+async def list_libraries(kb: KbProvider) -> list[Resource]:
     """Return the first libraries as resources; they contain no text of pages.
 
     The SDK offers no paging here; the tool list_libraries lists all.
@@ -96,5 +86,5 @@ async def listed(kb: Reach) -> list[Resource]:
             description=f"{count(view.pages, 'page')}, {view.kind}",
             mime_type=TEXT,
         )
-        for view in (await kb().sources.views())[:NAMED]
+        for view in (await kb().sources.views())[:MAX_LIBRARIES_LISTED]
     ]

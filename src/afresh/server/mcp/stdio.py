@@ -9,35 +9,25 @@ import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 
 import anyio
 
 from afresh.server.mcp.server import AfreshServer
 from afresh.text.json_input import read_json
 
-Tell = Callable[[bytes | None], None]
-CHUNK = 65_536
-LONGEST = 4_194_304  # bytes of a line; a longer one is not a message
-_HALF = re.compile(rb"\\u[dD][89a-fA-F]")  # a surrogate, alone or in a pair
-GRACE = 10.0  # seconds between a signal and the forced exit
+READ_BYTES = 65_536
+MAX_LINE_BYTES = 4_194_304  # a longer line is not a message
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")  # a surrogate, alone or in a pair
+EXIT_SECONDS = 10.0  # between a signal and the forced exit
 
 
-@dataclass(frozen=True)
-class StdioPipe:
-    """The file descriptors that connect to the client."""
-
-    reads: int
-    writes: int
-
-
-def take_wire() -> StdioPipe:
-    """Reserve stdin and stdout for the protocol, for the rest of the process.
+def take_wire() -> tuple[int, int]:
+    """Reserve stdin and stdout for the protocol, for the rest of the process, and return their descriptors.
 
     From now on, all code, libraries and child processes print to stderr.
     """
     sys.stdout.flush()
-    wire = StdioPipe(os.dup(0), os.dup(1))
+    wire = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.close(nothing)
@@ -46,11 +36,11 @@ def take_wire() -> StdioPipe:
     return wire
 
 
-async def serve(server: AfreshServer, wire: StdioPipe) -> None:
+async def serve(server: AfreshServer, reads: int, writes: int) -> None:
     """Serve the client until it closes stdin, or until SIGTERM or SIGINT."""
-    with os.fdopen(wire.writes, "w", encoding="utf-8", newline="\n") as writes:
-        talk = asyncio.create_task(server.speak(lines(wire.reads), anyio.wrap_file(writes)))
-        with _ending(talk):
+    with os.fdopen(writes, "w", encoding="utf-8", newline="\n") as out:
+        talk = asyncio.create_task(server.serve_lines(lines(reads), anyio.wrap_file(out)))
+        with _signals(talk):
             await asyncio.wait({talk})
         error = inner = None if talk.cancelled() else talk.exception()
         while isinstance(inner, BaseExceptionGroup) and len(inner.exceptions) == 1:
@@ -64,51 +54,51 @@ async def lines(descriptor: int) -> AsyncIterator[str]:
     loop = asyncio.get_running_loop()
     arrived: asyncio.Queue[bytes | None] = asyncio.Queue()
 
-    def tell(line: bytes | None) -> None:
+    def put(line: bytes | None) -> None:
         with suppress(RuntimeError):  # the loop is closed
             loop.call_soon_threadsafe(arrived.put_nowait, line)
 
-    threading.Thread(target=_read, args=(descriptor, tell), daemon=True, name="mcp-stdin").start()
+    threading.Thread(target=_read, args=(descriptor, put), daemon=True, name="mcp-stdin").start()
     while (line := await arrived.get()) is not None:
-        yield _whole(line).decode("utf-8", "replace")
+        yield _without_surrogates(line).decode("utf-8", "replace")
 
 
-def _whole(line: bytes) -> bytes:
+def _without_surrogates(line: bytes) -> bytes:
     """Return a line without lone surrogates; the SDK would not answer such a request."""
-    if not _HALF.search(line):
+    if not _SURROGATE.search(line):
         return line
     try:
-        told = read_json(line, max_bytes=LONGEST)
-        return json.dumps(told, ensure_ascii=False).encode("utf-8", "replace")
+        message = read_json(line, max_bytes=MAX_LINE_BYTES)
+        return json.dumps(message, ensure_ascii=False).encode("utf-8", "replace")
     except ValueError:
         return line
 
 
-def _read(descriptor: int, tell: Tell) -> None:
+def _read(descriptor: int, put: Callable[[bytes | None], None]) -> None:
     pieces: list[bytes] = []
     held = 0
     with suppress(OSError):
-        while data := os.read(descriptor, CHUNK):
+        while data := os.read(descriptor, READ_BYTES):
             *ends, rest = data.split(b"\n")
             for end in ends:
-                tell(b"".join((*pieces, end) if held <= LONGEST else pieces[:1]))
+                put(b"".join((*pieces, end) if held <= MAX_LINE_BYTES else pieces[:1]))
                 pieces, held = [], 0
-            if held <= LONGEST:
+            if held <= MAX_LINE_BYTES:
                 pieces.append(rest)
                 held += len(rest)
     if held:
-        tell(b"".join(pieces))
-    tell(None)
+        put(b"".join(pieces))
+    put(None)
 
 
 @contextmanager
-def _ending(talk: "asyncio.Task[None]") -> Iterator[None]:
+def _signals(talk: "asyncio.Task[None]") -> Iterator[None]:
     """Cancel the session on a signal; exit even if the client does not read any more."""
     loop = asyncio.get_running_loop()
 
     def end() -> None:
         talk.cancel()
-        loop.call_later(GRACE, os._exit, 0)  # the next process resumes open runs
+        loop.call_later(EXIT_SECONDS, os._exit, 0)  # the next process resumes open runs
 
     numbers = (signal.SIGTERM, signal.SIGINT)
     with suppress(NotImplementedError, RuntimeError):  # Windows, or not the main thread

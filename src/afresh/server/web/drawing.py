@@ -18,13 +18,12 @@ FOUND = (  # results of runs, bottom first: class, words, and the counts that ar
     ("new", "new", ("new",)),
     ("changed", "changed", ("changed",)),
     ("deleted", "gone or moved", ("deleted", "moved")),
-    ("failed", "failed, refused or in doubt", ("failed", "refused", "doubtful")),
+    ("failed", "failed, skipped or to review", ("failed", "refused", "doubtful")),
 )
 HEIGHT = 120  # of a chart
 
 
 def svg(width: float, height: float, label: str, body: Iterable[str], kind: str) -> Markup:
-    """Return an SVG picture with an accessible name."""
     name = escape(label)
     stretched = ' preserveAspectRatio="none"' if kind == "sparkline" else ""
     return Markup(  # noqa: S704 - made of numbers and what is escaped just here
@@ -55,7 +54,6 @@ def sparkline(numbers: Sequence[int]) -> Markup:
 
 
 def calendar(days: Calendar) -> Markup:
-    """Return a year of changes, one column for each week from Monday to Sunday."""
     by_day = {day.day: day for day in days.days}
     most = max((day.changes for day in days.days), default=0)
     first = days.since - timedelta(days=days.since.weekday())
@@ -68,8 +66,8 @@ def calendar(days: Calendar) -> Markup:
         kinds = by_day[day].kinds if day in by_day else {}
         number = by_day[day].changes if day in by_day else 0
         level = max(1, min(LEVELS, round(LEVELS * log1p(number) / log1p(most)))) if number else 0
-        told = ", ".join(f"{count(number)} {kind}" for kind, number in kinds.items())
-        title = f"{day:%d %B %Y}: {told if day in by_day else 'nothing'}"
+        changes = ", ".join(f"{count(number)} {kind}" for kind, number in kinds.items())
+        title = f"{day:%d %B %Y}: {changes or 'no changes'}"
         body.append(rect(LEFT + CELL * week, TOP + CELL * row, 11, 11, f"l{level}", title))
     label = f"{count(days.changes, 'change')} from {days.since:%d %B %Y} to {days.through:%d %B %Y}, by day"
     return svg(LEFT + CELL * weeks, TOP + CELL * 7, label, body, "calendar")
@@ -93,30 +91,26 @@ def months(days: Calendar) -> list[tuple[str, Mapping[str, int], int]]:
         kinds = found.setdefault(f"{each.day:%Y-%m}", dict.fromkeys(KINDS, 0))
         for kind, number in each.kinds.items():
             kinds[kind] = kinds.get(kind, 0) + number
-    named = (
-        (date.fromisoformat(f"{month}-01"), kinds) for month, kinds in sorted(found.items(), reverse=True)
-    )
+    named = ((date.fromisoformat(f"{month}-01"), kinds) for month, kinds in sorted(found.items(), reverse=True))
     return [(f"{first:%B %Y}", kinds, sum(kinds.values())) for first, kinds in named]
 
 
 def runs(reports: Sequence[RunReport]) -> Markup:
     """Return a bar chart of the new, changed, gone and failed pages of each run, oldest first."""
-    parts = [
-        [sum(int(getattr(report, name)) for name in names) for _, _, names in FOUND] for report in reports
-    ]
+    parts = [[sum(int(getattr(report, name)) for name in names) for _, _, names in FOUND] for report in reports]
     most = max(map(sum, parts), default=0)
     wide = 600 / max(len(reports), 12)
     body = _lines(600, most)
     for place, (report, numbers) in enumerate(zip(reports, parts, strict=True)):
         base = HEIGHT + 8.0
-        for (kind, told, _), number in zip(FOUND, numbers, strict=True):
+        for (kind, name, _), number in zip(FOUND, numbers, strict=True):
             tall = HEIGHT * number / most if most else 0
             base -= tall
             if number:
-                words = f"Run {report.run}: {count(number)} {told} of {count(report.checked)} checked"
+                words = f"Run {report.run}: {count(number)} {name} of {count(report.checked)} checked"
                 body.append(rect(36 + place * wide, base, wide * 0.8, max(tall, 1.5), kind, words))
         if not sum(numbers):
-            words = f"Run {report.run}: nothing new among {count(report.checked)} checked"
+            words = f"Run {report.run}: no changes in {count(report.checked)} checked"
             body.append(rect(36 + place * wide, HEIGHT + 6, wide * 0.8, 2, "none", words))
     label = f"New, changed, gone and failed pages of the last {count(len(reports), 'run')}"
     return svg(640, HEIGHT + 16, label, body, "chart")
@@ -125,8 +119,8 @@ def runs(reports: Sequence[RunReport]) -> Markup:
 def paces(reports: Sequence[RunReport]) -> Markup:
     """Return a bar chart of the pages that each run checked per minute, oldest first."""
     numbers = [pace(report) for report in reports]
-    words = [f"Run {r.run}: {count(n, 'page')} a minute" for r, n in zip(reports, numbers, strict=True)]
-    label = f"Pages looked at a minute in the last {count(len(reports), 'run')}"
+    words = [f"Run {r.run}: {count(n, 'page')} per minute" for r, n in zip(reports, numbers, strict=True)]
+    label = f"Pages checked per minute in the last {count(len(reports), 'run')}"
     return _bars(numbers, words, label, "pace")
 
 
@@ -134,36 +128,32 @@ def pace(report: RunReport) -> int:
     return round(60 * report.checked / report.seconds) if report.seconds else 0
 
 
-def ahead(looks: UpcomingChecks) -> Markup:
+def ahead(checks: UpcomingChecks) -> Markup:
     """Return a bar chart of the checks in each of the next hours; the first bar are due pages."""
-    numbers = [looks.due, *looks.hours]
-    words = [f"Due now: {count(looks.due)}"]
-    when = ["This hour", *(f"In {count(place, 'hour')}" for place in range(1, len(looks.hours)))]
-    words += [f"{said}: {count(number)}" for said, number in zip(when, looks.hours, strict=False)]
-    soon = f"{count(sum(looks.hours))} in the next {len(looks.hours)} hours"
-    label = f"{count(looks.due)} due now, {soon}, {count(looks.later)} later"
+    numbers = [checks.due, *checks.hours]
+    when = ["Due now", "This hour", *(f"In {count(place, 'hour')}" for place in range(1, len(checks.hours)))]
+    words = [f"{name}: {count(number)}" for name, number in zip(when, numbers, strict=False)]
+    soon = f"{count(sum(checks.hours))} in the next {len(checks.hours)} hours"
+    label = f"{count(checks.due)} due now, {soon}, {count(checks.later)} later"
     wide = 600 / len(numbers)
     marks = [(place, f"{place} h") for place in range(12, len(numbers) - 1, 12)]
     # the bars of hours follow the bar of due pages
-    under = [text(36 + wide * (place + 1.4), HEIGHT + 20, said, "t mid") for place, said in marks]
+    under = [text(36 + wide * (place + 1.4), HEIGHT + 20, name, "t mid") for place, name in marks]
     under.append(text(36, HEIGHT + 20, "due"))
-    return _bars(numbers, words, label, "look", under)
+    return _bars(numbers, words, label, "ahead", under)
 
 
-def _bars(
-    numbers: Sequence[int], words: Sequence[str], label: str, kind: str, under: Sequence[str] = ()
-) -> Markup:
+def _bars(numbers: Sequence[int], words: Sequence[str], label: str, kind: str, under: Sequence[str] = ()) -> Markup:
     most, wide = max(numbers, default=0), 600 / max(len(numbers), 12)
     body = _lines(600, most)
-    for place, (number, told) in enumerate(zip(numbers, words, strict=True)):
+    for place, (number, title) in enumerate(zip(numbers, words, strict=True)):
         tall = max(HEIGHT * number / most, 1.5) if number else 0.0
-        shown = f"{kind} first" if kind == "look" and place == 0 else kind
-        body.append(rect(36 + place * wide, HEIGHT + 8 - tall, wide * 0.8, tall, shown, told))
+        style = f"{kind} first" if under and place == 0 else kind
+        body.append(rect(36 + place * wide, HEIGHT + 8 - tall, wide * 0.8, tall, style, title))
     return svg(640, HEIGHT + (26 if under else 16), label, [*body, *under], "chart")
 
 
 def _lines(width: float, most: int) -> list[str]:
-    """Return horizontal lines at zero and at the maximum."""
     marks = [(HEIGHT + 8.0, "0"), (8.0, _short(most))] if most else [(HEIGHT + 8.0, "0")]
     drawn = [f'<line class="axis" x1="36" y1="{y:g}" x2="{36 + width:g}" y2="{y:g}"/>' for y, _ in marks]
     return drawn + [text(32, y + 3, words, "t end") for y, words in marks]

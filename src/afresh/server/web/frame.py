@@ -1,8 +1,7 @@
 """The frame of all web pages: templates, assets, parts of lists and error pages."""
 
 import gzip
-from collections.abc import Awaitable, Callable, Sequence
-from enum import StrEnum
+from collections.abc import Awaitable, Callable
 from functools import cache, partial
 from hashlib import sha256
 from http import HTTPStatus
@@ -10,53 +9,45 @@ from importlib.resources import files
 from typing import Annotated, TypeVar
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from fastapi import APIRouter, HTTPException, Query, Request, Response
+from fastapi import APIRouter, Depends, HTTPException, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from pydantic import BeforeValidator, StringConstraints
 
 from afresh.access.permissions import Permissions
 from afresh.app import utc_now
 from afresh.errors import AfreshError, UsageError
 from afresh.server.auth import allowed_of
-from afresh.server.replies import packed, status_of, told_of_fields
+from afresh.server.replies import describe_fields, packed, status_of
+from afresh.server.requests import Cursor, ListWindow
 from afresh.server.web.drawing import DRAWINGS
+from afresh.server.web.rendered import diff_rows
 from afresh.server.web.words import FILTERS, moment
 from afresh.text.redact import mask_secrets, one_line
 
 Item = TypeVar("Item")
-Word = TypeVar("Word", bound=StrEnum)
-SHOWN = 50  # in one part of a list
-CHANGES = 20  # in one part: each shows its diff
-Filter = Annotated[str, Query(max_length=500)]
-Cursor = Annotated[str | None, Query(max_length=4_000)]
+PAGE_ITEMS = 50  # in one part of a list
+PAGE_CHANGES = 20  # in one part: each shows its diff
 
 
-async def part(
-    found: Awaitable[Sequence[Item]], cursor_of: Callable[[Item], str], shown: int = SHOWN
-) -> dict[str, object]:
-    """Return a part of a list that was fetched with one extra item, and the cursor of the next part."""
-    items = await found
-    here = list(items[:shown])
-    return {"items": here, "more": cursor_of(here[-1]) if len(items) > shown else None}
+def _none_if_blank(typed: object) -> object:
+    return typed.strip() or None if isinstance(typed, str) else typed
 
 
-def one_of(kind: type[Word], field: str, typed: str) -> Word | None:
-    """Return a typed word as a member of an enum; None for an empty text."""
-    try:
-        return kind(typed) if typed else None
-    except ValueError:
-        raise UsageError(f"{field}: expected one of {', '.join(kind)}, got {typed[:50]!r}") from None
+Choice = Annotated[Item | None, BeforeValidator(_none_if_blank), Query()]
+Filter = Choice[Annotated[str, StringConstraints(max_length=500)]]
 
 
-def number_in(field: str, typed: str, largest: int = 1_000_000) -> int | None:
-    """Return a typed whole number; None for an empty text."""
-    if not typed.strip():
-        return None
-    if not typed.strip().isdecimal() or len(typed) > 12 or int(typed) > largest:
-        raise UsageError(f"{field}: expected a whole number, got {typed[:50]!r}")
-    return int(typed)
+def _parts_of(limit: int) -> Callable[..., Awaitable[ListWindow]]:
+    async def window(after: Cursor = None) -> ListWindow:
+        return ListWindow(after, limit)
 
+    return window
+
+
+Items = Annotated[ListWindow, Depends(_parts_of(PAGE_ITEMS))]
+Changes = Annotated[ListWindow, Depends(_parts_of(PAGE_CHANGES))]
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -68,21 +59,20 @@ HEADERS = {
     "cache-control": "no-store",
     "vary": "cookie",
 }
-SHORT = 4_000  # bytes; shorter pages are not compressed
-LONGEST = 2_000  # characters of an error
-RETRY_SECONDS = "5"
+MIN_PACKED_BYTES = 4_000  # shorter pages are not compressed
+MAX_DETAIL_CHARS = 2_000
 TITLES = {  # for people who do not know HTTP statuses
-    401: "You are not logged in",
-    403: "That is not allowed",
-    404: "There is no such page",
-    405: "There is nothing to see here",
-    409: "That is being done already",
-    413: "That is too much at once",
-    421: "This server has another name",
-    422: "That cannot be done",
+    401: "Not logged in",
+    403: "Not allowed",
+    404: "Page not found",
+    405: "This page cannot be opened directly",
+    409: "Already in progress",
+    413: "Too much data",
+    421: "Unknown host name",
+    422: "Invalid input",
     429: "Too many requests",
     500: "Something went wrong",
-    503: "That cannot be reached just now",
+    503: "Temporarily unavailable",
 }
 
 
@@ -96,23 +86,23 @@ def templates() -> Environment:
         lstrip_blocks=True,
     )
     made.filters.update(FILTERS)
-    made.globals["asset"] = asset_url
-    made.globals.update(DRAWINGS)
+    made.globals.update(DRAWINGS, asset=asset_url, diff_rows=diff_rows)
     return made
 
 
 def show(request: Request, template: str, status: int = 200, /, **given: object) -> Response:
     """Return a page, compressed if the client accepts gzip; pages contain no secrets."""
-    page = Response(drawn(request, template, **given), status, HEADERS, "text/html")
-    return packed(request, page) if len(page.body) > SHORT else page
+    page = Response(render(request, template, **given), status, HEADERS, "text/html")
+    return packed(request, page) if len(page.body) > MIN_PACKED_BYTES else page
 
 
-def drawn(request: Request, template: str, /, **given: object) -> str:
+def render(request: Request, template: str, /, **given: object) -> str:
     allowed: Permissions = allowed_of(request.scope)
     now = utc_now()
     page = templates().get_template(template)
     return page.render(
         here=request.url.path,
+        asked=request.query_params,
         may_write=allowed.may_write and not request.app.state.read_only,
         everywhere=allowed.everywhere,
         logged_in=bool(request.scope["state"].get("login")),
@@ -124,8 +114,7 @@ def drawn(request: Request, template: str, /, **given: object) -> str:
     )
 
 
-def to(place: str) -> Response:
-    """Return a redirect after a form was handled."""
+def redirect(place: str) -> Response:
     return Response(status_code=303, headers={**HEADERS, "location": place})
 
 
@@ -139,7 +128,7 @@ async def form_of(request: Request) -> dict[str, str]:
     """Return the fields of a form; of repeated fields the last one wins."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind not in ("", "application/x-www-form-urlencoded"):
-        raise UsageError("a form is sent as application/x-www-form-urlencoded")
+        raise UsageError("send the form as application/x-www-form-urlencoded")
     try:
         text = (await request.body()).decode()
         return dict(parse_qsl(text, keep_blank_values=True, max_num_fields=100))
@@ -147,17 +136,17 @@ async def form_of(request: Request) -> dict[str, str]:
         raise UsageError("this form cannot be read") from None
 
 
-def trouble(request: Request, status: int, detail: str) -> Response:
-    told = one_line(mask_secrets(detail))[:LONGEST]
+def show_error(request: Request, status: int, detail: str) -> Response:
+    line = one_line(mask_secrets(detail))[:MAX_DETAIL_CHARS]
     title = TITLES.get(status) or HTTPStatus(status).phrase
-    back = _way_back(request)
-    answer = show(request, "error.html", status, code=status, title=title, detail=told, back=back)
+    back = _previous_page(request)
+    answer = show(request, "error.html", status, code=status, title=title, detail=line, back=back)
     if status == 503:
-        answer.headers["retry-after"] = RETRY_SECONDS
+        answer.headers["retry-after"] = "5"
     return answer
 
 
-def _way_back(request: Request) -> str | None:
+def _previous_page(request: Request) -> str | None:
     """Return the page of this server that the browser came from, if it is another one."""
     try:
         came = urlsplit(request.headers.get("referer", ""))
@@ -169,7 +158,7 @@ def _way_back(request: Request) -> str | None:
 
 
 def is_ours(place: str) -> bool:
-    """Return whether a place is a path on this server: `//x` and `/\\x` are not."""
+    """Return whether a text is a path on this server: `//x` and `/\\x` are not."""
     return place.startswith("/") and place[1:2] not in ("/", "\\") and place.isascii() and place.isprintable()
 
 
@@ -179,20 +168,20 @@ class PageRoute(APIRoute):
     def get_route_handler(self) -> Callable[[Request], Awaitable[Response]]:  # type: ignore[override]
         handle = super().get_route_handler()
 
-        async def told(request: Request) -> Response:
+        async def handle_errors(request: Request) -> Response:
             try:
                 return await handle(request)
             except AfreshError as error:
-                return trouble(request, status_of(error, request.url.path), str(error))
+                return show_error(request, status_of(error, request.url.path), str(error))
             except RequestValidationError as error:
                 if any(each["loc"][0] == "path" for each in error.errors()):
-                    return trouble(request, 404, f"there is nothing at {request.url.path[:200]}")
-                return trouble(request, 422, told_of_fields(error))
+                    return show_error(request, 404, f"{request.url.path[:200]} does not exist.")
+                return show_error(request, 422, describe_fields(error))
 
-        return told
+        return handle_errors
 
 
-KINDS = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+MEDIA = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 FOREVER = "public, max-age=31536000, immutable"
 
 assets_router = APIRouter(include_in_schema=False)
@@ -211,13 +200,13 @@ async def asset(name: str, request: Request, v: str | None = None) -> Response:
     headers = {"cache-control": FOREVER if v == tag else "no-cache", "vary": "accept-encoding"}
     if "gzip" in request.headers.get("accept-encoding", ""):
         raw, headers = _packed(name), {**headers, "content-encoding": "gzip"}
-    return Response(raw, media_type=KINDS[name.rpartition(".")[2]], headers=headers)
+    return Response(raw, media_type=MEDIA[name.rpartition(".")[2]], headers=headers)
 
 
 @cache
 def _names() -> frozenset[str]:
     found = files("afresh.server.web").joinpath("assets").iterdir()
-    return frozenset(each.name for each in found if each.name.rpartition(".")[2] in KINDS)
+    return frozenset(each.name for each in found if each.name.rpartition(".")[2] in MEDIA)
 
 
 @cache

@@ -4,23 +4,20 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
-from afresh.server.auth import allowed_of, cookie_header, cookie_of
+from afresh.server.auth import UNKNOWN, allowed_of, cookie_header, cookie_of
 from afresh.server.request_checks import RateLimiter, caller, peer_of, too_many
 from afresh.server.requests import Kb
-from afresh.server.web.frame import PageRoute, form_of, is_ours, show, to
+from afresh.server.web.frame import PageRoute, form_of, is_ours, redirect, show
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
-UNKNOWN = "This token is unknown, expired or revoked."
 
 
 @router.get("/login")
-async def ask(
-    request: Request, kb: Kb, place: Annotated[str, Query(alias="to", max_length=2_000)] = "/"
-) -> Response:
+async def ask(request: Request, kb: Kb, place: Annotated[str, Query(alias="to", max_length=2_000)] = "/") -> Response:
     allowed_of(request.scope)  # reveals no source
     cookie = cookie_of(request.scope) if "authorization" not in request.headers else None
     if cookie and await kb.tokens.permissions_of_login(cookie) is not None:
-        return to(place if is_ours(place) else "/")
+        return redirect(place if is_ours(place) else "/")
     return show(request, "login.html", place=place, wrong=None, any_token=await kb.tokens.exist())
 
 
@@ -28,16 +25,15 @@ async def ask(
 async def log_in(request: Request, kb: Kb) -> Response:
     allowed_of(request.scope)  # open to everyone
     guesses: RateLimiter = request.app.state.guesses
-    peer = caller(peer_of(request.scope))
     form = await form_of(request)
     token, place = form.get("token", "").strip(), form.get("to", "/")
     login = await kb.tokens.log_in(token)
     if login is None:
-        request.app.state.failures.tell(request.scope, UNKNOWN)
-        if wait := guesses.take(peer):
+        request.app.state.failures.record(request.scope)
+        if wait := guesses.take(caller(peer_of(request.scope))):
             raise too_many(wait)
         return show(request, "login.html", 401, place=place, wrong=UNKNOWN, any_token=await kb.tokens.exist())
-    answer = to(place if is_ours(place) else "/")
+    answer = redirect(place if is_ours(place) else "/")
     answer.headers["set-cookie"] = cookie_header(request.scope, login)
     return answer
 
@@ -48,6 +44,6 @@ async def log_out(request: Request, kb: Kb) -> Response:
     cookie = cookie_of(request.scope)
     if cookie:
         await kb.tokens.log_out(cookie)
-    answer = to("/login")
+    answer = redirect("/login")
     answer.headers["set-cookie"] = cookie_header(request.scope, "")
     return answer

@@ -4,7 +4,7 @@ HTML inside the Markdown is shown as text, and pictures as links, so nothing is 
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import zip_longest
 from typing import Any, NamedTuple
 from urllib.parse import urljoin
@@ -15,20 +15,17 @@ from markupsafe import Markup, escape
 from afresh.search.highlight import CLOSE, OPEN
 from afresh.text.plain import dedent_lists
 
-LONGEST = 400_000  # characters; the rest is omitted
-LARGEST = 2_000_000  # characters of URLs: resolved, they can be much longer than the Markdown
-DEEPEST = 30  # levels of lists and quotes; deeper ones are shown at this level
+MAX_TEXT_CHARS = 400_000  # the rest is omitted
+MAX_URL_CHARS = 2_000_000  # in all: resolved, URLs can be much longer than the Markdown
+MAX_NESTING = 30  # levels of lists and quotes; deeper ones are shown at this level
 SCHEMES = ("http://", "https://", "mailto:")
-OPTIONS = (
-    pyromark.Options.ENABLE_TABLES | pyromark.Options.ENABLE_STRIKETHROUGH | pyromark.Options.ENABLE_TASKLISTS
-)
+OPTIONS = pyromark.Options.ENABLE_TABLES | pyromark.Options.ENABLE_STRIKETHROUGH | pyromark.Options.ENABLE_TASKLISTS
 _TAG = re.compile(r"<[^<>]*+>")
 BLOCKS = {
     "Paragraph": "p",
     "BlockQuote": "blockquote",
     "List": "ul",
     "Item": "li",
-    "TableHead": "thead",
     "TableRow": "tr",
     "Emphasis": "em",
     "Strong": "strong",
@@ -38,13 +35,12 @@ BLOCKS = {
 
 def rendered(markdown: str, base: str) -> Markup:
     """Return the HTML of a Markdown text; `base` resolves relative links."""
-    page = HtmlWriter(base)
-    page.read(markdown[:LONGEST])
-    if len(markdown) > LONGEST:
-        page.out.append(
-            f'<p class="soft">The text goes on for {len(markdown) - LONGEST:,} more characters.</p>'
-        )
-    return Markup("".join(page.out))  # noqa: S704 - every text went through escape
+    writer = HtmlWriter(base)
+    writer.read(markdown[:MAX_TEXT_CHARS])
+    if len(markdown) > MAX_TEXT_CHARS:
+        left = len(markdown) - MAX_TEXT_CHARS
+        writer.out.append(f'<p class="soft">{left:,} more characters are not shown.</p>')
+    return Markup("".join(writer.out))  # noqa: S704 - every text went through escape
 
 
 class HtmlWriter:
@@ -57,14 +53,14 @@ class HtmlWriter:
         self._depth = 0
         self._in_head = False
         self._link: tuple[int, str] | None = None  # the open link: where its text begins, and its URL
-        self._room = LARGEST  # characters left for URLs
+        self._room = MAX_URL_CHARS  # characters left for URLs
         self._headings: list[str] = []  # the levels of the last heading and those above it
 
     def read(self, markdown: str) -> None:
         for event in pyromark.events(markdown, options=OPTIONS):
-            self.hear(event)
+            self.write(event)
 
-    def hear(self, event: str | Mapping[str, Any]) -> None:
+    def write(self, event: str | Mapping[str, Any]) -> None:
         match event:
             case {"Start": tag}:
                 self._start(tag)
@@ -91,7 +87,7 @@ class HtmlWriter:
         given: Any = None if isinstance(tag, str) else tag[name]
         nests = name in ("List", "Item", "BlockQuote")
         self._depth += nests
-        first, last = ("", "") if nests and self._depth > DEEPEST else self.tags(name, given)
+        first, last = ("", "") if nests and self._depth > MAX_NESTING else self.tags(name, given)
         self.out.append(first)
         self._open.append(last)
 
@@ -104,7 +100,7 @@ class HtmlWriter:
                 return self._link_to(given["dest_url"])
             case "Image":
                 first, last = self._link_to(given["dest_url"])
-                return f'<span class="picture">picture: {first}', f"{last}</span>"
+                return f'<span class="picture">image: {first}', f"{last}</span>"
             case "CodeBlock":
                 return '<pre tabindex="0"><code>', "</code></pre>"
             case "Table":
@@ -129,10 +125,10 @@ class HtmlWriter:
         self._link = len(self.out) + 1, address
         return f'<a href="{escape(address)}" rel="noopener noreferrer nofollow">', "</a>"
 
-    def _name(self, start: int, address: str) -> None:
+    def _end_link(self, start: int, address: str) -> None:
         """End a link; if it has no visible text, show its URL."""
-        shown = _TAG.sub("", "".join(self.out[start:]))
-        if not any(sign.isprintable() and not sign.isspace() for sign in shown):
+        visible = _TAG.sub("", "".join(self.out[start:]))
+        if not any(sign.isprintable() and not sign.isspace() for sign in visible):
             self.out.append(str(escape(address)))
         self._link = None
 
@@ -147,7 +143,7 @@ class HtmlWriter:
         name = tag if isinstance(tag, str) else next(iter(tag))
         last = self._open.pop() if self._open else ""
         if self._link and "</a>" in last:
-            self._name(*self._link)
+            self._end_link(*self._link)
         self.out.append(last)
         self._depth -= name in ("List", "Item", "BlockQuote")
         if name == "TableHead":
@@ -169,13 +165,12 @@ _RULE = frozenset("|-: \t")
 
 
 def passage(text: str) -> Markup:
-    """Return the HTML of a passage with its matched words marked."""
-    writer = _Quiet("")
+    writer = _PassageWriter("")
     writer.read(dedent_lists(text[:MAX_PASSAGE_CHARS]))
     return Markup("".join(writer.out))  # noqa: S704 - every text went through escape
 
 
-class _Quiet(HtmlWriter):
+class _PassageWriter(HtmlWriter):
     """Writes headings as bold lines, links and pictures as text, and rows of a cut table as lines."""
 
     def __init__(self, base: str) -> None:
@@ -184,13 +179,13 @@ class _Quiet(HtmlWriter):
         self._at_start = True  # of a line
         self._in_row = False
 
-    def hear(self, event: str | Mapping[str, Any]) -> None:
+    def write(self, event: str | Mapping[str, Any]) -> None:
         match event:
             case "SoftBreak" | {"Start": "Paragraph"}:
                 self._at_start, self._in_row = True, False
             case {"Start": _}:
                 self._at_start = self._in_row = False
-        super().hear(event)
+        super().write(event)
 
     def text(self, text: str) -> str:
         pieces = [OPEN] if self._marking else []
@@ -201,8 +196,8 @@ class _Quiet(HtmlWriter):
             elif sign != CLOSE:
                 pieces.append(sign)
         pieces += [CLOSE] if self._marking else []
-        shown = str(escape("".join(pieces)))
-        return shown.replace(OPEN, "<mark>").replace(CLOSE, "</mark>")
+        escaped = str(escape("".join(pieces)))
+        return escaped.replace(OPEN, "<mark>").replace(CLOSE, "</mark>")
 
     def _as_row(self, text: str) -> str:
         """Return a row of a table without header, with dots for bars."""
@@ -235,27 +230,20 @@ _HUNK = re.compile(r"@@ -(\d+),\d+ \+(\d+),\d+ @@")
 
 
 class Line(NamedTuple):
-    """A line of the old or the new text."""
-
     number: int | None
     text: str
 
 
 class Row(NamedTuple):
-    """Two lines side by side."""
-
     kind: str  # same, old, new, both, gap
     old: Line | None
     new: Line | None
 
 
-def inline(diff: str) -> list[Row]:
-    """Return each line in a row of its own, removed before added ones."""
-    return list(_rows(diff))
-
-
-def split(diff: str) -> list[Row]:
-    """Return removed lines beside added lines."""
+def diff_rows(diff: str, view: str | None) -> list[Row]:
+    """Return removed lines beside added ones if the view is `split`, else each line in a row of its own."""
+    if view != "split":
+        return list(_rows(diff))
     found: list[Row] = []
     old: list[Row] = []
     new: list[Row] = []
@@ -269,10 +257,6 @@ def split(diff: str) -> list[Row]:
         old, new = [], []
         found.append(row)
     return found[:-1]
-
-
-def cut_for(view: str) -> Callable[[str], list[Row]]:
-    return split if view == "split" else inline
 
 
 def _rows(diff: str) -> Iterator[Row]:

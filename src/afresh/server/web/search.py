@@ -1,75 +1,66 @@
 """The search page: passages as one types, with the freshness of each."""
 
 import json
+from collections.abc import Mapping
 from shlex import quote
 from typing import Annotated
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Query, Request, Response
 
-from afresh.errors import UsageError
 from afresh.model.reports import SearchAnswer, SearchHit
-from afresh.present.wording import label, read_language
+from afresh.present.wording import label, read_language, read_length
 from afresh.search.highlight import UNMARKED
 from afresh.search.records import SearchMode
-from afresh.server.api.search import read_span
-from afresh.server.requests import Reached, Text
-from afresh.server.web.frame import Filter, PageRoute, show
+from afresh.server.requests import Context, Text
+from afresh.server.web.frame import Choice, Filter, PageRoute, show
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
-HITS = 20
+MAX_HITS = 20
 
 
 @router.get("/search")
 async def search(
-    reach: Reached,
+    ctx: Context,
     q: Annotated[Text, Query()] = "",
     within: Annotated[str, Query(alias="in", max_length=300)] = "",
-    language: Filter = "",
-    path: Filter = "",
-    changed: Filter = "",
-    mode: Filter = "",
-    part: Filter = "",
+    language: Filter = None,
+    path: Filter = None,
+    changed: Filter = None,
+    mode: Choice[SearchMode] = None,
+    part: Filter = None,
 ) -> Response:
     """Return the whole page, or with `part` only the hits."""
-    asked = {"in": within, "language": language, "path": path, "changed": changed, "mode": mode}
     found = None
     if q.strip():
-        found = await reach.kb.search.search(
+        found = await ctx.kb.search.search(
             q,
             within=[within] if within else [],
-            language=read_language("language", language.strip() or None),
-            path=path.strip() or None,
-            changed_within=read_span("changed", changed.strip() or None),
-            mode=_mode(mode),
-            limit=HITS,
+            language=read_language("language", language),
+            path=path,
+            changed_within=read_length("changed", changed, 1),
+            mode=mode or SearchMode.HYBRID,
+            limit=MAX_HITS,
         )
+    filters = {"in": within, "language": language, "path": path, "changed_within": changed, "mode": mode}
     given = {
         "q": q,
         "found": found,
-        "most": HITS,
-        "copies": _copies(reach.request, q, asked, found) if found else {},
+        "max_hits": MAX_HITS,
+        "copies": _copies(ctx.request, q, filters, found) if found else {},
         "label_of": lambda hit: label(hit.source, hit.version),
     }
     if part:
-        return show(reach.request, "parts/hits.html", **given)
-    labels = [source.label for source in await reach.kb.sources.all()]
-    return show(reach.request, "search.html", asked=asked, labels=labels, modes=list(SearchMode), **given)
+        return show(ctx.request, "parts/hits.html", **given)
+    labels = [source.label for source in await ctx.kb.sources.all()]
+    return show(ctx.request, "search.html", labels=labels, modes=list(SearchMode), **given)
 
 
-def _mode(typed: str) -> SearchMode:
-    try:
-        return SearchMode(typed) if typed else SearchMode.HYBRID
-    except ValueError:
-        raise UsageError(f"mode: expected {', '.join(SearchMode)}, got {typed[:50]!r}") from None
-
-
-def _copies(request: Request, q: str, asked: dict[str, str], found: SearchAnswer) -> dict[str, str]:
+def _copies(request: Request, q: str, filters: Mapping[str, str | None], found: SearchAnswer) -> dict[str, str]:
     """Return the query and its hits as Markdown, cURL command and MCP call."""
-    names = {"in": "in", "language": "language", "path": "path", "changed": "changed_within", "mode": "mode"}
-    fields = {"q": q, "limit": HITS} | {names[key]: text for key, text in asked.items() if text}
+    fields = {"q": q, "limit": MAX_HITS} | {key: text for key, text in filters.items() if text}
     url = f"{request.url.scheme}://{request.url.netloc}/api/v1/search?{urlencode(fields)}"
-    arguments = {"query": q, "limit": HITS} | ({"library": asked["in"]} if asked["in"] else {})
+    arguments = {"query": q, "limit": MAX_HITS} | ({"library": filters["in"]} if filters["in"] else {})
     token = '-H "Authorization: Bearer $AFRESH_TOKEN" ' if request.scope["state"].get("login") else ""
     call = {"method": "tools/call", "params": {"name": "search_docs", "arguments": arguments}}
     return {

@@ -10,77 +10,41 @@ from afresh.errors import AlreadyExists, ConfigError, Forbidden, RunBusy, Source
 from afresh.links.score import KeywordError, parse_keywords
 from afresh.model.overview import Preview
 from afresh.model.records import RunMode, Source
-from afresh.server.request_checks import is_led_from_elsewhere
-from afresh.server.requests import Id, Reached, RequestContext
-from afresh.server.web.frame import Filter, PageRoute, form_of, show, to
+from afresh.server.request_checks import is_from_other_site
+from afresh.server.requests import Context, OneSource, RequestContext
+from afresh.server.web.frame import Filter, PageRoute, form_of, redirect, show
 from afresh.server.web.sources import show_tab
 from afresh.text.redact import mask_secrets
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
 
-WRONG = (UsageError, ConfigError, SourceError, KeywordError)  # errors in what was typed
-TARGET = "target"  # the form field of the new target
+INPUT_ERRORS = (UsageError, ConfigError, SourceError, KeywordError)
 ON_THE_WEB = ("web", "links")
-EMPTY: Mapping[str, str] = {}
+RENDER_MODES = ("auto", "never", "always")
+SCOPES = {"subpages": "below the start URL", "hostname": "on the same host", "domain": "on the same domain"}
 
 
 class Field(NamedTuple):
-    """One setting in a form."""
-
     key: str
     title: str
     help: str
     kind: str = "text"  # text, number, decimal, lines, choice, keywords
-    choices: tuple[str, ...] = ()
     section: str = ""  # of the settings file, which has the default
     kinds: tuple[str, ...] = ()  # of sources with this setting; empty: all
+    choices: tuple[str, ...] = ()
 
 
 FIELDS = (
-    Field(
-        "scope",
-        "Scope",
-        "Which links belong: below the start address, on its host, or on its domain.",
-        "choice",
-        ("subpages", "hostname", "domain"),
-        "crawl",
-        ("web",),
-    ),
-    Field(
-        "include",
-        "Only these",
-        "Patterns such as /guide/*, one a line. Nothing: all that the scope allows.",
-        "lines",
-    ),
-    Field("exclude", "Never these", "Patterns, one a line.", "lines"),
-    Field("max_pages", "Most pages", "More are left out.", "number", (), "crawl"),
-    Field("max_depth", "Deepest link", "Links to follow from the start address.", "number", (), "crawl"),
-    Field("concurrency", "At a time", "Requests at a time to one host.", "number", (), "crawl", ON_THE_WEB),
-    Field(
-        "delay_seconds",
-        "Pause",
-        "Seconds after an answer before the next request to its host.",
-        "decimal",
-        (),
-        "crawl",
-        ON_THE_WEB,
-    ),
-    Field(
-        "render",
-        "Browser",
-        "Whether pages are shown in a browser before they are read.",
-        "choice",
-        ("auto", "never", "always"),
-        "crawl",
-        ON_THE_WEB,
-    ),
-    Field("keywords", "Keywords", "What links are scored by, with weights: budget, contact:0.5.", "keywords"),
-    Field(
-        "schedule",
-        "Schedule",
-        "When it is looked at by itself: every 6h, a cron line such as 0 3 * * *, or auto.",
-        section="policy",
-    ),
+    Field("scope", "Scope", "Which linked pages to include.", "choice", "crawl", ("web",), tuple(SCOPES)),
+    Field("include", "Include", "URL patterns such as /guide/*, one per line. Empty: everything in scope.", "lines"),
+    Field("exclude", "Exclude", "URL patterns, one per line.", "lines"),
+    Field("max_pages", "Maximum pages", "Further pages are skipped.", "number", "crawl"),
+    Field("max_depth", "Maximum depth", "Number of links to follow from the start URL.", "number", "crawl"),
+    Field("concurrency", "Concurrent requests", "Per host.", "number", "crawl", ON_THE_WEB),
+    Field("delay_seconds", "Delay between requests", "Seconds, per host.", "decimal", "crawl", ON_THE_WEB),
+    Field("render", "Render with a browser", "For JavaScript pages.", "choice", "crawl", ON_THE_WEB, RENDER_MODES),
+    Field("keywords", "Keywords", "To score links, with optional weights: budget, contact:0.5.", "keywords"),
+    Field("schedule", "Automatic refresh", "every 6h, a cron line such as 0 3 * * *, or auto.", section="policy"),
     Field("time_zone", "Time zone", "Of the schedule, such as Europe/Madrid.", section="policy"),
 )
 
@@ -92,26 +56,24 @@ class FieldProblem(NamedTuple):
     field: str | None = None
 
 
-def wrong_with(error: Exception) -> FieldProblem:
+def problem_of(error: Exception) -> FieldProblem:
     """Return the message of an error with field names as the form shows them."""
-    told = mask_secrets(str(error))
-    key, colon, rest = told.partition(": ")
+    message = mask_secrets(str(error))
+    key, _, rest = message.partition(": ")
     titles = {field.key: field.title for field in FIELDS}
     if isinstance(error, KeywordError):
-        return FieldProblem(f"Keywords: {told}", "keywords")
-    if colon and key in titles:
+        return FieldProblem(f"Keywords: {message}", "keywords")
+    if rest and key in titles:
         return FieldProblem(f"{titles[key]}: {rest}", key)
-    return FieldProblem(rest, TARGET) if colon and key == TARGET else FieldProblem(told)
+    return FieldProblem(rest, key) if rest and key == "target" else FieldProblem(message)
 
 
-def fields_for(kind: str | None, typed: Mapping[str, str] = EMPTY) -> Sequence[Field]:
+def fields_for(kind: str | None, typed: Mapping[str, str]) -> Sequence[Field]:
     """Return the settings of a kind of source (None: not known yet), and those that were typed."""
-    meant = [field for field in FIELDS if kind is None or not field.kinds or kind in field.kinds]
-    return [field for field in FIELDS if field in meant or typed.get(field.key)]
+    return [field for field in FIELDS if kind is None or not field.kinds or kind in field.kinds or typed.get(field.key)]
 
 
-def usual_values(request: Request, kind: str | None) -> dict[str, str]:
-    """Return the defaults for sources of a kind, by field."""
+def default_values(request: Request, kind: str | None) -> dict[str, str]:
     config, found = request.app.state.config, {}
     for field in FIELDS:
         value = getattr(getattr(config, field.section), field.key) if field.section else ""
@@ -154,91 +116,76 @@ def _text(value: object) -> str:
             return "\n".join(str(each) for each in value)
         case dict():
             return ", ".join(  # with a colon in a keyword, the text after the last colon would be its weight
-                word if weight == 1 and ":" not in word else f"{word}:{weight:g}"
-                for word, weight in value.items()
+                word if weight == 1 and ":" not in word else f"{word}:{weight:g}" for word, weight in value.items()
             )
     return str(value)
 
 
-NAME = "name"  # the form field to confirm a deletion
-
-
 @router.get("/sources/{number}/settings")
-async def ask(reach: Reached, number: Id, saved: Filter = "") -> Response:
-    source = await reach.source(number)
-    return await _shown(reach, source, typed_of(source), saved=bool(saved))
+async def ask(ctx: Context, source: OneSource, saved: Filter = None) -> Response:
+    return await _show_settings(ctx, source, typed_of(source), saved=bool(saved))
 
 
 @router.post("/sources/{number}/settings")
-async def save(reach: Reached, number: Id) -> Response:
+async def save(ctx: Context, source: OneSource) -> Response:
     """Save the typed settings; an empty field resets a setting, a missing one keeps it."""
-    source = await reach.source(number)
-    form = await form_of(reach.request)
+    form = await form_of(ctx.request)
     typed = {field.key: form[field.key].strip() for field in FIELDS if field.key in form}
+    reset = [key for key, text in typed.items() if not text]
     try:
-        await reach.kb.sources.change_settings(
-            source, read_settings(typed), [key for key, text in typed.items() if not text]
-        )
-    except WRONG as error:
-        return await _shown(reach, source, typed, wrong=wrong_with(error))
-    return to(f"/sources/{number}/settings?saved=1")
+        await ctx.kb.sources.change(source, settings=read_settings(typed), reset=reset)
+    except INPUT_ERRORS as error:
+        return await _show_settings(ctx, source, typed, wrong=problem_of(error))
+    return redirect(f"/sources/{source.id}/settings?saved=1")
 
 
 @router.post("/sources/{number}/remove")
-async def remove(reach: Reached, number: Id) -> Response:
-    source = await reach.source(number)
-    if (await form_of(reach.request)).get(NAME, "").strip() != source.label:
-        wrong = FieldProblem(f"Type {source.label} to delete it with its pages: nothing was deleted.", NAME)
-        return await _shown(reach, source, typed_of(source), wrong=wrong)
-    await reach.kb.sources.remove(source.label)
-    return to(f"/?{urlencode({'removed': source.label})}")
+async def remove(ctx: Context, source: OneSource) -> Response:
+    if (await form_of(ctx.request)).get("name", "").strip() != source.label:
+        wrong = FieldProblem(f"Nothing was deleted. Type {source.label} to confirm.", "name")
+        return await _show_settings(ctx, source, typed_of(source), wrong=wrong)
+    await ctx.kb.sources.remove(source.label)
+    return redirect(f"/?{urlencode({'removed': source.label})}")
 
 
-async def _shown(
-    reach: RequestContext,
+async def _show_settings(
+    ctx: RequestContext,
     source: Source,
     typed: Mapping[str, str],
     *,
     saved: bool = False,
     wrong: FieldProblem | None = None,
 ) -> Response:
-    fields, usual = fields_for(source.kind, typed), usual_values(reach.request, source.kind)
-    given = {"fields": fields, "typed": typed, "usual": usual, "saved": saved, "wrong": wrong}
-    answer = await show_tab(reach, source, "settings", {}, **given)
+    fields, defaults = fields_for(source.kind, typed), default_values(ctx.request, source.kind)
+    given = {"fields": fields, "typed": typed, "defaults": defaults, "saved": saved, "wrong": wrong}
+    answer = await show_tab(ctx, source, "settings", {}, **given)
     answer.status_code = 422 if wrong else 200
     return answer
 
 
-SCOPES = {
-    "subpages": "pages below the start address",
-    "hostname": "pages on the same host",
-    "domain": "pages anywhere on the same domain",
-}
-
-
 @router.get("/add")
-async def ask_new(reach: Reached) -> Response:
+async def ask_new(ctx: Context) -> Response:
     """Show the form and a preview of its target; requests from other sites get no preview."""
-    _check(reach)
-    form = {key: text.strip() for key, text in reach.request.query_params.items()}
-    if form.get("do") != "preview" or is_led_from_elsewhere(reach.request.scope):
-        return _show_add_form(reach, form)
+    _check(ctx)
+    form = {key: text.strip() for key, text in ctx.request.query_params.items()}
+    if form.get("do") != "preview" or is_from_other_site(ctx.request.scope):
+        return _show_add_form(ctx, form)
     try:
-        preview = await reach.kb.sources.preview(form.get("target", ""), read_settings(form))
-    except WRONG as error:
-        return _show_add_form(reach, form, wrong=wrong_with(error))
-    return _show_add_form(reach, form, preview)
+        preview = await ctx.kb.sources.preview(form.get("target", ""), read_settings(form))
+    except INPUT_ERRORS as error:
+        return _show_add_form(ctx, form, wrong=problem_of(error))
+    return _show_add_form(ctx, form, preview)
 
 
 @router.post("/add")
-async def add(reach: Reached) -> Response:
+async def add(ctx: Context) -> Response:
     """Add the source and queue its crawl."""
-    _check(reach)
-    form = {key: text.strip() for key, text in (await form_of(reach.request)).items()}
+    _check(ctx)
+    form = {key: text.strip() for key, text in (await form_of(ctx.request)).items()}
     if form.get("do") != "add":
-        return to(f"/add?{urlencode({**form, 'do': 'preview'})}")
+        return redirect(f"/add?{urlencode({**form, 'do': 'preview'})}")
     try:
-        source, _ = await reach.kb.sources.add(
+        source, _ = await ctx.kb.sources.add(
             form.get("target", ""),
             name=form.get("name") or None,
             version=form.get("version") or None,
@@ -246,39 +193,36 @@ async def add(reach: Reached) -> Response:
             keep=False,
             again=form.get("again") == "yes",
         )
-        run = await reach.kb.runs.start(source, RunMode.CRAWL)
+        run = await ctx.kb.runs.start(source, RunMode.CRAWL)
     except RunBusy as busy:
-        return to(f"/runs/{busy.run}") if busy.run else to("/")
-    except AlreadyExists as kept:
-        told = f"{kept.label} has this URL already: refresh that source, or tick the box to keep it twice"
-        return _show_add_form(reach, form, wrong=FieldProblem(told, "again"))
-    except WRONG as error:
-        return _show_add_form(reach, form, wrong=wrong_with(error))
-    return to(f"/runs/{run.run}")
+        return redirect(f"/runs/{busy.run}" if busy.run else "/")
+    except AlreadyExists as known:
+        message = f'The source "{known.label}" already has this URL. Refresh it, or tick the box to add a second copy.'
+        return _show_add_form(ctx, form, wrong=FieldProblem(message, "again"))
+    except INPUT_ERRORS as error:
+        return _show_add_form(ctx, form, wrong=problem_of(error))
+    return redirect(f"/runs/{run.run}")
 
 
-def _check(reach: RequestContext) -> None:
-    if reach.request.app.state.read_only:
-        raise Forbidden("this server only reads: sources are added where it was started without --read-only")
-    reach.allowed.check_write()
-    reach.allowed.check_everywhere()
+def _check(ctx: RequestContext) -> None:
+    if ctx.request.app.state.read_only:
+        raise Forbidden("this server is read-only; start it without --read-only to add sources")
+    ctx.allowed.check_write()
+    ctx.allowed.check_everywhere()
 
 
 def _show_add_form(
-    reach: RequestContext,
-    typed: Mapping[str, str],
-    preview: Preview | None = None,
-    wrong: FieldProblem | None = None,
+    ctx: RequestContext, typed: Mapping[str, str], preview: Preview | None = None, wrong: FieldProblem | None = None
 ) -> Response:
     kind = preview.kind if preview else None
     return show(
-        reach.request,
+        ctx.request,
         "add.html",
         422 if wrong else 200,
         typed=typed,
         filled=[key for key, text in typed.items() if text],
         fields=fields_for(kind, typed),
-        usual=usual_values(reach.request, kind),
+        defaults=default_values(ctx.request, kind),
         preview=preview,
         wrong=wrong,
         scopes=SCOPES,

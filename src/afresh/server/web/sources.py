@@ -1,31 +1,21 @@
-"""Web pages of sources: the overview, and each source with pages, changes, links, runs, charts and copies."""
+"""Web pages of sources: the overview, and each source with its pages, changes, links, runs, charts and copies."""
 
 import asyncio
 from collections.abc import Awaitable, Mapping, Sequence
+from typing import Annotated
 
 from fastapi import APIRouter, Response
+from pydantic import Field
 
-from afresh.errors import RunBusy, UsageError
+from afresh.errors import RunBusy
 from afresh.model.filters import LinkFilter, PageFilter, Sources
 from afresh.model.overview import SourceOverview
 from afresh.model.records import ChangeKind, PageStatus, Source
 from afresh.model.reports import RunReport
-from afresh.server.listing import by_id, by_worth, number_cursor, read_link, read_number
-from afresh.server.requests import Id, Reached, RequestContext
-from afresh.server.web.frame import (
-    CHANGES,
-    SHOWN,
-    Cursor,
-    Filter,
-    PageRoute,
-    number_in,
-    one_of,
-    part,
-    show,
-    to,
-)
-from afresh.server.web.rendered import cut_for
-from afresh.server.web.runs import is_going
+from afresh.server.listing import link_cursor, make_cursor, read_link, read_number
+from afresh.server.requests import Context, Cursor, ListWindow, OneSource, RequestContext
+from afresh.server.web.frame import Changes, Choice, Filter, Items, PageRoute, redirect, show
+from afresh.server.web.runs import is_active
 from afresh.sync.reconcile import CONTENT
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
@@ -35,205 +25,153 @@ TABS = (
     ("changes", "Changes"),
     ("links", "Links"),
     ("runs", "Runs"),
-    ("pictures", "Pictures"),
+    ("charts", "Charts"),
     ("map", "Map"),
-    ("copies", "Copies"),
+    ("copies", "External stores"),
     ("settings", "Settings"),
 )
+MAX_SOURCES_LISTED = 24  # in one part: each needs its own query and some kilobytes
+MAX_RUNS_CHARTED = 40
+MAX_MAP_PAGES_LISTED = 200
+Depth = Annotated[int, Field(ge=0, le=1_000_000)]
+Score = Annotated[float, Field(ge=0, le=1_000, allow_inf_nan=False)]
 
 
 async def show_tab(
-    reach: RequestContext,
-    source: Source,
-    tab: str,
-    looked_up: Mapping[str, Awaitable[object]],
-    **given: object,
+    ctx: RequestContext, source: Source, tab: str, queries: Mapping[str, Awaitable[object]], **given: object
 ) -> Response:
-    """Return a tab of a source; `looked_up` runs concurrently."""
-    live = await reach.kb.runs.live(lambda label: label == source.label)  # fetched before the source itself
-    glances, found = await asyncio.gather(
-        reach.kb.sources.overviews([source]), asyncio.gather(*looked_up.values())
-    )
-    given |= {"glance": glances[0], **dict(zip(looked_up, found, strict=True))}
-    given["live"] = [each for each in live if is_going(each)]
-    template = f"source_{tab or 'pages'}.html"
-    return show(reach.request, template, source=source, tabs=TABS, tab=tab, **given)
+    """Return a tab of a source; `queries` run concurrently."""
+    live = await ctx.kb.runs.live(lambda label: label == source.label)  # fetched before the source itself
+    overviews, found = await asyncio.gather(ctx.kb.sources.overviews([source]), asyncio.gather(*queries.values()))
+    given |= {"overview": overviews[0], **dict(zip(queries, found, strict=True))}
+    given["live"] = [each for each in live if is_active(each)]
+    return show(ctx.request, f"source_{tab or 'pages'}.html", source=source, tabs=TABS, tab=tab, **given)
 
 
 @router.get("/sources/{number}")
 async def pages(
-    reach: Reached,
-    number: Id,
-    text: Filter = "",
-    status: Filter = "",
-    language: Filter = "",
-    depth: Filter = "",
-    doubtful: Filter = "",
-    after: Cursor = None,
+    ctx: Context,
+    source: OneSource,
+    window: Items,
+    text: Filter = None,
+    status: Choice[PageStatus] = None,
+    language: Filter = None,
+    depth: Choice[Depth] = None,
+    doubtful: Filter = None,
 ) -> Response:
-    source = await reach.source(number)
-    which = PageFilter(
-        status=one_of(PageStatus, "status", status),
-        doubtful=bool(doubtful),
-        language=language.strip() or None,
-        depth=number_in("depth", depth),
-        text=text.strip() or None,
-    )
-    asked = {"text": text, "status": status, "language": language, "depth": depth, "doubtful": doubtful}
-    given = {"asked": asked, "statuses": list(PageStatus)}
-    behind = read_number(after) or 0
-    found = reach.kb.pages.records([source.id], which, after=behind, limit=SHOWN + 1)
-    return await show_tab(reach, source, "", {"listed": part(found, by_id)}, **given)
+    which = PageFilter(status=status, doubtful=bool(doubtful), language=language, depth=depth, text=text)
+    found = ctx.kb.pages.records([source.id], which, after=window.number or 0, limit=window.wanted)
+    return await show_tab(ctx, source, "", {"listed": window.of(found)}, statuses=list(PageStatus))
 
 
 @router.get("/sources/{number}/changes")
-async def changes(
-    reach: Reached, number: Id, view: Filter = "", kind: Filter = "", after: Cursor = None
-) -> Response:
-    source = await reach.source(number)
-    listed = {"listed": _changes(reach, [source.id], kind, after)}
-    return await show_tab(reach, source, "changes", listed, view=view, cut=cut_for(view), kind=kind)
+async def changes(ctx: Context, source: OneSource, window: Changes, kind: Choice[ChangeKind] = None) -> Response:
+    return await show_tab(ctx, source, "changes", {"listed": _changes(ctx, [source.id], kind, window)})
 
 
 @router.get("/sources/{number}/links")
 async def links(
-    reach: Reached, number: Id, keyword: Filter = "", least: Filter = "", after: Cursor = None
+    ctx: Context, source: OneSource, window: Items, keyword: Filter = None, least: Choice[Score] = None
 ) -> Response:
-    source = await reach.source(number)
-    which = LinkFilter(keyword=keyword.strip() or None, min_score=_score(least))
-    behind, asked = read_link(after), {"keyword": keyword, "least": least}
-    found = reach.kb.links.records([source.id], which, after=behind, limit=SHOWN + 1)
-    return await show_tab(reach, source, "links", {"listed": part(found, by_worth)}, asked=asked)
+    which, after = LinkFilter(keyword=keyword, min_score=least), read_link(window.cursor)
+    found = ctx.kb.links.records([source.id], which, after=after, limit=window.wanted)
+    return await show_tab(ctx, source, "links", {"listed": window.of(found, link_cursor)})
 
 
 @router.get("/sources/{number}/runs")
-async def runs(reach: Reached, number: Id, after: Cursor = None) -> Response:
-    source = await reach.source(number)
-    found = reach.kb.runs.records([source.id], below=read_number(after), limit=SHOWN + 1)
-    listed = part(found, lambda run: number_cursor(run.run))
-    return await show_tab(reach, source, "runs", {"listed": listed})
+async def runs(ctx: Context, source: OneSource, window: Items) -> Response:
+    found = ctx.kb.runs.records([source.id], below=window.number, limit=window.wanted)
+    return await show_tab(ctx, source, "runs", {"listed": window.of(found, lambda run: make_cursor(run.run))})
 
 
 @router.get("/sources/{number}/copies")
 async def copies(
-    reach: Reached, number: Id, sink: Filter = "", state: Filter = "", after: Cursor = None
+    ctx: Context, source: OneSource, window: Items, sink: Filter = None, state: Choice[PageStatus] = None
 ) -> Response:
-    source = await reach.source(number)
-    only, behind = one_of(PageStatus, "state", state), read_number(after) or 0
-    names = reach.kb.sinks.names(source)
+    after, names = window.number or 0, ctx.kb.sinks.names(source)
     chosen = sink or (names[0] if names else "")
-    looked_up: dict[str, Awaitable[object]] = {"sinks": reach.kb.sinks.views([source])}
+    queries: dict[str, Awaitable[object]] = {"sinks": ctx.kb.sinks.views([source])}
     if names:
-        found = reach.kb.sinks.copies(source, chosen, state=only, after=behind, limit=SHOWN + 1)
-        looked_up["listed"] = part(found, by_id)
-    given = {"chosen": chosen, "state": state, "states": CONTENT}
-    return await show_tab(reach, source, "copies", looked_up, **given)
+        found = ctx.kb.sinks.copies(source, chosen, state=state, after=after, limit=window.wanted)
+        queries["listed"] = window.of(found)
+    return await show_tab(ctx, source, "copies", queries, chosen=chosen, states=CONTENT)
 
 
 @router.post("/sources/{number}/refresh")
-async def refresh(reach: Reached, number: Id) -> Response:
-    source = await reach.source(number)
+async def refresh(ctx: Context, source: OneSource) -> Response:
     try:
-        number = (await reach.kb.runs.start(source)).run
+        number: int | None = (await ctx.kb.runs.start(source)).run
     except RunBusy as busy:  # another request or a second click was first: show its run
-        if busy.run is None:
-            raise
         number = busy.run
-    return to(f"/runs/{number}")
+        if number is None:
+            raise
+    return redirect(f"/runs/{number}")
 
 
 @router.get("/changes")
-async def every_change(
-    reach: Reached, view: Filter = "", kind: Filter = "", after: Cursor = None
-) -> Response:
-    listed = await _changes(reach, None, kind, after)
-    return show(reach.request, "changes.html", listed=listed, view=view, cut=cut_for(view), kind=kind)
+async def every_change(ctx: Context, window: Changes, kind: Choice[ChangeKind] = None) -> Response:
+    return show(ctx.request, "changes.html", listed=await _changes(ctx, None, kind, window))
 
 
 async def _changes(
-    reach: RequestContext, sources: Sources, kind: str, after: str | None
+    ctx: RequestContext, sources: Sources, kind: ChangeKind | None, window: ListWindow
 ) -> dict[str, object]:
-    only, below = one_of(ChangeKind, "kind", kind), read_number(after)
-    return await part(
-        reach.kb.pages.changes(sources=sources, kind=only, below=below, limit=CHANGES + 1), by_id, CHANGES
-    )
-
-
-def _score(typed: str) -> float | None:
-    try:
-        found = float(typed) if typed.strip() else None
-    except ValueError:
-        found = -1.0
-    if found is not None and not 0 <= found <= 1_000:
-        raise UsageError(f"least: expected a number from 0 on, got {typed[:50]!r}")
-    return found
-
-
-MAX_SOURCES_SHOWN = 24  # in one part: each needs its own query and some kilobytes
+    below, limit = window.number, window.wanted
+    return await window.of(ctx.kb.pages.changes(sources=sources, kind=kind, below=below, limit=limit))
 
 
 @router.get("/")
-async def overview(reach: Reached, text: Filter = "", removed: Filter = "", after: Cursor = None) -> Response:
-    live = await reach.kb.runs.live(reach.allowed.sees)  # first: a run that ends meanwhile is shown as ended
-    visible = await reach.kb.sources.all()
-    words = text.strip().casefold()
+async def overview(ctx: Context, text: Filter = None, removed: Filter = None, after: Cursor = None) -> Response:
+    live = await ctx.kb.runs.live(ctx.allowed.sees)  # first: a run that ends meanwhile is shown as ended
+    visible = await ctx.kb.sources.all()
+    words = (text or "").casefold()
     fitting = [source for source in visible if words in f"{source.label} {source.url}".casefold()]
     first = min(read_number(after) or 0, len(fitting))
-    here = fitting[first : first + MAX_SOURCES_SHOWN]
-    glances = await reach.kb.sources.overviews(here)
-    sparks = await reach.kb.charts.recent_changes([source.id for source in here])
-    more = number_cursor(first + MAX_SOURCES_SHOWN) if len(fitting) > first + MAX_SOURCES_SHOWN else None
+    last = first + MAX_SOURCES_LISTED
+    here = fitting[first:last]
+    overviews = await ctx.kb.sources.overviews(here)
     return show(
-        reach.request,
+        ctx.request,
         "overview.html",
-        glances=glances,
         live=live,
-        totals=await _totals(reach, glances, whole=len(here) == len(visible)),
-        sparks=sparks,
+        totals=await _totals(ctx, overviews, is_whole=len(here) == len(visible)),
+        sparks=await ctx.kb.charts.recent_changes([source.id for source in here]),
         number=len(visible),
-        listed={"items": glances, "more": more},
-        text=text,
-        removed=removed if reach.request.headers.get("sec-fetch-site") == "same-origin" else "",
+        listed={"items": overviews, "next": make_cursor(last) if len(fitting) > last else None},
+        removed=removed if ctx.request.headers.get("sec-fetch-site") == "same-origin" else None,
     )
 
 
-async def _totals(
-    reach: RequestContext, glances: Sequence[SourceOverview], *, whole: bool
-) -> Mapping[str, int]:
+async def _totals(ctx: RequestContext, overviews: Sequence[SourceOverview], *, is_whole: bool) -> Mapping[str, int]:
     """Return totals of all sources; if only some are shown, totals of the store."""
-    if not whole:
-        return await reach.kb.status.sums() if reach.allowed.everywhere else {}
+    if not is_whole:
+        return await ctx.kb.status.sums() if ctx.allowed.everywhere else {}
     return {
-        "pages": sum(each.view.pages for each in glances),
-        "chunks": sum(each.view.chunks for each in glances),
-        "due": sum(each.due for each in glances),
-        "errors": sum(each.view.errors for each in glances),
+        "pages": sum(each.view.pages for each in overviews),
+        "chunks": sum(each.view.chunks for each in overviews),
+        "due": sum(each.due for each in overviews),
+        "errors": sum(each.view.errors for each in overviews),
     }
 
 
-RUNS = 40  # in the charts
-LISTED = 200  # pages of the map that are also listed
-
-
-@router.get("/sources/{number}/pictures")
-async def pictures(reach: Reached, number: Id) -> Response:
-    source = await reach.source(number)
-
+@router.get("/sources/{number}/pictures")  # the name in links of earlier versions
+@router.get("/sources/{number}/charts")
+async def charts(ctx: Context, source: OneSource) -> Response:
     async def reports() -> list[RunReport]:
-        found = await reach.kb.runs.records([source.id], below=None, limit=RUNS)
+        found = await ctx.kb.runs.records([source.id], below=None, limit=MAX_RUNS_CHARTED)
         return [report for report in reversed(found) if report.checked]
 
-    looked_up = {
-        "days": reach.kb.charts.calendar([source.id]),
+    queries = {
+        "days": ctx.kb.charts.calendar([source.id]),
         "reports": reports(),
-        "looks": reach.kb.charts.checks_ahead(source),
-        "manners": reach.kb.charts.politeness(source),
+        "checks": ctx.kb.charts.checks_ahead(source),
+        "politeness": ctx.kb.charts.politeness(source),
     }
-    return await show_tab(reach, source, "pictures", looked_up)
+    return await show_tab(ctx, source, "charts", queries)
 
 
 @router.get("/sources/{number}/map")
-async def site_map(reach: Reached, number: Id) -> Response:
+async def site_map(ctx: Context, source: OneSource) -> Response:
     """Show the map of a source; the page fetches the data."""
-    source = await reach.source(number)
-    return await show_tab(reach, source, "map", {"map": reach.kb.charts.site_map(source, limit=LISTED)})
+    queries = {"map": ctx.kb.charts.site_map(source, limit=MAX_MAP_PAGES_LISTED)}
+    return await show_tab(ctx, source, "map", queries)

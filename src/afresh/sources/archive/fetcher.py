@@ -2,13 +2,16 @@
 
 import asyncio
 import os
+import tempfile
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TypeVar
 
 from afresh.errors import SourceError
-from afresh.model.fetch import Failed, Fetched, Gone, NotModified, Outcome, Refused, Request
+from afresh.files import open_regular_file
+from afresh.model.fetch import Failed, Fetched, Gone, NotModified, Refused, Request
 from afresh.model.records import ListedUrl
 from afresh.ports import Clock
 from afresh.sources.archive.paths import ZIP_ENDINGS, ArchiveEntry, entry_name, entry_url
@@ -18,18 +21,11 @@ from afresh.sources.archive.readers import (
     OpeningDeadline,
     TarArchive,
     ZipArchive,
-    open_regular,
-    plain,
+    decompress,
+    find_decompressor,
 )
 from afresh.sources.folder.filter import FileFilter, FolderRules
-from afresh.sources.registry import (
-    ListerBase,
-    LocalFetcher,
-    OpenedSource,
-    SourceContext,
-    SourceKind,
-    local_body,
-)
+from afresh.sources.registry import ListerBase, LocalFetcher, OpenedSource, SourceContext, SourceKind, local_body
 from afresh.urls.files import path_of
 from afresh.urls.scope import Globs
 
@@ -38,33 +34,30 @@ T = TypeVar("T")
 _ZIP_STARTS = (b"PK\x03\x04", b"PK\x05\x06", b"PK\x07\x08")
 
 
-class _Opened:
+class _OpenArchive:
     """An open archive, and the state of its file when it was opened."""
 
     def __init__(self, path: Path, url: str, limits: ArchiveLimits) -> None:
         deadline = OpeningDeadline(limits.seconds)
-        self._file = open_regular(path)
-        try:
-            self.state = _state(os.fstat(self._file.fileno()))
-            head = self._file.read(4)
-            self._file.seek(0)
-            named_zip = path.name.lower().endswith(ZIP_ENDINGS)
-            if head in _ZIP_STARTS or (named_zip and not head.startswith(b"\x1f\x8b")):
-                self.archive: ZipArchive | TarArchive = ZipArchive(self._file, url, limits)
+        with ExitStack() as files:
+            try:
+                self._file = file = files.enter_context(open_regular_file(path))
+            except OSError as error:
+                raise SourceError(f"the archive {path} cannot be opened: {error.strerror}") from error
+            self.state = _state(os.fstat(file.fileno()))
+            head = file.read(6)
+            file.seek(0)
+            make = find_decompressor(head)
+            self.archive: ZipArchive | TarArchive
+            if head.startswith(_ZIP_STARTS) or (path.name.lower().endswith(ZIP_ENDINGS) and make is None):
+                self.archive = ZipArchive(file, url, limits)
             else:
-                self.archive = self._open_tar(url, limits, deadline)
+                if make is not None:
+                    unpacked = files.enter_context(tempfile.TemporaryFile())
+                    decompress(file, unpacked, make, limits, deadline)
+                self.archive = TarArchive(unpacked if make else file, url, limits, deadline)
             self.check()
-        except BaseException:
-            self._file.close()
-            raise
-
-    def _open_tar(self, url: str, limits: ArchiveLimits, deadline: OpeningDeadline) -> TarArchive:
-        unpacked = plain(self._file, limits, deadline)
-        try:
-            return TarArchive(unpacked, url, limits, deadline)
-        except BaseException:
-            unpacked.close()
-            raise
+            self._files = files.pop_all()
 
     def check(self) -> None:
         """Raise SourceError if the file was changed since it was opened."""
@@ -72,8 +65,7 @@ class _Opened:
             raise SourceError("the archive changed while it was read")
 
     def close(self) -> None:
-        self.archive.close()
-        self._file.close()
+        self._files.close()
 
 
 class ArchiveFetcher(LocalFetcher):
@@ -90,10 +82,10 @@ class ArchiveFetcher(LocalFetcher):
         limits: ArchiveLimits | None = None,
         ignored: Callable[[str], str | None] = lambda _: None,
     ) -> None:
-        self._path, self._url = path, url
+        self._path, self.url = path, url
         self._limits = limits or ArchiveLimits()
-        self._ignored = ignored  # why an entry is not part of the source, although it exists
-        self._opened: _Opened | None = None
+        self.ignored = ignored  # why an entry is not part of the source, although it exists
+        self._opened: _OpenArchive | None = None
         self._turn = asyncio.Lock()
 
     async def mark(self) -> tuple[str, float]:
@@ -106,16 +98,15 @@ class ArchiveFetcher(LocalFetcher):
         return await self._in_turn(lambda: self._current().archive.entries)
 
     async def fetch(self, request: Request) -> Fetched:
-        """Fetch one entry."""
-        name = entry_name(self._url, request.url)
+        name = entry_name(self.url, request.url)
         if name is None:
-            return Refused(outcome=Outcome.FAILED, reason=f"not in {self._url}")
+            return Refused(reason=f"not in {self.url}")
         try:
-            return await self._in_turn(lambda: self._look(name, request))
+            return await self._in_turn(lambda: self._fetch_entry(name, request))
         except BadEntry as error:
-            return Failed(outcome=Outcome.FAILED, reason=str(error), hopeless=True)
+            return Failed(reason=str(error), hopeless=True)
         except (SourceError, OSError) as error:
-            return Failed(outcome=Outcome.FAILED, reason=str(error))
+            return Failed(reason=str(error))
 
     async def close(self) -> None:
         await self._in_turn(self._close)
@@ -124,27 +115,27 @@ class ArchiveFetcher(LocalFetcher):
         async with self._turn:
             return await asyncio.to_thread(work)
 
-    def _look(self, name: str, request: Request) -> Fetched:
+    def _fetch_entry(self, name: str, request: Request) -> Fetched:
         opened = self._current()
         entry = opened.archive.entries.get(name)
         if entry is None:
             return Gone(status_code=None)
-        if (reason := self._ignored(name)) is not None:
+        if (reason := self.ignored(name)) is not None:
             return Gone(status_code=None, reason=f"left out: {reason}")
         if request.validators is not None and request.validators.etag == entry.validators.etag:
             return NotModified(validators=entry.validators, status_code=None)
         if entry.refusal is not None:
-            return Refused(outcome=Outcome.FAILED, reason=entry.refusal, validators=entry.validators)
+            return Refused(reason=entry.refusal, validators=entry.validators)
         data = opened.archive.read(entry)
         opened.check()
         return local_body(request.url, data, entry.validators)
 
-    def _current(self) -> _Opened:
+    def _current(self) -> _OpenArchive:
         """Return the open archive; reopen it if the file was replaced."""
         if self._opened is not None and self._opened.state != _state(_facts_of(self._path)):
             self._close()
         if self._opened is None:
-            self._opened = _Opened(self._path, self._url, self._limits)
+            self._opened = _OpenArchive(self._path, self.url, self._limits)
         return self._opened
 
     def _close(self) -> None:
@@ -172,18 +163,9 @@ class ArchiveLister(ListerBase):
 
     kind = "archive"
 
-    def __init__(
-        self,
-        url: str,
-        archive: ArchiveFetcher,
-        *,
-        clock: Clock,
-        mark: str | None = None,
-        rules: str = "",
-        ignored: Callable[[str], str | None] = lambda _: None,
-    ) -> None:
-        self._url, self._archive, self._clock = url, archive, clock
-        self._earlier, self._rules, self._ignored = mark, rules, ignored
+    def __init__(self, archive: ArchiveFetcher, *, clock: Clock, mark: str | None = None, rules: str = "") -> None:
+        self._archive, self._clock = archive, clock
+        self._earlier, self._rules = mark, rules
 
     async def list(self) -> AsyncIterator[ListedUrl]:
         """Yield the entries that are pages; raise SourceError if the archive is unreadable or empty."""
@@ -193,21 +175,20 @@ class ArchiveLister(ListerBase):
         self.unchanged = state == self._earlier
         if self.unchanged:
             return
-        entries = await self._archive.entries()
+        url, entries = self._archive.url, await self._archive.entries()
         if not entries:
-            raise SourceError(f"the archive {self._url} is empty")
+            raise SourceError(f"the archive {url} is empty")
         dropped: Counter[str] = Counter()
         for entry in entries.values():
-            reason = entry.refusal or self._ignored(entry.name)
+            reason = entry.refusal or self._archive.ignored(entry.name)
             if reason is None:
-                yield ListedUrl(entry_url(self._url, entry.name), entry.name.count("/"), entry.validators)
+                yield ListedUrl(entry_url(url, entry.name), entry.name.count("/"), entry.validators)
             else:
                 dropped[reason] += 1
         self.dropped = dropped
 
     def refusal(self, url: str, depth: int) -> str | None:
-        """Return why a URL is not in the archive, or None; files that the rules leave out count as gone."""
-        return "not in the archive" if entry_name(self._url, url) is None else None
+        return "not in the archive" if entry_name(self._archive.url, url) is None else None
 
 
 def open_archive(context: SourceContext) -> OpenedSource:
@@ -218,15 +199,8 @@ def open_archive(context: SourceContext) -> OpenedSource:
     file_filter = FileFilter(path, inside, Globs(rules.include, rules.exclude))
     limits = ArchiveLimits(entry_bytes=files.max_file_bytes, entries=min(files.max_files, 100_000))
     fetcher = ArchiveFetcher(Path(path), rules.root, limits, file_filter.why_not)
-    lister = ArchiveLister(
-        rules.root,
-        fetcher,
-        clock=context.clock,
-        mark=context.mark,
-        rules=f"{file_filter.rules!r}{file_filter.wishes!r}{limits!r}",
-        ignored=file_filter.why_not,
-    )
-    return fetcher, lister
+    terms = f"{file_filter.terms}{limits!r}"
+    return fetcher, ArchiveLister(fetcher, clock=context.clock, mark=context.mark, rules=terms)
 
 
 KIND = SourceKind(open=open_archive)

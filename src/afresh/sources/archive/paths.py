@@ -35,7 +35,6 @@ def is_archive(name: str) -> bool:
 
 
 def entry_url(archive: str, name: str) -> str:
-    """Return the URL of an entry in the archive at a URL."""
     return archive + INSIDE + file_url(name).removeprefix(SCHEME)
 
 

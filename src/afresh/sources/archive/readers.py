@@ -6,16 +6,13 @@ in some versions, can be made to loop forever.
 
 import bz2
 import lzma
-import os
 import stat
-import tempfile
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 from time import monotonic
-from typing import IO
+from typing import IO, Any, TypeAlias, cast
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 from afresh.errors import SourceError
@@ -24,12 +21,18 @@ from afresh.model.fetch import Validators
 from afresh.sources.archive.paths import OUTSIDE, ArchiveEntry, name_refusal, plain_name
 
 MEGABYTE = 1024 * 1024
-STEP = 64 * 1024
-SMALL = MEGABYTE  # up to this size an entry may have any compression ratio
-SMALL_STREAM = 64 * MEGABYTE  # the same for a stream, which is mostly padding if its files are tiny
-XZ_MEMORY = 128 * MEGABYTE
+STEP_BYTES = 64 * 1024
+SMALL_ENTRY_BYTES = MEGABYTE  # up to this size an entry may have any compression ratio
+SMALL_STREAM_BYTES = 64 * MEGABYTE  # the same for a stream, which is mostly padding if its files are tiny
+MAX_XZ_MEMORY_BYTES = 128 * MEGABYTE
+ENDS_EARLY = "the archive is damaged: it ends too early"
 
-_MAGIC = ((b"\x1f\x8b", "gzip"), (b"BZh", "bzip2"), (b"\xfd7zXZ\0", "xz"))
+Decompressor: TypeAlias = "zlib._Decompress | bz2.BZ2Decompressor | lzma.LZMADecompressor"
+_DECOMPRESSORS: tuple[tuple[bytes, Callable[[], Decompressor]], ...] = (
+    (b"\x1f\x8b", lambda: zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)),
+    (b"BZh", bz2.BZ2Decompressor),
+    (b"\xfd7zXZ\0", lambda: lzma.LZMADecompressor(memlimit=MAX_XZ_MEMORY_BYTES)),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +57,7 @@ class ArchiveLimits:
         """Return why an entry of this size, packed into so many bytes, is not read."""
         if size > self.entry_bytes:
             return f"larger than {self.entry_bytes // MEGABYTE or 1} MB"
-        return "packed like a bomb" if size > SMALL and size > self.ratio * packed else None
+        return "packed like a bomb" if size > SMALL_ENTRY_BYTES and size > self.ratio * packed else None
 
 
 class BadEntry(Exception):
@@ -74,76 +77,50 @@ class OpeningDeadline:
             raise SourceError(f"opening the archive takes longer than {self._seconds:g} s")
 
 
-def open_regular(path: Path) -> IO[bytes]:
-    """Open a regular file; a pipe or a device would never end."""
-    try:
-        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
-    except OSError as error:
-        raise SourceError(f"the archive {path} cannot be opened: {error.strerror}") from error
-    if not stat.S_ISREG(os.fstat(handle).st_mode):
-        os.close(handle)
-        raise SourceError(f"the archive {path} is no regular file")
-    return os.fdopen(handle, "rb")
+def find_decompressor(head: bytes) -> Callable[[], Decompressor] | None:
+    """Return what decompresses a stream that begins like this; None if it is not compressed."""
+    return next((make for magic, make in _DECOMPRESSORS if head.startswith(magic)), None)
 
 
-def plain(file: IO[bytes], limits: ArchiveLimits, deadline: OpeningDeadline) -> IO[bytes]:
-    """Return the file itself or, if it is compressed, its content unpacked into a temporary file."""
-    head = file.read(6)
-    file.seek(0)
-    coding = next((name for magic, name in _MAGIC if head.startswith(magic)), None)
-    if coding is None:
-        return file
-    made = tempfile.TemporaryFile()  # noqa: SIM115 - it is handed on
-    try:
-        _unpack(file, made, coding, limits, deadline)
-    except BaseException:
-        made.close()
-        raise
-    made.seek(0)
-    return made
-
-
-def _decompressor(coding: str) -> "zlib._Decompress | bz2.BZ2Decompressor | lzma.LZMADecompressor":
-    if coding == "gzip":
-        return zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
-    return bz2.BZ2Decompressor() if coding == "bzip2" else lzma.LZMADecompressor(memlimit=XZ_MEMORY)
-
-
-def _unpack(
-    file: IO[bytes], made: IO[bytes], coding: str, limits: ArchiveLimits, deadline: OpeningDeadline
+def decompress(
+    file: IO[bytes],
+    target: IO[bytes],
+    make: Callable[[], Decompressor],
+    limits: ArchiveLimits,
+    deadline: OpeningDeadline,
 ) -> None:
-    """Unpack a stream member by member, in steps that are counted."""
-    stream, size, data = _decompressor(coding), 0, b""
+    """Decompress a stream into a file member by member, in steps that are counted."""
+    stream, size, data = make(), 0, b""
     while True:
         deadline.check()
         if stream.eof:
-            data = (stream.unused_data or file.read(STEP)).lstrip(b"\0")
+            data = (stream.unused_data or file.read(STEP_BYTES)).lstrip(b"\0")
             if not data:
                 return
-            stream = _decompressor(coding)
+            stream = make()
         try:
-            kept = getattr(stream, "unconsumed_tail", b"")  # only zlib does not keep unused input itself
-            piece = stream.decompress(kept + data, STEP)
+            unused = getattr(stream, "unconsumed_tail", b"")  # only zlib does not keep unused input itself
+            piece = stream.decompress(unused + data, STEP_BYTES)
         except (zlib.error, OSError, EOFError, lzma.LZMAError) as error:
             raise SourceError(f"the archive is damaged ({error})") from error
-        size += made.write(piece)
+        size += target.write(piece)
         limits.check(0, size)
         if size > limits.stream_bytes:
-            most = f"{limits.stream_bytes // MEGABYTE} MB"
             raise SourceError(
-                f"the compressed tar unpacks to more than {most}: unpack it, or pack it as ZIP or plain tar"
+                f"the compressed tar unpacks to more than {limits.stream_bytes // MEGABYTE} MB: "
+                "unpack it, or pack it as ZIP or plain tar"
             )
-        if size > SMALL_STREAM and size > limits.ratio * file.tell():
+        if size > SMALL_STREAM_BYTES and size > limits.ratio * file.tell():
             raise SourceError("the archive is packed like a bomb")
         data = b""
-        if len(piece) < STEP and not stream.eof:
-            data = file.read(STEP)
+        if len(piece) < STEP_BYTES and not stream.eof:
+            data = file.read(STEP_BYTES)
             if not data and not piece:
-                raise SourceError("the archive is damaged: it ends too early")
+                raise SourceError(ENDS_EARLY)
 
 
-BLOCK = 512
-LONGEST_EXTRA = 64 * 1024  # longer names and headers are not needed
+BLOCK_BYTES = 512
+MAX_EXTRA_BYTES = 64 * 1024  # longer names and headers are not needed
 
 _FOLDER = b"5"
 _WITHOUT_DATA = frozenset({b"1", b"2", b"3", b"4", b"5", b"6"})
@@ -190,66 +167,61 @@ class TarArchive:
             raise BadEntry("it changed while it was read")
         return data
 
-    def close(self) -> None:
-        self._file.close()
-
     def _records(self) -> Iterator[_Record]:
         """Yield the files in order, merged with the extra headers before them."""
-        at, told = 0, _Record()
+        at, extra = 0, _Record()
         for _ in range(3 * self._limits.entries):  # a file may have two headers before its own
             self._deadline.check()
             block = self._block(at)
             if not block.strip(b"\0"):
                 return
             kind, size = block[156:157], _number(block[124:136])
-            at += BLOCK
+            at += BLOCK_BYTES
             if kind in _EXTRA:
-                if size < 0 or size > LONGEST_EXTRA:
+                if size < 0 or size > MAX_EXTRA_BYTES:
                     raise SourceError("the archive is damaged: a header is too long")
                 self._file.seek(at)
-                _tell(told, kind, self._file.read(size))
+                _apply_extra_header(extra, kind, self._file.read(size))
                 at = self._after(at, size)
                 continue
             if kind == b"S" and block[482]:
                 at = self._after_map(at)
-            size = size if told.size is None else told.size
+            size = size if extra.size is None else extra.size
             prefix, name = _text(block[345:500]), _text(block[:100])
             if prefix and block[257:263] == b"ustar\0":  # GNU stores times there
                 name = prefix + b"/" + name
-            name = told.name or name
+            name = extra.name or name
             if kind != _FOLDER and kind not in _LABELS and not name.endswith(b"/"):
-                yield _Record(name, kind, size, at, told.sparse)
+                yield _Record(name, kind, size, at, extra.sparse)
             at = at if kind in _WITHOUT_DATA else self._after(at, size)
-            told = _Record()
+            extra = _Record()
         raise SourceError(f"the archive holds more than {self._limits.entries:,} entries")
 
     def _block(self, at: int) -> bytes:
         self._file.seek(at)
-        block = self._file.read(BLOCK)
-        if len(block) < BLOCK:
-            raise SourceError("the archive is damaged: it ends too early")
-        told = _number(block[148:156])
-        if block.strip(b"\0") and sum(block) - sum(block[148:156]) + 8 * 0x20 != told:
+        block = self._file.read(BLOCK_BYTES)
+        if len(block) < BLOCK_BYTES:
+            raise SourceError(ENDS_EARLY)
+        if block.strip(b"\0") and sum(block) - sum(block[148:156]) + 8 * 0x20 != _number(block[148:156]):
             raise SourceError("the archive is damaged: a header does not fit its sum")
         return block
 
     def _after(self, at: int, size: int) -> int:
         """Return where the record after data of this size begins."""
-        after = at + -(-size // BLOCK) * BLOCK
+        after = at + -(-size // BLOCK_BYTES) * BLOCK_BYTES
         if size < 0 or after > self._end:
-            raise SourceError("the archive is damaged: it ends too early")
+            raise SourceError(ENDS_EARLY)
         return after
 
     def _after_map(self, at: int) -> int:
         """Return where the data of a sparse file begins: after the blocks that list its parts."""
-        more = True
-        while more:
+        while True:
             self._deadline.check()
             self._file.seek(at)
-            block = self._file.read(BLOCK)
-            at = self._after(at, BLOCK)
-            more = bool(block[504])
-        return at
+            block = self._file.read(BLOCK_BYTES)
+            at = self._after(at, BLOCK_BYTES)
+            if not block[504]:
+                return at
 
     def _entry(self, record: _Record) -> ArchiveEntry:
         raw, size = record.name.decode("utf-8", "surrogateescape"), record.size or 0
@@ -257,18 +229,18 @@ class TarArchive:
         refusal = name_refusal(raw, self._url) if name else OUTSIDE
         refusal = refusal or ("a sparse file" if record.sparse else _REASONS.get(record.kind))
         refusal = refusal or self._limits.refusal(size, size)
-        etag, total, left = f"{size:x}", 0, size
+        etag, checksum, left = f"{size:x}", 0, size
         if not refusal:  # a checksum shows changes: dates in a tar are often all the same
             self._file.seek(record.start)
-            while left > 0 and (part := self._file.read(min(left, STEP))):
-                total = zlib.crc32(part, total)
+            while left > 0 and (part := self._file.read(min(left, STEP_BYTES))):
+                checksum = zlib.crc32(part, checksum)
                 left -= len(part)
-            etag = _etag(size, total)
+            etag = _etag(size, checksum)
         return ArchiveEntry(name or raw, size, Validators(etag=etag), record.start, refusal)
 
 
-def _etag(size: int, total: int) -> str:
-    return f"{size:x}-{total:08x}"
+def _etag(size: int, checksum: int) -> str:
+    return f"{size:x}-{checksum:08x}"
 
 
 def _text(field: bytes) -> bytes:
@@ -283,17 +255,16 @@ def _number(field: bytes) -> int:
     return int(digits, 8) if digits and not digits.strip(b"01234567") else 0 if not digits else -1
 
 
-def _tell(told: _Record, kind: bytes, data: bytes) -> None:
-    """Apply an extra header to the record that follows."""
+def _apply_extra_header(record: _Record, kind: bytes, data: bytes) -> None:
     if kind == b"L":
-        told.name = _text(data)
+        record.name = _text(data)
     elif kind == b"x":
         for key, value in _pairs(data):
             if key in (b"path", b"GNU.sparse.name"):
-                told.name = value
+                record.name = value
             elif key == b"size":
-                told.size = int(value) if value.isdigit() and len(value) < 20 else -1
-            told.sparse = told.sparse or key.startswith(b"GNU.sparse.")
+                record.size = int(value) if value.isdigit() and len(value) < 20 else -1
+            record.sparse = record.sparse or key.startswith(b"GNU.sparse.")
 
 
 def _pairs(data: bytes) -> Iterator[tuple[bytes, bytes]]:
@@ -308,7 +279,7 @@ def _pairs(data: bytes) -> Iterator[tuple[bytes, bytes]]:
         at += int(length)
 
 
-LARGEST_DIRECTORY = 16 * MEGABYTE
+MAX_DIRECTORY_BYTES = 16 * MEGABYTE
 
 _LOCAL_HEADER = 30
 _ENCRYPTED_BITS = 0x2041  # the entry, strongly, and the directory
@@ -320,17 +291,15 @@ class _Guarded:
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
-        self.seek, self.tell, self.close = file.seek, file.tell, file.close
 
     def read(self, size: int = -1) -> bytes:
         """Read bytes; raise BadZipFile for too many."""
-        if size > LARGEST_DIRECTORY:
+        if size > MAX_DIRECTORY_BYTES:
             raise BadZipFile("its directory is too large")
         return self._file.read(size)
 
-    def seekable(self) -> bool:
-        """Return True: a file on disk is seekable."""
-        return True
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
 
 
 class ZipArchive:
@@ -338,7 +307,7 @@ class ZipArchive:
 
     def __init__(self, file: IO[bytes], url: str, limits: ArchiveLimits) -> None:
         try:
-            self._zip = ZipFile(_Guarded(file))
+            self._zip = ZipFile(cast("IO[bytes]", _Guarded(file)))
         except BROKEN_ZIP as error:
             raise SourceError(f"the archive is damaged ({error})") from error
         self._infos = self._zip.infolist()
@@ -357,7 +326,7 @@ class ZipArchive:
         parts, left = [], entry.size
         try:
             with self._zip.open(self._infos[entry.place]) as file:
-                while left and (part := file.read(min(left, STEP))):
+                while left and (part := file.read(min(left, STEP_BYTES))):
                     parts.append(part)
                     left -= len(part)
                 file.read(1)  # the checksum is checked at the end
@@ -366,9 +335,6 @@ class ZipArchive:
         if left:
             raise BadEntry("damaged in the archive (it ends too early)")
         return b"".join(parts)
-
-    def close(self) -> None:
-        self._zip.close()
 
 
 def _entry(place: int, info: ZipInfo, url: str, limits: ArchiveLimits) -> ArchiveEntry | None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from afresh.config import Config
 from afresh.model.records import ListedUrl
 from afresh.ports import ChangedPaths, ChangeFeed
-from afresh.sources.folder.filter import HIDDEN, IGNORE_FILE, IGNORED, FileFilter, sieve_for
+from afresh.sources.folder.filter import HIDDEN, IGNORE_FILE, IGNORED, FileFilter, folder_filter
 from afresh.urls.files import file_url, path_of
 from afresh.urls.scope import Rules
 
@@ -24,62 +24,61 @@ GATHER_MS = 200  # how long it collects a burst of changes
 POLL_MS = 1_000
 POLLING, POLL_DELAY = "WATCHFILES_FORCE_POLLING", "WATCHFILES_POLL_DELAY_MS"
 
-Heard = Callable[[Sequence[str]], None]
-Lost = Callable[[str], None]
+OnChange = Callable[[Sequence[str]], None]
+OnLoss = Callable[[str], None]
 
 
 class FileEvents:
     """Reports changes below a folder, or to one file that may be replaced; implements `ports.ChangeFeed`."""
 
     def __init__(self, root: str, file_filter: FileFilter | None) -> None:
-        self._named = root
+        self._root = root
         self.place = os.path.realpath(root)
-        self._sieve = file_filter  # None: any change at the root concerns the whole source
+        self._filter = file_filter  # None: any change at the root concerns the whole source
         self._single = not os.path.isdir(self.place)
-        self._ground = os.path.dirname(self.place) if self._single else self.place
+        self._folder = os.path.dirname(self.place) if self._single else self.place
         self._identity: tuple[int, int] | None = None
-        self._ending = threading.Event()
+        self._stop = threading.Event()
 
-    def open(self, heard: Heard, lost: Lost) -> None:
+    def open(self, on_change: OnChange, on_loss: OnLoss) -> None:
         """Report paths from now on, in a thread; raise OSError if the system cannot watch the root."""
         from watchfiles._rust_notify import RustNotify
 
         os.stat(self.place)
-        if self._sieve is not None and self.place != self._named:
-            raise OSError(f"{self._named} is reached by a symbolic link now")
-        self._identity = _identity(self._ground)
+        if self._filter is not None and self.place != self._root:
+            raise OSError(f"{self._root} is reached by a symbolic link now")
+        self._identity = _identity(self._folder)
         polls = os.environ.get(POLLING, "").lower() not in ("", "0", "false", "disable", "disabled")
         delay = os.environ.get(POLL_DELAY, "")
         every = int(delay) if delay.isdecimal() else POLL_MS
         try:
-            notify = RustNotify([self._ground], False, polls, every, not self._single, False)
+            notify = RustNotify([self._folder], False, polls, every, not self._single, False)
         except RuntimeError as error:
             raise OSError(str(error)) from error
         threading.Thread(
-            target=self._listen, args=(notify, heard, lost), name="afresh-watch", daemon=True
+            target=self._listen, args=(notify, on_change, on_loss), name="afresh-watch", daemon=True
         ).start()
 
     def close(self) -> None:
-        """End the thread soon."""
-        self._ending.set()
+        self._stop.set()
 
     def stands(self) -> bool:
         """Return whether the root exists and is still the one that was opened."""
         try:
-            return os.path.realpath(self._named) == self.place and _identity(self._ground) == self._identity
+            return os.path.realpath(self._root) == self.place and _identity(self._folder) == self._identity
         except OSError:
             return False
 
     def sift(self, paths: Iterable[str]) -> ChangedPaths:
         """Return the files that belong to the source and URLs without such a file, or that all changed."""
-        if self._sieve is None or self._single:
+        if self._filter is None or self._single:
             return ChangedPaths(everything=self.place in set(paths))
         there: list[ListedUrl] = []
         others: list[str] = []
         for path in sorted(paths):
             if path == self.place:
                 continue
-            found = self._judge(path, path[len(self._ground.rstrip("/")) + 1 :], self._sieve)
+            found = self._judge(path, path[len(self._folder.rstrip("/")) + 1 :], self._filter)
             if isinstance(found, ListedUrl):
                 there.append(found)
             elif isinstance(found, str):
@@ -106,14 +105,14 @@ class FileEvents:
             return ListedUrl(file_url(path), relative.count("/"))
         return file_url(path)
 
-    def _listen(self, notify: "RustNotify", heard: Heard, lost: Lost) -> None:
+    def _listen(self, notify: "RustNotify", on_change: OnChange, on_loss: OnLoss) -> None:
         try:
             with notify:
-                while isinstance(changes := notify.watch(GATHER_MS, STEP_MS, 0, self._ending), set):
-                    heard([path for _, path in changes])
+                while isinstance(changes := notify.watch(GATHER_MS, STEP_MS, 0, self._stop), set):
+                    on_change([path for _, path in changes])
         except Exception as error:  # watchfiles raises exceptions without a common base
-            if not self._ending.is_set():
-                lost(str(error))
+            if not self._stop.is_set():
+                on_loss(str(error))
 
 
 def _identity(path: str) -> tuple[int, int]:
@@ -121,7 +120,7 @@ def _identity(path: str) -> tuple[int, int]:
     return status.st_dev, status.st_ino
 
 
-def lookout_for(config: Config, rules: Rules, kind: str) -> ChangeFeed:
+def change_feed_of(config: Config, rules: Rules, kind: str) -> ChangeFeed:
     """Return the change feed of a source; single files matter only in a folder."""
     path = path_of(rules.root)
-    return FileEvents(path, sieve_for(config, rules, path) if kind == "folder" else None)
+    return FileEvents(path, folder_filter(config, rules, path) if kind == "folder" else None)

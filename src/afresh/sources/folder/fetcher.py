@@ -9,28 +9,22 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from typing import NamedTuple, Self
 
+from afresh.config.sources import FilesSettings
 from afresh.errors import SourceError
-from afresh.model.fetch import Failed, Fetched, Gone, NotModified, Outcome, Request, Validators
+from afresh.files import READ_FLAGS
+from afresh.model.fetch import Failed, Fetched, Gone, NotModified, Refused, Request, Validators
 from afresh.model.records import ListedUrl
-from afresh.sources.folder.filter import IGNORE_FILE, FileFilter, counts_to_tell, sieve_for
-from afresh.sources.folder.ignore import LONGEST, MOST_BYTES, MOST_RULES, Level
-from afresh.sources.registry import (
-    ListerBase,
-    LocalFetcher,
-    OpenedSource,
-    SourceContext,
-    SourceKind,
-    local_body,
-    look_failed,
-)
+from afresh.sources.folder.filter import IGNORE_FILE, FileFilter, folder_filter, reported_counts
+from afresh.sources.folder.ignore import MAX_FILE_BYTES, MAX_RULE_CHARS, MAX_RULES, Level
+from afresh.sources.registry import ListerBase, LocalFetcher, OpenedSource, SourceContext, SourceKind, local_body
 from afresh.urls.files import file_url, path_of
 
-TRIES = 5  # to read a file that is being written
+MAX_READS = 5  # of a file that is being written
 RACY_NS = 50_000_000  # a file written this shortly before it is read may change again under the same time
 SETTLE_SECONDS = 0.02
 COARSE_NS = 2_000_000_000  # the same for times in whole seconds
-_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _BY_STEPS = os.open in os.supports_dir_fd and os.scandir in os.supports_fd  # not on Windows
 _STEP = (
     getattr(os, "O_PATH", os.O_RDONLY)  # a folder may be traversable but not listable
@@ -40,58 +34,56 @@ _STEP = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileOptions:
-    """The limits for reading a file."""
-
-    max_bytes: int = 10_485_760
-    trusts_times: bool = True  # False: a file is read whatever its size and time
-    symlinks: bool = False  # follow links that lead to somewhere below the root
-    single: bool = False  # the root is a file
-    doubts_new: bool = True  # a file written just before it is read is read again next time
-
-
 class FileFetcher(LocalFetcher):
     """Reads the files below a root."""
 
-    def __init__(self, root: str, options: FileOptions, why_not: Callable[[str], str | None]) -> None:
+    def __init__(
+        self,
+        root: str,
+        settings: FilesSettings,
+        why_not: Callable[[str], str | None],
+        *,
+        single: bool = False,
+        doubts_new: bool = True,
+    ) -> None:
         self._root = root  # a path without links
-        self._options = options
+        self._settings = settings
         self._why_not = why_not  # why a URL is not part of the source, even if the file exists
+        self._single = single  # the root is a file
+        self._doubts_new = doubts_new  # a file written just before it is read is read again next time
 
     async def fetch(self, request: Request) -> Fetched:
         """Fetch a file; it counts as gone only while the root itself exists."""
-        return await asyncio.to_thread(self._look, request)
+        return await asyncio.to_thread(self._fetch_file, request)
 
-    def _look(self, request: Request) -> Fetched:
+    def _fetch_file(self, request: Request) -> Fetched:
         path = path_of(request.url)
         try:
             if (reason := self._why_not(request.url)) is not None:
                 return self._gone(f"left out: {reason}")
-            for _ in range(TRIES):
-                seen = self._read(path, request)
-                if seen is not None:
+            for _ in range(MAX_READS):
+                if (seen := self._read(path, request)) is not None:
                     return seen
         except (FileNotFoundError, NotADirectoryError):
             return self._gone()
         except OSError as error:
-            return Failed(outcome=Outcome.FAILED, reason=error.strerror or str(error))
-        return Failed(outcome=Outcome.FAILED, reason="it is being written all the time")
+            return Failed(reason=error.strerror or str(error))
+        return Failed(reason="it changed during every attempt to read it")
 
     def _gone(self, reason: str = "") -> Fetched:
         """Return Gone, or Failed if the whole root is missing, which then is probably not mounted."""
-        if self._stands():
+        if self._has_root():
             return Gone(status_code=None, reason=reason)
-        return Failed(outcome=Outcome.FAILED, reason=f"{self._root} is not there, empty or another")
+        return Failed(reason=f"{self._root} is missing, empty or was replaced")
 
-    def _stands(self) -> bool:
+    def _has_root(self) -> bool:
         """Return whether the root exists as the file that it was, or as a folder that is not empty."""
         try:
-            handle = open_plainly(self._root, _FLAGS)
+            handle = open_without_links(self._root)
         except OSError:
             return False
         try:
-            if self._options.single:
+            if self._single:
                 return stat.S_ISREG(os.fstat(handle).st_mode)
             with os.scandir(handle if _BY_STEPS else self._root) as entries:
                 return any(entries)
@@ -104,20 +96,21 @@ class FileFetcher(LocalFetcher):
         """Return the file as it is, or None if it changed while it was read."""
         inside = self._inside(path)
         if inside is None:
-            return look_failed("a link that leads out of the folder")
-        handle = open_plainly(inside, _FLAGS)
+            return Refused(reason="a link that leads out of the folder")
+        handle = open_without_links(inside)
         try:
             before = os.fstat(handle)
             if not stat.S_ISREG(before.st_mode):
-                return look_failed("not a regular file")
+                return Refused(reason="not a regular file")
             held = Validators(size=before.st_size, mtime_ns=before.st_mtime_ns)
-            if self._options.trusts_times and request.validators == held:
+            if self._settings.verify == "stat" and request.validators == held:
                 return NotModified(validators=held, status_code=None)
-            if before.st_size > self._options.max_bytes:
-                most = f"files.max_file_bytes {self._options.max_bytes:,}"
-                return look_failed(f"{before.st_size:,} bytes, more than {most}")
+            if before.st_size > self._settings.max_file_bytes:
+                limit = f"files.max_file_bytes {self._settings.max_file_bytes:,}"
+                return Refused(reason=f"{before.st_size:,} bytes, more than {limit}")
             now = time.time_ns()
-            data = _all_of(handle, self._options.max_bytes + 1)
+            with open(handle, "rb", closefd=False) as file:
+                data = file.read(before.st_size + 1)  # one more shows that it grew
             # a later change could have the same size and time
             window = COARSE_NS if before.st_mtime_ns % 1_000_000_000 == 0 else RACY_NS
             racy = before.st_mtime_ns > now - window
@@ -128,20 +121,20 @@ class FileFetcher(LocalFetcher):
             os.close(handle)
         if _version(before) != _version(after) or len(data) != before.st_size:
             return None
-        validators = Validators() if racy and self._options.doubts_new else held
+        validators = Validators() if racy and self._doubts_new else held
         return local_body(request.url, data, validators)
 
     def _inside(self, path: str) -> str | None:
         """Return the path to open, without links, or None if it leads out of the root."""
-        follows = self._options.symlinks or not _BY_STEPS
+        follows = self._settings.symlinks or not _BY_STEPS
         real = os.path.realpath(path, strict=True) if follows else os.path.normpath(path)
         return real if real == self._root or real.startswith(self._root.rstrip("/") + "/") else None
 
 
-def open_plainly(path: str, flags: int) -> int:
+def open_without_links(path: str) -> int:
     """Open an absolute path step by step: no folder in it may be a link, not even one created just now."""
     if not _BY_STEPS:
-        return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0))
+        return os.open(path, READ_FLAGS | getattr(os, "O_NOFOLLOW", 0))
     *folders, name = path.split("/")[1:]
     place = os.open("/", _STEP)
     try:
@@ -149,7 +142,7 @@ def open_plainly(path: str, flags: int) -> int:
             below = os.open(folder, _STEP, dir_fd=place)
             os.close(place)
             place = below
-        return os.open(name or ".", flags | os.O_NOFOLLOW, dir_fd=place)
+        return os.open(name or ".", READ_FLAGS | os.O_NOFOLLOW, dir_fd=place)
     finally:
         os.close(place)
 
@@ -158,158 +151,105 @@ def _version(status: os.stat_result) -> tuple[int, int, int, int]:
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
-def _all_of(handle: int, most: int) -> bytes:
-    parts, left = [], most
-    while left > 0 and (part := os.read(handle, min(left, 1 << 20))):
-        parts.append(part)
-        left -= len(part)
-    return b"".join(parts)
-
-
 TOO_LARGE = "larger than files.max_file_bytes"
-# path with a slash at its end, depth, ignore rules above it, and its real path if a link led there
-_Folder = tuple[str, int, tuple[Level, ...], str | None]
+
+
+class _Folder(NamedTuple):
+    prefix: str = ""  # its path with a slash at its end
+    depth: int = 0
+    levels: tuple[Level, ...] = ()  # the ignore rules above it
+    target: str | None = None  # its real path if a link led there
 
 
 @dataclass(slots=True)
-class Walk:
-    """The result of a walk; paths are relative to the root, with forward slashes."""
+class FolderWalk:
+    """Walks a folder, and collects the files that its rules accept; paths are relative to the root."""
 
+    _filter: FileFilter
     files: list[tuple[str, int, int]] = field(default_factory=list)  # path, size, mtime_ns
     dropped: Counter[str] = field(default_factory=Counter)  # reason to count
     errors: list[str] = field(default_factory=list)  # what could not be listed
+    _folders: list[_Folder] = field(default_factory=lambda: [_Folder()])  # to walk
+    _linked: set[str] = field(default_factory=set)  # folders that a link led to
 
+    def run(self, is_over: Callable[[], bool] = lambda: False) -> Self:
+        """Walk until the end or until `is_over` returns True; raise OSError if the root cannot be listed."""
+        while self._folders and not is_over():
+            self._walk_folder(self._folders.pop())
+        self.files.sort()
+        most, setting = self._filter.rules.max_files, self._filter.rules.limited_by
+        if len(self.files) > most:
+            self.errors.append(f"more than {most:,} files: the others are left out ({setting} sets the limit)")
+            del self.files[most:]
+        return self
 
-def walk(file_filter: FileFilter, is_over: Callable[[], bool] = lambda: False) -> Walk:
-    """Return all files below a folder that its rules accept, sorted; raise OSError if it cannot be listed.
-
-    Stop early and return the files so far once `is_over` returns True.
-    """
-    found, circles = Walk(), _Circles(file_filter)
-    folders: list[_Folder] = [("", 0, (), None)]
-    while folders and not is_over():
-        prefix, depth, levels, target = folders.pop()
-        if depth > file_filter.rules.max_depth:
-            found.dropped["too deep"] += 1
-            continue
+    def _walk_folder(self, folder: _Folder) -> None:
+        prefix, levels = folder.prefix, folder.levels
+        if folder.depth > self._filter.rules.max_depth:
+            self.dropped["too deep"] += 1
+            return
         try:
-            with os.scandir(os.path.join(file_filter.root, prefix)) as entries:
+            with os.scandir(os.path.join(self._filter.root, prefix)) as entries:
                 listed = list(entries)
             if any(entry.name == IGNORE_FILE for entry in listed):
-                levels = _with_own(levels, prefix, file_filter, found)
+                levels = self._filter.levels(prefix, folder.levels)
         except OSError as error:
             if not prefix:
                 raise
-            found.errors.append(f"{prefix} could not be listed: {error.strerror}")
-            continue
-        if target is not None:
-            listed = _let_in(listed, target, file_filter, found)
+            self.errors.append(f"{prefix} could not be listed: {error.strerror}")
+            return
+        if len(levels) > len(folder.levels) and not levels[-1][1].whole:
+            self.errors.append(
+                f"{prefix}{IGNORE_FILE} is too large: rules beyond {MAX_RULES:,}, beyond {MAX_FILE_BYTES:,} bytes "
+                f"and those of more than {MAX_RULE_CHARS:,} characters are ignored"
+            )
+        folder = folder._replace(levels=levels)
         for entry in listed:
             try:
-                if entry.is_file(follow_symlinks=False):
-                    _take_file(entry, prefix, levels, file_filter, found)
-                else:
-                    _take_other(entry, (prefix, depth, levels, target), file_filter, circles, found, folders)
+                if (reason := self._take(entry, folder)) is not None:
+                    self.dropped[reason] += 1
             except OSError as error:  # it vanished, or access is denied
-                found.errors.append(f"{prefix}{entry.name} could not be looked at: {error.strerror}")
-    found.files.sort()
-    most, setting = file_filter.rules.max_files, file_filter.rules.limited_by
-    if len(found.files) > most:
-        found.errors.append(
-            f"more than {most:,} files: only the first are looked at ({setting} sets the limit)"
-        )
-        del found.files[most:]
-    return found
+                self.errors.append(f"{prefix}{entry.name} could not be read: {error.strerror}")
 
-
-def _with_own(
-    above: tuple[Level, ...], prefix: str, file_filter: FileFilter, found: Walk
-) -> tuple[Level, ...]:
-    """Return the ignore rules above a folder and its own; report if there are too many."""
-    levels = file_filter.levels(prefix, above)
-    if len(levels) > len(above) and not levels[-1][1].whole:
-        found.errors.append(
-            f"{prefix}{IGNORE_FILE} is too large: rules beyond {MOST_RULES:,}, beyond {MOST_BYTES:,} bytes "
-            f"and those of more than {LONGEST:,} characters are not obeyed"
-        )
-    return levels
-
-
-def _let_in(
-    listed: "list[os.DirEntry[str]]", target: str, file_filter: FileFilter, found: Walk
-) -> "list[os.DirEntry[str]]":
-    """Return the entries of a linked folder that are not left out at their real path."""
-    kept = []
-    for entry in listed:
-        # a link is judged by its target
-        reason = None if entry.is_symlink() else file_filter.why_not_target(f"{target}/{entry.name}")
-        if reason is None:
-            kept.append(entry)
-        else:
-            found.dropped[reason] += 1
-    return kept
-
-
-def _take_file(
-    entry: "os.DirEntry[str]", prefix: str, levels: tuple[Level, ...], file_filter: FileFilter, found: Walk
-) -> None:
-    path = prefix + entry.name
-    reason = file_filter.why_not_file(path, entry.name, levels)
-    if reason is None:
+    def _take(self, entry: "os.DirEntry[str]", folder: _Folder) -> str | None:
+        """Keep a file, or a folder to walk; return why it is left out, or None."""
+        prefix, depth, levels, target = folder
+        path, reason = prefix + entry.name, None
+        if target is not None or not entry.is_file(follow_symlinks=False):
+            if entry.is_symlink():  # judged by its target
+                target = os.path.realpath(entry.path)
+                reason = self._why_not_link(entry, target)
+            elif target is not None:
+                target = f"{target}/{entry.name}"
+                reason = self._filter.why_not_target(target)
+            if reason is None and entry.is_dir():
+                reason = self._filter.why_not_folder(path, entry.name, levels)
+                if reason is None:
+                    self._folders.append(_Folder(path + "/", depth + 1, levels, target))
+                return reason
+        reason = reason or self._filter.why_not_file(path, entry.name, levels)
+        if reason is not None:
+            return reason
         status = entry.stat()
-        if status.st_size <= file_filter.rules.max_bytes:
-            found.files.append((path, status.st_size, status.st_mtime_ns))
-            return
-    found.dropped[reason or TOO_LARGE] += 1
+        if not stat.S_ISREG(status.st_mode):
+            return "special file"
+        if status.st_size > self._filter.rules.max_bytes:
+            return TOO_LARGE
+        self.files.append((path, status.st_size, status.st_mtime_ns))
+        return None
 
-
-def _take_other(
-    entry: "os.DirEntry[str]",
-    folder: _Folder,
-    file_filter: FileFilter,
-    circles: "_Circles",
-    found: Walk,
-    folders: list[_Folder],
-) -> None:
-    """Handle a folder, a link to a file or a folder, or a special file."""
-    prefix, depth, levels, target = folder
-    path = prefix + entry.name
-    if entry.is_symlink():
-        target = os.path.realpath(entry.path)
-        reason = circles.why_not(entry, target)
-    else:
-        target = target and f"{target}/{entry.name}"
-        reason = None
-    if reason is None and entry.is_dir():
-        reason = file_filter.why_not_folder(path, entry.name, levels)
-        if reason is None:
-            folders.append((path + "/", depth + 1, levels, target))
-    elif reason is None and stat.S_ISREG(entry.stat().st_mode):
-        _take_file(entry, prefix, levels, file_filter, found)
-    elif reason is None:
-        reason = file_filter.why_not_file(path, entry.name, levels) or "special file"
-    if reason is not None:
-        found.dropped[reason] += 1
-
-
-class _Circles:
-    """Follows links only if configured, only inside the root, and into no folder twice."""
-
-    def __init__(self, file_filter: FileFilter) -> None:
-        self._sieve = file_filter
-        self._seen: set[str] = set()
-
-    def why_not(self, entry: "os.DirEntry[str]", target: str) -> str | None:
-        if not self._sieve.rules.symlinks:
+    def _why_not_link(self, entry: "os.DirEntry[str]", target: str) -> str | None:
+        """Follow links only if configured, only inside the root, and into no folder twice."""
+        if not self._filter.rules.symlinks:
             return "symbolic link"
-        if reason := self._sieve.why_not_target(target):
+        if reason := self._filter.why_not_target(target):
             return reason
         if not entry.is_dir():
             return None
-        place = os.path.realpath(os.path.dirname(entry.path)) + "/"
-        if place.startswith(target.rstrip("/") + "/") or target in self._seen:
+        parent = os.path.realpath(os.path.dirname(entry.path)) + "/"
+        if parent.startswith(target.rstrip("/") + "/") or target in self._linked:
             return "link that goes in circles"
-        self._seen.add(target)
+        self._linked.add(target)
         return None
 
 
@@ -319,14 +259,9 @@ class FolderLister(ListerBase):
     kind = "folder"
 
     def __init__(
-        self,
-        file_filter: FileFilter,
-        *,
-        only: str | None = None,
-        mark: str | None = None,
-        verify: str = "stat",
+        self, file_filter: FileFilter, *, only: str | None = None, mark: str | None = None, verify: str = "stat"
     ) -> None:
-        self._sieve = file_filter
+        self._filter = file_filter
         self._only = only  # the one file that is the source
         self._earlier = mark
         self._verify = verify
@@ -334,16 +269,16 @@ class FolderLister(ListerBase):
 
     async def list(self) -> AsyncIterator[ListedUrl]:
         """Yield the files with size and time; nothing if the folder is unchanged since its mark."""
-        root = self._sieve.root
+        root = self._filter.root
         try:
-            found = await asyncio.to_thread(self._walked)
+            found = await asyncio.to_thread(self._walk)
         except asyncio.CancelledError:
             self._over.set()  # a thread cannot be cancelled, only asked to stop
             raise
         except OSError as error:
             raise SourceError(f"{root} cannot be read ({error.strerror}): all its pages are kept") from error
         self.listing_errors = found.errors
-        self.dropped = counts_to_tell(found.dropped)
+        self.dropped = reported_counts(found.dropped)
         if self.unchanged:
             return
         for path, size, mtime_ns in found.files:
@@ -353,26 +288,24 @@ class FolderLister(ListerBase):
             yield ListedUrl(url, path.count("/"), Validators(size=size, mtime_ns=known))
 
     def why_not(self, url: str) -> str | None:
-        """Return why a file is not part of the folder, or None."""
-        path = os.path.relpath(path_of(url), self._sieve.root)
+        path = os.path.relpath(path_of(url), self._filter.root)
         if self._only is not None:
             return None if path == self._only else "another file"
-        reason = self._sieve.why_not(path)
-        if reason is None and self._sieve.rules.symlinks:
-            return self._sieve.why_not_target(os.path.realpath(path_of(url)))
+        reason = self._filter.why_not(path)
+        if reason is None and self._filter.rules.symlinks:
+            return self._filter.why_not_target(os.path.realpath(path_of(url)))
         return reason
 
-    def _walked(self) -> Walk:
+    def _walk(self) -> FolderWalk:
         """Walk the folder and compute its mark; the same mark means that all files are the same."""
         self._check_root()
         if self._only is None:
-            found = walk(self._sieve, self._over.is_set)
+            found = FolderWalk(self._filter).run(self._over.is_set)
         else:
-            status = os.stat(os.path.join(self._sieve.root, self._only), follow_symlinks=False)
-            found = Walk(files=[(self._only, status.st_size, status.st_mtime_ns)])
+            status = os.stat(os.path.join(self._filter.root, self._only), follow_symlinks=False)
+            found = FolderWalk(self._filter, [(self._only, status.st_size, status.st_mtime_ns)])
         if not found.errors and self._verify == "stat":
-            rules = f"{self._sieve.rules!r}{self._sieve.wishes!r}"
-            lines = [rules, *(f"{path}\0{size}\0{mtime}" for path, size, mtime in found.files)]
+            lines = [self._filter.terms, *(f"{path}\0{size}\0{mtime}" for path, size, mtime in found.files)]
             text = "\n".join(lines).encode("utf-8", "surrogateescape")
             self.mark = blake2b(text, digest_size=16).hexdigest()
             self.unchanged = self.mark == self._earlier
@@ -380,7 +313,7 @@ class FolderLister(ListerBase):
 
     def _check_root(self) -> None:
         """Raise SourceError if the root now is or contains a link, or changed between file and folder."""
-        root = os.path.join(self._sieve.root, self._only or "").rstrip("/") or "/"
+        root = os.path.join(self._filter.root, self._only or "").rstrip("/") or "/"
         real = os.path.realpath(root, strict=True)
         change = None
         if real != root:
@@ -391,8 +324,7 @@ class FolderLister(ListerBase):
             change = "was a folder and is a file now"
         if change is not None:
             raise SourceError(
-                f"{root} {change}: all its pages are kept; if that is meant, "
-                "remove the source and crawl it again"
+                f"{root} {change}: all its pages are kept; if this is intended, remove the source and crawl it again"
             )
 
 
@@ -400,16 +332,9 @@ def open_folder(context: SourceContext) -> OpenedSource:
     """Open a folder or a single file; its root was resolved when added, and later links are not followed."""
     files, single, path = context.config.files, context.kind == "file", path_of(context.root)
     folder, name = os.path.split(path) if single else (path, None)
-    file_filter = sieve_for(context.config, context.rules, folder)
+    file_filter = folder_filter(context.config, context.rules, folder)
     lister = FolderLister(file_filter, only=name, mark=context.mark, verify=files.verify)
-    options = FileOptions(
-        max_bytes=files.max_file_bytes,
-        trusts_times=files.verify == "stat",
-        symlinks=files.symlinks,
-        single=single,
-        doubts_new=not context.for_kb,
-    )
-    return FileFetcher(path, options, lister.why_not), lister
+    return FileFetcher(path, files, lister.why_not, single=single, doubts_new=not context.for_kb), lister
 
 
 KIND = SourceKind(open=open_folder)

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from afresh.config import Config, kb_paths
-from afresh.sources.folder.ignore import MOST_BYTES, IgnoreFile, Level, ignored_by, parse_ignore_file
+from afresh.sources.folder.ignore import MAX_FILE_BYTES, IgnoreFile, Level, ignored_by, parse_ignore_file
 from afresh.urls.files import path_of
 from afresh.urls.scope import Globs, Rules
 
 IGNORE_FILE = ".gitignore"
-MOST_KEPT = 256  # ignore files that are cached while unchanged
+MAX_CACHED_FILES = 256  # ignore files that are cached while unchanged
 
 BINARY = frozenset(
     "7z deb dmg iso jar lz4 rar rpm whl zst "  # noqa: SIM905 - words read best as words
@@ -29,7 +29,7 @@ HIDDEN, IGNORED, UNWANTED = "hidden", "ignored", "as the rules want it"
 OUTSIDE = "link out of the folder"
 
 
-def counts_to_tell(dropped: Mapping[str, int]) -> dict[str, int]:
+def reported_counts(dropped: Mapping[str, int]) -> dict[str, int]:
     """Return why files were left out and how many, without the reasons that need no report."""
     return {why: number for why, number in dropped.items() if why not in (HIDDEN, UNWANTED)}
 
@@ -54,14 +54,17 @@ class FolderRules:
 class FileFilter:
     """Decides about paths relative to the root of a folder, with forward slashes."""
 
-    def __init__(self, root: str, rules: FolderRules, wishes: Globs | None = None) -> None:
+    def __init__(self, root: str, rules: FolderRules, globs: Globs | None = None) -> None:
         self.root = root
         self.rules = rules
-        self.wishes = wishes  # the include and exclude patterns of the source
+        self.globs = globs if globs != Globs() else None  # the include and exclude patterns of the source
         self._own: tuple[Level, ...] = (("", IgnoreFile(rules.ignore)),) if rules.ignore else ()
-        self._shows_hidden = rules.hidden
         self._read: dict[str, tuple[_Seen, IgnoreFile]] = {}
-        self._has_wishes = wishes is not None and wishes != Globs()
+
+    @property
+    def terms(self) -> str:
+        """Return all that decides which files are accepted, as text."""
+        return f"{self.rules!r}{self.globs!r}"
 
     def levels(self, prefix: str, above: tuple[Level, ...]) -> tuple[Level, ...]:
         """Return the ignore rules that apply in a folder: those above it and its own."""
@@ -82,10 +85,10 @@ class FileFilter:
             if known is not None and known[0] == seen:
                 return known[1]
             with open(path, "rb", opener=_open_plainly) as file:
-                rules = parse_ignore_file(file.read(MOST_BYTES + 1))
+                rules = parse_ignore_file(file.read(MAX_FILE_BYTES + 1))
         except FileNotFoundError:
             return None
-        if len(self._read) >= MOST_KEPT:
+        if len(self._read) >= MAX_CACHED_FILES:
             self._read.clear()
         self._read[prefix] = (seen, rules)
         return rules
@@ -99,8 +102,7 @@ class FileFilter:
         return IGNORED if self._is_ignored(path, levels, is_folder=True) else None
 
     def why_not_file(self, path: str, name: str, levels: tuple[Level, ...]) -> str | None:
-        """Return why a file is left out, or None."""
-        if name[0] == "." and not self._shows_hidden:
+        if name[0] == "." and not self.rules.hidden:
             return HIDDEN
         suffix = name[name.rfind(".") + 1 :]
         if suffix not in COMMON:
@@ -110,9 +112,8 @@ class FileFilter:
                 return reason
         if (levels or self._own) and self._is_ignored(path, levels, is_folder=False):
             return IGNORED
-        if self.wishes is None or not self._has_wishes or self.wishes.refusal(f"/{path}") is None:
-            return None
-        return UNWANTED
+        is_unwanted = self.globs is not None and self.globs.refusal(f"/{path}") is not None
+        return UNWANTED if is_unwanted else None
 
     def why_not(self, path: str) -> str | None:
         """Return why a single file is left out, checking all folders above it."""
@@ -136,7 +137,7 @@ class FileFilter:
             return reason
         if os.path.isdir(target):
             return self.why_not_folder(path, name, levels)
-        if name[0] == "." and not self._shows_hidden:
+        if name[0] == "." and not self.rules.hidden:
             return HIDDEN
         return IGNORED if self._is_ignored(path, levels, is_folder=False) else None
 
@@ -169,7 +170,7 @@ def _open_plainly(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
 
 
-def sieve_for(config: Config, rules: Rules, root: str) -> FileFilter:
+def folder_filter(config: Config, rules: Rules, root: str) -> FileFilter:
     """Return the filter for a folder; files that afresh itself writes are never accepted."""
     files = config.files
     folder = FolderRules(
@@ -185,7 +186,7 @@ def sieve_for(config: Config, rules: Rules, root: str) -> FileFilter:
     return FileFilter(root, folder, Globs(rules.include, rules.exclude))
 
 
-def tree_sieve_for(config: Config, rules: Rules) -> tuple[FileFilter, int, str]:
+def repository_filter(config: Config, rules: Rules) -> tuple[FileFilter, int, str]:
     """Return the filter for a repository, the maximum number of files, and both as text."""
     folder = FolderRules(
         gitignore=False,  # committed files are wanted
@@ -197,7 +198,7 @@ def tree_sieve_for(config: Config, rules: Rules) -> tuple[FileFilter, int, str]:
     )
     file_filter = FileFilter("", folder, Globs(rules.include, rules.exclude))
     most = min(config.files.max_files, rules.max_pages)
-    return file_filter, most, f"{file_filter.rules!r}{file_filter.wishes!r}{most}{sorted(BINARY)}"
+    return file_filter, most, f"{file_filter.terms}{most}{sorted(BINARY)}"
 
 
 def why_left_out(config: Config, rules: Rules, kind: str, url: str) -> str | None:
@@ -206,17 +207,17 @@ def why_left_out(config: Config, rules: Rules, kind: str, url: str) -> str | Non
     if kind != "folder" or not path.startswith(root.rstrip("/") + "/"):
         return None
     try:
-        return sieve_for(config, rules, root).why_not(os.path.relpath(path, root))
+        return folder_filter(config, rules, root).why_not(os.path.relpath(path, root))
     except OSError as error:
         return error.strerror
 
 
 def _written_below(root: str, config: Config) -> list[str]:
     """Return patterns for files that afresh itself writes inside a folder."""
-    from afresh.config.forms import file_of
+    from afresh.config.forms import store_file
 
     ways = [(config.log.file, ".*")] if config.log.file else []
-    if (store := file_of(config.store.url)) is not None:
+    if (store := store_file(config.store.url)) is not None:
         ways.append((str(store), "-*"))
     if config.kb.sources_dir and str((kb := kb_paths(config, Path.cwd())).sources_dir) == root:
         ways += [(str(path), more) for path, more in kb.no_sources]

@@ -148,10 +148,10 @@ _NAMED = {
 }
 
 
-MOST_BYTES = 1_048_576  # of one file
-MOST_RULES = 10_000
-LONGEST = 4_096
-BLOCK = 100  # rules that are compiled together, on first use
+MAX_FILE_BYTES = 1_048_576
+MAX_RULES = 10_000
+MAX_RULE_CHARS = 4_096
+RULES_PER_BLOCK = 100  # rules that are compiled together, on first use
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,20 +172,29 @@ class IgnoreFile:
     """The rules of one ignore file, for paths relative to its folder."""
 
     def __init__(self, lines: Iterable[str], *, whole: bool = True) -> None:
-        self.whole = whole  # whether all its rules are obeyed
+        self.whole = whole  # whether all its rules are used
         rules: list[_Ranked] = []
         for line in lines:
-            if len(line) > LONGEST or len(rules) == MOST_RULES:
-                self.whole = self.whole and parse_rule(line[:LONGEST]) is None
+            if len(line) > MAX_RULE_CHARS or len(rules) == MAX_RULES:
+                self.whole = self.whole and parse_rule(line[:MAX_RULE_CHARS]) is None
             elif (rule := parse_rule(line)) is not None:
                 rules.append((len(rules), rule))
-        self._by_name = _blocks([ranked for ranked in rules if ranked[1].by_name])
-        self._by_path = _blocks([ranked for ranked in rules if not ranked[1].by_name])
+        self._blocks = {
+            (by_name, for_folders): _blocks(
+                [
+                    (rank, rule)
+                    for rank, rule in rules
+                    if rule.by_name is by_name and (for_folders or not rule.folders_only)
+                ]
+            )
+            for by_name in (True, False)
+            for for_folders in (True, False)
+        }
 
     def verdict(self, path: str, is_folder: bool) -> Rule | None:
         """Return the rule that decides about a path, or None if none does."""
-        name = _last(self._by_name, path, path.rfind("/") + 1, is_folder)
-        way = _last(self._by_path, path, 0, is_folder)
+        name = _last(self._blocks[True, is_folder], path, path.rfind("/") + 1)
+        way = _last(self._blocks[False, is_folder], path, 0)
         if name is None or way is None:
             found = name or way
             return found and found[1]
@@ -197,38 +206,24 @@ class _Block:
 
     def __init__(self, rules: Sequence[_Ranked]) -> None:
         self._rules = rules
-        self._for_files = [ranked for ranked in rules if not ranked[1].folders_only]
-
-    def last(self, path: str, place: int, is_folder: bool) -> _Ranked | None:
-        match = (self._of_folders if is_folder else self._of_files).match(path, place)
-        if match is None or match.lastindex is None:
-            return None
-        return (self._rules if is_folder else self._for_files)[match.lastindex - 1]
 
     @cached_property
-    def _of_folders(self) -> re.Pattern[str]:
-        return _compiled(self._rules)
+    def _pattern(self) -> re.Pattern[str]:
+        """Compile the rules; the empty group after each rule shows which one matched."""
+        return re.compile("|".join(f"{rule.regex}()" for _, rule in self._rules), re.DOTALL)
 
-    @cached_property
-    def _of_files(self) -> re.Pattern[str]:
-        return _compiled(self._for_files)
+    def last(self, path: str, place: int) -> _Ranked | None:
+        match = self._pattern.match(path, place)
+        return self._rules[match.lastindex - 1] if match and match.lastindex else None
 
 
 def _blocks(rules: Sequence[_Ranked]) -> list[_Block]:
     last_first = rules[::-1]
-    return [_Block(last_first[start : start + BLOCK]) for start in range(0, len(rules), BLOCK)]
+    return [_Block(last_first[start : start + RULES_PER_BLOCK]) for start in range(0, len(rules), RULES_PER_BLOCK)]
 
 
-def _compiled(rules: Sequence[_Ranked]) -> re.Pattern[str]:
-    """Compile rules into one expression; the empty group after each rule shows which one matched."""
-    return re.compile("|".join(f"{rule.regex}()" for _, rule in rules) or "(?!)", re.DOTALL)
-
-
-def _last(blocks: Sequence[_Block], path: str, place: int, is_folder: bool) -> _Ranked | None:
-    for block in blocks:
-        if (found := block.last(path, place, is_folder)) is not None:
-            return found
-    return None
+def _last(blocks: Sequence[_Block], path: str, place: int) -> _Ranked | None:
+    return next((found for block in blocks if (found := block.last(path, place)) is not None), None)
 
 
 Level = tuple[str, IgnoreFile]  # its folder, as `` or `a/b/`
@@ -244,9 +239,9 @@ def ignored_by(levels: Sequence[Level], path: str, is_folder: bool) -> str | Non
 
 
 def parse_ignore_file(data: bytes) -> IgnoreFile:
-    """Parse an ignore file; its first `MOST_BYTES` + 1 bytes are enough."""
-    text = data[:MOST_BYTES].decode("utf-8", "surrogateescape").removeprefix("\ufeff")
-    lines, whole = text.split("\n"), len(data) <= MOST_BYTES
+    """Parse an ignore file; its first `MAX_FILE_BYTES` + 1 bytes are enough."""
+    text = data[:MAX_FILE_BYTES].decode("utf-8", "surrogateescape").removeprefix("\ufeff")
+    lines, whole = text.split("\n"), len(data) <= MAX_FILE_BYTES
     return IgnoreFile(lines if whole else lines[:-1], whole=whole)
 
 

@@ -26,26 +26,21 @@ from afresh.text.redact import MASK
 from afresh.urls.canonical import MAX_LENGTH, canonical
 
 PREFIX = "git+"
-HOW_TO_SIGN_IN = "git.credential_helper, git.token or GIT_ASKPASS tell git who you are"
-ANONYMOUS = (
-    "the operator's keys are used only for what `afresh crawl` added and for what "
-    "access.credentials_for names"
-)
+HOW_TO_SIGN_IN = "git.credential_helper, git.token or GIT_ASKPASS give git your credentials"
+ANONYMOUS = "the operator's keys are used only for what `afresh crawl` added and for what access.credentials_for names"
 _EXPECTED = "write it as git+https://host/repo.git, git@host:repo.git or git+file:///path"
 _SCHEMES = ("https", "http", "ssh", "file")
 _PORTS = {"https": 443, "http": 80, "ssh": 22}
 _FORGES = frozenset({"github.com", "gitlab.com", "codeberg.org", "bitbucket.org"})
 _LONG = re.compile(r"(?:git\+(?P<plus>[a-z]+)|(?P<plain>ssh))://(?P<rest>.*)", re.IGNORECASE | re.DOTALL)
-_SHORT = re.compile(
-    r"(?P<user>[A-Za-z0-9._-]+)@(?P<host>[A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\]):(?P<path>(?!//).+)"
-)
+_SHORT = re.compile(r"(?P<user>[A-Za-z0-9._-]+)@(?P<host>[A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\]):(?P<path>(?!//).+)")
 _USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
 _HOST = re.compile(r"[a-z0-9_][a-z0-9._-]*|\[[0-9a-f:.]+\]")
 _PLACE = re.compile(r"(?P<host>\[[^\[\]]*\]|[^:\[\]]*)(?::(?P<port>[0-9]{1,5}))?")
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _BAD_REF = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|//|@\{|/\.|\.lock(?:/|$)|[./]$|^[-./]|^@$")
 _PATH_SAFE = "/!$&'()*+,;=:~"
-_LONGEST_REF = 250
+_MAX_REF_CHARS = 250
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +75,6 @@ class GitAddress:
 
     @property
     def name(self) -> str:
-        """Return a readable name of the repository."""
         parts = [part for part in self.path.split("/") if part not in ("", ".git")]
         return re.sub(r"[^A-Za-z0-9._-]+", "-", parts[-1].removesuffix(".git")).strip("-.") or "git"
 
@@ -111,27 +105,27 @@ def parse_git(text: str) -> GitAddress:
         found = _LONG.fullmatch(whole)
         scheme = (found["plus"] or found["plain"]).lower() if found else ""
         if found is None or scheme not in _SCHEMES:
-            raise UsageError(f"{_shown(typed)} is no address of a git repository that is read: {_EXPECTED}")
+            raise UsageError(f"{_mask_user(typed)} is no address of a git repository that is read: {_EXPECTED}")
         authority, slash, rest = found["rest"].partition("/")
         path, ref = _split(slash + rest, typed)
     user, host, port = _authority(scheme, authority, typed)
     if "?" in path or not path.strip("/"):
-        raise UsageError(f"{_shown(typed)} names no repository: {_EXPECTED}")
+        raise UsageError(f"{_mask_user(typed)} names no repository: {_EXPECTED}")
     plain = quote_from_bytes(unquote_to_bytes(path), safe=_PATH_SAFE).rstrip("/")
     if "%00" in plain or any(part in (".", "..") for part in plain.split("/")):
-        raise UsageError(f"{_shown(typed)}: write the path of the repository without . and ..")
+        raise UsageError(f"{_mask_user(typed)}: write the path of the repository without . and ..")
     if host in _FORGES and not plain.endswith(".git"):
         plain += ".git"
     inside = unquote_to_bytes(folder).strip(b"/")
     if b"\0" in inside or any(part in (b".", b"..", b".git") for part in inside.split(b"/")):
-        raise UsageError(f"{_shown(typed)}: after # stands a folder of the repository, such as docs/en")
+        raise UsageError(f"{_mask_user(typed)}: after # stands a folder of the repository, such as docs/en")
     return GitAddress(scheme=scheme, user=user, host=host, port=port, path=plain, ref=ref, folder=inside)
 
 
 def at_path(path: bytes, ref: str | None = None, folder: bytes = b"") -> GitAddress:
     """Return the repository in a local folder, given by its absolute path."""
-    made = GitAddress(scheme="file", path=quote_from_bytes(path, safe=_PATH_SAFE), ref=ref, folder=folder)
-    return parse_git(made.url)
+    address = GitAddress(scheme="file", path=quote_from_bytes(path, safe=_PATH_SAFE), ref=ref, folder=folder)
+    return parse_git(address.url)
 
 
 def _split(path: str, typed: str) -> tuple[str, str | None]:
@@ -141,8 +135,8 @@ def _split(path: str, typed: str) -> tuple[str, str | None]:
     try:
         name = unquote_to_bytes(ref).decode()
     except UnicodeDecodeError:
-        raise UsageError(f"{_shown(typed)}: the name of a branch or a tag is UTF-8 text") from None
-    if not name or len(name) > _LONGEST_REF or _BAD_REF.search(name) or not name.isprintable():
+        raise UsageError(f"{_mask_user(typed)}: the name of a branch or a tag is UTF-8 text") from None
+    if not name or len(name) > _MAX_REF_CHARS or _BAD_REF.search(name) or not name.isprintable():
         raise UsageError(f"{name[:80]!r} cannot be the name of a branch or a tag, nor a commit id")
     if _COMMIT.fullmatch(name.lower()):
         name = name.lower()
@@ -152,23 +146,21 @@ def _split(path: str, typed: str) -> tuple[str, str | None]:
 def _authority(scheme: str, authority: str, typed: str) -> tuple[str | None, str, int | None]:
     user, at, place = authority.rpartition("@")
     if at and (scheme != "ssh" or not _USER.fullmatch(user)):
-        raise UsageError(f"{_shown(typed)} holds a user name or a password; leave it out: {HOW_TO_SIGN_IN}")
+        raise UsageError(f"{_mask_user(typed)} holds a user name or a password; leave it out: {HOW_TO_SIGN_IN}")
     if scheme == "file":
         if place not in ("", "localhost"):
-            raise UsageError(
-                f"{_shown(typed)}: a repository of this machine has three slashes, git+file:///path"
-            )
+            raise UsageError(f"{_mask_user(typed)}: a repository of this machine has three slashes, git+file:///path")
         return None, "", None
     found = _PLACE.fullmatch(place)
     url = canonical(f"https://{found['host']}/") if found and found["host"] else None
     host = (url or "").removeprefix("https://").removesuffix("/")
     port = int(found["port"]) if found and found["port"] else None
     if not _HOST.fullmatch(host) or not 0 < (port or 1) < 65_536:
-        raise UsageError(f"{_shown(typed)} names no host: {_EXPECTED}")
+        raise UsageError(f"{_mask_user(typed)} names no host: {_EXPECTED}")
     return user or None, host, None if port == _PORTS[scheme] else port
 
 
-def _shown(typed: str) -> str:
+def _mask_user(typed: str) -> str:
     """Return the typed text, without what comes before an `@` of the host."""
     return repr(re.sub(r"(://)[^/]*@", rf"\1{MASK}@", typed)[:200])
 
@@ -195,7 +187,7 @@ class GitState:
     commit: str
     kind: RefKind
     branch: str | None = None  # which HEAD names
-    has_twin: bool = False  # a tag has the same name as the branch that is read
+    is_ambiguous: bool = False  # a tag has the same name as the branch that is read
 
 
 class GitFile(NamedTuple):
@@ -210,9 +202,13 @@ def patterns_for(ref: str | None) -> tuple[str, ...]:
     """Return the ref patterns to request, to find the commit of a name."""
     if ref is None:
         return ("HEAD",)
+    return tuple(pattern for name, _ in _meanings(ref) for pattern in (name, f"{name}^{{}}"))
+
+
+def _meanings(ref: str) -> list[tuple[str, RefKind]]:
     if ref.startswith("refs/"):
-        return (ref, f"{ref}^{{}}")
-    return (f"refs/heads/{ref}", f"refs/tags/{ref}", f"refs/tags/{ref}^{{}}")
+        return [(ref, RefKind.TAG if ref.startswith("refs/tags/") else RefKind.BRANCH)]
+    return [(f"refs/heads/{ref}", RefKind.BRANCH), (f"refs/tags/{ref}", RefKind.TAG)]
 
 
 def state_of(refs: bytes, ref: str | None) -> GitState:
@@ -220,20 +216,14 @@ def state_of(refs: bytes, ref: str | None) -> GitState:
     known, branch = _refs(refs)
     if ref is None:
         if "HEAD" not in known:
-            raise SourceError(
-                "the repository has no commits, or its HEAD names no branch there is: name one with @branch"
-            )
+            raise SourceError("the repository has no commits, or its HEAD names a missing branch: add @branch")
         return GitState(commit=known["HEAD"], kind=RefKind.HEAD, branch=branch)
-    if ref.startswith("refs/"):
-        meanings = [(ref, RefKind.TAG if ref.startswith("refs/tags/") else RefKind.BRANCH)]
-    else:
-        meanings = [(f"refs/heads/{ref}", RefKind.BRANCH), (f"refs/tags/{ref}", RefKind.TAG)]
-    meant = [(name, kind) for name, kind in meanings if name in known]
-    if meant:
-        name, kind = meant[0]
+    found = [(name, kind) for name, kind in _meanings(ref) if name in known]
+    if found:
+        name, kind = found[0]
         commit = known.get(f"{name}^{{}}") or known[name]
-        return GitState(commit=commit, kind=kind, has_twin=len(meant) > 1)
-    hint = ": a commit is named by its whole id" if _SHORT_ID.fullmatch(ref) else ""
+        return GitState(commit=commit, kind=kind, is_ambiguous=len(found) > 1)
+    hint = ": a commit needs its full id" if _SHORT_ID.fullmatch(ref) else ""
     raise SourceError(f"the repository has no branch or tag {ref}{hint}")
 
 
@@ -271,7 +261,6 @@ def blob_id(data: bytes, like: str) -> str:
 
 
 def is_lfs_pointer(data: bytes) -> bool:
-    """Return whether a file is a pointer to one in Git LFS."""
     return len(data) <= 1_024 and data.startswith(b"version https://git-lfs.github.com/spec/")
 
 
@@ -303,9 +292,9 @@ class GitPages:
 def pages_of(address: GitAddress, kind: RefKind, branch: str | None = None) -> GitPages:
     """Return how file URLs are built; without a ref by `HEAD`, as the default branch may be renamed."""
     name = address.ref or "HEAD"
-    shown = _forge(address, kind, name.removeprefix("refs/heads/").removeprefix("refs/tags/"), branch)
-    if shown is not None and canonical(f"{shown}x") == f"{shown}x":
-        return GitPages(shown)
+    start = _forge_start(address, kind, name.removeprefix("refs/heads/").removeprefix("refs/tags/"), branch)
+    if start is not None and canonical(f"{start}x") == f"{start}x":
+        return GitPages(start)
     return GitPages(f"{PREFIX}{address.remote}@{quote(name, safe='')}/")
 
 
@@ -322,7 +311,7 @@ def plain_page(url: str) -> str | None:
     return f"{url[:start]}{repository}@{name}/{quote_from_bytes(unquote_to_bytes(path), safe=_SAFE)}"
 
 
-def _forge(address: GitAddress, kind: RefKind, name: str, branch: str | None) -> str | None:
+def _forge_start(address: GitAddress, kind: RefKind, name: str, branch: str | None) -> str | None:
     """Return the start of the web pages of files on a known host."""
     path = address.path.removesuffix(".git")
     depth = path.count("/")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from afresh.sources.git.address import GitAddress, GitFile, files_of
 from afresh.sources.git.process import (
-    MOST_OUTPUT,
+    MAX_OUTPUT_BYTES,
     DamagedClone,
     GitCall,
     GitError,
@@ -20,11 +20,11 @@ from afresh.sources.git.process import (
     output_of,
     private_folder,
 )
-from afresh.sources.git.remote import GitRemote, in_words
+from afresh.sources.git.remote import GitRemote, describe_error
 
 _CLONE, _USED, _WRITTEN, _TRASH = ".git", ".used", ".written", ".trash"
 _POLL_SECONDS = 0.05
-PATIENCE_SECONDS = 600.0
+MAX_WAIT_SECONDS = 600.0
 
 
 class GitCache:
@@ -46,11 +46,8 @@ class GitCache:
         with suppress(OSError):
             os.utime(self.folder / f"{_stem(address)}{_USED}")
 
-    async def tidy(self) -> None:
+    def tidy(self) -> None:
         """Remove unused clones, least recently used first, until the rest fits."""
-        await asyncio.to_thread(self._tidy)
-
-    def _tidy(self) -> None:
         for left in self.folder.glob(f"*{_TRASH}"):  # of a killed process
             shutil.rmtree(left, ignore_errors=True)
         sizes = {clone: _size(clone) for clone in self.folder.glob(f"*{_CLONE}")}
@@ -73,7 +70,7 @@ class Lease:
 
     async def share(self) -> None:
         """Wait until no process is removing the clone."""
-        await _locked(self._used, fcntl.LOCK_SH, PATIENCE_SECONDS)
+        await _lock_file(self._used, fcntl.LOCK_SH, MAX_WAIT_SECONDS)
 
     @asynccontextmanager
     async def writing(self, seconds: float) -> AsyncIterator[tuple[int, ...]]:
@@ -83,8 +80,8 @@ class Lease:
         """
         lock = os.open(self._written, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            await _locked(lock, fcntl.LOCK_EX, seconds)
-            await asyncio.to_thread(_clear, self.path)
+            await _lock_file(lock, fcntl.LOCK_EX, seconds)
+            await asyncio.to_thread(_remove_leftovers, self.path)
             yield (lock, self._used)
         finally:
             os.close(lock)
@@ -97,7 +94,7 @@ class Lease:
             await self.share()
             return False
         try:
-            await asyncio.to_thread(_throw_away, self.path)
+            await asyncio.to_thread(_delete, self.path)
         finally:
             fcntl.flock(self._used, fcntl.LOCK_SH | fcntl.LOCK_NB)
         return True
@@ -111,7 +108,7 @@ def _stem(address: GitAddress) -> str:
     return f"{address.name[:60]}-{digest}"
 
 
-async def _locked(lock: int, how: int, seconds: float) -> None:
+async def _lock_file(lock: int, how: int, seconds: float) -> None:
     until = time.monotonic() + seconds
     while True:
         try:
@@ -124,7 +121,7 @@ async def _locked(lock: int, how: int, seconds: float) -> None:
             return
 
 
-def _clear(clone: Path) -> None:
+def _remove_leftovers(clone: Path) -> None:
     packs = ("objects/pack/tmp_*", "objects/pack/*.lock", "objects/??/tmp_obj_*")
     for pattern in ("*.lock", "refs/**/*.lock", *packs):
         for left in clone.glob(pattern):
@@ -132,7 +129,7 @@ def _clear(clone: Path) -> None:
                 left.unlink()
 
 
-def _throw_away(clone: Path) -> None:
+def _delete(clone: Path) -> None:
     """Rename the clone, then delete it: a kill in between leaves no partial clone."""
     trash = clone.with_name(f"{clone.name}.{os.getpid()}.{time.monotonic_ns()}{_TRASH}")
     with suppress(FileNotFoundError):
@@ -145,7 +142,7 @@ def _remove_unused(clone: Path) -> bool:
         lock = os.open(clone.with_suffix(_USED), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            _throw_away(clone)
+            _delete(clone)
         finally:
             os.close(lock)
         return True
@@ -168,9 +165,9 @@ def _size(folder: Path) -> int:
     return total
 
 
-LOOK_SECONDS = 120.0  # for calls that read the local clone
-AT_ONCE = 20_000  # files that are requested at once
-MOST_PACKS = 24
+READ_CALL_SECONDS = 120.0  # for calls that read the local clone
+MAX_BLOBS_PER_REQUEST = 20_000
+MAX_PACKS = 24
 _FETCH = (
     *("fetch", "--quiet", "--filter=blob:none", "--no-tags", "--no-write-fetch-head"),
     *("--no-auto-maintenance", "--no-recurse-submodules", "--no-show-forced-updates"),
@@ -183,7 +180,7 @@ class GitClone:
     def __init__(self, remote: GitRemote, lease: Lease) -> None:
         self.remote = remote
         self.path = lease.path
-        self._lease = lease
+        self.lease = lease
 
     async def files(self, commit: str, folder: bytes) -> Sequence[GitFile]:
         """Return all entries of a commit below a folder; fetch them if they are missing."""
@@ -194,43 +191,41 @@ class GitClone:
             await self._fetch((), ("--depth=1", "origin", f"+{commit}:refs/kept/{kept}"))
             if (listing := await self._listing(commit, folder)) is None:
                 raise DamagedClone(f"the clone of {self.remote.address.url} is damaged")
-        found = list(await asyncio.to_thread(lambda: list(files_of(listing))))
+        found = await asyncio.to_thread(lambda: list(files_of(listing)))
         return [each for each in found if each.path.startswith(folder + b"/")] if folder else found
 
     async def sizes(self, blobs: Iterable[str]) -> Mapping[str, int]:
         """Return the sizes of those files that exist locally."""
-        asked = "".join(f"{blob}\n" for blob in blobs).encode()
-        said = await self._look(("cat-file", "--batch-check", "--buffer"), asked)
-        rows = (line.split(" ") for line in said.decode("ascii", "replace").splitlines())
+        output = await self._run_offline(("cat-file", "--batch-check", "--buffer"), _lines(blobs))
+        rows = (line.split(" ") for line in output.decode("ascii", "replace").splitlines())
         return {row[0]: int(row[2]) for row in rows if len(row) == 3 and row[1] == "blob"}
 
     async def fetch_blobs(self, blobs: Collection[str]) -> None:
-        """Fetch missing files, up to AT_ONCE per request."""
+        """Fetch missing files, up to MAX_BLOBS_PER_REQUEST at once."""
         wanted = sorted(blobs)
-        for first in range(0, len(wanted), AT_ONCE):
-            asked = "".join(f"{blob}\n" for blob in wanted[first : first + AT_ONCE]).encode()
+        for first in range(0, len(wanted), MAX_BLOBS_PER_REQUEST):
+            asked = _lines(wanted[first : first + MAX_BLOBS_PER_REQUEST])
             # No common history is negotiated: the remote would leave out what it believes to be here.
             await self._fetch(("-c", "fetch.negotiationAlgorithm=noop"), ("--stdin", "origin"), asked)
 
     def reading(self) -> GitCall:
         """Return the call that reads files one after the other."""
-        return self._call(("cat-file", "--batch"), b"")
+        return self._call(("cat-file", "--batch"))
 
     async def _listing(self, commit: str, folder: bytes) -> bytes | None:
         args = ("ls-tree", "-r", "-z", "--full-tree", "--end-of-options", commit)
         try:
-            await asyncio.to_thread(self._own_settings, commit)
-            return await self._look((*args, os.fsdecode(folder)) if folder else args)
+            await asyncio.to_thread(self._restore_settings, commit)
+            return await self._run_offline((*args, os.fsdecode(folder)) if folder else args)
         except DamagedClone:
             return None
         except GitOutputTooLarge:
-            most = f"{MOST_OUTPUT // 1024**2} MB"
             raise GitError(
-                f"{self.remote.address.url} names too many files, their list is larger than {most}: "
-                "read one folder of it (…#folder)"
+                f"the file list of {self.remote.address.url} is larger than {MAX_OUTPUT_BYTES // 1024**2} MB: "
+                "add only one folder of it (…#folder)"
             ) from None
 
-    def _own_settings(self, commit: str) -> None:
+    def _restore_settings(self, commit: str) -> None:
         """Restore the settings of a clone if anything else changed them."""
         is_long = len(commit) == 64  # the kind of its ids
         settings = f"[core]\n\trepositoryformatversion = {int(is_long)}\n\tfilemode = true\n\tbare = true\n"
@@ -247,17 +242,17 @@ class GitClone:
     async def _make(self, commit: str) -> None:
         """Create an empty clone, and move it to its place when it is complete."""
         form = "sha256" if len(commit) == 64 else "sha1"
-        async with self._lease.writing(self.remote.options.timeout_seconds):
+        async with self.lease.writing(self.remote.options.timeout_seconds):
             if self.path.exists():
                 return
             fresh = self.path.with_suffix(".fresh")
             args = ("init", "--quiet", "--bare", "--template=", f"--object-format={form}", "--", str(fresh))
-            await self._look(args, folder=self.path.parent)
+            await self._run_offline(args, folder=self.path.parent)
             fresh.rename(self.path)
 
     async def _fetch(self, settings: Sequence[str], args: Sequence[str], stdin: bytes = b"") -> None:
         remote, seconds = self.remote, self.remote.options.timeout_seconds
-        async with self._lease.writing(seconds) as locks:
+        async with self.lease.writing(seconds) as locks:
             await asyncio.to_thread(_forget_old, self.path)
             called = (*_origin(remote.address.remote), *settings, *_FETCH, *args)
             try:
@@ -266,26 +261,26 @@ class GitClone:
                 if error.explained:
                     raise
                 raise DamagedClone(str(error), named=error.named) from None
-            if len(list(self.path.glob("objects/pack/*.pack"))) > MOST_PACKS:  # each fetch adds one
+            if len(list(self.path.glob("objects/pack/*.pack"))) > MAX_PACKS:  # each fetch adds one
                 repack = (*_origin("none"), "repack", "-a", "-d", "-q")
-                await output_of(self._call(repack, b"", locks=locks, seconds=seconds))
+                await output_of(self._call(repack, locks=locks, seconds=seconds))
 
-    async def _look(self, args: Sequence[str], stdin: bytes = b"", folder: Path | None = None) -> bytes:
+    async def _run_offline(self, args: Sequence[str], stdin: bytes = b"", folder: Path | None = None) -> bytes:
         try:
             return await output_of(self._call(args, stdin, folder=folder))
         except GitError as error:
             if error.late or isinstance(error, GitOutputTooLarge):
                 raise
-            raise DamagedClone(f"the clone of {self.remote.address.url}: {in_words(str(error))}") from None
+            raise DamagedClone(f"the clone of {self.remote.address.url}: {describe_error(str(error))}") from None
 
     def _call(
         self,
         args: Sequence[str],
-        stdin: bytes,
+        stdin: bytes = b"",
         *,
         folder: Path | None = None,
         locks: tuple[int, ...] = (),
-        seconds: float = LOOK_SECONDS,
+        seconds: float = READ_CALL_SECONDS,
     ) -> GitCall:
         env = self.remote.offline() | ({} if folder else {"GIT_DIR": str(self.path)})
         place = str(folder or self.path)
@@ -294,8 +289,12 @@ class GitClone:
 
 def _origin(url: str) -> Sequence[str]:
     """Return the options of a call that fetches: from where, and that files may be missing."""
-    told = {"url": url, "promisor": "true", "partialclonefilter": "blob:none"}
-    return [part for key, value in told.items() for part in ("-c", f"remote.origin.{key}={value}")]
+    settings = {"url": url, "promisor": "true", "partialclonefilter": "blob:none"}
+    return [part for key, value in settings.items() for part in ("-c", f"remote.origin.{key}={value}")]
+
+
+def _lines(ids: Iterable[str]) -> bytes:
+    return "".join(f"{each}\n" for each in ids).encode()
 
 
 def _forget_old(clone: Path) -> None:
@@ -307,5 +306,5 @@ def _forget_old(clone: Path) -> None:
     lines = shallow.read_text("ascii").split()
     if left := [line for line in lines if line in kept]:
         fresh = clone / "shallow.fresh"
-        fresh.write_text("".join(f"{line}\n" for line in left), "ascii")
+        fresh.write_bytes(_lines(left))
         fresh.replace(shallow)

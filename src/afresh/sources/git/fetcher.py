@@ -3,32 +3,28 @@
 import asyncio
 import os
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
+from typing import TypeVar
 
 from afresh.config.sources import default_cache_dir
 from afresh.errors import SourceError
-from afresh.model.fetch import Failed, Fetched, Gone, NotModified, Outcome, Request, Validators
+from afresh.model.fetch import Failed, Fetched, Gone, NotModified, Outcome, Refused, Request, Validators
 from afresh.model.records import ListedUrl
-from afresh.sources.folder.filter import counts_to_tell, tree_sieve_for
+from afresh.sources.folder.filter import reported_counts, repository_filter
 from afresh.sources.git.address import GitFile, GitPages, GitState, is_lfs_pointer, pages_of, parse_git
-from afresh.sources.git.cache import GitCache, GitClone, Lease
+from afresh.sources.git.cache import GitCache, GitClone
 from afresh.sources.git.process import BlobReader, DamagedClone, GitError
 from afresh.sources.git.remote import GitOptions, GitRemote
-from afresh.sources.registry import (
-    ListerBase,
-    LocalFetcher,
-    OpenedSource,
-    SourceContext,
-    SourceKind,
-    local_body,
-    look_failed,
-)
+from afresh.sources.registry import ListerBase, LocalFetcher, OpenedSource, SourceContext, SourceKind, local_body
 
-MOST_REQUESTS = 50  # for the files of one state, if some are missing
+T = TypeVar("T")
+
+MAX_REQUESTS = 50  # for the files of one state, if some are missing
 TOO_LONG = "names longer than an address may be"
 
 
@@ -45,13 +41,12 @@ class GitSnapshot:
 class _Opened:
     """The open resources of a clone."""
 
-    lease: Lease
     clone: GitClone
     reader: BlobReader
     sizes: dict[str, int] = field(default_factory=dict)
-    brought: bool = False  # everything that the remote can give was fetched
+    is_fetched: bool = False  # everything that the remote can give
     absent: set[str] = field(default_factory=set)  # files that the remote lists but does not have
-    trouble: GitError | None = None  # why it gave less than requested
+    error: GitError | None = None  # why it gave less than requested
 
 
 class GitRepository:
@@ -65,81 +60,84 @@ class GitRepository:
         self._turn = asyncio.Lock()
         self._state: GitState | None = None
         self._snapshot: GitSnapshot | None = None
-        self._trouble: SourceError | None = None
+        self._error: SourceError | None = None
         self._open: _Opened | None = None
         self._renewed = False
 
     async def state(self) -> GitState:
-        """Return the commit that is read in this run."""
         async with self._turn:
-            return await self._known_state()
+            with self._error_kept():
+                return await self._read_state()
 
     async def snapshot(self) -> GitSnapshot:
         """Return the files of that commit; an error is raised again for every caller."""
         async with self._turn:
-            if self._trouble is not None:
-                raise self._trouble
-            if self._snapshot is None:
-                try:
-                    self._snapshot = await self._taken()
-                except SourceError as trouble:
-                    self._trouble = trouble
-                    raise
-            return self._snapshot
+            with self._error_kept():
+                if self._snapshot is None:
+                    self._snapshot = await self._take_snapshot()
+                return self._snapshot
 
     async def size(self, blob: str) -> int:
         """Return the size of a file; fetch all missing files of the state in one request."""
         async with self._turn:
-            try:
-                return await self._brought(blob)
-            except DamagedClone:
-                await self._renew()
-                return await self._brought(blob)
+            return await self._with_renewal(lambda: self._load_size(blob))
 
     async def read(self, blob: str) -> bytes:
         """Return the content of a file; a damaged clone is recreated once."""
-        before = self._renewed
-        size = await self.size(blob)
-        try:
-            return await (await self._opened()).reader.read(blob, size)
-        except DamagedClone:
-            async with self._turn:
-                if self._renewed == before:  # otherwise another task has recreated it
-                    await self._renew()
+        while True:
+            before = self._renewed
             size = await self.size(blob)
-            return await (await self._opened()).reader.read(blob, size)
+            try:
+                return await (await self._opened()).reader.read(blob, size)
+            except DamagedClone:
+                async with self._turn:
+                    if self._renewed == before:  # otherwise another task has recreated it
+                        await self._renew()
 
     async def close(self) -> None:
         """Close the clone, and remove unused clones if the cache is too large."""
         opened, self._open = self._open, None
         if opened is not None:
             await opened.reader.close()
-            opened.lease.close()
-            await self._cache.tidy()
+            opened.clone.lease.close()
+            await asyncio.to_thread(self._cache.tidy)
 
-    async def _known_state(self) -> GitState:
-        if self._trouble is not None:
-            raise self._trouble
+    @contextmanager
+    def _error_kept(self) -> Iterator[None]:
+        """Keep an error, and raise it again in all later calls."""
+        if self._error is not None:
+            raise self._error
+        try:
+            yield
+        except SourceError as error:
+            self._error = error
+            raise
+
+    async def _with_renewal(self, work: Callable[[], Awaitable[T]]) -> T:
+        """Work with the clone; if it is damaged, recreate it and work again."""
+        try:
+            return await work()
+        except DamagedClone:
+            await self._renew()
+            return await work()
+
+    async def _read_state(self) -> GitState:
         if self._state is None:
-            try:
-                self._state = await self._remote.state()
-            except SourceError as trouble:
-                self._trouble = trouble
-                raise
+            self._state = await self._remote.state()
             self._cache.touch(self.address)
         return self._state
 
-    async def _taken(self) -> GitSnapshot:
-        state = await self._known_state()
-        try:
-            found = await (await self._opened()).clone.files(state.commit, self.address.folder)
-        except DamagedClone:
-            await self._renew()
-            found = await (await self._opened()).clone.files(state.commit, self.address.folder)
+    async def _list_files(self) -> Sequence[GitFile]:
+        state, opened = await self._read_state(), await self._opened()
+        return await opened.clone.files(state.commit, self.address.folder)
+
+    async def _take_snapshot(self) -> GitSnapshot:
+        state = await self._read_state()
+        found = await self._with_renewal(self._list_files)
         if not found:
-            raise GitError(f"{self.address.url} holds no files there: all its pages are kept")
+            raise GitError(f"{self.address.url} has no files there: all its pages are kept")
         pages = pages_of(self.address, state.kind, state.branch)
-        return await asyncio.to_thread(_let_in, found, pages, self.why_not)
+        return await asyncio.to_thread(_apply_rules, found, pages, self.why_not)
 
     def why_not(self, path: bytes) -> str | None:
         """Return why the rules leave out a file; they apply to paths relative to the folder that is read."""
@@ -149,39 +147,39 @@ class GitRepository:
             return None
         return self._refusal(seen.decode("utf-8", "surrogateescape"))
 
-    async def _brought(self, blob: str) -> int:
+    async def _load_size(self, blob: str) -> int:
         opened = await self._opened()
-        if blob not in opened.sizes and not opened.brought:
+        if blob not in opened.sizes and not opened.is_fetched:
             files = self._snapshot.files.values() if self._snapshot else ()
             wanted = {blob, *(file.blob for file in files)}
             opened.sizes.update(await opened.clone.sizes(wanted))
             missing = wanted - opened.sizes.keys()
             if missing:
                 await self._fetch(opened, missing)
-            opened.brought = True
+            opened.is_fetched = True
         if blob in opened.absent:
-            raise GitError(f"{self.address.url} names this file, but does not have it")
+            raise GitError(f"{self.address.url} lists this file, but does not have it")
         if blob not in opened.sizes:
-            raise opened.trouble or DamagedClone(f"a file of {self.address.url} cannot be had")
+            raise opened.error or DamagedClone(f"a file of {self.address.url} is missing")
         return opened.sizes[blob]
 
     async def _fetch(self, opened: _Opened, missing: set[str]) -> None:
         """Fetch files; stop if the remote fails, and split the request if it lacks some of them."""
         parts = [missing]
-        for _ in range(MOST_REQUESTS):
+        for _ in range(MAX_REQUESTS):
             if not parts:
                 break
             part = parts.pop()
             try:
                 await opened.clone.fetch_blobs(part)
-            except GitError as trouble:
-                is_damage = isinstance(trouble, DamagedClone)
+            except GitError as error:
+                is_damage = isinstance(error, DamagedClone)
                 if is_damage and not self._renewed:
                     raise
-                lacking = trouble.named & part or (part if is_damage and len(part) == 1 else set())
+                lacking = error.named & part or (part if is_damage and len(part) == 1 else set())
                 opened.absent |= lacking
                 if not lacking and not is_damage:
-                    opened.trouble = trouble
+                    opened.error = error
                     break
                 if lacking:
                     parts += [part - lacking] if part - lacking else []
@@ -189,34 +187,28 @@ class GitRepository:
                     listed = sorted(part)
                     parts += [set(listed[: len(listed) // 2]), set(listed[len(listed) // 2 :])]
         else:
-            opened.trouble = GitError(f"{self.address.url} lacks too many of the files that it names")
+            opened.error = GitError(f"{self.address.url} lacks too many of the files that it lists")
         opened.sizes.update(await opened.clone.sizes(missing))
 
     async def _opened(self) -> _Opened:
         if self._open is None:
-            lease = await self._cache.open(self.address)
-            clone = GitClone(self._remote, lease)
-            self._open = _Opened(lease, clone, BlobReader(clone.reading()))
+            clone = GitClone(self._remote, await self._cache.open(self.address))
+            self._open = _Opened(clone, BlobReader(clone.reading()))
         return self._open
 
     async def _renew(self) -> None:
         """Delete a damaged clone and fetch the same state again."""
         opened = await self._opened()
         await opened.reader.close()
-        if self._renewed or not await opened.lease.discard():
-            raise GitError(f"the clone of {self.address.url} is damaged, and stays so or is in use")
+        if self._renewed or not await opened.clone.lease.discard():
+            raise GitError(f"the clone of {self.address.url} is damaged, and still is after a new clone, or is in use")
         self._renewed = True
-        opened.sizes.clear()
-        opened.absent.clear()
-        opened.brought, opened.trouble = False, None
-        try:
-            await opened.clone.files((await self._known_state()).commit, self.address.folder)
-        except GitError as trouble:
-            self._trouble = trouble  # there is nothing left to read from
-            raise
+        self._open = _Opened(opened.clone, opened.reader)
+        with self._error_kept():  # without files there is nothing left to read from
+            await self._list_files()
 
 
-def _let_in(found: Sequence[GitFile], pages: GitPages, refusal: Callable[[bytes], str | None]) -> GitSnapshot:
+def _apply_rules(found: Sequence[GitFile], pages: GitPages, refusal: Callable[[bytes], str | None]) -> GitSnapshot:
     files: dict[str, GitFile] = {}
     dropped: Counter[str] = Counter()
     for file in found:
@@ -237,9 +229,8 @@ class GitFetcher(LocalFetcher):
         self._max_bytes = max_file_bytes
 
     async def fetch(self, request: Request) -> Fetched:
-        """Fetch a file of the state that this run reads."""
         try:
-            return await self._look(request)
+            return await self._fetch_file(request)
         except SourceError as error:
             late = isinstance(error, GitError) and error.late
             outcome = Outcome.TIMEOUT if late else Outcome.FAILED
@@ -248,7 +239,7 @@ class GitFetcher(LocalFetcher):
     async def close(self) -> None:
         await self._repository.close()
 
-    async def _look(self, request: Request) -> Fetched:
+    async def _fetch_file(self, request: Request) -> Fetched:
         snapshot = await self._repository.snapshot()
         file = snapshot.files.get(request.url)
         if file is None:
@@ -261,10 +252,11 @@ class GitFetcher(LocalFetcher):
         size = await self._repository.size(blob)
         if size > self._max_bytes:
             most = f"files.max_file_bytes {self._max_bytes:,}"
-            return look_failed(f"{size:,} bytes, more than {most}")  # no validators: the limit may be raised
+            return Refused(reason=f"{size:,} bytes, more than {most}")  # no validators: the limit may be raised
         data = await self._repository.read(blob)
         if is_lfs_pointer(data):
-            return look_failed("kept in Git LFS: the repository itself holds only a pointer to it", held)
+            why = "kept in Git LFS: the repository itself holds only a pointer to it"
+            return Refused(reason=why, validators=held)
         return local_body(request.url, data, held)
 
 
@@ -288,18 +280,16 @@ class GitLister(ListerBase):
         pages = pages_of(address, state.kind, state.branch)
         terms = "\n".join((pages.prefix, address.folder.hex(), self._rules))  # all that a listing depends on
         self.mark = f"{state.commit} {blake2b(os.fsencode(terms), digest_size=8).hexdigest()}"
-        if state.has_twin:
+        if state.is_ambiguous:
             name = address.ref
-            self.notes = [f"{name} is a branch and a tag: the branch is read, @refs/tags/{name} is the tag"]
+            self.notes = [f"{name} is a branch and a tag: the branch is read; write @refs/tags/{name} for the tag"]
         if self.mark == self._earlier:
             self.unchanged = True
             return
         found = await self._repository.snapshot()
-        self.dropped = counts_to_tell(found.dropped)
+        self.dropped = reported_counts(found.dropped)
         if len(found.files) > self._max_files:
-            self.listing_errors = [
-                f"{len(found.files):,} files, more than {self._max_files:,} are not listed"
-            ]
+            self.listing_errors = [f"{len(found.files):,} files, more than {self._max_files:,} are not listed"]
         above = address.folder.count(b"/") + 1 if address.folder else 0
         for url, file in islice(found.files.items(), self._max_files):
             yield ListedUrl(url, file.path.count(b"/") - above, Validators(etag=file.blob))
@@ -315,7 +305,7 @@ def open_git(context: SourceContext) -> OpenedSource:
         policy=context.policy,
         anonymous=context.anonymous,
     )
-    file_filter, most, terms = tree_sieve_for(config, context.rules)
+    file_filter, most, terms = repository_filter(config, context.rules)
     folder = Path(git.cache_dir or default_cache_dir()).expanduser()
     if context.anonymous:
         folder = folder.with_name(f"{folder.name}-anonymous")

@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from afresh.errors import SourceError
-from afresh.ops.processes import reaped
+from afresh.files import make_private_folder
+from afresh.ops.processes import wait_for_exit
 from afresh.sources.git.address import blob_id
 
-MOST_OUTPUT = 128 * 1024**2
-MOST_MEMORY = 4 * 1024**3  # address space, which maps packs too
-_TOLD = 8_192  # bytes of git's error output that are kept
-_PIECE = 65_536
+MAX_OUTPUT_BYTES = 128 * 1024**2
+MAX_MEMORY_BYTES = 4 * 1024**3  # address space, which maps packs too
+_KEPT_ERROR_BYTES = 8_192  # of git's error output
+_PIECE_BYTES = 65_536
 # Packs are the only files of unknown size that git writes, so the largest allowed file limits a download.
 _BOUNDED = 'ulimit -f "$1"; ulimit -v "$2" 2>/dev/null || :; shift 2; exec "$@"'
 
@@ -55,27 +56,15 @@ class GitCall:
     kept_open: tuple[int, ...] = ()  # locks that are held as long as the process runs
 
 
-def program() -> str:
-    """Return the path of git."""
-    found = shutil.which("git")
-    if found is None:
-        raise GitError(
-            "git is not installed, or not on the PATH: install it (apt install git, brew install git)"
-        )
-    return found
-
-
 async def output_of(call: GitCall) -> bytes:
     """Return the output of a call of git; raise GitError with its error output if it fails."""
     process = await start(call)
-    told = bytearray()
-    tasks = [
-        asyncio.ensure_future(each)
-        for each in (_read(process), _listen(process, told), _feed(process, call.stdin))
-    ]
+    errors = bytearray()
+    work = (_read_output(process), _read_errors(process, errors), _feed(process, call.stdin))
+    tasks = [asyncio.ensure_future(each) for each in work]
     try:
         async with asyncio.timeout(call.seconds) as deadline:
-            said, *_ = await asyncio.gather(*tasks)
+            output, *_ = await asyncio.gather(*tasks)
             code = await process.wait()
     except TimeoutError:
         if not deadline.expired():
@@ -87,15 +76,18 @@ async def output_of(call: GitCall) -> bytes:
         await asyncio.gather(*tasks, return_exceptions=True)
         await end(process)
     if code:
-        raise GitError(bytes(told).decode("utf-8", "replace").strip() or f"git ended with {code}")
-    return said or b""
+        raise GitError(bytes(errors).decode("utf-8", "replace").strip() or f"git ended with {code}")
+    return output or b""
 
 
 async def start(call: GitCall) -> Process:
     """Start git in its own process group, so that it can be killed with all its children."""
-    command = [program(), *call.args]
+    program = shutil.which("git")
+    if program is None:
+        raise GitError("git is not installed, or not on the PATH: install it (apt install git, brew install git)")
+    command = [program, *call.args]
     if call.largest_file is not None:
-        blocks, memory = str(call.largest_file // 512 + 1), str(MOST_MEMORY // 1024)
+        blocks, memory = str(call.largest_file // 512 + 1), str(MAX_MEMORY_BYTES // 1024)
         command = ["/bin/sh", "-c", _BOUNDED, "sh", blocks, memory, *command]
     try:
         return await asyncio.create_subprocess_exec(
@@ -118,34 +110,31 @@ async def end(process: Process) -> None:
     if process.returncode is None:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
-    await reaped(process)
+    await wait_for_exit(process)
 
 
-async def _read(process: Process) -> bytes | None:
+async def _read_output(process: Process) -> bytes | None:
     pieces, size = [], 0
-    while process.stdout and (piece := await process.stdout.read(_PIECE)):
+    while process.stdout and (piece := await process.stdout.read(_PIECE_BYTES)):
         size += len(piece)
-        if size > MOST_OUTPUT:
-            raise GitOutputTooLarge(f"git said more than {MOST_OUTPUT // 1024**2} MB")
+        if size > MAX_OUTPUT_BYTES:
+            raise GitOutputTooLarge(f"git wrote more than {MAX_OUTPUT_BYTES // 1024**2} MB")
         pieces.append(piece)
     return b"".join(pieces)
 
 
-async def _listen(process: Process, told: bytearray) -> bytes | None:
-    while process.stderr and (piece := await process.stderr.read(_PIECE)):
-        told += piece
-        del told[:-_TOLD]
-    return None
+async def _read_errors(process: Process, errors: bytearray) -> None:
+    while process.stderr and (piece := await process.stderr.read(_PIECE_BYTES)):
+        errors += piece
+        del errors[:-_KEPT_ERROR_BYTES]
 
 
-async def _feed(process: Process, data: bytes) -> bytes | None:
-    if process.stdin is None:
-        return None
-    with suppress(BrokenPipeError, ConnectionResetError):
-        process.stdin.write(data)
-        await process.stdin.drain()
-    process.stdin.close()
-    return None
+async def _feed(process: Process, data: bytes) -> None:
+    if process.stdin is not None:
+        with suppress(BrokenPipeError, ConnectionResetError):
+            process.stdin.write(data)
+            await process.stdin.drain()
+        process.stdin.close()
 
 
 READ_SECONDS = 60.0
@@ -162,17 +151,14 @@ class BlobReader:
     async def read(self, blob: str, size: int) -> bytes:
         """Return the content of a file that exists in the clone and has that size."""
         async with self._turn:
-            whole = False
             try:
                 async with asyncio.timeout(READ_SECONDS):
-                    data = await self._ask(blob, size)
-                whole = True
-            except TimeoutError:
-                raise GitError("git gave no answer in time", late=True) from None
-            finally:
-                if not whole:  # unread output may be left in the pipe
-                    await self._end()
-            return data
+                    return await self._ask(blob, size)
+            except BaseException as error:
+                await self._end()  # unread output may be left in the pipe
+                if isinstance(error, TimeoutError):
+                    raise GitError("git gave no answer in time", late=True) from None
+                raise
 
     async def close(self) -> None:
         async with self._turn:
@@ -183,7 +169,7 @@ class BlobReader:
             self._process = await start(self._call)
         source, sink = self._process.stdout, self._process.stdin
         if source is None or sink is None:
-            raise GitError("git cannot be spoken to")
+            raise GitError("git has no pipes")
         try:
             sink.write(f"{blob}\n".encode())
             await sink.drain()
@@ -200,20 +186,16 @@ class BlobReader:
     async def _end(self) -> None:
         process, self._process = self._process, None
         if process is not None:
-            if process.stdin is not None:
-                process.stdin.close()
             await end(process)
 
 
 def private_folder(folder: Path) -> None:
     """Create a folder that only this user may access; raise GitError if another user owns it."""
     try:
-        for each in reversed((folder, *folder.parents)):
-            if not each.exists():
-                each.mkdir(mode=0o700, exist_ok=True)
+        make_private_folder(folder)
         found = folder.stat()
         if found.st_uid != os.geteuid():
-            raise GitError(f"the folder of clones {folder} is somebody else's: name another (git.cache_dir)")
+            raise GitError(f"the folder of clones {folder} belongs to another user: set git.cache_dir")
         if found.st_mode & 0o077:
             folder.chmod(0o700)
     except OSError as error:

@@ -12,15 +12,8 @@ from urllib.parse import unquote_to_bytes
 
 from afresh.config.sources import GitSettings, NetworkSettings
 from afresh.errors import SourceError
-from afresh.sources.git.address import (
-    ANONYMOUS,
-    HOW_TO_SIGN_IN,
-    GitAddress,
-    GitState,
-    RefKind,
-    patterns_for,
-    state_of,
-)
+from afresh.files import replace_whole
+from afresh.sources.git.address import ANONYMOUS, HOW_TO_SIGN_IN, GitAddress, GitState, RefKind, patterns_for, state_of
 from afresh.sources.git.process import GitCall, GitError, output_of, private_folder
 from afresh.sources.web.client import not_allowed
 from afresh.sources.web.guard import AddressPolicy, Resolve, resolve_here
@@ -33,9 +26,8 @@ _PASSED = (
     *("SSH_AUTH_SOCK", "GIT_ASKPASS", "SSH_ASKPASS", "DBUS_SESSION_BUS_ADDRESS"),
     *("SSL_CERT_FILE", "SSL_CERT_DIR", "GIT_SSL_CAINFO", "GIT_SSL_CAPATH"),
 )
-# Variables that lead to no keys. Without HOME, curl would use the home of the account, hence _NO_HOME.
+# Variables that lead to no keys. Without HOME, curl would use the home of the account, so HOME is set to no folder.
 _ANONYMOUS = ("PATH", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR", "GIT_SSL_CAINFO", "GIT_SSL_CAPATH")
-_NO_HOME = os.devnull
 # Faults of old histories that are harmless without a checkout.
 _HARMLESS = ("badTimezone", "missingSpaceBeforeDate", "zeroPaddedFilemode", "missingEmail", "badDate")
 _HELPER = f"!f() {{ printf 'username=x-access-token\\npassword=%s\\n' \"${TOKEN}\"; }}; f"
@@ -51,13 +43,11 @@ class GitOptions(GitSettings):
     anonymous: bool = False  # use no key of the operator: no helper, token, agent, .netrc or ssh key
 
 
-def environment(
-    address: GitAddress, options: GitOptions, pins: Sequence[str], settings_file: str
-) -> dict[str, str]:
+def environment(address: GitAddress, options: GitOptions, pins: Sequence[str], settings_file: str) -> dict[str, str]:
     """Return all variables of a git process; `pins` are the IP addresses that its host was resolved to."""
     passed = _ANONYMOUS if options.anonymous else _PASSED
     made = {name: value for name in passed if (value := os.environ.get(name))}
-    made |= {"HOME": _NO_HOME} if options.anonymous else {}
+    made |= {"HOME": os.devnull} if options.anonymous else {}
     made |= {
         "LC_ALL": "C",
         "GIT_TERMINAL_PROMPT": "0",
@@ -82,15 +72,11 @@ def environment(
     return made
 
 
-def served_settings(address: GitAddress) -> str:
-    """Return the settings for a local repository, whose serving side runs here too; "" for all others."""
-    if address.scheme != "file":
-        return ""
-    path = os.fsdecode(unquote_to_bytes(address.path))
-    path = path.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return (
-        f'[safe]\n\tdirectory = "{path}"\n[uploadpack]\n\tallowFilter = true\n\tallowAnySHA1InWant = true\n'
-    )
+def served_settings(address: GitAddress) -> bytes:
+    """Return the settings for a local repository, whose serving side runs here too."""
+    path = unquote_to_bytes(address.path)
+    path = path.replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n")
+    return b'[safe]\n\tdirectory = "%s"\n[uploadpack]\n\tallowFilter = true\n\tallowAnySHA1InWant = true\n' % path
 
 
 def _settings(address: GitAddress, options: GitOptions, pins: Sequence[str]) -> Sequence[tuple[str, str]]:
@@ -162,26 +148,11 @@ _COMPLAINTS = (
         r"|Permission denied \(|returned error: 40[13]",
         f"the repository is not open to everybody, or does not exist: {HOW_TO_SIGN_IN}",
     ),
-    (
-        r"Host key verification failed",
-        "its ssh key is unknown: connect once by ssh, so that it is remembered",
-    ),
-    (
-        r"returned error: 30\d|from redirection",
-        "it moved: use the address that it leads to (does .git end it?)",
-    ),
-    (
-        r"returned error: 404|[Rr]epository .*not found|does not appear to be a git repo",
-        "there is no such repository",
-    ),
-    (
-        r"not our ref|no such remote ref|unadvertised object",
-        "the repository does not have this commit (any more)",
-    ),
-    (
-        r"died of signal 25|File size limit exceeded|File too large",
-        "what it sends is larger than git.max_fetch_bytes",
-    ),
+    (r"Host key verification failed", "its ssh key is unknown: connect once by ssh, so that it is remembered"),
+    (r"returned error: 30\d|from redirection", "it moved: use the URL that it redirects to (does it end in .git?)"),
+    (r"returned error: 404|[Rr]epository .*not found|does not appear to be a git repo", "there is no such repository"),
+    (r"not our ref|no such remote ref|unadvertised object", "the repository does not have this commit (any more)"),
+    (r"died of signal 25|File size limit exceeded|File too large", "it sends more than git.max_fetch_bytes"),
     (r"[Oo]ut of memory|No space left", "there is no room for what it sends"),
     (r"SSL certificate|certificate verif", "its TLS certificate is not valid"),
     (r"Operation too slow|timed out|Connection timed out", "it does not answer, or too slowly"),
@@ -221,20 +192,14 @@ class GitRemote:
             return GitState(commit=self.address.commit, kind=RefKind.COMMIT)
         asked = ("-c", "protocol.version=0", "ls-remote", "--symref", "--", self.address.remote)
         args = (*asked, *patterns_for(ref))
+        answer = await self.ask(args, self._folder, self.options.network.timeout_seconds)
         try:
-            return state_of(await self.ask(args, self._folder, self.options.network.timeout_seconds), ref)
-        except GitError:
-            raise
+            return state_of(answer, ref)
         except SourceError as error:
             raise GitError(f"{self.address.url}: {error}") from None
 
     async def ask(
-        self,
-        args: Sequence[str],
-        folder: Path,
-        seconds: float,
-        stdin: bytes = b"",
-        locks: tuple[int, ...] = (),
+        self, args: Sequence[str], folder: Path, seconds: float, stdin: bytes = b"", locks: tuple[int, ...] = ()
     ) -> bytes:
         """Run git against the repository, after its host was checked; return the output."""
         if self.options.anonymous and self.address.scheme == "ssh":
@@ -256,16 +221,16 @@ class GitRemote:
         try:
             return await output_of(call)
         except GitError as error:
-            said = str(error)
-            words = in_words(said)
-            known = words in {each for _, each in _COMPLAINTS} and not _DAMAGE.search(said)
+            output = str(error)
+            words = describe_error(output)
+            known = words in {each for _, each in _COMPLAINTS} and not _DAMAGE.search(output)
             if self.options.anonymous:
                 words = words.replace(HOW_TO_SIGN_IN, ANONYMOUS)
             raise GitError(
                 f"{self.address.url}: {words}",
                 late=error.late,
                 explained=known or error.late,
-                named=frozenset(_ID.findall(said)),
+                named=frozenset(_ID.findall(output)),
             ) from None
 
     def offline(self) -> dict[str, str]:
@@ -279,15 +244,12 @@ class GitRemote:
 
     def _settings_file(self) -> str:
         """Return settings for the serving side too, which runs on this machine if the repository is local."""
-        served = served_settings(self.address)
-        if not served:
+        if self.address.scheme != "file":
             return os.devnull
-        data = os.fsencode(served)
+        data = served_settings(self.address)
         file = self._folder / f"{blake2b(data, digest_size=8).hexdigest()}.settings"
         if not file.exists():
-            fresh = file.with_suffix(f".{os.getpid()}")
-            fresh.write_bytes(data)
-            fresh.replace(file)
+            replace_whole(file, data)
         return str(file)
 
     async def _allowed(self, host: str, port: int) -> Sequence[str]:
@@ -312,11 +274,11 @@ class GitRemote:
         return allowed
 
 
-def in_words(complaint: str) -> str:
+def describe_error(complaint: str) -> str:
     """Return git's error message, on one line and without secrets."""
     for pattern, words in _COMPLAINTS:
         if re.search(pattern, complaint):
             return words
     lines = [line for line in complaint.splitlines() if line.startswith(("fatal:", "error:"))]
-    told = (lines or complaint.splitlines() or [""])[0]
-    return mask_secrets(one_line(re.sub(r"^(?:fatal|error): ", "", told)))[:300]
+    line = (lines or complaint.splitlines() or [""])[0]
+    return mask_secrets(one_line(re.sub(r"^(?:fatal|error): ", "", line)))[:300]

@@ -25,8 +25,8 @@ _LONG = re.compile(rf"(?P<owner>{_OWNER})/(?P<repo>{_REPO})(?:@(?P<ref>[^@\s]+)|
 _NO_REF = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|^[/.-]|[/.]$|\.lock$")  # git check-ref-format
 _SAFE = "-._~!$&'*+,=:@"  # in a path segment; `;` and `(` could be taken for a session
 _PLAIN = re.compile(r"[A-Za-z0-9._/-]+")
-_LONGEST_PATH = 1_024
-_MOST_REF_PARTS = 6  # longer branch names have to be typed as `owner/repo@ref`
+_MAX_PATH_CHARS = 1_024
+_MAX_REF_PARTS = 6  # longer branch names have to be typed as `owner/repo@ref`
 _NO_OWNERS = frozenset({
     "about", "apps", "collections", "contact", "customer-stories", "enterprise", "events", "explore", "features",
     "issues", "localhost", "login", "logout", "marketplace", "new", "notifications", "organizations", "orgs",
@@ -48,7 +48,6 @@ class GithubAddress:
 
     @property
     def name(self) -> str:
-        """Return `owner/repo`."""
         return f"{self.owner}/{self.repo}"
 
     @property
@@ -70,7 +69,7 @@ class GithubAddress:
         """Return the possible pairs of ref and path, in the order in which they are tried."""
         if not self.rest:
             return [(self.ref or "HEAD", "")]
-        most = min(len(self.rest), _MOST_REF_PARTS)
+        most = min(len(self.rest), _MAX_REF_PARTS)
         cuts = (("/".join(self.rest[:at]), "/".join(self.rest[at:])) for at in range(1, most + 1))
         return [(ref, path) for ref, path in cuts if is_ref(ref)]
 
@@ -134,7 +133,7 @@ def is_ref(name: str) -> bool:
 
 def odd_path(path: str) -> str | None:
     """Return why a path from a server is not a valid path in a repository, or None if it is."""
-    if not path or len(path) > _LONGEST_PATH:
+    if not path or len(path) > _MAX_PATH_CHARS:
         return "no path" if not path else "longer than any path"
     if "\0" in path or any(part in ("", ".", "..") for part in path.split("/")):
         return "a path that leads elsewhere"
@@ -159,7 +158,6 @@ def blob_url(start: str, path: str) -> str | None:
 
 
 def wiki_root(web: str, name: str) -> str:
-    """Return the URL of the first page of a wiki."""
     return f"{web}/{name}/wiki"
 
 
@@ -176,5 +174,4 @@ def odd_wiki_page(url: str, root: str) -> str | None:
 
 
 def quoted(path: str) -> str:
-    """Quote a path for use in a URL."""
     return quote(path, safe=_SAFE + "/")

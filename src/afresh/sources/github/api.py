@@ -4,23 +4,26 @@ import asyncio
 import json
 import re
 import shutil
+import subprocess
 from collections import Counter
 from collections.abc import Mapping
-from contextlib import suppress
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
 from urllib.parse import quote
 
+from yarl import URL
+
+from afresh.config.sources import GithubSettings
 from afresh.errors import ApiError, ApiTimeout, ApiTooLarge
 from afresh.model.fetch import Failed, Gone, NotModified, Outcome, Refused
-from afresh.ops.processes import reaped
 from afresh.ports import ApiResponse, Clock
 from afresh.sources.git.address import ANONYMOUS, blob_id
 from afresh.sources.github.address import is_ref, odd_path, quoted
 from afresh.sources.web.answers import REDIRECTS, status_words
 from afresh.sources.web.api_client import ApiClient, as_json
-from afresh.sources.web.http_dates import LONGEST_WAIT_SECONDS, parse_retry_after
+from afresh.sources.web.http import HttpOptions
+from afresh.sources.web.http_dates import MAX_WAIT_SECONDS, parse_retry_after
 from afresh.text.json_input import MAX_JSON_VALUES
 from afresh.urls.canonical import canonical
 
@@ -52,6 +55,7 @@ class GithubTree:
     folders: tuple[tuple[str, str], ...]  # path and id
     left_out: Mapping[str, int] = field(default_factory=dict)
     truncated: bool = False
+    etag: str = ""  # for a conditional request
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,8 +68,19 @@ class RepositoryFacts:
     private: bool
 
 
-class UnexpectedAnswer(ValueError):
+class Unavailable(Exception):
+    """GitHub refuses something or fails; `seen` is what that means for a page."""
+
+    def __init__(self, seen: Refused | Failed) -> None:
+        super().__init__(seen.reason)
+        self.seen = seen
+
+
+class UnexpectedAnswer(Unavailable):
     """An answer in a form that GitHub's API does not use."""
+
+    def __init__(self, wrong: str) -> None:
+        super().__init__(Failed(reason=f"the answer of GitHub's API cannot be used: {wrong}"))
 
 
 def read_tree(answer: object, below: str = "") -> GithubTree:
@@ -106,7 +121,6 @@ def read_tree(answer: object, below: str = "") -> GithubTree:
 
 
 def read_facts(answer: object) -> RepositoryFacts:
-    """Parse an answer of `repos/owner/repo`."""
     found = _mapping(answer)
     name, branch = found.get("full_name"), found.get("default_branch")
     if not isinstance(name, str) or not _NAME.fullmatch(name):
@@ -135,7 +149,7 @@ class GithubState:
 
     etag: str  # of the listing; "" if the server sent none
     name: str  # under which the API knows the repository
-    shown: str  # in the URLs of its pages
+    url_name: str  # in the URLs of its pages
     ref: str  # that was requested
     path: str  # of the wanted folder; "" for all
     branch: str  # in the URLs of its pages
@@ -145,7 +159,6 @@ class GithubState:
     rules: str  # what else decided which files are listed
 
     def as_text(self) -> str:
-        """Return the mark as text."""
         return json.dumps(asdict(self), sort_keys=True)
 
 
@@ -163,73 +176,40 @@ def read_mark(text: str | None, rules: str) -> GithubState | None:
 
 
 VARIABLES = ("GITHUB_TOKEN", "GH_TOKEN")
-_SECONDS = 5.0
-_LONGEST = 1_024
-
-
-class GithubToken:
-    """The token for one server, searched for when it is first needed."""
-
-    def __init__(
-        self, setting: str | None, environment: Mapping[str, str], host: str, *, anonymous: bool = False
-    ) -> None:
-        self.is_anonymous = anonymous  # never send a token
-        self._setting = setting
-        self._environment = environment
-        self._host = host
-        self._found: asyncio.Future[str | None] | None = None
-
-    async def get(self) -> str | None:
-        """Return the token, or None if there is none."""
-        if self.is_anonymous:
-            return None
-        if self._found is None:
-            self._found = asyncio.ensure_future(find_token(self._setting, self._environment, self._host))
-        return await asyncio.shield(self._found)
+_GH_SECONDS = 5.0
+_MAX_TOKEN_CHARS = 1_024
 
 
 async def find_token(
-    setting: str | None, environment: Mapping[str, str], host: str, *, seconds: float = _SECONDS
+    setting: str | None, environment: Mapping[str, str], host: str, *, seconds: float = _GH_SECONDS
 ) -> str | None:
     """Find the token for one server, or return None; problems with `gh` are ignored."""
     for token in (setting, *(environment.get(name) for name in VARIABLES)):
-        if token and _sound(token):
+        if token and _is_valid(token):
             return token
     program = shutil.which("gh", path=environment.get("PATH"))
-    return await _from_program(program, environment, host, seconds) if program else None
+    return await asyncio.to_thread(_run_gh, program, environment, host, seconds) if program else None
 
 
-async def _from_program(
-    program: str, environment: Mapping[str, str], host: str, seconds: float
-) -> str | None:
+def _run_gh(program: str, environment: Mapping[str, str], host: str, seconds: float) -> str | None:
     try:
-        process = await asyncio.create_subprocess_exec(
-            program, "auth", "token", "--hostname", host,
+        done = subprocess.run(  # noqa: S603
+            [program, "auth", "token", "--hostname", host],
             env={**environment, "GH_PROMPT_DISABLED": "1"},
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
-        )  # fmt: skip
-    except OSError:
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=seconds,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
         return None
-    said = b""
-    try:
-        async with asyncio.timeout(seconds):
-            said, _ = await process.communicate()
-    except TimeoutError:
-        pass
-    finally:
-        if process.returncode is None:
-            with suppress(ProcessLookupError):
-                process.kill()
-            await reaped(process)
-    token = said.decode("ascii", "replace").strip()
-    return token if process.returncode == 0 and _sound(token) else None
+    token = done.stdout.decode("ascii", "replace").strip()
+    return token if done.returncode == 0 and _is_valid(token) else None
 
 
-def _sound(token: str) -> bool:
-    """Return whether a token is valid in a header."""
-    return 0 < len(token) <= _LONGEST and token.isascii() and token.isprintable() and " " not in token
+def _is_valid(token: str) -> bool:
+    return 0 < len(token) <= _MAX_TOKEN_CHARS and token.isascii() and token.isprintable() and " " not in token
 
 
 _JSON, _BYTES = "application/vnd.github+json", "application/vnd.github.raw+json"
@@ -237,18 +217,10 @@ _VERSION = "2022-11-28"
 _MAX_FACTS_BYTES = 1024 * 1024
 _MAX_TREE_BYTES = 32 * 1024 * 1024
 _MAX_TREE_VALUES = 1_500_000  # GitHub lists at most 100,000 files, with eight values each
-_MOST_HOPS = 3
+_MAX_REDIRECTS = 3
 _CLIMBS = re.compile(r"(?:%2f|%5c|/)\.{1,2}(?:%2f|%5c|[/?]|$)", re.IGNORECASE)  # if decoded twice
+_REASONS = {401: "it does not accept this token", 409: "the repository is empty", 451: "the repository was taken down"}
 _RAISED_BY = "; a token raises it (github.token, GITHUB_TOKEN or `gh auth login`)"
-
-Trouble = Gone | Refused | Failed
-
-
-class TreeListing(NamedTuple):
-    """A tree, and the ETag for a conditional request."""
-
-    tree: GithubTree
-    etag: str | None
 
 
 class GithubApi:
@@ -256,119 +228,102 @@ class GithubApi:
 
     def __init__(
         self,
-        client: ApiClient,
-        *,
-        api_url: str,
-        raw_url: str,
-        token: GithubToken,
+        places: GithubSettings,
+        environment: Mapping[str, str],
+        options: HttpOptions,
         clock: Clock,
-        timeout: float = 60.0,
-        max_file_bytes: int = 10 * 1024 * 1024,
+        max_file_bytes: int,
+        *,
+        anonymous: bool,
     ) -> None:
-        self._client = client
-        self._api, self._raw = api_url.rstrip("/"), raw_url.rstrip("/")
-        self._token = token
+        self.is_anonymous = anonymous  # never send a token
+        self._places, self._environment = places, environment
+        self._client = ApiClient(
+            [places.api_url, places.raw_url], user_agent=options.agent, connect_seconds=options.connect_seconds
+        )
+        self._api, self._raw = places.api_url.rstrip("/"), places.raw_url.rstrip("/")
+        self._token: asyncio.Future[str | None] | None = None
         self._clock = clock
-        self._timeout = timeout
-        self._largest = max_file_bytes
+        self._timeout = options.timeout_seconds
+        self._max_bytes = max_file_bytes
 
-    @property
-    def is_anonymous(self) -> bool:
-        """Return whether no token is ever sent."""
-        return self._token.is_anonymous
+    async def token(self) -> str | None:
+        """Return the token, searched for when it is first needed."""
+        if self.is_anonymous:
+            return None
+        if self._token is None:
+            host = URL(self._places.web_url).host or ""
+            self._token = asyncio.ensure_future(find_token(self._places.token, self._environment, host))
+        return await asyncio.shield(self._token)
 
-    async def has_token(self) -> bool:
-        """Return whether requests are sent with a token."""
-        return await self._token.get() is not None
-
-    async def facts(self, name: str) -> RepositoryFacts | Trouble:
+    async def facts(self, name: str) -> RepositoryFacts | Gone:
         """Return the facts of a repository, following renames."""
         answer = await self._ask(f"{self._api}/repos/{name}", _MAX_FACTS_BYTES)
-        if isinstance(answer, NotModified):
-            reason = "304 Not Modified, though nothing was asked conditionally"
-            return Failed(outcome=Outcome.FAILED, reason=reason)
-        if not isinstance(answer, ApiResponse):
+        if isinstance(answer, Gone):
             return answer
-        try:
-            return read_facts(await as_json(answer.data, _MAX_FACTS_BYTES, MAX_JSON_VALUES))
-        except UnexpectedAnswer as wrong:
-            return _odd(wrong)
+        return read_facts(await as_json(answer.data, _MAX_FACTS_BYTES, MAX_JSON_VALUES))
 
     async def tree(
         self, name: str, ref: str, *, etag: str | None = None, below: str = "", whole: bool = True
-    ) -> TreeListing | NotModified | Trouble:
+    ) -> GithubTree | NotModified | Gone:
         """Return the files of a commit or a folder: all below it if `whole`, else only its direct entries."""
         url = f"{self._api}/repos/{name}/git/trees/{quote(ref, safe='')}" + ("?recursive=1" if whole else "")
         answer = await self._ask(url, _MAX_TREE_BYTES, etag)
-        if not isinstance(answer, ApiResponse):
+        if isinstance(answer, Gone):
             return answer
-        try:
-            found = await as_json(answer.data, _MAX_TREE_BYTES, _MAX_TREE_VALUES)
-            tree = await asyncio.to_thread(read_tree, found, below)
-            etag = answer.headers.get("etag") or ""
-            sound = len(etag) <= 1024 and etag.isascii() and etag.isprintable()
-            return TreeListing(tree, etag if etag and sound else None)
-        except UnexpectedAnswer as wrong:
-            return _odd(wrong)
+        if answer.status == 304:
+            return NotModified()
+        found = await as_json(answer.data, _MAX_TREE_BYTES, _MAX_TREE_VALUES)
+        tree = await asyncio.to_thread(read_tree, found, below)
+        etag = answer.headers.get("etag") or ""
+        return replace(tree, etag=etag) if len(etag) <= 1024 and etag.isascii() and etag.isprintable() else tree
 
-    async def raw_file(self, name: str, revision: str, file: GithubFile) -> bytes | Trouble:
+    async def raw_file(self, name: str, revision: str, file: GithubFile) -> bytes | Gone:
         """Return the content of a public file, requested without the token."""
         url = f"{self._raw}/{name}/{quoted(revision)}/{quoted(file.path)}"
         return await self._content(url, {"Accept": "*/*"}, file)
 
-    async def blob(self, name: str, file: GithubFile) -> bytes | Trouble:
-        """Return the content of a file by its id."""
+    async def blob(self, name: str, file: GithubFile) -> bytes | Gone:
         url = f"{self._api}/repos/{name}/git/blobs/{file.id}"
         return await self._content(url, await self._headers(_BYTES), file)
 
     async def close(self) -> None:
         await self._client.close()
 
-    async def _content(self, url: str, headers: Mapping[str, str], file: GithubFile) -> bytes | Trouble:
-        if (file.size or 0) > self._largest:
-            return _too_large(self._largest)
-        answer = await self._get(url, headers, self._largest)
-        if not isinstance(answer, ApiResponse):
-            return answer
+    async def _content(self, url: str, headers: Mapping[str, str], file: GithubFile) -> bytes | Gone:
+        if (file.size or 0) > self._max_bytes:
+            raise _too_large(self._max_bytes)
+        answer = await self._get(url, headers, self._max_bytes)
         if answer.status != 200:
-            return await self._trouble(answer)
+            return await self._explain(answer)
         if blob_id(answer.data, file.id) != file.id:
             return Gone(status_code=None)  # another version: the requested one does not exist there
         return answer.data
 
-    async def _ask(
-        self, url: str, largest: int, etag: str | None = None
-    ) -> ApiResponse | NotModified | Trouble:
+    async def _ask(self, url: str, max_bytes: int, etag: str | None = None) -> ApiResponse | Gone:
         """Return an answer of the API, following redirects of renamed repositories within the API."""
         headers = await self._headers(_JSON) | ({"If-None-Match": etag} if etag else {})
-        for _ in range(_MOST_HOPS + 1):
-            answer = await self._get(url, headers, largest)
-            if not isinstance(answer, ApiResponse):
+        for _ in range(_MAX_REDIRECTS + 1):
+            answer = await self._get(url, headers, max_bytes)
+            if answer.status == 200 or (answer.status == 304 and etag):
                 return answer
-            if answer.status == 200:
-                return answer
-            if answer.status == 304 and etag:
-                return NotModified()
             target = self._target(url, answer)
             if target is None:
-                return await self._trouble(answer)
+                return await self._explain(answer)
             url = target
-        return Refused(outcome=Outcome.FAILED, reason="GitHub's API redirects in circles")
+        raise Unavailable(Refused(reason="GitHub's API redirects in circles"))
 
-    async def _get(
-        self, url: str, headers: Mapping[str, str], largest: int
-    ) -> ApiResponse | Refused | Failed:
+    async def _get(self, url: str, headers: Mapping[str, str], max_bytes: int) -> ApiResponse:
         try:
-            return await self._client.get(url, headers, self._timeout, largest=largest)
+            return await self._client.get(url, headers, self._timeout, largest=max_bytes)
         except ApiTooLarge:
-            return _too_large(largest)
-        except ApiTimeout as late:
-            return Failed(outcome=Outcome.TIMEOUT, reason=str(late))
+            raise _too_large(max_bytes) from None
         except ApiError as error:
-            return Failed(outcome=Outcome.FAILED, reason=str(error))
+            outcome = Outcome.TIMEOUT if isinstance(error, ApiTimeout) else Outcome.FAILED
+            raise Unavailable(Failed(outcome=outcome, reason=str(error))) from None
 
     async def _headers(self, accept: str) -> dict[str, str]:
-        own, token = {"Accept": accept, "X-GitHub-Api-Version": _VERSION}, await self._token.get()
+        own, token = {"Accept": accept, "X-GitHub-Api-Version": _VERSION}, await self.token()
         return own | ({"Authorization": f"Bearer {token}"} if token else {})
 
     def _target(self, url: str, answer: ApiResponse) -> str | None:
@@ -380,40 +335,34 @@ class GithubApi:
         leaves = target is None or api is None or not target.startswith(api) or _CLIMBS.search(target)
         return None if leaves else target
 
-    async def _trouble(self, answer: ApiResponse) -> Trouble:
-        """Return what an answer without content means."""
+    async def _explain(self, answer: ApiResponse) -> Gone:
+        """Return Gone, or raise Unavailable, for an answer without content."""
         status, words = answer.status, f"GitHub answered {status_words(answer.status)}"
         if status in (404, 410, 422):
             return Gone(status_code=status)
-        if status == 401:
-            return _refused(f"{words}: it does not take this token", status)
-        if status in (403, 429) and (limit := await self._limit(answer)):
-            return limit
-        if status == 409:
-            return _refused("the repository is empty", status)
-        if status == 451:
-            return _refused(f"{words}: the repository had to be taken down", status)
+        if status in (403, 429):
+            await self._check_limit(answer)
         if status == 429 or status >= 500:
             blocked = Outcome.BLOCKED_5XX if status >= 500 else Outcome.BLOCKED_4XX
             wait = parse_retry_after(answer.headers.get("retry-after"), self._clock())
-            return Failed(outcome=blocked, reason=words, status_code=status, retry_after=wait)
-        return _refused(words, status)
+            raise Unavailable(Failed(outcome=blocked, reason=words, status_code=status, retry_after=wait))
+        reason = f"{words}: {_REASONS[status]}" if status in _REASONS else words
+        raise Unavailable(Refused(outcome=Outcome.BLOCKED_4XX, reason=reason, status_code=status))
 
-    async def _limit(self, answer: ApiResponse) -> Failed | None:
-        """Return the rate limit and when it ends; None if the answer is about something else."""
+    async def _check_limit(self, answer: ApiResponse) -> None:
+        """Raise Unavailable if the answer is about the rate limit."""
         now, headers = self._clock(), answer.headers
         wait = parse_retry_after(headers.get("retry-after"), now)
         if wait is None and headers.get("x-ratelimit-remaining") == "0":
             wait = _until(headers.get("x-ratelimit-reset"), now)
         elif wait is None and b"rate limit" not in answer.data[:4096].lower():
-            return None
+            return
         wait = 60.0 if wait is None else wait  # GitHub's advice for limits without a time
         end = f"{now + timedelta(seconds=wait):%H:%M} UTC"
-        way_out = "" if await self.has_token() else f"; {ANONYMOUS}" if self.is_anonymous else _RAISED_BY
+        way_out = "" if await self.token() else f"; {ANONYMOUS}" if self.is_anonymous else _RAISED_BY
         reason = f"GitHub's rate limit is used up until {end}{way_out}"
-        wait = min(wait, LONGEST_WAIT_SECONDS)
-        code = answer.status
-        return Failed(outcome=Outcome.BLOCKED_4XX, reason=reason, status_code=code, retry_after=wait)
+        wait, code = min(wait, MAX_WAIT_SECONDS), answer.status
+        raise Unavailable(Failed(outcome=Outcome.BLOCKED_4XX, reason=reason, status_code=code, retry_after=wait))
 
 
 def _until(reset: str | None, now: datetime) -> float | None:
@@ -424,14 +373,6 @@ def _until(reset: str | None, now: datetime) -> float | None:
     return min(max(int(text) - now.timestamp(), 0.0), 86_400.0)
 
 
-def _refused(reason: str, status: int) -> Refused:
-    return Refused(outcome=Outcome.BLOCKED_4XX, reason=reason, status_code=status)
-
-
-def _too_large(largest: int) -> Refused:
-    most = f"{largest // 1024 // 1024} MB" if largest >= 1024 * 1024 else f"{largest // 1024} KB"
-    return Refused(outcome=Outcome.FAILED, reason=f"larger than {most}")
-
-
-def _odd(wrong: UnexpectedAnswer) -> Failed:
-    return Failed(outcome=Outcome.FAILED, reason=f"the answer of GitHub's API cannot be used: {wrong}")
+def _too_large(max_bytes: int) -> Unavailable:
+    limit = f"{max_bytes // 1024 // 1024} MB" if max_bytes >= 1024 * 1024 else f"{max_bytes // 1024} KB"
+    return Unavailable(Refused(reason=f"larger than {limit}"))

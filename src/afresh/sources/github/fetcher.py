@@ -8,21 +8,9 @@ from yarl import URL
 
 from afresh.config.sources import GithubSettings
 from afresh.errors import SourceError
-from afresh.model.fetch import (
-    Body,
-    Failed,
-    Fetched,
-    Gone,
-    Moved,
-    NotModified,
-    Outcome,
-    Refused,
-    Request,
-    Validators,
-)
+from afresh.model.fetch import Body, Failed, Fetched, Gone, Moved, NotModified, Refused, Request, Validators
 from afresh.model.records import ListedUrl
-from afresh.ports import Clock
-from afresh.sources.folder.filter import counts_to_tell, tree_sieve_for
+from afresh.sources.folder.filter import reported_counts, repository_filter
 from afresh.sources.git.address import is_lfs_pointer
 from afresh.sources.github.address import (
     PUBLIC_WEB,
@@ -32,12 +20,11 @@ from afresh.sources.github.address import (
     odd_wiki_page,
     wiki_root,
 )
-from afresh.sources.github.api import VARIABLES, GithubApi, GithubFile, GithubState, GithubToken
+from afresh.sources.github.api import VARIABLES, GithubApi, GithubFile, GithubState, Unavailable
 from afresh.sources.github.repository import GithubRepository, GithubSnapshot
-from afresh.sources.registry import ListerBase, OpenedSource, SourceContext, SourceKind, look_failed
+from afresh.sources.registry import ListerBase, OpenedSource, SourceContext, SourceKind
 from afresh.sources.web.answers import REDIRECTS
-from afresh.sources.web.api_client import ApiClient
-from afresh.sources.web.http import HttpFetcher, HttpOptions, http_options
+from afresh.sources.web.http import HttpFetcher, http_options
 from afresh.sources.web.robots import RobotsFetcher
 
 
@@ -52,21 +39,19 @@ class GithubFetcher:
         self._raw: dict[str, bool] = {}  # whether raw files are found under a revision
 
     async def fetch(self, request: Request) -> Fetched:
-        """Fetch a file or a wiki page."""
         if self.walks(request.url):
             return await self._look_at_wiki(request)
-        snapshot = await self._repository.look()
-        if not isinstance(snapshot, GithubSnapshot):
-            return snapshot
-        if snapshot.files is None and request.validators:
-            return NotModified(validators=request.validators, status_code=None)
-        if snapshot.files is None:
-            if not request.url.startswith(_start(self._repository.address.web, snapshot.state)):
-                return Gone(status_code=None)
-            snapshot = await self._repository.look(again=True)
-            if not isinstance(snapshot, GithubSnapshot):
-                return snapshot
-        return await self._look_at_file(request, snapshot)
+        try:
+            snapshot = await self._repository.look()
+            if snapshot.files is None and request.validators:
+                return NotModified(validators=request.validators, status_code=None)
+            if snapshot.files is None:
+                if not request.url.startswith(_start(self._repository.address.web, snapshot.state)):
+                    return Gone(status_code=None)
+                snapshot = await self._repository.look(again=True)
+            return await self._look_at_file(request, snapshot)
+        except Unavailable as error:
+            return error.seen
 
     def walks(self, url: str) -> bool:
         """Return whether a URL is a page of the wiki, which is crawled like a web site."""
@@ -94,7 +79,6 @@ class GithubFetcher:
         return await self._web.crawl_delay(url) if self._repository.wiki else 0.0
 
     def state(self, origin: str) -> str:
-        """Return the state of the robots.txt that applies to the wiki."""
         return self._web.state(origin)
 
     async def close(self) -> None:
@@ -123,14 +107,15 @@ class GithubFetcher:
             return self._elsewhere(request.url, snapshot)
         if request.validators and request.validators.etag == file.etag:
             return NotModified(validators=request.validators, status_code=None)
-        data = await self._content(file, snapshot)
         known = Validators(etag=file.etag)
-        if isinstance(data, Refused) and data.status_code is None:
-            return replace(data, validators=known)
-        if not isinstance(data, bytes):
-            return data
+        try:
+            data = await self._content(file, snapshot)
+        except Unavailable as error:
+            if isinstance(error.seen, Refused) and error.seen.status_code is None:
+                return replace(error.seen, validators=known)
+            raise
         if is_lfs_pointer(data):
-            return look_failed("kept in Git LFS, which is not read", known)
+            return Refused(reason="kept in Git LFS, which is not read", validators=known)
         return Body(url=request.url, data=data, media_type="", validators=known, proven=True)
 
     def _elsewhere(self, url: str, snapshot: GithubSnapshot) -> Fetched:
@@ -147,15 +132,19 @@ class GithubFetcher:
             return Moved(to=target, status_code=None)
         return Gone(status_code=None)
 
-    async def _content(self, file: GithubFile, snapshot: GithubSnapshot) -> bytes | Refused | Failed:
+    async def _content(self, file: GithubFile, snapshot: GithubSnapshot) -> bytes:
         """Return the listed version of a file: as a raw file, else as a blob."""
         state = snapshot.state
         for revision in () if state.private else (state.commit, state.branch):
             if self._raw.get(revision) is False:
                 continue
-            data = await self._api.raw_file(state.name, revision, file)
-            if isinstance(data, Refused) and data.status_code is not None:
-                data = Gone(status_code=data.status_code)  # a raw host that requires a login
+            try:
+                data = await self._api.raw_file(state.name, revision, file)
+            except Unavailable as error:
+                if isinstance(error.seen, Failed) or error.seen.status_code is None:
+                    self._raw[revision] = True
+                    raise
+                data = Gone(status_code=error.seen.status_code)  # a raw host that requires a login
             if not isinstance(data, Gone) or data.status_code is None:
                 self._raw[revision] = True
             if not isinstance(data, Gone):
@@ -164,70 +153,51 @@ class GithubFetcher:
         data = await self._api.blob(state.name, file)
         if isinstance(data, Gone):
             reason = "GitHub has no content for it that fits its id"
-            return Failed(outcome=Outcome.FAILED, reason=reason, status_code=data.status_code)
+            raise Unavailable(Failed(reason=reason, status_code=data.status_code))
         return data
 
 
 def _start(web: str, state: GithubState) -> str:
-    return blob_start(web, state.shown, state.branch)
+    return blob_start(web, state.url_name, state.branch)
 
 
 def open_github(
+    context: SourceContext,
     address: GithubAddress,
-    places: GithubSettings,
-    options: HttpOptions,
     environment: Mapping[str, str],
     *,
-    anonymous: bool = False,
-    mark: str | None,
     rules: str,
     refusal: Callable[[str], str | None],
-    max_file_bytes: int,
-    wiki: bool,
     most_files: int,
-    respect_robots: bool,
-    clock: Clock,
 ) -> tuple[GithubRepository, GithubFetcher]:
     """Open a repository; `refusal` leaves out paths, and `rules` is a text that identifies its rules."""
+    config, clock = context.config, context.clock
+    places, max_file_bytes, options = config.github, config.files.max_file_bytes, http_options(config, context.policy)
     if address.web != places.web_url:  # github.com beside an Enterprise server, whose token it must not get
         places = GithubSettings()
         environment = {name: value for name, value in environment.items() if name not in VARIABLES}
-    web = URL(places.web_url)
-    api = GithubApi(
-        ApiClient(
-            [places.api_url, places.raw_url],
-            user_agent=options.agent,
-            connect_seconds=options.connect_seconds,
-        ),
-        api_url=places.api_url,
-        raw_url=places.raw_url,
-        token=GithubToken(places.token, environment, web.host or "", anonymous=anonymous),
-        clock=clock,
-        timeout=options.timeout_seconds,
-        max_file_bytes=max_file_bytes,
-    )
+    api = GithubApi(places, environment, options, clock, max_file_bytes, anonymous=context.anonymous)
     repository = GithubRepository(
         api,
         address,
-        mark=mark,
+        mark=context.mark,
         rules=rules,
         refusal=refusal,
-        wiki=wiki,
+        wiki=config.github.wiki,
         most_files=most_files,
         max_file_bytes=max_file_bytes,
     )
     if places.web_url != PUBLIC_WEB:
+        web = URL(places.web_url)
         options = replace(options, policy=options.policy.also(f"{web.host_subcomponent}:{web.port}"))
 
     async def barred(url: str, asked: str) -> Refused | Failed | None:
         root = repository.wiki
         outside = odd_wiki_page(url, root) if root else "no wiki"
-        if outside is not None:
-            return look_failed(outside)
-        return await gate.refusal(url)
+        return Refused(reason=outside) if outside is not None else await gate.refusal(url)
 
     http = HttpFetcher(options, clock=clock, refusal=barred)
-    gate = RobotsFetcher(http, http, respect=respect_robots, clock=clock, learn=http.pace.learn)
+    gate = RobotsFetcher(http, http, respect=config.crawl.respect_robots, clock=clock, learn=http.pace.learn)
     return repository, GithubFetcher(repository, api, gate)
 
 
@@ -236,9 +206,7 @@ class GithubLister(ListerBase):
 
     kind = "github"
 
-    def __init__(
-        self, repository: GithubRepository, wiki: GithubFetcher, *, most_walked: int = 10_000
-    ) -> None:
+    def __init__(self, repository: GithubRepository, wiki: GithubFetcher, *, most_walked: int = 10_000) -> None:
         self._repository = repository
         self._wiki = wiki
         self._most_walked = most_walked
@@ -251,16 +219,16 @@ class GithubLister(ListerBase):
         return self._repository.seen.mark if self._listed and self._repository.seen else None
 
     def walks(self, url: str) -> bool:
-        """Return whether a page belongs to the wiki, which is crawled by its links."""
         return self._wiki.walks(url)
 
     async def list(self) -> AsyncIterator[ListedUrl]:
         """Yield the files, unless nothing changed, and the first page of the wiki."""
-        seen = await self._repository.look()
-        if isinstance(seen, Refused | Failed):
-            raise SourceError(seen.reason)
+        try:
+            seen = await self._repository.look()
+        except Unavailable as error:
+            raise SourceError(str(error)) from None
         self.listing_errors, self.unchanged, self.notes = seen.errors, seen.files is None, seen.notes
-        self.dropped = counts_to_tell(seen.left_out)
+        self.dropped = reported_counts(seen.left_out)
         for url, file in (seen.files or {}).items():
             yield ListedUrl(url, file.path.count("/"), Validators(etag=file.etag))
         root = self._repository.wiki if seen.files is None else await self._wiki.find_wiki()
@@ -279,28 +247,14 @@ class GithubLister(ListerBase):
 
 
 def open_source(context: SourceContext) -> OpenedSource:
-    """Open a repository on GitHub."""
-    config, github = context.config, context.config.github
-    address = github_address(context.root, github.web_urls)
+    address = github_address(context.root, context.config.github.web_urls)
     if address is None:
         raise SourceError(f"{context.root} is on no GitHub server that github.web_url names")
-    file_filter, most, terms = tree_sieve_for(config, context.rules)
+    file_filter, most, terms = repository_filter(context.config, context.rules)
     repository, fetcher = open_github(
-        address,
-        github,
-        http_options(config, context.policy),
-        os.environ,
-        anonymous=context.anonymous,
-        mark=context.mark,
-        rules=terms,
-        refusal=file_filter.why_not,
-        max_file_bytes=config.files.max_file_bytes,
-        wiki=github.wiki,
-        most_files=most,
-        respect_robots=config.crawl.respect_robots,
-        clock=context.clock,
+        context, address, os.environ, rules=terms, refusal=file_filter.why_not, most_files=most
     )
-    return fetcher, GithubLister(repository, fetcher, most_walked=config.crawl.max_pages)
+    return fetcher, GithubLister(repository, fetcher, most_walked=context.config.crawl.max_pages)
 
 
 KIND = SourceKind(open=open_source)

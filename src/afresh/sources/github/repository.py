@@ -16,40 +16,38 @@ from afresh.sources.github.api import (
     GithubState,
     GithubTree,
     RepositoryFacts,
-    TreeListing,
+    Unavailable,
     read_mark,
 )
 
-_MOST_QUESTIONS = 200
+_MAX_REQUESTS = 200
 
 
 async def by_levels(
     api: GithubApi, name: str, commit: str, path: str, most_files: int
-) -> tuple[GithubTree, str | None] | Refused | Failed:
+) -> tuple[GithubTree, str | None]:
     """Return all files at or below `path`, and why some are missing; split folders that are too large."""
     files: dict[str, GithubFile] = {}
     left_out: Counter[str] = Counter()
     folders, asked, cut = [("", commit, False)], 0, False
-    while folders and asked < _MOST_QUESTIONS and len(files) <= most_files:
+    while folders and asked < _MAX_REQUESTS and len(files) <= most_files:
         folder, tree, whole = folders.pop()
         below = f"{folder}/" if folder else ""
         listing = await api.tree(name, tree, below=below, whole=whole)
-        if isinstance(listing, Refused | Failed):
-            return listing
-        if not isinstance(listing, TreeListing):
-            return Failed(outcome=Outcome.FAILED, reason="a folder was gone before it was listed")
+        if not isinstance(listing, GithubTree):
+            raise Unavailable(Failed(reason="a folder was gone before it was listed"))
         asked += 1
-        if listing.tree.truncated and whole:
+        if listing.truncated and whole:
             folders.append((folder, tree, False))
             continue
-        files.update((each.path, each) for each in listing.tree.files if is_at(each.path, path))
-        left_out.update(listing.tree.left_out)
+        files.update((each.path, each) for each in listing.files if is_at(each.path, path))
+        left_out.update(listing.left_out)
         if not whole:
-            near = (each for each in listing.tree.folders if is_at(each[0], path) or is_at(path, each[0]))
+            near = (each for each in listing.folders if is_at(each[0], path) or is_at(path, each[0]))
             folders.extend((each, its, True) for each, its in near)
-            cut = cut or listing.tree.truncated
+            cut = cut or listing.truncated
     found = GithubTree(id=commit, files=tuple(files.values()), folders=(), left_out=left_out)
-    many = f"{name} has more files than can be listed; {len(files):,} are, after {asked} questions"
+    many = f"{name} has more files than can be listed; {len(files):,} are, after {asked} requests"
     return found, many if folders or cut else None
 
 
@@ -59,7 +57,7 @@ def is_at(path: str, folder: str) -> bool:
 
 
 TOO_LONG = "with a name too long for an address"
-_MOST_TRIES = 3
+_MAX_TRIES = 3
 WIKI_ALONE = "wiki"  # replaces the ETag if no file is listed
 
 
@@ -74,9 +72,8 @@ class GithubSnapshot:
 
     @property
     def notes(self) -> Sequence[str]:
-        """Return notes for the report."""
-        name, shown = self.state.name, self.state.shown
-        return () if name.lower() == shown.lower() else (f"{shown} is called {name} now",)
+        name, url_name = self.state.name, self.state.url_name
+        return () if name.lower() == url_name.lower() else (f"{url_name} is called {name} now",)
 
     @property
     def mark(self) -> str | None:
@@ -92,12 +89,12 @@ class GithubRepository:
         api: GithubApi,
         address: GithubAddress,
         *,
-        mark: str | None = None,
-        rules: str = "",
-        refusal: Callable[[str], str | None] = lambda path: None,
-        wiki: bool = True,
-        most_files: int = 100_000,
-        max_file_bytes: int | None = None,
+        mark: str | None,
+        rules: str,
+        refusal: Callable[[str], str | None],
+        wiki: bool,
+        most_files: int,
+        max_file_bytes: int,
     ) -> None:
         self._api = api
         self.address = address
@@ -110,7 +107,7 @@ class GithubRepository:
         self.old = read_mark(mark, self._rules)  # the state of the last listing
         self._lock = asyncio.Lock()
         self._tries = 0
-        self._trouble: Refused | Failed | None = None
+        self._error: Unavailable | None = None
         self.seen: GithubSnapshot | None = None
 
     @property
@@ -120,21 +117,21 @@ class GithubRepository:
         name = state.name if state else self.address.name
         return wiki_root(self.address.web, name) if (state.wiki if state else self._wiki) else None
 
-    async def look(self, *, again: bool = False) -> GithubSnapshot | Refused | Failed:
+    async def look(self, *, again: bool = False) -> GithubSnapshot:
         """Return the state, requested once; `again` adds the files if nothing changed since the mark."""
         async with self._lock:
             if self.seen is None or (again and self.seen.files is None):
-                if self._trouble is not None:
-                    return self._trouble
-                found = await (self._find() if self.seen is None else self._again(self.seen.state))
-                if not isinstance(found, GithubSnapshot):
+                if self._error is not None:
+                    raise self._error
+                try:
+                    self.seen = await (self._find() if self.seen is None else self._again(self.seen.state))
+                except Unavailable as error:
                     self._tries += 1
-                    if isinstance(found, Refused):  # it will not change, so do not request it for every page
-                        self._trouble = found
-                    elif self._tries >= _MOST_TRIES:
-                        self._trouble = replace(found, hopeless=True)
-                    return found
-                self.seen = found
+                    if isinstance(error.seen, Refused):  # it will not change, so do not request it for every page
+                        self._error = error
+                    elif self._tries >= _MAX_TRIES:
+                        self._error = Unavailable(replace(error.seen, hopeless=True))
+                    raise
             return self.seen
 
     def drop_wiki(self) -> None:
@@ -142,13 +139,13 @@ class GithubRepository:
         if self.seen is not None:
             self.seen = replace(self.seen, state=replace(self.seen.state, wiki=False))
 
-    async def _find(self) -> GithubSnapshot | Refused | Failed:
+    async def _find(self) -> GithubSnapshot:
         old = self.old
         if self.address.wiki_only:
             # wiki pages have their own validators, and the API is not needed
             name, rules = self.address.name, self._rules
             state = GithubState(
-                etag=WIKI_ALONE, name=name, shown=name, ref="", path="", branch="", commit="",
+                etag=WIKI_ALONE, name=name, url_name=name, ref="", path="", branch="", commit="",
                 private=False, wiki=True, rules=rules,
             )  # fmt: skip
             return GithubSnapshot(state=state, files={})
@@ -156,98 +153,79 @@ class GithubRepository:
             listing = await self._api.tree(old.name, old.ref, etag=old.etag)
             if isinstance(listing, NotModified):
                 return GithubSnapshot(state=old, files=None)
-            if isinstance(listing, TreeListing):
+            if isinstance(listing, GithubTree):
                 return await self._read(listing, old.name, old.ref, old.path)
-            if not isinstance(listing, Gone):
-                return listing
-        found: tuple[TreeListing, str, str] | None = None
+        found: tuple[GithubTree, str, str] | None = None
         for ref, path in self.address.readings():
             listing = await self._api.tree(self.address.name, ref)
-            if isinstance(listing, TreeListing):
+            if isinstance(listing, GithubTree):
                 found = listing, ref, path
-                if listing.tree.truncated or _holds(listing.tree, path):
+                if listing.truncated or _holds(listing, path):
                     break  # else the ref may be longer
-            elif not isinstance(listing, Gone | NotModified):
-                return listing
         if found:
             return await self._read(found[0], self.address.name, *found[1:])
-        facts = await self._facts(self.address.name)
-        if not isinstance(facts, RepositoryFacts):
-            return facts
-        meant = self.address.ref or "/".join(self.address.rest) or "HEAD"
-        return _refused(f"{self.address.name} has no branch, tag or commit {meant}")
+        await self._facts(self.address.name)
+        ref = self.address.ref or "/".join(self.address.rest) or "HEAD"
+        raise _refused(f"{self.address.name} has no branch, tag or commit {ref}")
 
-    async def _again(self, state: GithubState) -> GithubSnapshot | Refused | Failed:
-        """Return the files of a state that was unchanged and not listed; later commits are for later runs."""
+    async def _again(self, state: GithubState) -> GithubSnapshot:
+        """List the files of an unchanged repository at the known commit; newer commits wait for the next run."""
         listing = await self._api.tree(state.name, state.commit)
-        if not isinstance(listing, TreeListing):
-            if isinstance(listing, Gone | NotModified):
-                return Failed(outcome=Outcome.FAILED, reason="the commit that was read is no longer there")
-            return listing
+        if not isinstance(listing, GithubTree):
+            raise Unavailable(Failed(reason="the commit that was read no longer exists"))
         return await self._listed(listing, state)
 
-    async def _facts(self, name: str) -> RepositoryFacts | Refused | Failed:
+    async def _facts(self, name: str) -> RepositoryFacts:
         facts = await self._api.facts(name)
         if not isinstance(facts, Gone):
             return facts
         if self._api.is_anonymous:
-            return _refused(f"{name} is not on {self.address.web}, or it is private; {ANONYMOUS}")
-        why = (
-            "the token may not read it" if await self._api.has_token() else "it is private and needs a token"
-        )
-        return _refused(f"{name} is not on {self.address.web}, or {why} (github.token, GITHUB_TOKEN)")
+            raise _refused(f"{name} is not on {self.address.web}, or it is private; {ANONYMOUS}")
+        why = "the token may not read it" if await self._api.token() else "it is private and needs a token"
+        raise _refused(f"{name} is not on {self.address.web}, or {why} (github.token, GITHUB_TOKEN)")
 
-    async def _read(
-        self, listing: TreeListing, name: str, ref: str, path: str
-    ) -> GithubSnapshot | Refused | Failed:
+    async def _read(self, tree: GithubTree, name: str, ref: str, path: str) -> GithubSnapshot:
         """Return all wanted files of a repository that was just listed."""
         facts = await self._facts(name)
-        if not isinstance(facts, RepositoryFacts):
-            return facts
-        return await self._listed(listing, self._state(facts, ref, path, listing))
+        renamed = facts.name.lower() != self.address.name.lower()
+        state = GithubState(
+            etag=tree.etag,
+            name=facts.name,
+            url_name=self.address.name if renamed else facts.name,
+            ref=ref,
+            path=path,
+            branch=facts.branch if ref == "HEAD" else ref,
+            commit=tree.id,
+            private=facts.private,
+            wiki=self._wiki and facts.wiki and not facts.private,
+            rules=self._rules,
+        )
+        return await self._listed(tree, state)
 
-    async def _listed(self, listing: TreeListing, state: GithubState) -> GithubSnapshot | Refused | Failed:
+    async def _listed(self, tree: GithubTree, state: GithubState) -> GithubSnapshot:
         """Return all files of a state, even if one answer cannot hold them."""
-        tree, errors = listing.tree, []
+        errors = []
         if tree.truncated:
-            found = await by_levels(self._api, state.name, state.commit, state.path, self._most)
-            if not isinstance(found, tuple):
-                return found
-            tree, missing = found
+            tree, missing = await by_levels(self._api, state.name, state.commit, state.path, self._most)
             errors = [missing] if missing else []
         if not _holds(tree, state.path):
-            return _refused(f"{state.name} has nothing at {state.path} on {state.ref}")
+            raise _refused(f"{state.name} has nothing at {state.path} on {state.ref}")
         files, left_out = await asyncio.to_thread(self._files, tree, state)
         if len(files) > self._most:
             errors.append(f"{len(files):,} files, more than {self._most:,} are not listed")
             files = dict(islice(files.items(), self._most))
         return GithubSnapshot(state=state, files=files, left_out=left_out, errors=errors)
 
-    def _state(self, facts: RepositoryFacts, ref: str, path: str, listing: TreeListing) -> GithubState:
-        renamed = facts.name.lower() != self.address.name.lower()
-        return GithubState(
-            etag=listing.etag or "",
-            name=facts.name,
-            shown=self.address.name if renamed else facts.name,
-            ref=ref,
-            path=path,
-            branch=facts.branch if ref == "HEAD" else ref,
-            commit=listing.tree.id,
-            private=facts.private,
-            wiki=self._wiki and facts.wiki and not facts.private,
-            rules=self._rules,
-        )
-
     def _files(self, tree: GithubTree, state: GithubState) -> tuple[dict[str, GithubFile], Counter[str]]:
         files: dict[str, GithubFile] = {}
         left_out = Counter(tree.left_out)
-        start = blob_start(self.address.web, state.shown, state.branch)
+        start = blob_start(self.address.web, state.url_name, state.branch)
         for file in tree.files:
             if not is_at(file.path, state.path):
                 continue
             url = blob_url(start, file.path)
             why = self._refusal(file.path) if url else TOO_LONG
-            if why is None and self._largest is not None and (file.size or 0) > self._largest:
+            if why is None and (file.size or 0) > self._largest:
                 why = "larger than files.max_file_bytes"
             if url is None or why is not None:
                 left_out[why or TOO_LONG] += 1
@@ -261,5 +239,5 @@ def _holds(tree: GithubTree, path: str) -> bool:
     return not path or any(is_at(each.path, path) for each in tree.files)
 
 
-def _refused(reason: str) -> Refused:
-    return Refused(outcome=Outcome.BLOCKED_4XX, reason=reason, status_code=404)
+def _refused(reason: str) -> Unavailable:
+    return Unavailable(Refused(outcome=Outcome.BLOCKED_4XX, reason=reason, status_code=404))

@@ -13,10 +13,10 @@ _LINE_ENDS = re.compile(r"\r\n|\n|\r")
 _COMMENT = re.compile(r"(?:^|\s)#.*")  # `…/page#part` has none: its `#` follows no blank
 _WEB = re.compile(r"https?://", re.IGNORECASE)
 _USER = re.compile(r"[^/?#\\]*@")
-_SHOWN = 60  # characters of a line that a note quotes
-_NAMED = 5  # lines that a note names
+_MAX_QUOTED_CHARS = 60  # characters of a line that a note quotes
+_MAX_NAMED_LINES = 5  # lines that a note names
 MAX_NOTES = 1_000  # notes about lines without a URL; further ones are only counted
-_NO_TEXT = "\ufffd"  # replaces bytes that are not text
+_UNDECODABLE = "\ufffd"  # replaces bytes that are not text
 _MARKS = ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"), (b"\xef\xbb\xbf", "utf-8-sig"))
 
 
@@ -31,19 +31,13 @@ class LinkList:
     unnamed: int = 0  # lines without a URL, beyond MAX_NOTES
 
     @property
-    def urls(self) -> tuple[str, ...]:
-        """Return the URLs, each once, in the order of the file."""
-        return tuple(self.lines)
-
-    @property
     def notes(self) -> list[str]:
-        """Return notes about lines of the file."""
         notes = [*self.refused]
         if self.unnamed:
-            notes.append(f"{self.unnamed:,} more lines are no addresses")
+            notes.append(f"{self.unnamed:,} more lines are not URLs")
         if self.repeated:
-            named = ", ".join(map(str, self.repeated[:_NAMED]))
-            more = len(self.repeated) - _NAMED
+            named = ", ".join(map(str, self.repeated[:_MAX_NAMED_LINES]))
+            more = len(self.repeated) - _MAX_NAMED_LINES
             tail = f" and {more} more" if more > 0 else ""
             lines = "line" if len(self.repeated) == 1 else "lines"
             notes.append(f"{lines} {named}{tail}: listed before, read once")
@@ -66,7 +60,7 @@ def parse_links(data: bytes) -> LinkList:
         typed = _COMMENT.sub("", line).strip()
         if not typed:
             continue
-        plain = typed.isprintable() and " " not in typed and _NO_TEXT not in typed
+        plain = typed.isprintable() and " " not in typed and _UNDECODABLE not in typed
         url = canonical(typed) if plain and _WEB.match(typed) else None
         if url is None and len(found.refused) >= MAX_NOTES:
             found.unnamed += 1
@@ -84,8 +78,8 @@ def _why(typed: str) -> str:
     """Return why a line is left out, without repeating a password."""
     rest = typed.partition("://")[2]
     if _WEB.match(typed) and _USER.match(rest):
-        return "the address holds a user name or password; leave it out, it is never sent"
-    shown = one_line(typed if len(typed) <= _SHOWN else f"{typed[:_SHOWN]}…")
-    if any(letter.isspace() for letter in typed):
-        return f"{shown!r} is not one address; write one on each line"
-    return f"{shown!r} is not an http or https address"
+        return "the URL contains a user name or password; remove it, it is never sent"
+    quoted = one_line(typed if len(typed) <= _MAX_QUOTED_CHARS else f"{typed[:_MAX_QUOTED_CHARS]}…")
+    if any(character.isspace() for character in typed):
+        return f"{quoted!r} is not one URL; write one on each line"
+    return f"{quoted!r} is not an http or https URL"

@@ -19,7 +19,7 @@ CONTENT = frozenset({200, 203})
 EMPTY = frozenset({204, 205})
 CHALLENGING = frozenset({401, 429, 503})  # mean something else if the page is a browser check
 
-_LONGEST_VALIDATOR = 1024
+_MAX_VALIDATOR_CHARS = 1024
 _UNREAD_KINDS = ("image/", "audio/", "video/", "font/", "model/")
 _UNREAD = frozenset(
     f"application/{kind}"
@@ -30,7 +30,7 @@ _UNREAD = frozenset(
     )
 )  # fmt: skip
 _READ_IMAGES = frozenset({"image/svg+xml"})
-_LARGEST_UNNAMED = 1024 * 1024  # octet-stream may be mislabelled text, but not a large one
+_MAX_UNNAMED_BYTES = 1024 * 1024  # octet-stream may be mislabelled text, but not a large one
 _TAG_VALUES = ("unavailable_after", "max-snippet", "max-image-preview", "max-video-preview")
 
 
@@ -46,17 +46,14 @@ def conditions(validators: Validators, now: datetime) -> dict[str, str]:
 
 def renewed(old: Validators, headers: Headers) -> Validators:
     """Return the validators of a response, merged into the known ones."""
-    etag, modified = _clean(headers.get("ETag")), _clean(headers.get("Last-Modified"))
-    if (etag or old.etag) == old.etag and (modified or old.last_modified) == old.last_modified:
+    etag, modified = (
+        # surrogates represent bytes that are not UTF-8; they are not printable and cannot be sent back
+        value if value and len(value) <= _MAX_VALIDATOR_CHARS and value.isprintable() else known
+        for value, known in ((headers.get("ETag"), old.etag), (headers.get("Last-Modified"), old.last_modified))
+    )
+    if etag == old.etag and modified == old.last_modified:
         return old
-    return replace(old, etag=etag or old.etag, last_modified=modified or old.last_modified)
-
-
-def _clean(value: str | None) -> str | None:
-    """Return a validator that can be stored and sent back byte for byte, else None."""
-    if not value or len(value) > _LONGEST_VALIDATOR or not value.isprintable():
-        return None  # surrogates represent bytes that are not UTF-8; they are not printable
-    return value
+    return replace(old, etag=etag, last_modified=modified)
 
 
 def refusal_of(status: int, headers: Headers, now: datetime) -> Gone | Refused | Failed | None:
@@ -69,8 +66,7 @@ def refusal_of(status: int, headers: Headers, now: datetime) -> Gone | Refused |
     if status == 408:
         return Failed(outcome=Outcome.TIMEOUT, reason=words, status_code=status)
     if status == 304:
-        reason = "304 Not Modified, though nothing was asked conditionally"
-        return Failed(outcome=Outcome.FAILED, reason=reason, status_code=status)
+        return Failed(reason="304 Not Modified to an unconditional request", status_code=status)
     if status in (412, 425, 429) or status >= 500:
         blocked = Outcome.BLOCKED_5XX if status >= 500 else Outcome.BLOCKED_4XX
         wait = parse_retry_after(headers.get("Retry-After"), now)
@@ -78,7 +74,7 @@ def refusal_of(status: int, headers: Headers, now: datetime) -> Gone | Refused |
     if 400 <= status < 500:
         return Refused(outcome=Outcome.BLOCKED_4XX, reason=words, status_code=status)
     no_content = Refused if status in EMPTY else Failed
-    return no_content(outcome=Outcome.FAILED, reason=f"{words}: not content", status_code=status)
+    return no_content(reason=f"{words}: not content", status_code=status)
 
 
 def status_words(status: int) -> str:
@@ -108,12 +104,11 @@ def media_of(headers: Headers) -> tuple[str, str | None]:
 def unread(media: str, length: int | None) -> str | None:
     """Return why a body of this media type is not downloaded, or None."""
     certain = media.startswith(_UNREAD_KINDS) and media not in _READ_IMAGES
-    large = media == "application/octet-stream" and (length or 0) > _LARGEST_UNNAMED
+    large = media == "application/octet-stream" and (length or 0) > _MAX_UNNAMED_BYTES
     return f"media type {media} is not read" if certain or large or media in _UNREAD else None
 
 
 def body_of(url: str, data: bytes, status: int, headers: Headers, validators: Validators) -> Body:
-    """Build the Body from a response."""
     media, charset = media_of(headers)
     tags: set[str] = set()  # tags that apply to all agents or to ours
     for value in headers.getall("X-Robots-Tag", []):
@@ -147,7 +142,7 @@ class Redirect:
 
     def refused(self, reason: str) -> Refused:
         """Return a refusal: a retry within minutes would end the same way."""
-        return Refused(outcome=Outcome.FAILED, reason=reason, status_code=self.status)
+        return Refused(reason=reason, status_code=self.status)
 
 
 def end_at(hop: Redirect, chain: Sequence[str], *, page: bool, most: int) -> Moved | Refused | None:
@@ -155,7 +150,7 @@ def end_at(hop: Redirect, chain: Sequence[str], *, page: bool, most: int) -> Mov
     if hop.to is None:
         if not hop.raw:
             return hop.refused(f"{status_words(hop.status)} without a target")
-        return hop.refused(f"redirected to {hop.raw[:200]!r}, which is not an http address")
+        return hop.refused(f"redirected to {hop.raw[:200]!r}, which is not an http URL")
     way = " → ".join((*chain, hop.to))
     if hop.to in chain:
         return hop.refused(f"redirect loop: {way}")

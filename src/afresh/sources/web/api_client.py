@@ -10,18 +10,8 @@ from yarl import URL
 
 from afresh.errors import ApiError, ApiTimeout, ApiTooLarge
 from afresh.ports import ApiResponse, JsonReply
-from afresh.sources.web.client import (
-    OFFERED,
-    RAISED,
-    AbstractResolver,
-    BodyTooLarge,
-    CodingError,
-    aiohttp,
-    coding_of,
-    gather,
-    trouble,
-    trusted,
-)
+from afresh.sources.web import client
+from afresh.sources.web.client import AbstractResolver, aiohttp
 from afresh.sources.web.guard import AddressPolicy, asked_host
 from afresh.text.json_input import MAX_JSON_BYTES, BadJson, read_json, read_large_json
 
@@ -59,16 +49,12 @@ class ApiClient:
         self._resolver = resolver
         self._session: aiohttp.ClientSession | None = None
 
-    async def post_json(
-        self, url: str, headers: Mapping[str, str], body: object, timeout: float
-    ) -> JsonReply:
+    async def post_json(self, url: str, headers: Mapping[str, str], body: object, timeout: float) -> JsonReply:
         """Send a JSON body and return the answer; `timeout` is for all, from connecting to the last byte."""
         data = json.dumps(body).encode()
         typed = {"Content-Type": "application/json", **headers}
         status, found, answer = await self.ask("POST", url, typed, data, timeout)
-        return JsonReply(
-            status, found, await as_json(answer, self._largest, self._largest // _BYTES_PER_VALUE)
-        )
+        return JsonReply(status, found, await as_json(answer, self._largest, self._largest // _BYTES_PER_VALUE))
 
     async def get(
         self, url: str, headers: Mapping[str, str], timeout: float, *, largest: int | None = None
@@ -90,7 +76,6 @@ class ApiClient:
         timeout: float,
         largest: int | None = None,
     ) -> ApiResponse:
-        """Send a request of any method and return the answer as bytes."""
         origin = _origin(url)
         host = (origin and origin.raw_host) or ""
         if not host or origin not in self._origins:
@@ -100,20 +85,18 @@ class ApiClient:
         try:
             async with asyncio.timeout(timeout) as deadline:
                 return await self._exchange(method, target, headers, data, largest or self._largest)
-        except RAISED as error:
+        except client.RAISED as error:
             if deadline.expired():
                 raise ApiTimeout(f"{host} gave no answer within {timeout:g} s") from None
-            raise ApiError(trouble(error, host, self._connect_seconds).reason) from None
+            raise ApiError(client.request_failure(error, host, self._connect_seconds).reason) from None
 
     async def _exchange(
         self, method: str, target: URL, headers: Mapping[str, str], data: bytes | None, largest: int
     ) -> ApiResponse:
         session = self._session or self._open()
-        tls = trusted() if target.scheme == "https" else True
+        tls = client.trusted() if target.scheme == "https" else True
         sent = BytesIO(data) if data and len(data) > _IN_PIECES else data
-        response = await session.request(
-            method, target, data=sent, headers=headers, allow_redirects=False, ssl=tls
-        )
+        response = await session.request(method, target, data=sent, headers=headers, allow_redirects=False, ssl=tls)
         try:
             found = {name.lower(): value for name, value in response.headers.items()}
             return ApiResponse(response.status, found, bytes(await self._read(response, largest)))
@@ -122,16 +105,14 @@ class ApiClient:
 
     async def _read(self, response: aiohttp.ClientResponse, largest: int) -> bytearray:
         host = response.url.raw_host
-        coding = coding_of(response.headers.getall("Content-Encoding", []))
+        coding = client.coding_of(response.headers.getall("Content-Encoding", []))
         if coding is None:
             raise ApiError(f"{host} answered in a content coding that was not asked for")
         try:
-            data = await gather(
-                response.content, coding, largest, lambda: None
-            )  # no piece extends the deadline
-        except CodingError as error:
+            data = await client.gather(response.content, coding, largest, lambda: None)  # no piece extends the deadline
+        except client.CodingError as error:
             raise ApiError(f"the answer of {host} cannot be read: {error}") from None
-        except BodyTooLarge:
+        except client.BodyTooLarge:
             data = bytearray(largest + 1)
         if len(data) > largest:
             raise ApiTooLarge(f"the answer of {host} is larger than {largest // 1024} KB")
@@ -140,11 +121,9 @@ class ApiClient:
     def _open(self) -> aiohttp.ClientSession:
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(
-                socket_factory=self._policy.open_socket,
-                resolver=self._resolver,
-                limit_per_host=self._connections,
+                socket_factory=self._policy.open_socket, resolver=self._resolver, limit_per_host=self._connections
             ),
-            headers={"User-Agent": self._agent, "Accept": "application/json", "Accept-Encoding": OFFERED},
+            headers={"User-Agent": self._agent, "Accept": "application/json", "Accept-Encoding": client.OFFERED},
             cookie_jar=aiohttp.DummyCookieJar(),
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=self._connect_seconds),
             auto_decompress=False,

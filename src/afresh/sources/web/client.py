@@ -6,7 +6,6 @@ import ssl
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache
 from typing import Protocol
 
@@ -50,17 +49,17 @@ VARIABLE = "AFRESH_NETWORK__ALLOW"
 _PLAIN = " (does it speak plain http?)"
 
 
-def trouble(error: BaseException, host: str, connect_seconds: float) -> Failed | Refused:
+def request_failure(error: BaseException, host: str, connect_seconds: float) -> Failed | Refused:
     """Return what an exception during a request means."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, AddressRefused):
-            return Refused(outcome=Outcome.FAILED, reason=not_allowed(host, cause.kind))
+            return Refused(reason=not_allowed(host, cause.kind))
         cause = cause.__cause__
     if isinstance(error, TimeoutError):
         late = f"no connection to {host} within {connect_seconds:g} s"
         return Failed(outcome=Outcome.TIMEOUT, reason=late)
-    return Failed(outcome=Outcome.FAILED, reason=_words(error, host))
+    return Failed(reason=_words(error, host))
 
 
 def not_allowed(host: str, kind: str) -> str:
@@ -80,14 +79,14 @@ def _words(error: BaseException, host: str) -> str:
         case aiohttp.ClientConnectorError():
             return _unconnected(error, host)
         case aiohttp.ServerDisconnectedError():
-            return f"{host} closed the connection without an answer"
+            return f"{host} closed the connection without a response"
         case aiohttp.ClientPayloadError():
-            return "the body broke off or was framed wrongly"
+            return "the body ended early or is malformed"
         case aiohttp.ClientResponseError():
-            return f"{host} did not answer in valid HTTP"
+            return f"{host} did not answer with valid HTTP"
         case aiohttp.InvalidURL():
-            return "the address cannot be asked for"
-    return f"the connection to {host} broke"
+            return "the URL cannot be requested"
+    return f"the connection to {host} was lost"
 
 
 def _unconnected(error: aiohttp.ClientConnectorError, host: str) -> str:
@@ -102,88 +101,41 @@ def _unconnected(error: aiohttp.ClientConnectorError, host: str) -> str:
     return f"no TLS connection to {host}{_PLAIN}" if tls else f"no connection to {host}"
 
 
-LARGEST_TICK = 0.5
-
-
-@dataclass(slots=True, eq=False)
 class Deadline:
-    """One active request: when it began and when the last data arrived."""
-
-    task: "asyncio.Task[object]"
-    began: float
-    stirred: float
-    late: str | None = None  # the deadline that was exceeded
-
-
-class Deadlines:
-    """Cancels requests that take too long in total or receive nothing for too long."""
+    """Ends a request that takes too long in total or receives nothing for too long."""
 
     def __init__(self, total: float, idle: float) -> None:
-        self._total = total
-        self._idle = idle
-        self._tick = min(LARGEST_TICK, total / 8, idle / 8)
-        self._open: set[Deadline] = set()
-        self._timer: asyncio.TimerHandle | None = None
+        self._total, self._idle = total, idle
+        self._loop = asyncio.get_running_loop()
+        self._end = self._loop.time() + total
+        self.timeout = asyncio.timeout(min(total, idle))
 
-    def begin(self) -> Deadline:
-        """Watch the current task from now on."""
-        loop = asyncio.get_running_loop()
-        task = asyncio.current_task()
-        if task is None:
-            raise RuntimeError("a request needs a task to be cancelled")
-        deadline = Deadline(task, loop.time(), loop.time())
-        self._watch(deadline)
-        return deadline
+    @property
+    def late(self) -> str:
+        """Return which limit was exceeded."""
+        is_over = self._loop.time() >= self._end
+        return f"not complete within {self._total:g} s" if is_over else f"nothing received for {self._idle:g} s"
 
-    def _watch(self, deadline: Deadline) -> None:
-        self._open.add(deadline)
-        if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(self._tick, self._look)
-
-    def end(self, deadline: Deadline) -> None:
-        """Stop watching."""
-        self._open.discard(deadline)
+    def stir(self) -> None:
+        """Note that data arrived."""
+        self.timeout.reschedule(min(self._end, self._loop.time() + self._idle))
 
     @contextmanager
-    def paused(self, deadline: Deadline) -> Iterator[None]:
+    def paused(self) -> Iterator[None]:
         """Stop the clock of a request in this context, as while it waits for the pacing of a host."""
-        loop = asyncio.get_running_loop()
-        began = loop.time()
-        self._open.discard(deadline)
+        began = self._loop.time()
+        self.timeout.reschedule(None)
         try:
             yield
         finally:
-            deadline.began += loop.time() - began
-            deadline.stirred = loop.time()
-            self._watch(deadline)
-
-    def stir(self, deadline: Deadline) -> None:
-        """Note that data arrived."""
-        deadline.stirred = asyncio.get_running_loop().time()
-
-    def _look(self) -> None:
-        loop = asyncio.get_running_loop()
-        now = loop.time()
-        for deadline in [each for each in self._open if each.late is None]:
-            if now - deadline.began > self._total:
-                deadline.late = f"not finished within {self._total:g} s"
-            elif now - deadline.stirred > self._idle:
-                deadline.late = f"nothing came for {self._idle:g} s"
-            if deadline.late is not None:
-                deadline.task.cancel()
-        self._timer = loop.call_later(self._tick, self._look) if self._open else None
-
-    def close(self) -> None:
-        self._open.clear()
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+            self._end += self._loop.time() - began
+            self.stir()
 
 
 STEP = 64 * 1024
 UNPACKED_PER_TURN_BYTES = 16 * STEP  # before the event loop gets a turn
 OFFERED = "gzip, deflate"
-_MOST_MEMBERS = 1_000  # each may be empty, so the size alone does not bound the work
+_MAX_GZIP_MEMBERS = 1_000  # each may be empty, so the size alone does not bound the work
 
 
 class ByteStream(Protocol):
@@ -210,7 +162,6 @@ class Decoder:
         self._members = 1
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """Yield the decoded bytes for `data`."""
         while data:
             # "deflate" means zlib, but some servers send the raw stream: the first byte tells them apart
             if self._inner is None:
@@ -231,14 +182,14 @@ class Decoder:
     def finish(self) -> None:
         """Raise CodingError if the encoded body is cut off."""
         if self._started and self._inner is not None and not self._inner.eof:
-            raise CodingError(f"the {self._coding} body broke off")
+            raise CodingError(f"the {self._coding} body ended early")
 
     def _next_member(self, data: bytes) -> bytes:
         """Start the next gzip member; ignore anything else after the end of the stream."""
         if self._coding != "gzip" or data[:1] != b"\x1f":
             return b""
         self._members += 1
-        if self._members > _MOST_MEMBERS:
+        if self._members > _MAX_GZIP_MEMBERS:
             raise CodingError("the gzip body has too many parts")
         self._inner = zlib.decompressobj(31)
         return data

@@ -50,9 +50,7 @@ _GLOBAL_V6 = ipaddress.IPv6Network("2000::/3")
 _TEREDO = ipaddress.IPv6Network("2001::/32")
 _SIX_TO_FOUR = ipaddress.IPv6Network("2002::/16")
 # IPv4 in the last 32 bits: mapped, translated, compatible, NAT64
-_LAST_32 = tuple(
-    ipaddress.IPv6Network(cidr) for cidr in ("::ffff:0:0/96", "::ffff:0:0:0/96", "::/96", "64:ff9b::/96")
-)
+_LAST_32 = tuple(ipaddress.IPv6Network(cidr) for cidr in ("::ffff:0:0/96", "::ffff:0:0:0/96", "::/96", "64:ff9b::/96"))
 _ISATAP = (0x00005EFE, 0x02005EFE)
 
 asked_host: ContextVar[str] = ContextVar("asked_host", default="")
@@ -90,10 +88,12 @@ class AddressPolicy:
     contain that address itself.
     """
 
-    def __init__(self, allow: Sequence[str] = ()) -> None:
-        self._allowed = tuple(_entry(text) for text in allow)
-        self._elsewhere: tuple[_Allowed, ...] = ()  # open only to sources that start elsewhere
-        self._home = ""  # a host name that may only lead to allowed addresses
+    def __init__(
+        self, allow: Sequence[str | _Allowed] = (), *, elsewhere: Sequence[_Allowed] = (), home: str = ""
+    ) -> None:
+        self._allowed = tuple(_entry(each) if isinstance(each, str) else each for each in allow)
+        self._elsewhere = elsewhere  # open only to sources that start elsewhere
+        self._home = home  # a host name that may only lead to allowed addresses
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, AddressPolicy):
@@ -116,28 +116,21 @@ class AddressPolicy:
         """
         name = _usual(host)
         free = [replace(entry, port=None) for entry in self._allowed]  # ports do not matter here
-        anywhere = AddressPolicy()
-        anywhere._allowed = tuple(free)
+        anywhere = AddressPolicy(free)
         reached = [ip for ip in ips if anywhere.check(ip, name, 0) is None]
         is_inside = bool(reached) and all(anywhere.names(ip, name, 0) for ip in reached)
         found = [_address(ip) for ip in reached] if is_inside else []
-        made = AddressPolicy()
-        made._allowed = tuple(
+        allowed = [
             entry
             for entry, each in zip(self._allowed, free, strict=True)
             if each.host == name or any(each.network and each.covers(ip, "", 0) for ip in found)
-        )
-        made._elsewhere = tuple(entry for entry in self._allowed if entry not in made._allowed)
-        by_name = any(entry.host == name for entry in made._allowed)
-        made._home = name if pins and made._allowed and not by_name else ""
-        return made
+        ]
+        elsewhere = [entry for entry in self._allowed if entry not in allowed]
+        by_name = any(entry.host == name for entry in allowed)
+        return AddressPolicy(allowed, elsewhere=elsewhere, home=name if pins and allowed and not by_name else "")
 
     def also(self, place: str) -> "AddressPolicy":
-        """Return a copy of this policy that also allows one more place."""
-        made = AddressPolicy()
-        made._allowed = (*self._allowed, _entry(place))
-        made._elsewhere, made._home = self._elsewhere, self._home
-        return made
+        return AddressPolicy((*self._allowed, place), elsewhere=self._elsewhere, home=self._home)
 
     def check(self, ip: str, host: str, port: int) -> str | None:
         """Return what kind of forbidden address this is, or None if it may be connected to."""
@@ -232,9 +225,7 @@ def _entry(text: str) -> _Allowed:
     except ValueError:
         name = _usual(host)
     if not name or not all(c.isalnum() or c in "-._" for c in name):
-        raise ConfigError(
-            f'network.allow: "{text}" is neither a network (10.0.0.0/8), an address nor a host name'
-        )
+        raise ConfigError(f'network.allow: "{text}" is neither a network (10.0.0.0/8), an address nor a host name')
     return _Allowed(host=name, port=port)
 
 
@@ -255,29 +246,16 @@ Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 
 
 async def resolve_here(host: str, port: int) -> Sequence[str]:
-    """Return the addresses that this machine resolves a name to."""
     loop = asyncio.get_running_loop()
     found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(each[4][0]) for each in found))
-
-
-async def policy_at(
-    allow: Sequence[str], root: str, *, seconds: float = 10.0, resolve: Resolve = resolve_here
-) -> AddressPolicy:
-    """Return the policy for a source that starts at a URL."""
-    return await AddressPolicies(allow, seconds=seconds, resolve=resolve).policy_at(root)
 
 
 class AddressPolicies:
     """Returns the policy for each of many root URLs; hosts are resolved once."""
 
     def __init__(
-        self,
-        allow: Sequence[str],
-        *,
-        pins: bool = True,
-        seconds: float = 10.0,
-        resolve: Resolve = resolve_here,
+        self, allow: Sequence[str], *, pins: bool = True, seconds: float = 10.0, resolve: Resolve = resolve_here
     ) -> None:
         self._all = AddressPolicy(allow)
         self._pins = pins  # a name may not leave the network that covers it

@@ -33,14 +33,14 @@ _SUFFIX = ".md"
 _INDEX = ("/index.html", "/index")
 
 
-def is_twin(url: str) -> bool:
+def is_alternate(url: str) -> bool:
     """Return whether a URL looks like the Markdown file of a page."""
     return url.endswith(_SUFFIX) and not url.endswith(f"/{_SUFFIX}")
 
 
 def page_of(url: str, form: str) -> str:
     """Return the page of a Markdown file on a site of that form; any other URL is returned unchanged."""
-    if form == BARE or not is_twin(url):
+    if form == BARE or not is_alternate(url):
         return url
     stem = url.removesuffix(_SUFFIX)
     for index in _INDEX:
@@ -49,7 +49,7 @@ def page_of(url: str, form: str) -> str:
     return stem if stem.endswith((".html", ".htm")) else stem + form
 
 
-def twins_of(url: str) -> tuple[str, ...]:
+def alternates_of(url: str) -> tuple[str, ...]:
     """Return the possible URLs of the Markdown file of a page."""
     if url.endswith("/"):
         return f"{url}index.md", f"{url}index.html.md", f"{url[:-1]}.md"
@@ -61,7 +61,7 @@ def form_among(url: str, pages: Container[str]) -> str | None:
     return next((form for form in FORMS if page_of(url, form) in pages), None)
 
 
-def tells_form(url: str) -> bool:
+def shows_form(url: str) -> bool:
     """Return whether each form gives another page for a Markdown file."""
     return page_of(url, FORMS[0]) != page_of(url, FORMS[1])
 
@@ -80,14 +80,13 @@ def llms_txt_places(root: str) -> tuple[str, ...]:
 
 
 def is_llms(url: str) -> bool:
-    """Return whether a URL names an llms.txt."""
     return url.endswith(f"/{LLMS_TXT}")
 
 
-def links_in(text: str, most_lines: int) -> Iterator[str]:
+def links_in(text: str, max_lines: int) -> Iterator[str]:
     """Yield the link targets of a Markdown list as written, in order, without those in code blocks."""
     fence = ""
-    for line in lines_in(text, most_lines):
+    for line in lines_in(text, max_lines):
         mark = line.lstrip()[:3]
         if fence:
             fence = "" if mark == fence else fence
@@ -103,7 +102,7 @@ def lines_in(text: str, most: int) -> Iterator[str]:
     return (found[0] for found in islice(_LINE.finditer(text), most))
 
 
-MOST_FEEDS = 2  # the entries, and perhaps the comments on them
+MAX_FEEDS = 2  # the entries, and perhaps the comments on them
 MAX_FEED_BYTES = 5 * 1024 * 1024
 _HEAD_BYTES = 64 * 1024
 _HTML = frozenset({"text/html", "application/xhtml+xml", ""})
@@ -119,15 +118,15 @@ def feeds_of(body: Body) -> tuple[str, ...]:
     head = body.data[:_HEAD_BYTES].decode("utf-8", "replace")
     feeds: dict[str, None] = {}
     for link in _LINK_ELEMENT.finditer(head):
-        told = {name.lower(): html.unescape(a or b or c) for name, a, b, c in _ATTRIBUTE.findall(link[1])}
-        rel, media = told.get("rel", "").lower().split(), told.get("type", "").partition(";")[0]
-        if "alternate" not in rel or media.strip().lower() not in _TYPES or not told.get("href"):
+        attributes = {name.lower(): html.unescape(a or b or c) for name, a, b, c in _ATTRIBUTE.findall(link[1])}
+        rel, media = attributes.get("rel", "").lower().split(), attributes.get("type", "").partition(";")[0]
+        if "alternate" not in rel or media.strip().lower() not in _TYPES or not attributes.get("href"):
             continue
-        url = canonical(told["href"], body.url)
+        url = canonical(attributes["href"], body.url)
         if url is not None:
             feeds.setdefault(url)
     near = [url for url in feeds if origin_of(url) == origin_of(body.url)]
-    return tuple(near[:MOST_FEEDS])
+    return tuple(near[:MAX_FEEDS])
 
 
 @dataclass(slots=True)
@@ -136,19 +135,19 @@ class SiteHints:
 
     root: str
     form: str | None = None  # how its Markdown files are named (see above); None: unknown
-    twins: dict[str, str] = field(default_factory=dict)  # page to its Markdown file
+    alternates: dict[str, str] = field(default_factory=dict)  # page to its Markdown file
     modified: dict[str, datetime | None] = field(default_factory=dict)  # listed pages with their dates
     feeds: tuple[str, ...] | None = None  # that the root names; None until it was read
 
     def page(self, url: str) -> str:
         """Return the page of a Markdown file and remember the file; return any other URL unchanged."""
-        if self.form is None or not is_twin(url) or url == self.root:
+        if self.form is None or not is_alternate(url) or url == self.root:
             return url
         if origin_of(url) != origin_of(self.root):
             return url
         page = page_of(url, self.form)
         if page != url:
-            self.twins.setdefault(page, url)
+            self.alternates.setdefault(page, url)
         return page
 
 
@@ -175,18 +174,18 @@ class HintedFetcher(WrappedFetcher):
         if not self._markdown:
             return await self._web.fetch(request)
         if request.media_type is None:
-            twin = self._hints.twins.get(request.url)
+            alternate = self._hints.alternates.get(request.url)
             prefers_markdown = request.url in self._hints.modified
         else:
-            twin = request.at if request.at and request.at in twins_of(request.url) else None
+            alternate = request.at if request.at and request.at in alternates_of(request.url) else None
             prefers_markdown = request.media_type in _MARKDOWN
-        if twin is not None:
-            asked = request.validators if request.validators and request.validators.url == twin else None
-            seen = await self._web.fetch(replace(request, url=twin, validators=asked))
+        if alternate is not None:
+            asked = request.validators if request.validators and request.validators.url == alternate else None
+            seen = await self._web.fetch(replace(request, url=alternate, validators=asked))
             if isinstance(seen, NotModified | Failed):
                 return seen
             if isinstance(seen, Body) and seen.media_type in _AS_FILE and not _HTML_START.match(seen.data):
-                validators = replace(seen.validators, url=seen.validators.url or twin)
+                validators = replace(seen.validators, url=seen.validators.url or alternate)
                 return replace(seen, media_type="text/markdown", validators=validators)
             request = replace(request, validators=None)  # they belonged to the file
         return await self._web.fetch(replace(request, markdown=True) if prefers_markdown else request)

@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
-from functools import partial
 
 from yarl import URL
 
@@ -15,22 +14,9 @@ from afresh.config.sources import NetworkSettings
 from afresh.model.fetch import Failed, Fetched, NotModified, Outcome, Refused, Request, Validators
 from afresh.ports import Clock
 from afresh.sources.registry import Refusal
-from afresh.sources.web import answers
+from afresh.sources.web import answers, client
 from afresh.sources.web.answers import Redirect, end_at, same_site
-from afresh.sources.web.client import (
-    OFFERED,
-    RAISED,
-    AbstractResolver,
-    BodyTooLarge,
-    CodingError,
-    Deadline,
-    Deadlines,
-    aiohttp,
-    coding_of,
-    gather,
-    trouble,
-    trusted,
-)
+from afresh.sources.web.client import AbstractResolver, Deadline, aiohttp
 from afresh.sources.web.guard import AddressPolicy, asked_host
 from afresh.sources.web.http_dates import parse_retry_after
 from afresh.sources.web.render_check import challenge_in
@@ -43,7 +29,7 @@ class HostPacing:
     """Lets requests to a host with a delay pass one by one; the delay counts from the last response."""
 
     def __init__(self, delay_seconds: float, *, sleep: Sleep, ticks: Callable[[], float]) -> None:
-        self._least = delay_seconds
+        self._min_delay = delay_seconds
         self._sleep = sleep
         self._ticks = ticks
         self._delays: dict[str, float] = {}
@@ -56,7 +42,7 @@ class HostPacing:
 
     def delay_of(self, domain: str) -> float:
         """Return the seconds between a response and the next request."""
-        return max(self._least, self._delays.get(domain, 0.0))
+        return max(self._min_delay, self._delays.get(domain, 0.0))
 
     async def enter(self, domain: str) -> asyncio.Lock | None:
         """Wait until the host may be requested; pass the returned lock to `leave` afterwards."""
@@ -84,8 +70,8 @@ class HostPacing:
 
 _ACCEPT = "text/html,application/xhtml+xml,text/markdown;q=0.9,text/plain;q=0.9,*/*;q=0.5"
 _MARKDOWN = {"Accept": "text/markdown,text/html;q=0.9,application/xhtml+xml;q=0.9,text/plain;q=0.8,*/*;q=0.5"}
-_LARGEST_HEAD = 64 * 1024
-_MOST_HEADERS = 100
+_MAX_HEAD_BYTES = 64 * 1024
+_MAX_HEADERS = 100
 _MAX_REDIRECTS = 5
 _CHALLENGE_BYTES = 64 * 1024
 
@@ -101,7 +87,6 @@ class HttpOptions(NetworkSettings):
 
 
 def http_options(config: Config, policy: AddressPolicy) -> HttpOptions:
-    """Return the limits that the settings of a source define."""
     crawl = config.crawl
     return HttpOptions(
         **asdict(config.network),
@@ -116,15 +101,13 @@ def http_options(config: Config, policy: AddressPolicy) -> HttpOptions:
 class _Terms:
     """The parameters of one request."""
 
+    asked: str  # the URL before redirects
+    deadline: Deadline
     limit: int
     validators: Validators | None = None
     page: bool = True  # a page: a permanent redirect is a result, other sites and media are refused
     cut: bool = False  # a body over the limit is cut there instead of failing
     markdown: bool = False  # prefer Markdown
-
-
-class _Tripped:
-    """The server failed on a conditional request (412, or a 304 with a body): repeat it unconditionally."""
 
 
 class HttpFetcher:
@@ -146,106 +129,93 @@ class HttpFetcher:
         self._resolver = resolver
         self._sleep = sleep
         self._session: aiohttp.ClientSession | None = None
-        self._deadlines = Deadlines(options.timeout_seconds, options.idle_seconds)
         self.pace = HostPacing(options.delay_seconds, sleep=sleep, ticks=ticks)
 
     async def fetch(self, request: Request) -> Fetched:
         """Fetch a page, conditionally if the request has validators."""
-        terms = _Terms(self._options.max_body_bytes, request.validators or None, markdown=request.markdown)
-        return await self._walk(request.url, terms)
+        limit, known = self._options.max_body_bytes, request.validators or None
+        return await self._follow(_Terms(request.url, self._deadline(), limit, known, markdown=request.markdown))
 
-    async def read(
-        self, url: str, *, limit: int, cut: bool = False, validators: Validators | None = None
-    ) -> Fetched:
+    async def read(self, url: str, *, limit: int, cut: bool = False, validators: Validators | None = None) -> Fetched:
         """Read a file that serves the crawl (robots.txt, a sitemap): any media type, any redirect."""
-        return await self._walk(url, _Terms(limit, validators or None, page=False, cut=cut))
+        return await self._follow(_Terms(url, self._deadline(), limit, validators or None, page=False, cut=cut))
 
     async def close(self) -> None:
-        self._deadlines.close()
         if self._session is not None:
             await self._session.close()
             self._session = None
 
-    async def _walk(self, asked: str, terms: _Terms) -> Fetched:
+    def _deadline(self) -> Deadline:
+        return Deadline(self._options.timeout_seconds, self._options.idle_seconds)
+
+    async def _follow(self, terms: _Terms) -> Fetched:
         """Request a URL and follow redirects until there is a result or a deadline passes."""
-        deadline = self._deadlines.begin()
+        deadline, chain = terms.deadline, [terms.asked]
         try:
-            return await self._follow(asked, terms, deadline)
-        except asyncio.CancelledError:
-            if deadline.late is None or deadline.task.uncancel() > 0:  # cancelled from outside
+            async with deadline.timeout:
+                while True:
+                    seen = await self._request_in_turn(chain[-1], terms)
+                    if seen is None:
+                        terms = replace(terms, validators=None)
+                        continue
+                    if not isinstance(seen, Redirect):
+                        return seen
+                    end: Fetched | None = end_at(seen, chain, page=terms.page, most=_MAX_REDIRECTS)
+                    if end := end or await self._bar_redirect(seen, terms):
+                        return end
+                    chain.append(seen.to or "")
+        except TimeoutError:
+            if not deadline.timeout.expired():
                 raise
             return Failed(outcome=Outcome.TIMEOUT, reason=deadline.late)
-        finally:
-            self._deadlines.end(deadline)
 
-    async def _follow(self, asked: str, terms: _Terms, deadline: Deadline) -> Fetched:
-        chain = [asked]
-        while True:
-            seen = await self._ask_in_turn(chain[-1], asked, terms, deadline)
-            if isinstance(seen, _Tripped):
-                terms = replace(terms, validators=None)
-                continue
-            if not isinstance(seen, Redirect):
-                return seen
-            end: Fetched | None = end_at(seen, chain, page=terms.page, most=_MAX_REDIRECTS)
-            if end := end or await self._bar(seen, asked, terms, deadline):
-                return end
-            chain.append(seen.to or "")
-
-    async def _ask_in_turn(
-        self, url: str, asked: str, terms: _Terms, deadline: Deadline
-    ) -> Fetched | Redirect | _Tripped:
+    async def _request_in_turn(self, url: str, terms: _Terms) -> Fetched | Redirect | None:
         """Send one request when the pacing of its host permits; the deadline pauses meanwhile."""
         try:
             target = URL(url, encoded=True)
         except ValueError:
             target = URL()
         if target.scheme not in ("http", "https") or not target.raw_host or target.raw_user is not None:
-            return Refused(outcome=Outcome.FAILED, reason="only plain http and https addresses are read")
+            return Refused(reason="only http and https URLs without a user name are read")
         domain, turn = domain_of(url), None
         if self.pace.delay_of(domain):
-            with self._deadlines.paused(deadline):
+            with terms.deadline.paused():
                 turn = await self.pace.enter(domain)
         try:
-            return await self._ask(target, url, asked, terms, deadline)
+            return await self._request(target, url, terms)
         finally:
             self.pace.leave(domain, turn)
 
-    async def _ask(
-        self, target: URL, url: str, asked: str, terms: _Terms, deadline: Deadline
-    ) -> Fetched | Redirect | _Tripped:
-        """Send one request and interpret its response."""
+    async def _request(self, target: URL, url: str, terms: _Terms) -> Fetched | Redirect | None:
+        """Send one request; None if the server failed because it was conditional: repeat it unconditionally."""
         host = target.raw_host or ""
         asked_host.set(host)
         headers, known = None, terms.validators
-        if known is not None and (known.url or asked) == url:  # only the URL that issued them gets them
+        if known is not None and (known.url or terms.asked) == url:  # only the URL that issued them gets them
             headers = answers.conditions(known, self._clock())
         try:
             session = self._session or self._open()
-            tls = trusted() if target.scheme == "https" else True
+            tls = client.trusted() if target.scheme == "https" else True
             sent = {**_MARKDOWN, **(headers or {})} if terms.markdown else headers
             response = await session.get(target, headers=sent, allow_redirects=False, ssl=tls)
-            self._deadlines.stir(deadline)
+            terms.deadline.stir()
             try:
                 if response.status == 304 and headers and known is not None:
                     return NotModified(validators=answers.renewed(known, response.headers))
                 if response.status == 412 and headers:
-                    return _Tripped()
-                return await self._understand(response, url, asked, terms, deadline)
+                    return None
+                return await self._interpret(response, url, terms)
             finally:
                 response.release()  # closes the connection unless the body was read to its end
-        except RAISED as error:
-            if headers and isinstance(error, aiohttp.ClientResponseError):
-                return _Tripped()
-            return trouble(error, host, self._options.connect_seconds)
+        except client.RAISED as error:
+            if headers and isinstance(error, aiohttp.ClientResponseError):  # such as a 304 with a body
+                return None
+            return client.request_failure(error, host, self._options.connect_seconds)
 
-    async def _understand(
-        self, response: aiohttp.ClientResponse, url: str, asked: str, terms: _Terms, deadline: Deadline
-    ) -> Fetched | Redirect:
+    async def _interpret(self, response: aiohttp.ClientResponse, url: str, terms: _Terms) -> Fetched | Redirect:
         status, headers = response.status, response.headers
-        if sum(len(name) + len(value) for name, value in response.raw_headers) > _LARGEST_HEAD:
-            reason = "the head of the answer is larger than 64 KB"
-            return Failed(outcome=Outcome.FAILED, reason=reason, status_code=status)
+        if sum(len(name) + len(value) for name, value in response.raw_headers) > _MAX_HEAD_BYTES:
+            return Failed(reason="the response headers are larger than 64 KB", status_code=status)
         if status in answers.REDIRECTS:
             raw = answers.as_text(headers.get("Location", ""))
             wait = parse_retry_after(headers.get("Retry-After"), self._clock())
@@ -254,65 +224,55 @@ class HttpFetcher:
         if isinstance(refusal, Refused | Failed) and (
             self._options.finds_challenges and terms.page and status in answers.CHALLENGING
         ):
-            page = await self._read(response, replace(terms, limit=_CHALLENGE_BYTES, cut=True), deadline)
+            page = await self._read(response, replace(terms, limit=_CHALLENGE_BYTES, cut=True))
             if isinstance(page, bytes):
                 return replace(refusal, challenge=challenge_in(page.decode("latin-1")))
         if refusal is not None:
             return refusal
         media, _ = answers.media_of(headers)
-        unread = answers.unread(media, response.content_length) if terms.page else None
-        if unread:
-            return _refused(unread, status)
-        data = await self._read(response, terms, deadline)
+        if terms.page and (unread := answers.unread(media, response.content_length)):
+            return Refused(reason=unread, status_code=status)
+        data = await self._read(response, terms)
         if not isinstance(data, bytes):
             return data
-        validators = answers.renewed(Validators(url=url if url != asked else None), headers)
+        validators = answers.renewed(Validators(url=url if url != terms.asked else None), headers)
         return answers.body_of(url, data, status, headers, validators)
 
-    async def _read(
-        self, response: aiohttp.ClientResponse, terms: _Terms, deadline: Deadline
-    ) -> bytes | Failed | Refused:
+    async def _read(self, response: aiohttp.ClientResponse, terms: _Terms) -> bytes | Failed | Refused:
         """Return the decoded body; the limit applies to decoded bytes, and to an announced length."""
         coded = response.headers.getall("Content-Encoding", [])
-        coding = coding_of(coded)
+        coding = client.coding_of(coded)
         if coding is None:
             reason = f"content coding {answers.as_text(', '.join(coded))[:60]} is not supported"
-            return _refused(reason, response.status)
+            return Refused(reason=reason, status_code=response.status)
         if not terms.cut and (response.content_length or 0) > terms.limit:
             return _too_large(terms.limit, response.status)
         try:
-            stir = partial(self._deadlines.stir, deadline)
-            data = await gather(response.content, coding, terms.limit, stir)
-        except BodyTooLarge:
+            data = await client.gather(response.content, coding, terms.limit, terms.deadline.stir)
+        except client.BodyTooLarge:
             return _too_large(terms.limit, response.status)
-        except CodingError as error:
-            return Failed(outcome=Outcome.FAILED, reason=str(error), status_code=response.status)
+        except client.CodingError as error:
+            return Failed(reason=str(error), status_code=response.status)
         if not terms.cut and len(data) > terms.limit:
             return _too_large(terms.limit, response.status)
         del data[terms.limit :]  # in place: a slice would be one more copy
         return bytes(data)
 
-    async def _bar(
-        self, hop: Redirect, asked: str, terms: _Terms, deadline: Deadline
-    ) -> Refused | Failed | None:
+    async def _bar_redirect(self, hop: Redirect, terms: _Terms) -> Refused | Failed | None:
         """Return why a redirect is not followed, or None after the wait that it asks for."""
         if terms.page and self._refusal is not None:
-            why = await self._refusal(hop.to or "", asked)
-            if why is not None:
-                reason = f"redirected to {hop.to}: {why.reason}"
-                return replace(why, reason=reason, status_code=hop.status)
-        elif terms.page and not same_site(asked, hop.to or ""):
+            if why := await self._refusal(hop.to or "", terms.asked):
+                return replace(why, reason=f"redirected to {hop.to}: {why.reason}", status_code=hop.status)
+        elif terms.page and not same_site(terms.asked, hop.to or ""):
             return hop.refused(
-                f"redirected to {hop.to}, which is outside this source; crawl that address instead or "
-                "widen the scope"
+                f"redirected to {hop.to}, which is outside this source; crawl that URL instead or widen the scope"
             )
         if hop.wait:
             if hop.wait >= self._options.idle_seconds:
                 reason = f"{answers.status_words(hop.status)}, to be followed after {hop.wait:g} s"
-                code, wait = hop.status, hop.wait
-                return Failed(outcome=Outcome.FAILED, reason=reason, status_code=code, retry_after=wait)
+                return Failed(reason=reason, status_code=hop.status, retry_after=hop.wait)
             await self._sleep(hop.wait)
-        self._deadlines.stir(deadline)
+        terms.deadline.stir()
         return None
 
     def _open(self) -> aiohttp.ClientSession:
@@ -323,23 +283,18 @@ class HttpFetcher:
                 socket_factory=options.policy.open_socket,
                 resolver=self._resolver,
             ),
-            headers={"User-Agent": options.agent, "Accept": _ACCEPT, "Accept-Encoding": OFFERED},
+            headers={"User-Agent": options.agent, "Accept": _ACCEPT, "Accept-Encoding": client.OFFERED},
             cookie_jar=aiohttp.DummyCookieJar(),
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=options.connect_seconds),
             auto_decompress=False,
             trust_env=False,
-            max_headers=_MOST_HEADERS,
+            max_headers=_MAX_HEADERS,
             max_line_size=16 * 1024,
             max_field_size=16 * 1024,
         )
         return self._session
 
 
-def _refused(reason: str, status: int) -> Refused:
-    """Return a refusal: a retry within minutes would end the same way."""
-    return Refused(outcome=Outcome.FAILED, reason=reason, status_code=status)
-
-
 def _too_large(limit: int, status: int) -> Refused:
-    most = f"{limit // 1024 // 1024} MB" if limit >= 1024 * 1024 else f"{limit // 1024} KB"
-    return _refused(f"body larger than {most}", status)
+    size = f"{limit // 1024 // 1024} MB" if limit >= 1024 * 1024 else f"{limit // 1024} KB"
+    return Refused(reason=f"body larger than {size}", status_code=status)

@@ -2,12 +2,12 @@
 
 import re
 from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from functools import lru_cache
 
-LONGEST_WAIT_SECONDS = 3600.0
+MAX_WAIT_SECONDS = 3600.0
 
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-_DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _TIME = r"(?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d)"
 _FORMS = (
     re.compile(rf"[A-Z][a-z]{{2}}, (?P<day>\d\d) (?P<month>[A-Z][a-z]{{2}}) (?P<year>\d{{4}}) {_TIME} GMT"),
@@ -39,25 +39,21 @@ def _parsed(value: str, this_year: int) -> datetime | None:
         year -= 100 if year > this_year + 50 else 0
     second = min(int(found["second"]), 59)  # a leap second is valid, but datetime cannot hold it
     try:
-        return datetime(
-            year, month, int(found["day"]), int(found["hour"]), int(found["minute"]), second, tzinfo=UTC
-        )
+        return datetime(year, month, int(found["day"]), int(found["hour"]), int(found["minute"]), second, tzinfo=UTC)
     except ValueError:
         return None
 
 
-def parse_retry_after(
-    value: str | None, now: datetime, longest: float = LONGEST_WAIT_SECONDS
-) -> float | None:
-    """Return the seconds a Retry-After header asks for, at most `longest`; None if it is unusable."""
+def parse_retry_after(value: str | None, now: datetime, max_seconds: float = MAX_WAIT_SECONDS) -> float | None:
+    """Return the seconds a Retry-After header asks for, at most `max_seconds`; None if it is unusable."""
     text = (value or "").strip()
     if text.isascii() and text.isdigit():
-        return longest if len(text) > 9 else min(float(text), longest)
+        return max_seconds if len(text) > 9 else min(float(text), max_seconds)
     moment = parse_http_date(text, now)
     if moment is None:
         return None
     wait = max(moment - now, timedelta(0))
-    return min(wait.total_seconds(), longest)
+    return min(wait.total_seconds(), max_seconds)
 
 
 def time_of(mtime_ns: int | None) -> datetime | None:
@@ -73,7 +69,4 @@ def time_of(mtime_ns: int | None) -> datetime | None:
 def http_date_of(mtime_ns: int | None) -> str | None:
     """Format a modification time in nanoseconds as an HTTP date."""
     moment = time_of(mtime_ns)
-    if moment is None:
-        return None
-    month = _MONTHS[moment.month - 1]
-    return f"{_DAYS[moment.weekday()]}, {moment:%d} {month} {moment.year:04} {moment:%H:%M:%S} GMT"
+    return None if moment is None else format_datetime(moment, usegmt=True)

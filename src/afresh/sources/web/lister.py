@@ -11,40 +11,24 @@ If the root is itself an llms.txt or llms-full.txt, no other list is read.
 """
 
 import ipaddress
-from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
-from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
-from afresh.aio import in_turns
+from afresh.aio import yield_in_turns
 from afresh.extract.pool.wire import LazyFunction
-from afresh.model.fetch import Body, Failed, Outcome, Refused
+from afresh.model.fetch import Body, Failed, Refused
 from afresh.model.records import ListedUrl
 from afresh.ports import Fetcher
 from afresh.sources.registry import OpenedSource, Refusal, SourceContext, SourceKind
-from afresh.sources.web.hints import (
-    BARE,
-    FORMS,
-    LLMS_TXT,
-    MAX_FEED_BYTES,
-    MAX_LLMS_TXT_BYTES,
-    HintedFetcher,
-    SiteHints,
-    form_among,
-    is_llms,
-    is_twin,
-    llms_txt_places,
-    page_of,
-    tells_form,
-)
+from afresh.sources.web import hints
 from afresh.sources.web.http import HttpFetcher, http_options
 from afresh.sources.web.robots import RobotsFetcher, RobotsReader
 from afresh.sources.web.sitemaps import (
-    LARGEST_BYTES,
-    MOST_URLS,
+    MAX_FILE_BYTES,
+    MAX_URLS,
     CachedSitemap,
     Parse,
     SitemapFile,
@@ -60,7 +44,7 @@ if TYPE_CHECKING:
     from afresh.sources.web.browser.browser import Browsers
 
 
-_LONGEST_MARK = 1_000_000
+_MAX_MARK_CHARS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,20 +72,16 @@ def mark_from(text: str | None) -> ListerState:
     """Parse a stored mark; return an empty state if it cannot be read."""
     import msgspec
 
-    if text and len(text) <= _LONGEST_MARK:
+    if text and len(text) <= _MAX_MARK_CHARS:
         with suppress(msgspec.DecodeError):
             return msgspec.json.decode(text, type=ListerState)
     return ListerState()
 
 
 @dataclass(slots=True)
-class ListedPages:
+class ListedPages(SitemapListing):
     """Pages with their newest date, and what to report and to store of the files."""
 
-    urls: dict[str, datetime | None] = field(default_factory=dict)
-    dropped: Counter[str] = field(default_factory=Counter)
-    errors: list[str] = field(default_factory=list)
-    files: dict[str, CachedSitemap] = field(default_factory=dict)
     llms: list[str] = field(default_factory=list)  # that exist
     feeds: list[str] = field(default_factory=list)  # that exist
     tried: set[str] = field(default_factory=set)  # feeds that were requested
@@ -113,7 +93,7 @@ class ListedPages:
 
     async def take(self, listing: SitemapListing, page: Callable[[str], str | None] = str) -> None:
         """Add the entries of files; `page` maps each URL to its page, or to None if that is out of scope."""
-        async for url, modified in in_turns(listing.urls.items(), lambda listed: listed[0]):
+        async for url, modified in yield_in_turns(listing.urls.items(), lambda listed: listed[0]):
             known = page(url)
             if known is not None:
                 before = self.urls.get(known)
@@ -124,11 +104,11 @@ class ListedPages:
         self.files |= listing.files
 
 
-_AS_MEANT = "as the rules want it"
+_BY_THE_RULES = "by the rules"
 _OTHER_HOST = "other host"
-_ELSEWHERE = "crawl that address instead or widen the scope"
+_ELSEWHERE = "crawl that URL instead or widen the scope"
 _LOCAL_ENDS = (".localhost", ".local", ".internal", ".lan", ".home.arpa")
-_GLANCE = 64 * 1024  # bytes that are read to check whether a page exists
+_EXISTENCE_BYTES = 64 * 1024  # bytes that are read to check whether a page exists
 
 
 class WebLister:
@@ -156,12 +136,13 @@ class WebLister:
         self._reader = reader
         self._sitemaps = sitemaps
         self._parse = parse
-        self._lists = use_sitemaps and not rules.root.endswith((f"/{LLMS_TXT}", WHOLE_SITE))
+        self._lists = use_sitemaps and not rules.root.endswith((f"/{hints.LLMS_TXT}", WHOLE_SITE))
         self._expects_sitemap = expects_sitemap  # there was one before, so it may be gone but not forbidden
         before = mark_from(mark)
         self._before = replace(before, looked=False, form=None, files={}) if full else before
+        self.has_change_dates = before.dated  # then a listing shows which pages changed
         self._found: ListedPages | None = None
-        self.hints = SiteHints(rules.root, form=self._before.form)
+        self.hints = hints.SiteHints(rules.root, form=self._before.form)
         self.listing_errors: list[str] = []  # what could not be read of the files: the listing is incomplete
         self.notes: Sequence[str] = ()
         self.dropped: Mapping[str, int] = {}  # not by the rules: reason to count
@@ -172,23 +153,18 @@ class WebLister:
         found, before = self._found, self._before
         if found is None:
             return None
-        told = before.named if self.hints.feeds is None else self.hints.feeds
-        there = found.feeds if self.hints.feeds is None else [url for url in found.feeds if url in told]
+        named = before.named if self.hints.feeds is None else self.hints.feeds
+        there = found.feeds if self.hints.feeds is None else [url for url in found.feeds if url in named]
         return ListerState(
             looked=True,
             llms=tuple(found.llms),
             feeds=tuple(there),
-            named=tuple(url for url in told if url not in found.tried),
+            named=tuple(url for url in named if url not in found.tried),
             form=self.hints.form,
             dated=found.dated,
             files=found.files,
             engine=self._engine() or before.engine,
         ).text
-
-    @property
-    def tells_news(self) -> bool:
-        """Return whether the last listing had dates; then a listing shows which pages changed."""
-        return self._before.dated
 
     def walks(self, url: str) -> bool:
         return True
@@ -200,15 +176,16 @@ class WebLister:
         found = ListedPages()
         if self._lists:
             named = await self._sitemaps(origin_of(root))
-            given = [url for url in named if not is_llms(url)]
+            given = [url for url in named if not hints.is_llms(url)]
             expected = bool(given) or self._expects_sitemap
             maps = await self._read(given or (f"{origin_of(root)}/sitemap.xml",), optional=not expected)
             await found.take(maps)
-            await self._read_llms(found, maps, [url for url in named if is_llms(url)])
+            await self._read_llms(found, maps, [url for url in named if hints.is_llms(url)])
             await self._read_feeds(found)
         self._found = found
         self.listing_errors = found.errors
-        self.dropped = {why: number for why, number in found.dropped.items() if why != _AS_MEANT}
+        del found.dropped[_BY_THE_RULES]
+        self.dropped = found.dropped
         self.hints.modified.update(found.urls)
         for url, modified in found.urls.items():
             if url != root:
@@ -220,16 +197,15 @@ class WebLister:
         return trimmed if self.hints.form is None else self.hints.page(trimmed)
 
     async def _read_llms(self, found: ListedPages, maps: SitemapListing, named: Sequence[str]) -> None:
-        """Read llms.txt, if there is one."""
         known = named or self._before.llms
         for url in known:
-            listing = await self._read_hint(found, url, MAX_LLMS_TXT_BYTES, expected=True)
+            listing = await self._read_hint(found, url, hints.MAX_LLMS_TXT_BYTES, expected=True)
             if listing.maps or listing.errors:
                 found.llms.append(url)
         if known or maps.maps or maps.errors or self._before.looked:
             return
-        for url in llms_txt_places(self._rules.root):
-            listing = await self._read_hint(found, url, MAX_LLMS_TXT_BYTES, expected=False)
+        for url in hints.llms_txt_places(self._rules.root):
+            listing = await self._read_hint(found, url, hints.MAX_LLMS_TXT_BYTES, expected=False)
             if listing.maps:
                 found.llms.append(url)
                 return
@@ -244,13 +220,11 @@ class WebLister:
         for url in (*before.feeds, *before.named):
             found.tried.add(url)
             expected = url in before.feeds
-            listing = await self._read_hint(found, url, MAX_FEED_BYTES, expected=expected)
+            listing = await self._read_hint(found, url, hints.MAX_FEED_BYTES, expected=expected)
             if listing.maps or (expected and listing.errors):
                 found.feeds.append(url)
 
-    async def _read_hint(
-        self, found: ListedPages, url: str, largest: int, *, expected: bool
-    ) -> SitemapListing:
+    async def _read_hint(self, found: ListedPages, url: str, largest: int, *, expected: bool) -> SitemapListing:
         """Take the entries of a file; a missing file is no error unless it is expected."""
         listing = await self._read((url,), optional=not expected, largest=largest)
         if not listing.maps and not expected:
@@ -262,13 +236,11 @@ class WebLister:
             return page if page == url or self._rules.refusal(page, 1) is None else None
 
         # such files link to other sites on purpose
-        dropped = {why: number for why, number in listing.dropped.items() if why != _OTHER_HOST}
-        await found.take(replace(listing, dropped=dropped), page_if_ours)
+        del listing.dropped[_OTHER_HOST]
+        await found.take(listing, page_if_ours)
         return listing
 
-    async def _read(
-        self, urls: Iterable[str], *, optional: bool, largest: int = LARGEST_BYTES
-    ) -> SitemapListing:
+    async def _read(self, urls: Iterable[str], *, optional: bool, largest: int = MAX_FILE_BYTES) -> SitemapListing:
         return await read_sitemaps(
             self._reader,
             urls,
@@ -276,30 +248,30 @@ class WebLister:
             trim=self._rules.trim,
             refusal=self._left_out,
             optional=optional,
-            most_urls=min(MOST_URLS, self._rules.max_pages),
+            most_urls=min(MAX_URLS, self._rules.max_pages),
             largest=largest,
             known=self._before.files,
         )
 
     async def _learn_form(self, found: ListedPages, urls: Iterable[str]) -> None:
         """Find out how the site names its Markdown files: from the listed pages, or by requesting one."""
-        files = [url for url in urls if is_twin(url)]
+        files = [url for url in urls if hints.is_alternate(url)]
         if not files or self.hints.form is not None:
             return
-        shown = (form_among(url, found.urls) for url in files)
-        form = next((form for form in shown if form is not None), None)
-        example = next((url for url in files if tells_form(url)), None)
+        forms = (hints.form_among(url, found.urls) for url in files)
+        form = next((form for form in forms if form is not None), None)
+        example = next((url for url in files if hints.shows_form(url)), None)
         if form is None:
-            form = FORMS[0] if example is None else await self._ask_form(example)
+            form = hints.FORMS[0] if example is None else await self._ask_form(example)
         self.hints.form = form
 
     async def _ask_form(self, file: str) -> str:
-        pages = {page_of(file, form): form for form in FORMS}
+        pages = {hints.page_of(file, form): form for form in hints.FORMS}
         for url, form in pages.items():
-            seen = await self._reader.read(url, limit=_GLANCE, cut=True)
+            seen = await self._reader.read(url, limit=_EXISTENCE_BYTES, cut=True)
             if isinstance(seen, Body):
                 return pages.get(seen.url, form)
-        return BARE
+        return hints.BARE
 
     def _left_out(self, url: str) -> str | None:
         """Return why a listed URL is left out, as one of a few kinds that can be counted."""
@@ -307,10 +279,10 @@ class WebLister:
         if reason is None:
             return None
         if reason.startswith(ENDLESS):
-            return "look endless"
+            return "infinite URL space"
         host = host_of(url)
         if host == host_of(self._rules.root):
-            return _AS_MEANT
+            return _BY_THE_RULES
         try:
             private = not ipaddress.ip_address(host.strip("[]")).is_global
         except ValueError:  # a name, which is not resolved
@@ -322,20 +294,17 @@ def open_site(context: SourceContext) -> OpenedSource:
     """Open a web site; redirects may lead to URLs in scope."""
     rules = context.rules
 
-    async def refusal(url: str, asked: str) -> Refused | Failed | None:
-        if not rules.may_lead(asked, url):
-            why = OTHER_SITE if asked == rules.root else f"{rules.refusal(url, 0)}; {_ELSEWHERE}"
-            return Refused(outcome=Outcome.FAILED, reason=why)
-        return await gate.refusal(url)
+    def outside(url: str, asked: str) -> str | None:
+        if rules.may_lead(asked, url):
+            return None
+        return OTHER_SITE if asked == rules.root else f"{rules.refusal(url, 0)}; {_ELSEWHERE}"
 
-    gate = _open_gate(context, refusal)
+    gate = open_client(context, outside)
     lister = WebLister(
         rules,
         gate,
         gate.sitemaps,
-        parse=partial(
-            context.parsers.call, LazyFunction(SitemapFile.__module__, "parse_sitemap", SitemapFile)
-        ),
+        parse=partial(context.parsers.call, LazyFunction(SitemapFile.__module__, "parse_sitemap", SitemapFile)),
         use_sitemaps=context.config.crawl.sitemaps,
         expects_sitemap=context.listed,
         mark=context.last_mark,
@@ -343,28 +312,26 @@ def open_site(context: SourceContext) -> OpenedSource:
         engine=context.engine,
     )
     context.trim, context.modified = lister.trim, lister.hints.modified.get
-    context.tells_news = lister.tells_news
-    return HintedFetcher(gate, lister.hints, markdown=context.config.crawl.markdown == "auto"), lister
+    context.has_change_dates = lister.has_change_dates
+    return hints.HintedFetcher(gate, lister.hints, markdown=context.config.crawl.markdown == "auto"), lister
 
 
-def open_client(context: SourceContext, *, paced: bool = True) -> RobotsFetcher:
-    """Open the guarded client for any public URL; it obeys robots.txt."""
+def open_client(
+    context: SourceContext, outside: Callable[[str, str], str | None] = lambda url, asked: None, *, paced: bool = True
+) -> RobotsFetcher:
+    """Open the guarded client behind robots.txt; `outside` says why a redirect may not lead to a URL."""
 
     async def refusal(url: str, asked: str) -> Refused | Failed | None:
-        return await gate.refusal(url)
+        why = outside(url, asked)
+        return await gate.refusal(url) if why is None else Refused(reason=why)
 
-    gate = _open_gate(context, refusal, paced=paced)
-    return gate
-
-
-def _open_gate(context: SourceContext, refusal: Refusal, *, paced: bool = True) -> RobotsFetcher:
-    """Open the guarded client behind robots.txt; `refusal` says where redirects may not lead."""
     options, crawl = http_options(context.config, context.policy), context.config.crawl
     options = options if paced else replace(options, delay_seconds=0.0)
     http = HttpFetcher(options, clock=context.clock, refusal=refusal)
     learn = http.pace.learn if paced else None
     pages = http if crawl.render == "never" else _with_browser(context, http, refusal)
-    return RobotsFetcher(pages, http, respect=crawl.respect_robots, clock=context.clock, learn=learn)
+    gate = RobotsFetcher(pages, http, respect=crawl.respect_robots, clock=context.clock, learn=learn)
+    return gate
 
 
 def _with_browser(context: SourceContext, http: Fetcher, refusal: Refusal) -> Fetcher:
@@ -379,15 +346,7 @@ def _with_browser(context: SourceContext, http: Fetcher, refusal: Refusal) -> Fe
     def start() -> "Browsers":
         from afresh.sources.web.browser.browser import Browsers
 
-        return Browsers(
-            BrowserOptions(
-                **asdict(config.browser),
-                max_body_bytes=config.network.max_body_bytes,
-                connect_seconds=config.network.connect_seconds,
-                user_agent=config.network.agent,
-                policy=context.policy,
-            )
-        )
+        return Browsers(BrowserOptions(**asdict(config.browser), network=config.network, policy=context.policy))
 
     engines = RenderEngines(
         start,

@@ -4,18 +4,18 @@ import re
 from collections.abc import Callable
 from functools import cache
 
-PLENTY = 400  # characters of visible text: with this many, a page is content, whatever its scripts add
+PLENTY_CHARS = 400  # characters of visible text: with this many, a page is content, whatever its scripts add
 BARE = 40  # characters: with fewer, a page with scripts shows almost nothing by itself
-_GLANCE = 300_000  # characters of a page that are searched; a shell is small apart from its scripts
-_LONGEST = 3_000_000  # characters of HTML that are compared
+_HEAD_CHARS = 300_000  # characters of a page that are searched; a shell is small apart from its scripts
+_MAX_HTML_CHARS = 3_000_000  # characters of HTML that are compared
 
-BY_SCRIPT = "its content is made by script"
+BY_SCRIPT = "its content is created by scripts"
 ASKS = "it asks for JavaScript"
-CHALLENGE = "it is a check for browsers"
+CHALLENGE = "it is a browser check"
 TURNED_AWAY = "the site turns plain clients away"
 NOTHING = "it shows nothing but its shell: what its scripts ask for may be out of reach"
 WANTED = "crawl.render is always"
-STYLES = "it has so many styles that only a browser tells what they hide"
+STYLES = "it has too much CSS to know without a browser which text is hidden"
 
 RENDERED = "text/html; rendered=browser"  # media type that marks stored content as rendered by a browser
 
@@ -27,32 +27,32 @@ def _late(pattern: str, flags: int = re.IGNORECASE) -> Callable[[], re.Pattern[s
 
 _MANY_RULES = 5_000  # in `<style>` elements
 _SHEET = re.compile(rb"<style\b[^<]*+(?:<(?!/style)[^<]*+)*+", re.IGNORECASE)
-_WINDOW = 8_192  # characters that are checked first: most pages show enough in them
+_WINDOW_CHARS = 8_192  # characters that are checked first: most pages show enough in them
 # Matches what lies between two pieces of visible text; an element that is never closed hides the rest.
 # The pattern never backtracks, so its time is linear in the length of the page.
 _UNSEEN = _late(
     r"<(?:!--(?:-?>|[^-]*+(?:-(?!->)[^-]*+)*+(?:-->)?)"
     r"|(script|style|title|template|noscript|svg|iframe|select)(?=[\s/>])[^<]*+(?:<(?!/\1\b)[^<]*+)*+(?:</\1\b[^>]*+>?)?"
-    r"|[^>]*+>?)",
+    r"|[^>]*+>?)"
 )
 _SCRIPT = _late(r"<script\b(?![^>]{0,200}\btype\s*=\s*[\"']?application/(?:ld\+)?json)")
 _MAKES = _late(r"<script\b[^>]{0,500}\bsrc\b|\bdocument\b|\bfetch\s*\(|\bimport\b|innerHTML")  # content
 _NOSCRIPT = _late(r"<noscript\b[^>]{0,100}>(.{0,500}?)</noscript", re.IGNORECASE | re.DOTALL)
 _ASKING = _late(
     r"(?:enable|requires?|needs?|without|turn on|activate|aktivier\w*|activer)\W+(?:\w+\W+){0,3}java\s?script"
-    r"|java\s?script\W+(?:\w+\W+){0,4}(?:disabled|required|enabled|turned off|needed|aktivier\w*|activ)",
+    r"|java\s?script\W+(?:\w+\W+){0,4}(?:disabled|required|enabled|turned off|needed|aktivier\w*|activ)"
 )
 _MOUNT = _late(
     r"<(?:app-root|my-app|ion-app)\b[^>]{0,200}>\s*</"
     r"|<(?:div|main|section|body)\b[^>]{0,200}\bid\s*=\s*[\"']?(?:root|app|__next|__nuxt|___gatsby|svelte|q-app|main-app"
-    r"|application|app-root|react-root|reactroot|react-app|vue-app|ember-app|mount|docsify)[\"'\s>][^<]{0,60}</",
+    r"|application|app-root|react-root|reactroot|react-app|vue-app|ember-app|mount|docsify)[\"'\s>][^<]{0,60}</"
 )
 _CHALLENGES = _late(
     r"_cf_chl_opt|/cdn-cgi/challenge-platform/|cf-browser-verification|<title>\s*just a moment"
     r"|checking (?:if the site connection is secure|your browser before)|_incapsula_resource"
     r"|sucuri_cloudproxy|aws-?waf-?(?:token|challenge)|ddos-guard|px-captcha"
     r"|verifying (?:that )?you are (?:a )?human|(?:please )?enable javascript and cookies to continue"
-    r"|anubis_challenge",
+    r"|anubis_challenge"
 )
 _WORD = _late(r"[^\W_]+")
 # Words of pages whose data does not load; a page with no other words shows no content.
@@ -75,8 +75,8 @@ def visible_text(html: str) -> str:
 
 
 def _shows_plenty(html: str) -> bool:
-    size = _WINDOW
-    while len(visible_text(html[:size])) < PLENTY:
+    size = _WINDOW_CHARS
+    while len(visible_text(html[:size])) < PLENTY_CHARS:
         if size >= len(html):
             return False
         size *= 8
@@ -87,21 +87,19 @@ def is_readable(page: bytes) -> bool:
     """Return whether a quick check shows that a page needs no browser: no script in it, or much text."""
     if b"<script" not in page and b"<SCRIPT" not in page:
         return True
-    return len(visible_text(page[:_WINDOW].decode("latin-1"))) >= PLENTY
+    return len(visible_text(page[:_WINDOW_CHARS].decode("latin-1"))) >= PLENTY_CHARS
 
 
 def has_many_styles(page: bytes) -> bool:
     """Return whether a page has more rules in its own styles than are compared without a browser."""
-    return page.count(b"{") > _MANY_RULES and (
-        sum(sheet.count(b"{") for sheet in _SHEET.findall(page)) > _MANY_RULES
-    )
+    return page.count(b"{") > _MANY_RULES and (sum(sheet.count(b"{") for sheet in _SHEET.findall(page)) > _MANY_RULES)
 
 
 def why_render(html: str) -> str | None:
     """Return why a page shows its content only in a browser; None if it can be read as it is."""
     if not _SCRIPT().search(html) or _shows_plenty(html):
         return None
-    head = html[:_GLANCE]
+    head = html[:_HEAD_CHARS]
     if challenge_in(head):
         return CHALLENGE
     if any(_ASKING().search(found) for found in _NOSCRIPT().findall(head)):
@@ -112,7 +110,7 @@ def why_render(html: str) -> str | None:
 
 def challenge_in(html: str) -> bool:
     """Return whether a page is a browser check, which lets browsers through after a moment."""
-    return _CHALLENGES().search(html[:_GLANCE]) is not None
+    return _CHALLENGES().search(html[:_HEAD_CHARS]) is not None
 
 
 def why_render_refused(status: int, *, challenge: bool) -> str | None:
@@ -124,7 +122,7 @@ def why_render_refused(status: int, *, challenge: bool) -> str | None:
 
 def shows_the_same(plain: str, rendered: str) -> bool:
     """Return whether scripts changed neither text nor links, so that the same validators hold for both."""
-    if max(len(plain), len(rendered)) > _LONGEST:
+    if max(len(plain), len(rendered)) > _MAX_HTML_CHARS:
         return False
     if visible_text(plain) != visible_text(rendered):
         return False
@@ -134,5 +132,5 @@ def shows_the_same(plain: str, rendered: str) -> bool:
 
 def shows_nothing(rendered: str) -> bool:
     """Return whether a rendered page shows only loading or error messages."""
-    text = visible_text(rendered[:_LONGEST])
-    return len(text) < PLENTY and _WAITING.issuperset(_WORD().findall(text.casefold()))
+    text = visible_text(rendered[:_MAX_HTML_CHARS])
+    return len(text) < PLENTY_CHARS and _WAITING.issuperset(_WORD().findall(text.casefold()))

@@ -12,11 +12,11 @@ from afresh.ports import Clock, Fetcher
 from afresh.sources.web.answers import EMPTY
 from afresh.urls.canonical import canonical, domain_of, origin_of
 
-LARGEST_DELAY_SECONDS = 60.0
+MAX_DELAY_SECONDS = 60.0
 MAX_SITEMAPS = 1_000  # kept ones, each once; no more are ever read
 
 _BOM = b"\xef\xbb\xbf"
-_LONGEST_LINE = 16 * 1024  # as in the reference parser: the rest of a longer line is ignored
+_MAX_LINE_BYTES = 16 * 1024  # as in the reference parser: the rest of a longer line is ignored
 _NAME = re.compile(  # matched by their beginning, with common typos
     rb"(?P<agent>user[- ]?agent)|(?P<disallow>disallow|dissallow|dissalow|disalow|diasllow|disallaw)"
     rb"|(?P<allow>allow)|(?P<sitemap>site-?map)|(?P<delay>crawl[- ]?delay)|(?P<rate>request[- ]?rate)"
@@ -61,25 +61,25 @@ def read(data: bytes, agent: str) -> tuple[RobotsText, tuple[str, ...]]:
     ruled, paced = _Audience(), _Audience()  # a delay ends the agents before it, but begins no rules
     for number, name, value in _fields(data):
         if name == "agent":
-            said = _addressed(value, token, own, common)
+            rules = _addressed(value, token, own, common)
             for audience in (ruled, paced):
                 if audience.begun:
                     audience.members, audience.begun = [], False
-                if said is not None and said not in audience.members:
-                    audience.members.append(said)
+                if rules is not None and rules not in audience.members:
+                    audience.members.append(rules)
         elif name == "sitemap":
             if len(sitemaps) < MAX_SITEMAPS:
                 sitemaps.setdefault(value.decode("utf-8", "replace"))
         elif name in ("delay", "rate"):
             paced.begun = True
             seconds = _seconds(name, value)
-            for said in paced.members:
+            for rules in paced.members:
                 if seconds is not None:
-                    said.delay = min(max(seconds, said.delay or 0.0), LARGEST_DELAY_SECONDS)
+                    rules.delay = min(max(seconds, rules.delay or 0.0), MAX_DELAY_SECONDS)
         else:
             paced.begun = ruled.begun = True
-            for said in ruled.members:
-                said.lines.append(RobotsLine(number, name == "allow", value))
+            for rules in ruled.members:
+                rules.lines.append(RobotsLine(number, name == "allow", value))
     return own if own.named else common, tuple(sitemaps)
 
 
@@ -89,7 +89,7 @@ def _fields(data: bytes) -> Iterator[tuple[int, str, bytes]]:
     for number, line in enumerate(lines, start=1):
         if not line:
             continue
-        name, colon, value = line[:_LONGEST_LINE].partition(b"#")[0].partition(b":")
+        name, colon, value = line[:_MAX_LINE_BYTES].partition(b"#")[0].partition(b":")
         if not colon:  # a common mistake
             words = name.split()
             if len(words) != 2:
@@ -121,8 +121,8 @@ def _seconds(name: str, value: bytes) -> float | None:
     return int(found[2]) * _UNITS[found[3].lower()] / int(found[1])
 
 
-MAX_COMPARED_CHARACTERS = 4_000_000  # of one URL, over all rules it is compared with
-TOO_MANY = "robots.txt has too many rules that may concern this URL: it is left alone"
+MAX_COMPARED_CHARS = 4_000_000  # of one URL, over all rules it is compared with
+TOO_MANY = "robots.txt has too many rules that may concern this URL: it is not fetched"
 
 _PATH = re.compile(r"(?:[^/?#]*//)?[^/?;#]*([^#]*)")  # path and query
 _ESCAPED = {code: f"%{code:02X}" for code in range(256) if not 0x20 <= code < 0x7F}
@@ -170,7 +170,7 @@ class _Index:
     def decide(self, path: str) -> _Rule | None:
         """Return the strongest rule for a path; raise TooManyRules if that takes too much work."""
         best: _Rule | None = None
-        left = MAX_COMPARED_CHARACTERS
+        left = MAX_COMPARED_CHARS
         for length in self._lengths:
             if length > len(path):
                 break
@@ -190,10 +190,10 @@ class RobotsRules:
     """The rules of a robots.txt for one agent; any bytes can be parsed."""
 
     def __init__(self, data: bytes, agent: str) -> None:
-        said, self.sitemaps = read(data, agent)
-        self.crawl_delay = said.delay  # seconds between two requests, capped; None if not given or invalid
+        text, self.sitemaps = read(data, agent)
+        self.crawl_delay = text.delay  # seconds between two requests, capped; None if not given or invalid
         first: dict[tuple[bool, bytes], RobotsLine] = {}
-        for line in said.lines:
+        for line in text.lines:
             if line.value:
                 first.setdefault((line.allow, line.value), line)
         self._allows = _Index(_rule(line, _PLAIN) for line in first.values() if line.allow)
@@ -248,7 +248,7 @@ def _unescaped(text: str, plain: dict[str, str]) -> str:
     return _ESCAPE.sub(lambda found: plain.get(upper := found[0].upper(), upper), text)
 
 
-LARGEST_BYTES = 500 * 1024
+MAX_ROBOTS_BYTES = 500 * 1024
 _LARGE_BYTES = 16 * 1024  # larger ones are parsed in a thread
 _KEPT = timedelta(hours=24)
 _STALE_KEPT = timedelta(hours=1)
@@ -276,6 +276,11 @@ class _Known:
     sitemaps: tuple[str, ...] = ()  # that it names, in canonical form
     answer: Refused | Failed | None = None  # for every page of an origin whose robots.txt is unreachable
 
+    def refusal(self, url: str) -> Refused | Failed | None:
+        """Return why a page is not fetched, or None if it may be."""
+        reason = self.rules.refusal(url) if self.rules and self.answer is None else None
+        return Refused(outcome=Outcome.BLOCKED_ROBOTS, reason=reason) if reason else self.answer
+
 
 class RobotsFetcher:
     """Fetches only what robots.txt allows; use one per run, or call `forget` between runs."""
@@ -300,18 +305,15 @@ class RobotsFetcher:
         self._asking: dict[str, asyncio.Task[_Known]] = {}
 
     async def fetch(self, request: Request) -> Fetched:
-        """Fetch a page if robots.txt allows it."""
         return await self.refusal(request.url) or await self._inner.fetch(request)
 
-    async def read(
-        self, url: str, *, limit: int, cut: bool = False, validators: Validators | None = None
-    ) -> Fetched:
+    async def read(self, url: str, *, limit: int, cut: bool = False, validators: Validators | None = None) -> Fetched:
         """Read a file that serves the crawl; a sitemap that robots.txt itself names is always allowed."""
         if self._respect:
             known = await self._of(origin_of(url))
-            refusal = _verdict(known, url)
+            refusal = known.refusal(url)
             if isinstance(refusal, Refused) and known.state == "unreachable":  # its listing is unknown
-                return Failed(outcome=Outcome.FAILED, reason=refusal.reason, status_code=refusal.status_code)
+                return Failed(reason=refusal.reason, status_code=refusal.status_code)
             if refusal and (known.answer or url not in known.sitemaps):
                 return refusal
         return await self._reader.read(url, limit=limit, cut=cut, validators=validators)
@@ -320,10 +322,11 @@ class RobotsFetcher:
         """Return why a page is not fetched, or None if it may be; request robots.txt if needed."""
         if not self._respect:
             return None
-        known = self._known.get(origin_of(url))
+        origin = origin_of(url)
+        known = self._known.get(origin)
         if known is None or known.until <= self._clock():
-            known = await self._of(origin_of(url))
-        return _verdict(known, url)
+            known = await self._of(origin)
+        return known.refusal(url)
 
     async def crawl_delay(self, url: str) -> float | None:
         """Return the seconds between requests that the site asks for, at most 60; None if unknown."""
@@ -348,7 +351,6 @@ class RobotsFetcher:
         self._known.clear()
 
     async def close(self) -> None:
-        """Close the wrapped fetcher."""
         for task in self._asking.values():
             task.cancel()
         await self._inner.close()
@@ -365,8 +367,8 @@ class RobotsFetcher:
         return await asyncio.shield(task)  # cancelling one caller must not cancel the others
 
     async def _ask(self, origin: str) -> _Known:
-        seen = await self._reader.read(f"{origin}/robots.txt", limit=LARGEST_BYTES, cut=True)
-        known = await self._understand(seen, origin)
+        seen = await self._reader.read(f"{origin}/robots.txt", limit=MAX_ROBOTS_BYTES, cut=True)
+        known = await self._interpret(seen, origin)
         old = self._known.get(origin)
         if known.state == "unreachable" and old is not None and old.state == "ok":
             # RFC 9309 2.4: a stale copy is better than none
@@ -376,11 +378,11 @@ class RobotsFetcher:
             self._learn(domain_of(f"{origin}/"), known.rules.crawl_delay or 0.0)
         return known
 
-    async def _understand(self, seen: Fetched, origin: str) -> _Known:
+    async def _interpret(self, seen: Fetched, origin: str) -> _Known:
         now = self._clock()
         if isinstance(seen, Body):
             data = seen.data
-            if len(data) >= LARGEST_BYTES:  # a rule that the limit cut in two would forbid more
+            if len(data) >= MAX_ROBOTS_BYTES:  # a rule that the limit cut in two would forbid more
                 data = data[: max(data.rfind(b"\n"), data.rfind(b"\r")) + 1]
             if len(data) <= _LARGE_BYTES:
                 return _parsed(data, self._agent, origin, now + _KEPT)
@@ -400,9 +402,7 @@ class RobotsFetcher:
             until = now + timedelta(seconds=max(wait or 0.0, _OUTAGE_SECONDS))
             return _Known("unreachable", until, answer=failed)
         why = seen.reason if isinstance(seen, Refused) else "no content"
-        refused = Refused(
-            outcome=Outcome.BLOCKED_ROBOTS, reason=_unreachable(why), status_code=seen.status_code
-        )
+        refused = Refused(outcome=Outcome.BLOCKED_ROBOTS, reason=_unreachable(why), status_code=seen.status_code)
         return _Known("unreachable", now + _KEPT, answer=refused)
 
 
@@ -410,14 +410,6 @@ def _parsed(data: bytes, agent: str, origin: str, until: datetime) -> _Known:
     rules = RobotsRules(data, agent)
     urls = (canonical(raw, f"{origin}/") for raw in rules.sitemaps)
     return _Known("ok", until, rules, tuple(dict.fromkeys(url for url in urls if url)))
-
-
-def _verdict(known: _Known, url: str) -> Refused | Failed | None:
-    """Return why a page is not fetched, as far as its origin's robots.txt is known."""
-    if known.answer is not None:
-        return known.answer
-    reason = known.rules.refusal(url) if known.rules else None
-    return Refused(outcome=Outcome.BLOCKED_ROBOTS, reason=reason) if reason else None
 
 
 def _unreachable(why: str) -> str:

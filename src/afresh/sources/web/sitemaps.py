@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from lxml import etree
 
-from afresh.aio import in_turns
+from afresh.aio import yield_in_turns
 from afresh.errors import ExtractError
 from afresh.model.fetch import Body, Failed, Gone, Moved, NotModified, Refused, Validators
 from afresh.sources.web.hints import lines_in, links_in
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     from afresh.sources.web.robots import RobotsReader
 
 
-LARGEST_BYTES = 50 * 1024 * 1024  # of one file, unpacked
-MOST_ENTRIES = 50_000
+MAX_FILE_BYTES = 50 * 1024 * 1024  # of one file, unpacked
+MAX_ENTRIES = 50_000
 MAX_PACKED_RATIO = 250  # of the unpacked to the packed size, for files above SMALL_UNPACKED_BYTES
 SMALL_UNPACKED_BYTES = 1024 * 1024
 MAX_GZIP_MEMBERS = 1_000  # each may be empty, so the size alone does not bound the work
-MAX_ELEMENTS = 1_000_000  # a file of LARGEST_BYTES with alternates in every language has 600,000
+MAX_ELEMENTS = 1_000_000  # a file of MAX_FILE_BYTES with alternates in every language has 600,000
 MAX_LINES = 1_000_000
 MAX_LOC_CHARACTERS = 8_001  # one more than a URL may have: longer ones are cut here and refused later
 MAX_LISTED_CHARACTERS = 16 * 1024 * 1024  # of all URLs of a file
@@ -47,7 +47,7 @@ _ROOTS: dict[str, Kind] = {
     "urlset": "urlset", "sitemapindex": "index", "rss": "urlset", "RDF": "urlset", "feed": "urlset",
 }  # fmt: skip
 _ADDRESS = re.compile(r"https?://\S+", re.IGNORECASE)
-_LONGEST_DATE = 64
+_MAX_DATE_CHARS = 64
 _UNPACKED_STEP = 1024 * 1024
 _BLANK = b" \t\r\n\xef\xbb\xbf"
 
@@ -79,7 +79,7 @@ def is_packed(data: bytes) -> bool:
     return data[:2] == b"\x1f\x8b"
 
 
-def parse_sitemap(data: bytes, largest: int = LARGEST_BYTES, most: int = MOST_ENTRIES) -> SitemapFile:
+def parse_sitemap(data: bytes, largest: int = MAX_FILE_BYTES, most: int = MAX_ENTRIES) -> SitemapFile:
     """Parse a sitemap; never raise, never fetch, never expand an entity."""
     if is_packed(data):
         try:
@@ -242,7 +242,7 @@ def _free(element: Any, parent: Any) -> None:
 def parse_lastmod(text: str) -> datetime | None:
     """Parse a W3C or RFC 822 date; return it in UTC, or None if it is neither."""
     text = text.strip()
-    if len(text) > _LONGEST_DATE:
+    if len(text) > _MAX_DATE_CHARS:
         return None
     if re.fullmatch(r"\d{4}(-\d\d)?", text):
         text += "-01" * (2 - text.count("-"))
@@ -255,7 +255,7 @@ def parse_lastmod(text: str) -> datetime | None:
     return None
 
 
-MOST_KEPT = 100_000  # characters of the entries of all cached files together
+MAX_CACHED_CHARS = 100_000  # characters of the entries of all cached files together
 _ENTRY = 50  # characters of an entry in addition to its URL
 
 
@@ -271,32 +271,29 @@ class CachedSitemap(NamedTuple):
 
 
 def has_room(files: Mapping[str, CachedSitemap], more: CachedSitemap) -> bool:
-    """Return whether one more file can be cached."""
     kept = (entry for each in (*files.values(), more) for entry in each.entries)
-    return sum(len(entry.loc) + _ENTRY for entry in kept) <= MOST_KEPT
+    return sum(len(entry.loc) + _ENTRY for entry in kept) <= MAX_CACHED_CHARS
 
 
-DEEPEST = 3
-MOST_MAPS = 1_000
-MOST_URLS = 500_000
-MOST_BYTES = 10 * LARGEST_BYTES  # of all files together, unpacked
-MOST_ERRORS = 20  # after this many broken files the rest is skipped
+MAX_DEPTH = 3
+MAX_FILES = 1_000
+MAX_URLS = 500_000
+MAX_TOTAL_BYTES = 10 * MAX_FILE_BYTES  # of all files together, unpacked
+MAX_ERRORS = 20  # after this many broken files the rest is skipped
 SMALL_BYTES = 16 * 1024  # larger or packed files are parsed by `parse`
 
 Parse = Callable[[bytes, int], Awaitable[SitemapFile]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class SitemapListing:
     """The URLs that the sitemaps of a site list together."""
 
-    urls: Mapping[str, datetime | None] = field(default_factory=dict)  # canonical URL to its lastmod
-    dropped: Mapping[str, int] = field(default_factory=dict)  # reason to count
-    errors: tuple[str, ...] = ()  # files that could not be read or exceed a cap: the listing is incomplete
+    urls: dict[str, datetime | None] = field(default_factory=dict)  # canonical URL to its lastmod
+    dropped: Counter[str] = field(default_factory=Counter)  # reason to count
+    errors: list[str] = field(default_factory=list)  # files that could not be read: the listing is incomplete
     maps: int = 0  # files read
-    files: Mapping[str, CachedSitemap] = field(
-        default_factory=dict
-    )  # files that can be requested conditionally
+    files: dict[str, CachedSitemap] = field(default_factory=dict)  # files that can be requested conditionally
 
 
 async def parse_in_thread(data: bytes, largest: int) -> SitemapFile:
@@ -312,8 +309,8 @@ async def read_sitemaps(
     trim: Callable[[str], str] = lambda url: url,
     refusal: Callable[[str], str | None] = lambda url: None,
     optional: bool = False,
-    most_urls: int = MOST_URLS,
-    largest: int = LARGEST_BYTES,
+    most_urls: int = MAX_URLS,
+    largest: int = MAX_FILE_BYTES,
     known: Mapping[str, CachedSitemap] | None = None,
 ) -> SitemapListing:
     """Read sitemaps and the ones they point to; an `optional` one may be missing, forbidden or no sitemap.
@@ -321,17 +318,19 @@ async def read_sitemaps(
     `parse` parses all but tiny files. At most `most_urls` URLs are kept; once there are more, no further
     files are fetched.
     """
-    walk = _Walk(reader, parse, trim, refusal, most_urls, largest, known or {})
+    found = SitemapListing()
+    walk = _Walk(found, reader, parse, trim, refusal, most_urls, largest, known or {})
     for url in urls:
         walk.queue(url, depth=1)
     await walk.run(optional)
-    return SitemapListing(walk.urls, dict(walk.dropped), tuple(walk.errors), walk.maps, walk.files)
+    return found
 
 
 @dataclass(slots=True)
 class _Walk:
     """Reads sitemap files, breadth first."""
 
+    _found: SitemapListing
     _reader: "RobotsReader"
     _parse: Parse
     _trim: Callable[[str], str]
@@ -339,11 +338,6 @@ class _Walk:
     _most_urls: int
     _largest: int
     _known: Mapping[str, CachedSitemap]
-    urls: dict[str, datetime | None] = field(default_factory=dict)
-    dropped: Counter[str] = field(default_factory=Counter)
-    errors: list[str] = field(default_factory=list)
-    maps: int = 0
-    files: dict[str, CachedSitemap] = field(default_factory=dict)
     _waiting: deque[tuple[str, int]] = field(default_factory=deque)
     _seen: set[str] = field(default_factory=set)
     _bytes: int = 0
@@ -354,59 +348,52 @@ class _Walk:
         """Read this file too, unless it was queued before or a cap is reached."""
         if url in self._seen:
             return
-        if depth > DEEPEST:
-            self.errors.append(f"{url}: sitemap indexes nest deeper than {DEEPEST}")
-        elif len(self._seen) >= MOST_MAPS:
+        if depth > MAX_DEPTH:
+            self._found.errors.append(f"{url}: sitemap indexes nest deeper than {MAX_DEPTH}")
+        elif len(self._seen) >= MAX_FILES:
             self._unread += 1
         else:
             self._seen.add(url)
             self._waiting.append((url, depth))
 
     async def run(self, optional: bool) -> None:
-        while self._waiting and not (
-            self._unlisted or self._bytes > MOST_BYTES or len(self.errors) >= MOST_ERRORS
-        ):
+        errors = self._found.errors
+        while self._waiting and not (self._unlisted or self._bytes > MAX_TOTAL_BYTES or len(errors) >= MAX_ERRORS):
             url, depth = self._waiting.popleft()
             await self._read(url, depth, optional and depth == 1)
         unread = self._unread + len(self._waiting)
         if self._unlisted:
-            self.errors.append(
-                f"sitemaps list more than {self._most_urls:,} addresses: {self._unlisted:,} left out"
-            )
+            errors.append(f"sitemaps list more than {self._most_urls:,} addresses: {self._unlisted:,} left out")
         if unread:
             files = "sitemap file was" if unread == 1 else "sitemap files were"
-            self.errors.append(f"{unread:,} {files} not read: more than is sensible")
+            errors.append(f"{unread:,} {files} not read: more than is sensible")
 
     async def _read(self, url: str, depth: int, optional: bool) -> None:
         known = self._known.get(url)
-        validators = (
-            Validators(etag=known.etag, last_modified=known.last_modified, url=known.issuer)
-            if known
-            else None
-        )
+        validators = Validators(etag=known.etag, last_modified=known.last_modified, url=known.issuer) if known else None
         seen = await self._reader.read(url, limit=self._largest, validators=validators)
         if known is not None and isinstance(seen, NotModified):
-            self.maps += 1
-            self.files[url] = known
+            self._found.maps += 1
+            self._found.files[url] = known
             await self._take(known.kind, known.entries, known.base, depth)
             return
         if not isinstance(seen, Body):
             if problem := _problem(seen, optional):
-                self.errors.append(f"{url}: {problem}")
+                self._found.errors.append(f"{url}: {problem}")
             return
         file = await self._parsed(seen.data)
         self._bytes += max(file.size, len(seen.data))
         if file.kind == "none" and optional:
             return
-        self.maps += 1
+        self._found.maps += 1
         if file.error:
-            self.errors.append(f"{url}: {file.error}")
+            self._found.errors.append(f"{url}: {file.error}")
         if file.over:
-            self.errors.append(f"{url}: too many entries in one sitemap, {file.over:,} or more left out")
-        told = seen.validators
-        read = CachedSitemap(told.etag, told.last_modified, told.url, seen.url, file.kind, file.entries)
-        if told and not file.error and not file.over and has_room(self.files, read):
-            self.files[url] = read
+            self._found.errors.append(f"{url}: too many entries in one sitemap, {file.over:,} or more left out")
+        sent = seen.validators
+        read = CachedSitemap(sent.etag, sent.last_modified, sent.url, seen.url, file.kind, file.entries)
+        if sent and not file.error and not file.over and has_room(self._found.files, read):
+            self._found.files[url] = read
         await self._take(file.kind, file.entries, seen.url, depth)
 
     async def _parsed(self, data: bytes) -> SitemapFile:
@@ -418,25 +405,25 @@ class _Walk:
             return SitemapFile("none", error=str(error))
 
     async def _take(self, kind: Kind, entries: Sequence[SitemapEntry], base: str, depth: int) -> None:
-        async for entry in in_turns(entries, lambda entry: entry.loc):
+        async for entry in yield_in_turns(entries, lambda entry: entry.loc):
             url = canonical(entry.loc, base)
             if url is None:
-                self.dropped["not a web address"] += 1
+                self._found.dropped["not a web address"] += 1
             elif kind == "index":
                 self.queue(url, depth + 1)
             else:
                 self._keep(self._trim(url), entry.lastmod)
 
     def _keep(self, url: str, lastmod: datetime | None) -> None:
-        if url in self.urls:
+        if url in self._found.urls:
             return
         reason = self._refusal(url)
         if reason is not None:
-            self.dropped[reason] += 1
-        elif len(self.urls) >= self._most_urls:
+            self._found.dropped[reason] += 1
+        elif len(self._found.urls) >= self._most_urls:
             self._unlisted += 1
         else:
-            self.urls[url] = lastmod
+            self._found.urls[url] = lastmod
 
 
 def _problem(seen: Gone | Refused | Failed | Moved | NotModified, optional: bool) -> str | None:

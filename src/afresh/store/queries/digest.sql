@@ -7,10 +7,10 @@ left join kb_records k on k.page_id = p.id
 left join page_crawls c on c.page_id = p.id and c.outcome is null
 where p.source_id = :source and (p.status not in ('deleted', 'redirect') or p.listed = 1)
 
--- kb_told
+-- kb_record
 select text_hash, summary, indexed_at, fetched_at, fetch_status from kb_records where page_id = :page
 
--- tell_kb
+-- record_kb
 insert into kb_records (page_id, text_hash, summary, indexed_at, fetched_at, fetch_status)
 values (:page, :text_hash, :summary, :indexed_at, :fetched_at, :status)
 on conflict (page_id) do update

@@ -1,5 +1,5 @@
 -- change_records
-select c.*, s.name as source_name, s.version as source_version
+select c.*, c.run_id as run, s.name as source, nullif(s.version, '') as version
 from changes c join sources s on s.id = c.source_id
 where c.id < coalesce(:top, 9223372036854775807)
     and (:everywhere = 1 or c.source_id in {list sources})
@@ -7,21 +7,21 @@ order by c.id desc
 limit :limit
 
 -- changes_of_source
-select c.*, s.name as source_name, s.version as source_version
+select c.*, c.run_id as run, s.name as source, nullif(s.version, '') as version
 from changes c join sources s on s.id = c.source_id
 where c.source_id = :source and c.id < coalesce(:top, 9223372036854775807)
 order by c.id desc
 limit :limit
 
 -- changes_of_kind
-select c.*, s.name as source_name, s.version as source_version
+select c.*, c.run_id as run, s.name as source, nullif(s.version, '') as version
 from changes c join sources s on s.id = c.source_id
 where c.source_id = :source and c.kind = :kind and c.id < coalesce(:top, 9223372036854775807)
 order by c.id desc
 limit :limit
 
 -- every_change_of_kind
-select c.*, s.name as source_name, s.version as source_version
+select c.*, c.run_id as run, s.name as source, nullif(s.version, '') as version
 from changes c join sources s on s.id = c.source_id
 where c.kind = :kind and c.id < coalesce(:top, 9223372036854775807)
     and (:everywhere = 1 or c.source_id in {list sources})
@@ -29,7 +29,7 @@ order by c.id desc
 limit :limit
 
 -- changes_in_run
-select c.*, s.name as source_name, s.version as source_version
+select c.*, c.run_id as run, s.name as source, nullif(s.version, '') as version
 from changes c join sources s on s.id = c.source_id
 where c.run_id = :run and c.id < coalesce(:top, 9223372036854775807)
     and (:everywhere = 1 or c.source_id in {list sources})
@@ -37,7 +37,7 @@ order by c.id desc
 limit :limit
 
 -- changes_of_kind_in_run
-select c.*, s.name as source_name, s.version as source_version
+select c.*, c.run_id as run, s.name as source, nullif(s.version, '') as version
 from changes c join sources s on s.id = c.source_id
 where c.run_id = :run and c.kind = :kind and c.id < coalesce(:top, 9223372036854775807)
     and (:everywhere = 1 or c.source_id in {list sources})
@@ -45,7 +45,7 @@ order by c.id desc
 limit :limit
 
 -- changes_of_url
-select c.*, s.name as source_name, s.version as source_version
+select c.*, c.run_id as run, s.name as source, nullif(s.version, '') as version
 from changes c join sources s on s.id = c.source_id
 where c.url = :url and c.id < coalesce(:top, 9223372036854775807)
     and (:everywhere = 1 or c.source_id in {list sources})
@@ -55,7 +55,7 @@ limit :limit
 
 -- changes_of_run
 select c.id, c.url, c.kind, c.run_id, c.at, c.old_hash, c.new_hash, null as diff, c.moved_to,
-    s.name as source_name, s.version as source_version
+    c.run_id as run, s.name as source, nullif(s.version, '') as version
 from changes c join sources s on s.id = c.source_id
 where c.run_id = :run and c.kind in {list kinds}
 order by c.id
@@ -77,9 +77,6 @@ select * from page_crawls
 where run_id = :run and outcome = :outcome and id > :after
 order by id
 limit :limit
-
--- history
-select * from page_crawls where page_id = :page order by id desc
 
 -- listings_of_page
 select c.* from pages p join runs r on r.source_id = p.source_id
@@ -130,7 +127,7 @@ where p.id = :page
     )
 
 -- history_by_url
-select c.*, s.name as source_name, s.version as source_version
+select c.*, s.name as source, nullif(s.version, '') as version
 from page_crawls c left join pages p on p.id = c.page_id left join runs r on r.id = c.run_id
 left join sources s on s.id = coalesce(p.source_id, r.source_id)
 where c.url = :url and (:source is null or s.id = :source)

@@ -213,12 +213,12 @@ where source_id = :source and queued_run = :run and gone_count = 0 and url in {l
 )
 
 -- open_rows
-select count(*) as open, sum(case when c.locked_at is not null then 1 else 0 end) as held,
+select count(*) as open, coalesce(sum(case when c.locked_at is not null then 1 else 0 end), 0) as held,
     min(case
         when c.locked_at is not null then null
         when h.next_allowed_at > c.scheduled_for then h.next_allowed_at
         else c.scheduled_for
-    end) as next
+    end) as next_at
 from page_crawls c left join hosts h on h.domain = c.domain
 where c.run_id = :run and c.outcome is null
 
@@ -233,7 +233,7 @@ update workers set heartbeat_at = :now where name = :worker
 -- workers
 select * from workers order by started_at
 
--- hearts
+-- heartbeats
 select name, heartbeat_at from workers where name in {list workers} {for update}
 
 -- forget_workers

@@ -62,6 +62,11 @@ select r.* from runs r
 where r.state in ('queued', 'running', 'cancelled', 'needs_confirmation') and r.mode <> 'sync' and not (r.mode = 'check' and r.state = 'running')
 order by r.id desc
 
+-- runs_for_workers
+select r.* from runs r join sources s on s.id = r.source_id
+where r.state in ('queued', 'running', 'cancelled') and r.mode not in ('check', 'sync') and s.name not in {list digest}
+order by r.id
+
 -- finish_run
 update runs set state = :state, finished_at = :now, counts = :counts, notes = :notes, error = :error
 where id = :run and coalesce(worker, '') = coalesce(:worker, '') and state = :was

@@ -1,5 +1,5 @@
 -- due_rows
-select c.id as crawl_id, c.url, c.scheduled_for, c.updated_at, p.last_seen
+select c.id as crawl_id, c.url, c.scheduled_for as next_at, c.updated_at as written_at, p.last_seen as answered_at
 from page_crawls c join pages p on p.id = c.page_id
 where c.outcome is null and c.locked_at is null and c.run_id is null
     and (c.scheduled_for <= :now or c.updated_at > :now or p.last_seen <= :oldest)
@@ -7,7 +7,7 @@ where c.outcome is null and c.locked_at is null and c.run_id is null
     and coalesce(p.queued_run, 0) <> :run
 
 -- waiting_rows
-select c.url, c.scheduled_for, c.updated_at, p.last_seen
+select c.url, c.scheduled_for as next_at, c.updated_at as written_at, p.last_seen as answered_at
 from page_crawls c join pages p on p.id = c.page_id
 where c.outcome is null and c.locked_at is null and c.run_id is null
     and p.source_id = :source and (p.status not in ('deleted', 'redirect') or p.listed = 1)
@@ -16,7 +16,7 @@ where c.outcome is null and c.locked_at is null and c.run_id is null
 select count(*) as number from (select 1 from pages where source_id = :source limit :most) counted
 
 -- next_looks
-select c.url, c.scheduled_for, c.updated_at, p.last_seen
+select c.url, c.scheduled_for as next_at, c.updated_at as written_at, p.last_seen as answered_at
 from {open rows}
 where p.id = c.page_id and c.outcome is null
     and c.scheduled_for >= :since and (c.scheduled_for > :since or c.url > :after_url)
@@ -26,7 +26,7 @@ order by c.scheduled_for, c.url
 limit :limit
 
 -- backing_off
-select p.url, p.failures, c.scheduled_for, (
+select p.url, p.failures, c.scheduled_for as next_at, (
     select h.reason from page_crawls h where h.page_id = p.id and h.outcome is not null order by h.id desc limit 1
 ) as reason
 from pages p join page_crawls c on c.page_id = p.id and c.outcome is null
@@ -45,7 +45,7 @@ select url, change_count, quiet_seconds, span_seconds from pages
 where source_id = :source and content_hash is not null order by url
 
 -- schedules
-select * from schedules order by next_at, source_id
+select *, source_id as source, run_id as run from schedules order by next_at, source_id
 
 -- plan_schedule
 insert into schedules (source_id, rule, slot, next_at, planned_at) values (:source, :rule, :slot, :at, :now)

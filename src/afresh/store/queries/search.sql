@@ -25,9 +25,10 @@ where content_hash is not null and (:sources is null or source_id in {list sourc
     )))
 
 -- chunk_pages
-select c.id, c.page_id, c.sort_order, c.content, c.metadata, c.whole, c.text_hash, p.source_id, p.content_hash, p.url, p.title, p.depth,
-    p.language, p.checked_at, p.last_seen, p.crawl_time, p.changed_at, p.listed, s.told_at, s.told_run_at,
-    s.name as source_name, s.version as source_version
+select c.id as chunk, c.page_id as page, c.sort_order as "order", case when c.whole = 1 then c.content end as content,
+    c.metadata, p.source_id, p.content_hash, p.url, coalesce(nullif(p.title, ''), p.url) as title, p.depth, p.language,
+    p.checked_at, p.last_seen, p.crawl_time, p.changed_at, p.listed, s.told_at, s.told_run_at,
+    s.name as source, nullif(s.version, '') as version
 from chunks c join pages p on p.id = c.page_id join sources s on s.id = p.source_id
 where c.id in {list chunks}
 

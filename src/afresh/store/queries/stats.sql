@@ -101,7 +101,7 @@ from page_crawls where outcome is null and run_id is not null
 group by domain order by waiting desc, domain limit :limit
 
 -- last_run
-select * from runs where source_id = :source and mode not in ('check', 'sync') order by id desc limit 1
+select id as last_run, state as last_state, mode as last_mode, finished_at as last_end from runs where source_id = :source and mode not in ('check', 'sync') order by id desc limit 1
 
 -- oldest_checks
 select p.source_id, min(case when p.listed = 1 and s.told_at > p.checked_at then s.told_at else p.checked_at end) as oldest

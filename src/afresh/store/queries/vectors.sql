@@ -22,7 +22,8 @@ where true
 on conflict (name) do nothing
 
 -- known_vectors
-select text_hash from vectors where model_id = :model and text_hash in {list hashes}
+select text_hash from vectors
+where model_id = (select id from models where name = :name) and text_hash in {list hashes}
 
 -- leave_vectors_of_pages
 update vectors set used_at = :now

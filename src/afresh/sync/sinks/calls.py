@@ -19,7 +19,7 @@ from afresh.text.redact import mask_secrets, one_line
 
 log = logging.getLogger("afresh.sinks")
 
-_LONGEST = 200
+_MAX_MESSAGE_CHARS = 200
 TIMEOUT_SECONDS = 60.0
 MAX_ANSWER_BYTES = 4 * 1024 * 1024  # a page of a listing has a hundred documents
 _PASSES = frozenset({408, 409, 425, 429})
@@ -32,7 +32,6 @@ class RemoteMissing(SinkMissing):
 
 
 def variable(sink: str) -> str:
-    """Return the environment variable for the key of a sink."""
     return f"AFRESH_SINKS__{sink.upper().replace('-', '_')}__API_KEY"
 
 
@@ -46,13 +45,7 @@ class SinkCalls:
         self._secrets = secrets
 
     async def send(
-        self,
-        method: str,
-        url: str,
-        headers: Mapping[str, str],
-        data: bytes | None = None,
-        *,
-        adds: bool = False,
+        self, method: str, url: str, headers: Mapping[str, str], data: bytes | None = None, *, adds: bool = False
     ) -> ApiResponse:
         """Return the answer to a successful request; it is sent once, as the reconciler decides on retries.
 
@@ -70,53 +63,48 @@ class SinkCalls:
         self._log(method, url, str(answer.status), began)
         if 200 <= answer.status < 300:
             return answer
-        trouble = self.trouble(answer)
-        raise self.doubt(trouble) if adds and answer.status >= 500 else trouble
+        failure = self.failure(answer)
+        raise self.doubt(failure) if adds and answer.status >= 500 else failure
 
     def one_of(self, stores: Sequence[str], name: str) -> bool:
         """Return whether there is a store with that name; raise SinkRefused if there are several."""
         if len(stores) > 1:
             which = ", ".join(sorted(stores))
-            raise SinkRefused(
-                f'{len(stores)} stores are called "{name}": set {self.section}.store to one of {which}'
-            )
+            raise SinkRefused(f'{len(stores)} stores are called "{name}": set {self.section}.store to one of {which}')
         return bool(stores)
 
-    def doubt(self, trouble: SinkError) -> SinkBusy:
+    def doubt(self, error: SinkError) -> SinkBusy:
         """Return the error for a problem after a document was sent."""
-        return SinkBusy(f"an upload was sent and nothing is known of it yet: {trouble}")
+        return SinkBusy(f"an upload was sent and nothing is known of it yet: {error}")
 
     def odd(self, error: Exception | str) -> SinkError:
         """Return the error for an answer with a good status that could not be understood."""
         why = error if isinstance(error, str) else type(error).__name__
         return SinkBusy(
-            f"{self.host} answered in a form that is not understood ({self._safe(why)}): "
-            f"check {self.section}.base_url"
+            f"{self.host} answered in a form that is not understood ({self._safe(why)}): check {self.section}.base_url"
         )
 
-    def trouble(self, answer: ApiResponse) -> SinkError:
-        """Return the error for a failed answer."""
+    def failure(self, answer: ApiResponse) -> SinkError:
         error = _error(answer.data)
         wait = parse_retry_after(answer.headers.get("retry-after"), datetime.now(UTC)) or _delay(error)
         return self.refusal(answer.status, error, wait)
 
     def refusal(self, status: int, error: Mapping[str, Any], wait: float | None = None) -> SinkError:
-        """Return the error for a status and an error object."""
-        said = str(error.get("message") or "")
+        message = str(error.get("message") or "")
         words = f"{self.host} answered {status_words(status)}"
-        told = f'{words} ("{self._safe(said)[:_LONGEST]}")' if said else words
-        full = f"{said} {error.get('code')}".lower()
+        text = f'{words} ("{self._safe(message)[:_MAX_MESSAGE_CHARS]}")' if message else words
+        full = f"{message} {error.get('code')}".lower()
         if status in (402, 507) or (status == 429 and any(each in full for each in _FULL)):
-            return SinkFull(f"{told}: make room there, or ask for a larger quota", wait)
-        if status == 404 or (status == 403 and "may not exist" in said):
-            return RemoteMissing(f"{told}: check {self.section}.store")
+            return SinkFull(f"{text}: make room there, or ask for a larger quota", wait)
+        if status == 404 or (status == 403 and "may not exist" in message):
+            return RemoteMissing(f"{text}: check {self.section}.store")
         if status in _PASSES or status >= 500:
-            return SinkBusy(f"{told}: it is tried again later", wait)
+            return SinkBusy(f"{text}: it is tried again later", wait)
         if status in (401, 403) or "api key" in full:  # some services repeat the key in their message
             return SinkUnauthorized(f"{words}: check {self.section}.api_key and what it may use")
         if 300 <= status < 400:
             return SinkRefused(f"{words}: set {self.section}.base_url to the address it moved to")
-        return SinkRefused(f"{told}: this request will not be taken as it is")
+        return SinkRefused(f"{text}: this request will not be taken as it is")
 
     def _safe(self, text: str) -> str:
         return one_line(mask_secrets(text, self._secrets))
@@ -128,7 +116,6 @@ class SinkCalls:
 
 
 async def as_object(data: bytes) -> dict[str, Any]:
-    """Return the JSON object of a body, or an empty one."""
     bounds = {"max_bytes": MAX_ANSWER_BYTES, "max_values": MAX_JSON_VALUES}
     try:
         found = await asyncio.to_thread(read_large_json, data, **bounds)
@@ -161,20 +148,20 @@ def _delay(error: Mapping[str, Any]) -> float | None:
 
 _STORE, _SOURCE, _PAGE, _HASH = "afresh_store", "afresh_source", "afresh_page", "afresh_hash"
 _URL = "url"
-LONGEST = 512  # characters of a value
+MAX_VALUE_CHARS = 512  # characters of a value
 
 
 def metadata(upload: Upload) -> dict[str, str]:
     """Return the metadata of a document: our tag, and fields to filter by."""
     mark = upload.mark
-    told = {_STORE: mark.store, _SOURCE: mark.source, _PAGE: str(mark.page), _HASH: mark.hash}
-    if len(upload.url) <= LONGEST:  # a truncated URL would be wrong
-        told[_URL] = upload.url
+    fields = {_STORE: mark.store, _SOURCE: mark.source, _PAGE: str(mark.page), _HASH: mark.hash}
+    if len(upload.url) <= MAX_VALUE_CHARS:  # a truncated URL would be wrong
+        fields[_URL] = upload.url
     if title := upload.title.strip():
-        told["title"] = title[:LONGEST]
+        fields["title"] = title[:MAX_VALUE_CHARS]
     if upload.language:
-        told["language"] = upload.language
-    return {key: sendable(value) for key, value in told.items()}
+        fields["language"] = upload.language
+    return {key: sendable(value) for key, value in fields.items()}
 
 
 def mark_in(metadata: Mapping[str, object]) -> OwnerTag | None:
@@ -191,13 +178,12 @@ def content(upload: Upload) -> bytes:
     return text.encode("utf-8", "replace")
 
 
-def shown_name(upload: Upload) -> str:
+def document_name(upload: Upload) -> str:
     """Return the display name of an upload, valid for sinks."""
     return display_name(sendable(upload.name), sendable(upload.url))
 
 
 def url_in(metadata: Mapping[str, object]) -> str | None:
-    """Return the URL of the page that a document was made from."""
     url = metadata.get(_URL)
     return url if isinstance(url, str) and url else None
 

@@ -13,6 +13,7 @@ import os
 import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -25,24 +26,23 @@ from afresh.sync.copy import OwnerTag, Remote, RemoteState, Upload
 
 T = TypeVar("T")
 FENCE = "---"
-LONGEST_HEAD = 16_384
+MAX_HEAD_BYTES = 16_384
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EINVAL, errno.EISDIR, errno.ENOTDIR)
 _ODD = re.compile(r"[^a-z0-9._-]+")
 
 
 def open_sink(name: str, settings: SinkSettings) -> "FolderSink":
-    """Return the sink for the folder in the settings."""
     return FolderSink(name, Path(settings.path or name).expanduser(), settings.at_once)
 
 
+@dataclass(slots=True)
 class FolderSink:
     """Implements `ports.Sink` with files."""
 
-    def __init__(self, name: str, folder: Path, at_once: int = 10) -> None:
-        self.name = name
-        self.at_once = at_once
-        self.folder = folder
+    name: str
+    folder: Path
+    at_once: int = 10
 
     async def put(self, upload: Upload) -> Remote:
         """Write the file of a page; refuse to overwrite a file that is not ours."""
@@ -53,11 +53,9 @@ class FolderSink:
         await self._off_loop(lambda: self._drop(remote_id))
 
     async def look(self, remote_id: str) -> Remote | None:
-        """Return the current state of a file, or None."""
         return await self._off_loop(lambda: self._look(remote_id))
 
     async def all(self) -> AsyncIterator[Remote]:
-        """Yield every file in the folder."""
         for relative in await self._off_loop(self._files):
             found = await self._off_loop(partial(self._read, relative))
             if found is not None:
@@ -71,7 +69,9 @@ class FolderSink:
         relative = file_name(upload)
         there = self._read(relative)
         if there is not None and there.mark is None:
-            raise SinkRefused(f"{self.folder / relative} is not ours: move it away")
+            raise SinkRefused(
+                f"{self.folder / relative} was not written by afresh and is not overwritten: move or rename it"
+            )
         replace_whole(self.folder / relative, text_of(upload).encode())
         written = self._read(relative)
         if written is None:
@@ -110,7 +110,7 @@ class FolderSink:
         path = self.folder / relative
         try:
             with path.open("rb") as file:
-                head = _head(file.read(LONGEST_HEAD))
+                head = _head(file.read(MAX_HEAD_BYTES))
                 file.seek(0)
                 mark = None if head is None else _mark(head, file.read())
                 size = file.tell()
@@ -125,7 +125,7 @@ class FolderSink:
         try:
             return await asyncio.to_thread(work)
         except OSError as error:
-            raise _trouble(error) from None
+            raise _sink_error(error) from None
 
 
 def file_name(upload: Upload) -> str:
@@ -136,7 +136,6 @@ def file_name(upload: Upload) -> str:
 
 
 def relative_of(remote_id: str) -> str:
-    """Return the path inside the folder for an id."""
     relative = remote_id.rpartition("#")[0] or remote_id
     if Path(relative).is_absolute() or ".." in Path(relative).parts:
         raise SinkRefused(f"{remote_id} is no file of the folder")
@@ -161,8 +160,8 @@ def text_of(upload: Upload) -> str:
     return "\n".join([FENCE, *lines, FENCE, "", body])
 
 
-def _slug(text: str, longest: int) -> str:
-    return _ODD.sub("-", text.lower()).strip("-.")[:longest].strip("-.") or "page"
+def _slug(text: str, max_chars: int) -> str:
+    return _ODD.sub("-", text.lower()).strip("-.")[:max_chars].strip("-.") or "page"
 
 
 def _head(data: bytes) -> dict[str, str] | None:
@@ -189,7 +188,7 @@ def _mark(head: dict[str, str], data: bytes) -> OwnerTag | None:
         return None
 
 
-def _trouble(error: OSError) -> SinkError:
+def _sink_error(error: OSError) -> SinkError:
     why = f"{error.filename or 'the folder'}: {error.strerror or error}"
     if error.errno in _FULL:
         return SinkFull(why)

@@ -10,13 +10,13 @@ from afresh.config.server import SinkSettings
 from afresh.errors import ConfigError, SinkBusy, SinkError, SinkRefused
 from afresh.ports import HttpApi, Remote, RemoteState, SinkKind, Upload
 from afresh.sync.sinks.calls import (
-    LONGEST,
+    MAX_VALUE_CHARS,
     RemoteMissing,
     SinkCalls,
     content,
+    document_name,
     mark_in,
     metadata,
-    shown_name,
     url_in,
     variable,
 )
@@ -26,10 +26,7 @@ API_VERSION = "v1beta"
 PAGE_SIZE = 20  # maximum of the API
 WAITS = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0)  # seconds between checks for the document of an upload
 _CODES = {3: 400, 4: 504, 5: 404, 7: 403, 8: 429, 9: 400, 13: 500, 14: 503, 16: 401}  # gRPC → HTTP
-_STATES = {
-    "STATE_ACTIVE": RemoteState.ACTIVE,
-    "STATE_FAILED": RemoteState.FAILED,
-}  # all others: PROCESSING
+_STATES = {"STATE_ACTIVE": RemoteState.ACTIVE, "STATE_FAILED": RemoteState.FAILED}  # all others: PROCESSING
 _ODD = (ValueError, KeyError, TypeError, AttributeError)  # raised by the SDK for unexpected answers
 Sleep = Callable[[float], Awaitable[None]]
 
@@ -45,9 +42,7 @@ class _Ended(Exception):
 class GeminiSink:
     """Implements `ports.Sink`; `store` is a resource name, or a display name that is found or created."""
 
-    def __init__(
-        self, name: str, settings: SinkSettings, asker: HttpApi, *, sleep: Sleep = asyncio.sleep
-    ) -> None:
+    def __init__(self, name: str, settings: SinkSettings, asker: HttpApi, *, sleep: Sleep = asyncio.sleep) -> None:
         if not settings.api_key:
             key = variable(name)
             raise ConfigError(f"sinks.{name}.api_key is missing: set {key} to a key of Google AI Studio")
@@ -65,10 +60,9 @@ class GeminiSink:
         self._opening, self._finding = asyncio.Lock(), asyncio.Lock()
 
     async def put(self, upload: Upload) -> Remote:
-        """Upload a document and return its state."""
         store = await self._found_store()
-        told = [{"key": key, "string_value": value} for key, value in metadata(upload).items()]
-        config = {"display_name": shown_name(upload), "mime_type": "text/markdown", "custom_metadata": told}
+        fields = [{"key": key, "string_value": value} for key, value in metadata(upload).items()]
+        config = {"display_name": document_name(upload), "mime_type": "text/markdown", "custom_metadata": fields}
         with self._understood():
             operation = await self._stores.upload_to_file_search_store(
                 file_search_store_name=store, file=BytesIO(content(upload)), config=config
@@ -77,8 +71,8 @@ class GeminiSink:
                 return await self._made_by(operation, store)
             except _Ended as ended:
                 raise ended.error from None
-            except SinkError as trouble:
-                raise self._calls.doubt(trouble) from None
+            except SinkError as error:
+                raise self._calls.doubt(error) from None
 
     async def drop(self, remote_id: str) -> None:
         """Delete a document with its chunks."""
@@ -99,7 +93,6 @@ class GeminiSink:
             return found
 
     async def all(self) -> AsyncIterator[Remote]:
-        """Yield every document of the store."""
         store = await self._found_store()
         with self._understood():
             listed = await self._stores.documents.list(parent=store, config={"page_size": PAGE_SIZE})
@@ -107,7 +100,6 @@ class GeminiSink:
                 yield _remote(each)
 
     async def close(self) -> None:
-        """Close the connections."""
         sdk, self._sdk = self._sdk, None
         if sdk is not None:
             await sdk.aio.aclose()
@@ -132,7 +124,7 @@ class GeminiSink:
         names = [_name(each) async for each in listed if each.display_name == self._wanted]
         if self._calls.one_of(names, self._wanted):
             return names[0]
-        return _name(await self._stores.create(config={"display_name": self._wanted[:LONGEST]}))
+        return _name(await self._stores.create(config={"display_name": self._wanted[:MAX_VALUE_CHARS]}))
 
     async def _check_store(self) -> None:
         """Raise SinkMissing if the whole store is missing, not only a document."""
@@ -146,7 +138,7 @@ class GeminiSink:
     async def _made_by(self, operation: Any, store: str) -> Remote:
         """Return the document of an upload, as soon as it has a name.
 
-        Some operations never report that they are done; their documents have the same id.
+        Some operations never report completion; their document is found by the operation's id.
         """
         for wait in (*WAITS, None):
             name = getattr(operation.response, "document_name", None) or ""
@@ -185,9 +177,7 @@ class GeminiSink:
         try:
             from afresh.sync.sinks.gemini_sdk import open_client
 
-            return open_client(
-                self._calls, api_key=self._key, base_url=self._base_url, api_version=self._version
-            )
+            return open_client(self._calls, api_key=self._key, base_url=self._base_url, api_version=self._version)
         except ImportError:
             raise SinkRefused(
                 f"{self._calls.section}: kind gemini needs Google's SDK: pip install 'afresh[gemini]'"
@@ -214,14 +204,14 @@ def _name(resource: Any) -> str:
 
 
 def _remote(document: Any) -> Remote:
-    told = {each.key: each.string_value for each in document.custom_metadata or ()}
+    fields = {each.key: each.string_value for each in document.custom_metadata or ()}
     state = _STATES.get(getattr(document.state, "value", ""), RemoteState.PROCESSING)
     return Remote(
         id=_name(document),
         name=document.display_name or "",
         state=state,
-        mark=mark_in(told),
-        url=url_in(told),
+        mark=mark_in(fields),
+        url=url_in(fields),
         size=document.size_bytes or 0,
         reason="Gemini could not index it" if state is RemoteState.FAILED else None,
     )

@@ -9,9 +9,7 @@ from afresh.text.json_input import count_values
 
 MAX_PARSED_BYTES = 1024 * 1024  # the SDK parses on the event loop; a page of twenty documents is far smaller
 MAX_PARSED_VALUES = 10_000
-_OURS = frozenset(
-    {"host", "user-agent", "connection", "content-length", "accept-encoding", "transfer-encoding"}
-)
+_OURS = frozenset({"host", "user-agent", "connection", "content-length", "accept-encoding", "transfer-encoding"})
 _SPENT = frozenset({"content-encoding", "content-length", "transfer-encoding"})
 
 
@@ -25,7 +23,6 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         self._calls = calls
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Return the answer to one request."""
         data = await request.aread()
         headers = {name: value for name, value in request.headers.items() if name not in _OURS}
         uploads = "upload" in (command := headers.get("x-goog-upload-command", ""))

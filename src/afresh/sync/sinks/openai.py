@@ -12,14 +12,14 @@ from afresh.config.server import SinkSettings
 from afresh.errors import ConfigError, SinkError, SinkMissing
 from afresh.ports import HttpApi, Remote, RemoteState, SinkKind, Upload
 from afresh.sync.sinks.calls import (
-    LONGEST,
+    MAX_VALUE_CHARS,
     RemoteMissing,
     SinkCalls,
     as_object,
     content,
+    document_name,
     mark_in,
     metadata,
-    shown_name,
     url_in,
     variable,
 )
@@ -57,9 +57,9 @@ class OpenAISink:
         store = await self._found_store()
         border = f"afresh-{secrets.token_hex(16)}"
         head = {"Content-Type": f"multipart/form-data; boundary={border}"}
-        data = _form(border, f"{shown_name(upload)}.md", content(upload))
+        data = _form(border, f"{document_name(upload)}.md", content(upload))
         file = self._text(await self._send("POST", "/files", head, data), "id")
-        attributes = {_NAME: shown_name(upload), **metadata(upload)}
+        attributes = {_NAME: document_name(upload), **metadata(upload)}
         try:
             body = {"file_id": file, "attributes": attributes}
             placed = await self._json("POST", f"/vector_stores/{store}/files", body, adds=True)
@@ -85,13 +85,11 @@ class OpenAISink:
             return None
 
     async def all(self) -> AsyncIterator[Remote]:
-        """Yield every file of the store."""
         store = await self._found_store()
         async for each in self._listed(f"/vector_stores/{store}/files"):
             yield self._remote(each)
 
     async def close(self) -> None:
-        """Close the connections."""
         await self._asker.close()
 
     # ---- the store ---------------------------------------------------------------------------
@@ -111,7 +109,7 @@ class OpenAISink:
             found = [each async for each in stores if each.get("name") == self._wanted]
         ids = [self._text(each, "id") for each in found]
         if not self._calls.one_of(ids, self._wanted):
-            made = await self._json("POST", "/vector_stores", {"name": self._wanted[:LONGEST]})
+            made = await self._json("POST", "/vector_stores", {"name": self._wanted[:MAX_VALUE_CHARS]})
             return self._text(made, "id")
         if found[0].get("status") == "expired":
             raise SinkMissing(f'the store "{self._wanted}" has expired: set {self._calls.section}.store anew')
@@ -120,7 +118,7 @@ class OpenAISink:
     # ---- documents ---------------------------------------------------------------------------
 
     async def _forget(self, file: str, store: str) -> bool:
-        """Delete a file, then its entry, which is still found if interrupted; return if any existed."""
+        """Delete a file, then its entry, so that an interrupted call can be repeated; return whether any existed."""
         gone = [await self._delete(f"/files/{quote(file, safe='')}"), await self._delete(_place(store, file))]
         return any(gone)
 
@@ -154,19 +152,17 @@ class OpenAISink:
         while True:
             query = {"limit": self.page_size, "order": "asc"} | ({"after": after} if after else {})
             page = await self._json("GET", f"{path}?{urlencode(query)}")
-            shown = page.get("data")
-            if not isinstance(shown, list) or not all(isinstance(each, dict) for each in shown):
+            entries = page.get("data")
+            if not isinstance(entries, list) or not all(isinstance(each, dict) for each in entries):
                 raise self._calls.odd("no list")
-            for each in shown:
+            for each in entries:
                 yield each
-            last = str(shown[-1].get("id")) if shown else after
+            last = str(entries[-1].get("id")) if entries else after
             if not page.get("has_more") or last == after:
                 return
             after = last
 
-    async def _json(
-        self, method: str, path: str, body: object = None, *, adds: bool = False
-    ) -> dict[str, Any]:
+    async def _json(self, method: str, path: str, body: object = None, *, adds: bool = False) -> dict[str, Any]:
         data = None if body is None else json.dumps(body).encode()
         head = {"Content-Type": "application/json"} if data else {}
         return await self._send(method, path, head, data, adds=adds)

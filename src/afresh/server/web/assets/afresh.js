@@ -1,13 +1,13 @@
-// What every page does: colours, keys, questions before something is deleted, and what is said aloud.
+// Used by every page: colours, shortcuts, confirmations and messages.
 
 const root = document.documentElement;
 
 export function say(text) {
-  const said = document.getElementById("said");
-  said.textContent = text;
-  said.classList.add("shown");
+  const toast = document.getElementById("toast");
+  toast.textContent = text;
+  toast.classList.add("visible");
   clearTimeout(say.timer);
-  say.timer = setTimeout(() => said.classList.remove("shown"), 2500);
+  say.timer = setTimeout(() => toast.classList.remove("visible"), 2500);
 }
 
 function nextTheme() {
@@ -16,8 +16,8 @@ function nextTheme() {
   if (next) root.dataset.theme = next; else delete root.dataset.theme;
   try {
     if (next) localStorage.setItem("theme", next); else localStorage.removeItem("theme");
-  } catch { /* for this page only */ }
-  say(next ? `Colours: ${next}` : "Colours: as the system");
+  } catch { /* only for this page */ }
+  say(next ? `Colours: ${next}` : "Colours: system");
 }
 
 document.getElementById("theme")?.addEventListener("click", nextTheme);
@@ -38,9 +38,9 @@ document.addEventListener("submit", (event) => {
   if (question && !window.confirm(question)) event.preventDefault();
 });
 
-// What one came for is in sight on a narrow screen: the tab that is open, and the newest part of a picture.
+// Scroll to the open tab and to the newest part of a chart on a narrow screen.
 const current = document.querySelector(".tabs [aria-current]");
-if (current) {  // the strip alone moves, never the page
+if (current) {  // only the strip scrolls, not the page
   const strip = current.closest(".tabs"), at = current.getBoundingClientRect(), within = strip.getBoundingClientRect();
   strip.scrollLeft += at.left + at.width / 2 - within.left - within.width / 2;
 }
@@ -49,17 +49,17 @@ for (const picture of document.querySelectorAll(".picture[tabindex]")) picture.s
 async function words(button) {
   if (!button.dataset.copyUrl) return button.dataset.copy;
   const answer = await fetch(button.dataset.copyUrl, { headers: { accept: "application/json" } }).catch(() => null);
-  if (!answer) throw new Error("The server does not answer: try again");
-  if (answer.status === 401) throw new Error("Your login has ended: load this page again");
-  if (!answer.ok) throw new Error(`The server does not give the text (${answer.status})`);
+  if (!answer) throw new Error("The server does not answer. Try again.");
+  if (answer.status === 401) throw new Error("Your login has expired. Reload this page.");
+  if (!answer.ok) throw new Error(`The server did not send the text (${answer.status})`);
   return (await answer.json()).markdown;
 }
 
 async function copy(button) {
-  if (!navigator.clipboard) { say("Browsers copy only from https, or from this machine itself"); return; }
-  let wrong = "The browser does not let this page copy";
+  if (!navigator.clipboard) { say("Copying needs https or localhost"); return; }
+  let wrong = "The browser does not allow copying";
   const noted = (error) => { wrong = error.message; throw error; };
-  const text = words(button).then((said) => new Blob([said], { type: "text/plain" }), noted);
+  const text = words(button).then((content) => new Blob([content], { type: "text/plain" }), noted);
   text.catch(() => {});  // where the browser refuses before it waits for the text
   try {
     await navigator.clipboard.write([new ClipboardItem({ "text/plain": text })]);

@@ -1,9 +1,9 @@
-// What runs now: one stream for the page, closed while nobody looks at it.
+// Show current runs: one stream per page, closed while the page is hidden.
 
 const panel = document.querySelector("[data-live]");
 const ALL = "[data-fresh][id]";
-const FOLLOW = 4_000;  // after which what is told of a run below its numbers follows them
-const LOST = 6_000;  // after which a stream that broke off is a server that is away
+const FOLLOW = 4_000;  // ms between updates of the summary below the numbers
+const LOST = 6_000;  // ms after which a broken stream means that the server is away
 let stream = null, following = 0, lost = 0;
 
 const going = () => [...panel.querySelectorAll("[data-going]")].map((run) => run.dataset.going);
@@ -21,7 +21,7 @@ function swap(html) {
   if (shown.length) follow();
 }
 
-// Numbers alone move, so that nobody loses the button under the hand.
+// Replace only the numbers, so that buttons keep the focus.
 function count(run, newer) {
   const counted = newer.querySelector(".counted");
   if (counted) run.querySelector(".counted").replaceWith(counted);
@@ -32,14 +32,14 @@ function follow() {
   following ||= setTimeout(() => { following = 0; freshen("[data-moves][id]").catch(() => {}); }, FOLLOW);
 }
 
-// Whoever works with keys stays where they are: on what does the same in the newer part, or at its beginning.
+// Keep the keyboard focus: on the same control in the newer part, or at its beginning.
 function keepPlace(older, put) {
   const held = older.contains(document.activeElement) ? document.activeElement : null;
   const does = (element) => element.id || element.getAttribute("href") || element.form?.getAttribute("action") || element.name;
   put();
   if (!held) return;
   let newer = [...document.querySelectorAll(`#${older.id} :is(a, button, input, select)`)].find((each) => does(each) === does(held));
-  if (newer && held.matches("input, select")) {  // with what was typed or chosen so far
+  if (newer && held.matches("input, select")) {  // keep what was typed or selected
     newer.replaceWith(held);
     newer = held;
   }
@@ -50,12 +50,12 @@ function replace(content) {
   const before = going();
   keepPlace(panel, () => panel.replaceChildren(content));
   if (before.some((run) => !going().includes(run))) {
-    document.getElementById("said").textContent = "A run has ended";  // heard, not seen
+    document.getElementById("toast").textContent = "A run has ended";  // for screen readers
   }
   freshen().catch(() => {});
 }
 
-// Whether somebody marks words there, to copy them: then they stay.
+// Return whether text is selected there, which an update would lose.
 function marked(parts) {
   const chosen = getSelection();
   return !chosen.isCollapsed && Boolean(chosen.anchorNode.parentElement?.closest(parts));
@@ -86,8 +86,8 @@ function found() {
   panel.classList.remove("lost");
 }
 
-// Streams end now and then, and a browser asks anew. After a refusal it gives up: then the page itself may say why,
-// or the store or the server be back later.
+// Streams end regularly, and the browser reconnects. After a refusal it gives up: then the page may say why,
+// or the store or the server may be back later.
 function broken() {
   lost ||= setTimeout(() => panel.classList.add("lost"), LOST);
   if (stream?.readyState !== EventSource.CLOSED) return;

@@ -1,9 +1,9 @@
-// The map of a site: the root in the middle, a ring for every link further away.
+// The map of a site: the start page in the centre, and a ring for each click away.
 
 const panel = document.querySelector("[data-map]");
 const canvas = document.getElementById("map");
 const pen = canvas?.getContext("2d");
-const told = document.getElementById("map-told");
+const info = document.getElementById("map-info");
 const RING = 120;
 const LEAST = 0.02, MOST = 12;
 
@@ -11,10 +11,10 @@ let nodes = [], byId = new Map(), links = [], ends = new Map();
 let view = { x: 0, y: 0, zoom: 1 };
 let wide = 0, high = 0, chosen = null, colours = {}, waiting = false;
 
-// ---- where pages stand
+// ---- layout
 
 function place(root, first, last, ring) {
-  // A page has as much of its ring as it has leaves; by a list of steps, as a chain of pages may be long.
+  // A page gets a share of its ring by its number of leaves. Iterative, since a chain of pages may be long.
   const open = [[root, first, last, ring]];
   while (open.length) {
     const [node, from, to, depth] = open.pop();
@@ -33,7 +33,7 @@ function place(root, first, last, ring) {
 function arrange(data) {
   nodes = data.nodes.map((node) => ({ ...node, children: [], leaves: 0 }));
   byId = new Map(nodes.map((node) => [node.id, node]));
-  // Files and lists have no root: then nothing stands in the middle, and no line leads there.
+  // Files and lists have no start page: then the centre stays empty.
   const top = panel.dataset.kind === "web" ? nodes[0] : { children: [], leaves: 0 };
   for (const node of nodes) {
     if (node === top) continue;
@@ -58,7 +58,7 @@ function arrange(data) {
 }
 
 function spread() {
-  // Where a ring is crowded, all from there on move outwards.
+  // Move a crowded ring, and all further ones, outwards.
   const rings = [];
   for (const node of nodes) {
     const depth = Math.round(Math.hypot(node.x, node.y) / RING);
@@ -76,7 +76,7 @@ function spread() {
   });
 }
 
-// ---- how they look
+// ---- drawing
 
 function readColours() {
   colours = {};
@@ -86,7 +86,7 @@ function readColours() {
   const style = getComputedStyle(canvas);
   colours.ink = getComputedStyle(document.body).color;
   colours.ground = style.backgroundColor;
-  colours.line = getComputedStyle(told).color;
+  colours.line = getComputedStyle(info).color;
 }
 
 const STATUS = { active: "good", ready_for_indexing: "good", redirect: "info", error: "bad" };
@@ -147,11 +147,11 @@ function ring(node) {
 const nameOf = (node) => node.title || node.url;
 
 function names() {
-  // The nearest pages first; a name that would stand on another is left out.
+  // The nearest pages first; a name that would overlap another is left out.
   const taken = [];
   pen.font = "12px system-ui, sans-serif";
   pen.textBaseline = "middle";
-  const crowded = nodes.length > 400 && view.zoom < 1;  // then only pages that lead to others are named
+  const crowded = nodes.length > 400 && view.zoom < 1;  // then only pages with children are named
   for (const node of chosen ? [chosen, ...nodes] : nodes) {
     const [x, y] = across(node);
     if (crowded && node !== chosen && !node.children.length) continue;
@@ -178,7 +178,7 @@ function redraw() {
   requestAnimationFrame(draw);
 }
 
-// ---- moving about
+// ---- navigation
 
 function fit() {
   const far = Math.max(60, ...nodes.map((node) => Math.hypot(node.x, node.y))) * 1.08;
@@ -231,8 +231,8 @@ function choose(node) {
   canvas.classList.toggle("over", Boolean(node));
   if (node) {
     const rate = node.changes_per_month;
-    const often = rate === null ? "" : `, ${rate} changes a month`;
-    told.textContent = `${nameOf(node)} (${node.status.replaceAll("_", " ")}, depth ${node.depth}${often}) ${node.url}`;
+    const often = rate === null ? "" : `, ${rate} changes per month`;
+    info.textContent = `${nameOf(node)} (${node.status.replaceAll("_", " ")}, depth ${node.depth}${often}) ${node.url}`;
   }
   redraw();
 }
@@ -318,7 +318,7 @@ function recolour() {
 
 async function start() {
   const answer = await fetch(panel.dataset.map, { headers: { accept: "application/json" } });
-  if (!answer.ok) throw new Error(`the map was answered with ${answer.status}`);
+  if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
   const data = await answer.json();
   arrange(data);
   readColours();
@@ -326,13 +326,13 @@ async function start() {
   new MutationObserver(recolour).observe(document.documentElement, { attributeFilter: ["data-theme"] });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", recolour);
   listen();
-  legend();  // a browser that goes back keeps what was chosen
+  legend();  // a browser that goes back keeps the selection
   if (data.pages_left_out) {
     const number = (value) => value.toLocaleString("en");
     document.getElementById("map-size").textContent =
-      `Of ${number(data.pages)} pages the ${number(nodes.length)} nearest are drawn.`;
+      `Showing the ${number(nodes.length)} nearest of ${number(data.pages)} pages.`;
   }
   canvas.dataset.ready = String(nodes.length);
 }
 
-if (panel) start().catch((error) => { told.textContent = `The map cannot be drawn: ${error.message}. See the list below.`; });
+if (panel) start().catch((error) => { info.textContent = `Could not draw the map: ${error.message}. See the list below.`; });

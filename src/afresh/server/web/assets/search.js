@@ -1,4 +1,4 @@
-// Search as one types, and with the keys alone.
+// Search while typing, and navigate with the keyboard.
 
 const form = document.getElementById("search");
 const box = document.getElementById("q");
@@ -23,7 +23,7 @@ async function look() {
     put(...page.body.childNodes);
     history.replaceState(null, "", address(false));
   } catch (error) {
-    if (error.name !== "AbortError") put(sentence("The server does not answer: try again."));
+    if (error.name !== "AbortError") put(sentence("The server does not answer. Try again."));
   }
 }
 
@@ -34,7 +34,7 @@ function sentence(text) {
   return note;
 }
 
-// Whoever stands on a hit that goes would stand nowhere, and no key would do anything.
+// Move the focus to the box if the focused hit disappears.
 function put(...found) {
   const held = hits.contains(document.activeElement);
   hits.replaceChildren(...found);

@@ -1,6 +1,6 @@
-// Runs before the page is drawn, so that it never flashes in the wrong colours.
+// Runs before the page is drawn, so that it does not flash in the wrong colours.
 {
   let chosen = null;
-  try { chosen = localStorage.getItem("theme"); } catch { /* no place to keep it: as the system */ }
+  try { chosen = localStorage.getItem("theme"); } catch { /* no storage: use the system colours */ }
   if (chosen === "light" || chosen === "dark") document.documentElement.dataset.theme = chosen;
 }

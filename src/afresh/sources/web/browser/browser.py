@@ -4,17 +4,15 @@ import asyncio
 import secrets
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING
+
+from playwright.async_api import Browser, BrowserContext, Error, Route
+from psutil import Process
 
 from afresh.sources.web.browser.driver import Driver, end, family, first_process, heaviest_beyond
-from afresh.sources.web.browser.launch import MISSING, BrowserOptions, NoBrowser, launch
-from afresh.sources.web.browser.page import MARK_HIDDEN, PREPARE, RenderedPage, RenderFailure, show
+from afresh.sources.web.browser.launch import BrowserOptions, NoBrowser, RenderedPage, RenderFailure, launch
+from afresh.sources.web.browser.page import MARK_HIDDEN, PREPARE, show
 from afresh.sources.web.browser.proxy import BrowserProxy
 from afresh.urls.canonical import origin_of
-
-if TYPE_CHECKING:
-    from playwright.async_api import Browser, BrowserContext, Route
-    from psutil import Process
 
 _BLOCKED = frozenset({"image", "media", "font"})
 _MEDIA = [
@@ -32,44 +30,42 @@ class BrowserSlot:
     def __init__(self, running: "RunningBrowser") -> None:
         self._running = running
         self._context: BrowserContext | None = None
-        self._proxy = BrowserProxy(running.options.policy, connect_seconds=running.options.connect_seconds)
+        self._proxy = BrowserProxy(running.options.policy, connect_seconds=running.options.network.connect_seconds)
         self._site = ""
 
     async def show(self, url: str) -> RenderedPage | RenderFailure:
         """Render a page; cookies and cache of a site are kept while its pages follow each other here."""
         options, context = self._running.options, await self._at(origin_of(url))
-        toll = self._proxy.admit(options.max_page_bytes)
+        stats = self._proxy.admit(options.max_page_bytes)
         page = await context.new_page()
         if self._running.engine == "chromium":
             session = await context.new_cdp_session(page)
             await session.send("Network.enable")
             await session.send("Network.setBlockedURLs", {"urls": _MEDIA})
-        seen = await show(page, url, settle_seconds=options.settle_seconds, most=options.max_body_bytes)
+        seen = await show(page, url, settle_seconds=options.settle_seconds, most=options.network.max_body_bytes)
         self._proxy.hang_up()
         async with asyncio.timeout(_CLOSE_SECONDS):
             await page.close()
-        if toll.spent:
+        if stats.spent:
             most = options.max_page_bytes // 1024 // 1024
             return RenderFailure(reason=f"the page and its files are larger than {most} MB", hopeless=True)
-        barred = tuple(f"{host} is {kind}" for host, kind in toll.barred.items())
-        if isinstance(seen, RenderFailure) and seen.led_to in toll.barred:
+        barred = tuple(f"{host} is {kind}" for host, kind in stats.barred.items())
+        if isinstance(seen, RenderFailure) and seen.led_to in stats.barred:
             reason = f"its script leads to {seen.led_to}, which is not allowed: network.allow"
             return replace(seen, reason=reason, refused=True, hopeless=True)
         if isinstance(seen, RenderFailure):
-            why = f" (not let through: {', '.join(barred)})" if barred else ""
+            why = f" (blocked: {', '.join(barred)})" if barred else ""
             return replace(seen, reason=seen.reason + why, hopeless=seen.hopeless or bool(barred))
         return replace(seen, barred=barred, engine=self._running.engine)
 
     async def close(self) -> None:
-        from playwright.async_api import Error
-
         context, self._context = self._context, None
         await self._proxy.close()
         if context is not None:
             with suppress(Error):
                 await context.close()
 
-    async def _at(self, site: str) -> "BrowserContext":
+    async def _at(self, site: str) -> BrowserContext:
         if self._context is not None and self._site == site:
             return self._context
         await self.close()
@@ -94,7 +90,7 @@ class BrowserSlot:
         return self._context
 
 
-async def _without_pictures(route: "Route") -> None:
+async def _without_pictures(route: Route) -> None:
     if route.request.resource_type in _BLOCKED:
         await route.abort()
     else:
@@ -104,21 +100,21 @@ async def _without_pictures(route: "Route") -> None:
 class RunningBrowser:
     """One browser with its slots, from start to end."""
 
-    def __init__(self, engine: str, options: BrowserOptions, browser: "Browser", token: str) -> None:
+    def __init__(self, engine: str, options: BrowserOptions, browser: Browser, token: str) -> None:
         self.engine = engine
         self.options = options
         self.browser = browser
         self._token = token
         self._first: Process | None = None
         self.user_agent = ""
-        self.shown = 0
+        self.rendered = 0
         self.spent = False  # no further page is rendered here
-        self._desks: list[BrowserSlot] = []
+        self._slots: list[BrowserSlot] = []
         self._free: list[BrowserSlot] = []
         self.busy = 0  # pages that are being rendered
         self._guarding: asyncio.Task[None] | None = None
 
-    async def settle_in(self) -> None:
+    async def prepare(self) -> None:
         """Read the user agent of the browser, and watch its memory from now on."""
         if self.engine == "chromium":
             session = await self.browser.new_browser_cdp_session()
@@ -127,35 +123,33 @@ class RunningBrowser:
             page = await self.browser.new_page()
             own = await page.evaluate("navigator.userAgent")
             await page.close()
-        self.user_agent = f"{own} {self.options.user_agent.split(' ')[0]}"
+        self.user_agent = f"{own} {self.options.network.agent.split(' ')[0]}"
         self._first = first_process(self._token)
         self._guarding = asyncio.ensure_future(self._guard())
 
     async def show(self, url: str, seconds: float) -> RenderedPage | RenderFailure:
         """Render a page in a free slot, within some seconds."""
         if not self._free:
-            self._desks.append(BrowserSlot(self))
-            self._free.append(self._desks[-1])
-        desk = self._free.pop()
+            self._slots.append(BrowserSlot(self))
+            self._free.append(self._slots[-1])
+        slot = self._free.pop()
         self.busy += 1
-        self.shown += 1
+        self.rendered += 1
         try:
             async with asyncio.timeout(seconds):
-                seen = await desk.show(url)
+                seen = await slot.show(url)
         except BaseException as error:
             self.spent = True  # its page may still run, so the next page gets another browser
             if isinstance(error, TimeoutError):
-                return RenderFailure(reason=f"not shown within {seconds:g} s", late=True, hopeless=True)
+                return RenderFailure(reason=f"not rendered within {seconds:g} s", late=True, hopeless=True)
             raise
         finally:
             self.busy -= 1
-        self._free.append(desk)
+        self._free.append(slot)
         return seen
 
     async def close(self) -> None:
         """Close the browser: gracefully, or by force after an error."""
-        from playwright.async_api import Error
-
         if self._guarding is not None:
             self._guarding.cancel()
         processes = family(self._first)
@@ -165,8 +159,8 @@ class RunningBrowser:
             async with asyncio.timeout(_CLOSE_SECONDS):
                 await self.browser.close()
         end(processes)
-        for desk in self._desks:
-            await desk.close()
+        for slot in self._slots:
+            await slot.close()
 
     async def _guard(self) -> None:
         """Kill the process of a page when the whole browser takes too much memory."""
@@ -187,42 +181,39 @@ class Browsers:
         self._running: dict[str, RunningBrowser] = {}
         self._leaving: list[RunningBrowser] = []
         self._absent: dict[str, str] = {}
-        self._dead_end = BrowserProxy(options.policy)  # for requests of no page: it lets nothing through
+        self._closed_proxy = BrowserProxy(options.policy)  # for requests of no page: it lets nothing through
 
     async def render(self, engine: str, url: str, seconds: float) -> RenderedPage | RenderFailure:
         """Render a page; raise NoBrowser if the engine is not available."""
         async with self._turns:
             running = await self._for(engine)
-            from playwright.async_api import Error  # installed by now
-
             try:
                 return await running.show(url, min(seconds, self._options.timeout_seconds))
             except (Error, TimeoutError) as error:
-                said = (str(error).splitlines() or ["it does not answer"])[0]
-                return RenderFailure(reason=f"the browser broke down: {said[:200]}")
+                message = (str(error).splitlines() or ["it does not answer"])[0]
+                return RenderFailure(reason=f"the browser broke down: {message[:200]}")
             finally:
                 if running.spent and self._running.get(engine) is running:  # the next page may be hours away
                     self._leaving.append(self._running.pop(engine))
-                await self._let_go()
+                await self._close_replaced()
 
     async def close(self) -> None:
-        """Close all browsers and the driver."""
         for running in (*self._running.values(), *self._leaving):
             await running.close()
         self._running.clear()
         self._leaving.clear()
-        await self._dead_end.close()
+        await self._closed_proxy.close()
         await self._driver.close()
 
     async def _for(self, engine: str) -> RunningBrowser:
         async with self._starting:
             running = self._running.get(engine)
             if running is not None:
-                worn = running.spent or running.shown >= self._options.recycle_pages
+                worn = running.spent or running.rendered >= self._options.recycle_pages
                 if not worn and running.browser.is_connected() and self._driver.is_up:
                     return running
                 self._leaving.append(self._running.pop(engine))
-                await self._let_go()
+                await self._close_replaced()
             if engine in self._absent:
                 raise NoBrowser(self._absent[engine])
             while True:
@@ -235,26 +226,22 @@ class Browsers:
                 else:  # if starting it kills the driver, try again a few times
                     return running
 
-    async def _let_go(self) -> None:
+    async def _close_replaced(self) -> None:
         """Close the replaced browsers that no longer render a page."""
         for running in [each for each in self._leaving if not each.busy]:
             self._leaving.remove(running)
             await running.close()
 
     async def _start(self, engine: str) -> RunningBrowser:
-        try:
-            from playwright.async_api import Error
-        except ImportError as error:
-            raise NoBrowser(MISSING) from error
         playwright = await self._driver.playwright()
-        if not self._dead_end.is_open:
-            await self._dead_end.open()
+        if not self._closed_proxy.is_open:
+            await self._closed_proxy.open()
         token = secrets.token_hex(8)
-        address, environment = self._dead_end.address, self._driver.environment
+        address, environment = self._closed_proxy.address, self._driver.environment
         browser = await launch(playwright, engine, self._options, token, address, environment)
         running = RunningBrowser(engine, self._options, browser, token)
         try:
-            await running.settle_in()
+            await running.prepare()
         except Error as error:
             running.spent = True
             await running.close()

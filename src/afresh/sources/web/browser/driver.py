@@ -8,16 +8,13 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import psutil
+from playwright.async_api import Error, Playwright, async_playwright
 
-from afresh.ops.processes import passed_on
+from afresh.ops.processes import child_environment
 from afresh.sources.web.browser.launch import NoBrowser
-
-if TYPE_CHECKING:
-    from playwright.async_api import Playwright
-
 
 MB = 1024 * 1024
 _GONE = (psutil.NoSuchProcess, psutil.AccessDenied, psutil.ZombieProcess)
@@ -33,7 +30,6 @@ def first_process(token: str) -> psutil.Process | None:
 
 
 def family(first: psutil.Process | None) -> list[psutil.Process]:
-    """Return a process and all its descendants."""
     with suppress(*_GONE):
         return [first, *first.children(recursive=True)] if first else []
     return []
@@ -41,22 +37,21 @@ def family(first: psutil.Process | None) -> list[psutil.Process]:
 
 def heaviest_beyond(limit_mb: int, first: psutil.Process | None) -> psutil.Process | None:
     """Return the page process with the most memory if the browser exceeds the limit, else None."""
-    sizes: list[tuple[int, psutil.Process]] = []
+    sizes: dict[psutil.Process, int] = {}
     for process in family(first):
         with suppress(*_GONE):
-            sizes.append((process.memory_info().rss, process))
-    if sum(size for size, _ in sizes) <= limit_mb * MB:
+            sizes[process] = process.memory_info().rss
+    if sum(sizes.values()) <= limit_mb * MB:
         return None
     pages = []
-    for pair in sizes:
+    for process in sizes:
         with suppress(*_GONE):
-            if "--type=renderer" in pair[1].cmdline():
-                pages.append(pair)
-    return max(pages or sizes, key=lambda pair: pair[0])[1]
+            if "--type=renderer" in process.cmdline():
+                pages.append(process)
+    return max(pages or sizes, key=sizes.__getitem__)
 
 
 def is_alive(process: psutil.Process) -> bool:
-    """Return whether a process still runs."""
     with suppress(*_GONE):
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     return False
@@ -69,11 +64,11 @@ def end(processes: Iterable[psutil.Process]) -> None:
             process.kill()
 
 
-MOST_STARTS = 4  # in one run
+MAX_STARTS = 4  # in one run
 _CLOSE_SECONDS = 3.0
 _PREFIX = "afresh-"
 _SHORT = "/tmp"  # noqa: S108 - we create a folder in it, with an unpredictable name
-_LONGEST = 40  # characters of a path: with what browsers add, it has to stay below 104
+_MAX_FOLDER_CHARS = 40  # with what browsers add, it has to stay below 104
 _TRANSPORTS = ("playwright._impl.transport", "playwright._impl._transport")  # by the version of Playwright
 _PLACES = ("TMPDIR", "TEMP", "TMP")  # variables that programs read for the temporary folder
 
@@ -96,27 +91,25 @@ class Driver:
     @property
     def may_start(self) -> bool:
         """Return whether it has not died too often."""
-        return self._starts < MOST_STARTS
+        return self._starts < MAX_STARTS
 
     @property
     def environment(self) -> dict[str, str]:
         """Return the environment for driver and browsers: no keys, no tokens, and our temporary folder."""
-        return passed_on() | (dict.fromkeys(_PLACES, self._folder) if self._folder else {})
+        return child_environment() | (dict.fromkeys(_PLACES, self._folder) if self._folder else {})
 
-    async def playwright(self) -> "Playwright":
+    async def playwright(self) -> Playwright:
         """Return Playwright, starting the driver if needed; raise NoBrowser if it cannot start any more."""
         if self._playwright is not None and self.is_up:
             return self._playwright
         await self.close()
         if not self.may_start:
-            raise NoBrowser(f"the driver of the browsers ended {MOST_STARTS} times in this run")
+            raise NoBrowser(f"the driver of the browsers ended {MAX_STARTS} times in this run")
         self._starts += 1
         self._playwright = await self._started()
         return self._playwright
 
-    async def _started(self) -> "Playwright":
-        from playwright.async_api import async_playwright
-
+    async def _started(self) -> Playwright:
         self._folder = _folder()
         self._manager = async_playwright()
         before = set(psutil.Process().children())
@@ -126,8 +119,8 @@ class Driver:
         except NoBrowser:
             raise
         except Exception as error:  # the driver raises bare exceptions
-            said = (str(error).splitlines() or ["no reason given"])[0]
-            raise NoBrowser(f"the driver of the browsers does not start: {said[:200]}") from error
+            message = (str(error).splitlines() or ["no reason given"])[0]
+            raise NoBrowser(f"the driver of the browsers does not start: {message[:200]}") from error
         finally:
             _read_its_end(self._manager)
         for process in set(psutil.Process().children()) - before:
@@ -138,8 +131,6 @@ class Driver:
 
     async def close(self) -> None:
         """Stop it and all its child processes, and remove its folder."""
-        from playwright.async_api import Error
-
         manager, self._manager, self._playwright = self._manager, None, None
         process, self._process = self._process, None
         folder, self._folder = self._folder, None
@@ -156,7 +147,7 @@ class Driver:
 def _folder() -> str:
     """Create a folder whose path is short enough for the sockets of browsers."""
     usual = tempfile.gettempdir()  # determined first, or it might become the folder itself
-    short = usual if len(usual) <= _LONGEST or not os.access(_SHORT, os.W_OK) else _SHORT
+    short = usual if len(usual) <= _MAX_FOLDER_CHARS or not os.access(_SHORT, os.W_OK) else _SHORT
     return tempfile.mkdtemp(prefix=_PREFIX, dir=short)
 
 

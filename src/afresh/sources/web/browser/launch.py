@@ -1,4 +1,4 @@
-"""Start a browser through Playwright: choose the program, and restrict what it may do."""
+"""Start a browser through Playwright: choose the program, restrict what it may do; what rendering gives."""
 
 import os
 import re
@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from afresh.config.sources import BrowserSettings
+from afresh.config.sources import BrowserSettings, NetworkSettings
 from afresh.errors import ConfigError
 from afresh.sources.web.guard import AddressPolicy
 
@@ -55,6 +55,30 @@ _FIREFOX = {
 }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenderedPage:
+    """A page as rendered by a browser."""
+
+    url: str  # after redirects and scripts
+    html: str
+    status: int
+    headers: Mapping[str, str] = field(default_factory=dict)  # of the document, names in lower case
+    is_stable: bool = True
+    barred: tuple[str, ...] = ()  # hosts that were blocked
+    engine: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenderFailure:
+    """A page that could not be rendered."""
+
+    reason: str
+    late: bool = False
+    hopeless: bool = False  # a retry in this run would fail too
+    refused: bool = False  # the policy forbids it
+    led_to: str | None = None  # the host that it navigated to, if that shows nothing
+
+
 class NoBrowser(Exception):
     """A browser cannot be started; the message names the fix."""
 
@@ -73,25 +97,23 @@ def why_no_browser(engines: Sequence[str], executable_path: str | None, channel:
         return MISSING
     if "chromium" in engines and channel is None and executable_path is not None:
         there = shutil.which(executable_path)
-        lack = None if there else f"browser.executable_path: no program at {executable_path}"
+        missing = None if there else f"browser.executable_path: no program at {executable_path}"
     elif "chromium" in engines and (channel or _installed()):
-        lack = None
+        missing = None
     else:
-        lack = f"playwright install {engines[0]}" if engines else "browser.engines names none"
+        missing = f"playwright install {engines[0]}" if engines else "browser.engines names none"
     others = [engine for engine in engines if engine != "chromium" or not executable_path]
     named = os.environ.get("PLAYWRIGHT_BROWSERS_PATH")
     usual = {"darwin": "~/Library/Caches", "win32": "~/AppData/Local"}.get(sys.platform, "~/.cache")
     folder = Path(named) if named and named != "0" else Path(usual).expanduser() / "ms-playwright"
-    return None if any(any(folder.glob(f"{engine}*-*")) for engine in others) else lack
+    return None if any(any(folder.glob(f"{engine}*-*")) for engine in others) else missing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrowserOptions(BrowserSettings):
     """How pages are rendered, and what they may request."""
 
-    max_body_bytes: int = 10 * 1024 * 1024
-    connect_seconds: float = 10.0
-    user_agent: str = "afresh/0.1"
+    network: NetworkSettings = field(default_factory=NetworkSettings)
     policy: AddressPolicy = field(default_factory=AddressPolicy)
 
 
@@ -126,14 +148,14 @@ async def launch(
     try:
         return await kind.launch(**given)  # type: ignore[no-any-return]
     except Error as error:
-        raise NoBrowser(_why(engine, str(error))) from error
+        raise NoBrowser(_explain(engine, str(error))) from error
 
 
 def _chromium(options: BrowserOptions, downloaded: str, token: str) -> dict[str, Any]:
     heap = f"--js-flags=--max-old-space-size={max(128, options.memory_mb // 2)}"
     given: dict[str, Any] = {
         "args": [*_CHROMIUM, heap, f"--afresh-token={token}"],
-        "chromium_sandbox": _sandboxed(options.sandbox),
+        "chromium_sandbox": _uses_sandbox(options.sandbox),
     }
     if options.channel:
         return given | {"channel": options.channel}
@@ -141,18 +163,18 @@ def _chromium(options: BrowserOptions, downloaded: str, token: str) -> dict[str,
     return given | ({"executable_path": program} if program else {})
 
 
-def _sandboxed(wish: str) -> bool:
+def _uses_sandbox(setting: str) -> bool:
     """Return whether to use Chromium's sandbox; it does not work for root, so `auto` omits it there."""
-    return os.geteuid() != 0 if wish == "auto" and hasattr(os, "geteuid") else wish != "off"
+    return os.geteuid() != 0 if setting == "auto" and hasattr(os, "geteuid") else setting != "off"
 
 
-def why_unsandboxed(wish: str) -> str | None:
+def why_unsandboxed(setting: str) -> str | None:
     """Return a note if Chromium runs without its sandbox although that was not configured."""
-    if wish != "auto" or _sandboxed(wish):
+    if setting != "auto" or _uses_sandbox(setting):
         return None
     return (
-        "Chromium shows pages without its sandbox, because afresh runs as root: run it as another user, or "
-        "set browser.sandbox: off to say that it is meant"
+        "Chromium renders pages without its sandbox, because afresh runs as root: run it as another user, or "
+        "set browser.sandbox: off to accept that"
     )
 
 
@@ -161,10 +183,10 @@ def _installed() -> str | None:
     return next((path for name in _PROGRAMS if (path := shutil.which(name))), None)
 
 
-def _why(engine: str, said: str) -> str:
-    first = next((line.strip() for line in said.splitlines() if line.strip()), "no reason given")
-    if "Executable doesn't exist" in said or "is not found at" in said or "ENOENT" in said:
+def _explain(engine: str, message: str) -> str:
+    first = next((line.strip() for line in message.splitlines() if line.strip()), "no reason given")
+    if "Executable doesn't exist" in message or "is not found at" in message or "ENOENT" in message:
         return f"{engine} is not installed: playwright install {engine}"
-    if _SANDBOX.search(said):
-        return f"{engine} cannot start its sandbox here; browser.sandbox: off does without it"
+    if _SANDBOX.search(message):
+        return f"{engine} cannot start its sandbox here; set browser.sandbox: off to run without it"
     return f"{engine} does not start: {first[:200]}"

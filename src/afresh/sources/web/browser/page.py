@@ -1,15 +1,13 @@
 """Render one page in a browser: wait until it no longer changes, then return it as HTML."""
 
 import asyncio
-from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from importlib.resources import files
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-if TYPE_CHECKING:
-    from playwright.async_api import Page, Request, Response
+from playwright.async_api import Error, Page, Request, Response
+
+from afresh.sources.web.browser.launch import RenderedPage, RenderFailure
 
 
 def _script(name: str) -> str:
@@ -29,41 +27,17 @@ FINGERPRINT = _script("fingerprint.js")
 # The document as HTML, with the content of components where a reader sees it; null if it is too large.
 SNAPSHOT = _script("snapshot.js")
 
-LOOK_SECONDS = 0.1  # between two checks of a page that may still change
-QUIET_LOOKS = 4  # in a row with the same result
-PATIENT_LOOKS = 20  # the same for a page that is almost empty, or for a refusal that may be a challenge
+CHECK_SECONDS = 0.1  # between two checks of a page that may still change
+QUIET_CHECKS = 4  # in a row with the same result
+DOUBTFUL_CHECKS = 20  # the same for a page that is almost empty, or for a refusal that may be a challenge
 BARE = 30  # characters; with fewer, a page counts as almost empty
 _UNHEEDED = frozenset({"image", "media", "font", "websocket", "eventsource", "ping", "manifest", "other"})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RenderedPage:
-    """A page as rendered by a browser."""
-
-    url: str  # after redirects and scripts
-    html: str
-    status: int
-    headers: Mapping[str, str] = field(default_factory=dict)  # of the document, names in lower case
-    settled: bool = True
-    barred: tuple[str, ...] = ()  # hosts that were blocked
-    engine: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RenderFailure:
-    """A page that could not be rendered."""
-
-    reason: str
-    late: bool = False
-    hopeless: bool = False  # a retry in this run would fail too
-    refused: bool = False  # the policy forbids it
-    led_to: str | None = None  # the host that it navigated to, if that shows nothing
 
 
 class PageWatch:
     """Observes requests, responses and the end of a page."""
 
-    def __init__(self, page: "Page") -> None:
+    def __init__(self, page: Page) -> None:
         self._page = page
         self.asked: set[Request] = set()  # pending requests that may change what is shown
         self.answer: Response | None = None  # of the document that is shown
@@ -77,51 +51,47 @@ class PageWatch:
         page.on("close", lambda _: self.crashed.set())
         page.on("popup", _close)  # dialogs and downloads need no handler: both are refused
 
-    def _begin(self, request: "Request") -> None:
+    def _begin(self, request: Request) -> None:
         if request.is_navigation_request() and request.frame == self._page.main_frame:
             self.aim = request.url
         if request.resource_type not in _UNHEEDED:
             self.asked.add(request)
 
-    def _end(self, request: "Request") -> None:
+    def _end(self, request: Request) -> None:
         self.asked.discard(request)
 
-    def _answered(self, response: "Response") -> None:
+    def _answered(self, response: Response) -> None:
         request = response.request
         if request.is_navigation_request() and request.frame == self._page.main_frame:
             self.answer = response
             self.asked.clear()  # requests of the previous document no longer matter
 
 
-async def show(page: "Page", url: str, *, settle_seconds: float, most: int) -> RenderedPage | RenderFailure:
+async def show(page: Page, url: str, *, settle_seconds: float, most: int) -> RenderedPage | RenderFailure:
     """Navigate to a URL, wait until the page settles, and return it; the caller limits time and memory."""
-    from playwright.async_api import Error
-
     watch = PageWatch(page)
-    looking = asyncio.ensure_future(_look(page, watch, url, settle_seconds, most))
+    rendering = asyncio.ensure_future(_render(page, watch, url, settle_seconds, most))
     crashing = asyncio.ensure_future(watch.crashed.wait())
     try:
-        await asyncio.wait({looking, crashing}, return_when=asyncio.FIRST_COMPLETED)
-        if looking.done():
-            return await looking
+        await asyncio.wait({rendering, crashing}, return_when=asyncio.FIRST_COMPLETED)
+        if rendering.done():
+            return await rendering
     except Error as error:
         if not watch.crashed.is_set():
-            return RenderFailure(reason=_words(error))
+            return RenderFailure(reason=_explain(error))
     finally:
-        for task in (looking, crashing):
+        for task in (rendering, crashing):
             task.cancel()
-        await asyncio.gather(looking, crashing, return_exceptions=True)
+        await asyncio.gather(rendering, crashing, return_exceptions=True)
     return RenderFailure(reason="the page crashed the browser, or needed too much memory", hopeless=True)
 
 
-async def _look(
-    page: "Page", watch: PageWatch, url: str, settle_seconds: float, most: int
+async def _render(
+    page: Page, watch: PageWatch, url: str, settle_seconds: float, most: int
 ) -> RenderedPage | RenderFailure:
-    from playwright.async_api import Error
-
     first = await page.goto(url, wait_until="commit", timeout=0)
     watch.answer = watch.answer or first
-    settled = await _settle(page, watch, settle_seconds)
+    is_stable = await _settle(page, watch, settle_seconds)
     if not page.url.startswith(("http://", "https://")):
         own = page.url.startswith(("chrome-error:", "about:neterror"))  # a page of the browser itself
         place = watch.aim if own and watch.aim else page.url
@@ -135,53 +105,46 @@ async def _look(
         await page.wait_for_load_state("domcontentloaded", timeout=0)
     answer = watch.answer
     if html is None:
-        return RenderFailure(
-            reason=f"the rendered page is larger than {most // 1024 // 1024} MB", hopeless=True
-        )
+        return RenderFailure(reason=f"the rendered page is larger than {most // 1024 // 1024} MB", hopeless=True)
     if not isinstance(html, str) or not html or len(html) > most or answer is None:
-        return RenderFailure(reason="the page does not let itself be read", hopeless=True)
-    headers = answer.headers
-    return RenderedPage(url=page.url, html=html, status=answer.status, headers=headers, settled=settled)
+        return RenderFailure(reason="the rendered page cannot be read", hopeless=True)
+    return RenderedPage(url=page.url, html=html, status=answer.status, headers=answer.headers, is_stable=is_stable)
 
 
-async def _settle(page: "Page", watch: PageWatch, most: float) -> bool:
+async def _settle(page: Page, watch: PageWatch, most: float) -> bool:
     """Wait until text and links stay the same and no request is pending; return False on timeout."""
-    from playwright.async_api import Error
-
     loop = asyncio.get_running_loop()
     until, before, quiet = loop.time() + most, None, 0
     while loop.time() < until:
         now = None
         with suppress(Error):  # between two documents there is nothing to evaluate
-            now = _looked_at(await page.evaluate(FINGERPRINT))
+            now = _parse_fingerprint(await page.evaluate(FINGERPRINT))
         quiet = quiet + 1 if now is not None and now == before and not watch.asked else 0
         before = now
         refused = watch.answer is not None and watch.answer.status >= 400  # as a challenge is at first
         doubtful = now is None or now[1] < BARE or refused
-        if quiet >= (PATIENT_LOOKS if doubtful else QUIET_LOOKS):
+        if quiet >= (DOUBTFUL_CHECKS if doubtful else QUIET_CHECKS):
             return True
-        await asyncio.sleep(LOOK_SECONDS)
+        await asyncio.sleep(CHECK_SECONDS)
     return False
 
 
-def _looked_at(said: object) -> tuple[str, int] | None:
+def _parse_fingerprint(text: object) -> tuple[str, int] | None:
     """Parse the two numbers of a fingerprint; return None if the page has tampered with it."""
-    seen, _, shown = said.partition(" ") if isinstance(said, str) and len(said) < 50 else ("", "", "")
-    return (seen, int(shown)) if shown.isascii() and shown.isdigit() else None
+    digest, _, length = text.partition(" ") if isinstance(text, str) and len(text) < 50 else ("", "", "")
+    return (digest, int(length)) if length.isascii() and length.isdigit() else None
 
 
-async def _close(page: "Page") -> None:
+async def _close(page: Page) -> None:
     """Close a window that a page opened; it may be closed already."""
-    from playwright.async_api import Error
-
     with suppress(Error):
         await page.close()
 
 
-def _words(error: Exception) -> str:
+def _explain(error: Exception) -> str:
     """Return the driver's message in one line, without its call log."""
-    said = str(error).splitlines()[0] if str(error) else type(error).__name__
-    said = said.removeprefix("Page.goto: ").removeprefix("Page.evaluate: ")
-    if "Download is starting" in said or "ERR_ABORTED" in said:
-        return "it is a download, which a browser is not asked for"
-    return f"the browser could not show it: {said.partition(' at http')[0][:200]}"
+    message = str(error).splitlines()[0] if str(error) else type(error).__name__
+    message = message.removeprefix("Page.goto: ").removeprefix("Page.evaluate: ")
+    if "Download is starting" in message or "ERR_ABORTED" in message:
+        return "it is a download, which is not opened in a browser"
+    return f"the browser could not render it: {message.partition(' at http')[0][:200]}"

@@ -12,10 +12,10 @@ from urllib.parse import urlsplit
 from afresh.sources.web.guard import AddressPolicy, AddressRefused, asked_host
 
 _HOST = "127.0.0.1"
-_LARGEST_HEAD = 64 * 1024
-_PIECE = 64 * 1024
+_MAX_HEAD_BYTES = 64 * 1024
+_PIECE_BYTES = 64 * 1024
 _SINGLE = frozenset({b"connection", b"proxy-connection", b"keep-alive"})  # hop-by-hop headers
-_MOST_TOLD = 5  # blocked hosts that are reported per page
+_MAX_BARRED_HOSTS = 5  # blocked hosts that are reported per page
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
@@ -34,10 +34,6 @@ class ProxyStats:
         return self.passed > self.limit
 
 
-class ConnectFailed(Exception):
-    """No connection could be made."""
-
-
 class BrowserProxy:
     """Serves one browser context, which renders one page at a time; nothing passes before `admit`."""
 
@@ -45,62 +41,58 @@ class BrowserProxy:
         self._policy = policy
         self._connect_seconds = connect_seconds
         self._server: asyncio.Server | None = None
-        self._talks: set[asyncio.Task[None]] = set()
-        self._toll: ProxyStats | None = None
+        self._connections: set[asyncio.Task[None]] = set()
+        self._stats: ProxyStats | None = None
 
     @property
     def is_open(self) -> bool:
-        """Return whether it listens."""
         return self._server is not None
 
     @property
     def address(self) -> str:
-        """Return the URL of the proxy."""
         if self._server is None:
             raise RuntimeError("the proxy is not open")
         return f"http://{_HOST}:{self._server.sockets[0].getsockname()[1]}"
 
     async def open(self) -> None:
-        """Start listening."""
-        self._server = await asyncio.start_server(self._accept, _HOST, 0, limit=_LARGEST_HEAD)
+        self._server = await asyncio.start_server(self._accept, _HOST, 0, limit=_MAX_HEAD_BYTES)
 
     def admit(self, limit: int) -> ProxyStats:
         """Let the next page through, up to `limit` bytes."""
-        self._toll = ProxyStats(limit)
-        return self._toll
+        self._stats = ProxyStats(limit)
+        return self._stats
 
     def hang_up(self) -> None:
         """Close every connection and let nothing through until the next page."""
-        self._toll = None
-        for talk in self._talks:
-            talk.cancel()
+        self._stats = None
+        for connection in self._connections:
+            connection.cancel()
 
     async def close(self) -> None:
-        """Stop listening."""
         server, self._server = self._server, None
         self.hang_up()
         if server is not None:
             server.close()
-        if self._talks:
-            await asyncio.wait(self._talks, timeout=2)
+        if self._connections:
+            await asyncio.wait(self._connections, timeout=2)
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        talk = asyncio.ensure_future(self._talk((reader, writer)))
-        self._talks.add(talk)
-        talk.add_done_callback(self._talks.discard)
+        connection = asyncio.ensure_future(self._handle((reader, writer)))
+        self._connections.add(connection)
+        connection.add_done_callback(self._connections.discard)
 
-    async def _talk(self, client: Streams) -> None:
+    async def _handle(self, client: Streams) -> None:
         try:
             with suppress(OSError, ValueError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-                toll = self._toll
-                if toll and not toll.spent and is_own(client[1].get_extra_info("peername")):
-                    await self._serve(client, toll)
+                stats = self._stats
+                if stats and not stats.spent and is_own(client[1].get_extra_info("peername")):
+                    await self._serve(client, stats)
         except asyncio.CancelledError:  # by `hang_up`; nothing waits for this task
             pass
         finally:
             client[1].close()
 
-    async def _serve(self, client: Streams, toll: ProxyStats) -> None:
+    async def _serve(self, client: Streams, stats: ProxyStats) -> None:
         head = await client[0].readuntil(b"\r\n\r\n")
         first, *headers = head[:-4].split(b"\r\n")
         method, target, _ = first.decode("latin-1").split(" ", 2)
@@ -113,19 +105,17 @@ class BrowserProxy:
             async with asyncio.timeout(self._connect_seconds):
                 upstream = await self._connect(place.hostname, port)
         except AddressRefused as refused:
-            if len(toll.barred) < _MOST_TOLD:
-                toll.barred.setdefault(place.hostname, refused.kind)
+            if len(stats.barred) < _MAX_BARRED_HOSTS:
+                stats.barred.setdefault(place.hostname, refused.kind)
             return  # no response, as a script could take it for one of the host
-        except (ConnectFailed, TimeoutError):
-            return
         try:
             if tunnel:
                 client[1].write(b"HTTP/1.1 200 Connected\r\n\r\n")
-                await self._both_ways(client, upstream, toll)
+                await self._tunnel(client, upstream)
             else:
                 path = target[target.index(place.netloc) + len(place.netloc) :].partition("#")[0]
                 line = f"{method} {path if path.startswith('/') else '/' + path} HTTP/1.1".encode("latin-1")
-                await self._exchange(client, upstream, _single(line, headers), _length(headers), toll)
+                await self._exchange(client, upstream, _single(line, headers), _length(headers), stats)
         finally:
             upstream[1].close()
 
@@ -133,11 +123,7 @@ class BrowserProxy:
         """Connect to an address that was checked; the name is not resolved again."""
         asked_host.set(host)
         loop, refused = asyncio.get_running_loop(), None
-        try:
-            found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        except (OSError, UnicodeError) as error:
-            raise ConnectFailed from error
-        for info in found:
+        for info in await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM):
             try:
                 sock = self._policy.open_socket(info)  # type: ignore[arg-type]
             except AddressRefused as error:
@@ -146,20 +132,18 @@ class BrowserProxy:
             try:
                 sock.setblocking(False)
                 await loop.sock_connect(sock, info[4])
-                return await asyncio.open_connection(sock=sock, limit=_LARGEST_HEAD)
+                return await asyncio.open_connection(sock=sock, limit=_MAX_HEAD_BYTES)
             except BaseException as error:
                 sock.close()
                 if not isinstance(error, OSError):
                     raise
-        raise refused or ConnectFailed()
+        raise refused or ConnectionError(f"no connection to {host}")
 
-    async def _exchange(
-        self, client: Streams, upstream: Streams, head: bytes, length: int, toll: ProxyStats
-    ) -> None:
+    async def _exchange(self, client: Streams, upstream: Streams, head: bytes, length: int, stats: ProxyStats) -> None:
         """Forward one request and its response; the connection ends, as the next may be for another host."""
         upstream[1].write(head)
         while length > 0:
-            piece = await client[0].read(min(_PIECE, length))
+            piece = await client[0].read(min(_PIECE_BYTES, length))
             if not piece:
                 return
             length -= len(piece)
@@ -167,14 +151,14 @@ class BrowserProxy:
             await upstream[1].drain()
         answer = await upstream[0].readuntil(b"\r\n\r\n")
         first, *headers = answer[:-4].split(b"\r\n")
-        toll.passed += len(answer)
+        stats.passed += len(answer)
         client[1].write(_single(first, headers))
-        await self._pass(upstream[0], client[1], toll)
+        await self._pass(upstream[0], client[1], is_download=True)
 
-    async def _both_ways(self, client: Streams, upstream: Streams, toll: ProxyStats) -> None:
+    async def _tunnel(self, client: Streams, upstream: Streams) -> None:
         ways = {
-            asyncio.ensure_future(self._pass(upstream[0], client[1], toll)),
-            asyncio.ensure_future(self._pass(client[0], upstream[1], None)),
+            asyncio.ensure_future(self._pass(upstream[0], client[1], is_download=True)),
+            asyncio.ensure_future(self._pass(client[0], upstream[1], is_download=False)),
         }
         try:
             await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
@@ -183,17 +167,15 @@ class BrowserProxy:
                 way.cancel()
             await asyncio.gather(*ways, return_exceptions=True)
 
-    async def _pass(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, toll: ProxyStats | None
-    ) -> None:
+    async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, is_download: bool) -> None:
         """Forward data until it ends or the page has used up its bytes; each page is counted separately."""
-        while piece := await reader.read(_PIECE):
-            if toll is not None:
-                toll = self._toll  # a connection may serve the next page too
-                if toll is None:
+        while piece := await reader.read(_PIECE_BYTES):
+            if is_download:
+                stats = self._stats  # of the current page: a connection may serve the next page too
+                if stats is None:
                     return
-                toll.passed += len(piece)
-                if toll.spent:
+                stats.passed += len(piece)
+                if stats.spent:
                     return
             writer.write(piece)
             await writer.drain()

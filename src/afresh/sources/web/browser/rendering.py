@@ -18,8 +18,9 @@ page. A shell stays the same while its data changes, so a shell is rendered in e
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Protocol
 
 from multidict import CIMultiDict, CIMultiDictProxy
@@ -28,28 +29,9 @@ from afresh.crawl.plausibility import PROBE
 from afresh.model.fetch import Body, Failed, Fetched, Gone, NotModified, Outcome, Refused, Request, Validators
 from afresh.ports import Clock, Fetcher
 from afresh.sources.registry import Refusal
-from afresh.sources.web import answers
+from afresh.sources.web import answers, render_check
 from afresh.sources.web.answers import same_site
-from afresh.sources.web.browser.launch import MISSING, NoBrowser
-from afresh.sources.web.browser.page import RenderedPage, RenderFailure
-from afresh.sources.web.render_check import (
-    ASKS,
-    BARE,
-    CHALLENGE,
-    NOTHING,
-    RENDERED,
-    STYLES,
-    TURNED_AWAY,
-    WANTED,
-    challenge_in,
-    has_many_styles,
-    is_readable,
-    shows_nothing,
-    shows_the_same,
-    visible_text,
-    why_render,
-    why_render_refused,
-)
+from afresh.sources.web.browser.launch import MISSING, NoBrowser, RenderedPage, RenderFailure
 from afresh.urls.canonical import canonical, origin_of
 
 log = logging.getLogger(__name__)
@@ -98,8 +80,8 @@ class RenderEngines:
         site = origin_of(url)
         if site not in self._chosen:
             async with self._choosing:
-                if site not in self._chosen and (shown := await self._choose(site, url, seconds)):
-                    return shown
+                if site not in self._chosen and (page := await self._choose(site, url, seconds)):
+                    return page
         try:
             return await self._render(self._chosen[site], url, seconds)
         except NoBrowser:
@@ -107,7 +89,6 @@ class RenderEngines:
             return await self.show(url, seconds)
 
     async def close(self) -> None:
-        """Close all browsers."""
         renderer, self._renderer = self._renderer, None
         if renderer is not None:
             await renderer.close()
@@ -143,36 +124,27 @@ class RenderEngines:
                 self._renderer = self._open()
             except ImportError as error:
                 raise NoBrowser(MISSING) from error
-        shown = await self._renderer.render(engine, url, seconds)
+        page = await self._renderer.render(engine, url, seconds)
         if engine not in self.used:
             self.used.append(engine)
             if engine == "chromium" and self._unsandboxed:
                 self.notes.append(self._unsandboxed)
                 log.warning(self._unsandboxed)
-        return shown
+        return page
 
 
 def _is_content(seen: RenderedPage | RenderFailure) -> bool:
     """Return whether an engine showed real content."""
     if isinstance(seen, RenderFailure) or seen.status >= 400:
         return False
-    text = visible_text(seen.html)
-    return len(text) >= BARE and not (len(text) < 10 * BARE and challenge_in(seen.html))
+    text = render_check.visible_text(seen.html)
+    return len(text) >= render_check.BARE and not (
+        len(text) < 10 * render_check.BARE and render_check.challenge_in(seen.html)
+    )
 
 
 HTML = frozenset({"text/html", "application/xhtml+xml"})
-MOST_REFUSED = 3  # pages of a site in a row that were refused to the browser too
-
-
-@dataclass(slots=True)
-class _RenderLog:
-    """What happened in a run, for its report."""
-
-    rendered: int = 0
-    unshown: int = 0  # pages, for lack of a browser
-    missing: str | None = None  # how to install one
-    refused: dict[str, int] = field(default_factory=dict)  # by site, in a row
-    open_sites: set[str] = field(default_factory=set)  # that serve plain clients
+MAX_REFUSED = 3  # pages of a site in a row that were refused to the browser too
 
 
 class RenderingFetcher:
@@ -194,7 +166,10 @@ class RenderingFetcher:
         self._seconds = total_seconds  # for HTTP and rendering together
         self._clock = clock
         self._refusal = refusal
-        self._tale = _RenderLog()
+        self._rendered = self._unrendered = 0  # pages, and those for lack of a browser
+        self._missing: str | None = None  # how to install one
+        self._refused: Counter[str] = Counter()  # pages by site, in a row
+        self._open_sites: set[str] = set()  # that serve plain clients
 
     async def fetch(self, request: Request) -> Fetched:
         """Fetch a page; an unchanged page is never rendered."""
@@ -206,11 +181,10 @@ class RenderingFetcher:
             return seen
         seen = await self._show(request, seen, why, end - loop.time())
         if isinstance(seen, Body) and seen.rendered and PROBE not in request.url:  # a probe is not a page
-            self._tale.rendered += 1
+            self._rendered += 1
         return seen
 
     async def close(self) -> None:
-        """Close the browser and all connections."""
         try:
             await self._engines.close()
         finally:
@@ -218,119 +192,113 @@ class RenderingFetcher:
 
     @property
     def notes(self) -> Sequence[str]:
-        """Return notes for the report."""
-        tale, notes = self._tale, []
-        if tale.rendered:
+        notes = []
+        if self._rendered:
             names = " and ".join(self._engines.used) or "a browser"
-            notes.append(f"{_pages(tale.rendered)} shown in {names} before being read")
-        if tale.unshown:
-            notes.append(
-                f"{_pages(tale.unshown)} looked at without a browser, which may show more: {tale.missing}"
-            )
+            notes.append(f"{_pages(self._rendered)} rendered in {names}")
+        if self._unrendered:
+            notes.append(f"{_pages(self._unrendered)} read without a browser, which may show more: {self._missing}")
         return (*notes, *self._engines.notes)
 
     def _why(self, seen: Fetched, url: str) -> str | None:
         """Return why a page has to be rendered; None if the HTTP result is final."""
+        site = origin_of(url)
         if isinstance(seen, NotModified):
-            self._tale.open_sites.add(origin_of(url))
-            return None
+            self._open_sites.add(site)
         if isinstance(seen, Body):
             return self._why_read(seen)
         if not isinstance(seen, Refused | Failed) or seen.status_code is None:
             return None
-        site = origin_of(url)
-        if self._tale.refused.get(site, 0) >= MOST_REFUSED:
+        refuses_page_only = site in self._open_sites and not (seen.challenge or self._always)
+        if refuses_page_only or self._refused[site] >= MAX_REFUSED:
             return None
-        if site in self._tale.open_sites and not (seen.challenge or self._always):
-            return None  # the site refuses this page, not plain clients
-        return why_render_refused(seen.status_code, challenge=seen.challenge)
+        return render_check.why_render_refused(seen.status_code, challenge=seen.challenge)
 
     def _why_read(self, body: Body) -> str | None:
         if body.media_type not in HTML:
             return None
         if self._always:
-            return WANTED
-        why = None if is_readable(body.data) else why_render(body.data.decode("latin-1"))
+            return render_check.WANTED
+        why = None if render_check.is_readable(body.data) else render_check.why_render(body.data.decode("latin-1"))
         if why is None:
-            self._tale.open_sites.add(origin_of(body.url))
-        return why or (STYLES if has_many_styles(body.data) else None)
+            self._open_sites.add(origin_of(body.url))
+        return why or (render_check.STYLES if render_check.has_many_styles(body.data) else None)
 
     async def _show(self, request: Request, seen: Fetched, why: str, seconds: float) -> Fetched:
         url = seen.url if isinstance(seen, Body) else request.url  # after HTTP redirects, which were checked
         try:
-            shown = await self._engines.show(url, max(1.0, seconds))
+            page = await self._engines.show(url, max(1.0, seconds))
         except NoBrowser as error:
             return self._without(request, seen, str(error))
-        if isinstance(shown, RenderFailure) and isinstance(seen, Refused | Failed):
-            return replace(seen, reason=f"{seen.reason}; in a browser: {shown.reason}")
-        if isinstance(shown, RenderFailure) and shown.refused:
-            return Refused(outcome=Outcome.FAILED, reason=shown.reason)
-        if isinstance(shown, RenderFailure):
-            outcome = Outcome.TIMEOUT if shown.late else Outcome.FAILED
-            return Failed(outcome=outcome, reason=shown.reason, hopeless=shown.hopeless)
+        if isinstance(page, RenderFailure):
+            if isinstance(seen, Refused | Failed):
+                return replace(seen, reason=f"{seen.reason}; in a browser: {page.reason}")
+            if page.refused:
+                return Refused(reason=page.reason)
+            outcome = Outcome.TIMEOUT if page.late else Outcome.FAILED
+            return Failed(outcome=outcome, reason=page.reason, hopeless=page.hopeless)
         if isinstance(seen, Refused | Failed):
-            return await self._let_in(url, seen, shown, why)
-        refusal = answers.refusal_of(shown.status, _headers(shown), self._clock())
+            return await self._let_in(url, seen, page, why)
+        refusal = answers.refusal_of(page.status, _headers(page), self._clock())
         if isinstance(refusal, Gone):  # the HTTP request just found the page
-            reason = f"{shown.engine} ended at {shown.url[:200]} with {shown.status}"
-            return Refused(outcome=Outcome.FAILED, reason=reason, status_code=shown.status)
+            reason = f"{page.engine} ended at {page.url[:200]} with {page.status}"
+            return Refused(reason=reason, status_code=page.status)
         if refusal is not None or not isinstance(seen, Body):
             return refusal or seen
-        return await self._read(url, seen, shown, why)
+        return await self._read(url, seen, page, why)
 
     def _without(self, request: Request, seen: Fetched, fix: str) -> Fetched:
-        """Return the result without a browser; never replace a rendered page by a shell."""
-        if self._always or request.media_type == RENDERED:
-            return Failed(outcome=Outcome.FAILED, reason=f"not shown in a browser: {fix}", hopeless=True)
-        self._tale.unshown += 1
-        self._tale.missing = fix
+        """Return the result without a browser; fail rather than replace a rendered page with unrendered HTML."""
+        if self._always or request.media_type == render_check.RENDERED:
+            return Failed(reason=f"not rendered: {fix}", hopeless=True)
+        self._unrendered += 1
+        self._missing = fix
         if isinstance(seen, Body):  # else a 304 would keep it from being rendered later
             return replace(seen, validators=Validators())
         return seen
 
-    async def _let_in(self, url: str, seen: Refused | Failed, shown: RenderedPage, why: str) -> Fetched:
+    async def _let_in(self, url: str, seen: Refused | Failed, page: RenderedPage, why: str) -> Fetched:
         """Return the rendered page of a site that refused the plain request."""
         site = origin_of(url)
-        if shown.status not in answers.CONTENT or why_render(shown.html) == CHALLENGE:
-            self._tale.refused[site] = self._tale.refused.get(site, 0) + 1
-            return replace(seen, reason=f"{seen.reason}, and in {shown.engine} {shown.status}")
-        self._tale.refused.pop(site, None)
-        body = answers.body_of(url, b"", shown.status, _headers(shown), Validators())
-        return await self._read(url, body, shown, why)
+        if page.status not in answers.CONTENT or render_check.why_render(page.html) == render_check.CHALLENGE:
+            self._refused[site] += 1
+            return replace(seen, reason=f"{seen.reason}, and in {page.engine} {page.status}")
+        del self._refused[site]
+        body = answers.body_of(url, b"", page.status, _headers(page), Validators())
+        return await self._read(url, body, page, why)
 
-    async def _read(self, asked: str, body: Body, shown: RenderedPage, why: str) -> Fetched:
+    async def _read(self, asked: str, body: Body, page: RenderedPage, why: str) -> Fetched:
         """Return the page as rendered, if it ended at an allowed URL."""
-        url = canonical(shown.url, asked)
+        url = canonical(page.url, asked)
         if url != asked:
-            target, why_not = url or shown.url, None
+            target, why_not = url or page.url, None
             if self._refusal is not None:
                 why_not = await self._refusal(target, asked)
             elif not same_site(asked, target):
-                reason = f"its script leads to {target[:200]}, which is outside this source"
-                return Refused(outcome=Outcome.FAILED, reason=reason)
+                return Refused(reason=f"its script leads to {target[:200]}, which is outside this source")
             if why_not is not None:
                 return replace(why_not, reason=f"its script leads to {target[:200]}: {why_not.reason}")
-        if why_render(shown.html) == CHALLENGE:
-            reason = f"a check for browsers, which {shown.engine} did not pass"
-            return Refused(outcome=Outcome.BLOCKED_4XX, reason=reason, status_code=shown.status)
+        if render_check.why_render(page.html) == render_check.CHALLENGE:
+            reason = f"a check for browsers, which {page.engine} did not pass"
+            return Refused(outcome=Outcome.BLOCKED_4XX, reason=reason, status_code=page.status)
         try:
             plain = body.data.decode(body.charset or "utf-8", "replace")
         except LookupError:
             plain = body.data.decode("utf-8", "replace")
-        if why != TURNED_AWAY and why_render(plain) and shows_nothing(shown.html):
-            return Failed(outcome=Outcome.FAILED, reason=f"in {shown.engine} {NOTHING}", hopeless=True)
-        kept = why_render(plain) != ASKS and shows_the_same(plain, shown.html)
-        told = f"shown in {shown.engine}: {why}" + ("" if shown.settled else "; it went on changing")
-        if shown.barred:
-            told += f"; not let through: {', '.join(shown.barred)}"
+        if why != render_check.TURNED_AWAY and render_check.why_render(plain) and render_check.shows_nothing(page.html):
+            return Failed(reason=f"in {page.engine} {render_check.NOTHING}", hopeless=True)
+        kept = render_check.why_render(plain) != render_check.ASKS and render_check.shows_the_same(plain, page.html)
+        note = f"rendered in {page.engine}: {why}" + ("" if page.is_stable else "; it kept changing")
+        if page.barred:
+            note += f"; blocked: {', '.join(page.barred)}"
         return replace(
             body,
             url=url or asked,
-            data=shown.html.encode("utf-8", "replace"),
+            data=page.html.encode("utf-8", "replace"),
             media_type="text/html",
             charset="utf-8",
             validators=body.validators if kept else Validators(),
-            rendered=told,
+            rendered=note,
         )
 
 
@@ -338,5 +306,5 @@ def _pages(number: int) -> str:
     return "1 page was" if number == 1 else f"{number:,} pages were"
 
 
-def _headers(shown: RenderedPage) -> answers.Headers:
-    return CIMultiDictProxy(CIMultiDict(shown.headers))
+def _headers(page: RenderedPage) -> answers.Headers:
+    return CIMultiDictProxy(CIMultiDict(page.headers))

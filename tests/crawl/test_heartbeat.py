@@ -44,7 +44,7 @@ def _ended_pid() -> int:
         pytest.param(worker("me", silent=10_000), True, id="I-am"),
     ],
 )
-def test_B7_a_worker_is_alive_by_heart_and_process(other: WorkerRecord, alive: bool) -> None:
+def test_B7_a_worker_is_alive_by_heartbeat_and_process(other: WorkerRecord, alive: bool) -> None:
     assert is_alive(other, worker("me"), 60.0, NOW) is alive
 
 
@@ -105,7 +105,7 @@ async def test_F28_a_living_worker_keeps_its_claims_when_the_clock_jumps(
 
 @JUMPS
 @pytest.mark.parametrize("other", [HERE, THERE], ids=["asleep-here", "gone-there"])
-async def test_F28_F24_a_heart_that_stands_still_is_stopped_whatever_the_clock_says(
+async def test_F28_F24_a_heartbeat_that_stands_still_is_stopped_whatever_the_clock_says(
     store: Store, other: WorkerRecord, days: int
 ) -> None:
     ward = Ward(store, other)
@@ -118,7 +118,7 @@ async def test_F28_F24_a_heart_that_stands_still_is_stopped_whatever_the_clock_s
     assert await ward.known() == set()
 
 
-async def test_F19_P10_who_was_cut_off_itself_gives_the_others_time_to_come_back(store: Store) -> None:
+async def test_F19_P10_a_worker_that_was_cut_off_gives_the_others_time_to_come_back(store: Store) -> None:
     """The database was away for longer than a lease: nobody loses its pages to who reconnects first."""
     ward = Ward(store, THERE)
     await ward.store.workers.join(THERE)
@@ -191,7 +191,7 @@ async def test_B16_a_host_that_comes_from_another_worker_rests_as_long_as_betwee
     assert loop.time() - began >= 0.045
 
 
-async def test_F24_who_was_silent_for_a_lease_knows_that_its_claims_are_lost(store: Store) -> None:
+async def test_F24_a_worker_silent_for_a_lease_knows_that_its_claims_are_lost(store: Store) -> None:
     ward = Ward(store, THERE)
     await ward.store.workers.join(ward.heartbeat.me)
     for _ in range(3):
@@ -208,7 +208,7 @@ async def test_F24_who_was_silent_for_a_lease_knows_that_its_claims_are_lost(sto
     assert ward.heartbeat.lapses == 1
 
 
-async def test_F24_who_was_taken_for_dead_learns_it_with_its_next_beat(store: Store) -> None:
+async def test_F24_a_worker_taken_for_dead_learns_it_with_its_next_beat(store: Store) -> None:
     ward = Ward(store, THERE)
     await ward.store.workers.join(ward.heartbeat.me)
     await ward.heartbeat.send()
@@ -219,7 +219,7 @@ async def test_F24_who_was_taken_for_dead_learns_it_with_its_next_beat(store: St
     assert ward.heartbeat.lapses == 1
 
 
-async def test_F24_who_was_silent_and_then_taken_for_dead_loses_what_it_claimed_in_between(
+async def test_F24_a_worker_that_was_silent_and_then_taken_for_dead_loses_what_it_claimed_in_between(
     store: Store,
 ) -> None:
     ward = Ward(store, THERE)
@@ -248,7 +248,7 @@ async def test_F24_a_beat_that_takes_longer_than_a_lease_gives_none(store: Store
     assert ward.heartbeat.lapses > claimed, "what was claimed after it is lost with the next silence"
 
 
-async def test_F24_who_joins_and_claims_while_others_look_round_is_no_orphan(store: Store) -> None:
+async def test_F24_a_worker_that_joins_and_claims_while_others_look_round_is_no_orphan(store: Store) -> None:
     ward = Ward(store, THERE)
     workers = ward.store.workers.all
 
@@ -333,7 +333,7 @@ async def test_F75_nobody_stands_in_the_way_of_others_at_a_host_that_rests() -> 
     assert await hosts.enter("b")
 
 
-async def test_F28_a_heart_that_moves_is_alive_however_far_its_clock_is_ahead(store: Store) -> None:
+async def test_F28_a_heartbeat_that_moves_is_alive_however_far_its_clock_is_ahead(store: Store) -> None:
     """The clock was set back by a day: nobody waits for the one who still beats in the future."""
     ward = Ward(store, worker("other", host="elsewhere"))
     ahead = replace(ward.other, heartbeat_at=ward.clock() + timedelta(days=1))
@@ -345,7 +345,7 @@ async def test_F28_a_heart_that_moves_is_alive_however_far_its_clock_is_ahead(st
     assert "other" in await ward.known()
 
 
-async def test_P12_who_is_told_to_stop_does_not_wait_for_a_worker_in_doubt(store: Store) -> None:
+async def test_P12_a_stopped_worker_does_not_wait_for_a_worker_in_doubt(store: Store) -> None:
     ward = Ward(store, worker("other", host="elsewhere"))
     await ward.store.workers.join(replace(ward.other, heartbeat_at=ward.clock() - timedelta(days=1)))
     stopping = asyncio.Event()

@@ -9,7 +9,7 @@ import pytest
 from afresh.crawl.judge import RunEnding
 from afresh.model.records import RunMode, RunState
 from afresh.notify.outbox import MessageState, MessageTarget, OutboxMessage
-from afresh.notify.sender import MessageSender, Outcome, Told
+from afresh.notify.sender import MessageBody, MessageSender, Outcome
 from afresh.store.store import Store
 from afresh.testing import FrozenClock
 
@@ -25,12 +25,12 @@ class Held:
         self.asked = asyncio.Event()
         self.brought: list[str] = []
 
-    async def carry(self, letter: OutboxMessage, told: Told, now: datetime) -> Outcome:
+    async def send(self, message: OutboxMessage, body: MessageBody, now: datetime) -> Outcome:
         self.asked.set()
         if self.may is None:
             raise ValueError("no such thing")
         await self.may.wait()
-        self.brought.append(letter.event)
+        self.brought.append(message.event)
         return None, False
 
 
@@ -42,8 +42,8 @@ class Down:
         self.down = down
         self.asked: list[str] = []
 
-    async def carry(self, letter: OutboxMessage, told: Told, now: datetime) -> Outcome:
-        self.asked.append(letter.event)
+    async def send(self, message: OutboxMessage, body: MessageBody, now: datetime) -> Outcome:
+        self.asked.append(message.event)
         return ("it is down", False) if self.down else (None, False)
 
 
@@ -55,52 +55,48 @@ async def filled(store: Store, now: datetime, letters: Sequence[tuple[str, str]]
     await store.runs.finish(run, RunEnding(state=RunState.COMPLETED, counts={}, letters=letters), now)
 
 
-async def test_F101_what_was_sent_is_counted_and_a_target_that_falls_leaves_nobody_running(
-    store: Store,
-) -> None:
+async def test_F101_what_was_sent_is_counted_and_a_target_that_falls_leaves_nobody_running(store: Store) -> None:
     clock, may = FrozenClock(), asyncio.Event()
     await filled(store, clock())
     slow = Held("ops", may)
-    sender = MessageSender(store=store, carriers={"ops": slow, "cms": Held("cms")}, clock=clock)
+    sender = MessageSender(store=store, transports={"ops": slow, "cms": Held("cms")}, clock=clock)
     asyncio.get_running_loop().call_later(0.05, may.set)
     with pytest.raises(ValueError, match="no such"):
         await sender.deliver()
     assert slow.brought == ["run.finished"], "it was waited for"
-    states = {letter.target: letter.state for letter in await store.messages.letters()}
+    states = {message.target: message.state for message in await store.messages.outbox()}
     assert states == {"ops": MessageState.SENT, "cms": MessageState.WAITING, "gone": MessageState.DEAD}
     clock.advance(121)
-    sender.carriers = {"cms": Held("cms", may)}
+    sender.transports = {"cms": Held("cms", may)}
     assert await sender.deliver() == 1
     clock.advance(121)
     assert await sender.deliver() == 0
 
 
-async def test_U4_F170_a_message_that_is_not_finished_is_sent_by_the_next_who_sends(
-    store: Store,
-) -> None:
+async def test_U4_F170_an_unfinished_message_is_sent_by_the_next_sender(store: Store) -> None:
     clock, never, may = FrozenClock(), asyncio.Event(), asyncio.Event()
     await filled(store, clock(), [("ops", "run.finished")])
     slow = Held("ops", never)
-    sending = asyncio.create_task(MessageSender(store=store, carriers={"ops": slow}, clock=clock).deliver())
+    sending = asyncio.create_task(MessageSender(store=store, transports={"ops": slow}, clock=clock).deliver())
     await slow.asked.wait()
     sending.cancel()
     with pytest.raises(asyncio.CancelledError):
         await sending
     may.set()
-    assert await MessageSender(store=store, carriers={"ops": Held("ops", may)}, clock=clock).deliver() == 1
+    assert await MessageSender(store=store, transports={"ops": Held("ops", may)}, clock=clock).deliver() == 1
 
 
 async def test_F101_nothing_that_is_not_sent_counts_as_sent(store: Store) -> None:
     clock = FrozenClock()
     await filled(store, clock())
-    assert await MessageSender(store=store, carriers={}, clock=clock).deliver() == 0
+    assert await MessageSender(store=store, transports={}, clock=clock).deliver() == 0
 
 
 async def test_F101_a_target_that_fails_is_sent_nothing_more_until_its_time_comes(store: Store) -> None:
     clock = FrozenClock()
     await filled(store, clock(), [("ops", "run.finished"), ("ops", "pages"), ("cms", "pages")])
     ops, cms = Down("ops"), Down("cms", down=False)
-    sender = MessageSender(store=store, carriers={"ops": ops, "cms": cms}, clock=clock)
+    sender = MessageSender(store=store, transports={"ops": ops, "cms": cms}, clock=clock)
     assert await sender.deliver() == 1
     assert (ops.asked, cms.asked) == (["run.finished"], ["pages"])
     clock.advance(3_600)

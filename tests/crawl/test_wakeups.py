@@ -16,15 +16,15 @@ class Rung(Store):
     def __init__(self, db: Database, url: str) -> None:
         super().__init__(db, url)
         self.waits: list[float] = []
-        db.news.hear = self._hear  # type: ignore[method-assign]
+        db.news.wait = self._receive  # type: ignore[method-assign]
 
-    async def _hear(self, since: int, seconds: float) -> None:
+    async def _receive(self, since: int, seconds: float) -> None:
         """At once, more news."""
         self.waits.append(round(seconds, 3))
         self.db.news.ring()
 
 
-async def test_B21_who_is_woken_in_vain_heeds_the_news_less_often(tmp_path: Path) -> None:
+async def test_B21_a_worker_woken_in_vain_listens_less_often(tmp_path: Path) -> None:
     never = asyncio.Event()
     async with new_store(tmp_path, Rung) as store:
         wakeups = WakeupListener(store)
@@ -38,7 +38,7 @@ async def test_B21_who_is_woken_in_vain_heeds_the_news_less_often(tmp_path: Path
         assert store.waits[-1] == MAX_MUTE_SECONDS, "who found something hears at once again"
 
 
-async def test_a_rest_ends_when_it_is_told_to(store: Store) -> None:
+async def test_a_rest_ends_when_it_is_reported_to(store: Store) -> None:
     over = asyncio.Event()
     over.set()
     async with asyncio.timeout(20):

@@ -1,4 +1,4 @@
-"""A desk at which a source is walked by hand: the test says what every look shows."""
+"""A crawler driven by hand: the test says what each request returns."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -76,7 +76,7 @@ def chunks_of(document: Document) -> tuple[Chunk, ...]:
 
 
 @dataclass(slots=True)
-class Desk:
+class ManualCrawler:
     """One source in a store, and the run and worker that look at it."""
 
     store: Store
@@ -91,14 +91,14 @@ class Desk:
     @classmethod
     async def at(
         cls, store: Store, clock: FrozenClock, name: str = "docs", version: str | None = None
-    ) -> "Desk":
-        """A desk for a source of this name."""
+    ) -> "ManualCrawler":
+        """Return a crawler for a source of this name."""
         source = await store.sources.add(
             name=name, version=version, kind="web", url=ROOT, rules={}, policy={}, now=clock()
         )
         return cls(store, clock, source)
 
-    def beside(self, store: Store, worker: str) -> "Desk":
+    def beside(self, store: Store, worker: str) -> "ManualCrawler":
         """Another worker on the same run, perhaps in another process."""
         return replace(self, store=store, worker=worker)
 
@@ -140,7 +140,7 @@ class Desk:
     def visit(self, claim: Claim, seen: Seen) -> Visit:
         """The visit that the engine would hand in for what was seen."""
         decision = decide(claim.page, seen, self.policy, self.clock())
-        return Visit(claim=claim, decision=decision, harvest=_harvest(decision, seen))
+        return Visit(claim=claim, decision=decision, content=_content(decision, seen))
 
     async def commit(self, *visits: Visit, keep_body: bool | None = None) -> list[str]:
         """Hand in visits; the addresses of those that were taken."""
@@ -229,24 +229,24 @@ class Desk:
         return sorted(page.url for page in pages if page.content_hash is not None)
 
 
-def _harvest(decision: Decision, seen: Seen) -> VisitContent:
+def _content(decision: Decision, seen: Seen) -> VisitContent:
     if isinstance(seen, Moved):
         return VisitContent(links=(Link(seen.to, ""),), children=frozenset(_own([seen.to])))
     if not isinstance(seen, ReadDocument):
         return VisitContent()
-    document, harvest = seen.document, VisitContent()
+    document, content = seen.document, VisitContent()
     if decision.content is ContentAction.REPLACE:
-        harvest = replace(
-            harvest, document=document, chunks=chunks_of(replace(document, language=decision.page.language))
+        content = replace(
+            content, document=document, chunks=chunks_of(replace(document, language=decision.page.language))
         )
     match decision.follow:
         case LinkAction.NEW:
             children = frozenset(_own([link.url for link in document.links]))
-            return replace(harvest, links=document.links, children=children)
+            return replace(content, links=document.links, children=children)
         case LinkAction.NONE:
-            return replace(harvest, links=tuple(Link(link.url, link.text, False) for link in document.links))
+            return replace(content, links=tuple(Link(link.url, link.text, False) for link in document.links))
         case LinkAction.STORED:
-            return harvest
+            return content
 
 
 def _own(urls: Sequence[str]) -> list[str]:

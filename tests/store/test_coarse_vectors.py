@@ -11,14 +11,14 @@ def test_the_nearest_are_among_the_candidates_also_of_vectors_that_came_later() 
     spread = np.geomspace(1, 0.02, 64).astype(np.float32)
     vectors = random.normal(size=(6_000, 64)).astype(np.float32) * spread
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    rough = CoarseVectors(vectors[:4_000])
-    rough.add(vectors[4_000:])
+    coarse = CoarseVectors(vectors[:4_000])
+    coarse.add(vectors[4_000:])
     shares = []
     for number in range(0, 6_000, 200):
         question = vectors[number] + random.normal(size=64).astype(np.float32) * spread * 0.2
         exact = set(np.argsort(-(vectors @ question))[:20])
-        candidates = set(np.argsort(-rough.likeness(question))[:200])
+        candidates = set(np.argsort(-coarse.likeness(question))[:200])
         shares.append(len(exact & candidates) / 20)
     assert np.mean(shares) > 0.99
-    assert rough.most < 8_001
-    assert rough.most >= 8_000
+    assert coarse.most < 8_001
+    assert coarse.most >= 8_000

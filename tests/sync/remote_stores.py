@@ -21,7 +21,7 @@ from afresh.testing import FrozenClock
 STORE = "Team docs"
 
 
-class Trouble(Enum):
+class SinkProblem(Enum):
     """What can happen to every request."""
 
     SLOW_DOWN = "429 with a time"
@@ -53,7 +53,7 @@ class Plain(Protocol):
     def add_foreign(self, name: str) -> None: ...
 
 
-class Shelf(Plain, Protocol):
+class RemoteStore(Plain, Protocol):
     """A store that is reached by an API."""
 
     clock: FrozenClock
@@ -62,7 +62,7 @@ class Shelf(Plain, Protocol):
     def sink(self, store: str = STORE) -> Sink: ...
     def make_store(self, name: str) -> str: ...
     def next_fate(self, fate: Fate) -> None: ...
-    def suffer(self, trouble: Trouble) -> None: ...
+    def suffer(self, problem: SinkProblem) -> None: ...
     def recover(self) -> None: ...
     def lose_the_answer_to_an_upload(self) -> None: ...
     def requests(self) -> str: ...
@@ -85,33 +85,33 @@ class _Served:
     def saw(self, key: str) -> bool:
         return self.server.saw(key)
 
-    def suffer(self, trouble: Trouble) -> None:
+    def suffer(self, problem: SinkProblem) -> None:
         outages = {
-            Trouble.SLOW_DOWN: HttpFault(status=429, retry_after="7"),
-            Trouble.OUTAGE: HttpFault(status=503, retry_after="120"),
-            Trouble.CUT: HttpFault(status=None),
-            Trouble.MOVED: HttpFault(status=302),
+            SinkProblem.SLOW_DOWN: HttpFault(status=429, retry_after="7"),
+            SinkProblem.OUTAGE: HttpFault(status=503, retry_after="120"),
+            SinkProblem.CUT: HttpFault(status=None),
+            SinkProblem.MOVED: HttpFault(status=302),
         }
-        match trouble:
-            case Trouble.REFUSED:
+        match problem:
+            case SinkProblem.REFUSED:
                 self.server.down()
-            case Trouble.REVOKED:
+            case SinkProblem.REVOKED:
                 self.server.keys.clear()
-            case Trouble.FULL | Trouble.GONE:
-                self._lose(trouble)
+            case SinkProblem.FULL | SinkProblem.GONE:
+                self._lose(problem)
             case _:
-                self.server.script.outage = outages[trouble]
+                self.server.script.outage = outages[problem]
 
     def recover(self) -> None:
         self.server.up()
         self.server.script.clear()
         self.server.keys.add(self.key)
 
-    def _lose(self, trouble: Trouble) -> None:
+    def _lose(self, problem: SinkProblem) -> None:
         raise NotImplementedError
 
 
-class GeminiShelf(_Served):
+class GeminiRemote(_Served):
     """Gemini File Search on loopback, asked by the official SDK."""
 
     key = gemini_server.KEY
@@ -147,8 +147,8 @@ class GeminiShelf(_Served):
     def lose_the_answer_to_an_upload(self) -> None:
         self.server.script.add(HttpFault(status=None, on="upload.bytes", done=True))
 
-    def _lose(self, trouble: Trouble) -> None:
-        if trouble is Trouble.GONE:
+    def _lose(self, problem: SinkProblem) -> None:
+        if problem is SinkProblem.GONE:
             self.gemini.hosted.stores.clear()
         else:
             self.gemini.hosted.storage_limit = 0
@@ -158,7 +158,7 @@ class GeminiShelf(_Served):
         self.gemini.hosted.storage_limit = 1_000_000
 
 
-class OpenAIShelf(_Served):
+class OpenAIRemote(_Served):
     """Vector stores in OpenAI's form on loopback."""
 
     key = vector_store_server.KEY
@@ -177,10 +177,7 @@ class OpenAIShelf(_Served):
         return made
 
     def held(self) -> list[Held]:
-        return [
-            Held(each.id, str(each.attributes.get("name", each.id)), each.text)
-            for each in self.openai.documents
-        ]
+        return [Held(each.id, str(each.attributes.get("name", each.id)), each.text) for each in self.openai.documents]
 
     def add_foreign(self, name: str) -> None:
         store = next(iter(self.openai.stores))
@@ -194,12 +191,11 @@ class OpenAIShelf(_Served):
 
     def lose_the_answer_to_an_upload(self) -> None:
         self.server.script.add(
-            HttpFault(status=None, on="POST vector_stores/files", done=True),
-            HttpFault(status=503, on="DELETE files"),
+            HttpFault(status=None, on="POST vector_stores/files", done=True), HttpFault(status=503, on="DELETE files")
         )
 
-    def _lose(self, trouble: Trouble) -> None:
-        if trouble is Trouble.GONE:
+    def _lose(self, problem: SinkProblem) -> None:
+        if problem is SinkProblem.GONE:
             self.openai.stores.clear()
         else:
             self.openai.storage_limit = 0
@@ -210,22 +206,22 @@ class OpenAIShelf(_Served):
 
 
 @contextmanager
-def gemini() -> Iterator[Shelf]:
+def gemini() -> Iterator[RemoteStore]:
     """Gemini File Search."""
     clock = FrozenClock()
     with GeminiServer(clock) as server:
-        yield GeminiShelf(server, clock)
+        yield GeminiRemote(server, clock)
 
 
 @contextmanager
-def openai() -> Iterator[Shelf]:
+def openai() -> Iterator[RemoteStore]:
     """An OpenAI vector store."""
     clock = FrozenClock()
     with VectorStoreServer(clock) as server:
-        yield OpenAIShelf(server, clock)
+        yield OpenAIRemote(server, clock)
 
 
-SHELVES: dict[str, Callable[[], AbstractContextManager[Shelf]]] = {"gemini": gemini, "openai": openai}
+REMOTE_STORES: dict[str, Callable[[], AbstractContextManager[RemoteStore]]] = {"gemini": gemini, "openai": openai}
 
 
 def page(number: int, *, text: str = "", source: str = "harbor@2", store: str = "install-1") -> Upload:

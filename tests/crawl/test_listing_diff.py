@@ -16,14 +16,10 @@ _RECORD = st.dictionaries(_NAMES, st.tuples(_MARKS, st.booleans()))
 
 @given(_LISTED, _RECORD, st.booleans(), st.sets(_NAMES))
 def test_what_is_left_alone_is_on_record_as_it_is_listed(
-    listed: dict[str, Validators | None],
-    record: dict[str, tuple[Validators, bool]],
-    full: bool,
-    walked: set[str],
+    listed: dict[str, Validators | None], record: dict[str, tuple[Validators, bool]], full: bool, walked: set[str]
 ) -> None:
     pages = [
-        KnownPage(PageId(number), name, 0, marks, sound)
-        for number, (name, (marks, sound)) in enumerate(record.items())
+        KnownPage(PageId(number), name, 0, marks, sound) for number, (name, (marks, sound)) in enumerate(record.items())
     ]
     items = [ListedUrl(name, 0, marks) for name, marks in listed.items()]
     compared = compare(items, pages, lambda url: url in walked, full=full)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.store.asking import search
-from tests.store.desk import Desk, at, read
+from tests.store.crawler import ManualCrawler, at, read
 from tests.store.powerless import powerless
 
 from afresh.errors import StoreBusy, StoreDamaged, StoreError, StoreFull, StoreMissing
@@ -17,7 +17,7 @@ from afresh.ports import StoreAccess
 from afresh.store import sqlite_file as file_module
 from afresh.store.open import open_store
 from afresh.store.sqlite import SqliteDatabase
-from afresh.store.sqlite_file import TROUBLE, explain, wants_check
+from afresh.store.sqlite_file import EXPLANATIONS, explain, wants_check
 from afresh.store.store import Store
 from afresh.testing import FrozenClock
 
@@ -25,10 +25,10 @@ from afresh.testing import FrozenClock
 async def _filled(file: Path, pages: int = 30) -> None:
     """A store with some pages, closed in order."""
     store = await open_store(f"sqlite:///{file}")
-    desk = await Desk.at(store, FrozenClock())
+    crawler = await ManualCrawler.at(store, FrozenClock())
     links = [f"p{n}" for n in range(pages)]
     long = {path: read(f"Quokka {path}\n\n" + f"{path} words and words. " * 300) for path in links}
-    await desk.crawl({"": read("Root", *links), **long})
+    await crawler.crawl({"": read("Root", *links), **long})
     await store.close()
 
 
@@ -63,7 +63,7 @@ def _locked(file: Path) -> Iterator[None]:
 
 async def test_F14_a_write_waits_for_another_process(sqlite_store: Store, sqlite_file: Path) -> None:
     with _locked(sqlite_file):
-        waiting = asyncio.create_task(Desk.at(sqlite_store, FrozenClock()))
+        waiting = asyncio.create_task(ManualCrawler.at(sqlite_store, FrozenClock()))
         done, _ = await asyncio.wait({waiting}, timeout=0.05)
         assert not done
         assert await sqlite_store.sources.all() == [], "reading goes on meanwhile"
@@ -71,7 +71,7 @@ async def test_F14_a_write_waits_for_another_process(sqlite_store: Store, sqlite
     assert [source.name for source in await sqlite_store.sources.all()] == ["docs"]
 
 
-async def test_F14_a_lock_that_stays_is_told_in_one_sentence(sqlite_file: Path) -> None:
+async def test_F14_a_lock_that_stays_is_reported_in_one_sentence(sqlite_file: Path) -> None:
     await _filled(sqlite_file, 1)
     store = await _opened(sqlite_file)
     with _locked(sqlite_file):
@@ -110,24 +110,24 @@ async def _pages_at_most(store: Store, number: int) -> None:
     database = store.db
     assert isinstance(database, SqliteDatabase)
     connection = database._connections["write"]
-    await database._on("write", lambda: connection.execute(f"pragma max_page_count = {number}").fetchone())
+    await database._calls["write"](lambda: connection.execute(f"pragma max_page_count = {number}").fetchone())
 
 
 async def test_F12_a_commit_on_a_full_disk_is_undone_and_can_be_repeated(
-    sqlite_store: Store, sqlite_desk: Desk
+    sqlite_store: Store, sqlite_crawler: ManualCrawler
 ) -> None:
-    await sqlite_desk.begin()
-    await sqlite_desk.enqueue("")
-    [claim] = await sqlite_desk.claim()
-    visit = sqlite_desk.visit(claim, read("Quokka " + "words " * 100_000, "a", "b"))
+    await sqlite_crawler.begin()
+    await sqlite_crawler.enqueue("")
+    [claim] = await sqlite_crawler.claim()
+    visit = sqlite_crawler.visit(claim, read("Quokka " + "words " * 100_000, "a", "b"))
     await _pages_at_most(sqlite_store, 1)
     with pytest.raises(StoreFull, match="disk full; make room"):
-        await sqlite_desk.commit(visit)
+        await sqlite_crawler.commit(visit)
     assert await search(sqlite_store, "quokka") == []
     assert await sqlite_store.stats.integrity() is None
     await _pages_at_most(sqlite_store, 100_000)
-    assert await sqlite_desk.commit(visit) == [at("")]
-    assert {each.page.url for each in await sqlite_desk.claim()} == {at("a"), at("b")}
+    assert await sqlite_crawler.commit(visit) == [at("")]
+    assert {each.page.url for each in await sqlite_crawler.claim()} == {at("a"), at("b")}
     assert await sqlite_store.stats.integrity() is None
 
 
@@ -135,14 +135,14 @@ async def test_F12_a_commit_on_a_full_disk_is_undone_and_can_be_repeated(
 
 
 async def test_F11_after_a_power_loss_every_acknowledged_commit_is_there(
-    sqlite_store: Store, sqlite_desk: Desk, sqlite_file: Path, tmp_path: Path
+    sqlite_store: Store, sqlite_crawler: ManualCrawler, sqlite_file: Path, tmp_path: Path
 ) -> None:
     """What is on disk at a moment is the file and its log; a log cut anywhere holds the first commits."""
-    await sqlite_desk.begin()
+    await sqlite_crawler.begin()
     paths = [f"p{n}" for n in range(12)]
-    await sqlite_desk.enqueue(*paths)
-    for number, claim in enumerate(await sqlite_desk.claim(), 1):
-        await sqlite_desk.commit(sqlite_desk.visit(claim, read(f"Quokka {claim.page.url}")))
+    await sqlite_crawler.enqueue(*paths)
+    for number, claim in enumerate(await sqlite_crawler.claim(), 1):
+        await sqlite_crawler.commit(sqlite_crawler.visit(claim, read(f"Quokka {claim.page.url}")))
         copy = _copied(sqlite_file, tmp_path / f"whole-{number}")
         assert await _urls(copy) == [at(path) for path in paths[:number]]
     log = sqlite_file.with_name("afresh.db-wal").read_bytes()
@@ -191,9 +191,7 @@ async def test_F16_an_empty_file_is_no_store_to_read(sqlite_file: Path) -> None:
 
 
 @pytest.mark.parametrize("only_the_folder", [True, False])
-async def test_F16_a_read_only_store_is_read_and_nothing_else(
-    sqlite_file: Path, only_the_folder: bool
-) -> None:
+async def test_F16_a_read_only_store_is_read_and_nothing_else(sqlite_file: Path, only_the_folder: bool) -> None:
     await _filled(sqlite_file, 2)
     _forbid(sqlite_file, only_the_folder)
     before = _state(sqlite_file)
@@ -242,9 +240,7 @@ async def test_F16_a_file_that_cannot_be_read_is_named(sqlite_file: Path) -> Non
                 await _opened(sqlite_file, access)
 
 
-async def test_F16_a_drive_without_shared_memory_is_refused(
-    sqlite_file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_F16_a_drive_without_shared_memory_is_refused(sqlite_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As on network drives: SQLite stays in the mode in which readers and writers shut each other out."""
     way = f"file:{sqlite_file}?mode=rwc&vfs=unix-dotfile"
     monkeypatch.setattr("afresh.store.sqlite.ways_in", lambda *_: (way,))
@@ -252,14 +248,14 @@ async def test_F16_a_drive_without_shared_memory_is_refused(
         await open_store(f"sqlite:///{sqlite_file}")
 
 
-@pytest.mark.parametrize("code", sorted(TROUBLE))
-def test_F16_every_trouble_names_the_store_and_what_to_do(code: int) -> None:
+@pytest.mark.parametrize("code", sorted(EXPLANATIONS))
+def test_F16_every_error_names_the_store_and_what_to_do(code: int) -> None:
     error = sqlite3.OperationalError("words of SQLite")
     error.sqlite_errorcode = code
-    told = str(explain(error, Path("/data/kb.db")))
-    assert told.startswith("the store /data/kb.db ")
-    assert ";" in told
-    assert "words of SQLite" not in told
+    message = str(explain(error, Path("/data/kb.db")))
+    assert message.startswith("the store /data/kb.db ")
+    assert ";" in message
+    assert "words of SQLite" not in message
 
 
 # ---- F17: damaged
@@ -294,7 +290,7 @@ async def test_F17_a_damaged_file_is_refused_with_the_way_back(sqlite_file: Path
         assert "restore it from a backup" in str(error)
 
 
-async def test_F17_damage_met_while_reading_is_told_in_the_same_words(sqlite_file: Path) -> None:
+async def test_F17_damage_found_while_reading_is_reported_in_the_same_words(sqlite_file: Path) -> None:
     await _filled(sqlite_file)
     with closing(sqlite3.connect(sqlite_file)) as connection:
         [page] = connection.execute("select rootpage from sqlite_master where name = 'chunks'").fetchone()
@@ -305,19 +301,17 @@ async def test_F17_damage_met_while_reading_is_told_in_the_same_words(sqlite_fil
     await store.close()
 
 
-async def test_F17_a_file_emptied_beside_its_log_is_not_begun_anew(
-    sqlite_store: Store, sqlite_desk: Desk, sqlite_file: Path, tmp_path: Path
+async def test_F17_a_file_emptied_beside_its_log_is_not_created_again(
+    sqlite_store: Store, sqlite_crawler: ManualCrawler, sqlite_file: Path, tmp_path: Path
 ) -> None:
-    await sqlite_desk.crawl({"": read("Quokka")})
+    await sqlite_crawler.crawl({"": read("Quokka")})
     copy = _copied(sqlite_file, tmp_path / "copy")
     await asyncio.to_thread(copy.write_bytes, b"")
     for access in StoreAccess:
         assert isinstance(await _refusal(copy, access), StoreDamaged)
 
 
-async def test_F17_garbage_in_the_log_costs_nothing_that_is_in_the_file(
-    sqlite_file: Path, tmp_path: Path
-) -> None:
+async def test_F17_garbage_in_the_log_costs_nothing_that_is_in_the_file(sqlite_file: Path, tmp_path: Path) -> None:
     await _filled(sqlite_file, 3)
     log = sqlite_file.with_name("afresh.db-wal")
     await asyncio.to_thread(log.write_bytes, b"\xa5" * 50_000)

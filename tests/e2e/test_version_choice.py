@@ -32,7 +32,7 @@ async def react(kb: KnowledgeBase, tiny: TinySite) -> KnowledgeBase:
 async def test_U2_a_name_with_one_version_means_it_everywhere(react: KnowledgeBase, tiny: TinySite) -> None:
     (report,) = await react.runs.refresh(["vue"])
     assert report.version == "3"
-    (queued,) = await react.runs.queue_refresh(["vue"])
+    (queued,) = await react.runs.refresh(["vue"], queue=True)
     assert queued.version == "3"
     await react.runs.cancel(queued.run)
     assert (await react.sources.view("vue")).version == "3"
@@ -40,13 +40,13 @@ async def test_U2_a_name_with_one_version_means_it_everywhere(react: KnowledgeBa
     assert [view.url for view in await react.pages.of_source("vue")] == [tiny.at("/vue/")]
     assert await react.links.of_source("vue") == []
     assert {change.version for change in await react.pages.changes("vue")} == {"3"}
-    assert {run.version for run in await react.runs.latest("vue")} == {"3"}
+    assert {run.version for run in await react.runs.records(await react.sources.ids("vue"))} == {"3"}
     assert (await react.pages.explain(tiny.at("/vue/"), within="vue")).version == "3"
     assert await react.sources.version_note("vue") is None
     assert await react.sources.remove("vue") == 1
 
 
-async def test_U2_of_several_versions_the_newest_is_meant_and_a_note_says_so(react: KnowledgeBase) -> None:
+async def test_U2_of_several_versions_the_newest_is_chosen_and_a_note_says_so(react: KnowledgeBase) -> None:
     (report,) = await react.runs.refresh(["react"])
     assert report.version == "10"
     assert (await react.sources.view("react")).version == "10"
@@ -60,11 +60,7 @@ async def test_U2_mcp_says_which_version_it_took(react: KnowledgeBase) -> None:
     note = "react has 2 versions: using react@10, the newest"
     async with Client(make_server(react, works=False)) as client:
         for tool in ("what_changed", "refresh_version"):
-            for library, version, noted in (
-                ("react", None, True),
-                ("react", "9", False),
-                ("vue", None, False),
-            ):
+            for library, version, noted in (("react", None, True), ("react", "9", False), ("vue", None, False)):
                 which = {"library": library} | ({"version": version} if version else {})
                 answer = await client.call_tool(tool, which)
                 assert not answer.is_error, answer
@@ -74,14 +70,12 @@ async def test_U2_mcp_says_which_version_it_took(react: KnowledgeBase) -> None:
                 assert (note in answer.structured_content["notes"]) is noted, (tool, which)
 
 
-async def test_U2_rest_web_and_mcp_searches_say_which_version_answers(
-    react: KnowledgeBase, store: Path
-) -> None:
+async def test_U2_rest_web_and_mcp_searches_say_which_version_answers(react: KnowledgeBase, store: Path) -> None:
     note = "react has 2 versions: using react@10, the newest"
     app = make_app(react, settings(store), works=False)
     for label, noted in (("react", True), ("react@9", False), ("vue", False)):
-        told = (await ask(app, "GET", f"/api/v1/search?q=speaks&in={label}")).told
-        assert ([each["source"] for each in told["hits"]], note in told["notes"]) == (
+        reported = (await ask(app, "GET", f"/api/v1/search?q=speaks&in={label}")).json
+        assert ([each["source"] for each in reported["hits"]], note in reported["notes"]) == (
             [label.partition("@")[0]],
             noted,
         )
@@ -90,8 +84,8 @@ async def test_U2_rest_web_and_mcp_searches_say_which_version_answers(
             assert (page.status, note in page.body.decode()) == (200, noted)
         async with Client(make_server(react, works=False)) as client:
             library, _, version = label.partition("@")
-            wish = {"query": "speaks", "library": library} | ({"version": version} if version else {})
-            answer = await client.call_tool("search_docs", wish)
+            request = {"query": "speaks", "library": library} | ({"version": version} if version else {})
+            answer = await client.call_tool("search_docs", request)
             assert (note in answer.structured_content["notes"]) is noted
 
 

@@ -5,14 +5,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.sync.shelves import Held
+from tests.sync.remote_stores import Held
 
 from afresh.ports import Sink
 from afresh.sync.sinks.folder import FENCE, FolderSink
 from afresh.testing import ScriptedSink
 
 
-class FolderShelf:
+class FolderRemote:
     """A folder of Markdown files."""
 
     page_size = 5
@@ -36,7 +36,7 @@ class FolderShelf:
         return Held(where, where, path.read_text("utf-8").rpartition(f"\n{FENCE}\n\n")[2])
 
 
-class ScriptedShelf:
+class ScriptedRemote:
     """The store in memory that the tests of the sync use: it must behave as real ones do."""
 
     page_size = 5
@@ -57,13 +57,13 @@ class ScriptedShelf:
 
 
 @contextmanager
-def folder() -> Iterator[FolderShelf]:
+def folder() -> Iterator[FolderRemote]:
     """An empty folder."""
-    with TemporaryDirectory(prefix="afresh-shelf-") as place:
-        yield FolderShelf(Path(place))
+    with TemporaryDirectory(prefix="afresh-remote_store-") as place:
+        yield FolderRemote(Path(place))
 
 
 @contextmanager
-def scripted() -> Iterator[ScriptedShelf]:
+def scripted() -> Iterator[ScriptedRemote]:
     """A store in memory."""
-    yield ScriptedShelf()
+    yield ScriptedRemote()

@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests import transitions
 from tests.strategies import brakes, held_pages, law
 
 from afresh.crawl.judge import RunEvidence, brake_holds, decide_missing, final_status, judge, may_drop
-from afresh.model import transitions
 from afresh.model.records import Page, PageId, PageStatus, Policy, RunId, RunState, SourceId
 
 
@@ -42,9 +42,7 @@ CALM = RunEvidence(
 
 def is_outage(evidence: RunEvidence) -> bool:
     return (
-        evidence.root_failed is not None
-        or evidence.robots_unreachable
-        or evidence.known_failed * 10 > evidence.known
+        evidence.root_failed is not None or evidence.robots_unreachable or evidence.known_failed * 10 > evidence.known
     )
 
 
@@ -56,9 +54,7 @@ def test_law_15_P4_a_run_may_delete_unless_it_was_stopped_or_met_an_outage(evide
 
 @law
 @given(evidences)
-def test_law_15_G2_absence_counts_only_in_a_completed_run_with_a_complete_listing(
-    evidence: RunEvidence,
-) -> None:
+def test_law_15_G2_absence_counts_only_in_a_completed_run_with_a_complete_listing(evidence: RunEvidence) -> None:
     verdict = judge(evidence)
     complete = verdict.state is RunState.COMPLETED and evidence.listing_complete
     assert verdict.may_miss == complete
@@ -102,12 +98,8 @@ def test_law_15_more_failures_never_allow_more(evidence: RunEvidence, more: int)
             id="F30 server down",
         ),
         pytest.param(replace(CALM, known_failed=100, failed=100), RunState.FAILED, False, id="F32 all 5xx"),
-        pytest.param(
-            replace(CALM, known_failed=99, failed=99), RunState.PARTIAL, False, id="R11 all but one"
-        ),
-        pytest.param(
-            replace(CALM, known_failed=30, failed=30), RunState.PARTIAL, False, id="F33 30 % of 503"
-        ),
+        pytest.param(replace(CALM, known_failed=99, failed=99), RunState.PARTIAL, False, id="R11 all but one"),
+        pytest.param(replace(CALM, known_failed=30, failed=30), RunState.PARTIAL, False, id="F33 30 % of 503"),
         pytest.param(replace(CALM, root_failed="404"), RunState.FAILED, False, id="F35 root 404"),
         pytest.param(replace(CALM, root_failed="403 Forbidden"), RunState.FAILED, False, id="F41 403"),
         pytest.param(replace(CALM, robots_unreachable=True), RunState.FAILED, False, id="P4 robots.txt"),
@@ -156,9 +148,7 @@ dooms = st.integers(0, 60)
 
 @law
 @given(lives, dooms, brakes)
-def test_law_15_P5_the_brake_needs_both_the_count_and_the_share(
-    live: int, doomed: int, policy: Policy
-) -> None:
+def test_law_15_P5_the_brake_needs_both_the_count_and_the_share(live: int, doomed: int, policy: Policy) -> None:
     many = doomed > policy.brake_pages
     large = doomed * 100 > live * int(policy.brake_percent)
     assert brake_holds(live, doomed, policy) == (many and large)
@@ -201,9 +191,7 @@ PAGE = Page(id=PageId(1), source_id=SourceId(1), url="https://docs.test/a", cont
 def test_D10_D11_absence_counts_up_and_dooms_exactly_at_missing_after(page: Page, missing_after: int) -> None:
     after = decide_missing(page, RUN, Policy(missing_after=missing_after))
     reached = page.missing_count + 1 >= missing_after
-    assert after == replace(
-        page, missing_count=page.missing_count + 1, doomed_by=RUN if reached else page.doomed_by
-    )
+    assert after == replace(page, missing_count=page.missing_count + 1, doomed_by=RUN if reached else page.doomed_by)
 
 
 @pytest.mark.parametrize("missing_after", [1, 3])
@@ -230,9 +218,7 @@ def test_A7_a_page_that_did_not_move_may_go_at_once(target: PageStatus | None) -
         (PageStatus.DELETED, True),  # 301 and then 404: together they prove that the content is gone
     ],
 )
-def test_G12_a_page_that_moved_stays_until_its_new_address_has_content(
-    target: PageStatus | None, may: bool
-) -> None:
+def test_G12_a_page_that_moved_stays_until_its_new_address_has_content(target: PageStatus | None, may: bool) -> None:
     """Nothing is deleted before its replacement exists; None is an address outside the source."""
     moved = replace(PAGE, moved_to="https://docs.test/b", doomed_by=RunId(7))
     assert may_drop(moved, target, RunId(7)) == may
@@ -258,13 +244,7 @@ MOVES: dict[str, tuple[PageStatus, str | None]] = {
 
 @pytest.mark.parametrize(
     ("start", "end"),
-    [
-        ("c", PageStatus.ACTIVE),
-        ("a", PageStatus.ACTIVE),
-        ("x", PageStatus.PENDING),
-        ("out", None),
-        ("unknown", None),
-    ],
+    [("c", PageStatus.ACTIVE), ("a", PageStatus.ACTIVE), ("x", PageStatus.PENDING), ("out", None), ("unknown", None)],
 )
 def test_F49_a_chain_of_moves_is_followed_to_its_end(start: str, end: PageStatus | None) -> None:
     """A circle has no end, so nothing is dropped for it."""
@@ -294,7 +274,7 @@ def test_F93_what_the_embedder_left_undone_is_named_beside_what_could_not_be_rea
 
 
 @pytest.mark.parametrize(
-    ("trouble", "state", "may_delete"),
+    ("problems", "state", "may_delete"),
     [
         ({"known_failed": 99, "failed": 99}, RunState.PARTIAL, True),
         ({"known_failed": 100, "failed": 100}, RunState.FAILED, False),
@@ -305,10 +285,10 @@ def test_F93_what_the_embedder_left_undone_is_named_beside_what_could_not_be_rea
         ({"unlisted": "links.txt is not there"}, RunState.FAILED, False),
     ],
 )
-def test_P4_trouble_of_some_hosts_says_nothing_about_the_pages_of_others(
-    trouble: dict[str, object], state: RunState, may_delete: bool
+def test_P4_problems_of_some_hosts_say_nothing_about_the_pages_of_others(
+    problems: dict[str, object], state: RunState, may_delete: bool
 ) -> None:
-    verdict = judge(replace(CALM, many_hosts=True, **trouble))  # type: ignore[arg-type]
+    verdict = judge(replace(CALM, many_hosts=True, **problems))  # type: ignore[arg-type]
     assert (verdict.state, verdict.may_delete) == (state, may_delete)
 
 

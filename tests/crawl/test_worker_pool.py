@@ -10,11 +10,8 @@ from afresh.testing import FrozenClock
 
 
 @pytest.mark.parametrize(("alive", "leaves"), [({"me"}, True), ({"me", "leader"}, False)])
-async def test_U4_who_helps_in_a_run_whose_leader_died_stops_helping_to_lead_it(
-    alive: set[str], leaves: bool
-) -> None:
+async def test_U4_a_helper_of_a_run_whose_leader_died_stops_helping_to_lead_it(alive: set[str], leaves: bool) -> None:
     pool = WorkerPool(None, asyncio.Event(), on_report=print, listener=print)  # type: ignore[arg-type]
-    hand = pool._assignments[RunId(7)] = _Assignment(leads=False)
     run = Run(
         id=RunId(7),
         source_id=SourceId(1),
@@ -23,5 +20,6 @@ async def test_U4_who_helps_in_a_run_whose_leader_died_stops_helping_to_lead_it(
         started_at=FrozenClock()(),
         worker="leader",
     )
+    hand = pool._assignments[run.id] = _Assignment(run, None, leads=False)  # type: ignore[arg-type]
     pool._stop_leaderless([run], alive)
     assert hand.stopping.is_set() is leaves

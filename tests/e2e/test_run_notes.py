@@ -30,15 +30,13 @@ async def test_A16_a_page_that_left_by_absence_says_so(kb: KnowledgeBase, tiny: 
     assert why.summary.startswith("no link led here in 3 complete runs")
 
 
-async def test_a_dead_link_is_told_in_a_note(kb: KnowledgeBase, tiny: TinySite) -> None:
+async def test_a_dead_link_is_reported_in_a_note(kb: KnowledgeBase, tiny: TinySite) -> None:
     lay(tiny, {"/": ["/nowhere"]})
     report = await kb.runs.crawl(tiny.url, name="docs")
-    assert report.notes == ("1 link leads nowhere (404 or 410)",)
+    assert report.notes == ("1 broken link (404 or 410)",)
 
 
-async def test_P5_a_run_that_waits_is_over_when_a_later_one_looked_again(
-    kb: KnowledgeBase, tiny: TinySite
-) -> None:
+async def test_P5_a_run_that_waits_is_over_when_a_later_one_looked_again(kb: KnowledgeBase, tiny: TinySite) -> None:
     lay(tiny, star(30))
     await kb.runs.crawl(tiny.url, name="docs")
     for number in range(20):
@@ -53,7 +51,7 @@ async def test_P5_a_run_that_waits_is_over_when_a_later_one_looked_again(
         await kb.runs.confirm(held.run)
 
 
-async def test_P3_a_run_whose_process_is_gone_is_shown_as_interrupted(tmp_path: Path, tiny: TinySite) -> None:
+async def test_P3_a_run_whose_process_is_gone_is_displayed_as_interrupted(tmp_path: Path, tiny: TinySite) -> None:
     lay(tiny, star(5))
     store = tmp_path / "afresh.db"
     program = Program(store, in_process=True)
@@ -63,10 +61,8 @@ async def test_P3_a_run_whose_process_is_gone_is_shown_as_interrupted(tmp_path: 
         assert status.workers == ()
         [run] = status.runs
         assert run.state == "cancelled"
-        assert "`afresh refresh docs` goes on" in run.notes[-1]
-        assert (await kb.runs.get(run.run)).state == "queued", (
-            "who waits for its end is not told that it ended"
-        )
+        assert "`afresh refresh docs` continues it" in run.notes[-1]
+        assert (await kb.runs.get(run.run)).state == "queued", "who waits for its end is not told that it ended"
         assert [each.last_state for each in await kb.sources.views()] == ["cancelled"]
         assert (await kb.sources.view("docs")).last_state == "cancelled"
 
@@ -134,9 +130,7 @@ async def test_headings_inside_a_chunk_weigh_more_than_its_text(kb: KnowledgeBas
 
 
 @pytest.mark.parametrize("typed", ["{host}", "http://{host}/", "{host}/"])
-async def test_an_address_without_a_scheme_is_understood(
-    kb: KnowledgeBase, tiny: TinySite, typed: str
-) -> None:
+async def test_an_address_without_a_scheme_is_understood(kb: KnowledgeBase, tiny: TinySite, typed: str) -> None:
     lay(tiny, {"/": []})
     host = tiny.url.split("/")[2]
     assert (await kb.runs.crawl(typed.format(host=host), name="docs")).new == 1
@@ -148,7 +142,7 @@ async def test_a_password_in_an_address_is_named(kb: KnowledgeBase) -> None:
         await kb.runs.crawl("https://me:secret@docs.example.org/")
 
 
-async def test_why_tells_of_links_that_were_left_out(kb: KnowledgeBase, tiny: TinySite) -> None:
+async def test_why_says_of_links_that_were_left_out(kb: KnowledgeBase, tiny: TinySite) -> None:
     shy = '<a rel="nofollow" href="/shy">shy</a><a href="/in">in</a><a href="/out/x">out</a>'
     tiny.put("/", f"<html><body><main><h1>Root</h1>{shy}</main></body></html>")
     lay(tiny, {"/in": ["/deep"], "/deep": []})
@@ -156,7 +150,7 @@ async def test_why_tells_of_links_that_were_left_out(kb: KnowledgeBase, tiny: Ti
     for path, reason in (("/out/x", "excluded"), ("/deep", "max_depth"), ("/shy", "nofollow")):
         with pytest.raises(UsageError, match=f"left out: .*{reason}"):
             await kb.pages.explain(tiny.at(path))
-    with pytest.raises(UsageError, match="not on record"):
+    with pytest.raises(UsageError, match="not indexed"):
         await kb.pages.explain(tiny.at("/nobody"))
 
 

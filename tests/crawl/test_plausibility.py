@@ -9,16 +9,8 @@ from hypothesis import strategies as st
 from tests.strategies import NOON, empty_pages, held_pages, law, policies, reads, times
 
 from afresh.crawl.decide import decide, is_stale, request_for
-from afresh.crawl.plausibility import CRASHES, TWINS, Suspicion, SuspicionAction, doubt_of, is_poison
-from afresh.model.fetch import (
-    ContentSignals,
-    Document,
-    Failed,
-    NotModified,
-    Outcome,
-    ReadDocument,
-    Validators,
-)
+from afresh.crawl.plausibility import CRASHES, MIN_LOOKALIKES, Suspicion, SuspicionAction, is_poison, suspicion_of
+from afresh.model.fetch import ContentSignals, Document, Failed, NotModified, Outcome, ReadDocument, Validators
 from afresh.model.records import ContentAction, LinkAction, Page, PageId, PageStatus, Policy, RunId, SourceId
 from afresh.sources.web.render_check import RENDERED
 from afresh.text.normalize import EMPTY_HASH
@@ -40,7 +32,7 @@ signs = st.builds(
     run=st.integers(1, 3),
     likeness=st.none() | st.floats(0, 1),
     length=st.none() | st.integers(0, 100_000),
-    twins=st.integers(0, 5),
+    lookalikes=st.integers(0, 5),
     last=st.booleans(),
     like_missing=st.booleans(),
 )
@@ -50,8 +42,8 @@ def document(text: str = TEXT, title: str = "Harbours", content_hash: str = "new
     return Document(title=title, markdown=text, content_hash=content_hash, links_hash="l")
 
 
-def told(page: Page = KNOWN, doc: Document | None = None, **seen: object) -> Suspicion | None:
-    return doubt_of(page, doc or document(), ContentSignals(**{"run": RUN, **seen}), Policy())  # type: ignore[arg-type]
+def reported(page: Page = KNOWN, doc: Document | None = None, **seen: object) -> Suspicion | None:
+    return suspicion_of(page, doc or document(), ContentSignals(**{"run": RUN, **seen}), Policy())  # type: ignore[arg-type]
 
 
 @law
@@ -60,16 +52,12 @@ def test_F39_F40_F42_content_that_is_held_changes_nothing_but_the_flag(
     page: Page, read: ReadDocument, around: ContentSignals, policy: Policy, now: datetime
 ) -> None:
     read = replace(read, signs=around)
-    doubt = doubt_of(page, read.document, around, policy)
+    doubt = suspicion_of(page, read.document, around, policy)
     decision = decide(page, read, policy, now)
-    if doubt is None or doubt.trust is SuspicionAction.FLAG:
+    if doubt is None or doubt.action is SuspicionAction.FLAG:
         assert not decision.doubtful
         return
-    assert (decision.content, decision.follow, decision.doubtful) == (
-        ContentAction.KEEP,
-        LinkAction.STORED,
-        True,
-    )
+    assert (decision.content, decision.follow, decision.doubtful) == (ContentAction.KEEP, LinkAction.STORED, True)
     after = decision.page
     assert after.doubt == doubt.text
     fields = {"failures", "checked_at", "crashes", "doubt", "doubt_hash", "doubt_run"}
@@ -81,9 +69,9 @@ def test_F39_F40_F42_content_that_is_held_changes_nothing_but_the_flag(
 def test_whoever_trusts_doubts_nothing_and_the_same_content_is_never_doubted(
     page: Page, read: ReadDocument, around: ContentSignals, policy: Policy
 ) -> None:
-    assert doubt_of(page, read.document, around, replace(policy, doubts=False)) is None
+    assert suspicion_of(page, read.document, around, replace(policy, doubts=False)) is None
     same = replace(page, content_hash=read.document.content_hash)
-    assert doubt_of(same, read.document, around, policy) is None
+    assert suspicion_of(same, read.document, around, policy) is None
 
 
 @law
@@ -96,14 +84,14 @@ def test_an_ordinary_edit_is_never_doubted(page: Page, read: ReadDocument, now: 
 
 def test_F39_what_the_site_says_for_missing_addresses_is_no_content() -> None:
     for page in (NEW, KNOWN):
-        doubt = told(page, like_missing=True, likeness=0.1)
+        doubt = reported(page, like_missing=True, likeness=0.1)
         assert doubt is not None
-        assert doubt.trust is SuspicionAction.HOLD
+        assert doubt.action is SuspicionAction.HOLD
         assert "do not exist" in doubt.text
 
 
 def test_F39_a_home_page_that_stands_in_for_missing_ones_may_still_change() -> None:
-    assert told(KNOWN, like_missing=True, likeness=0.7) is None
+    assert reported(KNOWN, like_missing=True, likeness=0.7) is None
 
 
 @pytest.mark.parametrize(
@@ -116,48 +104,48 @@ def test_F39_a_home_page_that_stands_in_for_missing_ones_may_still_change() -> N
 )
 @pytest.mark.parametrize("page", [NEW, KNOWN])
 def test_F40_a_challenge_is_held_for_new_and_known_pages(page: Page, title: str, text: str) -> None:
-    doubt = told(page, document(text, title), likeness=0.0)
+    doubt = reported(page, document(text, title), likeness=0.0)
     assert doubt is not None
-    assert doubt.trust is SuspicionAction.HOLD
+    assert doubt.action is SuspicionAction.HOLD
 
 
 def test_F40_a_login_page_in_place_of_content_is_held_and_a_login_page_of_its_own_is_a_page() -> None:
     login = document("Please sign in to continue. User name Password", "Sign in")
-    doubt = told(KNOWN, login, likeness=0.02)
+    doubt = reported(KNOWN, login, likeness=0.02)
     assert doubt is not None
-    assert doubt.trust is SuspicionAction.HOLD
-    assert told(NEW, login) is None
-    assert told(KNOWN, login, likeness=0.9) is None
+    assert doubt.action is SuspicionAction.HOLD
+    assert reported(NEW, login) is None
+    assert reported(KNOWN, login, likeness=0.9) is None
 
 
 def test_a_long_page_about_challenges_and_passwords_is_a_page() -> None:
     guide = document("How to sign in with a password; just a moment... verify you are human. " + TEXT)
-    assert told(NEW, guide) is None
-    assert told(KNOWN, guide, likeness=0.4) is None
+    assert reported(NEW, guide) is None
+    assert reported(KNOWN, guide, likeness=0.4) is None
 
 
 def test_F40_one_page_at_many_addresses_is_held_and_a_rewritten_one_is_believed_in_the_end() -> None:
-    first = told(likeness=0.05, length=len(TEXT))
+    first = reported(likeness=0.05, length=len(TEXT))
     assert first is not None
-    assert first.trust is SuspicionAction.WAIT
-    assert told(likeness=0.05, length=len(TEXT), last=True) is None
-    wall = told(likeness=0.05, twins=TWINS, last=True)
+    assert first.action is SuspicionAction.WAIT
+    assert reported(likeness=0.05, length=len(TEXT), last=True) is None
+    wall = reported(likeness=0.05, lookalikes=MIN_LOOKALIKES, last=True)
     assert wall is not None
-    assert wall.trust is SuspicionAction.HOLD
+    assert wall.action is SuspicionAction.HOLD
 
 
 def test_F42_an_emptied_page_is_believed_only_when_another_run_sees_the_same() -> None:
     blank = document(" \n", content_hash="blank")
-    doubt = told(KNOWN, blank, likeness=0.0, length=500)
+    doubt = reported(KNOWN, blank, likeness=0.0, length=500)
     assert doubt is not None
-    assert doubt.trust is SuspicionAction.HOLD
+    assert doubt.action is SuspicionAction.HOLD
     held = decide(KNOWN, _read(blank, likeness=0.0, length=500), Policy(), NOON).page
-    again = told(held, blank, likeness=0.0, length=500)
+    again = reported(held, blank, likeness=0.0, length=500)
     assert again is not None
-    assert again.trust is SuspicionAction.HOLD
+    assert again.action is SuspicionAction.HOLD
     later = {"likeness": 0.0, "length": 500, "run": RUN + 1}
-    second = [told(held, blank, **later, **more) for more in ({}, {"last": True}, {"last": True, "twins": 2})]
-    assert [doubt and doubt.trust for doubt in second] == [
+    second = [reported(held, blank, **later, **more) for more in ({}, {"last": True}, {"last": True, "lookalikes": 2})]
+    assert [doubt and doubt.action for doubt in second] == [
         SuspicionAction.WAIT,
         SuspicionAction.FLAG,
         SuspicionAction.HOLD,
@@ -192,20 +180,20 @@ def test_U1_F122_a_login_form_is_a_wall_however_often_it_is_seen(text: str, like
 
 def test_F183_a_login_is_held_whatever_it_says_and_a_page_with_a_login_beside_its_text_is_flagged() -> None:
     wall = replace(document("ログインしてください。" * 80), login=True, asks_password=True)
-    doubt = told(KNOWN, wall, likeness=0.05, length=300, last=True)
+    doubt = reported(KNOWN, wall, likeness=0.05, length=300, last=True)
     assert doubt is not None
-    assert doubt.trust is SuspicionAction.HOLD
+    assert doubt.action is SuspicionAction.HOLD
     guide = replace(document("How ferries are run, in a hundred words. " * 5), asks_password=True)
-    doubt = told(KNOWN, guide, likeness=0.05, length=300, last=True)
+    doubt = reported(KNOWN, guide, likeness=0.05, length=300, last=True)
     assert doubt is not None
-    assert doubt.trust is SuspicionAction.FLAG
+    assert doubt.action is SuspicionAction.FLAG
     for page in (wall, guide):
-        assert told(KNOWN, page, likeness=0.5, length=300, last=True) is None
-        assert told(NEW, page) is None
+        assert reported(KNOWN, page, likeness=0.5, length=300, last=True) is None
+        assert reported(NEW, page) is None
 
 
 @pytest.mark.parametrize(("likeness", "is_kept"), [(0.05, True), (0.6, False)])
-def test_F184_who_trusts_takes_another_page_and_keeps_the_former_text(likeness: float, is_kept: bool) -> None:
+def test_F184_trust_takes_another_page_and_keeps_the_former_text(likeness: float, is_kept: bool) -> None:
     flagged = replace(KNOWN, doubt="it shrank")
     for page, kept in ((KNOWN, is_kept), (flagged, False)):  # what is on record of a flagged page is the wall
         seen = _read(document(), likeness=likeness, length=len(TEXT))
@@ -249,7 +237,7 @@ def test_F27_three_crashes_quarantine_a_body_and_another_body_is_tried_again() -
         page = decision.page
         assert (page.crashes, decision.content) == (number, ContentAction.KEEP)
         assert (decision.retry, decision.doubtful) == (number < CRASHES, number >= CRASHES)
-    assert page.doubt == "reading it crashed the parser 3 times"
+    assert page.doubt == "parsing it crashed 3 times"
     assert is_poison(page, "body")
     assert not is_poison(page, "another body")
     cured = decide(page, _read(document(), likeness=0.9), Policy(), NOON).page
@@ -282,9 +270,9 @@ def _read(doc: Document, **seen: object) -> ReadDocument:
 
 @pytest.mark.parametrize("left", ["", "Menu"])
 def test_F42_what_a_browser_showed_is_never_believed_to_be_empty(left: str) -> None:
-    shown = replace(KNOWN, content_type=RENDERED, doubt_hash="new", doubt_run=RunId(6))
-    doubt = told(shown, document(left), length=len(TEXT), last=True)
+    displayed = replace(KNOWN, content_type=RENDERED, doubt_hash="new", doubt_run=RunId(6))
+    doubt = reported(displayed, document(left), length=len(TEXT), last=True)
     assert doubt is not None
-    assert doubt.trust is SuspicionAction.HOLD
+    assert doubt.action is SuspicionAction.HOLD
     assert "browser" in doubt.text
-    assert told(shown, document("The hall is closed until May."), length=100, last=True) is None
+    assert reported(displayed, document("The hall is closed until May."), length=100, last=True) is None
