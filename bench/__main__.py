@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from rich.console import Console
 
 from bench import options, profiling
+from bench.failure import BenchFailure
 from bench.session import Bench
 from bench.show import show
-from bench.trouble import Trouble
 
 WIDTH = 140
 
@@ -24,8 +24,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 print(profiling.profile(given.profile, corpora[0], server, given.work))
             return 0
         results = bench.measure()
-    except Trouble as trouble:
-        print(f"bench: {trouble}", file=sys.stderr)
+    except BenchFailure as failure:
+        print(f"bench: {failure}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130

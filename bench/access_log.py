@@ -50,12 +50,12 @@ class AccessLog:
 
     def step(self, name: str) -> list[Asked]:
         """The requests since the last step."""
-        text = self._settled()
+        text = self._read_stable()
         self._read += len(text)
         (self.path.parent / f"{name}.log").write_bytes(text)
         return parse(text.decode())
 
-    def _settled(self) -> bytes:
+    def _read_stable(self) -> bytes:
         """What is new, once the server has written its last line."""
         size = -1
         while size != (size := self.path.stat().st_size if self.path.exists() else 0):

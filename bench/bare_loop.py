@@ -55,8 +55,8 @@ async def measure(urls: list[str]) -> dict[str, object]:
     for _ in range(PASSES):
         passes["get"].append(await one_pass((url, {}) for url in urls))
         passes["conditional"].append(await one_pass((url, {"If-None-Match": etags[url]}) for url in urls))
-    told: dict[str, object] = {kind: [_figures(each) for each in some] for kind, some in passes.items()}
-    return told | {"rss_mb": psutil.Process().memory_info().rss / 2**20}
+    report: dict[str, object] = {kind: [_figures(each) for each in some] for kind, some in passes.items()}
+    return report | {"rss_mb": psutil.Process().memory_info().rss / 2**20}
 
 
 def _figures(done: Pass) -> dict[str, object]:

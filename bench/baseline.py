@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from bench.trouble import Trouble
+from bench.failure import BenchFailure
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -56,10 +56,10 @@ def measure(urls: list[str]) -> Loop:
         check=False,
     )
     if done.returncode:
-        raise Trouble(f"the bare loop failed: {done.stderr[-1000:]}")
-    told = json.loads(done.stdout)
-    get, conditional = (tuple(Pass(**each) for each in told[kind]) for kind in ("get", "conditional"))
-    return Loop(len(urls), get, conditional, told["rss_mb"])
+        raise BenchFailure(f"the bare loop failed: {done.stderr[-1000:]}")
+    report = json.loads(done.stdout)
+    get, conditional = (tuple(Pass(**each) for each in report[kind]) for kind in ("get", "conditional"))
+    return Loop(len(urls), get, conditional, report["rss_mb"])
 
 
 def plain_environment() -> dict[str, str]:

@@ -9,11 +9,7 @@ from bench.measure import Cost
 from bench.rounds import Round, Step
 from bench.startup import StartUp
 
-PHASES = {
-    "crawl": "first crawl + index",
-    "refresh": "refresh, nothing changed",
-    "mix": "refresh, typical mix",
-}
+PHASES = {"crawl": "first crawl + index", "refresh": "refresh, nothing changed", "mix": "refresh, typical mix"}
 RATIO_GOALS = {"crawl": 40.0, "refresh": 3.0, "mix": 10.0}
 MEMORY_GOAL_MB, START_GOAL_S, SEARCH_GOAL_S = 300.0, 0.4, 0.5
 
@@ -104,10 +100,7 @@ def _loop_row(rounds: Sequence[Round], *, conditional: bool) -> Row:
 
 def _phase_row(rounds: Sequence[Round], phase: str, start_up: StartUp) -> Row:
     steps = [each.steps[phase] for each in rounds]
-    working = [
-        step.cost.wall_s - start_of(step, each.steps["crawl"])
-        for step, each in zip(steps, rounds, strict=True)
-    ]
+    working = [step.cost.wall_s - start_of(step, each.steps["crawl"]) for step, each in zip(steps, rounds, strict=True)]
     by_kind = [ratios(each, phase, start_up) for each in rounds]
     middle = {kind: median(each[kind] for each in by_kind) for kind in by_kind[0]}
     return Row(

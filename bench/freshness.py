@@ -13,20 +13,12 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from afresh.schedule.change_rate import (
-    DAY,
-    NO_SIGNALS,
-    ChangeRate,
-    ChangeStats,
-    CheckPlan,
-    HintAccuracy,
-    plan_looks,
-)
+from afresh.schedule.change_rate import DAY, NO_SIGNALS, ChangeRate, ChangeStats, CheckPlan, HintAccuracy, plan_looks
 
 HOUR = 3_600.0
 TICK = 600.0  # seconds from one run to the next
 REPLAN = 24 * HOUR
-LONGEST = 30 * DAY
+MAX_INTERVAL_SECONDS = 30 * DAY
 CERTAIN = 1e9  # the shape of a rate that is known
 Numbers = npt.NDArray[np.float64]
 
@@ -78,11 +70,11 @@ class World:
     random: np.random.Generator
     mix: Mix
     stale: npt.NDArray[np.bool_] = field(init=False)
-    told: npt.NDArray[np.int64] = field(init=False)  # hints since the last look
+    hints: npt.NDArray[np.int64] = field(init=False)  # hints since the last look
 
     def __post_init__(self) -> None:
         self.stale = np.zeros(len(self.rates), dtype=bool)
-        self.told = np.zeros(len(self.rates), dtype=np.int64)
+        self.hints = np.zeros(len(self.rates), dtype=np.int64)
         self._ages = np.zeros(len(self.rates))
         self._fresh_part = -np.expm1(-self.rates * TICK) / (self.rates * TICK)
 
@@ -98,7 +90,7 @@ class World:
         self.stale |= changes > 0
         if self.mix.recall:
             false = self.rates * TICK * self.mix.recall * (1 / self.mix.precision - 1)
-            self.told += self.random.binomial(changes, self.mix.recall) + self.random.poisson(false)
+            self.hints += self.random.binomial(changes, self.mix.recall) + self.random.poisson(false)
         return fresh
 
     def look(self, pages: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
@@ -106,14 +98,14 @@ class World:
         changed = self.stale[pages]
         self.stale[pages] = False
         self._ages[pages] = 0.0
-        self.told[pages] = 0
+        self.hints[pages] = 0
         return changed
 
 
 class Rule(Protocol):
     """Decides which pages are looked at."""
 
-    def urgency(self, now: float, told: npt.NDArray[np.int64]) -> Numbers:
+    def urgency(self, now: float, hints: npt.NDArray[np.int64]) -> Numbers:
         """For each page how long it has been due, in any unit; not due: below nought."""
         ...
 
@@ -128,7 +120,7 @@ class Timed:
     def __init__(self, number: int, first: float) -> None:
         self.next_at = np.linspace(0.0, first, number, endpoint=False)
 
-    def urgency(self, now: float, told: npt.NDArray[np.int64]) -> Numbers:
+    def urgency(self, now: float, hints: npt.NDArray[np.int64]) -> Numbers:
         """By the time that each page waited for."""
         return now - self.next_at
 
@@ -155,7 +147,7 @@ class Stepwise(Timed):
     def saw(self, now: float, pages: npt.NDArray[np.int64], changed: npt.NDArray[np.bool_]) -> None:
         """Make the interval shorter or longer."""
         steps = self._intervals[pages] * np.where(changed, 0.5, 1.5)
-        self._intervals[pages] = np.clip(steps, TICK, LONGEST)
+        self._intervals[pages] = np.clip(steps, TICK, MAX_INTERVAL_SECONDS)
         self.next_at[pages] = now + self._intervals[pages]
 
 
@@ -168,9 +160,9 @@ class Signalled:
         self.ageing = np.zeros(number)  # seconds that a hint is worth
         self.silent = 1.0  # share of changes that no hint tells
 
-    def urgency(self, now: float, told: npt.NDArray[np.int64]) -> Numbers:
+    def urgency(self, now: float, hints: npt.NDArray[np.int64]) -> Numbers:
         """By the time since a page reached its age."""
-        reached: Numbers = (now - self.looked) * self.silent + told * self.ageing
+        reached: Numbers = (now - self.looked) * self.silent + hints * self.ageing
         past: Numbers = reached - self.ages
         return past
 
@@ -206,24 +198,24 @@ class Ours(Signalled):
         self._rhythms = [ChangeStats()] * len(hosts)
         self._plan: CheckPlan | None = None
         self._planned = 0.0
-        self._told = self._told_changes = self._looked = self._changes = 0
+        self._hints = self._hinted_changes = self._looked = self._changes = 0
         self._signals_seen: npt.NDArray[np.int64] = np.zeros(len(hosts), dtype=np.int64)
 
-    def urgency(self, now: float, told: npt.NDArray[np.int64]) -> Numbers:
+    def urgency(self, now: float, hints: npt.NDArray[np.int64]) -> Numbers:
         """By the time since a page reached its age, which is reckoned anew now and then."""
-        self._signals_seen = told.copy()
+        self._signals_seen = hints.copy()
         if self._plan is None or now - self._planned >= REPLAN:
             self._replan(now)
-        return super().urgency(now, told)
+        return super().urgency(now, hints)
 
     def _replan(self, now: float) -> None:
         signals = (
-            HintAccuracy.of(self._told, self._told_changes, self._looked, self._changes)
-            if self._told
+            HintAccuracy.of(self._hints, self._hinted_changes, self._looked, self._changes)
+            if self._hints
             else NO_SIGNALS
         )
         pages = zip(self._hosts, self._rhythms, strict=True)
-        self._plan = plan_looks(pages, self._looks, shortest=TICK, longest=LONGEST, signals=signals)
+        self._plan = plan_looks(pages, self._looks, min_seconds=TICK, max_seconds=MAX_INTERVAL_SECONDS, signals=signals)
         self._planned, self.silent = now, 1 - signals.recall
 
     def saw(self, now: float, pages: npt.NDArray[np.int64], changed: npt.NDArray[np.bool_]) -> None:
@@ -232,13 +224,13 @@ class Ours(Signalled):
         for page, is_changed in zip(pages.tolist(), changed.tolist(), strict=True):
             self._rhythms[page] = self._rhythms[page].seen(is_changed, now - self.looked[page])
             rate = self._plan.rate(self._hosts[page], self._rhythms[page])
-            self.ages[page] = rate.interval(self._plan.price, TICK, LONGEST)
+            self.ages[page] = rate.interval(self._plan.price, TICK, MAX_INTERVAL_SECONDS)
             self.ageing[page] = self._plan.signals.ageing(rate) if self._plan.signals.recall else 0.0
         self.looked[pages] = now
         hinted = self._signals_seen[pages] > 0
         self._looked += len(pages)
-        self._told += int(hinted.sum())
-        self._told_changes += int((hinted & changed).sum())
+        self._hints += int(hinted.sum())
+        self._hinted_changes += int((hinted & changed).sum())
         self._changes += int(changed.sum())
 
 
@@ -254,7 +246,7 @@ def fresh_share(mix: Mix, rule_name: str, *, pages: int, warm_up: float, measure
     shares, saved = [], 0.0
     for tick in range(int((warm_up + measured) * DAY / TICK)):
         saved += looks * TICK
-        urgency = rule.urgency(tick * TICK, world.told)
+        urgency = rule.urgency(tick * TICK, world.hints)
         due = np.flatnonzero(urgency >= 0)
         if len(due) > saved:
             due = due[np.argsort(-urgency[due], kind="stable")[: int(saved)]]
@@ -287,8 +279,7 @@ def table(mixes: Sequence[Mix], *, pages: int, warm_up: float, measured: float, 
     lines = [f"| pages | {' | '.join(RULES)} | ours / optimum |", f"|---|{'---|' * (len(RULES) + 1)}"]
     for mix in mixes:
         found = {
-            rule: fresh_share(mix, rule, pages=pages, warm_up=warm_up, measured=measured, seed=seed)
-            for rule in RULES
+            rule: fresh_share(mix, rule, pages=pages, warm_up=warm_up, measured=measured, seed=seed) for rule in RULES
         }
         shares = " | ".join(f"{found[rule]:.3f}" for rule in RULES)
         lines.append(f"| {mix.name} | {shares} | {found['ours'] / found['optimum']:.3f} |")

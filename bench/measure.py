@@ -13,7 +13,7 @@ import psutil
 
 EVERY_SECONDS = 0.05
 PSS_EVERY = 4  # samples; reading it stops the process for a moment, so it is read more rarely
-LONGEST_SECONDS = 1800.0
+MAX_SECONDS = 1800.0
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def run(command: Sequence[str], *, env: Mapping[str, str], cwd: Path, log: Path)
 
 def _wait(process: subprocess.Popen[bytes]) -> struct_rusage:
     """Wait for the end, and tell what the process and the children it waited for have used."""
-    limit = threading.Timer(LONGEST_SECONDS, process.kill)
+    limit = threading.Timer(MAX_SECONDS, process.kill)
     limit.start()
     try:
         _, status, usage = os.wait4(process.pid, 0)

@@ -26,7 +26,7 @@ create table if not exists pieces (id integer primary key, url text);
 create index if not exists pieces_of on pieces (url);
 create virtual table if not exists search using fts5 (title, body, tokenize = 'porter unicode61');
 """
-LONGEST = 1500
+MAX_CHUNK_CHARS = 1500
 _HEADING = re.compile(r"^(?=#{1,6} )", re.MULTILINE)
 
 
@@ -35,7 +35,11 @@ def pieces(markdown: str) -> Iterator[str]:
     for section in _HEADING.split(markdown):
         rest = section.strip()
         while rest:
-            cut = len(rest) if len(rest) <= LONGEST else max(rest.rfind("\n", 0, LONGEST), LONGEST // 2)
+            cut = (
+                len(rest)
+                if len(rest) <= MAX_CHUNK_CHARS
+                else max(rest.rfind("\n", 0, MAX_CHUNK_CHARS), MAX_CHUNK_CHARS // 2)
+            )
             yield rest[:cut]
             rest = rest[cut:].strip()
 

@@ -10,10 +10,10 @@ from bench import baseline
 from bench import measure as measuring
 from bench.baseline import plain_environment
 from bench.corpus import Corpus
+from bench.failure import BenchFailure
 from bench.figures import PHASES, Row
 from bench.measure import Cost
 from bench.rounds import Setting
-from bench.trouble import Trouble
 
 SCRAPY = Path(__file__).with_name("peer_scrapy.py")
 PACKAGES = ("scrapy", "markdownify")
@@ -67,11 +67,11 @@ class _Play:
         log = work / "logs" / f"scrapy-{phase}"
         cost = measuring.run(self.command, env=plain_environment(), cwd=work, log=log)
         if cost.exit_code:
-            raise Trouble(f"the Scrapy crawler failed: {cost.errors[-1000:]}")
+            raise BenchFailure(f"the Scrapy crawler failed: {cost.errors[-1000:]}")
         pages = json.loads(cost.output)["pages"]
         expected = len(self.corpus.mix.after if phase == "mix" else self.corpus.pages)
         if pages != expected:
-            raise Trouble(f"the Scrapy crawler has {pages} pages where there are {expected}")
+            raise BenchFailure(f"the Scrapy crawler has {pages} pages where there are {expected}")
         return cost
 
     def _first_request(self, step: str) -> float:
@@ -87,7 +87,7 @@ def _installed(work: Path, say: Callable[[str], None]) -> Path:
     say(f"installing {' and '.join(PACKAGES)} into {python.parents[1]}")
     made = _works([sys.executable, "-m", "venv", "--clear", str(python.parents[1])])
     if not made or not _works([str(python), "-m", "pip", "install", "-q", *PACKAGES]):
-        raise Trouble(f"{' and '.join(PACKAGES)} could not be installed into {python.parents[1]}")
+        raise BenchFailure(f"{' and '.join(PACKAGES)} could not be installed into {python.parents[1]}")
     return python
 
 

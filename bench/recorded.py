@@ -11,9 +11,7 @@ _DOCS_MCP = "docs-mcp-server 2.4.4, no embeddings"
 _SCRAPY = "Scrapy + markdownify + FTS5"
 
 
-def _row(
-    system: str, phase: str, corpus: str, pages_per_s: float, ratio: float, cpu_s: float, rss_mb: float
-) -> Row:
+def _row(system: str, phase: str, corpus: str, pages_per_s: float, ratio: float, cpu_s: float, rss_mb: float) -> Row:
     return Row(system, phase, corpus, pages_per_s=pages_per_s, ratio=ratio, cpu_s=cpu_s, rss_mb=rss_mb)
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.access_log import NGINX_FORMAT, AccessLog
-from bench.trouble import Trouble
+from bench.failure import BenchFailure
 
 ROOT = Path(__file__).resolve().parents[1]
 _CONF = """\
@@ -59,9 +59,7 @@ def serving(work: Path, nginx: str | None) -> Iterator[Server]:
         process = subprocess.Popen(command, cwd=ROOT, stdout=output, stderr=subprocess.STDOUT)
     try:
         _wait(process, port, logs / "server.txt")
-        yield Server(
-            f"http://127.0.0.1:{port}", "nginx" if nginx else "aiohttp", AccessLog(logs / "access.log")
-        )
+        yield Server(f"http://127.0.0.1:{port}", "nginx" if nginx else "aiohttp", AccessLog(logs / "access.log"))
     finally:
         process.terminate()
         process.wait(10)
@@ -93,4 +91,4 @@ def _wait(process: subprocess.Popen[bytes], port: int, output: Path) -> None:
             if probe.connect_ex(("127.0.0.1", port)) == 0:
                 return
         time.sleep(0.05)
-    raise Trouble(f"the server did not start: {output.read_text('utf-8', 'replace')[-500:]}")
+    raise BenchFailure(f"the server did not start: {output.read_text('utf-8', 'replace')[-500:]}")

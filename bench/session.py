@@ -10,10 +10,10 @@ from statistics import median
 
 from bench import figures, machine, packages, peers, rounds, startup, synthetic
 from bench.corpus import Corpus, Origin, prepare
+from bench.failure import BenchFailure
 from bench.options import Options
 from bench.results import Results
 from bench.servers import Server, serving
-from bench.trouble import Trouble
 
 BUSY = "the machine is busy, so the figures are not worth much"
 MADE_UP = "made-up pages behind a small Python server: the figures compare with nothing but themselves"
@@ -92,9 +92,7 @@ def locked(work: Path) -> Iterator[None]:
         try:
             flock(file, LOCK_EX | LOCK_NB)
         except BlockingIOError:
-            raise Trouble(
-                f"another benchmark runs in {work}; AFRESH_BENCH_WORK names another folder"
-            ) from None
+            raise BenchFailure(f"another benchmark runs in {work}; AFRESH_BENCH_WORK names another folder") from None
         yield
 
 
@@ -116,7 +114,5 @@ def _start_up(start_up: startup.StartUp, played: Iterable[Sequence[rounds.Round]
         "afresh --version": start_up.version_s,
         "afresh refresh, empty store": start_up.idle_refresh_s,
         "afresh crawl, to its first request": figures.first_request(every),
-        "afresh refresh, to its first request": median(
-            each.steps["refresh"].first_request_s or 0.0 for each in every
-        ),
+        "afresh refresh, to its first request": median(each.steps["refresh"].first_request_s or 0.0 for each in every),
     }

@@ -85,9 +85,7 @@ def _start(results: Results) -> Table:
 
 
 def _ratios(rows: Iterable[Row]) -> Table:
-    table = Table(
-        title="× bare loop, by what counts as the run's time", title_justify="left", title_style="bold"
-    )
+    table = Table(title="× bare loop, by what counts as the run's time", title_justify="left", title_style="bold")
     for name in ("phase", "corpus"):
         table.add_column(name)
     kinds = ("after_start", "whole_command", "minus_idle_refresh", "own_report")
@@ -107,9 +105,7 @@ def _goals(goals: Sequence[Goal]) -> Table:
         table.add_column(name, justify="right")
     for goal in goals:
         word = Text("met", style="green") if goal.met else Text("missed", style="red")
-        table.add_row(
-            goal.what, goal.corpus, f"{goal.limit:g} {goal.unit}", f"{goal.value:.3g} {goal.unit}", word
-        )
+        table.add_row(goal.what, goal.corpus, f"{goal.limit:g} {goal.unit}", f"{goal.value:.3g} {goal.unit}", word)
     return table
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from bench import measure
 from bench.baseline import plain_environment
-from bench.trouble import Trouble
+from bench.failure import BenchFailure
 
 AT_ONCE = 32
 PROFILED = Path(__file__).with_name("profiled.py")
@@ -74,8 +74,8 @@ class Afresh:
             value = None
         # A run that failed still reports; any other command that failed has nothing to tell.
         if value is None or (cost.exit_code and "state" not in value):
-            said = (cost.errors or cost.output).strip()[-2000:]
-            raise Trouble(f"afresh {command} ended with {cost.exit_code} and said: {said}")
+            message = (cost.errors or cost.output).strip()[-2000:]
+            raise BenchFailure(f"afresh {command} ended with {cost.exit_code} and said: {message}")
         return Answer(cost, value)
 
     def _run(self, log: str, *arguments: str) -> measure.Cost:

@@ -105,9 +105,7 @@ class _Writer:
         )
 
     def _title(self) -> str:
-        return (
-            f"{self.rng.choice(_ADJECTIVES)} {self.rng.choice(_NOUNS)} {self.rng.choice(_NOUNS)}".capitalize()
-        )
+        return f"{self.rng.choice(_ADJECTIVES)} {self.rng.choice(_NOUNS)} {self.rng.choice(_NOUNS)}".capitalize()
 
     def _link(self, source: int, target: int) -> str:
         up = "../" * self.paths[source].count("/")

@@ -65,12 +65,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     add("--set", choices=(*NAMES, LINKS, "all"), default="all", help="which set (default: all)")
-    add(
-        "--model",
-        default=FAST,
-        metavar="NAME",
-        help="the local model: fast or quality (default: fast)",
-    )
+    add("--model", default=FAST, metavar="NAME", help="the local model: fast or quality (default: fast)")
     add("--store", choices=("sqlite", "postgres"), default="sqlite", help="where (default: sqlite)")
     add("--json", action="store_true", help="one JSON document instead of tables")
     add("--worst", type=int, default=0, metavar="N", help="also show the N questions that are answered worst")

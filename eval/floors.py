@@ -24,9 +24,7 @@ RATCHET = 0.02  # further above its floor nothing may stay
 TOLERANCE = 0.0  # how far the hybrid may fall behind the better of its halves
 MAIN = METRICS[0]
 LOWERED = "lowered: "
-_LINE = re.compile(
-    r"^\| (\d{4}-\d\d-\d\d) \| ([0-9a-f]{12}) \| ([\d.]+) \| ([\d.]+) \| (.+) \|$", re.MULTILINE
-)
+_LINE = re.compile(r"^\| (\d{4}-\d\d-\d\d) \| ([0-9a-f]{12}) \| ([\d.]+) \| ([\d.]+) \| (.+) \|$", re.MULTILINE)
 Floors = Mapping[str, Mapping[str, Mapping[str, Mapping[str, float]]]]
 
 
@@ -93,8 +91,8 @@ def unexplained(floors: bytes, text: str) -> Iterator[str]:
         yield f"the last line of lowered.md should tell why floors.json is now {code}"
         return
     now = json.loads(floors)
-    told = {CRANFIELD: entries[-1].cranfield, FASTAPI: entries[-1].fastapi}
-    for name, floor in told.items():
+    recorded = {CRANFIELD: entries[-1].cranfield, FASTAPI: entries[-1].fastapi}
+    for name, floor in recorded.items():
         if floor != now[name][FAST][HYBRID][MAIN]:
             yield f"the last line of lowered.md says {floor} for {name}, floors.json does not"
     for before, after in pairwise(entries):

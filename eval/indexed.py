@@ -35,9 +35,7 @@ class Asking:
 
     async def ranking(self, query: str, mode: str) -> list[str]:
         """The best pages for a query."""
-        answer = await self._kb.search.search(
-            query, mode=SearchMode(mode), limit=DEPTH + 1
-        )  # contents are no answer
+        answer = await self._kb.search.search(query, mode=SearchMode(mode), limit=DEPTH + 1)  # contents are no answer
         if answer.notes:  # a half that was not asked would be scored as if it had been
             raise NotAsked(f"{mode}: {'; '.join(answer.notes)}")
         paths = [_path(hit.url) for hit in answer.hits]

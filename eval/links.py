@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
-from afresh.links.score import LinkJudgement, LinkToScore, usual
+from afresh.links.score import LinkJudgement, LinkToScore, normalize_keyword
 from afresh.models.offline_scorer import OfflineLinkScorer
 from eval.sets import HERE
 
@@ -50,7 +50,7 @@ class LinkFigures:
 def keywords_by_site() -> dict[str, list[str]]:
     """What each site is watched for, as the settings spell it."""
     sites: Mapping[str, Sequence[str]] = json.loads((HERE / "link_keywords.json").read_text("utf-8"))
-    return {site: [usual(word) for word in words] for site, words in sites.items()}
+    return {site: [normalize_keyword(word) for word in words] for site, words in sites.items()}
 
 
 def labelled() -> list[Labelled]:
@@ -61,7 +61,7 @@ def labelled() -> list[Labelled]:
             site=each["site"],
             part=each["part"],
             link=LinkToScore(each["url"], each["text"]),
-            wanted=frozenset(map(usual, each["wanted"])),
+            wanted=frozenset(map(normalize_keyword, each["wanted"])),
         )
         for each in map(json.loads, lines)
     ]

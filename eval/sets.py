@@ -102,6 +102,4 @@ def _article(name: str, markdown: str) -> Page:
 
 
 def _document(title: str, body: str) -> str:
-    return (
-        f"<!doctype html><html lang=en><title>{escape(title)}</title><body><main>{body}</main></body></html>"
-    )
+    return f"<!doctype html><html lang=en><title>{escape(title)}</title><body><main>{body}</main></body></html>"

@@ -28,7 +28,7 @@ def show(all_measured: Sequence[Measured], console: Console, worst: int) -> None
             table.add_row(mode, *(f"{measured.mean(mode, metric):.3f}" for metric in METRICS))
         console.print(table)
         for other in AGAINST:
-            console.print(f"hybrid − {other}: {_told(measured.gap(HYBRID, other))} {MAIN}")
+            console.print(f"hybrid − {other}: {_interval_text(measured.gap(HYBRID, other))} {MAIN}")
         console.print()
         _show_worst(measured, console, worst)
 
@@ -53,9 +53,7 @@ def as_json(measured: Measured) -> dict[str, Any]:
         "model": measured.model,
         "questions": len(measured.questions),
         "index_seconds": round(measured.index_seconds, 2),
-        "modes": {
-            mode: {metric: round(measured.mean(mode, metric), 4) for metric in METRICS} for mode in ORDER
-        },
+        "modes": {mode: {metric: round(measured.mean(mode, metric), 4) for metric in METRICS} for mode in ORDER},
         "differences": {f"hybrid-{other}": _plain(measured.gap(HYBRID, other)) for other in AGAINST},
     }
 
@@ -69,7 +67,7 @@ def _show_worst(measured: Measured, console: Console, number: int) -> None:
         console.print(f"     wants {best}, found {', '.join(found[:3])}", markup=False)
 
 
-def _told(gap: Interval) -> str:
+def _interval_text(gap: Interval) -> str:
     return f"{gap.mean:+.3f} ({gap.low:+.3f} to {gap.high:+.3f})"
 
 

@@ -60,13 +60,13 @@ def main(arguments: Sequence[str]) -> int:
             store = asyncio.run(opened.enter_context(running()).emptied())
         flags = {"store.url": store, "network.allow": ["127.0.0.1/32"]}
         with served(load(None, {}, flags, Path(folder)), site.url) as (url, document):
-            told = asyncio.run(naughty(url, document, [] if given_.no_strings else texts()))
+            report = asyncio.run(naughty(url, document, [] if given_.no_strings else texts()))
             operations = len(list(_operations(document)))
             each = max(1, given_.requests // operations)
-            told += fuzz(url, document, each, given_.seed)
-    bad = {name: number for name, number in told.items() if name.startswith(("5", "wrong"))}
-    print(json.dumps({"requests": told.total(), "statuses": dict(sorted(told.items())), "bad": bad}))
-    return 1 if bad or told.total() < given_.requests * 0.9 else 0
+            report += fuzz(url, document, each, given_.seed)
+    bad = {name: number for name, number in report.items() if name.startswith(("5", "wrong"))}
+    print(json.dumps({"requests": report.total(), "statuses": dict(sorted(report.items())), "bad": bad}))
+    return 1 if bad or report.total() < given_.requests * 0.9 else 0
 
 
 def texts() -> list[str]:
@@ -105,7 +105,7 @@ def served(config: Config, target: str) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def fuzz(url: str, document: dict[str, Any], each: int, chance: int) -> Numbers:
     """Ask every operation a number of times, as schemathesis makes it up."""
-    told: Numbers = Counter()
+    report: Numbers = Counter()
     schema = from_dict(document)
     operations = [found.ok() for found in schema.get_all_operations() if isinstance(found, Ok)]
     for operation in sorted(operations, key=lambda each: each.method == "delete"):
@@ -128,30 +128,30 @@ def fuzz(url: str, document: dict[str, Any], each: int, chance: int) -> Numbers:
             if isinstance(number, int) and number % 2:  # half of them are those of records
                 case.path_parameters["number"] = 1 + abs(number) % RECORDS
             answer = case.call(base_url=url, timeout=SECONDS)
-            told[str(answer.status_code)] += 1
+            report[str(answer.status_code)] += 1
             if answer.status_code >= 500:
                 print(case.as_curl_command(), answer.status_code)
             kind = answer.headers.get("content-type", ["?"])[0]
             if answer.status_code >= 400 and not kind.startswith("application/problem+json"):
-                told[f"wrong {kind}"] += 1
+                report[f"wrong {kind}"] += 1
 
         ask()
-    return told
+    return report
 
 
 async def naughty(url: str, document: Mapping[str, Any], strings: Sequence[str]) -> Numbers:
     """Put every string into every text field, one field at a time."""
-    told: Numbers = Counter()
+    report: Numbers = Counter()
     async with aiohttp.ClientSession(url) as session:
         for method, path, sent_as, sent, field in _fields(document):
             for text in strings:
                 given_: dict[str, Any] = {sent_as: {**sent, field: _shaped(field, text)}}
                 async with session.request(method, path, **given_) as answer:
                     await answer.read()
-                    told[str(answer.status)] += 1
+                    report[str(answer.status)] += 1
                     if answer.status >= 500:
                         print(method, path, field, repr(text)[:200], answer.status)
-    return told
+    return report
 
 
 def _shaped(field: str, text: str) -> object:

@@ -39,9 +39,7 @@ def main(arguments: Sequence[str]) -> int:
     return 1 if breaches else 0
 
 
-def _judged(
-    title: str, expected: int | None, report: RunReport, model: ChatServer, seconds: float
-) -> list[str]:
+def _judged(title: str, expected: int | None, report: RunReport, model: ChatServer, seconds: float) -> list[str]:
     """Tell a run, and what is wrong with it."""
     sizes = model.links_per_call
     print(

@@ -17,7 +17,7 @@ from statistics import median
 
 import asyncpg
 from tests.postgres import Postgres, running
-from tests.store.desk import LIMITS, POLICY
+from tests.store.crawler import LIMITS, POLICY
 
 from afresh.crawl.decide import decide
 from afresh.crawl.worker import FIRST_TURN_SECONDS, MAX_BATCH_VISITS
@@ -77,9 +77,7 @@ async def site_at(url: str, pages: int, hosts: int) -> Site:
     """A new store with a run whose pages all wait."""
     store = await open_store(url)
     now = datetime.now(UTC)
-    source = await store.sources.add(
-        name="docs", version=None, kind="web", url=ROOT, rules={}, policy={}, now=now
-    )
+    source = await store.sources.add(name="docs", version=None, kind="web", url=ROOT, rules={}, policy={}, now=now)
     run, _ = await store.runs.start(source.id, RunMode.REFRESH, full=False, worker="lead", now=now)
     await store.close()
     site = Site(url, run)
@@ -90,7 +88,7 @@ async def site_at(url: str, pages: int, hosts: int) -> Site:
 def unchanged(claim: Claim) -> Visit:
     """The visit of a page that answered 304."""
     decision = decide(claim.page, NotModified(), POLICY, datetime.now(UTC))
-    return Visit(claim=claim, decision=decision, harvest=VisitContent())
+    return Visit(claim=claim, decision=decision, content=VisitContent())
 
 
 async def work(site: Site, name: str, barrier: Barrier) -> tuple[int, float]:
@@ -129,11 +127,11 @@ def side_by_side(site: Site, workers: int) -> tuple[float, list[int], float]:
         process.start()
     barrier.wait()
     began = time.monotonic()
-    told = [results.get() for _ in processes]
+    report = [results.get() for _ in processes]
     seconds = time.monotonic() - began
     for process in processes:
         process.join()
-    return seconds, [done for done, _ in told], sum(used for _, used in told)
+    return seconds, [done for done, _ in report], sum(used for _, used in report)
 
 
 async def claim_times(sites: Sequence[Site]) -> list[float]:
@@ -184,15 +182,11 @@ async def throughput(kind: str, server: Postgres, folder: Path, given: argparse.
 async def long_queue(kind: str, server: Postgres, folder: Path, given: argparse.Namespace) -> bool:
     """Print what a claim takes with few and with many rows; whether many cost no more than twice as much."""
     async with empty(kind, server, folder) as first, empty(kind, server, folder) as second:
-        sites = [
-            await site_at(url, rows, given.hosts)
-            for url, rows in zip((first, second), given.rows, strict=True)
-        ]
+        sites = [await site_at(url, rows, given.hosts) for url, rows in zip((first, second), given.rows, strict=True)]
         small, large = await claim_times(sites)
     for rows, milliseconds in zip(given.rows, (small, large), strict=True):
         print(
-            f"{kind:8} a claim of {MAX_BATCH_VISITS} with {rows:>9,} rows waiting: {milliseconds:6.1f} ms",
-            flush=True,
+            f"{kind:8} a claim of {MAX_BATCH_VISITS} with {rows:>9,} rows waiting: {milliseconds:6.1f} ms", flush=True
         )
     return large <= 2 * small
 

@@ -24,7 +24,7 @@ from afresh.config import load
 from afresh.store.copy import tables
 
 QUESTIONS = ("create index concurrently", "vacuum freeze", "logical replication slot", "jsonb operators")
-LONGEST = 900  # seconds of one try
+MAX_TRY_SECONDS = 900  # seconds of one try
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -37,9 +37,7 @@ def main(arguments: Sequence[str]) -> int:
     with tempfile.TemporaryDirectory(prefix="afresh-copy-") as folder, running() as postgres:
         work = Path(folder)
         store, back = work / "first.db", work / "back.db"
-        _afresh(
-            "crawl", str(given.folder or _corpus(work)), "--name", "docs", "--store", f"sqlite:///{store}"
-        )
+        _afresh("crawl", str(given.folder or _corpus(work)), "--name", "docs", "--store", f"sqlite:///{store}")
         url = asyncio.run(postgres.emptied())
         chance = random.Random(given.seed)
         for origin, target in ((f"sqlite:///{store}", url), (url, f"sqlite:///{back}")):
@@ -67,7 +65,7 @@ def _start(*words: str) -> subprocess.Popen[str]:
 
 def _afresh(*words: str) -> None:
     began = time.monotonic()
-    code = _start(*words).wait(LONGEST)
+    code = _start(*words).wait(MAX_TRY_SECONDS)
     print(f"{words[0]}: exit code {code} after {time.monotonic() - began:.1f} s", flush=True)
     if code != 0:
         raise SystemExit(code)

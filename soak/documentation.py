@@ -9,8 +9,8 @@ from pathlib import Path
 
 from bench import packages
 from bench.corpus import Corpus, prepare
+from bench.failure import BenchFailure
 from bench.servers import serving
-from bench.trouble import Trouble
 from tests.server.served import served
 from tests.server.web.showroom import beside
 
@@ -24,7 +24,7 @@ KEYWORDS = {"replication": 1.0, "index": 0.6, "vacuum": 0.4}
 
 
 @dataclass(frozen=True)
-class Shown:
+class DocumentationSite:
     """A server that is up, and the numbers of what it shows."""
 
     url: str
@@ -35,16 +35,16 @@ class Shown:
 
 
 @contextmanager
-def documentation(store: str, work: Path) -> Iterator[Shown]:
+def documentation(store: str, work: Path) -> Iterator[DocumentationSite]:
     """Serve the documentation, read it into a store that is empty, and show that."""
     if not (packages.POSTGRES / "index.html").is_file():
         packages.install(print)
     if not (packages.POSTGRES / "index.html").is_file():
-        raise Trouble("PostgreSQL's documentation is not installed (Debian package postgresql-doc-15)")
+        raise BenchFailure("PostgreSQL's documentation is not installed (Debian package postgresql-doc-15)")
     corpus, config, over = prepare(packages.ORIGINS["pg"], work), _config(store, work), asyncio.Event()
     corpus.reset()
     with serving(work, packages.nginx()) as site:
-        made: list[Shown] = []
+        made: list[DocumentationSite] = []
 
         async def serve(up: threading.Event) -> None:
             read = await _read(config, corpus, site.base)
@@ -69,27 +69,25 @@ def _config(store: str, work: Path) -> Config:
     return load(None, {}, flags, work)
 
 
-async def _read(config: Config, corpus: Corpus, base: str) -> Shown:
+async def _read(config: Config, corpus: Corpus, base: str) -> DocumentationSite:
     """Read it, let the typical mix happen to it, and read it again."""
     kb = await build(config)
     try:
         if await kb.sources.all():
-            raise Trouble("the store is not empty: name a new one")
+            raise BenchFailure("the store is not empty: name a new one")
         start = corpus.start(base)
         runs = [await kb.runs.crawl(start, name=NAME, policy={"keywords": KEYWORDS})]
         await kb.sinks.sync([NAME])
         corpus.update()
         runs += await kb.runs.refresh([NAME])
         for run in runs:
-            told = (
-                f"{run.new} new, {run.changed} changed, {run.deleted} deleted, {run.not_modified} untouched"
-            )
-            print(f"run {run.run} {run.state}: {told}", flush=True)
+            report = f"{run.new} new, {run.changed} changed, {run.deleted} deleted, {run.not_modified} untouched"
+            print(f"run {run.run} {run.state}: {report}", flush=True)
             if run.state != "completed":
-                raise Trouble(f"run {run.run} is {run.state}")
+                raise BenchFailure(f"run {run.run} is {run.state}")
         [source] = await kb.sources.all()
         numbers = {name: await _number(kb, corpus.url(base, page)) for name, page in _chosen(corpus).items()}
-        return Shown("", start, source.id, tuple(run.run for run in runs), numbers)
+        return DocumentationSite("", start, source.id, tuple(run.run for run in runs), numbers)
     finally:
         await kb.close()
 
@@ -97,9 +95,9 @@ async def _read(config: Config, corpus: Corpus, base: str) -> Shown:
 def _chosen(corpus: Corpus) -> dict[str, str]:
     """A page of each fate, and the longest."""
     mix = corpus.mix
-    longest = max(mix.before, key=lambda page: (corpus.pristine / page).stat().st_size)
+    largest = max(mix.before, key=lambda page: (corpus.pristine / page).stat().st_size)
     fates = {"changed": mix.modified, "deleted": mix.deleted, "new": mix.added}
-    return {**{name: min(pages) for name, pages in fates.items()}, "longest": longest}
+    return {**{name: min(pages) for name, pages in fates.items()}, "longest": largest}
 
 
 async def _number(kb: KnowledgeBase, url: str) -> int:

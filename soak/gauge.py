@@ -33,12 +33,12 @@ class Gauge:
     """Hears a crawl and notes a sample every so many pages."""
 
     every: int
-    tell: Callable[[str], None] = print
+    write_line: Callable[[str], None] = print
     enough: Callable[[Sample], bool] = lambda sample: False
     stop: Callable[[], None] = lambda: None
     samples: list[Sample] = field(default_factory=list)
 
-    def hear(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         """Note a sample when enough pages have passed."""
         if not isinstance(event, Progress) or event.done < self._next:
             return
@@ -47,7 +47,7 @@ class Gauge:
         usage = me.memory_info().rss, children, me.num_fds(), me.num_threads()
         sample = Sample(event.done, event.queued, *usage)
         self.samples.append(sample)
-        self.tell(
+        self.write_line(
             f"{sample.done:>7} done {sample.queued:>7} queued  {sample.rss / MB:6.1f} MB"
             f" + {children / MB:6.1f} MB  {sample.fds} fds  {sample.threads} threads"
         )
@@ -79,6 +79,6 @@ async def _crawl(store: Path, url: str, gauge: Gauge, workers: int, pages: int) 
     gauge.stop = kb.stop
     began = time.monotonic()
     try:
-        return await kb.runs.crawl(url, name="soak", listener=gauge.hear), time.monotonic() - began
+        return await kb.runs.crawl(url, name="soak", listener=gauge.on_event), time.monotonic() - began
     finally:
         await kb.close()

@@ -9,19 +9,7 @@ import sys
 from dataclasses import dataclass
 
 OK = b'HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nETag: "1"\r\nContent-Length: %d\r\n\r\n'
-WORDS = (
-    "replica",
-    "segment",
-    "cursor",
-    "tenant",
-    "broker",
-    "ledger",
-    "shard",
-    "journal",
-    "lease",
-    "socket",
-    "region",
-)
+WORDS = ("replica", "segment", "cursor", "tenant", "broker", "ledger", "shard", "journal", "lease", "socket", "region")
 
 
 @dataclass(frozen=True)
@@ -35,9 +23,7 @@ class Pages:
     def body(self, place: int) -> bytes:
         """The page of that number."""
         text = "".join(f"<h2>Part {part}</h2><p>{self._sentence(place, part)}</p>" for part in range(4))
-        links = "".join(
-            f'<li><a href="/p{child}.html">Page {child}</a></li>' for child in self._children(place)
-        )
+        links = "".join(f'<li><a href="/p{child}.html">Page {child}</a></li>' for child in self._children(place))
         return (
             f"<!doctype html><html lang=en><head><title>Page {place}</title></head><body><main>"
             f'<h1>Page {place}</h1>{text}<ul><li><a href="/">home</a></li>{links}</ul></main></body></html>'
@@ -79,13 +65,7 @@ class Answers(asyncio.Protocol):
 
     def _answer(self, head: bytes) -> bytes:
         path = head.split(b" ", 2)[1]
-        place = (
-            0
-            if path == b"/"
-            else int(path[2:-5])
-            if path.startswith(b"/p") and path.endswith(b".html")
-            else -1
-        )
+        place = 0 if path == b"/" else int(path[2:-5]) if path.startswith(b"/p") and path.endswith(b".html") else -1
         if place < 0:
             return b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"
         if b'if-none-match: "1"' in head.lower():

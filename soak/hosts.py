@@ -77,9 +77,7 @@ class Hosts:
         for each in sorted(self.asked):
             if each[2] not in SERVICE:
                 of_host[each[1]].append(each)
-        windows = [
-            looks[at : at + WINDOW] for looks in of_host.values() for at in range(len(looks) - WINDOW + 1)
-        ]
+        windows = [looks[at : at + WINDOW] for looks in of_host.values() for at in range(len(looks) - WINDOW + 1)]
         hastiest = min(windows, key=lambda looks: looks[-1][0] - looks[0][0], default=[])
         span = hastiest[-1][0] - hastiest[0][0] if hastiest else float("inf")
         return max(0.0, (WINDOW - 1) * delay - span), hastiest

@@ -80,7 +80,7 @@ def _strike(killer: Killer, killed: Path, clean: Path, url: str, kills: int) -> 
             for file in killed.parent.glob("killed.db*"):
                 file.unlink()
         elif killer.kills % 20 == 0:
-            wrong = faults_in(killed, settled=False)
+            wrong = faults_in(killed, stable=False)
             print(f"{killer.kills:>5} kills, {len(index_of(killed))} pages of this crawl", flush=True)
     return wrong
 

@@ -24,18 +24,14 @@ AGO = {
     "sqlite": "strftime('%Y-%m-%dT%H:%M:%f', 'now', (-({0})) || ' seconds') || '000Z'",
     "postgres": "(now() - interval '1 second' * ({0}))",
 }
-DEPTH = (
-    "case when i = 1 then 0 when i <= 30 then 1 when i <= 900 then 2 "
-    "when i <= 20000 then 3 else 4 + i % 3 end"
-)
+DEPTH = "case when i = 1 then 0 when i <= 30 then 1 when i <= 900 then 2 when i <= 20000 then 3 else 4 + i % 3 end"
 STATUS = (
     "case when i % 50 = 7 then 'error' when i % 70 = 9 then 'redirect' "
     "when i % 90 = 11 then 'deleted' else 'active' end"
 )
 URL = "'{root}' || case when i = 1 then '' else 'part' || (i % 400) || '/page-' || i || '.html' end"
 PARENT = (
-    "case when i <= 30 then 1 when i <= 900 then 2 + i % 29 "
-    "when i <= 20000 then 31 + i % 870 else 901 + i % 19100 end"
+    "case when i <= 30 then 1 when i <= 900 then 2 + i % 29 when i <= 20000 then 31 + i % 870 else 901 + i % 19100 end"
 )
 LANGUAGE = "case when i % 20 = 3 then 'de' when i % 25 = 4 then 'fr' else 'en' end"
 FILE = Path(__file__).with_suffix(".sql")  # by table: how it is filled
@@ -90,9 +86,7 @@ def statements(size: Size, source: int, dialect: str) -> Mapping[str, str]:
 async def fill(url: str, size: Size) -> int:
     """Make the source in an empty store; its number."""
     store, now = await open_store(url), datetime.now(UTC)
-    source = await store.sources.add(
-        name="large", version=None, kind="web", url=ROOT, rules={}, policy={}, now=now
-    )
+    source = await store.sources.add(name="large", version=None, kind="web", url=ROOT, rules={}, policy={}, now=now)
     await store.vectors.keep(MODEL, {"none": b"\0\0\0\x3c"}, now)
     await store.close()
     dialect = "sqlite" if url.startswith("sqlite") else "postgres"

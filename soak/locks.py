@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from tests.store.desk import Desk, read
+from tests.store.crawler import ManualCrawler, read
 
 from afresh.app import TRY_SECONDS
 from afresh.errors import StoreError
@@ -47,34 +47,32 @@ class Tally:
             self.seconds.append(time.monotonic() - began)
 
     def __add__(self, other: "Tally") -> "Tally":
-        return Tally(
-            self.written + other.written, self.seconds + other.seconds, [*self.errors, *other.errors]
-        )
+        return Tally(self.written + other.written, self.seconds + other.seconds, [*self.errors, *other.errors])
 
 
 async def write(url: str, number: int, seconds: float) -> Tally:
     """Queue, claim and commit pages of one source after another until the time is over."""
     tally = Tally()
     store = await _open(url)
-    desk = await Desk.at(store, FrozenClock(), name=f"writer-{number}")
-    desk.worker, desk.limits = f"w{number}", RunLimits(max_pages=10**9, max_depth=20)
-    await desk.begin()
+    crawler = await ManualCrawler.at(store, FrozenClock(), name=f"writer-{number}")
+    crawler.worker, crawler.limits = f"w{number}", RunLimits(max_pages=10**9, max_depth=20)
+    await crawler.begin()
     deadline = time.monotonic() + seconds
     while not tally.seconds or time.monotonic() < deadline:
-        await _batch(desk, tally, f"https://h{number}.example.org/{tally.written}/")
+        await _batch(crawler, tally, f"https://h{number}.example.org/{tally.written}/")
     await store.close()
     return tally
 
 
-async def _batch(desk: Desk, tally: Tally, root: str) -> None:
+async def _batch(crawler: ManualCrawler, tally: Tally, root: str) -> None:
     """Three transactions, each timed."""
-    await tally.time(desk.enqueue(*(f"{root}{page}" for page in range(PAGES))))
-    claims = await tally.time(desk.claim()) or []
+    await tally.time(crawler.enqueue(*(f"{root}{page}" for page in range(PAGES))))
+    claims = await tally.time(crawler.claim()) or []
     visits = [
-        desk.visit(claim, read(f"Word{index} of {claim.page.url}"))
+        crawler.visit(claim, read(f"Word{index} of {claim.page.url}"))
         for index, claim in enumerate(claims, tally.written)
     ]
-    done = await tally.time(desk.commit(*visits)) or []
+    done = await tally.time(crawler.commit(*visits)) or []
     tally.written += len(done)
     if len(done) != PAGES:
         tally.errors.append(f"{len(done)} of {PAGES} pages were written")
@@ -128,14 +126,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         ]
         with multiprocessing.get_context("spawn").Pool(len(jobs)) as pool:
             tallies = pool.map(_process, jobs, chunksize=1)
-    return _tell(sum(tallies[: given.writers], Tally()), sum(tallies[given.writers :], Tally()))
+    return _report(sum(tallies[: given.writers], Tally()), sum(tallies[given.writers :], Tally()))
 
 
 async def _make(url: str) -> None:
     await (await open_store(url)).close()
 
 
-def _tell(writers: Tally, readers: Tally) -> int:
+def _report(writers: Tally, readers: Tally) -> int:
     for name, tally in (("writers", writers), ("readers", readers)):
         print(
             f"{name}: {len(tally.seconds)} calls, p50 {percentile(tally.seconds, 0.5):.3f} s, "

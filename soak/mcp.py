@@ -61,9 +61,7 @@ def _starter(folder: Path) -> Path:
     starter = folder / "afresh-mcp"
     config = folder / "afresh.yaml"
     path = os.pathsep.join(sys.path)
-    starter.write_text(
-        f"#!/bin/sh\nPYTHONPATH='{path}' exec '{sys.executable}' -m afresh mcp --config '{config}'\n"
-    )
+    starter.write_text(f"#!/bin/sh\nPYTHONPATH='{path}' exec '{sys.executable}' -m afresh mcp --config '{config}'\n")
     starter.chmod(0o755)
     return starter
 
@@ -102,11 +100,11 @@ async def _checked(inspector: Sequence[str], site: TinySite) -> int:
     for tool, arguments, expected in calls:
         pairs = [f"{key}={value}" for key, value in arguments.items()]
         options = ["--tool-arg", *pairs] if pairs else []
-        told = await _output(*inspector, "--method", "tools/call", "--tool-name", tool, *options)
-        answer: dict[str, Any] = json.loads(told)
+        report = await _output(*inspector, "--method", "tools/call", "--tool-name", tool, *options)
+        answer: dict[str, Any] = json.loads(report)
         is_well = tool in names and expected in json.dumps(answer)
         well += is_well
-        print(f"{'ok  ' if is_well else 'FAIL'} {tool}" + ("" if is_well else f": {told}"), flush=True)
+        print(f"{'ok  ' if is_well else 'FAIL'} {tool}" + ("" if is_well else f": {report}"), flush=True)
     return well if len(names) == len(calls) else 0
 
 

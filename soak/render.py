@@ -25,7 +25,7 @@ class BrowserGauge:
     def __init__(self) -> None:
         self.sizes: list[tuple[int, int]] = []  # pages done, bytes
 
-    def hear(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         """Note a sample."""
         if isinstance(event, Progress) and (size := sum(each for each in _sizes())):
             self.sizes.append((event.done, size))
@@ -79,6 +79,6 @@ async def _crawl(store: Path, url: str, gauge: BrowserGauge) -> RunReport:
     }
     kb = await build(load(None, {}, flags, store.parent))
     try:
-        return await kb.runs.crawl(url, name="soak", listener=gauge.hear)
+        return await kb.runs.crawl(url, name="soak", listener=gauge.on_event)
     finally:
         await kb.close()

@@ -28,11 +28,7 @@ WEB = "'https://' || {host} || '/' || {id} || '-' || n"
 NUMBERED = {  # by table: what differs from copy to copy; every other column stays
     "pages": {"id": "id + n * {far}", "url": "{web}", "queued_run": "{run}"},
     "documents": {"page_id": "page_id + n * {far}"},
-    "chunks": {
-        "id": "id + n * {far}",
-        "page_id": "page_id + n * {far}",
-        "text_hash": "md5(text_hash || n)",
-    },
+    "chunks": {"id": "id + n * {far}", "page_id": "page_id + n * {far}", "text_hash": "md5(text_hash || n)"},
     "vectors": {"id": "id + n * {far}", "text_hash": "md5(text_hash || n)"},
     "links": {"id": "id + n * {far}", "url": "{web}"},
     "page_links": {"page_id": "page_id + n * {far}", "link_id": "link_id + n * {far}"},
@@ -76,8 +72,7 @@ async def multiply(server: asyncpg.Connection, table: str, copies: int, hosts: i
     for text in indexes:
         await server.execute(f"drop index {text.split()[2]}")
     await server.execute(
-        f"insert into {table} ({', '.join(names)}) select {chosen} "
-        f"from {table}, generate_series(1, {int(copies)}) as n"
+        f"insert into {table} ({', '.join(names)}) select {chosen} from {table}, generate_series(1, {int(copies)}) as n"
     )
     for text in indexes:
         await server.execute(text)
@@ -134,9 +129,7 @@ async def ask(url: str) -> None:
                 began = time.perf_counter()
                 await kb.search.search(question, mode=mode, limit=10)
                 taken.append(1000 * (time.perf_counter() - began))
-            print(
-                f"a search by {mode:7} {median(taken):7.0f} ms, the slowest {max(taken):7.0f} ms", flush=True
-            )
+            print(f"a search by {mode:7} {median(taken):7.0f} ms, the slowest {max(taken):7.0f} ms", flush=True)
     finally:
         await kb.close()
 

@@ -74,10 +74,7 @@ async def _measure(file: Path, found: QuestionSet, embedder: Embedder) -> None:
     print(f"first question {time.perf_counter() - began:.2f} s")
     for where, within in (("all", SearchFilter()), ("one source", SearchFilter(sources=(SourceId(3),)))):
         for mode in SearchMode:
-            times = [
-                await _time(store, SearchRequest(query=q, within=within, mode=mode), embedder)
-                for q in questions
-            ]
+            times = [await _time(store, SearchRequest(query=q, within=within, mode=mode), embedder) for q in questions]
             times.sort()
             middle, late = times[len(times) // 2], times[int(0.95 * len(times))]
             print(f"{where:10} {mode:6} p50 {middle:5.1f} ms   p95 {late:5.1f} ms")
@@ -105,9 +102,7 @@ async def _fill(file: Path, texts: Sequence[str], number: int, embedder: Embedde
 
 
 def _cut(texts: Sequence[str]) -> list[Chunk]:
-    documents = (
-        Document(title="", markdown=text, language="en", content_hash="", links_hash="") for text in texts
-    )
+    documents = (Document(title="", markdown=text, language="en", content_hash="", links_hash="") for text in texts)
     return [each for document in documents for each in chunk(document)]
 
 
@@ -118,8 +113,7 @@ def _noisy(chunks: Sequence[Chunk], number: int) -> Iterator[Chunk]:
     for at in range(number):
         like = chunks[at % len(chunks)]
         content = " ".join(
-            draw.choice(words) if word.isalpha() and draw.random() < 1 / 7 else word
-            for word in like.content.split(" ")
+            draw.choice(words) if word.isalpha() and draw.random() < 1 / 7 else word for word in like.content.split(" ")
         )
         yield replace(like, content=content, text_hash=text_hash(f"{at} {content}"))
 
@@ -131,9 +125,7 @@ def _insert(connection: sqlite3.Connection, chunks: Sequence[Chunk]) -> None:
     for at in range(0, len(chunks), CHUNKS_A_PAGE):
         page = at // CHUNKS_A_PAGE + 1
         url = f"https://s{page % SOURCES}.example.org/p{page}"
-        connection.execute(
-            PAGE, (page, page % SOURCES + 1, url, f"Page {page}", str(page), NOW, NOW, NOW, NOW)
-        )
+        connection.execute(PAGE, (page, page % SOURCES + 1, url, f"Page {page}", str(page), NOW, NOW, NOW, NOW))
         rows = [_row(page, order, each) for order, each in enumerate(chunks[at : at + CHUNKS_A_PAGE])]
         connection.executemany(CHUNK, rows)
 

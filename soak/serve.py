@@ -35,9 +35,9 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--clients", type=int, default=32)
     parser.add_argument("--requests", type=int, default=2_000)
     given = parser.parse_args(arguments)
-    told = asyncio.run(measured(given.clients, given.requests))
-    print(json.dumps(told, indent=2))
-    return 0 if told["times"] < MOST and told["failed"] == 0 else 1
+    report = asyncio.run(measured(given.clients, given.requests))
+    print(json.dumps(report, indent=2))
+    return 0 if report["times"] < MOST and report["failed"] == 0 else 1
 
 
 async def measured(clients: int, requests: int) -> dict[str, float]:
@@ -63,15 +63,13 @@ async def measured(clients: int, requests: int) -> dict[str, float]:
         server.leave()
         await serving
         await kb.close()
-    shown = {"alone": alone, "together": together, "rest": rest, "rest_beside_crawl": busy}
-    p95 = {f"{name}_p95_ms": round(_p95(times) * 1000, 2) for name, times in shown.items()}
+    displayed = {"alone": alone, "together": together, "rest": rest, "rest_beside_crawl": busy}
+    p95 = {f"{name}_p95_ms": round(_p95(times) * 1000, 2) for name, times in displayed.items()}
     print(f"the crawl beside it: {crawl}")
     return {**p95, "times": round(_p95(rest) / _p95(together), 2), "failed": failed + failed_too}
 
 
-async def _together(
-    ask: Callable[[str], Awaitable[object]], asks: Sequence[str], clients: int
-) -> list[float]:
+async def _together(ask: Callable[[str], Awaitable[object]], asks: Sequence[str], clients: int) -> list[float]:
     times: list[float] = []
     left = iter(asks)
 

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 FREE = -1
-PATIENCE = 1.0  # seconds that a lane waits at a host that rests
+MAX_WAIT_SECONDS = 1.0  # that a lane waits at a host that rests
 BATCH, AHEAD = 256, 1.0  # rows of a claim at most, and seconds of work it is to hold
 ANSWER, SILENCE = 0.2, 10.0  # seconds until a host answers, and until one that is dead is given up
 DEAD_AFTER = 10  # failures
@@ -56,13 +56,13 @@ class Simulation:
         self.slow = bytearray(chance.random() < given.resting for _ in range(hosts))
         self.listed = bytearray(b"\1") * hosts  # waits in one of the heaps
         self.pages = sum(self.left)
-        self.longest = max(self.left)
+        self.max_pages = max(self.left)
         self.free = [(self.key(host), host) for host in range(hosts)]
         heapq.heapify(self.free)
         self.resting: list[tuple[float, int]] = []
         self.workers = [Worker(number, given.lanes) for number in range(given.workers)]
         self.events: list[tuple[float, int, int, int]] = []  # when, which, worker, host
-        self.told = 0
+        self.event_count = 0
         self.claims = self.names = self.most_names = self.returned = self.moved = 0
         self.haste = 0.0
         self.busy = self.waited = 0.0  # seconds of lanes: at work, and in front of a host
@@ -99,7 +99,7 @@ class Simulation:
             if self.owner[host] == FREE:
                 self.owner[host] = worker.number
                 worker.held += 1
-            if self.next_at[host] - self.now > max(PATIENCE, self.given.delay):
+            if self.next_at[host] - self.now > max(MAX_WAIT_SECONDS, self.given.delay):
                 self.list(host, self.next_at[host])
             elif held[host] + (host in worker.turns) >= self.given.per_host:
                 aside.append(host)
@@ -177,7 +177,7 @@ class Simulation:
     def enter(self, worker: Worker, host: int) -> bool:
         """Begin a look, now or after the host's delay; False if the host rests for longer."""
         pause = self.next_at[host] - self.now
-        if pause > max(PATIENCE, self.given.delay):
+        if pause > max(MAX_WAIT_SECONDS, self.given.delay):
             self.give_back(host)
             return False
         worker.turns[host] = deque()
@@ -189,8 +189,8 @@ class Simulation:
         given_up = self.dead[host] and self.failures[host] >= DEAD_AFTER
         takes = 0.0 if given_up else SILENCE if self.dead[host] else ANSWER
         self.busy += takes
-        self.told += 1
-        heapq.heappush(self.events, (begins + takes, self.told, worker.number, host))
+        self.event_count += 1
+        heapq.heappush(self.events, (begins + takes, self.event_count, worker.number, host))
         return True
 
     def answered(self, worker: Worker, host: int) -> None:
@@ -246,25 +246,21 @@ def main(arguments: Sequence[str]) -> int:
     world = Simulation(parser.parse_args(arguments))
     world.run()
     first = sorted(world.first_at)
-    _tell(world, first)
+    _report(world, first)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(f"{memory:,.0f} MB, {time.monotonic() - began:.0f} s")
     return int(world.haste > 1e-6 or first[0] < 0)
 
 
-def _tell(world: Simulation, first: Sequence[float]) -> None:
+def _report(world: Simulation, first: Sequence[float]) -> None:
     given, took = world.given, world.now
     lanes = given.workers * given.lanes
-    shortest = max(world.busy / lanes, world.longest * (given.delay + ANSWER))
+    shortest = max(world.busy / lanes, world.max_pages * (given.delay + ANSWER))
     at_work, waiting = world.busy / lanes / took, world.waited / lanes / took
     print(f"{given.hosts:,} hosts, {world.pages:,} pages, {given.workers} workers of {given.lanes} lanes")
     print(f"took {took:,.0f} s; without any queue at least {shortest:,.0f} s")
     print(f"lanes: {at_work:.0%} at work, {waiting:.0%} in front of a host")
-    print(
-        f"first looks: half of the hosts after {first[len(first) // 2]:,.0f} s, all after {first[-1]:,.0f} s"
-    )
-    print(
-        f"spacing: at most {max(0.0, world.haste):.6f} s too soon; never asked: {sum(at < 0 for at in first)}"
-    )
+    print(f"first looks: half of the hosts after {first[len(first) // 2]:,.0f} s, all after {first[-1]:,.0f} s")
+    print(f"spacing: at most {max(0.0, world.haste):.6f} s too soon; never asked: {sum(at < 0 for at in first)}")
     print(f"{world.claims:,} claims; pages given back {world.returned:,}; hosts handed over {world.moved:,}")
     print(f"hosts of others at a claim: {world.names / world.claims:,.0f}, at most {world.most_names:,}")

@@ -73,7 +73,7 @@ PAGES = (
     "/sources/{s}/links",
     "/sources/{s}/links?least=0.9",
     "/sources/{s}/runs",
-    "/sources/{s}/pictures",
+    "/sources/{s}/charts",
     "/sources/{s}/map",
     "/sources/{s}/copies",
     "/sources/{s}/copies?state=processing",
@@ -117,7 +117,7 @@ async def measured(url: str, places: Sequence[str]) -> list[Answer]:
         async with aiohttp.ClientSession(server.url) as client:
             for place in places:
                 found.append(await _asked(client, place))
-                _tell(found[-1])
+                _report(found[-1])
     finally:
         server.leave()
         await serving
@@ -125,10 +125,10 @@ async def measured(url: str, places: Sequence[str]) -> list[Answer]:
     return found
 
 
-def _tell(told: Answer) -> None:
+def _report(report: Answer) -> None:
     print(
-        f"{told.place:50} first {told.first:6.0f} ms, then {told.quickest:6.0f} ms, "
-        f"{told.busy:6.0f} ms of the processor, {told.size:9,} bytes",
+        f"{report.place:50} first {report.first:6.0f} ms, then {report.quickest:6.0f} ms, "
+        f"{report.busy:6.0f} ms of the processor, {report.size:9,} bytes",
         flush=True,
     )
 

@@ -16,13 +16,13 @@ from statistics import median
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from bench.trouble import Trouble
+from bench.failure import BenchFailure
 from tests.postgres import mortal
 from tests.server.web.showroom import browser
 from tests.server.web.watching import Watched
 
 from afresh.model.records import PageStatus
-from soak.documentation import Shown, documentation
+from soak.documentation import DocumentationSite, documentation
 from soak.web_shots import LOOKS
 
 if TYPE_CHECKING:
@@ -54,24 +54,24 @@ class Sight:
     wrong: tuple[str, ...]
 
 
-def places(shown: Shown) -> list[Place]:
+def places(docs: DocumentationSite) -> list[Place]:
     """Everything there is to see."""
     return [
         Place("overview", "/"),
         Place("changes", "/changes"),
-        *_of_source(f"/sources/{shown.source}"),
+        *_of_source(f"/sources/{docs.source}"),
         *(
             Place(f"{fate} page {tab}".rstrip(), f"/pages/{number}/{tab}".rstrip("/"))
-            for fate, number in shown.pages.items()
+            for fate, number in docs.pages.items()
             for tab in ("", "passages", "links", "attempts", "versions")
         ),
-        *(Place(f"run {number}", f"/runs/{number}") for number in shown.runs),
-        *(Place(f"run {number} attempts", f"/runs/{number}/attempts") for number in shown.runs),
+        *(Place(f"run {number}", f"/runs/{number}") for number in docs.runs),
+        *(Place(f"run {number} attempts", f"/runs/{number}/attempts") for number in docs.runs),
         Place("search", "/search"),
         Place("search typed", "/search", _type),
         Place("search opened", "/", _search_and_open),
         Place("add", "/add"),
-        Place("add preview", f"/add?target={quote(shown.site)}", _preview),
+        Place("add preview", f"/add?target={quote(docs.site)}", _preview),
         Place("login", "/login"),
         Place("error", "/nothing-here", status=404),
     ]
@@ -81,7 +81,7 @@ def _of_source(base: str) -> list[Place]:
     filters = (*(f"status={each}" for each in PageStatus), *FILTERS)
     plain = (
         *("changes", "changes?kind=deleted", "links", "links?keyword=replication", "links?least=0.5"),
-        *("runs", "pictures"),
+        *("runs", "charts"),
     )
     return [
         Place("source", base),
@@ -90,7 +90,7 @@ def _of_source(base: str) -> list[Place]:
         *(Place(f"source {each}", f"{base}/{each}") for each in plain),
         Place("source differences", f"{base}/changes", _to_differences),
         Place("source differences split", f"{base}/changes?view=split", _to_differences),
-        Place("source pictures as tables", f"{base}/pictures", _open_all),
+        Place("source charts as tables", f"{base}/charts", _open_all),
         Place("source map", f"{base}/map", _map),
         Place("source map as a list", f"{base}/map", _map_as_a_list),
         Place("source copies", f"{base}/copies"),
@@ -156,25 +156,25 @@ def main(arguments: Sequence[str]) -> int:
         if given.postgres:
             url = asyncio.run(stack.enter_context(mortal())[0].emptied())
         try:
-            shown = stack.enter_context(documentation(url, work))
-        except Trouble as trouble:
-            parser.error(str(trouble))
+            docs = stack.enter_context(documentation(url, work))
+        except BenchFailure as failure:
+            parser.error(str(failure))
         chromium = stack.enter_context(browser())
-        return _look_at_all(chromium, shown, given.only, given.folder)
+        return _look_at_all(chromium, docs, given.only, given.folder)
 
 
-def _look_at_all(chromium: "Browser", shown: Shown, only: str, folder: Path | None) -> int:
+def _look_at_all(chromium: "Browser", docs: DocumentationSite, only: str, folder: Path | None) -> int:
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
     looked, wrong, slowest, largest = 0, 0, (0.0, ""), (0, "")
-    for place in (each for each in places(shown) if re.search(only, each.name)):
-        sights = {look: _sight(chromium, shown.url, place, look, folder) for look in LOOKS}
+    for place in (each for each in places(docs) if re.search(only, each.name)):
+        sights = {look: _sight(chromium, docs.url, place, look, folder) for look in LOOKS}
         took = median(sight.milliseconds for sight in sights.values())
         size = max(sight.loaded for sight in sights.values())
         found = [f"{look}: {each}" for look, sight in sights.items() for each in sight.wrong]
         status = "/".join(sorted({str(sight.status) for sight in sights.values()}))
-        said = "; ".join(found) or "ok"
-        print(f"{place.name:34} {status} {took:5.0f} ms {size / 1000:6.1f} KB  {said}", flush=True)
+        message = "; ".join(found) or "ok"
+        print(f"{place.name:34} {status} {took:5.0f} ms {size / 1000:6.1f} KB  {message}", flush=True)
         looked, wrong = looked + 1, wrong + bool(found)
         slowest, largest = max(slowest, (took, place.name)), max(largest, (size, place.name))
     print(

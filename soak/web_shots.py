@@ -1,4 +1,4 @@
-"""Pictures of every web page after a month of changes, in light, dark and narrow."""
+"""Screenshots of every web page after a month of changes, in light, dark and narrow."""
 
 import argparse
 import tempfile
@@ -23,7 +23,7 @@ LOOKS: dict[str, Any] = {
 
 
 def places(stand: Stand) -> dict[str, str]:
-    """The pages by the names of their pictures."""
+    """Return the pages by the names of their screenshots."""
     source, run = f"/sources/{stand.harbor}", f"/runs/{stand.braked}"
     return {
         "overview": "/",
@@ -33,7 +33,7 @@ def places(stand: Stand) -> dict[str, str]:
         "changes-split": f"{source}/changes?view=split",
         "links": f"{source}/links",
         "runs": f"{source}/runs",
-        "pictures": f"{source}/pictures",
+        "charts": f"{source}/charts",
         "map": f"{source}/map",
         "copies": f"{source}/copies",
         "settings": f"{source}/settings",
@@ -79,7 +79,7 @@ def _take(browser: "Browser", stand: Stand, folder: Path, only: str, *, whole: b
             if only in name:
                 wrong += _shot(page, place, folder / f"{name}-{look}.png", whole)
         context.close()
-    print(f"pictures are in {folder}")
+    print(f"screenshots are in {folder}")
     return int(wrong > 0)
 
 
@@ -89,9 +89,7 @@ def _slowly(browser: "Browser", stand: Stand) -> Iterator[None]:
     with TinySite.docs() as site:
         gate = site.hold("/reference/metrics/")
         context = browser.new_context()
-        answer = context.request.post(
-            f"{stand.url}/api/v1/sources", data={"target": site.url, "name": "lantern"}
-        )
+        answer = context.request.post(f"{stand.url}/api/v1/sources", data={"target": site.url, "name": "lantern"})
         assert answer.status == 201, answer.text()
         number = answer.json()["id"]
         gate.wait(timeout=60)

@@ -40,7 +40,7 @@ class Gang:
     def __init__(self, command: Sequence[str], settings: Path, number: int) -> None:
         self._command = [*command, "worker", "--quiet", "--config", str(settings)]
         self.processes = [self._start() for _ in range(number)]
-        self.trouble = 0  # kills and sleeps
+        self.disruptions = 0  # kills and sleeps
 
     def _start(self) -> "subprocess.Popen[bytes]":
         return subprocess.Popen(self._command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -51,14 +51,14 @@ class Gang:
         self.processes[place].kill()
         self.processes[place].wait()
         self.processes[place] = self._start()
-        self.trouble += 1
+        self.disruptions += 1
 
     def put_to_sleep(self, chance: random.Random) -> None:
         """Let one sleep past its lease."""
         process = chance.choice(self.processes)
         process.send_signal(signal.SIGSTOP)
         threading.Timer(ASLEEP, process.send_signal, (signal.SIGCONT,)).start()
-        self.trouble += 1
+        self.disruptions += 1
 
     def leave(self) -> list[int]:
         """Tell all to go; how they ended."""
@@ -74,16 +74,12 @@ class Outcome:
 
     index: dict[str, str | None]
     seconds: float
-    trouble: int
+    disruptions: int
     wrong: list[str]
 
 
 async def crawl(
-    hosts: Hosts,
-    settings: Path,
-    command: Sequence[str],
-    workers: int,
-    blows: Sequence[Callable[[Gang], None]] = (),
+    hosts: Hosts, settings: Path, command: Sequence[str], workers: int, blows: Sequence[Callable[[Gang], None]] = ()
 ) -> Outcome:
     """Queue a run, let workers do it, strike blow by blow as it goes on, and look at what is on record."""
     root, wanted = f"http://127.0.0.1:{hosts.ports[0]}/", hosts.number * hosts.pages
@@ -92,7 +88,7 @@ async def crawl(
     began = time.monotonic()
     gang = Gang(command, settings, workers)
     try:
-        await kb.runs.queue_crawl(root, name="docs")
+        await kb.runs.crawl(root, name="docs", queue=True)
         for number, blow in enumerate(blows, 1):
             await _until(kb, hosts, number * wanted // (len(blows) + 2))
             await asyncio.to_thread(blow, gang)
@@ -110,7 +106,7 @@ async def crawl(
     wrong += ["a page twice"] if len(pages) != len(index) else []
     wrong += [f"{status.in_flight} pages are still held"] if status.in_flight else []
     wrong += [f"workers ended with {codes}"] if any(codes) else []
-    return Outcome(index, seconds, gang.trouble, [*wrong, *_asked_too_often(hosts, gang.trouble)])
+    return Outcome(index, seconds, gang.disruptions, [*wrong, *_asked_too_often(hosts, gang.disruptions)])
 
 
 async def _until(kb: KnowledgeBase, hosts: Hosts, pages: int | None = None) -> None:
@@ -122,11 +118,11 @@ async def _until(kb: KnowledgeBase, hosts: Hosts, pages: int | None = None) -> N
         await asyncio.sleep(0.05)
 
 
-def _asked_too_often(hosts: Hosts, trouble: int) -> list[str]:
+def _asked_too_often(hosts: Hosts, disruptions: int) -> list[str]:
     root = f"{hosts.ports[0]}/"  # whoever goes on with a run asks for it again
-    often = {page: n for page, n in hosts.looks().items() if n > 1 + trouble and page != root}
+    often = {page: n for page, n in hosts.looks().items() if n > 1 + disruptions and page != root}
     repeated = sum(n - 1 for page, n in hosts.looks().items() if page != root)
-    if not trouble and repeated:
+    if not disruptions and repeated:
         return [f"{repeated} looks too many"]
     return [f"asked {n} times for {page}" for page, n in often.items()]
 
@@ -139,12 +135,7 @@ def written(folder: Path, url: str, delay: float) -> Path:
 
 
 def compare(
-    workers: int,
-    hosts: Hosts,
-    delay: float,
-    blows: Sequence[str],
-    seed: int,
-    command: Sequence[str] = AFRESH,
+    workers: int, hosts: Hosts, delay: float, blows: Sequence[str], seed: int, command: Sequence[str] = AFRESH
 ) -> list[str]:
     """One undisturbed worker, then many disturbed ones; what is wrong with what they made."""
     chance = random.Random(seed)
@@ -165,7 +156,7 @@ def compare(
     looks, (haste, hastiest) = hosts.looks(), hosts.haste(delay)
     print(
         f"{workers} workers: {len(found.index)} pages in {found.seconds:.1f} s, "
-        f"{found.trouble} killed or asleep, {sum(looks.values()) - len(looks)} looks repeated, "
+        f"{found.disruptions} killed or asleep, {sum(looks.values()) - len(looks)} looks repeated, "
         f"{WINDOW} looks at most {haste:.3f} s too close (stamped at most {hosts.late:.3f} s late)",
         flush=True,
     )

@@ -1,5 +1,5 @@
 """What can keep the benchmark from its figures."""
 
 
-class Trouble(RuntimeError):
+class BenchFailure(RuntimeError):
     """Something did not work; the message is for the reader."""
