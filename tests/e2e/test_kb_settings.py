@@ -146,5 +146,5 @@ def test_U4_a_link_whose_host_is_dead_is_reported_with_the_time_of_its_next_try(
     assert "To retry, run afresh init-kb when it is due" in reported
     tiny.requests.clear()
     reported = base.say("init-kb", code=1)
-    assert f"again after {next_try[1]} UTC)" in reported
+    assert f"next check after {next_try[1]} UTC)" in reported
     assert tiny.requests.paths() == [], "it backs off"

@@ -41,7 +41,7 @@ async def test_a_moved_page_is_followed_and_a_deleted_one_says_since_when(
     assert (view.url, view.moved_from) == (tiny.at("/new"), (tiny.at("/p0"),))
     [moved] = await kb.pages.records(None, ALL_PAGES, url=tiny.at("/p0"), limit=1)
     displayed = (await ask(make_app(kb, settings(store), works=False), "GET", f"/pages/{moved.id}")).body.decode()
-    assert f">{tiny.at('/new')}</a>: this is the text there" in displayed
+    assert f">{tiny.at('/new')}</a>. This is the text of that page." in displayed
     with pytest.raises(UsageError, match=r"/p1 was deleted on \d{4}-\d\d-\d\d at [\d:]{8} UTC; `afresh why"):
         await kb.pages.open(tiny.at("/p1"))
 

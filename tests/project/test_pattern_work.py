@@ -30,7 +30,7 @@ _PASSAGE = "one line of a passage, which has a few thousand characters at most"
 SHORT = {
     "config/forms.py:_PASSWORD": "a setting of the operator",
     "store/sqlite.py:_LOCK": "a statement of our own",
-    "models/vectors.py:_MARKS": "its repeats end after 2,000 characters, and it sees one passage",
+    "models/local.py:_MARKS": "its repeats end after 2,000 characters, and it sees one passage",
     "cli/hits.py:_HEADING": _PASSAGE,
     "cli/hits.py:_ROW": _PASSAGE,
     "cli/hits.py:_RULE": _PASSAGE,
