@@ -60,6 +60,11 @@ class Gang:
         threading.Timer(ASLEEP, process.send_signal, (signal.SIGCONT,)).start()
         self.disruptions += 1
 
+    def exit_codes(self) -> list[int]:
+        """Return how the workers ended; nothing while one of them is alive."""
+        codes = [process.poll() for process in self.processes]
+        return [] if None in codes else [code for code in codes if code is not None]
+
     def leave(self) -> list[int]:
         """Tell all to go; how they ended."""
         for process in self.processes:
@@ -90,9 +95,9 @@ async def crawl(
     try:
         await kb.runs.crawl(root, name="docs", queue=True)
         for number, blow in enumerate(blows, 1):
-            await _until(kb, hosts, number * wanted // (len(blows) + 2))
+            await _until(kb, hosts, gang, number * wanted // (len(blows) + 2))
             await asyncio.to_thread(blow, gang)
-        await _until(kb, hosts)
+        await _until(kb, hosts, gang)
         seconds = time.monotonic() - began
         pages = await kb.pages.of_source("docs")
         index = {page.url: page.content_hash for page in pages}
@@ -109,9 +114,11 @@ async def crawl(
     return Outcome(index, seconds, gang.disruptions, [*wrong, *_asked_too_often(hosts, gang.disruptions)])
 
 
-async def _until(kb: KnowledgeBase, hosts: Hosts, pages: int | None = None) -> None:
-    """Wait until so many pages were asked for, or the run is over."""
+async def _until(kb: KnowledgeBase, hosts: Hosts, gang: Gang, pages: int | None = None) -> None:
+    """Wait until so many pages were requested or the run is over; raise if no worker is left."""
     while (await kb.sources.view("docs")).last_state != "completed":
+        if codes := gang.exit_codes():
+            raise RuntimeError(f"all workers have ended, with {codes}")
         hosts.listen()
         if pages is not None and len(hosts.looks()) > pages:
             return

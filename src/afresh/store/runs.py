@@ -95,7 +95,7 @@ class RunRepository(Repository):
 
         Checks belong to those who requested them, and only `init-kb` runs the sources of the digest.
         """
-        return await self._list(run_from, "runs_for_workers", digest=list(KINDS))
+        return await self._list(run_from, "runs_for_workers", kinds=list(KINDS))
 
     async def records(
         self, sources: Sources, *, state: RunState | None = None, below: int | None = None, limit: int

@@ -64,7 +64,7 @@ order by r.id desc
 
 -- runs_for_workers
 select r.* from runs r join sources s on s.id = r.source_id
-where r.state in ('queued', 'running', 'cancelled') and r.mode not in ('check', 'sync') and s.name not in {list digest}
+where r.state in ('queued', 'running', 'cancelled') and r.mode not in ('check', 'sync') and s.name not in {list kinds}
 order by r.id
 
 -- finish_run
