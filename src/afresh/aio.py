@@ -1,7 +1,7 @@
 """Wait for events and tasks, with timeouts and cancellation handled.
 
-`asyncio.wait_for` of Python 3.11 loses a cancellation that comes together with what it waits for, and whoever
-was cancelled goes on for ever; `asyncio.timeout` does not.
+In Python 3.11, `asyncio.wait_for` loses a cancellation that arrives together with the awaited result, so the
+cancelled task continues for ever. `asyncio.timeout` does not.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ async def wait_first(*events: asyncio.Event, seconds: float) -> None:
 
 
 async def run_until_stopped(work: Coroutine[Any, Any, object], stopping: asyncio.Event, seconds: float) -> None:
-    """Do some work; after the stop event it has some seconds to end, and is then cancelled."""
+    """Run `work` to its end; cancel it if it has not ended `seconds` after the stop event."""
     task, stopped = asyncio.create_task(work), asyncio.create_task(stopping.wait())
     try:
         await asyncio.wait({task, stopped}, return_when=asyncio.FIRST_COMPLETED)
@@ -41,9 +41,9 @@ async def run_until_stopped(work: Coroutine[Any, Any, object], stopping: asyncio
 
 
 async def wait_done(work: "asyncio.Future[Any]") -> None:
-    """Wait until some work is done, however often we are cancelled; raise its error, else our cancellation.
+    """Wait until a future is done, even if the caller is cancelled meanwhile; then raise its error or the cancellation.
 
-    `asyncio.shield` returns at once when it is cancelled: the work goes on with nobody to hear of its error.
+    `asyncio.shield` would return at once when cancelled, and an error of the future would be lost.
     """
     cancelled = False
     while not work.done():
@@ -58,11 +58,11 @@ async def wait_done(work: "asyncio.Future[Any]") -> None:
 
 T = TypeVar("T")
 
-AT_ONCE = 3  # sources that are worked on concurrently
+AT_ONCE = 3  # calls that run concurrently
 
 
 async def gather_limited(work: Sequence[Callable[[], Coroutine[None, None, T]]]) -> list[T]:
-    """Return all results in order; if something fails, finish the rest first."""
+    """Make all calls, AT_ONCE at a time; return the results in order, or raise the first error after all have ended."""
     gate = asyncio.Semaphore(AT_ONCE)
 
     async def turn(begin: Callable[[], Coroutine[None, None, T]]) -> T:
@@ -71,15 +71,15 @@ async def gather_limited(work: Sequence[Callable[[], Coroutine[None, None, T]]])
 
     done = await asyncio.gather(*map(turn, work), return_exceptions=True)
     results: list[T] = []
-    for each in done:
-        if isinstance(each, BaseException):
-            raise each
-        results.append(each)
+    for result in done:
+        if isinstance(result, BaseException):
+            raise result
+        results.append(result)
     return results
 
 
-TURN_CHARACTERS = 8 * 1024  # URL characters that are processed without a break: the work grows with their length
-ITEM_CHARACTERS = 64  # added for each item
+TURN_CHARACTERS = 8 * 1024  # URL characters to process before other tasks get a turn: time grows with their number
+ITEM_CHARACTERS = 64  # counted for each item in addition to its URL
 
 
 async def yield_in_turns(items: Iterable[T], url_of: Callable[[T], str]) -> AsyncIterator[T]:

@@ -14,14 +14,14 @@ from afresh.services.context import ServiceContext
 from afresh.store.open import open_store
 from afresh.store.repository import RetryPolicy
 
-TRY_SECONDS = 1.0  # seconds of one attempt to write, so that a stop is noticed in between
+TRY_SECONDS = 1.0  # timeout of one write attempt; a stop takes effect between two attempts
 
 
 utc_now: Clock = partial(datetime.now, UTC)
 
 
 async def build(config: Config, *, clock: Clock = utc_now, access: StoreAccess = StoreAccess.CREATE) -> KnowledgeBase:
-    """Return the knowledge base of a configuration, with its store open."""
+    """Open the store of a configuration and return the knowledge base."""
     arm()
     one_thread()
     opened = await open_store(config.store.url, access, wait_seconds=TRY_SECONDS)
@@ -32,5 +32,5 @@ async def build(config: Config, *, clock: Clock = utc_now, access: StoreAccess =
 
 
 def one_thread() -> None:
-    """Limit numpy to one thread unless it is loaded: its idle threads spin and slow down everything else."""
+    """Limit numpy to one thread, because its idle threads slow down the process; call this before numpy is imported."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

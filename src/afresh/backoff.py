@@ -9,14 +9,14 @@ def backoff_seconds(failures: int, first: float, max_seconds: float) -> float:
 
 
 def next_wait(before: float, first: float, max_seconds: float) -> float:
-    """Return the wait that follows another one; 0 precedes the first."""
+    """Return the wait that follows a wait of `before` seconds: twice as long; `first` if there was none (0)."""
     return min(max_seconds, max(first, 2 * before))
 
 
 def wait_to_retry(failures: int, asked: float | None, *, tries: int, first: float, max_seconds: float) -> float | None:
-    """Return the wait before the next try: what the server asked for, else by the number of failures.
+    """Return the wait before the next try: `asked` if the server named one, else an exponential backoff.
 
-    Return None if no try is left, or the wait would be too long.
+    Return None if all tries are used up or the wait exceeds `max_seconds`.
     """
     wait = backoff_seconds(failures, first, inf) if asked is None else asked
     return wait if failures < tries and wait <= max_seconds else None

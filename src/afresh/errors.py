@@ -28,11 +28,11 @@ class AlreadyExists(UsageError):
 
     def __init__(self, message: str, label: str = "") -> None:
         super().__init__(message)
-        self.label = label  # of the source that has the URL
+        self.label = label  # of the existing source
 
 
 class RunFinished(UsageError):
-    """The run is already past this point."""
+    """The run has already passed the state that the call needs."""
 
 
 class SourceError(AfreshError):
@@ -44,7 +44,7 @@ class RunBusy(AfreshError):
 
     def __init__(self, message: str, run: int | None = None) -> None:
         super().__init__(message)
-        self.run = run  # the conflicting run
+        self.run = run  # the run of the other process
 
 
 class Forbidden(AfreshError):
@@ -60,7 +60,7 @@ class ParserCrashed(ExtractError):
 
 
 class ParserTimeout(ParserCrashed):
-    """Parsing a body took too long, and would again."""
+    """Parsing a body took too long; another try would, too."""
 
 
 class ParserUnavailable(ExtractError):
@@ -122,7 +122,7 @@ class SinkError(AfreshError):
 
 
 class SinkBusy(SinkError):
-    """The external store cannot do it now; a retry may succeed."""
+    """The external store cannot handle the request now; a retry may succeed."""
 
 
 class SinkRefused(SinkError):
@@ -146,7 +146,7 @@ class StoreError(AfreshError):
 
 
 class CopyStopped(StoreError):
-    """A copy was stopped."""
+    """The user stopped the copying of a store into another."""
 
 
 class IncompleteCopy(StoreError):
@@ -182,8 +182,8 @@ class StoreFull(StoreUnavailable):
 
 
 def no_former_text_message(url: str) -> str:
-    """Return why there is no former text of a page to show or restore."""
+    """Return the error message for a page that has no former text to show or restore."""
     return (
-        f"no former text of {url} is kept: one is kept for as long as `retention.former_texts` says, when a page "
-        "loses nearly all of its text, becomes a login, or becomes another page that is taken with --trust"
+        f"no former text of {url} is stored. afresh stores one, for the time in `retention.former_texts`, when a page "
+        "loses nearly all of its text, becomes a login page, or is replaced by a suspicious version with --trust"
     )

@@ -1,4 +1,4 @@
-"""What a run reports while it works: for display, never as data."""
+"""Events that afresh sends while it works, to show progress; results never depend on them."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class Progress:
 class MaintenanceProgress:
     """The progress of longer work on the store."""
 
-    what: str  # pages or chunks
+    what: str  # what is counted: pages or chunks
     done: int
     of: int
     task: str = "reindex"  # or copy, or prune
@@ -38,7 +38,7 @@ class SyncProgress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notice:
-    """One sentence that the user should see now: a pause, a resumed run, a limit."""
+    """One sentence to show to the user immediately, such as on a pause, a resumed run or a limit."""
 
     text: str
 
@@ -56,4 +56,4 @@ Listener = Callable[[Event], None]
 
 
 def ignore(event: Event) -> None:
-    """Ignore an event."""
+    """Do nothing: the listener of callers that need no events."""

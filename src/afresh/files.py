@@ -1,6 +1,6 @@
 """Read files with size limits; write files atomically, and private ones that only their owner can read.
 
-On Windows the folder of the user protects files; private files are only created there.
+On Windows, the permissions of the user's folder protect private files, so this module does not narrow them.
 """
 
 import errno
@@ -33,7 +33,7 @@ def make_private_folder(folder: Path) -> None:
 def make_private_file(path: Path) -> None:
     """Create an empty private file if there is none.
 
-    If possible it is not opened: closing a handle of a SQLite file drops the locks of this process on it.
+    If possible, the file is not opened: closing a handle of a SQLite file would drop this process's locks on it.
     """
     with suppress(FileExistsError):
         try:
@@ -43,17 +43,17 @@ def make_private_file(path: Path) -> None:
 
 
 def narrow_file(path: Path) -> None:
-    """Remove the permissions of other users on a regular file of this user."""
+    """Remove all permissions of other users from a regular file that this user owns."""
     if os.name == "nt":
         return
     with suppress(OSError):
-        found = path.lstat()
-        if stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid() and found.st_mode & _OTHERS:
-            path.chmod(stat.S_IMODE(found.st_mode) & ~_OTHERS)
+        status = path.lstat()
+        if stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid() and status.st_mode & _OTHERS:
+            path.chmod(stat.S_IMODE(status.st_mode) & ~_OTHERS)
 
 
 def open_private_log(path: Path) -> FileIO:
-    """Open a private file to append to; narrow an existing one first."""
+    """Open a private file to append to; first remove other users' permissions if it exists."""
     narrow_file(path)
     return FileIO(path, "ab", opener=lambda name, flags: os.open(name, flags, FILE_MODE))
 
@@ -72,12 +72,12 @@ def read_whole(path: Path) -> bytes | None:
 
 
 def write_whole(path: Path, data: bytes) -> bool:
-    """Replace the content of a file like `replace_whole`; raise KbError with what to do."""
+    """Replace the content of a file like `replace_whole`, but raise KbError with advice instead of OSError."""
     try:
         return replace_whole(path, data)
     except OSError as error:
         why = error.strerror or str(error)
-        raise KbError(f"cannot write {path}: {why}. It is as it was; mend that and try again") from None
+        raise KbError(f"cannot write {path}: {why}. The file is unchanged; fix the cause and try again") from None
 
 
 def replace_whole(path: Path, data: bytes) -> bool:
@@ -89,7 +89,7 @@ def replace_whole(path: Path, data: bytes) -> bool:
     if _is_there(target) and target.stat().st_size == len(data) and target.read_bytes() == data:
         return False
     target.parent.mkdir(parents=True, exist_ok=True)
-    _remove_left(target)
+    _remove_stale_temporaries(target)
     _replace(target, data)
     _sync_folder(target.parent)
     return True
@@ -102,7 +102,7 @@ def _is_there(path: Path) -> bool:
     except FileNotFoundError:
         return False
     if not stat.S_ISREG(mode):
-        raise OSError(errno.EINVAL, "this is no ordinary file", str(path))
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
     return True
 
 
@@ -113,7 +113,7 @@ def _replace(target: Path, data: bytes) -> None:
         try:
             while rest:
                 rest = rest[os.write(file, rest) :]
-            _take_after(target, file)
+            _copy_permissions(target, file)
             os.fsync(file)
         finally:
             os.close(file)
@@ -124,7 +124,7 @@ def _replace(target: Path, data: bytes) -> None:
         raise
 
 
-def _take_after(old: Path, file: int) -> None:
+def _copy_permissions(old: Path, file: int) -> None:
     """Copy the mode, and if allowed the owner, of the old file to the new one."""
     with suppress(FileNotFoundError):
         was = old.stat()
@@ -134,7 +134,7 @@ def _take_after(old: Path, file: int) -> None:
             os.fchmod(file, was.st_mode & 0o7777)
 
 
-def _remove_left(target: Path) -> None:
+def _remove_stale_temporaries(target: Path) -> None:
     long_ago = time.time() - _LEFT_SECONDS
     for left in target.parent.glob(f"{glob.escape(target.name)}.*{TEMPORARY}"):
         with suppress(OSError):
@@ -143,7 +143,7 @@ def _remove_left(target: Path) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Flush the folder to disk; if that is not possible, the file is complete anyway."""
+    """Flush a folder to disk; ignore errors, because the file itself is already complete."""
     with suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:
@@ -152,7 +152,7 @@ def _sync_folder(folder: Path) -> None:
             os.close(handle)
 
 
-# A pipe is not waited for; other processes do not inherit the handle.
+# Opening a pipe does not wait for its writer; child processes do not inherit the handle.
 READ_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 
@@ -161,14 +161,14 @@ def open_regular_file(path: Path) -> BinaryIO:
     file = os.fdopen(os.open(path, READ_FLAGS), "rb")
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
-        raise OSError(errno.EINVAL, "it is not a regular file", str(path))
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
     return file
 
 
 def read_small_file(path: Path, max_bytes: int) -> bytes:
     """Return the content of a regular file; raise OSError for a pipe, a device or a larger file.
 
-    Read at most the reported size: files such as those in /proc report 0 and could be endless.
+    At most the reported size is read: files such as those in /proc report 0 and could be endless.
     """
     with open_regular_file(path) as file:
         size = os.fstat(file.fileno()).st_size

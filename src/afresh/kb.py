@@ -20,7 +20,7 @@ from afresh.store.scoped import ScopedStore
 
 
 class KnowledgeBase:
-    """An open knowledge base; has no behaviour of its own."""
+    """An open knowledge base: the services of one store, without logic of its own."""
 
     def __init__(self, context: ServiceContext) -> None:
         self._context = context
@@ -41,7 +41,7 @@ class KnowledgeBase:
     def scoped_to(self, allowed: Permissions) -> "KnowledgeBase":
         """Return a view limited to permitted sources; operations on the whole store raise Forbidden.
 
-        Without write permission, it fetches no web pages outside the sources.
+        Without write permission, the view fetches no web pages outside the sources.
         """
         if allowed.everywhere and allowed.may_write:
             return self
@@ -51,7 +51,7 @@ class KnowledgeBase:
         return KnowledgeBase(replace(context, allowed=allowed, store=store, tools=tools))
 
     def stop(self) -> None:
-        """Ask the active run to end soon; finished work is kept, the rest waits."""
+        """Ask the active run to end soon; finished work is kept, and the rest stays queued."""
         self._context.stopping.set()
 
     async def close(self) -> None:

@@ -1,7 +1,7 @@
 """Plugins: source kinds, extractors, embedders and sinks that packages register as entry points.
 
-Our own are entry points of the package afresh in the same groups. BUILT_IN repeats them, so that no command
-has to search all installed packages for them.
+The built-in ones are entry points of the package afresh in the same groups. BUILT_IN lists them again, so that
+commands find them without searching all installed packages.
 """
 
 import sys
@@ -66,7 +66,7 @@ def load_plugin(group: str, name: str, kind: type[T]) -> T | None:
     except Exception as error:
         raise PluginError(f"the plug-in {where} cannot be loaded: {type(error).__name__}: {error}") from error
     if not isinstance(loaded, kind):
-        raise PluginError(f"the plug-in {where} is no {kind.__name__}: update or remove the package")
+        raise PluginError(f"the plug-in {where} is not a {kind.__name__}: update or remove the package")
     return loaded
 
 
@@ -79,7 +79,10 @@ def installed_plugins(group: str) -> Mapping[str, "EntryPoint"]:
 
 @cache
 def _packages() -> tuple[Any, ...]:
-    """Return packages with entry points for us; importlib.metadata would take longer than a whole search."""
+    """Return the installed packages with entry points for afresh.
+
+    Their files are read directly, because importlib.metadata would take longer than a whole search.
+    """
     folders = []
     for place in dict.fromkeys(sys.path):
         for file in sorted(Path(place).glob("*.dist-info/entry_points.txt")):

@@ -39,13 +39,13 @@ class Fetcher(Protocol):
 
 
 class Lister(Protocol):
-    """Lists a source (root, sitemap, files) and decides what belongs to it."""
+    """Lists the URLs of a source (root, sitemap, files) and decides which URLs belong to it."""
 
     kind: str
 
     @property
     def listing_errors(self) -> Sequence[str]:
-        """Return what could not be listed; an incomplete listing proves nothing."""
+        """Return what could not be listed; an incomplete listing does not show that a page is gone."""
         ...
 
     @property
@@ -55,25 +55,25 @@ class Lister(Protocol):
 
     @property
     def notes(self) -> Sequence[str]:
-        """Return notes on the listing for the report, known when the run ends."""
+        """Return notes on the listing for the run report; complete when the run ends."""
         ...
 
     @property
     def mark(self) -> str | None:
-        """Return a token for the listed state, so that the next lister can recognise it."""
+        """Return a token of the listed state, which the next run compares to detect an unchanged source."""
         ...
 
     @property
     def unchanged(self) -> bool:
-        """Return whether the state equals that of the last token; then only pages found by links are listed."""
+        """Return whether the source still has the state of the stored token; then no files are listed again."""
         ...
 
     def walks(self, url: str) -> bool:
-        """Return whether a page is found by links and fetched individually, instead of being listed."""
+        """Return whether a page is found by following links, instead of being listed."""
         ...
 
     def list(self) -> AsyncIterator[ListedUrl]:
-        """Yield what there is; raise SourceError if the source cannot be read at all."""
+        """Yield the URLs of the source; raise SourceError if it cannot be read at all."""
         ...
 
     def refusal(self, url: str, depth: int) -> str | None:
@@ -82,7 +82,7 @@ class Lister(Protocol):
 
 
 class ChangedPaths(NamedTuple):
-    """What changed paths mean."""
+    """The pages to check after some paths changed."""
 
     there: Sequence[ListedUrl] = ()  # files that belong to the source
     others: Sequence[str] = ()  # URLs without such a file: stored pages at or below them may be gone
@@ -90,22 +90,25 @@ class ChangedPaths(NamedTuple):
 
 
 class ChangeFeed(Protocol):
-    """Reports changes at the root of a source without reading files; its methods may block."""
+    """Reports changed paths below the root of a source without reading files; its methods may block."""
 
     place: str
 
     def open(self, on_change: Callable[[Sequence[str]], None], on_loss: Callable[[str], None]) -> None:
-        """Start reporting paths, or why reporting ended, from another thread; raise OSError if impossible."""
+        """Start watching; raise OSError if that is impossible.
+
+        Another thread calls `on_change` with changed paths, and `on_loss` with the reason when watching ends.
+        """
         ...
 
     def close(self) -> None: ...
 
     def stands(self) -> bool:
-        """Return whether the root is still the one that is watched."""
+        """Return whether the root is still the folder that was opened, not a new one in its place."""
         ...
 
     def sift(self, paths: Iterable[str]) -> ChangedPaths:
-        """Return what to check for some changed paths."""
+        """Return the pages to check after these paths changed."""
         ...
 
 
@@ -118,16 +121,16 @@ class Extractor(Protocol):
 
 
 class Embedder(Protocol):
-    """Turns texts into vectors; errors are EmbedError and name the fix."""
+    """Turns texts into vectors; raises EmbedError with a message that names the fix."""
 
     model: str  # a fingerprint: vectors of different models are never compared
 
     async def embed(self, texts: Sequence[str]) -> "Matrix":
-        """Return one row of length 1 for each text, in order."""
+        """Return a matrix with one row per text, in order: its vector, scaled to length 1."""
         ...
 
     async def embed_query(self, text: str) -> "Matrix":
-        """Return the row of a query, which some models embed differently."""
+        """Return the vector of a query as a matrix of one row; some models embed queries differently."""
         ...
 
     async def close(self) -> None: ...
@@ -136,7 +139,8 @@ class Embedder(Protocol):
 class Summarizer(Protocol):
     """Summarises a document in a few plain lines; created per run, as its budget is per run.
 
-    Trouble is a SummaryError that names the fix, a SummarizerDown where none can be made any more.
+    It raises SummaryError with a message that names the fix, or SummarizerUnavailable if every other document
+    would fail, too.
     """
 
     @property
@@ -145,7 +149,7 @@ class Summarizer(Protocol):
         ...
 
     async def summarise(self, title: str, text: str) -> str:
-        """Return the summary of a Markdown text: never empty, without a blank line."""
+        """Return the summary of a Markdown text: not empty, without blank lines."""
         ...
 
 
@@ -158,7 +162,7 @@ class JsonReply(NamedTuple):
 
 
 class JsonApi(Protocol):
-    """Calls configured APIs only; no answer raises ApiError."""
+    """Sends JSON to APIs named in the settings; raises ApiError if no answer arrives."""
 
     async def post_json(self, url: str, headers: Mapping[str, str], body: object, timeout: float) -> JsonReply: ...
 
@@ -166,10 +170,10 @@ class JsonApi(Protocol):
 
 
 class LinkScorer(Protocol):
-    """Scores keywords for a link by its text and URL alone; created per run.
+    """Scores how well links fit keywords, by their text and URL alone; created per run.
 
-    Trouble is a ScoreError for the links of one call, a ScorerDown where none can be scored any more; what
-    was said before it came is in its `found`.
+    It raises ScoreError if it cannot score all links of a call, or ScorerUnavailable if every other link would
+    fail, too. The attribute `found` of the error holds the scores made before the failure.
     """
 
     recipe: str  # a fingerprint of scorer, model and prompt, without keywords
@@ -179,7 +183,7 @@ class LinkScorer(Protocol):
     tokens: int  # used so far
 
     async def score(self, links: Sequence[LinkToScore], keywords: Sequence[str]) -> Sequence[LinkJudgement]:
-        """Return the scores per link; links that no keyword fits are left out."""
+        """Return the scores of each link; links that fit no keyword are left out."""
         ...
 
 
@@ -192,7 +196,7 @@ class ApiResponse(NamedTuple):
 
 
 class HttpApi(Protocol):
-    """Calls configured APIs only; no answer raises ApiError."""
+    """Sends requests to APIs named in the settings; raises ApiError if no answer arrives."""
 
     async def ask(
         self, method: str, url: str, headers: Mapping[str, str], data: bytes | None, timeout: float
@@ -202,17 +206,16 @@ class HttpApi(Protocol):
 
 
 class Sink(Protocol):
-    """An external store; errors are SinkError and say what helps."""
+    """An external store; raises SinkError with a message that names the fix."""
 
     name: str
     at_once: int  # concurrent uploads
 
     async def put(self, upload: Upload) -> Remote:
-        """Add a document; there is no update: replace = drop + put, or put + drop.
+        """Add a document and return its record; to replace a document, put the new one and drop the old one.
 
-        Its errors tell whether a document may be there. Once one may have been handed over, the only error
-        is SinkBusy without `retry_after`: the caller lists the store before it puts again. Every other error,
-        SinkBusy with `retry_after` among them, says that nothing was taken.
+        SinkBusy without `retry_after` means that the document may have been stored: list the store before the
+        next try. Every other error, including SinkBusy with `retry_after`, means that nothing was stored.
         """
         ...
 
@@ -221,11 +224,11 @@ class Sink(Protocol):
         ...
 
     async def look(self, remote_id: str) -> Remote | None:
-        """Return a document, or None if it is missing."""
+        """Return the record of a document, or None if it is missing."""
         ...
 
     def all(self) -> AsyncIterator[Remote]:
-        """Yield every document, also those of others."""
+        """Yield every document, including those that afresh did not write."""
         ...
 
     async def close(self) -> None: ...
@@ -254,5 +257,5 @@ class Web(Protocol):
         ...
 
     def state(self, origin: str) -> str:
-        """Return what is known of the robots.txt of an origin; "unreachable" stops a run."""
+        """Return the state of the robots.txt of an origin; "unreachable" stops a run."""
         ...

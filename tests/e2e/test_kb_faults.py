@@ -112,7 +112,7 @@ def test_F13_E7_on_a_full_disk_the_old_files_stay_and_nothing_is_paid_for_twice(
         patch.setattr("afresh.digest.files.write_whole", without_room)
         error = base.run(code=1)["error"]
     assert starved in error
-    assert "It is as it was" in error
+    assert "The file is unchanged" in error
     assert (base.place / starved).read_bytes() == before[base.place / starved]
     assert not list(base.place.glob("*.tmp"))
     with base.unpaid():
