@@ -123,9 +123,9 @@ async def test_what_needs_text_says_that_none_is_kept(store: Path, site: TinySit
     async with opened(store, NONE) as kb:
         await kb.runs.crawl(site.url, name="docs")
         phrase = await kb.search.search('"growing pause"', mode="text")
-        assert phrase.notes[-1] == ("docs keeps no text (storage.body: none): phrases in quotes find nothing there")
+        assert phrase.notes[-1] == ("docs stores no text (storage.body: none): quoted phrases find nothing there")
         around = await kb.search.search("retries", context=True)
-        assert around.notes == ("docs keeps no text (storage.body: none) to show",)
+        assert around.notes == ("docs stores no text (storage.body: none): results show none",)
         assert around.hits[0].context is None
         assert (await kb.search.search("retries")).notes == ()
         with pytest.raises(UsageError, match=r"no text of .* is kept, only its words \(storage"):

@@ -143,7 +143,7 @@ def test_F90_only_numbers_are_scores_and_they_are_clamped(score: object, kept: f
         [(LINKS[0].url, {"budget": kept})] if kept else []
     )
     both = one(keywords=[{"keyword": "budget", "score": score}, {"keyword": "contact", "score": 0.1}])
-    assert ("beyond 0 to 1" in both.judgements[0].comment) == clamped
+    assert ("outside 0 to 1" in both.judgements[0].comment) == clamped
 
 
 def test_F90_invented_links_are_dropped_and_known_ones_found_as_models_write_them() -> None:

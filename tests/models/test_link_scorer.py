@@ -81,7 +81,7 @@ async def test_F90_scores_are_clamped_and_counted_and_unknown_keywords_kept() ->
         server.script = [Odd.OUT_OF_RANGE, Odd.UNKNOWN_KEYWORD]
         async with scoring(server) as scorer:
             verdicts = await scorer.score(LINKS, KEYWORDS)
-            assert {each.comment for each in verdicts} == {"It says so. (a score was beyond 0 to 1)"}
+            assert {each.comment for each in verdicts} == {"It says so. (a score was outside 0 to 1)"}
             clamped = by_url(verdicts)
             assert {score for scores in clamped.values() for score in scores.values()} == {1.0}
             unknown = by_url(await scorer.score(LINKS, KEYWORDS))

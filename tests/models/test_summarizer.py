@@ -268,7 +268,7 @@ async def test_a_budget_holds_for_calls_of_one_run_also_side_by_side() -> None:
         assert sum(isinstance(each, str) for each in made) == 3
         spent = [each for each in made if isinstance(each, SummarizerUnavailable)]
         assert {str(each) for each in spent} == {
-            "ai.budget_per_run (3) is spent: the rest follows with the next run, or raise it (null: no limit)"
+            "ai.budget_per_run (3) is used up: the next run does the rest. To continue now, raise it (null: no limit)"
         }
         assert len(spent) == 5
         async with chatting(server, budget=CallBudget(3)) as summarizer:

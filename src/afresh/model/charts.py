@@ -30,7 +30,7 @@ class ChangeDay:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calendar:
-    """The days of a period that had changes, in order; days in UTC."""
+    """The days (UTC) of a period on which pages changed, in order."""
 
     since: date
     through: date
@@ -66,7 +66,7 @@ class SiteMap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostState:
-    """A host that is locked by a worker or pauses."""
+    """A host that a worker has locked, or that afresh must not request before `next_allowed_at`."""
 
     domain: str
     locked_by: str | None
@@ -81,8 +81,8 @@ class HostView:
     waiting: int  # pages of open runs
     held: int  # of those, claimed by workers
     oldest: datetime | None  # when the first one became due
-    worked_on: bool  # by a worker
-    resting: bool
+    worked_on: bool  # whether a worker requests it now
+    resting: bool  # whether it must not be requested before `next_allowed_at`
     next_allowed_at: datetime | None
 
 
@@ -98,7 +98,7 @@ class Politeness:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpcomingChecks:
-    """When pages are checked next."""
+    """How many pages are due now, and how many become due in each of the next hours."""
 
     due: int  # now
     hours: tuple[int, ...]  # in each of the next hours
@@ -122,11 +122,11 @@ class RunSavings:
 
 
 def calendar_of(counts: Sequence[DayCount], since: date, through: date) -> Calendar:
-    """Return the days of some counts, summed over sources."""
+    """Return the changes of each day in a period, summed over all sources."""
     by_day: dict[date, Counter[str]] = defaultdict(Counter)
-    for each in counts:
-        if since <= each.day <= through:
-            by_day[each.day][each.kind] += each.number
+    for count in counts:
+        if since <= count.day <= through:
+            by_day[count.day][count.kind] += count.number
     days = tuple(
         ChangeDay(day=day, changes=sum(kinds.values()), kinds=dict(sorted(kinds.items())))
         for day, kinds in sorted(by_day.items())
@@ -137,17 +137,20 @@ def calendar_of(counts: Sequence[DayCount], since: date, through: date) -> Calen
 def by_source(
     counts: Sequence[DayCount], sources: Sequence[SourceId], since: date, days: int
 ) -> dict[SourceId, tuple[int, ...]]:
-    """Return for each source the number of changes on each of some days."""
-    found = {source: [0] * days for source in sources}
-    for each in counts:
-        place = (each.day - since).days
-        if each.source in found and 0 <= place < days:
-            found[each.source][place] += each.number
-    return {source: tuple(numbers) for source, numbers in found.items()}
+    """Return for each source the number of changes on each of `days` days from `since`."""
+    changes = {source: [0] * days for source in sources}
+    for count in counts:
+        day = (count.day - since).days
+        if count.source in changes and 0 <= day < days:
+            changes[count.source][day] += count.number
+    return {source: tuple(numbers) for source, numbers in changes.items()}
 
 
 def map_of(pages: Sequence[MapNode], links: Sequence[tuple[PageId, PageId]], there: int, room: int) -> SiteMap:
-    """Return the map of some pages (nearest first), with at most `room` other links."""
+    """Return the site map of pages (nearest to the root first), with at most `room` links that are not to a child.
+
+    `there` is the number of pages in the source.
+    """
     places = {page.id: place for place, page in enumerate(pages)}
     nearest: dict[PageId, PageId] = {}
     for start, end in links:
@@ -166,7 +169,7 @@ def map_of(pages: Sequence[MapNode], links: Sequence[tuple[PageId, PageId]], the
 
 
 def ahead_of(due: int, hours: Mapping[datetime, int], now: datetime, wanted: int) -> UpcomingChecks:
-    """Return the planned checks by hour, starting at the current one."""
+    """Return the number of planned checks for the current hour and the next ones, `wanted` hours in all."""
     first = now.replace(minute=0, second=0, microsecond=0)
     *starts, end = [first + timedelta(hours=place) for place in range(wanted + 1)]
     later = sum(number for hour, number in hours.items() if hour >= end)

@@ -40,7 +40,7 @@ WORST_FIRST = (  # the order in which the attempts of a run are listed
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Validators:
-    """What makes the next request conditional (ETag, Last-Modified; for files size and time)."""
+    """Values that make the next request conditional: ETag and Last-Modified; for files size and time."""
 
     etag: str | None = None
     last_modified: str | None = None
@@ -52,7 +52,7 @@ class Validators:
         return bool(self.etag or self.last_modified or self.mtime_ns is not None)
 
     def renewed(self, later: "Validators") -> "Validators":
-        """Return these, updated by those of a "not modified" response."""
+        """Return these validators, updated with those of a "not modified" response."""
         if not later or later == self:
             return self
         return Validators(
@@ -73,7 +73,7 @@ class Request:
     media_type: str | None = None  # of the stored content; None if there is none
     at: str | None = None  # where that content was read, if not at `url` itself
     markdown: bool = False  # prefer Markdown to HTML
-    root: str = ""  # the listed URL that led here, if it is another
+    root: str = ""  # the listed URL that redirected to `url`, if any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +89,7 @@ class Body:
     language: str | None = None  # Content-Language
     index: bool = True  # False if X-Robots-Tag says noindex
     follow: bool = True  # False if X-Robots-Tag says nofollow
-    proven: bool = False  # certainly what the source holds: a file, a blob that matches its id
+    proven: bool = False  # certainly the content of the source: a file, or a blob that matches its id
     rendered: str | None = None  # by which browser, and why; None: not rendered
 
 
@@ -99,7 +99,7 @@ class NotModified:
 
     validators: Validators = Validators()
     status_code: int | None = 304
-    unasked: str | None = None  # why no request was made: then this was no check
+    unasked: str | None = None  # why no request was made; without one, this does not count as a check
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +107,7 @@ class Gone:
     """The URL has no content any more (404, 410, a deleted file)."""
 
     status_code: int | None = 404
-    reason: str | None = None  # if it is another than 404 or 410
+    reason: str | None = None  # unless it is a 404 or 410
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,18 +167,18 @@ class Document:
     sketch: str = ""  # fingerprint for similarity (text/normalize.py)
     index: bool = True  # False for noindex (meta robots, X-Robots-Tag)
     follow: bool = True
-    links_left_out: int = 0  # more than are kept of one page
-    long_links: int = 0  # to URLs longer than any page needs
+    links_left_out: int = 0  # links beyond the number that is stored for one page
+    long_links: int = 0  # links that were ignored because their URLs are too long
     foreign_canonical: str | None = None  # rel=canonical names another host: reported, not followed
-    login: bool = False  # little text, and nothing but a login
-    asks_password: bool = False  # little text, and a login form beside it
-    leads_on: bool = False  # it redirects its readers, or shows other pages in frames
-    styles_cut: bool = False  # more styles than are read: hidden text may be included
+    login: bool = False  # a page with little text, and nothing but a login form
+    asks_password: bool = False  # a page with little text beside a login form
+    leads_on: bool = False  # the page redirects its readers, or shows other pages in frames
+    styles_cut: bool = False  # too many styles, so that not all were read: hidden text may be included
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContentSignals:
-    """What was seen around a document: shows whether to trust it."""
+    """Observations about a fetched document that help to decide whether to trust it."""
 
     run: int = 0
     likeness: float | None = None  # to the stored content, None if unknown
@@ -190,7 +190,7 @@ class ContentSignals:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadDocument:
-    """A parsed body: the result of a 200."""
+    """A parsed body: the result of a response with status 200."""
 
     document: Document
     validators: Validators
@@ -205,14 +205,14 @@ Seen = ReadDocument | NotModified | Gone | Moved | Refused | Failed
 
 
 class SearchTerms(NamedTuple):
-    """The searched words of a chunk, if they differ from its text (search/stemming.py)."""
+    """The words under which a chunk is indexed, if they differ from its text (search/stemming.py)."""
 
     heading: str | None = None
     content: str | None = None
 
 
 def embedded_text(path: tuple[str, ...], content: str) -> str:
-    """Return what is hashed and embedded of a chunk: headings and text, without link targets."""
+    """Return the text of a chunk to hash and embed: headings and content, without link targets."""
     return " > ".join(path) + "\n\n" + without_targets(content)
 
 

@@ -1,4 +1,4 @@
-"""Filters and cursors for lists of pages, links and attempts, and links as shown there."""
+"""Filters and cursors for lists of pages, links and attempts, and the records in lists of links."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ class PageFilter:
 
     status: PageStatus | None = None
     everything: bool = False  # also deleted pages and redirects; ignored if a status is set
-    doubtful: bool = False  # only those whose last check is doubted
+    doubtful: bool = False  # only pages whose last check showed suspicious content
     language: str | None = None
     depth: int | None = None
     text: str | None = None  # in URL or title, case-insensitive
@@ -39,7 +39,7 @@ class PageFilter:
 class LinkFilter:
     """Which links to return: those that match all conditions."""
 
-    page: PageId | None = None  # that contains them
+    page: PageId | None = None  # the page that contains the links
     url: str | None = None
     keyword: str | None = None
     min_score: float | None = None
@@ -71,7 +71,7 @@ class LinkRecord:
 
 
 class LinkCursor(NamedTuple):
-    """The last link of a part of a list."""
+    """The last link of one part of a list; the next part begins after it."""
 
     score: float
     url: str
@@ -79,7 +79,7 @@ class LinkCursor(NamedTuple):
 
 
 class AttemptCursor(NamedTuple):
-    """The last attempt of a part of a list."""
+    """The last attempt of one part of a list; the next part begins after it."""
 
     outcome: Outcome
     id: int
@@ -94,7 +94,7 @@ def parts_of_run(outcome: Outcome | None, after: AttemptCursor | None) -> list[A
 
 
 class CheckCursor(NamedTuple):
-    """The last page of a part of a list of next checks."""
+    """The last page of one part of a list of next checks; the next part begins after it."""
 
     planned: datetime
     url: str

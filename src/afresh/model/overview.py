@@ -30,7 +30,7 @@ class SourceOverview:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangedSourceView(SourceView):
-    """A changed source, and what follows from the change."""
+    """A source after its settings were changed, with notes on the effects of the change."""
 
     notes: tuple[str, ...] = ()
 
@@ -41,7 +41,7 @@ class ChangedSourceView(SourceView):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preview:
-    """What would be read of a new source."""
+    """What the first crawl of a new source would read."""
 
     kind: str
     url: str
@@ -86,8 +86,8 @@ class BlockedDeletions:
 
     pages: tuple[BlockedPage, ...]  # the first few
     count: int
-    percent: float  # of the pages of the source: more deletions need confirmation
-    allowed: int  # so many deletions never need it
+    percent: float  # share of the source's pages; more deletions need confirmation
+    allowed: int  # number of deletions that never need confirmation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +104,7 @@ class FetchedPage:
     """The current text at a URL."""
 
     url: str  # after redirects
-    asked: str
+    asked: str  # the requested URL
     title: str
     markdown: str
     language: str | None

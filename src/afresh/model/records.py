@@ -77,7 +77,7 @@ class LinkAction(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """One source that is kept fresh; `rules` and `policy` hold only what differs from the configuration."""
+    """One source that is kept fresh; `rules` and `policy` hold only values that differ from the configuration."""
 
     id: SourceId
     name: str
@@ -89,18 +89,18 @@ class Source:
     mark: str | None = None  # state token of the last complete listing
     trial: bool = False  # removed if its first run reads nothing
     crawl_time: datetime | None = None
-    operator_url: str | None = None  # the root as the operator named it; empty: a remote caller did; None: unknown
+    operator_url: str | None = None  # the root URL if the operator set it; "": a remote caller set it; None: unknown
     created_at: datetime
     updated_at: datetime
 
     @property
     def is_of_digest(self) -> bool:
-        """Return whether only `afresh init-kb` reads it."""
+        """Return whether only `afresh init-kb` reads this source."""
         return self.name in KINDS
 
     @property
     def is_operators(self) -> bool:
-        """Return whether the operator named the current root; then the operator's credentials may be used."""
+        """Return whether the operator set the current root URL; only then may the operator's credentials be used."""
         return bool(self.operator_url) and self.operator_url == self.url
 
     @property
@@ -111,7 +111,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One pass over a source; its start time marks everything it saw."""
+    """One pass over a source; pages that it checks store its start time."""
 
     id: RunId
     source_id: SourceId
@@ -145,7 +145,7 @@ class Page:
     content_type: str | None = None
     content_hash: str | None = None  # set exactly while content is stored
     links_hash: str | None = None
-    links_left_out: int = 0  # more links than are kept: absence proves nothing
+    links_left_out: int = 0  # links beyond those stored: a link that is not stored may still exist
     recipe: str | None = None
     chunker: str | None = None  # the version that made its chunks
     failures: int = 0  # failed checks in a row
@@ -173,7 +173,7 @@ class Page:
 class StoredContent:
     """The stored content of a page."""
 
-    markdown: str | None = None  # None if only the words are stored
+    markdown: str | None = None  # None if only the searchable words are stored
     sketch: str = ""
     length: int | None = None
     former: str | None = None  # the text before a flagged change
@@ -217,7 +217,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """The numbers that `decide` follows."""
+    """The settings that decisions about pages follow."""
 
     recipe: str = ""
     chunker: str = ""
@@ -264,7 +264,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VisitContent:
-    """What a visit produced; empty if nothing."""
+    """The content and links that a visit produced; empty if it changes nothing."""
 
     document: Document | None = None  # set when content is replaced
     chunks: tuple[Chunk, ...] = ()
@@ -314,7 +314,7 @@ class ListedUrl:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunLimits:
-    """How far a run may go."""
+    """The limits of a run."""
 
     max_pages: int
     max_depth: int
@@ -323,18 +323,18 @@ class RunLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backlog:
-    """What is left of a run."""
+    """How many attempts of a run are still open."""
 
     open: int
-    held: int
-    next_at: datetime | None  # when the first unclaimed row is due and its host available
+    held: int  # of those, claimed by workers
+    next_at: datetime | None  # when the first unclaimed attempt is due and its host available
 
 
 _P = PageStatus
 
-# The status that users see if external stores are attached: the status of a page, and while it has content
-# the state of its copies. A copy follows the same table. A processing or active page becomes ready again when
-# it changes; a processing one also when its copy is missing or FAILED.
+# The changes of status that are allowed if a source has external stores. While a page has content, its status
+# is the state of its copies, and each copy follows the same table. A processing or active page becomes ready
+# again when it changes, and a processing page also when its copy is missing or FAILED.
 LIFE: dict[PageStatus, frozenset[PageStatus]] = {
     _P.PENDING: frozenset({_P.READY_FOR_INDEXING, _P.ERROR, _P.DELETED, _P.REDIRECT}),
     _P.READY_FOR_INDEXING: frozenset({_P.PROCESSING, _P.ERROR, _P.DELETED, _P.REDIRECT}),
@@ -349,5 +349,5 @@ UNFINISHED = (RunState.QUEUED, RunState.RUNNING, RunState.CANCELLED)
 
 
 def may_live_on(old: PageStatus, new: PageStatus) -> bool:
-    """Return whether a page with external stores, or a copy, may change from one status to another."""
+    """Return whether a copy, or a page with external stores, may change from one status to another."""
     return old == new or new in LIFE[old]

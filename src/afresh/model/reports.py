@@ -1,4 +1,4 @@
-"""Results that the interfaces show, as frozen records; scripts rely on the field names."""
+"""Results that the interfaces show, as frozen records; do not rename fields, because scripts rely on them."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -18,8 +18,8 @@ class RunReport:
     version: str | None
     mode: str
     state: str
-    known: int = 0  # pages with content at its start; 0: a first crawl
-    queued: int = 0  # pages that it has taken up so far, checked ones included
+    known: int = 0  # pages that had content when the run began; 0: a first crawl
+    queued: int = 0  # pages queued so far, checked ones included
     checked: int = 0
     new: int = 0
     changed: int = 0
@@ -30,8 +30,8 @@ class RunReport:
     moved: int = 0
     failed: int = 0
     refused: int = 0
-    doubtful: int = 0  # 200, but doubted: the stored content stays
-    flagged: int = 0  # of the changed ones: lost nearly all text
+    doubtful: int = 0  # 200 with suspicious content: the stored content stays
+    flagged: int = 0  # of the changed pages, those that lost nearly all text
     held: int = 0  # deletions that wait for `afresh confirm`
     rendered: int = 0  # of all read pages: rendered in a browser
     bytes: int = 0
@@ -56,7 +56,7 @@ class RunReport:
 
     @property
     def interrupted(self) -> bool:
-        """Return whether its worker died: it was not cancelled, and has no end time."""
+        """Return whether the worker of the run died: the run was not cancelled by a user, and has no end time."""
         return self.state == RunState.CANCELLED and self.started_at is not None and self.finished_at is None
 
 
@@ -110,14 +110,14 @@ class SearchAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReindexReport:
-    """What was rebuilt from stored text, and what is left to do."""
+    """What a reindex rebuilt from stored text, and what is left to do."""
 
     source: str | None  # None: all sources
     state: str  # completed, partial or failed
     pages_cut: int
     chunks_embedded: int
     chunks_reused: int
-    left: int  # pages and chunks of another recipe
+    left: int  # pages and chunks that still have another recipe
     model: str | None  # as configured
     serving: str | None  # the model that answers searches
     seconds: float
@@ -141,12 +141,12 @@ class OpenedPage:
     markdown: str
     moved_from: tuple[str, ...] = ()  # URLs that redirected here, the requested one first
     also_in: tuple[str, ...] = ()  # labels of other sources with this URL
-    doubt: str | None = None  # why its last check is doubted or flagged
+    doubt: str | None = None  # why its last content is suspicious or flagged
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundVersion:
-    """The version of a source that a label means, and the existing versions."""
+    """The version of a source that a label refers to, and all existing versions."""
 
     source: str
     wanted: str | None
@@ -158,13 +158,13 @@ class FoundVersion:
 
     @property
     def is_stand_in(self) -> bool:
-        """Return whether it is another version than the requested one."""
+        """Return whether this version is used because the requested one does not exist."""
         return self.match is Match.NEAREST_LOWER or (self.match is Match.UNVERSIONED and self.wanted is not None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceView:
-    """A source with its numbers."""
+    """A source with its counts, its last run and its settings."""
 
     name: str
     version: str | None
@@ -241,14 +241,14 @@ class PageView:
     changed_at: datetime | None
     missing_count: int
     moved_to: str | None
-    doubt: str | None = None  # why its last check is doubted or flagged
+    doubt: str | None = None  # why its last content is suspicious or flagged
     copies: tuple[CopyView, ...] = ()  # in its external stores
     created_at: datetime | None = None
     updated_at: datetime | None = None  # when anything but its checks was last written
     last_scraped: datetime | None = None  # when its content was last read
     size: int | None = None  # of a file, in bytes
     mtime: datetime | None = None  # of a file
-    next_look: datetime | None = None  # None: when its source lists it, or a page links to it
+    next_look: datetime | None = None  # None: only when its source lists it or a page links to it
     source_id: SourceId
 
 
@@ -335,7 +335,7 @@ class BackingOffPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Freshness:
-    """How fresh a source is, and what waits in it."""
+    """How fresh a source is: its oldest check, its due pages and its failed pages."""
 
     source: str
     version: str | None
@@ -350,19 +350,19 @@ class Freshness:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerView:
-    """A process that works on the store, or is idle."""
+    """A worker process, active or idle."""
 
     host: str
     pid: int
     since: datetime
     heartbeat_at: datetime
-    runs: tuple[int, ...]  # of which it is the worker
+    runs: tuple[int, ...]  # the runs that it processes
     held: int  # pages that it has claimed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostQueue:
-    """What waits for one host in open runs."""
+    """The pages of open runs that wait for one host."""
 
     domain: str
     waiting: int
@@ -377,7 +377,7 @@ class StoreStatus:
     store: str
     sources: int
     pages: int
-    doubtful: int  # pages whose last check is doubted or flagged
+    doubtful: int  # pages whose last content is suspicious or flagged
     chunks: int
     attempts: int
     pending: int
@@ -389,7 +389,7 @@ class StoreStatus:
     hosts: tuple[HostQueue, ...] = ()  # with the longest queues
     pages_per_second: float = 0.0  # of the active runs, since their start
     model: str | None = None  # whose vectors answer searches
-    unembedded: int = 0  # chunks without a vector, found only by words
+    unembedded: int = 0  # chunks without a vector, which only a keyword search finds
     wanted_model: str | None = None  # as configured
     freshness: tuple[Freshness, ...] = ()  # of every source
     sinks: tuple[SinkView, ...] = ()  # the external stores
@@ -409,12 +409,12 @@ def history_entry(attempt: Attempt, source: str | None, version: str | None) -> 
 
 
 def listing_reason(unchanged: int) -> str:
-    """Return the reason of an attempt that covers many pages."""
+    """Return the reason of the single attempt that is stored for all pages a listing shows unchanged."""
     return f"the listing shows {unchanged} {'page' if unchanged == 1 else 'pages'} unchanged"
 
 
 def newest_first(own: Iterable[Attempt], listings: Iterable[Attempt]) -> list[Attempt]:
-    """Return one history of the attempts of a page and of the listings that cover it."""
+    """Return the attempts of a page, and those of listings that show it unchanged, newest first."""
     covered = [replace(each, reason=f"unchanged by the listing of {each.url}, run {each.run_id}") for each in listings]
     return sorted([*own, *covered], key=recency, reverse=True)
 
@@ -427,7 +427,7 @@ def recency(attempt: Attempt) -> tuple[bool, datetime, int]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopiedTable:
-    """A copied table, identical in both stores."""
+    """A table that was copied, with the checksum that is the same in both stores."""
 
     table: str
     rows: int
@@ -436,7 +436,7 @@ class CopiedTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopyReport:
-    """A store that was copied into another."""
+    """The result of copying a store into another."""
 
     origin: str
     target: str
@@ -447,7 +447,7 @@ class CopyReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MigrationReport:
-    """A migrated store, or one that would be migrated; the numbers are schema versions."""
+    """The result of a migration or of its dry run; the numbers are schema versions."""
 
     store: str
     before: int
@@ -467,8 +467,8 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
-    """What open runs still have to check."""
+    """The number of pages that open runs still have to check."""
 
     waiting: int = 0
-    held: int = 0  # by live workers
+    held: int = 0  # of those, claimed by live workers
     oldest: datetime | None = None  # when the first waiting one became due

@@ -48,10 +48,10 @@ class ParsedVersion:
 
 
 def read(label: str) -> ParsedVersion | None:
-    """Return the label as a version; None for words and for open ends such as `18.x`."""
+    """Parse a label as a version; return None for words and for open ranges such as `18.x`."""
     if _DATE.fullmatch(label):
         numbers = tuple(int(part) for part in label.split("-"))
-        return ParsedVersion(label, (_plain(numbers), _RELEASE, ()), numbers)
+        return ParsedVersion(label, (_strip_zeros(numbers), _RELEASE, ()), numbers)
     found = _NUMBERS.match(label)
     if found is None:
         return None
@@ -59,12 +59,12 @@ def read(label: str) -> ParsedVersion | None:
     suffix = _SEPARATED.fullmatch(rest) or _ATTACHED.fullmatch(rest)
     if _OPEN_END.fullmatch(rest) or not (suffix or not rest or rest.startswith("+")):
         return None
-    return ParsedVersion(label, (_plain(numbers), *_place(suffix[1] if suffix else "")), numbers)
+    return ParsedVersion(label, (_strip_zeros(numbers), *_suffix_key(suffix[1] if suffix else "")), numbers)
 
 
 def floor_of(numbers: Numbers) -> Key:
     """Return a key below every version with these numbers, pre-releases included."""
-    return _plain(numbers), _FLOOR, ()
+    return _strip_zeros(numbers), _FLOOR, ()
 
 
 def bare(label: str) -> str:
@@ -73,14 +73,14 @@ def bare(label: str) -> str:
     return lower[1:] if lower[:1] == "v" and lower[1:2].isdigit() else lower
 
 
-def _plain(numbers: Numbers) -> Numbers:
+def _strip_zeros(numbers: Numbers) -> Numbers:
     end = len(numbers)
     while end > 1 and numbers[end - 1] == 0:
         end -= 1
     return numbers[:end]
 
 
-def _place(suffix: str) -> tuple[int, tuple[tuple[int, int, str], ...]]:
+def _suffix_key(suffix: str) -> tuple[int, tuple[tuple[int, int, str], ...]]:
     """Return the sort key of a suffix: `dev`, `alpha`, `beta`, `rc`, none, `post`; others like `alpha`."""
     parts = _PART.findall(suffix.lower())
     if not parts or _STAGES.get(parts[0]) == _RELEASE:
@@ -109,7 +109,7 @@ class Match(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A chosen version; None for the source without one."""
+    """The chosen version, or None for the source without a version, and how it was chosen."""
 
     version: str | None
     match: Match
@@ -137,7 +137,7 @@ def choose(wanted: str | None, existing: Iterable[str | None]) -> Choice | None:
     if wanted.lower() in LATEST:
         return _latest(labels, known)
     asked = read(wanted)
-    if asked is not None and _stands_for_itself(asked):
+    if asked is not None and _is_complete(asked):
         found = _exact_or_lower(asked, known)
     elif (span := _span(wanted)) is not None:
         found = _within_or_lower(span, known)
@@ -154,7 +154,7 @@ def newest_first(labels: Iterable[str]) -> list[str]:
 
 
 def is_newer(one: str | None, other: str | None) -> bool:
-    """Return whether a version is preferred to another if none was requested."""
+    """Return whether `one` is preferred to `other` when no version was requested."""
     choice = choose(None, [one, other]) if one != other else None
     return choice is not None and choice.version == one
 
@@ -190,7 +190,7 @@ def _best(known: Sequence[ParsedVersion], match: Match) -> Choice | None:
     return Choice(best.label, match) if best else None
 
 
-def _stands_for_itself(version: ParsedVersion) -> bool:
+def _is_complete(version: ParsedVersion) -> bool:
     return len(version.written) >= FULL or not version.is_release
 
 
@@ -221,12 +221,12 @@ def _span(wanted: str) -> _Span | None:
         if any(sign in wanted for sign in "^~<>=*, |") or len(wanted) > MAX_WANTED:
             raise _no_range(wanted)
         return None
-    spans = [_reach(sign, version, wanted) for sign, version in parts]
+    spans = [_comparison_span(sign, version, wanted) for sign, version in parts]
     lows = [span.low for span in spans if span.low is not None]
     highs = [span.high for span in spans if span.high is not None]
     low, high = max(lows, default=None), min(highs, default=None)
     if low is not None and high is not None and low >= high:
-        raise UsageError(f"no version can be {wanted!r}: it ends before it begins")
+        raise UsageError(f"no version fits {wanted!r}: the lower end of the range is above its upper end")
     return _Span(low, high)
 
 
@@ -251,17 +251,17 @@ def _numbers_of(version: str) -> Numbers | None:
     return tuple(int(part) for part in found[1].split(".")) if found and is_open else None
 
 
-def _reach(sign: str, version: str, wanted: str) -> _Span:
+def _comparison_span(sign: str, version: str, wanted: str) -> _Span:
     numbers, exact = _numbers_of(version), read(version)
     if numbers is None:
         raise _no_range(wanted)
-    alone = exact is not None and _stands_for_itself(exact)
+    alone = exact is not None and _is_complete(exact)
     low = exact.key if exact and not exact.is_release else floor_of(numbers)
     after = floor_of(_next(numbers))
-    if exact and alone:  # the smallest key above it
+    if exact and alone:  # the smallest key above this version
         after = *exact.key[:2], (*exact.key[2], (-1, 0, ""))
     if sign == "~=" and len(numbers) == 1:
-        raise UsageError(f"{wanted!r}: ~= needs two numbers at least, as in ~=18.2")
+        raise UsageError(f"{wanted!r}: ~= needs at least two numbers, as in ~=18.2")
     # ^ keeps the first number that is not zero: in 0.2, the second number marks breaking changes.
     held = next((place for place, number in enumerate(numbers) if number), len(numbers) - 1)
     kept = {"^": numbers[: held + 1], "~": numbers[:2], "~=": numbers[:-1]}

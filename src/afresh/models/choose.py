@@ -35,7 +35,7 @@ def embedder_for(settings: EmbeddingSettings, caller: JsonApi | None) -> Embedde
         return None
     make = load_plugin(EMBEDDERS, settings.provider, FunctionType)
     if make is None:
-        raise EmbedderUnavailable(f"embedding.provider: {settings.provider} is not installed")
+        raise EmbedderUnavailable(f"embedding.provider: {settings.provider} is not installed: install its package")
     made: Embedder | None = make(settings, caller)
     return made
 
@@ -75,7 +75,7 @@ def check_installed(model: str) -> None:
 
 
 def fingerprint(settings: EmbeddingSettings) -> str:
-    """Return what distinguishes incomparable vectors; the query prefix is left out, as it is never stored."""
+    """Return the fingerprint of a model and of the settings that change its vectors of documents."""
     if settings.provider == "local":
         return QUALITY if settings.model == "quality" else FAST
     size = f"@{settings.dimensions}" if settings.dimensions else ""
@@ -88,7 +88,7 @@ def fingerprint(settings: EmbeddingSettings) -> str:
 
 def remote_embedder(settings: EmbeddingSettings, caller: JsonApi | None) -> Embedder:
     if caller is None:
-        raise EmbedderUnavailable(f"embedding.provider: {settings.provider} needs a client")
+        raise EmbedderUnavailable(f"embedding.provider: {settings.provider} needs an API client")
     from afresh.models.remote import RemoteEmbedder
 
     return RemoteEmbedder(fingerprint(settings), settings, caller)
@@ -110,7 +110,7 @@ class StoreEmbedders(NamedTuple):
 
 
 def choose_embedders(settings: EmbeddingSettings, serving: str | None, caller: JsonApi | None) -> StoreEmbedders:
-    """Return the embedders to use: vectors are only comparable with those of the same model."""
+    """Return the embedders for queries and for new text; both use the model that made the index, if it is available."""
     try:
         wanted = embedder_for(settings, caller)
         if wanted is not None:

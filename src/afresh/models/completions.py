@@ -1,4 +1,4 @@
-"""Request chat completions: prompts, budgets, calls, and the text of the answers."""
+"""Request chat completions: read prompts, keep to budgets, send calls and extract the text of the answers."""
 
 import hashlib
 from collections.abc import Mapping
@@ -44,7 +44,9 @@ class CallBudget:
         )
         for name, limit, spent, when in budgets:
             if limit is not None and spent >= limit:
-                return f"{name} ({limit:,}) is spent: the rest follows with {when}, or raise it (null: no limit)"
+                return (
+                    f"{name} ({limit:,}) is used up: {when} does the rest. To continue now, raise it (null: no limit)"
+                )
         return None
 
     def spend(self) -> None:
@@ -73,9 +75,9 @@ class CompletionClient:
         passes: frozenset[int] = frozenset({200}),
         again: bool = False,
     ) -> JsonReply:
-        """Return the answer to one paid call; raise the matching error if its status is not in `passes`.
+        """Send one paid call and return the answer; raise an error if its status is not in `passes`.
 
-        With `again` it is the same call in another form, after a refusal, and is not counted.
+        `again` repeats a call in another form after the server rejected its form; the budget counts it only once.
         """
         down = self.endpoint.service.down
         if self._down is not None:
@@ -98,7 +100,7 @@ class CompletionClient:
         return reply
 
     def describe_unusable(self, answer: str) -> str:
-        """Return the error message for an answer that is of no use, even after a second call."""
+        """Return the error message for answers that remained unusable after a second call."""
         return (
             f"{self.endpoint.host} answered with {answer} instead of {self.endpoint.service.gives}: "
             "the next run tries again; if it persists, check ai.model"
@@ -117,7 +119,7 @@ def mark_of(text: str) -> str:
 
 
 class UnusableAnswer(ValueError):
-    """An unusable answer; the message says what it is instead."""
+    """An answer without the expected result; the message says what the answer is instead."""
 
 
 def content_in(answer: Any) -> str:

@@ -38,7 +38,7 @@ _TEMPORARY = frozenset({408, 409, 425, 429})
 _FIXES = {  # for statuses that affect all requests
     401: "check {section}.api_key",
     402: "check the account that {section}.api_key belongs to",
-    403: "check {section}.api_key and what it may use",
+    403: "check {section}.api_key and its permissions",
     404: "check {section}.model and {section}.base_url",
     405: "check {section}.base_url",
     429: "the next run tries again; {less}",
@@ -49,7 +49,7 @@ utc_now: Clock = partial(datetime.now, UTC)
 
 @dataclass(slots=True)
 class Endpoint:
-    """The URL of a service; missing answers and lasting errors are raised with advice."""
+    """One URL of an API; raises errors with advice if the API does not answer or keeps failing."""
 
     service: ApiService
     caller: JsonApi
@@ -97,7 +97,7 @@ class Endpoint:
             raise self._unreachable(error) from None
 
     def refusal(self, reply: JsonReply) -> AfreshError:
-        """Return the error for an unusable answer: the service is down if other requests would fail, too."""
+        """Return the error for an unusable answer: `service.down` if other requests would fail, too."""
         service, status, message = self.service, reply.status, self.error_message(reply)
         if status == 200:
             return service.error(f"{self.host} answered without {service.gives}{message}")
@@ -120,10 +120,10 @@ class Endpoint:
         return f' ("{one_line(mask_secrets(message.strip(), filter(None, [self.api_key])))[:_MAX_MESSAGE_CHARS]}")'
 
     def _unreachable(self, error: ApiError) -> AfreshError:
-        return self.service.down(f"{error}: check that the service runs and {self.service.section}.base_url is right")
+        return self.service.down(f"{error}: check that the service runs and {self.service.section}.base_url is correct")
 
     def _count_failure(self, message: str) -> AfreshError:
-        """Return the error of one request, or of the service if there were too many in a row."""
+        """Count a failure; return the error of this request, or `service.down` after too many in a row."""
         self._failures += 1
         is_down = self._failures >= self.service.max_failures
         return self.service.down(message) if is_down else self.service.error(message)

@@ -31,7 +31,7 @@ from afresh.text.plain import shortened, visible, without_marks, without_thought
 
 MAX_UNREQUESTED = 5  # keywords of one link
 MAX_ANSWER_CHARS = 1_000_000  # the rest of an answer is ignored
-_CLAMPED = "(a score was beyond 0 to 1)"
+_CLAMPED = "(a score was outside 0 to 1)"
 _LIST = re.compile(r'"links"\s*:\s*\[|\A[^{\[]*\[')
 _GAP = re.compile(r"[\s,]*")
 _DECODER = json.JSONDecoder()
@@ -71,11 +71,11 @@ class ParsedScores(NamedTuple):
     """The scores of an answer."""
 
     judgements: list[LinkJudgement]
-    is_whole: bool  # the list is complete: a link that it does not name fits no keyword
+    is_whole: bool  # whether the list is complete: only then do unlisted links fit no keyword
 
 
 class _ErrorAsSuccess(UnusableAnswer):
-    """A status 200 with an error instead of a completion; it may be temporary like other errors."""
+    """A response with status 200 that contains an error instead of a completion; a retry may succeed."""
 
 
 class ChatLinkScorer:
@@ -147,7 +147,7 @@ class ChatLinkScorer:
 
 
 def frame_links(links: Sequence[LinkToScore], keywords: Sequence[str]) -> str:
-    """Return the keywords and links as sent: one line of JSON each, so that no text ends its line early."""
+    """Return the prompt text for keywords and links: one line of JSON per link, so that its text cannot add lines."""
     lines = [
         json.dumps(
             {"number": at, "text": shortened(visible(link.text), _MAX_TEXT_CHARS), "url": link.url}, ensure_ascii=False
@@ -205,7 +205,7 @@ def parse_scores(content: str, links: Sequence[LinkToScore], keywords: Sequence[
 
 
 def _parse_entries(content: str) -> tuple[list[Any], bool]:
-    """Return the entries of the list, and whether it is complete; a truncated or wrapped one is repaired."""
+    """Return the entries of the list in an answer, and whether the list is complete; repair a truncated list."""
     raw = content.encode("utf-8", "surrogatepass")
     if count_values(raw) > MAX_JSON_VALUES:
         raise UnusableAnswer("JSON with more values than scores have")
@@ -220,7 +220,7 @@ def _parse_entries(content: str) -> tuple[list[Any], bool]:
 
 
 def _repair_entries(content: str) -> tuple[list[Any], bool]:
-    """Return the readable entries of the list, ignoring the text around it, and whether it is complete."""
+    """Return the readable entries of a list that may have text around it, and whether the list is complete."""
     begin = _LIST.search(content)
     if begin is None:
         raise UnusableAnswer("no JSON" if content.strip() else "an empty text")

@@ -27,7 +27,7 @@ class EmbeddingModel(Protocol):
     """A model that computes vectors in this process."""
 
     def rows(self, texts: Sequence[str], *, query: bool = False) -> "Matrix":
-        """Return one row of length 1 for each text; fastest for texts of similar length."""
+        """Return one vector of length 1 for each text, as a row; fastest for texts of similar length."""
         ...
 
 
@@ -42,7 +42,7 @@ class LocalEmbedder:
         self._batch_size = batch_size
 
     async def embed(self, texts: Sequence[str]) -> "Matrix":
-        """Return one row for each text, computed in batches, so that a stop takes effect in between."""
+        """Return one vector for each text, computed in batches, so that a stop takes effect between them."""
         import numpy as np
 
         order = sorted(range(len(texts)), key=lambda at: len(texts[at]))
@@ -61,7 +61,7 @@ class LocalEmbedder:
         """Do nothing: a loaded model stays for the life of the process."""
 
     def rows(self, texts: Sequence[str], *, query: bool = False) -> "Matrix":
-        """Return the rows of texts; this blocks."""
+        """Return one vector for each text; load the model first if needed. This blocks the thread."""
         with self._loading:
             model = self._loaded = self._loaded or self._load()
         try:
@@ -69,7 +69,7 @@ class LocalEmbedder:
         except EmbedError:
             raise
         except Exception as error:
-            raise EmbedError(f"{self.model} could not read a text ({type(error).__name__})") from error
+            raise EmbedError(f"{self.model} could not embed a text ({type(error).__name__})") from error
 
 
 class LibraryModel:
@@ -119,7 +119,7 @@ def prose(text: str) -> str:
 
 
 def unit_rows(rows: "Matrix") -> "Matrix":
-    """Return each row scaled to length 1; a zero row becomes the first axis, never NaN."""
+    """Return the vectors scaled to length 1; a zero vector becomes (1, 0, 0, …), never NaN."""
     import numpy as np
 
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
@@ -131,7 +131,7 @@ def unit_rows(rows: "Matrix") -> "Matrix":
 
 
 def checked_rows(rows: object, count: int, dimension: int | None, model: str) -> "Matrix":
-    """Return a model's output as unit rows; raise EmbedError if it cannot be the vectors of `count` texts."""
+    """Return a model's output as vectors of length 1; raise EmbedError if it is not one vector for each text."""
     import numpy as np
 
     try:

@@ -36,7 +36,7 @@ class WordSimilarity:
     def nearest(self, links: Sequence[Sequence[str]], keywords: Sequence[str]) -> list[tuple[str, KeywordMatch] | None]:
         """Return the nearest keyword of each link with its similarity and the nearest word of the link.
 
-        It is the mean of the similarities of the nearest word and of all words.
+        The similarity is the mean of two: that of the link's nearest word, and that of all its words together.
         """
         import numpy as np
 
@@ -69,12 +69,12 @@ class WordSimilarity:
         return [known[word] for word in words]
 
 
-_VERSION = 1  # of the rules and their numbers: raise it when a score would change
+_VERSION = 1  # of the scoring rules: raise it when a score would change
 _SLICE_LINKS = 1_000  # between two points where a stop takes effect
 
 
 class OfflineLinkScorer:
-    """Implements `ports.LinkScorer` by the words of a link: no key, no network, no cost.
+    """Implements `ports.LinkScorer` by comparing words on this machine: no key, no network, no cost.
 
     Without the built-in model, words are compared by spelling only.
     """

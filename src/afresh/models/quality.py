@@ -38,15 +38,15 @@ class QualityModel:
         self._inputs = [each.name for each in self._session.get_inputs()]
 
     def rows(self, texts: Sequence[str], *, query: bool = False) -> "Matrix":
-        """Return one row of length 1 for each text; queries are treated like any text."""
+        """Return one vector of length 1 for each text; queries are treated like any text."""
         import numpy as np
 
         sums = []
         for each in self._tokenizer.encode_batch([prose(text) for text in texts]):
-            # One by one: a batch is slower here and takes twice the memory.
+            # Texts are computed one by one: a batch would be slower and take twice the memory.
             ids = np.array([each.ids], np.int64)
-            given = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
-            hidden = self._session.run(None, {name: given[name] for name in self._inputs})[0]
+            values = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
+            hidden = self._session.run(None, {name: values[name] for name in self._inputs})[0]
             sums.append(hidden[0].sum(axis=0, dtype=np.float32))
         return unit_rows(np.stack(sums))
 
@@ -83,7 +83,7 @@ def _session() -> Any:
 
 
 def check_installed() -> None:
-    """Raise EmbedderUnavailable if a package is missing."""
+    """Raise EmbedderUnavailable if a package that the model needs is missing."""
     for package, _ in _SHA256:
         _folder(package)
 
@@ -96,12 +96,12 @@ def _folder(package: str) -> Path:
 
 
 def _file(place: tuple[str, str]) -> bytes:
-    """Return a file of a package without importing it; raise EmbedderUnavailable if its checksum differs."""
+    """Return the bytes of a package file, without importing the package; raise EmbedderUnavailable if changed."""
     package, name = place
     try:
         data = (_folder(package) / name).read_bytes()
     except OSError as error:
         raise EmbedderUnavailable(f"the quality model cannot be read: {INSTALL} again, {_INSTEAD}") from error
     if hashlib.sha256(data).hexdigest() != _SHA256[place]:
-        raise EmbedderUnavailable(f"the quality model is not the one afresh knows: {INSTALL} again, {_INSTEAD}")
+        raise EmbedderUnavailable(f"the quality model differs from the tested version: {INSTALL} again, {_INSTEAD}")
     return data

@@ -1,4 +1,4 @@
-"""Request vectors from an API in the form of its provider: in batches, with retries and checked answers."""
+"""Request vectors from the API of a provider: in batches, with retries and checked answers."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -29,7 +29,7 @@ VECTORS = ApiService(
 
 
 class RemoteEmbedder:
-    """Implements `ports.Embedder` with an API in the form of its provider; create one per run, for its budget."""
+    """Implements `ports.Embedder` with the API of a provider; create one per run, because its budget is per run."""
 
     def __init__(self, model: str, settings: EmbeddingSettings, caller: JsonApi) -> None:
         form = OpenAIEmbeddingApi(settings) if settings.provider == "openai" else GeminiEmbeddingApi(settings)
@@ -41,12 +41,12 @@ class RemoteEmbedder:
         self._batch_size = min(settings.batch_size, form.max_texts)
         self._budget = settings.budget_per_run
         self._embedded = 0  # texts that count for the budget
-        self._unclaimed: dict[str, Matrix] = {}  # paid rows of calls that failed later
+        self._unclaimed: dict[str, Matrix] = {}  # paid vectors of calls that failed later
 
     async def embed(self, texts: Sequence[str]) -> "Matrix":
-        """Return one row for each text, or raise EmbedError; a retry does not pay for finished rows again.
+        """Return one vector for each text; vectors that a failed call received are kept for the next call.
 
-        Raise EmbedError if the texts exceed the remaining budget (fewer may fit), EmbedderUnavailable if none is left.
+        Raise EmbedError if the texts exceed the remaining budget, or EmbedderUnavailable if nothing of it is left.
         """
         import numpy as np
 
@@ -66,7 +66,7 @@ class RemoteEmbedder:
         return np.array([made[text] for text in sent], np.float32).reshape(len(sent), -1 if sent else 1)
 
     async def embed_query(self, text: str) -> "Matrix":
-        """Return the row of a query, with one try."""
+        """Return the vector of a query; there is only one try, because a user waits."""
         body = self._form.body([_sendable(self._prefixes[1], text)], query=True)
         return self._read_rows(await self.endpoint.ask_once(body, MAX_QUERY_SECONDS), 1)
 
@@ -85,7 +85,7 @@ class RemoteEmbedder:
             yield batch
 
     async def _request_rows(self, texts: list[str]) -> "Matrix":
-        """Return the rows of texts; if they are too large, from two smaller requests or of half a text."""
+        """Return one vector for each text; split a request that is too large, and cut a text that is too long."""
         import numpy as np
 
         reply = await self.endpoint.ask(self._form.body(texts, query=False))
@@ -97,7 +97,7 @@ class RemoteEmbedder:
             self._batch_size = max(1, min(self._batch_size, middle))
             return np.concatenate([await self._request_rows(half) for half in (texts[:middle], texts[middle:])])
         if len(texts[0]) <= MIN_TEXT_CHARS:
-            raise EmbedError(f"{self.endpoint.host} finds even {MIN_TEXT_CHARS} characters too large (413)")
+            raise EmbedError(f"{self.endpoint.host} rejects even {MIN_TEXT_CHARS} characters as too large (413)")
         return await self._request_rows([texts[0][: len(texts[0]) // 2]])
 
     def _read_rows(self, reply: JsonReply, count: int) -> "Matrix":
@@ -111,13 +111,13 @@ class RemoteEmbedder:
 
 
 def _sendable(prefix: str, text: str) -> str:
-    """Return a text that every API accepts: valid, of limited length, not blank."""
+    """Return prefix and text in a form that every API accepts: valid Unicode, of limited length, not blank."""
     whole = text[:MAX_TEXT_CHARS].encode("utf-8", "replace").decode("utf-8")
     return prefix + (whole if whole.strip() else "-")
 
 
 class OpenAIEmbeddingApi:
-    """The form of OpenAI and compatible APIs."""
+    """Requests and answers of the embedding API of OpenAI and compatible services."""
 
     max_texts: int = 2048
 
@@ -142,7 +142,7 @@ class OpenAIEmbeddingApi:
 
 
 class GeminiEmbeddingApi:
-    """The form of Gemini's batchEmbedContents, which distinguishes documents and queries."""
+    """Requests and answers of Gemini's batchEmbedContents, which distinguishes documents and queries."""
 
     max_texts: int = 100
 

@@ -55,7 +55,7 @@ class ChatSummarizer:
         self._client = client
 
     async def summarise(self, title: str, text: str) -> str:
-        """Return the model's summary of a document; one without letters or digits is summarised offline."""
+        """Return the model's summary of a document; summarise a text without letters or digits offline."""
         if not any(map(str.isalnum, text)):
             return summary_of(title, text, self._ai.max_summary_chars)
         sent = excerpt(text, self._ai.max_input_chars)
@@ -79,7 +79,7 @@ class OfflineSummarizer:
         self._max_chars = max_chars
 
     async def summarise(self, title: str, text: str) -> str:
-        """Return a summary of title, first sentences, headings and terms."""
+        """Return a summary made of the title, first sentences, headings and terms of a document."""
         return summary_of(title, text, self._max_chars)
 
 

@@ -1,4 +1,4 @@
-"""The fast built-in model: the weights of the wordllama package, read by our own loader."""
+"""The fast built-in model: the weights of the wordllama package, read without importing the package."""
 
 import hashlib
 import os
@@ -42,7 +42,7 @@ class WordllamaModel:
         self._lock = threading.Lock()
 
     def rows(self, texts: Sequence[str], *, query: bool = False) -> "Matrix":
-        """Return one row of length 1 for each text; queries are treated like any text."""
+        """Return one vector of length 1 for each text; queries are treated like any text."""
         import numpy as np
 
         sums = np.zeros((len(texts), DIMENSION), np.float32)
@@ -54,9 +54,9 @@ class WordllamaModel:
         return unit_rows(sums)
 
     def tokens(self, text: str) -> list[int]:
-        """Return the tokens of a text of words separated by single blanks.
+        """Return the token ids of a text whose words are separated by single spaces.
 
-        No token of this vocabulary spans a blank, so each word is tokenised once and cached.
+        No token of this vocabulary contains a space, so each word is tokenised once and cached.
         """
         words = text.split(" ") if text else []
         with self._lock:
@@ -70,7 +70,7 @@ class WordllamaModel:
 
 def load_files() -> tuple["Tokenizer", "Matrix"]:
     """Return the tokenizer and its token vectors from the package files, without importing the package."""
-    # Set explicitly, so that the library starts no threads and does not warn about forks.
+    # Without this, the library starts threads and warns about forks.
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     place = folder()
     try:
@@ -84,7 +84,7 @@ def load_files() -> tuple["Tokenizer", "Matrix"]:
         raise EmbedderUnavailable(f"the built-in model cannot be read: {INSTALL} again, {_INSTEAD}") from error
     sample = weights[::64].tobytes()  # hashing everything would take 25 ms
     if hashlib.sha256((place / _TOKENIZER).read_bytes() + sample).hexdigest()[:32] != _DIGEST:
-        raise EmbedderUnavailable(f"the built-in model is not the one afresh knows: {INSTALL}, {_INSTEAD}")
+        raise EmbedderUnavailable(f"the built-in model differs from the tested version: {INSTALL}, {_INSTEAD}")
     tokenizer.no_padding()
     tokenizer.no_truncation()
     return tokenizer, weights.astype(np.float32)

@@ -1,4 +1,4 @@
-"""Embed new text: many pages request vectors, which are made in batches and stored immediately."""
+"""Embed new text: vectors for concurrently processed pages are made in shared batches and stored immediately."""
 
 import asyncio
 import logging
@@ -15,13 +15,13 @@ log = logging.getLogger("afresh.embedding")
 
 BATCH_TEXTS = 512  # to look up, embed and store together
 MAX_SPLITS = 32  # times that a refused batch is halved to find the bad texts
-MAX_BATCH_SECONDS = 900.0  # the slowest of our models needs a third
+MAX_BATCH_SECONDS = 900.0  # the slowest built-in model needs a third of it
 MAX_FAILURES = 3  # of the embedder in a row after which a run stops calling it
-MAX_BAD_TEXTS = 3  # refused one by one without any success: then the embedder is the problem
+MAX_BAD_TEXTS = 3  # refused single texts without any success, after which the embedder counts as unavailable
 
 
 class Embedding:
-    """Creates a vector for every text once; pages wait for them together."""
+    """Creates missing vectors in batches; calls that need the same text share its vector."""
 
     def __init__(self, store: Store, embedder: Embedder, clock: Clock, *, batch: int = BATCH_TEXTS) -> None:
         self.last_error: str | None = None
@@ -119,7 +119,7 @@ class Embedding:
         self._resolve(texts, made=True)
 
     def _resolve(self, keys: Iterable[str], error: Exception | None = None, *, made: bool = False) -> None:
-        """Answer or fail the waiting calls; after an error, a later call tries again."""
+        """Give the waiting calls their result or their error; after an error, a later call tries again."""
         for key in keys:
             promise = self._promises.pop(key, None)
             if promise is None or promise.done():

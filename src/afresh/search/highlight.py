@@ -1,4 +1,4 @@
-"""Split Markdown into segments that are shown whole, and find and mark the words of a query in them."""
+"""Split Markdown into segments for snippets, and find and mark the words of a query in them."""
 
 import re
 import unicodedata
@@ -19,7 +19,7 @@ _HEADING = re.compile(r" {0,3}#{1,6}(?:\s|$)")
 _BARE_TABLE = re.compile(
     r"^[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)+$", re.MULTILINE
 )  # a table without leading pipes
-# Patterns start with one character of a set, which makes searching ten times faster.
+# These patterns start with a set of characters, which makes a search ten times faster.
 _SENTENCE_END = re.compile(
     r"[.!?…。！？\n](?:(?<=\n)|(?<=[。！？])[。！？]*[」』”）]*\n?"
     r"|(?<![\d.!?…].)(?<!\.\w.)[.!?…]{0,19}[\"'”’)\]*_]{0,20}(?=\s)[ \t]*\n?)"
@@ -71,11 +71,11 @@ class Segment(NamedTuple):
     opening: str = ""  # in a code block: the line that opens it
     ends_line: bool = True
     ends_sentence: bool = True
-    inlines: list[InlineSpan] | None = None  # those of the surrounding prose
+    inlines: list[InlineSpan] | None = None  # the inline elements of the surrounding prose
 
 
 def segments_of(text: str, max_chars: int = MAX_SEGMENT_CHARS, within: tuple[int, int] | None = None) -> list[Segment]:
-    """Return the segments of a text in order: all of them, or those of blocks that overlap a range."""
+    """Return the segments of a text in order: all, or only those of blocks that overlap the range `within`."""
     low, high = within or (0, len(text))
     found: list[Segment] = []
     for block in _blocks(text, _paragraph_start(text, low)):
@@ -101,7 +101,7 @@ def _paragraph_start(text: str, place: int) -> int:
 
 
 def _blocks(text: str, begin: int) -> Iterator[Segment]:
-    """Yield every line that is not prose, and the prose between them as one segment."""
+    """Yield each line that is not prose (code, heading, table row) as a segment, and the prose in between as one."""
     pipe = "" if _BARE_TABLE.search(text) else "|"
     opening, fence, prose, end = "", "", begin, begin
     for line in text[begin:].splitlines(keepends=True):
@@ -123,7 +123,7 @@ def _blocks(text: str, begin: int) -> Iterator[Segment]:
 
 
 def _fence_after(line: str, fence: str) -> str:
-    """Return the fence that ends the code after a line; empty outside code."""
+    """Return the fence of the code block that is open after a line; empty if none is."""
     mark = _FENCE.match(line)
     if mark is None:
         return fence
@@ -197,7 +197,7 @@ UNMARKED = str.maketrans("", "", OPEN + CLOSE)
 MAX_QUERY_WORDS = 64
 
 _TOKEN = re.compile(rf"[^\W_{SPACELESS}](?:[^\W_{SPACELESS}]|[\u0300-\u036f])*")
-_RUN = re.compile(rf"[{SPACELESS}]+")  # words are searched anywhere in it
+_RUN = re.compile(rf"[{SPACELESS}]+")  # text of a script without spaces: words are searched anywhere in it
 _NON_ASCII_WORD = re.compile(r"[^\W\x00-\x7f]|[\u0300-\u036f]")  # letters, digits and accents
 _WORD_CHARS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
 _URL = re.compile(r"(?:https?://|www\.)[^\s<>\"'`|。、（）「」]+")
@@ -228,11 +228,11 @@ class QueryWords:
         self.weights = {word: 1.0 + 0.5 * (len(every) - place) / len(every) for place, word in enumerate(every)}
 
     def score(self, held: Iterable[str], spots: int) -> float:
-        """Return how well some words of the query with a number of matches represent it."""
+        """Return a score for a passage by the query words that it contains and its number of matches."""
         return sum(map(self.weights.__getitem__, held)) + 0.02 * min(spots, 10)
 
     def spots(self, text: str) -> list[Spot]:
-        """Return the matches in a text, in order."""
+        """Return where words of the query occur in a text, in order."""
         plain = text.isascii() or _NON_ASCII_WORD.search(text) is None
         tokens = self._plain_tokens(text.lower()) if plain else _TOKEN.finditer(text)
         found: list[Spot] = []
@@ -262,7 +262,7 @@ class QueryWords:
 
 
 def _in_run(text: str, run: str) -> Iterator[Spot]:
-    """Yield the matches of a run or, if there are none, of its pairs of letters."""
+    """Yield the matches of a run of characters or, if there are none, of its character pairs."""
     pieces = [run] if run in text or len(run) < 3 else [run[at : at + 2] for at in range(len(run) - 1)]
     for piece in pieces:
         for match in re.finditer(re.escape(piece), text):
@@ -295,7 +295,7 @@ def _is_ending(stem: str, rest: str) -> bool:
 
 
 def markable_spots(text: str, segment: Segment, found: Sequence[Spot]) -> list[Spot]:
-    """Return the matches in a segment that may be marked: none in URLs, tags and opening lines of code."""
+    """Return the matches in a segment that may be marked, without those in URLs, tags and fences of code."""
     if segment.kind in (SegmentKind.OPENING, SegmentKind.CLOSING, SegmentKind.BLANK):
         return []
     if segment.kind is SegmentKind.CODE:

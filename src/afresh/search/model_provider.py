@@ -29,7 +29,7 @@ MAX_VECTORS_BYTES = 16 * 1024 * 1024  # 256 vectors of 3,072 numbers
 
 
 class ModelProvider:
-    """Chooses models by the settings and by what the store contains."""
+    """Opens models according to the settings and to the model whose vectors the store contains."""
 
     def __init__(self, config: Config, store: Store, clock: Clock) -> None:
         self._config = config
@@ -38,7 +38,7 @@ class ModelProvider:
         self._day: DailyCalls | None = None
 
     def wanted(self) -> str | None:
-        """Return the model of the settings; None for keyword search only."""
+        """Return the fingerprint of the model in the settings; None for keyword search only."""
         from afresh.models.choose import wanted_model
 
         return wanted_model(self._config.embedding)
@@ -50,7 +50,7 @@ class ModelProvider:
         """Yield the embedder for queries, or None, and notes for the user."""
         async with self._chosen() as models:
             notes = models.notes
-            if mode is SearchMode.HYBRID:  # a text search has no notes, a vector search always has them
+            if mode is SearchMode.HYBRID:  # a text search shows no notes, a vector search shows all of them
                 notes = await self._new_notes(notes)
             if models.for_queries is None and models.wanted is not None and not notes:
                 missing = await self._store.stats.missing_vectors(models.wanted.model)
@@ -59,7 +59,7 @@ class ModelProvider:
             yield models.for_queries, notes
 
     async def _new_notes(self, notes: Sequence[str]) -> tuple[str, ...]:
-        """Return notes; say only once that the store cannot hold vectors, and only if they are wanted."""
+        """Return the notes, but the one on a store without vector support only once, and only if a model is set."""
         missing = self._store.vectors.no_vectors
         if missing is None or missing not in notes:
             return tuple(notes)
@@ -74,7 +74,10 @@ class ModelProvider:
 
     @asynccontextmanager
     async def for_run(self, body: str, store: Store) -> AsyncIterator[tuple[Embedding | None, Sequence[str]]]:
-        """Yield the embedding for new text and notes; if no text is stored, that of the wanted model."""
+        """Yield the embedding for new text and notes for the user.
+
+        It uses the model that made the index; without stored text, which could not be reindexed, the configured one.
+        """
         async with self._chosen(store) as models:
             model = models.wanted if body == "none" else models.for_new_text
             async with self._embedding(model, store) as embedding:
@@ -84,7 +87,7 @@ class ModelProvider:
     async def for_texts(
         self, links: LinksSettings, *, summaries: bool
     ) -> AsyncIterator[tuple[Summarizer | None, LinkScorer | None]]:
-        """Yield the summarizer and the link scorer of a run; None for what is not wanted."""
+        """Yield the summarizer and the link scorer of a run; each is None if the run does not need it."""
         if not summaries and not links.keywords:
             yield None, None
             return
@@ -101,7 +104,7 @@ class ModelProvider:
             yield summarizer, scorer
 
     def guesser(self, scorer: LinkScorer) -> LinkScorer | None:
-        """Return a free scorer for links that the scorer has not scored yet; None if it is free itself."""
+        """Return a free scorer for links that `scorer` has not scored yet; None if `scorer` itself is free."""
         if scorer.is_free:
             return None
         from afresh.models.offline_scorer import OfflineLinkScorer
@@ -110,7 +113,7 @@ class ModelProvider:
 
     @asynccontextmanager
     async def _budget(self) -> AsyncIterator["CallBudget"]:
-        """Yield the call budget of a run; concurrent runs share the rest of the day."""
+        """Yield the call budget of a run; concurrent runs share the remaining budget of the day."""
         from afresh.models.completions import CallBudget, DailyCalls
 
         settings = self._config.ai
@@ -135,7 +138,7 @@ class ModelProvider:
 
     @asynccontextmanager
     async def for_reindex(self, listener: Listener, stopping: asyncio.Event) -> AsyncIterator[ReindexTools]:
-        """Yield the tools to rebuild an index from stored text."""
+        """Yield the tools that a reindex needs."""
         retry = RetryPolicy(busy_seconds=FOREVER, full_seconds=FOREVER, listener=listener, stopping=stopping)
         store, parsers = self._store.with_retries(retry), ParserPool()
         async with self._chosen(store) as (_, old, wanted, _):

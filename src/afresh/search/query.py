@@ -1,4 +1,4 @@
-"""Turn user input into full-text expressions that are always valid.
+"""Turn user input into valid full-text expressions.
 
 User input has no operators, with two exceptions: quotes make a phrase, and a star right after a word matches
 every word with that prefix. A word that the tokenizer splits (`json.dumps`, `a-b`, `snake_case`) becomes a
@@ -22,7 +22,7 @@ from afresh.text.normalize import headings_over
 
 MAX_WORDS = 64
 MAX_WORD_CHARS = 128
-MAX_CHARS = 10_000  # of a query that are read, more than its words can need
+MAX_CHARS = 10_000  # of a query; the rest is ignored
 MAX_NAME_CHARS = 12  # characters of a run that may be one word or a few: データベースエンジン
 
 _RUN = re.compile(r"[\w.:]+")  # a candidate for a name in code, if punctuation joins its parts
@@ -48,7 +48,7 @@ class Query:
 
 @lru_cache(maxsize=64)  # a query is parsed in several places
 def parse(query: str, spoken: tuple[str, ...] = (ENGLISH,)) -> Query:
-    """Parse any text as a query for some search configurations; words after the first 64 are dropped."""
+    """Parse any text as a query, up to 64 words; `spoken` names the search configurations of the index."""
     terms: dict[str, None] = {}
     phrases: dict[tuple[str, ...], None] = {}
     compounds: dict[tuple[str, ...], None] = {}
@@ -89,17 +89,17 @@ def words_of(query: str) -> tuple[str, ...]:
 
 
 def phrases_of(query: Query, configs: Sequence[str] = (ENGLISH,)) -> str | None:
-    """Return an FTS5 expression for texts with every quoted phrase; None if there is none."""
+    """Return an FTS5 expression for texts that contain every quoted phrase; None if nothing is quoted."""
     return " AND ".join(_any_form(words, configs) for words in query.phrases) or None
 
 
 def alternatives(query: Query, configs: Sequence[str] = (ENGLISH,)) -> tuple[str, ...]:
-    """Return the expressions of which a text has to match any: everything except stop words.
+    """Return the FTS5 expressions of a query; a text is found if it matches any of them.
 
-    A compound counts as its parts, because as an additional phrase it would outweigh all other words. A name
-    in code should, and counts as both. A run counts as its parts, because a question in Chinese is one run
-    that no text contains literally; a run that may be a name counts as a whole, too. Stop words count if
-    there is nothing else.
+    Stop words are left out unless the query has no other words. A compound is searched by its parts: as an
+    additional phrase, it would outweigh all other words. A name in code should outweigh them, so it is searched
+    both ways. A run is searched by its character pairs, because a question in Chinese is one run that no text
+    contains literally. A run that may be a name is also searched as a whole.
     """
     parts = [word for words in query.compounds for word in words if len(word) > 1]
     terms: Sequence[str] = [word for word in dict.fromkeys((*query.terms, *parts)) if word not in query.stop]
@@ -120,7 +120,7 @@ def _any_form(words: Sequence[str], configs: Sequence[str], star: str = "") -> s
 
 
 def _phrase(words: Sequence[str], config: str) -> str:
-    """Return words as a phrase in the form of a configuration; a single character is a prefix of pairs."""
+    """Return stemmed words as a quoted phrase; a run of one character matches all pairs that start with it."""
     kept: list[str] = []
     for word, stem in zip(words, stems(words, config), strict=True):
         kept += pairs(word) if is_run(word) else (stem,)
@@ -163,22 +163,22 @@ def only_signals(chunk: Chunk) -> Chunk:
 
 
 def without_text(labels: Sequence[str], query: str) -> list[str]:
-    """Return the notes for a search that needs stored text, if sources store none."""
+    """Return the notes for a search in sources that store no text; `labels` names these sources."""
     if not labels:
         return []
-    which = f"{', '.join(labels)} {'keeps' if len(labels) == 1 else 'keep'} no text (storage.body: none)"
-    return [f"{which}: phrases in quotes find nothing there" if parse(query).phrases else f"{which} to show"]
+    which = f"{', '.join(labels)} {'stores' if len(labels) == 1 else 'store'} no text (storage.body: none)"
+    return [f"{which}: quoted phrases find nothing there" if parse(query).phrases else f"{which}: results show none"]
 
 
-# Finding texts is fast, scoring is slow, and a third of 100,000 texts may contain a word of a query. But a
+# Finding texts is fast, scoring them is slow, and a third of 100,000 texts may contain a word of a query. But a
 # text without any rare word of the query is hardly among the best. So only texts with a rare word are scored,
-# for all their words; if they are few, texts with several frequent words are scored, too. A hybrid search
-# also scores the nearest texts, whatever they contain, so that nothing is lost.
+# by all their words. If they are few, texts with several frequent words are scored, too. A hybrid search
+# also scores the texts with the nearest vectors, whatever words they contain.
 #
 # For every word of an expression, SQLite counts all texts with it before it scores the first one. Therefore
-# expressions contain as few frequent words as possible, even if texts are scored twice: each matching word
-# adds to the score, so the highest score of a text is that for all of its words. Texts with rare words only
-# are scored second, and not at all if none of them can score higher than enough of the others do.
+# expressions contain as few frequent words as possible, even if a text is then scored twice. Each matching word
+# adds to the score, so the highest score of a text is the one for all its words. Texts that contain only rare
+# words are scored second, and not at all if enough other texts score higher than they can.
 ROOM = 2_500  # texts to score per query
 ENOUGH = 100  # texts with rare words; if there are fewer, frequent words are used, too
 BM25_MOST = 2.2  # maximum that a word adds to the score of a text in SQLite, as a multiple of its rarity
@@ -186,10 +186,10 @@ STEPS = 4  # frequent words that may be required together with any other
 
 
 class Scoring(NamedTuple):
-    """FTS5 expressions; the highest score of a text counts. One step, from wide to narrow, is used."""
+    """The FTS5 expressions by which texts are scored; of several scores of a text, the highest counts."""
 
     scored: tuple[str, ...] = ()
-    steps: tuple[str, ...] = ()
+    steps: tuple[str, ...] = ()  # one of these is used, too: each matches fewer texts than the one before
     alone: str | None = None  # the rarest word if all are frequent: maybe no text contains two of them
     rest: float = inf  # upper bound of the scores of texts that the first expression does not find
 
@@ -217,10 +217,10 @@ def scoring(counts: Mapping[str, int], room: int = ROOM, enough: int = ENOUGH, t
 
 
 def expressions(plan: Scoring, counts: Sequence[int], room: int = ROOM, enough: int = ENOUGH) -> tuple[str, ...]:
-    """Return what to score, given the number of matches of each step: the widest step that fits.
+    """Return the expressions to score by: those of the plan, and the first step that matches at most `room` texts.
 
-    If nothing else is scored, a step with too few texts is replaced by the one before, and the narrowest step
-    is used if none fits.
+    `counts` is the number of texts that each step matches. If nothing else is scored, a step with fewer than
+    `enough` texts is replaced by the step before, and the last step is used if all match too many.
     """
     before = None
     for step, found in zip(plan.steps, counts, strict=True):

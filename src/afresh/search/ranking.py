@@ -1,7 +1,7 @@
-"""Fuse the scores of words and vectors.
+"""Fuse the scores of the keyword search and the vector search.
 
-Ranks alone (reciprocal rank fusion) ignore how much better the first is than the tenth, and were worse than
-words alone on a larger index. Therefore scores are added, each half scaled from 0 to its best.
+Reciprocal rank fusion ignores how much better the first result is than the tenth, and was worse than a keyword
+search on a larger index. Therefore scores are added; those of each half are scaled from 0 to 1.
 """
 
 from collections.abc import Collection, Iterable
@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterable
 from afresh.search.records import ChunkMatch, VectorMatches
 from afresh.search.stemming import words_in
 
-FAST_MEANING = 0.45  # weight of vectors from the fast model; words have the rest
-MEANING = 0.6  # weight of vectors from other models
+FAST_MEANING = 0.45  # weight of vector scores from the fast model; keyword scores have the rest
+MEANING = 0.6  # weight of vector scores from other models
 FAST = "local/wordllama"  # prefix of the fingerprint of the fast model
 TITLED = 0.2  # bonus for a page whose title equals the query
 LEADERS = 3  # best results of the first ranking that refine the query vector
@@ -26,9 +26,9 @@ def title_bonus(title: str, words: Collection[str]) -> float:
 
 
 def fuse(matches: Iterable[ChunkMatch], nearest: VectorMatches, meaning: float = FAST_MEANING) -> list[ChunkMatch]:
-    """Return the chunks of both halves, best first, ties by id; scores are 0 to 1.
+    """Return the chunks of both halves with scores from 0 to 1, best first, ties by id.
 
-    A chunk missing in one half counts as 0 there: pass both scores of each candidate.
+    A chunk that is missing in one half has score 0 there, so pass both scores of each candidate.
     """
     words = _shares(matches, 0.0)
     meanings = _shares(nearest.chunks, nearest.mean)
@@ -40,7 +40,7 @@ def fuse(matches: Iterable[ChunkMatch], nearest: VectorMatches, meaning: float =
 
 
 def _shares(scores: Iterable[tuple[int, float]], nothing: float) -> dict[int, float]:
-    """Scale the scores of chunks from `nothing` (0) to the best one (1)."""
+    """Return the scores of chunks, scaled so that `nothing` becomes 0 and the best score 1."""
     highest: dict[int, float] = {}
     for chunk, score in scores:
         highest[chunk] = max(score, highest.get(chunk, nothing))

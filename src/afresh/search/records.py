@@ -45,7 +45,7 @@ class SearchRequest:
     within: SearchFilter = SearchFilter()
     mode: SearchMode = SearchMode.HYBRID
     limit: int = 10
-    every_chunk: bool = False  # else only the best of each page
+    every_chunk: bool = False  # False: return only the best passage of each page
 
 
 class ChunkMatch(NamedTuple):
@@ -87,7 +87,7 @@ class StoredModel:
 
 
 class MissingCount(NamedTuple):
-    """How many chunks or pages have to be remade, and how many of them have no text."""
+    """How many chunks or pages have to be made again, and how many of them have no stored text for it."""
 
     number: int
     without_text: int

@@ -1,4 +1,4 @@
-"""Rebuild chunks and vectors from stored text, without fetching; the old index serves meanwhile."""
+"""Rebuild chunks and vectors from stored text, without fetching; searches use the old index meanwhile."""
 
 import asyncio
 import time
@@ -19,7 +19,7 @@ from afresh.search.records import RechunkJob
 from afresh.store.store import Store
 
 BATCH_PAGES = 50  # to chunk in one transaction
-MAX_BATCH_CHUNKS = 512  # to embed before the next are read
+MAX_BATCH_CHUNKS = 512  # to read and embed together
 MIN_BATCH_CHUNKS = 32  # to embed first, until the speed is known
 BATCH_SECONDS = 1.0  # of work between two checks for a stop
 MAX_ROUNDS = 3  # to find chunks that concurrent runs added
@@ -72,7 +72,7 @@ async def _rechunk(tools: ReindexTools, source: SourceId | None) -> None:
 
 
 async def cut_page(tools: ReindexTools, cut: RechunkJob) -> RechunkJob:
-    """Return the text of a page with its chunks, which have vectors."""
+    """Split the text of a page into chunks, embed them, and return the job with its chunks."""
     page = cut.page
     document = Document(
         title=page.title or "",
@@ -90,7 +90,7 @@ async def cut_page(tools: ReindexTools, cut: RechunkJob) -> RechunkJob:
 
 
 async def _reembed(tools: ReindexTools, source: SourceId | None) -> None:
-    """Create vectors of the wanted model for all chunks; another round finds chunks added meanwhile."""
+    """Embed all chunks with the wanted model and switch searches to it; repeat for chunks added meanwhile."""
     if tools.wanted is None:
         return
     for _ in range(MAX_ROUNDS):

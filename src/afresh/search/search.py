@@ -1,4 +1,4 @@
-"""Run a search: query both halves of the index, fuse the results, show the best passage of each page."""
+"""Run a search: query the words and vectors of the index, fuse the results, return the best passage of each page."""
 
 import asyncio
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ TRIES = 3  # for an answer that no concurrent write disturbs
 
 
 ScoredPassage = tuple[FoundPassage, float]
-NO_QUOTES = str.maketrans('"“”', "   ")  # so that each word counts separately
+NO_QUOTES = str.maketrans('"“”', "   ")  # removes quotes, so that each word counts separately
 NO_PHRASE = "no exact match for the quoted phrase"
 
 
@@ -40,13 +40,13 @@ async def answer(
     *,
     context: bool = False,
 ) -> SearchAnswer:
-    """Return the best hits for a request; if vectors cannot be used, by words only."""
+    """Return the best hits for a request; search by keywords only if vectors cannot be used."""
     all_notes = list(notes) if asked.mode is not SearchMode.TEXT else []
     if embedder is None and asked.mode is SearchMode.VECTOR and not all_notes:
         all_notes.append("no embeddings to compare: check embedding.provider, or search with --mode text")
     if asked.mode is SearchMode.TEXT or not parse(asked.query):
         embedder = None
-    held = await _held(store, asked)
+    held = await _phrase_matches(store, asked)
     if held is not None and not held:
         shows_others = asked.mode is SearchMode.HYBRID
         all_notes.append(f"{NO_PHRASE}; showing other results" if shows_others else NO_PHRASE)
@@ -72,7 +72,7 @@ async def answer(
 
 
 def older_pages(hits: Sequence[SearchHit], since: datetime) -> dict[str, list[ListedUrl]]:
-    """Return the pages of hits that were last seen before a time, by the label of their source."""
+    """Return the pages of hits whose content was last confirmed before `since`, by the label of their source."""
     old: dict[str, list[ListedUrl]] = {}
     for hit in hits:
         if hit.seen_at is None or hit.seen_at < since:
@@ -82,7 +82,7 @@ def older_pages(hits: Sequence[SearchHit], since: datetime) -> dict[str, list[Li
 
 
 def notes_on_check(label: str, report: RunReport) -> list[str]:
-    """Return notes on a check of found pages, for the answer."""
+    """Return the notes of a search answer about the check of its pages."""
     notes = [f"{label}, checked again: {report.error}"] if report.error else []
     if report.held:
         gone = "1 page is gone" if report.held == 1 else f"{report.held} pages are gone"
@@ -90,14 +90,14 @@ def notes_on_check(label: str, report: RunReport) -> list[str]:
     return notes
 
 
-async def _held(store: Store, asked: SearchRequest) -> Sequence[ChunkMatch] | None:
-    """Return the chunks with the quoted phrases; None without phrases or if words do not count."""
+async def _phrase_matches(store: Store, asked: SearchRequest) -> Sequence[ChunkMatch] | None:
+    """Return the chunks that contain the quoted phrases; None if nothing is quoted or the search ignores words."""
     if asked.mode is SearchMode.VECTOR or not parse(asked.query).phrases:
         return None
     return await store.search.matches(asked.query, asked.within, _width(asked), strict=True)
 
 
-async def _ranked(
+async def _rank(
     store: Store, asked: SearchRequest, embedder: Embedder | None, held: Sequence[ChunkMatch] | None
 ) -> Sequence[ChunkMatch]:
     if held and embedder is not None:
@@ -114,10 +114,10 @@ async def _ranked(
 
 
 async def _fused(store: Store, asked: SearchRequest, embedder: Embedder) -> Sequence[ChunkMatch]:
-    """Fuse both halves twice: the first ranking refines the query vector of the second."""
+    """Return both halves fused; the best chunks of a first ranking refine the query vector for the second."""
 
     async def scored_nearest() -> tuple["Matrix", VectorMatches, Sequence[ChunkMatch]]:
-        """Return the nearest chunks with their text scores, which the matches may not include."""
+        """Return the query vector, its nearest chunks, and the text scores of these chunks."""
         vector, near = await _nearest(store, asked, embedder)
         return vector, near, await store.search.scores(asked.query, [each.chunk for each in near.chunks])
 
@@ -131,7 +131,7 @@ async def _fused(store: Store, asked: SearchRequest, embedder: Embedder) -> Sequ
     leaders = await store.vectors.of_chunks(model, [match.chunk for match in first[:LEADERS]])
     if not len(leaders):
         return first
-    return fuse(matches, await store.vectors.likeness(model, _moved(vector, leaders), candidates), meaning)
+    return fuse(matches, await store.vectors.likeness(model, _move_towards(vector, leaders), candidates), meaning)
 
 
 async def _nearest(store: Store, asked: SearchRequest, embedder: Embedder) -> tuple["Matrix", VectorMatches]:
@@ -139,7 +139,7 @@ async def _nearest(store: Store, asked: SearchRequest, embedder: Embedder) -> tu
     return vector, await store.vectors.nearest(embedder.model, vector, asked.within, _width(asked))
 
 
-def _moved(vector: "Matrix", leaders: "Matrix") -> "Matrix":
+def _move_towards(vector: "Matrix", leaders: "Matrix") -> "Matrix":
     middle = leaders.mean(axis=0, keepdims=True)
     moved = vector + PULL * middle / _length(middle)
     return cast("Matrix", moved / _length(moved))
@@ -156,13 +156,13 @@ def _width(asked: SearchRequest) -> int:
 async def _passages(
     store: Store, asked: SearchRequest, embedder: Embedder | None, held: Sequence[ChunkMatch] | None
 ) -> list[ScoredPassage]:
-    """Return the passages to show; repeated if a page was chunked again between ranking and reading."""
+    """Return the passages to show; rank again if a page was chunked anew between ranking and reading."""
     for _ in range(TRIES):
-        ranked = await _ranked(store, asked, embedder, held)
+        ranked = await _rank(store, asked, embedder, held)
         found, all_there = await _best_of_each_page(store, ranked, asked)
         if all_there:
             break
-        held = await _held(store, asked)
+        held = await _phrase_matches(store, asked)
     return found
 
 

@@ -1,8 +1,8 @@
 """Extract a readable passage for a query, and the longer context of a hit.
 
-A passage is a sequence of segments (highlight.py) of one chunk: the one with most words of the query,
-extended to both sides as far as it fits. It is cut at sentences and lines; `…` marks a cut line, and a cut
-code block is closed.
+A passage is a sequence of segments (highlight.py) of one chunk: the segments with most words of the query,
+extended to both sides as far as they fit. It is cut at sentences and lines; `…` marks a cut line, and a cut
+code block gets its closing fence.
 """
 
 from bisect import bisect_left
@@ -48,7 +48,7 @@ class _Text:
 
 
 def passage(content: str, words: Sequence[str] | QueryWords, *, width: int = PASSAGE_CHARS) -> str:
-    """Return the part of a chunk that matches best; matches are between U+0002 and U+0003.
+    """Return the part of a chunk that matches best, with each match between U+0002 and U+0003.
 
     `words` are the words of the query, rarest first.
     """
@@ -61,7 +61,7 @@ def passage(content: str, words: Sequence[str] | QueryWords, *, width: int = PAS
 
 
 def context(chunks: Sequence[Chunk], hit: int, max_chars: int = CONTEXT_CHARS) -> str:
-    """Return the hit with the headings above it and as many neighbours as fit."""
+    """Return the chunk of a hit with the headings above it and as many neighbouring chunks as fit."""
     if len(chunks[hit].content) > max_chars:
         return passage(chunks[hit].content, (), width=max_chars)
     low, high = _neighbours(chunks, hit, max_chars)
@@ -78,7 +78,7 @@ def context(chunks: Sequence[Chunk], hit: int, max_chars: int = CONTEXT_CHARS) -
 
 
 def _read_around(text: str, words: QueryWords, width: int) -> _Text:
-    """Parse a text only around the position with most matches, where the passage comes from."""
+    """Split a text into segments, of a long one only the part around most of its matches."""
     found = words.spots(text)
     max_chars = max(40, min(MAX_SEGMENT_CHARS, width // 2))
     if len(text) > 2 * width:
@@ -95,7 +95,7 @@ def _read_around(text: str, words: QueryWords, width: int) -> _Text:
 
 
 def _densest(found: Sequence[Spot], words: QueryWords, width: int) -> int:
-    """Return the first match of the window with the best score."""
+    """Return the position of the first match in the window of `width` characters with the best score."""
     best, place, last = 0.0, 0, 0
     held: dict[str, int] = {}
     for first, (begin, _, leaving) in enumerate(found):
@@ -120,7 +120,7 @@ def _assign_spots(text: str, found: Sequence[Spot], segments: Sequence[Segment])
 
 
 def _find_best(text: _Text, words: QueryWords, width: int) -> tuple[int, int]:
-    """Return the smallest sequence of segments with the best score; else the beginning."""
+    """Return the shortest sequence of segments with the best score; (0, 0) if nothing matches."""
     places = [at for at, spots in enumerate(text.spots) if spots]
     words_at = [dict.fromkeys(word for *_, word in text.spots[at]) for at in places]
     best, found = (0.0, 0), (0, 0)
@@ -140,7 +140,7 @@ def _find_best(text: _Text, words: QueryWords, width: int) -> tuple[int, int]:
 
 
 def _extend(text: _Text, low: int, high: int, width: int) -> tuple[int, int]:
-    """Extend a range of segments: a little before, then after it, then more before."""
+    """Extend a range of segments up to `width`: a third of the room before it, then after it, then again before."""
     last, core = len(text.segments), (low, high)
     high = max(high, low + 1)
     lead = text.size(low, high) + (width - text.size(low, high)) // 3
@@ -158,7 +158,7 @@ def _extend(text: _Text, low: int, high: int, width: int) -> tuple[int, int]:
 
 
 def _trim(text: _Text, low: int, high: int) -> tuple[int, int]:
-    """Trim a range: headings and table heads without content, blank lines, ends of earlier code or tables."""
+    """Shorten a range by parts that are useless alone: blank lines, headings or table heads at its end."""
     low = _after_stray_end(text, low, high)
     while high - low > 1 and text.segments[low].kind in _IDLE_AT_START:
         low += 1
@@ -171,7 +171,7 @@ def _trim(text: _Text, low: int, high: int) -> tuple[int, int]:
 
 
 def _after_stray_end(text: _Text, low: int, high: int) -> int:
-    """Return where a range continues after code or a table that started before it and has no match."""
+    """Return the start of a range without the end of a code block or table that began before it and has no match."""
     kind = text.segments[low].kind
     if not low or kind not in _LONG_BLOCKS or text.segments[low - 1].kind not in _LONG_BLOCKS[kind]:
         return low
@@ -180,7 +180,7 @@ def _after_stray_end(text: _Text, low: int, high: int) -> int:
 
 
 def _before_bare_head(text: _Text, low: int, high: int) -> int:
-    """Return where a range ends before the head of a table whose rows are cut off."""
+    """Return the end of a range without a table head whose rows are cut off."""
     if text.segments[high].kind is not SegmentKind.ROW:
         return high
     start = next((at for at in range(high, low, -1) if text.segments[at - 1].kind is not SegmentKind.ROW), low)

@@ -1,4 +1,4 @@
-"""Words in the form of the full-text index, for texts and queries.
+"""Convert the words of texts and queries into the form in which the full-text index stores them.
 
 SQLite's own tokenizer splits at spaces and stems English. This module does the rest: it stems words of other
 languages (Snowball), and splits scripts without spaces into overlapping pairs of characters (`依赖注入` becomes
@@ -70,7 +70,7 @@ def words_in(text: str) -> list[str]:
 
 
 def stems(words: Iterable[str], config: str) -> list[str]:
-    """Return lower-case words in the form of a configuration."""
+    """Return lower-case words, stemmed for a configuration if SQLite's tokenizer does not stem them itself."""
     stem = _stem(config)
     return list(words) if stem is None else stem(list(words))
 
@@ -81,7 +81,7 @@ def is_run(word: str) -> bool:
 
 
 def pairs(run: str) -> list[str]:
-    """Return the overlapping pairs of a run and its last character, for searches of a single one."""
+    """Return the overlapping character pairs of a run and its last character, so that single ones are found, too."""
     return [run[at : at + 2] for at in range(len(run))]
 
 
@@ -118,7 +118,7 @@ def all_stop_words() -> frozenset[str]:
 
 
 def stop_words(words: Collection[str], configs: Collection[str]) -> frozenset[str]:
-    """Return the stop words among some words, for the languages of the index and of the query."""
+    """Return those of the words that are stop words in a language of the index or of the query."""
     known = stop_word_lists()
     asked = {config: len(stop.intersection(words)) for config, stop in known.items()}
     most = max(asked.values())
