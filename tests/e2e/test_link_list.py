@@ -71,7 +71,7 @@ async def test_E15_A27_every_listed_address_is_a_page_and_links_on_it_are_not_fo
     view = await kb.sources.view("links.txt")
     assert (view.kind, view.url) == ("links", file.as_uri())
     assert {each.depth for each in await kb.pages.of_source("links.txt")} == {0}
-    with pytest.raises(UsageError, match="is a list of links: what it names is read"):
+    with pytest.raises(UsageError, match="is a list of links: only URLs in the list are read"):
         await kb.pages.explain(urls(tiny, "/c")[0])
 
 

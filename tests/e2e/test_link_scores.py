@@ -281,7 +281,7 @@ async def test_F91_a_budget_per_day_counts_the_calls_of_all_runs(
             reports.append(await crawl(kb, tiny))
     assert [report.ai_calls for report in reports] == [2, 0, 0, 2]
     assert [report.links_unscored for report in reports] == [4, 4, 4, 0]
-    assert "ai.budget_per_day (2) is spent" in reports[1].notes[-1]
+    assert "ai.budget_per_day (2) is used up" in reports[1].notes[-1]
 
 
 class Obedient(FakeLinkScorer):

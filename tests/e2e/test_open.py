@@ -51,7 +51,7 @@ async def test_what_is_not_on_record_is_reported_with_what_is_near(kb: Knowledge
     await kb.runs.crawl(tiny.url, name="docs")
     with pytest.raises(UsageError, match=rf"not indexed; similar: {tiny.at('/guide/retries/')}$"):
         await kb.pages.open(tiny.at("/api/retries.html"))
-    with pytest.raises(UsageError, match="lists what is"):
+    with pytest.raises(UsageError, match="lists the indexed URLs"):
         await kb.pages.open("https://zebra.example/zzz")
 
 

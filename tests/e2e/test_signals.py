@@ -128,7 +128,7 @@ async def test_what_needs_text_says_that_none_is_kept(store: Path, site: TinySit
         assert around.notes == ("docs stores no text (storage.body: none): results show none",)
         assert around.hits[0].context is None
         assert (await kb.search.search("retries")).notes == ()
-        with pytest.raises(UsageError, match=r"no text of .* is kept, only its words \(storage"):
+        with pytest.raises(UsageError, match=r"no text of .* is stored, only its words \(storage"):
             await kb.pages.open(site.at(EDITED))
     async with opened(store.with_name("whole.db")) as kb:
         await kb.runs.crawl(site.url, name="docs")

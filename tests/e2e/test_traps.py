@@ -125,7 +125,7 @@ async def test_F67_why_names_the_trap_and_a_wider_limit_goes_on_without_reading_
         left_out = next(
             link.url for link in await kb.links.of_source("docs", limit=100) if link.url not in index_of(store)
         )
-        with pytest.raises(UsageError, match=r"10 pages like /list\?page={n}, which look endless"):
+        with pytest.raises(UsageError, match=r"10 pages like /list\?page={n}, which look like an infinite URL space"):
             await kb.pages.explain(left_out)
         endless.requests.clear()
         report = await kb.runs.crawl(endless.url, name="docs", rules={"max_per_pattern": 25})

@@ -195,7 +195,7 @@ async def test_F91_a_budget_holds_for_all_calls_of_a_run() -> None:
             assert not isinstance(await error_of(scorer), ScorerUnavailable), "the second try is not paid for any more"
             spent = await error_of(scorer)
             assert isinstance(spent, ScorerUnavailable)
-            assert "ai.budget_per_run (2) is spent" in str(spent)
+            assert "ai.budget_per_run (2) is used up" in str(spent)
         assert (server.calls, allowance.calls) == (2, 2)
 
 

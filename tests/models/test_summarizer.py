@@ -283,7 +283,7 @@ async def test_a_second_try_is_paid_from_the_budget_and_temporary_errors_are_not
         async with chatting(server, budget=CallBudget(2)) as summarizer:
             server.script = [Status(503), "", "A guide."]
             assert await summarizer.summarise("a", "text") == "A guide."
-            assert "(2) is spent" in str(await error_of(summarizer))
+            assert "(2) is used up" in str(await error_of(summarizer))
         async with chatting(server, budget=CallBudget(1)) as summarizer:
             server.script = ["", "never asked for"]
             refused = await error_of(summarizer)

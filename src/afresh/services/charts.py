@@ -27,13 +27,13 @@ LINKS = 4_000  # of a map, besides those of its tree
 
 class ChartService(Service):
     async def calendar(self, sources: Sources, *, days: int = YEAR) -> Calendar:
-        """Return the changes of the last days, day by day, of some sources or all."""
+        """Return the number of changes on each of the last days, for some sources or all."""
         through, since = self._span(days)
         counts = await self._store.stats.changes_by_day(await self._numbers_of(sources), since)
         return charts.calendar_of(counts, since, through)
 
     async def recent_changes(self, sources: Sources, *, days: int = MONTH) -> dict[SourceId, tuple[int, ...]]:
-        """Return for each source how many changes each of the last days brought, today last."""
+        """Return for each source the number of changes on each of the last days, today last."""
         ids, since = await self._numbers_of(sources), self._span(days)[1]
         return charts.by_source(await self._store.stats.changes_by_day(ids, since), ids, since, days)
 
@@ -65,7 +65,7 @@ async def site_map(store: Store, source: SourceId, limit: int) -> SiteMap:
 
 
 async def hosts_of(store: Store, source: Source | None, now: datetime) -> tuple[HostView, ...]:
-    """Return the hosts that open runs wait for, of one source or all, and the hosts that pause."""
+    """Return the hosts that open runs of one source or all wait for, and hosts that must not be requested yet."""
     runs = [run for run in await store.runs.live() if source is None or run.source_id == source.id]
     queues = list(await store.stats.host_queues([run.id for run in runs], HOSTS))
     named = {queue.domain for queue in queues}
@@ -99,7 +99,7 @@ async def looks_ahead(store: Store, source: SourceId, now: datetime) -> Upcoming
 
 
 def receipt_of(source: Source, view: SourceView, stale: int, last: Sequence[Run]) -> RunSavings:
-    """Return how fresh a source is, and what its last ended run cost and saved; `last` is newest first."""
+    """Return how fresh a source is, and what its last ended run cost and saved; `last` holds runs, newest first."""
     runs = [run for run in last if run.state in ENDED]
     bare = RunSavings(pages=view.pages, fresh=max(0, view.pages - stale), oldest_check=view.oldest_check, run=None)
     if not runs:
@@ -122,7 +122,7 @@ def receipt_of(source: Source, view: SourceView, stale: int, last: Sequence[Run]
 
 
 def _bytes_of_all(runs: Sequence[Run], looks: int) -> int | None:
-    """Estimate the bytes of so many checks that read every page; None without such a run."""
+    """Estimate the bytes of `looks` checks that all read the page; return None if no run read every page."""
     for run in runs:
         counts = run.counts
         read = counts.get("new", 0) + counts.get("changed", 0) + counts.get("unchanged", 0)

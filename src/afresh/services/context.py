@@ -31,7 +31,7 @@ class ServiceContext:
 
 
 class SourceRunner(Runner):
-    """Runs any source; those of the digest with their summaries, and never by a worker."""
+    """Runs any source; keeps summaries for sources of the digest, and refuses to queue these for workers."""
 
     async def run(self, source: Source, options: RunOptions, listener: Listener = ignore) -> RunReport:
         return await super().run(source, replace(options, for_digest=source.is_of_digest), listener)
@@ -40,7 +40,7 @@ class SourceRunner(Runner):
         self, source: Source, mode: RunMode, *, full: bool = False, slot: datetime | None = None
     ) -> RunReport:
         if source.is_of_digest:
-            raise UsageError(f"{source.label} is read by `afresh init-kb`, as the settings of kb say")
+            raise UsageError(f"{source.label} cannot be queued: only `afresh init-kb` reads it (settings: section kb)")
         return await super().queue(source, mode, full=full, slot=slot)
 
 
@@ -64,4 +64,4 @@ class Service:
 
 
 def ignore_report(report: object) -> None:
-    """Ignore a report."""
+    """Do nothing: the default of callers that need no reports."""

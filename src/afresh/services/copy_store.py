@@ -29,7 +29,7 @@ async def copy_store(
     arm()
     began, names = time.monotonic(), (_display_name(origin), _display_name(target))
     if names[0] == names[1]:
-        raise UsageError("both stores are the same")
+        raise UsageError("both stores are the same: name another target")
     sources = await _sources(origin, labels)
     if not await is_unfinished(target):
         store = await open_store(target, StoreAccess.CREATE)

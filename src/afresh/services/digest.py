@@ -23,7 +23,7 @@ def digest_paths(config: Config) -> DigestPaths:
     from afresh.sources.linklist.lister import is_filled, typed_links
 
     if not config.kb.in_use:
-        raise ConfigError("there is no knowledge base: set kb.sources_dir, kb.links_file_path or both")
+        raise ConfigError("no knowledge base is configured: set kb.sources_dir, kb.links_file_path or both")
     paths = kb_paths(config, Path.cwd())
     places = {FILES: paths.sources_dir, LINKS: paths.links_file}
     return DigestPaths(
@@ -39,7 +39,7 @@ def digest_paths(config: Config) -> DigestPaths:
 
 class DigestService(Service):
     async def update(self, *, listener: Listener = ignore) -> KbReport:
-        """Update index and cache of the digest: files, and links that are due."""
+        """Update index and cache of the digest: check all files and the links that are due."""
         update, settings = self._kb_update(listener)
         return await update.whole(settings.url_refresh_budget_per_init)
 

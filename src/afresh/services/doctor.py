@@ -35,11 +35,11 @@ RESTORE = "restore the file from a backup, or move it away and crawl again"
 
 
 async def examine(config: Config, store: Store, me: WorkerRecord, lease_seconds: float, now: datetime) -> list[Finding]:
-    """Return the findings of all checks, passed ones included."""
+    """Make all checks and return their findings, those of passed checks included."""
     workers = await store.workers.all()
     alive = live_workers(workers, me, lease_seconds, now)
     return [
-        *await asyncio.to_thread(_surroundings, config, await store.sources.all()),
+        *await asyncio.to_thread(_environment, config, await store.sources.all()),
         await _store(config, store),
         await _integrity(store),
         await _locks(store, [each.name for each in workers], alive.names),
@@ -52,27 +52,27 @@ async def examine(config: Config, store: Store, me: WorkerRecord, lease_seconds:
 
 
 def _finding(check: str, detail: str, fix: str | None = None) -> Finding:
-    """Return a finding; one that needs a `fix` is a problem."""
+    """Return a finding; with a `fix` it is a problem, without one the check passed."""
     return Finding(check=check, ok=fix is None, detail=detail, fix=fix)
 
 
 def without_store(config: Config, problem: StoreError) -> list[Finding]:
-    """Return the checks that need no store, and why the store cannot be opened."""
+    """Return the findings of checks that need no store, and a finding on why the store cannot be opened."""
     if isinstance(problem, StoreMissing):
-        return [*_surroundings(config), _finding("store", str(problem))]
-    fix = f"{_place(config)} is the store in use; --store names another"
-    return [*_surroundings(config), _finding("store", str(problem), fix)]
+        return [*_environment(config), _finding("store", str(problem))]
+    fix = f"{_store_location(config)} is the store in use; --store names another"
+    return [*_environment(config), _finding("store", str(problem), fix)]
 
 
-def _surroundings(config: Config, sources: Sequence[Source] = ()) -> list[Finding]:
+def _environment(config: Config, sources: Sequence[Source] = ()) -> list[Finding]:
     always = any(source.policy.get("render") == "always" for source in sources)
     return [
         _finding("python", f"{sys.version.split()[0]}, SQLite {sqlite3.sqlite_version}"),
         _finding("settings", str(config.file) if config.file else "defaults, no file"),
         *_plugins(),
-        *_wrong(config, sources),
+        *_invalid_settings(config, sources),
         _network(config),
-        *([_room(file)] if (file := store_file(config.store.url)) is not None else []),
+        *([_disk_space(file)] if (file := store_file(config.store.url)) is not None else []),
         check_browser(config, always=always),
         check_model(config),
     ]
@@ -90,7 +90,7 @@ def _plugins() -> list[Finding]:
     return found
 
 
-def _wrong(config: Config, sources: Sequence[Source]) -> list[Finding]:
+def _invalid_settings(config: Config, sources: Sequence[Source]) -> list[Finding]:
     """Return a finding for each source whose settings conflict with the settings of this machine."""
     found = []
     for source in sources:
@@ -102,8 +102,8 @@ def _wrong(config: Config, sources: Sequence[Source]) -> list[Finding]:
     return found
 
 
-def _place(config: Config) -> str:
-    """Return where the store is, without its password."""
+def _store_location(config: Config) -> str:
+    """Return the file or URL of the store, without its password."""
     return mask_secrets(str(store_file(config.store.url) or config.store.url))
 
 
@@ -113,7 +113,7 @@ def _network(config: Config) -> Finding:
         return _finding("network", "private and local addresses are blocked")
     if wide := [place for place in allowed if _is_wide(place)]:
         detail = f"network.allow opens {', '.join(wide)} to every source that starts there"
-        fix = "name only the addresses that are to be read, as 127.0.0.1:8000 or docs.internal"
+        fix = "list only the addresses that sources need, such as 127.0.0.1:8000 or docs.internal"
         return _finding("network", detail, fix)
     return _finding("network", f"sources may start at {', '.join(allowed)} (network.allow)")
 
@@ -126,7 +126,7 @@ def _is_wide(place: str) -> bool:
         return False
 
 
-def _room(path: Path) -> Finding:
+def _disk_space(path: Path) -> Finding:
     folder = next(each for each in path.absolute().parents if each.is_dir())
     free = shutil.disk_usage(folder).free
     detail = f"{free / 2**30:.1f} GB free beside the store"
@@ -136,7 +136,7 @@ def _room(path: Path) -> Finding:
 
 
 async def _store(config: Config, store: Store) -> Finding:
-    detail = f"{_place(config)}, {await store.stats.size_bytes() / 2**20:.1f} MB"
+    detail = f"{_store_location(config)}, {await store.stats.size_bytes() / 2**20:.1f} MB"
     try:
         await store.stats.try_to_write()
     except StoreError as problem:
@@ -161,8 +161,8 @@ async def _integrity(store: Store) -> Finding:
 async def _locks(store: Store, known: Sequence[str], alive: frozenset[str]) -> Finding:
     gone = (set(known) | await store.workers.lock_owners()) - alive
     if not gone:
-        return _finding("workers", f"{len(alive)} at work")
-    fix = "nothing is lost: the next `afresh refresh` continues it"
+        return _finding("workers", f"{len(alive)} active")
+    fix = "nothing is lost: the next `afresh refresh` continues their work"
     return _finding("workers", f"{len(gone)} ended without releasing their work", fix)
 
 
@@ -192,12 +192,14 @@ async def _vectors(config: Config, store: Store) -> Finding:
         return _finding("vectors", "keyword search only (embedding.provider)")
     missing = await store.stats.missing_vectors(serving.name if serving else wanted)
     if serving is not None and serving.name != wanted:
-        return _finding("vectors", f"{serving.name} answers, but {wanted} is set", _REINDEX)
+        return _finding("vectors", f"searches use {serving.name}, but {wanted} is configured", _REINDEX)
     if missing.number:
-        detail = f"{count(missing.number, 'chunk has', 'chunks have')} no vector of {wanted}: found by words only"
+        missing_vectors = count(missing.number, "chunk has", "chunks have")
+        detail = f"{missing_vectors} no vector of {wanted}: only keyword search finds such text"
         fix = _REINDEX if missing.number > missing.without_text else "`afresh refresh` reads their pages again"
         return _finding("vectors", detail, fix)
-    return _finding("vectors", f"every chunk has one of {wanted}" if serving else f"none yet; {wanted} will make them")
+    detail = f"every chunk has a vector of {wanted}" if serving else f"no vectors yet; {wanted} will make them"
+    return _finding("vectors", detail)
 
 
 async def _runs(store: Store, alive: LiveWorkers) -> Finding:
@@ -224,7 +226,7 @@ async def _sink(store: Store, name: str, settings: SinkSettings) -> Finding:
         return _finding(check, f"not synced{since}: {record.error}", fix)
     if idle:
         detail = f"sinks.{name}.sources names unknown sources: {', '.join(idle)}"
-        return _finding(check, detail, "`afresh sources` lists the names there are")
+        return _finding(check, detail, "correct the setting; `afresh sources` lists the existing names")
     attached = [source.id for source in known if is_among(source.label, settings.sources)]
     states = await store.stats.count_copies(name, attached)
     if refused := states.get(PageStatus.ERROR):
@@ -241,8 +243,8 @@ async def _sink(store: Store, name: str, settings: SinkSettings) -> Finding:
 async def _clock(store: Store, now: datetime) -> Finding:
     latest = await store.workers.latest_moment()
     if latest is None or latest <= now + SKEW:
-        return _finding("clock", f"{now:%Y-%m-%d %H:%M} UTC, not before the last run")
-    detail = f"it is {now:%Y-%m-%d %H:%M} UTC here, but the store has seen {latest:%Y-%m-%d %H:%M} UTC"
+        return _finding("clock", f"{now:%Y-%m-%d %H:%M} UTC, not earlier than the last run")
+    detail = f"it is {now:%Y-%m-%d %H:%M} UTC here, but the store was last used at {latest:%Y-%m-%d %H:%M} UTC"
     fix = "correct the clock of this machine; until then pages may be checked too late"
     return _finding("clock", detail, fix)
 
@@ -267,14 +269,14 @@ def check_model(config: Config) -> Finding:
     ai, links = config.ai, config.links
     if ai.address is None and links.scorer == "model":
         fix = "set ai.provider to openai and ai.model, or links.scorer to offline"
-        return _finding("model", "links.scorer wants a model, and none is set", fix)
+        return _finding("model", "links.scorer needs a model, and none is configured", fix)
     try:
         read_prompt("summary.md", ai.prompt_file, "ai.prompt_file")
         read_prompt("links.md", links.prompt_file, "links.prompt_file")
     except AfreshError as wrong:
-        return _finding("model", str(wrong), "name another file, or null")
+        return _finding("model", str(wrong), "set it to another file, or to null for the built-in prompt")
     if ai.address is None:
         return _finding("model", "no AI provider configured; summaries and link scores are generated locally")
     host = urlsplit(ai.address).hostname
     most = "any number of" if ai.budget_per_run is None else f"at most {ai.budget_per_run:,}"
-    return _finding("model", f"{ai.model} at {host} is asked for summaries and link scores, {most} calls a run")
+    return _finding("model", f"{ai.model} at {host} makes summaries and link scores, with {most} calls per run")

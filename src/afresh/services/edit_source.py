@@ -14,7 +14,7 @@ from afresh.model.records import Source
 from afresh.sources.registry import name_of_root
 from afresh.store.store import Store
 
-KB_OWNS = "belongs to the knowledge base of files and links, which `afresh init-kb` keeps"
+KB_OWNS = "belongs to the knowledge base of files and links, which `afresh init-kb` updates"
 
 
 async def add_source(
@@ -30,21 +30,22 @@ async def add_source(
     keep: bool = True,
     again: bool = True,
 ) -> Source:
-    """Return the source with this root, added if it is new; refuse a name that has another root.
+    """Return the source with this root, and add it if it is new; raise UsageError if its name has another root.
 
-    A source that the operator did not add is read without the operator's credentials.
+    A source that the operator did not add is read without the operator's credentials. Without `keep`, a new
+    source is removed if its first run reads nothing. Without `again`, raise AlreadyExists for a known URL.
     """
     (kind, url), rules, policy = target, rules or {}, policy or {}
     known = None if name else await store.sources.find_by_url(url, version)
     name = check_name(name) if name else known.name if known else name_of_root(url, kind)
     check_version(version)
     if name in (FILES, LINKS):
-        raise UsageError(f"{name} {KB_OWNS}; give {url} another name with --name")
+        raise UsageError(f"{name} {KB_OWNS}; choose another name for {url} with --name")
     same = known or await store.sources.find(name, version)
     elsewhere = same is not None and same.url != url and same != await store.sources.find_by_url(url, version)
     if same is not None and elsewhere:
         raise UsageError(
-            f"the name {same.label} belongs to {same.url}; give {url} another one with --name "
+            f"the name {same.label} belongs to {same.url}; choose another name for {url} with --name "
             f"(--name {name}/docs puts both into the library {name})"
         )
     if same is None and not again:
@@ -67,7 +68,7 @@ async def add_source(
 def checked_settings(
     tools: RunToolFactory, source: Source, settings: Mapping[str, object], reset: Sequence[str]
 ) -> tuple[dict[str, object], dict[str, object]]:
-    """Return rules and policy of a source with the changes applied; raise an error if they conflict."""
+    """Return rules and policy of a source after a change of settings; raise ConfigError if they conflict."""
     rules, policy = (
         {key: value for key, value in {**own, **new}.items() if key not in reset}
         for own, new in zip((source.rules, source.policy), split_settings(settings), strict=True)
@@ -77,7 +78,7 @@ def checked_settings(
 
 
 async def refuse_twice(store: Store, url: str, name: str | None = None) -> None:
-    """Raise AlreadyExists if a source has this URL; the message prefers the source of this name."""
+    """Raise AlreadyExists if a source has this URL; the message names the source called `name`, else any."""
     having = [source for source in await store.sources.all() if source.url == url]
     if not having:
         return
@@ -107,14 +108,14 @@ def check_label(source: Source, name: str, version: str | None) -> None:
 async def checked_url(
     store: Store, source: Source, url: str, recognise: Callable[[str], tuple[str, str]], *, again: bool
 ) -> str:
-    """Return the root that a URL means if the source may have it; UsageError names the field."""
+    """Return the root that a URL refers to; raise UsageError, which names the field, if the source cannot have it."""
     try:
         kind, root = recognise(url)
     except UsageError as wrong:
         raise UsageError(f"url: {str(wrong).removeprefix('target: ')}") from None
     if kind != source.kind:
-        kinds = f"{root} would be read as {kind}, and {source.label} is {source.kind}"
-        raise UsageError(f"url: {kinds}: add it as a source of its own")
+        kinds = f"{root} would be read as {kind}, but {source.label} is of the kind {source.kind}"
+        raise UsageError(f"url: {kinds}: add the URL as a new source")
     if root != source.url and not again:
         await refuse_twice(store, root)
     return root

@@ -31,7 +31,7 @@ class LinkService(Service):
     async def records(
         self, sources: Sources, which: LinkFilter = ALL_LINKS, *, after: LinkCursor | None = None, limit: int
     ) -> list[LinkRecord]:
-        """Return links with their pages, highest score first."""
+        """Return links with the pages that contain them, highest score first."""
         known = replace(which, keyword=normalize_keyword(which.keyword) if which.keyword else None)
         return list(await self._store.links.records(sources, known, after=after, limit=limit))
 
@@ -42,7 +42,7 @@ class LinkService(Service):
         return link
 
     async def add(self, page: int, url: str, text: str) -> LinkRecord:
-        """Add a link to a page; it stays until the links of the page change."""
+        """Add a link to a page; the link stays until the page is read with other links."""
         made = await self._store.links.add(PageId(page), web_address(url), text)
         if made is None:
             raise NotFound(f"there is no page {page}")
@@ -51,7 +51,7 @@ class LinkService(Service):
     async def set_worth(
         self, number: int, score: float | None, comment: str | None, keywords: Mapping[str, float] | None = None
     ) -> LinkRecord:
-        """Set the score of a link until it is scored again; without a score, compute it from the keywords."""
+        """Set the score of a link until it is scored again; without `score`, compute the score from the keywords."""
         link = await self.get(number)
         if keywords is not None:
             try:
@@ -65,6 +65,6 @@ class LinkService(Service):
         return await self.get(number)
 
     async def remove(self, number: int) -> None:
-        """Remove a link from all pages; it stays away until the links of one change."""
+        """Remove a link from all pages; it comes back when one of them is read with changed links that include it."""
         if not await self._store.links.remove(number):
             raise NotFound(f"there is no link {number} on any page")

@@ -150,7 +150,7 @@ class PageService(Service):
     async def _by_copies(
         self, chosen: Mapping[SourceId, Sequence[str]], which: PageFilter, after: int, limit: int
     ) -> list[PageView]:
-        """Return the pages with a status, with one query for each group of sources with the same stores."""
+        """Return the pages whose copies have a status, with one query for each group of sources with the same sinks."""
         groups: dict[tuple[str, ...], list[SourceId]] = {}
         for source, sinks in chosen.items():
             groups.setdefault(tuple(sinks), []).append(source)
@@ -169,7 +169,7 @@ class PageService(Service):
     async def open(
         self, url: str, *, within: str | None = None, former: bool = False, remote: bool = False
     ) -> OpenedPage:
-        """Return the stored text of a page or of its redirect target; `remote`: accept no local path."""
+        """Return the stored text of a page or of its redirect target; accept no local path from a `remote` caller."""
         address = (page_address if remote else address_of)(url)
         chosen = (await best_sources(self._store, within))[0] if within else [None]
         for source in chosen:
@@ -213,7 +213,7 @@ class PageService(Service):
             for attempt in await store.history.of_page(page.id):  # attempts at former URLs included
                 found[attempt.id] = history_entry(attempt, name, version)
         if not found:
-            raise UsageError(f"nothing is known of {url}; `afresh pages NAME` lists the stored URLs")
+            raise UsageError(f"{url} has no history; `afresh pages NAME` lists the stored URLs")
         newest = sorted(found.values(), key=recency, reverse=True)
         order = {label: place for place, label in enumerate(dict.fromkeys(map(_label, newest)))}
         return sorted(newest, key=lambda entry: order[_label(entry)])
@@ -243,11 +243,11 @@ class PageService(Service):
         """Add a URL as a page that is due now, and start a run of due pages unless a run is open."""
         url, store, now = web_address(url), self._store, self._clock()
         if (why := self._tools.bounds(source)[0].refusal(url, 1)) is not None:
-            raise UsageError(f"url: {url} is no part of {source.label}: {why}")
+            raise UsageError(f"url: {url} does not belong to {source.label}: {why}")
         if known := await store.pages.find(url, source.id):
             page = known[0][0]
             if page.status is PageStatus.DELETED:
-                raise UsageError(f"url: {url} was deleted: a refresh brings it back where something links to it")
+                raise UsageError(f"url: {url} was deleted: a refresh adds it again if a page links to it")
             await store.pages.check_at(page.id, now, now)
             added = page.id
         else:
@@ -261,11 +261,11 @@ class PageService(Service):
     async def check_at(self, number: int, at: datetime) -> PageView:
         await page_of(self._store, number)
         if not await self._store.pages.check_at(PageId(number), at, self._clock()):
-            raise RunBusy(f"page {number} is part of a run that is open: try again when it is over")
+            raise RunBusy(f"page {number} is queued in an open run: try again when the run has ended")
         return await self.get(number)
 
     async def drop(self, number: int) -> None:
-        """Remove a page from the index now; a later run that finds it adds it again."""
+        """Remove a page from the index now; a later run that finds the page adds it again."""
         if not await self._store.pages.drop(PageId(number), self._clock()):
             raise NotFound(f"there is no page {number} in the index")
 
@@ -287,7 +287,7 @@ class PageService(Service):
     async def next_checks(
         self, source: Source, *, everything: bool = False, after: CheckCursor | None = None, limit: int
     ) -> list[NextCheck]:
-        """Return the due pages of a source, next one first; with `everything`, all waiting pages."""
+        """Return the due pages of a source, earliest first; with `everything`, also pages that become due later."""
         now, max_age = self._clock(), self._tools.bounds(source)[1].max_age_seconds
         found = await self._store.due.next_checks(
             source.id, now, max_age, everything=everything, after=after, limit=limit
@@ -300,14 +300,14 @@ class PageService(Service):
 
 
 def in_usual_words(which: PageFilter) -> PageFilter:
-    """Return the filter with its language tag normalised, such as EN to en."""
+    """Return the filter with its language tag normalised (EN becomes en); raise UsageError for an invalid text."""
     if which.text and (len(which.text) > MAX_TEXT_CHARS or not which.text.isprintable()):
-        raise UsageError(f"text: expected at most {MAX_TEXT_CHARS} characters that can be seen")
+        raise UsageError(f"text: expected at most {MAX_TEXT_CHARS} printable characters")
     return replace(which, language=normalise_tag(which.language) or which.language)
 
 
 _MAX_MOVES = 10
-_LOOKED_AT = 500  # stored URLs that are compared with an unknown one
+_MAX_COMPARED_URLS = 500  # stored URLs that are compared with an unknown one
 
 
 async def open_page(store: Store, url: str, source: SourceId | None, *, former: bool = False) -> OpenedPage | None:
@@ -328,7 +328,7 @@ async def open_page(store: Store, url: str, source: SourceId | None, *, former: 
             break
         moves.append(url)
         if page.moved_to in moves or len(moves) > _MAX_MOVES:
-            raise UsageError(f"{moves[0]} leads in circles: {' → '.join((*moves, page.moved_to))}")
+            raise UsageError(f"{moves[0]} redirects in a loop: {' → '.join((*moves, page.moved_to))}")
         url, source = page.moved_to, source or page.source_id
     return OpenedPage(
         url=page.url,
@@ -348,7 +348,7 @@ async def open_page(store: Store, url: str, source: SourceId | None, *, former: 
 
 
 async def why_unknown(store: Store, tools: RunToolFactory, url: str, within: SourceId | None) -> str:
-    """Return why a URL is no stored page: an excluded file, an excluded link or an unknown URL."""
+    """Return why no page is stored for a URL: an excluded file, an excluded link or an unknown URL."""
     for source in await store.sources.all() if is_file_url(url) else ():
         chosen = source.id == (within or source.id)
         if chosen and (reason := settings_or_none(lambda each: tools.why_left_out(each, url), source)):
@@ -356,19 +356,19 @@ async def why_unknown(store: Store, tools: RunToolFactory, url: str, within: Sou
     link = await store.links.leading_to(url, within)
     if link is None:
         for clue in clues(url):
-            if near := nearest(url, await store.pages.urls_with(clue, within, limit=_LOOKED_AT)):
+            if near := nearest(url, await store.pages.urls_with(clue, within, limit=_MAX_COMPARED_URLS)):
                 return f"{url} is not indexed; similar: {', '.join(near)}"
-        return f"{url} is not indexed; `afresh pages NAME` lists what is"
+        return f"{url} is not indexed; `afresh pages NAME` lists the indexed URLs"
     source, page, depth, follow, belongs = link
     if source.kind == LINKS:
-        return f"{url} is linked from {page}, but {source.label} is a list of links: what it names is read"
+        return f"{url} is linked from {page}, but {source.label} is a list of links: only URLs in the list are read"
     if wrong := settings_problem(tools, source):
-        return f"{url} is linked from {page}, but the settings of {source.label} are wrong: {wrong}"
+        return f"{url} is linked from {page}, but the settings of {source.label} are invalid: {wrong}"
     rules, _ = tools.bounds(source)
     reason = rules.refusal(url, depth + 1)
     if reason is None and follow and not belongs and (pattern := pattern_of(url, rules.root)):
         most = count(rules.max_per_pattern, "page")
-        reason = f"there are already {most} like {display_pattern(pattern)}, which look endless"
+        reason = f"there are already {most} like {display_pattern(pattern)}, which look like an infinite URL space"
     if reason is None:
         reason = "max_pages was reached" if follow else "the link or its page says nofollow"
     return f"{url} is linked from {page} but was left out: {reason}"
@@ -384,8 +384,8 @@ async def _text(store: Store, page: Page, label: str, *, former: bool) -> str:
         raise UsageError(_why_empty(page, label))
     if held.markdown is None:
         raise UsageError(
-            f"no text of {page.url} is kept, only its words (storage.body: none); "
-            f"set storage.body: markdown, then `afresh refresh {label}` reads it again"
+            f"no text of {page.url} is stored, only its words (storage.body: none); "
+            f"to store it, set storage.body: markdown and run `afresh refresh {label}`"
         )
     return held.markdown
 
@@ -402,7 +402,7 @@ def _why_empty(page: Page, label: str) -> str:
 
 
 async def restore_page(tools: ReindexTools, url: str, source: SourceId | None) -> OpenedPage:
-    """Restore the former text of a page and index it; it stays until the page shows another text."""
+    """Restore the former text of a page and index it; the text stays until the page shows a new one."""
     found = await tools.store.pages.find(url, source)
     if not found:
         raise UsageError(f"{url} is not indexed; `afresh pages NAME --doubtful` lists pages that lost text")
@@ -428,7 +428,7 @@ async def restore_page(tools: ReindexTools, url: str, source: SourceId | None) -
             return opened
     if any(page.content_hash is not None and page.doubt and page.doubt_hash for page, *_ in found):
         raise NotFound(
-            f"{url} still has its text: its last check was not believed, so there is nothing to put back "
-            f"(why: `afresh why {url}`)"
+            f"{url} still has its text: its last check showed suspicious content, which was not stored, so there is "
+            f"nothing to restore (details: `afresh why {url}`)"
         )
     raise NotFound(no_former_text_message(url))

@@ -1,4 +1,4 @@
-"""Find sources, pages and links by label or id, or raise NotFound."""
+"""Find sources and pages by label or id, or raise NotFound."""
 
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
@@ -15,7 +15,10 @@ MANY_VERSIONS = 2
 
 
 async def exact_source(store: Store, label: str, *, only: bool = False) -> Source:
-    """Return the source with this name and version; without a version, the newest or the `only` one."""
+    """Return the source with this name and version; without a version, the newest.
+
+    With `only`, a name without a version must have a single source; else raise UsageError.
+    """
     name, version = parse_label(label)
     source = await store.sources.find(name, version)
     if source is None and version is None:
@@ -43,7 +46,7 @@ async def labelled_sources(store: Store, labels: Iterable[str]) -> list[Source]:
 
 
 async def version_note(store: Store, label: str) -> str | None:
-    """Return a note on which of several versions a name without version means, or None."""
+    """Return a note on the version that is used if a name without a version has several; else None."""
     name, _, version = label.partition("@")
     library = [] if version else await _library(store, name)
     versions = {source.version for source in library}
@@ -54,7 +57,7 @@ async def version_note(store: Store, label: str) -> str | None:
 
 
 def _newest(sources: Sequence[Source], *, only: bool = False) -> Source | None:
-    """Return the newest source of one name; raise UsageError if it has to be the only one and is not."""
+    """Return the newest of the sources with one name; with `only`, raise UsageError if there are several."""
     if only and len(sources) >= MANY_VERSIONS:
         which = ", ".join(labels_of(sources))
         raise UsageError(f"{sources[0].name} has {len(sources)} versions: name one of {which}")
@@ -63,7 +66,7 @@ def _newest(sources: Sequence[Source], *, only: bool = False) -> Source | None:
 
 
 async def best_sources(store: Store, label: str) -> tuple[list[Source], FoundVersion]:
-    """Return the sources that `react`, `react@18` or `react@^18.2` means, and how the version was chosen."""
+    """Return the sources for a label such as `react`, `react@18` or `react@^18.2`, and how the version was chosen."""
     name, wanted = parse_label(label)
     sources = await _library(store, name)
     choice = choose(wanted, [source.version for source in sources])

@@ -1,4 +1,4 @@
-"""Crawl, refresh, watch, queue, list, confirm and cancel runs, and work on queued ones."""
+"""Start, queue, process, list, confirm and cancel runs."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -45,7 +45,7 @@ async def run_and_source(store: Store, number: int) -> tuple[Run, Source]:
 
 
 class RunFlags(TypedDict, total=False):
-    """Options of a run that users set, as `RunOptions` explains them."""
+    """The options of a run that users set; `RunOptions` explains them."""
 
     full: bool
     trust: bool
@@ -55,7 +55,7 @@ class RunFlags(TypedDict, total=False):
 
 class RunService(Service):
     async def stops_within(self, seconds: float) -> bool:
-        """Wait for some seconds or until `stop`; return whether `stop` came."""
+        """Wait for some seconds or until `stop` is called; return whether it was."""
         return await wait_event(self._stopping, seconds)
 
     async def crawl(
@@ -76,7 +76,8 @@ class RunService(Service):
         """Add the source if it is new, and crawl it now, or `queue` its crawl for workers.
 
         `follow_move` lets its root redirect to another site, `on_the_web` accepts no local files. Without
-        `keep`, a new source is removed again if its first run reads nothing. A queued crawl can be `full`.
+        `keep`, a new source is removed again if its first run reads nothing. Without `again`, a URL that a
+        source has already is an error. Of the flags, a queued crawl supports only `full`.
         """
         found = self._tools.recognise(target, on_the_web=on_the_web)
         how = {"by_operator": not on_the_web, "keep": keep, "again": again}
@@ -96,11 +97,12 @@ class RunService(Service):
         listener: Listener = ignore,
         **flags: Unpack[RunFlags],
     ) -> list[RunReport]:
-        """Refresh some sources or all, or only their `due` pages, now or, with `queue`, by workers.
+        """Refresh some sources or all, with `due` only their due pages; with `queue`, leave it to workers.
 
         `full` reads every page again, `trust` accepts every 200, and `redetect` reads every page again and
         detects its language again. `budget` limits the due pages that are checked in each source.
-        `follow_move` lets the root of a source redirect to another site. A queued refresh can be `full`.
+        `follow_move` lets the root of a source redirect to another site. Of the flags, a queued refresh
+        supports only `full`.
         """
         named = await labelled_sources(self._store, labels)
         chosen = named or [each for each in await self._store.sources.all() if not (queue and each.is_of_digest)]
@@ -222,14 +224,14 @@ class RunService(Service):
         """Return the attempts of a run ordered by outcome, failures first."""
         await self.source_of(number)
         if after is not None and outcome not in (None, after.outcome):
-            raise UsageError(f"cursor: it is one of {after.outcome}: ask for that outcome, or leave it out")
+            raise UsageError(f"cursor: it belongs to the outcome {after.outcome}: request that outcome, or none")
         found = self._store.history.attempts_of_run(RunId(number), outcome=outcome, after=after, limit=limit)
         return list(await found)
 
     async def documents(
         self, number: int, *, outcome: DocumentOutcome | None = None, after: int = 0, limit: int
     ) -> list[SyncedDocument]:
-        """Return what a sync did to each document, and the current state of each."""
+        """Return the documents of a sync: what it did to each, and the current state of each."""
         await self.source_of(number)
         found = self._store.copies.documents_of_run(RunId(number), outcome=outcome, after=after, limit=limit)
         return list(await found)
@@ -256,7 +258,7 @@ class RunService(Service):
         """Cancel a run in any process; its results stay, and the next refresh continues it."""
         run, source = await run_and_source(self._store, number)
         if run.mode is RunMode.SYNC:
-            raise UsageError(f"run {number} is a sync: it ends by itself, or when its process is stopped")
+            raise UsageError(f"run {number} is a sync and cannot be cancelled: wait for its end or stop its process")
         cancelled = await self._store.runs.cancel(run, self._clock())
         if cancelled is None:
             raise RunFinished(f"run {number} is not in progress: it is {run.state}")

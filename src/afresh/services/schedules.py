@@ -74,7 +74,9 @@ class ScheduleService(Service):
         changed = {}
         for source in sources:
             if source.is_of_digest:
-                raise UsageError(f"{source.label} has no schedule: the settings of the section kb say when")
+                raise UsageError(
+                    f"{source.label} cannot have a schedule: section kb of the settings says when it is read"
+                )
             changed[source.id] = checked_settings(self._tools, source, given, reset)
         for number, own in changed.items():
             if await self._store.sources.replace_rules(number, *own, self._clock()) is None:

@@ -34,7 +34,7 @@ class SearchService(Service):
         context: bool = False,
         listener: Listener = ignore,
     ) -> SearchAnswer:
-        """Return the passages that match a query best; check pages first that are older than `max_age`."""
+        """Return the passages that match a query best; with `max_age`, first check hits whose check is older again."""
         from afresh.search.search import answer, older_pages
 
         if limit < 1:
@@ -66,7 +66,7 @@ class SearchService(Service):
             return replace(found, notes=(*found.notes, *own_notes))
 
     async def _check(self, old: Mapping[str, Sequence[ListedUrl]], listener: Listener) -> list[str]:
-        """Check some pages, by the label of their source; return notes on what was not checked."""
+        """Check pages, given by the label of their source; return notes on problems."""
         from afresh.search.search import notes_on_check
 
         notes = []

@@ -17,7 +17,7 @@ from afresh.sync.registry import SinkSync
 from afresh.sync.reports import PageCopy, SinkView, SyncReport
 from afresh.sync.sync import sink_views
 
-MAX_PAGES = 10_000  # whose copies are requested at once
+MAX_PAGES = 10_000  # pages whose copies are read in one query
 POLL_SECONDS = 5.0  # between checks for ended runs
 POLLS_BETWEEN_SYNCS = 720  # each store is synced every hour in any case, for removed sources
 
@@ -39,7 +39,7 @@ class SinkService(Service):
     ) -> list[SyncReport]:
         """Sync external stores with the pages of all or some sources, and return a report for each.
 
-        With one `source`, sync the stores that are to hold it, unless `to` names others.
+        With one `source`, sync only its sinks, unless `to` names others.
         """
         only = await labelled_sources(self._store, labels) if labels else None
         if source is not None:
@@ -58,17 +58,17 @@ class SinkService(Service):
     async def copies(
         self, source: Source, sink: str, *, state: PageStatus | None = None, after: int = 0, limit: int
     ) -> list[PageCopy]:
-        """Return the pages of a source with the state of their copies in a store that is to hold them."""
+        """Return the pages of a source with the state of their copies in one of its sinks."""
         if sink not in self._at_least_one(source):
             raise UsageError(f"{sink} is not a sink of {source.label}")
         return list(await self._store.copies.pages(sink, source.id, state=state, after=after, limit=limit))
 
     async def views(self, sources: Sequence[Source]) -> tuple[SinkView, ...]:
-        """Return the counts of copies in each store that is to hold some of the sources."""
+        """Return for each sink of the sources the number of its copies."""
         return await sink_views(self._store, sources, self._tools.sinks_of)
 
     async def with_copies(self, sinks: Mapping[SourceId, Sequence[str]], views: list[PageView]) -> list[PageView]:
-        """Return pages with their copies in the stores that are to hold each source."""
+        """Return pages with their copies; `sinks` holds the sink names of each source."""
         held = [view.id for view in views if sinks.get(view.source_id)]
         copies: dict[PageId | None, list[DesiredCopy]] = {}
         for first in range(0, len(held), MAX_PAGES):

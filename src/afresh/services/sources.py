@@ -62,16 +62,16 @@ class SourceService(Service):
         return await self._source(label)
 
     async def labelled(self, labels: Sequence[str]) -> list[Source]:
-        """Return the sources that labels mean, with all sources of a library; without labels, all but the digest."""
+        """Return the sources and libraries with these labels; without labels, all sources but those of the digest."""
         sources = await self._store.sources.all()
         return await labelled_sources(self._store, labels) or [each for each in sources if not each.is_of_digest]
 
     async def ids(self, label: str) -> list[SourceId]:
-        """Return the ids of the sources that a label means, with all sources of a library."""
+        """Return the ids of the sources with a label, which may name a source or a library."""
         return [source.id for source in await exact_sources(self._store, label)]
 
     async def view(self, label: str, *, only: bool = False) -> SourceView:
-        """Return a source with its numbers; with `only`, refuse a name with several versions."""
+        """Return a source with its counts; with `only`, raise UsageError for a name with several versions."""
         return (await self.views_of([await exact_source(self._store, label, only=only)]))[0]
 
     async def views_of(self, sources: Sequence[Source]) -> list[SourceView]:
@@ -137,7 +137,7 @@ class SourceService(Service):
     ) -> tuple[Source, bool]:
         """Add a source for a remote caller without reading it; return it and whether it is new.
 
-        Without `keep`, it is removed again if its first run reads nothing.
+        Without `keep`, the source is removed again if its first run reads nothing.
         """
         found, (rules, policy) = self._tools.recognise(target, remote=True), split_settings(settings)
         known = {source.id for source in await self._store.sources.all()}
@@ -159,7 +159,7 @@ class SourceService(Service):
     ) -> tuple[Source, list[str]]:
         """Change name, version, root and settings of a source, all or none; return it and notes about tokens.
 
-        Omitted values stay. Another root is refused while a run is queued or active.
+        Omitted values stay. The root cannot be changed while a run of the source is queued or active.
         """
         now, own = self._clock(), checked_settings(self._tools, source, settings, reset)
         name, notes = name or source.name, list[str]()
@@ -188,7 +188,7 @@ class SourceService(Service):
         return await source_of(self._store, source.id), notes
 
     async def remove(self, label: str) -> int:
-        """Delete a source and return how many of its pages had content; several versions need a version."""
+        """Delete a source and return how many of its pages had content; refuse a name with several versions."""
         source = await exact_source(self._store, label, only=True)
         pages = await self._store.pages.live_count(source.id)
         await self._store.sources.remove(source.id, self._clock())
@@ -232,7 +232,9 @@ class SourceService(Service):
             async with asyncio.timeout(LISTING_SECONDS):
                 found = await self._tools.contents(source)
         except TimeoutError:
-            return replace(preview, trouble=f"it could not be listed within {LISTING_SECONDS:g} s; a run has more time")
+            return replace(
+                preview, trouble=f"the source was not listed within {LISTING_SECONDS:g} s; a run has no such limit"
+            )
         except (SourceError, UsageError) as error:
             return replace(preview, trouble=mask_secrets(str(error)))
         listed, beyond = found.urls[: preview.rules.max_pages], len(found.urls) - preview.rules.max_pages
@@ -278,7 +280,7 @@ class SourceService(Service):
     async def _plan(self, source: Source, rules: Rules, policy: Policy) -> RefreshPlan:
         store, now = self._store, self._clock()
         pages = await store.pages.to_check(source.id)
-        listed = source.kind != "web"  # the listing of every other kind decides, or the links do
+        listed = source.kind != "web"  # rules exclude stored pages of web sources only
         looked_at = [
             page
             async for page in yield_in_turns(pages, lambda page: page.url)
@@ -311,13 +313,13 @@ class SourceService(Service):
     async def _plan_notes(self, source: Source, others: int, last: Sequence[Run]) -> list[str]:
         notes = []
         if others:
-            addresses = "address without content is" if others == 1 else "addresses without content are"
-            notes.append(f"{others} {addresses} asked again: moved, refused, failed or gone, and still linked")
+            urls = "URL without content is" if others == 1 else "URLs without content are"
+            notes.append(f"{others} {urls} checked again: moved, refused, failed or gone, and still linked")
         if waiting := len(await self._store.queue.frontier(source.id)):
-            notes.append(f"{waiting} {'link waits' if waiting == 1 else 'links wait'} beyond a limit")
+            notes.append(f"{waiting} {'link is' if waiting == 1 else 'links are'} not followed because of a limit")
         if last and last[0].state in UNFINISHED:
             notes.append(f"run {last[0].id} is not finished: a refresh continues it")
         wanted, serving = self._models.wanted(), await self._store.vectors.serving_model()
         if wanted is not None and serving is not None and serving.name != wanted:
-            notes.append(f"{wanted} is set, but {serving.name} answers: `afresh reindex` rebuilds the index")
+            notes.append(f"{wanted} is set, but searches use {serving.name}: `afresh reindex` rebuilds the index")
         return notes

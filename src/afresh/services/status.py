@@ -40,7 +40,7 @@ class Metrics:
 
 @dataclass(slots=True)
 class RunTotals:
-    """Sums of the counts of all runs; ended runs are added up once."""
+    """Sums of the counts of all runs; caches the sum over ended runs."""
 
     over: Counter[str] = field(default_factory=Counter)
     through: int = 0  # every run up to this id has ended
@@ -95,7 +95,7 @@ class StatusService(Service):
         )
 
     def cache_counts(self) -> None:
-        """Cache the counts of large sources; for long-running processes."""
+        """Cache the counts of large sources from now on; for processes that run long."""
         if not isinstance(self._store.stats, CachedStats):
             self._store.stats = CachedStats(self._store)
 
@@ -144,9 +144,9 @@ class StatusService(Service):
             while not self._stopping.is_set():
                 work = StorePruner(store, self._tools.retention(), self._clock, self._stopping)
                 try:
-                    log.info("removed what is past its retention: %s", await work.run())
+                    log.info("removed records past their retention: %s", await work.run())
                 except StoreUnavailable:
                     raise
                 except AfreshError as error:
-                    log.warning("what is past its retention could not be removed: %s", error)
+                    log.warning("records past their retention could not be removed: %s", error)
                 await wait_event(self._stopping, PRUNE_SECONDS)

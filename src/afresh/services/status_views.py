@@ -15,7 +15,7 @@ from afresh.store.store import Store
 from afresh.text.redact import mask_secrets
 
 HOSTS = 10  # hosts whose queues are listed individually
-NAMED = 5  # pages of a source that back off and are listed individually
+NAMED = 5  # failed pages of a source that are listed individually
 
 
 async def status_of(
@@ -55,7 +55,7 @@ async def status_of(
 
 
 async def _workers(store: Store, alive: LiveWorkers) -> tuple[WorkerView, ...]:
-    """Return the active processes, oldest first; a process has one worker name for each of its runs."""
+    """Return the active processes, oldest first; a process registers one worker for each of its runs."""
     held, led = await store.workers.held_by(), defaultdict(list)
     for run in await store.runs.live():
         if run.state is RunState.RUNNING and run.worker is not None:
@@ -79,7 +79,7 @@ async def _workers(store: Store, alive: LiveWorkers) -> tuple[WorkerView, ...]:
 
 
 async def _freshness(store: Store, tools: RunToolFactory, now: datetime) -> tuple[Freshness, ...]:
-    """Return for each source its oldest check, the due pages and those that back off."""
+    """Return for each source its oldest check, its number of due pages and its failed pages that wait."""
     sources, oldest = await store.sources.all(), await store.stats.oldest_checks()
     due, views = await due_of(store, tools, sources, now), []
     for source in sources:
@@ -113,7 +113,7 @@ async def due_of(
 
 
 async def view_of(store: Store, tools: RunToolFactory, source: Source, alive: LiveWorkers) -> SourceView:
-    """Return a source with its numbers; a running run without a live process is shown as cancelled."""
+    """Return a source with its counts; if the process of its running run died, show the run as cancelled."""
     view = replace(await store.stats.source_view(source), trouble=settings_problem(tools, source))
     if view.last_run is None or view.last_state != RunState.RUNNING:
         return view
@@ -124,7 +124,7 @@ async def view_of(store: Store, tools: RunToolFactory, source: Source, alive: Li
 
 
 def awaited_report(run: Run, source: Source, alive: LiveWorkers, now: datetime) -> RunReport:
-    """Return a report for a caller that waits; a run without a live process is shown as queued."""
+    """Return the report of a run for a caller that waits for it; if its process died, show the run as queued."""
     report = live_report(run, source, alive, now)
     taken_up = run.mode not in (RunMode.CHECK, RunMode.SYNC)
     if run.state is RunState.RUNNING and not alive.is_working_on(run) and taken_up:
@@ -133,7 +133,7 @@ def awaited_report(run: Run, source: Source, alive: LiveWorkers, now: datetime) 
 
 
 def live_report(run: Run, source: Source, alive: LiveWorkers, now: datetime) -> RunReport:
-    """Return the progress of a run; a running run without a live process is shown as cancelled."""
+    """Return the progress of a run; if the process of a running run died, show the run as cancelled."""
     if run.state is RunState.QUEUED:
         return replace(report_of(run, source), seconds=max(0.0, (now - run.started_at).total_seconds()))
     if run.state is not RunState.RUNNING:

@@ -29,7 +29,7 @@ class TokenService(Service):
     async def create(
         self, scope: TokenScope, *, sources: Sequence[str] = (), expires: timedelta | None = None, name: str = ""
     ) -> CreatedToken:
-        """Create a token; only the result contains its text."""
+        """Create a token and return it with its text, which is not stored."""
         for label in sources:
             await exact_sources(self._store, label)
         if len(name) > MAX_NAME_CHARS:
@@ -61,12 +61,12 @@ class TokenService(Service):
 
     async def permissions_of(self, text: str) -> Permissions | None:
         """Return the permissions of a token; None if it is unknown, revoked or expired."""
-        return self._as_far_as(await self._token(text))
+        return self._permissions_if_valid(await self._token(text))
 
     async def log_in(self, text: str) -> str | None:
         """Create a login with a token and return its random id; None if the token is not valid."""
         token = await self._token(text)
-        if token is None or self._as_far_as(token) is None:
+        if token is None or self._permissions_if_valid(token) is None:
             return None
         login, now = secrets.token_urlsafe(RANDOM_BYTES), self._clock()
         await self._store.access.add_login(digest_of(login), token.id, now + LOGIN_LENGTH, now)
@@ -74,7 +74,7 @@ class TokenService(Service):
 
     async def permissions_of_login(self, login: str) -> Permissions | None:
         """Return the permissions of a login: those of its token while the token is valid."""
-        return self._as_far_as(await self._store.access.token_of_login(digest_of(login), self._clock()))
+        return self._permissions_if_valid(await self._store.access.token_of_login(digest_of(login), self._clock()))
 
     async def log_out(self, login: str) -> None:
         await self._store.access.end_login(digest_of(login))
@@ -84,13 +84,13 @@ class TokenService(Service):
             return None
         return await self._store.access.token_of(digest_of(text))
 
-    def _as_far_as(self, token: AccessToken | None) -> Permissions | None:
-        """Return the permissions of a token if it is valid."""
+    def _permissions_if_valid(self, token: AccessToken | None) -> Permissions | None:
+        """Return the permissions of a token; None if there is no token, or it is revoked or expired."""
         if token is None or token.state(self._clock()) != "good":
             return None
         sources = frozenset(token.sources) if token.sources else None
         return Permissions(caller=f"token {token.id}", scope=token.scope, sources=sources)
 
     async def begin_answer(self, caller: str, name: str, asked: str) -> StoredResponse | RequestClaim:
-        """Return the stored response to a request with this name, or a claim to answer it."""
+        """Return the stored response to a request with this idempotency key, or a claim to process the request."""
         return await begin(self._store, self._clock, caller, name, asked)

@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 
 
 log = logging.getLogger(__name__)
-QUIET = timedelta(seconds=1)  # more messages may follow the last one
-MAX_WAIT = timedelta(seconds=10)  # but no request waits longer
+QUIET = timedelta(seconds=1)  # wait after the last message of a source, because more may follow
+MAX_WAIT = timedelta(seconds=10)  # longest wait after its first message
 POLL_SECONDS = 2.0  # seconds between checks for messages that another server received
 FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 5.0, 300.0  # seconds before a failed source is retried
 SENDING_GRACE_SECONDS = 0.5  # for messages in flight at shutdown
@@ -55,7 +55,7 @@ PutOff = dict[SourceId, tuple[datetime, float]]  # by source: when to retry, and
 
 class WebhookService(Service):
     async def receive_push(self, delivery: str, push: Push, concerns: Concerns) -> ReceivedMessage:
-        """Request a refresh of the sources of a repository that a push changed."""
+        """Store refresh requests for the sources that a push changed; return what was accepted."""
         known = await self._sources_of_hook(concerns)
         root = self._tools.recognise(push.web, remote=True)[1].lower()
         of_github = [  # the whole repository or a part of it
@@ -78,7 +78,7 @@ class WebhookService(Service):
         ]
 
     async def receive_urls(self, hook: str, delivery: str, urls: Sequence[str], concerns: Concerns) -> ReceivedMessage:
-        """Request checks of pages: stored ones, and new ones that belong to a site."""
+        """Store check requests for URLs that are stored pages or belong to a web source; return what was accepted."""
         sources = {source.id: source for source in await self._sources_of_hook(concerns)}
         bounds = {
             each.id: settings_or_none(self._tools.bounds, each) for each in sources.values() if each.kind == "web"
@@ -97,7 +97,7 @@ class WebhookService(Service):
     async def _requested_pages(
         self, typed: str, sources: Mapping[SourceId, Source], sites: Sequence[tuple[Source, Rules]]
     ) -> list[tuple[Source, str]]:
-        """Return the sources that have a URL as a page, or may get it as one."""
+        """Return the sources that store a URL as a page or, if none does, the web sources that it belongs to."""
         try:
             url = web_address(typed)
         except AfreshError:
@@ -130,7 +130,7 @@ class WebhookService(Service):
             try:
                 await work()
             except AfreshError as error:
-                log.warning("webhooks wait: %s", error)
+                log.warning("work on webhooks failed and will be tried again: %s", error)
             await wait_event(self._stopping, POLL_SECONDS)
 
     async def send(self) -> int:
@@ -143,9 +143,9 @@ class WebhookService(Service):
         return list(await self._store.messages.outbox(state=state, limit=limit))
 
     async def check_requested(self, *, listener: Listener = ignore, put_off: PutOff | None = None) -> list[RunReport]:
-        """Run the requested checks that are ripe, one run for each source, and return the reports.
+        """Run requested checks once no more requests are expected, one run for each source; return the reports.
 
-        Pass the same `put_off` to every call: it holds the sources that failed and when to retry them.
+        Pass the same `put_off` to every call: it holds the sources that failed, and when to retry each.
         """
         requests = sorted(
             await self._store.messages.refresh_requests(), key=lambda request: (request.source_id, request.at)
@@ -173,21 +173,21 @@ class WebhookService(Service):
     async def _run_requests(
         self, number: SourceId, requests: Sequence[RefreshRequest], run: Run | None, put_off: PutOff, listener: Listener
     ) -> RunReport | None:
-        """Run what is requested of a source; None if it has to wait."""
+        """Run the requested checks of a source and return the report; None if they have to wait."""
         source = await self._store.sources.get(number)
         if source is None or self._stopping.is_set():
             return None
         try:
             report = await self._run_or_queue(source, requests, run, listener)
         except RunBusy as busy:  # the open run may have fetched before the request
-            log.info("what webhooks request of %s waits: %s", source.label, busy)
+            log.info("the checks of %s that webhooks requested wait: %s", source.label, busy)
             return None
         except StoreError:
             raise
         except AfreshError as error:  # the other sources are unaffected
             pause = next_wait(put_off.get(number, (None, 0.0))[1], FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS)
             put_off[number] = (self._clock() + timedelta(seconds=pause), pause)
-            log.warning("what webhooks request of %s waits for %.0f s: %s", source.label, pause, error)
+            log.warning("the checks of %s that webhooks requested wait for %.0f s: %s", source.label, pause, error)
             return None
         put_off.pop(number, None)
         if report is not None:
@@ -209,7 +209,7 @@ class WebhookService(Service):
         return await self._refresh(source) if whole and is_new else None
 
     async def _refresh(self, source: Source) -> RunReport | None:
-        """Queue a refresh; None if it resumes a run that may have fetched before the message."""
+        """Queue a refresh and return its report; None if a run is resumed that may have fetched before the request."""
         now = self._clock()
         await release_dead_processes(self._store, self._tools.identity()[0], now)
         run, resumed = await self._store.runs.start(source.id, RunMode.REFRESH, full=False, worker=None, now=now)
@@ -231,12 +231,12 @@ def _concerns_github(push: Push, source: Source) -> bool:
     return address is None or concerns_github(push, address)
 
 
-MAX_ANSWER_BYTES = 65_536  # bytes that are read of the answer of a webhook
+MAX_ANSWER_BYTES = 65_536  # of the response to an outgoing message
 
 
 @asynccontextmanager
 async def open_sender(tools: RunToolFactory) -> AsyncIterator[MessageSender]:
-    """Yield a sender of messages to public URLs and to what network.allow names."""
+    """Yield a sender of messages; it reaches public URLs, and private ones only if network.allow lists them."""
     from afresh.sources.web.api_client import ApiClient
 
     tools.check_everywhere()
