@@ -139,7 +139,7 @@ def test_F87_a_named_file_must_exist(tmp_path: Path) -> None:
             '"every 6h" or "auto", '
             "got '0 24 * * *': the hour field is wrong: \"24\"; hours are 0 to 23",
         ),
-        ("policy:\n  schedule: 0 0 30 2 *\n", "got '0 0 30 2 *': it names a day that never comes"),
+        ("policy:\n  schedule: 0 0 30 2 *\n", "got '0 0 30 2 *': its date does not exist in any year"),
         ("policy:\n  time_zone: Mars/Base\n", "policy.time_zone: expected a time zone such as UTC"),
         ("policy:\n  time_zone: ../../etc/passwd\n", "policy.time_zone: expected a time zone such as UTC"),
         ("log:\n  level: loud\n", "log.level: expected one of debug, info, warning, error"),

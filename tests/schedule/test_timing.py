@@ -26,7 +26,7 @@ def utc(text: str) -> datetime:
         ("every day", "expected a length of time"),
         ("every 30s", "the shortest interval is a minute"),
         ("every 0h", "the shortest interval is a minute"),
-        ("0 0 30 2 *", "a day that never comes"),
+        ("0 0 30 2 *", "does not exist in any year"),
         ("automatic", "it has 1 field, not five"),
     ],
 )

@@ -52,13 +52,13 @@ def own_settings_of(config: Config, source: Source) -> Config:
         reread_seconds=0.0,
         adapt=False,
     )
-    # Links that a person listed are read whatever their noindex says, one at a time, in order of due date;
-    # `Policy.holds` accepts suspicious content of theirs, too.
+    # A person chose these links, so noindex is ignored, and suspicious content is accepted (`Policy.holds`).
+    # One request at a time keeps them in the order of their due dates.
     return replace(own, policy=policy, crawl=replace(own.crawl, respect_noindex=False, probe=False, concurrency=1))
 
 
 def policy_for(own: Config, source: Source | None = None) -> Policy:
-    """Return the numbers that `decide` follows."""
+    """Return the policy for decisions about the pages of a source."""
     from afresh.models.choose import wanted_model
 
     listed_by_hand = source is not None and source.name == DIGEST_LINKS
@@ -79,7 +79,7 @@ def policy_for(own: Config, source: Source | None = None) -> Policy:
 
 
 async def rules_at_root(source: Source, own: Config, store: Store) -> Rules:
-    """Return the rules of a source, with former roots and a temporary redirect target of the root."""
+    """Return the rules of a source, including its former roots and the target if its root redirects temporarily."""
     rules = rules_for(source, own)
     if source.kind != "web":
         return rules

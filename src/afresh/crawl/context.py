@@ -17,18 +17,18 @@ _OF_ROOT = ("aside", "former", "may_move")
 
 @dataclass(slots=True)
 class RunContext:
-    """One run in progress, with what it has learned so far."""
+    """The state of one run in progress."""
 
     tools: RunTools
     source: Source
     rules: Rules
     run: Run
     stopping: asyncio.Event
-    resumed: bool = False  # by this or another process
+    resumed: bool = False  # whether it continues an interrupted run
     notes: list[str] = field(default_factory=list)
     unlisted: str | None = None  # why the source could not be read
     listed: Sequence[ListedUrl] = ()  # from a complete listing, unless it was unchanged
-    held_back: Sequence[ListedUrl] = ()  # listed, and admitted later by score
+    held_back: Sequence[ListedUrl] = ()  # listed URLs that become pages later, in order of their scores
     moved_root: str | None = None  # where a permanent redirect of the root leads
     lost_root: bool = False  # the root leads to another site or to no content: read nothing else
     unfilled: bool = False  # stopped before the queue was filled
@@ -60,9 +60,9 @@ class RunContext:
 
 
 class MonotonicClock:
-    """Wraps a clock: when the clock is set back, time continues from where it was.
+    """Wraps a clock: when the system clock is set back, time continues from where it was.
 
-    Due times within a run come from this clock, so they are reached even if the other clock jumps back.
+    Due times within a run come from this clock, so they are reached even if the system clock jumps back.
     """
 
     def __init__(self, clock: Clock) -> None:

@@ -1,4 +1,4 @@
-"""Count what a visit adds to its run report, and what a resumed run carries over."""
+"""Compute the counts that a visit adds to its run, and those with which a resumed run continues."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -9,7 +9,7 @@ from afresh.search.records import UNEMBEDDED
 
 RESUME_WITHIN = timedelta(hours=24)  # an older run is replaced by a new one
 CONTINUE_WITHIN = timedelta(minutes=3)  # since its last work; later, every page is checked again
-KEPT = frozenset(  # kept when a run checks every page again: what it wrote and what that cost
+KEPT = frozenset(  # counts that a run keeps when it checks every page again: of written content and of its cost
     (
         *("new", "changed", "bytes", "rendered", "retried", "chunks_embedded", "chunks_reused", "summaries"),
         *("links_scored", "links_saved", "link_calls", "link_calls_saved"),
@@ -19,7 +19,7 @@ KEPT = frozenset(  # kept when a run checks every page again: what it wrote and 
 
 
 def change_of(visit: Visit) -> ChangeKind | None:
-    """Return whether a visit brought new or changed content; the end of the run reports deletions and moves."""
+    """Return NEW or CHANGED if a visit brought such content, else None; deletions are counted at the end of the run."""
     decision, before = visit.decision, visit.claim.page
     if decision.content is not ContentAction.REPLACE:
         return None

@@ -1,4 +1,4 @@
-"""Decide what the result of a check means: the one place where an outcome becomes state."""
+"""Decide what the result of a check means for the stored page; no other module does."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -32,7 +32,7 @@ from afresh.search.stemming import search_config
 
 
 def request_for(page: Page, policy: Policy, now: datetime, *, full: bool = False) -> Request:
-    """Return the request for a page: conditional only while its content is really stored."""
+    """Return the request for a page; it is conditional only if the content is stored and up to date."""
     held = page.content_hash is not None and page.moved_to is None
     trusted = held and page.recipe == policy.recipe and not full and not is_stale(page, policy, now)
     return Request(
@@ -44,7 +44,7 @@ def request_for(page: Page, policy: Policy, now: datetime, *, full: bool = False
 
 
 def is_stale(page: Page, policy: Policy, now: datetime) -> bool:
-    """Return whether the page is due for an unconditional request; spread, so that not all pages are due at once."""
+    """Return whether the page is due for an unconditional request; the time varies by page to spread the load."""
     if not policy.reread_seconds or page.last_scraped is None:
         return False
     spread = 0.75 + page.id * 2_654_435_761 % 2**32 / 2**33
@@ -52,7 +52,7 @@ def is_stale(page: Page, policy: Policy, now: datetime) -> bool:
 
 
 def decide(page: Page, seen: Seen, policy: Policy, now: datetime) -> Decision:
-    """Return what to do about a page; deciding twice on the same result changes nothing more."""
+    """Return the decision about a page after a check; repeating it with the same result changes nothing more."""
     match seen:
         case ReadDocument():
             decision = _read(page, seen, policy, now)
@@ -144,7 +144,7 @@ def _read_reason(page: Page, seen: ReadDocument, policy: Policy, *, other_langua
     elif before != document.content_hash:
         reason = f"content hash changed from {before[:12]} to {document.content_hash[:12]}"
     elif page.recipe != policy.recipe:
-        reason = "same content hash, processed again by a new recipe"
+        reason = "same content hash, processed again with a new recipe"
     elif other_language:
         reason = "same content hash, processed again for another language"
     else:
@@ -160,7 +160,7 @@ def _read_reason(page: Page, seen: ReadDocument, policy: Policy, *, other_langua
 
 
 def _restored(page: Page, seen: ReadDocument, policy: Policy, now: datetime) -> Decision:
-    """Keep the former text that the owner restored, while the page still shows the text it replaced."""
+    """Keep a restored former text while the page still shows the text that the user rejected."""
     doubt = {"doubt": RESTORED, "doubt_run": RunId(seen.signs.run)}
     after = replace(page, checked_at=now, **ANSWERED | doubt)
     return Decision(
@@ -173,7 +173,7 @@ def _restored(page: Page, seen: ReadDocument, policy: Policy, now: datetime) -> 
 
 
 def _doubted(page: Page, seen: ReadDocument, doubt: Suspicion, policy: Policy, now: datetime) -> Decision:
-    """Keep the stored content and flag the page."""
+    """Keep the stored content and flag the page as suspicious."""
     flagged = replace(
         _without_answer(page, now),
         crashes=0,
@@ -255,7 +255,7 @@ def _gone(page: Page, seen: Gone, policy: Policy, now: datetime) -> Decision:
 
 
 def _moved(page: Page, seen: Moved, policy: Policy, now: datetime) -> Decision:
-    after = replace(  # the redirect replaces its links; only an unconditional request brings them back
+    after = replace(  # the stored links are replaced by the redirect, so the next request is unconditional
         page,
         status=page.status if page.content_hash is not None else PageStatus.REDIRECT,
         gone_count=0,
@@ -309,7 +309,9 @@ def _refused(page: Page, seen: Refused, policy: Policy, now: datetime) -> Decisi
 
 
 def _failed(page: Page, seen: Failed, policy: Policy, now: datetime) -> Decision:
-    after = _without_answer(page, now, strikes=int(seen.retry_after is None))  # a request to wait is no failure
+    after = _without_answer(
+        page, now, strikes=int(seen.retry_after is None)
+    )  # a server that asks to wait has not failed
     crashes = page.crashes + 1
     quarantined = seen.poison is not None and crashes >= CRASHES  # do not give this body to the parser again
     if seen.poison is not None:

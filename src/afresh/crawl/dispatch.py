@@ -11,7 +11,7 @@ from afresh.crawl.politeness import TURN_SECONDS, HostLimiter
 from afresh.model.records import Claim
 from afresh.store.store import Store
 
-Ticket = tuple[int, Claim]  # with the number of lost leases at the time of the claim
+Ticket = tuple[int, Claim]  # a claim, and how often the worker's lease had run out when it was made
 
 
 class HostDispatcher:
@@ -30,7 +30,7 @@ class HostDispatcher:
 
     @property
     def ready_count(self) -> float:
-        """Return how many claims can go out now or next."""
+        """Return how many claims can be requested now, or as soon as a request to their host ends."""
         rooms = ((len(queued), self._hosts.room(domain)) for domain, queued in self._queued.items())
         return self._ready.qsize() + sum(min(each) for each in rooms)
 
@@ -87,7 +87,7 @@ class WakeupListener:
         self.mute_seconds = 0.0  # set to 0 by a caller that found work
 
     def mark(self) -> None:
-        """Remember the current state before the queue is read; later notifications end the next `wait`."""
+        """Note the number of notifications so far; call this before the queue is read, so that `wait` misses none."""
         self._since = self._store.db.news.count
 
     async def wait(self, seconds: float, *ends: asyncio.Event) -> None:

@@ -72,7 +72,7 @@ class RunToolFactory:
         self._hosts = HostLimiter(MAX_SINGLE_FETCHES)  # hosts of single-page fetches
 
     def scoped_to(self, allowed: Permissions, visible: Store) -> "RunToolFactory":
-        """Return a factory limited by a token; store-wide operations raise Forbidden if it is bound to sources."""
+        """Return a factory limited to permissions; operations on the whole store raise Forbidden if these are bound."""
         scoped = copy(self)
         scoped._allowed, scoped._visible = allowed, visible
         return scoped
@@ -82,9 +82,9 @@ class RunToolFactory:
         self._allowed.check_everywhere()
 
     def recognise(self, target: str, *, remote: bool = False, on_the_web: bool = False) -> tuple[str, str]:
-        """Return the kind and the root of the source that a target means.
+        """Return the kind and the root of the source that a target refers to.
 
-        Remote callers reach files only where the settings allow it; agents reach only the web.
+        With `remote`, files are accepted only where the settings allow it; with `on_the_web`, only web targets.
         """
         from afresh.sources import detect
 
@@ -135,7 +135,7 @@ class RunToolFactory:
         return _worker(self.clock()), self.config.policy.lease_seconds
 
     def standing(self, listener: Listener, stopping: asyncio.Event) -> tuple[Store, Heartbeat]:
-        """Return the store and the heartbeat of a process that works until it is stopped."""
+        """Return the store, which retries without a limit, and the heartbeat for a process that runs until stopped."""
         self.check_everywhere()
         store = self._retrying_store(listener, stopping)
         return store, _heartbeat(store, self.config.policy, MonotonicClock(self.clock))
@@ -150,7 +150,7 @@ class RunToolFactory:
     async def open(
         self, source: Source, options: RunOptions, listener: Listener, stopping: asyncio.Event
     ) -> AsyncIterator[tuple[RunTools, Rules]]:
-        """Open the tools for one run of a source; this process is registered as a worker meanwhile."""
+        """Yield the tools and rules for one run of a source; meanwhile, this process is registered as a worker."""
         own = self.settings_of(source)
         own = own.with_overrides({"doubt": False}) if options.trust else own
         listener, clock = unfailing(listener), MonotonicClock(self.clock)
@@ -199,7 +199,7 @@ class RunToolFactory:
     async def _site_tools(
         self, source: Source, own: Config, options: RunOptions, rules: Rules, store: Store, clock: Clock
     ) -> AsyncIterator[dict[str, Any]]:
-        """Open the fetcher and the lister of a source; the result's `aim` opens them for another root."""
+        """Yield the fields of RunTools that depend on the root of a source; `aim` opens them for another root."""
         current = await store.sources.get(source.id)
         mark = current.mark if current is not None else None
         listed = source.kind in ("web", LINKS) and (
@@ -301,7 +301,7 @@ class RunToolFactory:
         return self.store.with_retries(retry)
 
     async def _reach(self, root: str) -> "AddressPolicy":
-        """Return which addresses requests for a source may connect to."""
+        """Return the policy on which IP addresses the requests for a source may connect to."""
         from afresh.sources.web.guard import AddressPolicies
 
         network = self.config.network
@@ -325,7 +325,7 @@ async def _bounds_of_run(source: Source, own: Config, options: RunOptions, store
 
 @dataclass(slots=True)
 class _Processes:
-    """Parser processes that outlive a run while they are in use."""
+    """Parser processes that several runs share; they end with the last user."""
 
     models: ModelProvider
     warm: ParserPool | None = None
@@ -346,7 +346,7 @@ class _Processes:
 
     @asynccontextmanager
     async def borrowed(self) -> AsyncIterator[ParserPool]:
-        """Lend the warm processes, or one that is closed afterwards."""
+        """Yield the shared processes if there are any, else a process that is closed afterwards."""
         warm = self.warm
         if warm is not None:
             self._users += 1
@@ -363,7 +363,7 @@ class _Processes:
             await warm.close()
 
     async def _warm_up(self, parsers: ParserPool) -> None:
-        """Start processes and models; errors are left to the caller that needs them."""
+        """Start processes and load models; ignore errors, because the first real use reports them."""
         body = Body(url="file:///warm.md", data=b"# Warm", media_type="text/markdown")
         with suppress(AfreshError):
             await parsers.everywhere(EXTRACT, body)
@@ -388,7 +388,7 @@ def _heartbeat(store: Store, policy: PolicySettings, clock: Clock) -> Heartbeat:
 
 
 def settings_or_none(ask: Callable[[Source], T], source: Source) -> T | None:
-    """Return what the settings of a source say, or None if they contradict each other."""
+    """Return the result of `ask` for a source, or None if the settings of the source are invalid."""
     try:
         return ask(source)
     except ConfigError:

@@ -20,9 +20,9 @@ _MAX_TOTAL_SECONDS = 30.0  # how long it waits in all if the page moved
 async def _turn(
     hosts: HostLimiter, delay_seconds: float, web: Web, url: str, max_wait: float, then: str
 ) -> AsyncIterator[None]:
-    """Wait for a turn at a host; after `max_wait` seconds raise SourceError, which suggests trying `then` later.
+    """Wait until a host may be requested; raise SourceError if that takes longer than `max_wait` seconds.
 
-    Requests are as far apart as the settings or the host ask for.
+    The delay between requests is that of the settings or of robots.txt. The error suggests to try `then` later.
     """
     domain = domain_of(url)
     delay = max(delay_seconds, await web.crawl_delay(url) or 0.0)
@@ -47,7 +47,7 @@ async def fetch_once(
     hosts: HostLimiter,
     delay_seconds: float,
 ) -> FetchedPage:
-    """Return the text at a URL after following redirects; raise SourceError if there is none."""
+    """Fetch a URL, follow redirects, and return the page; raise SourceError if it cannot be read."""
     url, max_wait, then = asked, _MAX_TURN_SECONDS, "again"
     until = asyncio.get_running_loop().time() + _MAX_TOTAL_SECONDS
     for _ in range(_MAX_MOVES + 1):

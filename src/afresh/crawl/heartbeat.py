@@ -1,4 +1,4 @@
-"""Register a worker, send its heartbeat, and release what dead workers held."""
+"""Register a worker, send its heartbeat, and release the claims of dead workers."""
 
 import asyncio
 import logging
@@ -26,8 +26,8 @@ RECHECK_SECONDS = 0.2  # between checks of a worker that may be dead
 class Heartbeat:
     """Sends this worker's heartbeat and detects workers that died.
 
-    Clocks jump and differ, so an old heartbeat alone proves nothing. A worker counts as dead if its process is
-    gone from this machine, or if its heartbeat does not change for longer than an interval.
+    Clocks jump and differ, so an old heartbeat alone does not show that a worker died. A worker counts as dead
+    if its process is gone from this machine, or if its heartbeat stays the same for 1.5 intervals.
     """
 
     store: Store
@@ -36,38 +36,38 @@ class Heartbeat:
     heartbeat_seconds: float
     clock: Clock
     monotonic: Callable[[], float] = time.monotonic
-    _sent_at: float = field(init=False)  # when our last heartbeat was sent
-    _lapses: int = 0
-    _back_at: float | None = None  # when we sent again after a lapse
-    _seen: dict[str, tuple[datetime, float]] = field(default_factory=dict)  # last heartbeat of a worker, and since when
-    _seen_alive: set[str] = field(default_factory=set)  # workers whose heartbeat changed while we watched
+    _sent_at: float = field(init=False)  # when the last heartbeat was sent
+    _lapses: int = 0  # how often the lease of this worker ran out
+    _back_at: float | None = None  # when a heartbeat was sent again after a lapse
+    _seen: dict[str, tuple[datetime, float]] = field(default_factory=dict)  # heartbeats, and when each was first read
+    _seen_alive: set[str] = field(default_factory=set)  # workers whose heartbeat changed while this one watched
 
     def __post_init__(self) -> None:
         self._sent_at = self.monotonic()
 
     @property
     def lapses(self) -> int:
-        """Return how often our lease ran out; claims from before such a lapse are no longer ours."""
+        """Return how often the lease of this worker ran out; it loses all claims made before such a lapse."""
         return self._lapses + (self.monotonic() - self._sent_at > self.lease_seconds)
 
     async def send(self) -> None:
-        """Renew our lease."""
+        """Send a heartbeat, which renews the lease of this worker."""
         began = self.monotonic()
         known = await self.store.workers.beat(replace(self.me, heartbeat_at=self.clock()))
         if self.lapses > self._lapses:
             self._lapses, self._back_at = self.lapses, began
-        if not known:  # another worker took us for dead
+        if not known:  # another worker considered this one dead
             self._lapses += 1
         self._sent_at = began  # the lease counts from before the write
 
     async def ensure_lease(self) -> None:
-        """Renew the lease if it ran out: claims made without one would be taken over unnoticed."""
+        """Renew the lease if it ran out: without a lease, other workers could take over new claims unnoticed."""
         while self.monotonic() - self._sent_at > self.lease_seconds:  # sending may itself take that long
             await self.send()
 
     async def reclaim(self) -> bool:
-        """Release claims of dead workers; return whether every other worker is certainly dead or alive."""
-        # owners first: a worker that joins and claims right now is not an orphan
+        """Release claims of dead workers; return False while it is unknown whether some worker is alive."""
+        # Read the owners of claims first: else a worker that joins meanwhile would be missing among the workers.
         owners = await self.store.workers.lock_owners()
         known = await self.store.workers.all()
         uncertain = [each for each in known if not is_alive(each, self.me, self.lease_seconds, self.clock())]
@@ -87,11 +87,11 @@ class Heartbeat:
                 self._seen_alive.add(worker.name)
             return False
         if self._back_at is not None and self.monotonic() - self._back_at < self.lease_seconds:
-            return False  # the outage that stopped our heartbeat may have stopped this one, too
+            return False  # the outage that delayed this worker's heartbeat may have delayed that one, too
         return self.monotonic() - since >= DEAD_AFTER_INTERVALS * self.heartbeat_seconds
 
     async def wait_until_certain(self, stopping: asyncio.Event) -> None:
-        """Release claims of dead workers, and wait until no worker is uncertain."""
+        """Release claims of dead workers; wait until it is known of every worker whether it is alive."""
         while not await self.reclaim() and not stopping.is_set():
             log.info("the lease of a worker has expired: checking whether it is still alive")
             await wait_event(stopping, RECHECK_SECONDS)
@@ -99,7 +99,7 @@ class Heartbeat:
 
 @asynccontextmanager
 async def registered_worker(heartbeat: Heartbeat, stopping: asyncio.Event) -> AsyncIterator[None]:
-    """Register as a worker and send its heartbeat meanwhile; release claims of dead workers first."""
+    """Register this process as a worker, release claims of dead workers, and send heartbeats in the body of `with`."""
     await heartbeat.store.workers.join(heartbeat.me)
     sending = asyncio.create_task(_send_regularly(heartbeat))
     try:
@@ -162,7 +162,7 @@ def live_workers(workers: Sequence[WorkerRecord], me: WorkerRecord, lease_second
 
 
 def process_exists(pid: int) -> bool:
-    """Return whether a process of this machine runs, whoever owns it."""
+    """Return whether a process of any user runs on this machine."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

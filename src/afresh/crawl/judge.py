@@ -1,4 +1,4 @@
-"""Judge how a run ends: what is missing, whether it may delete, and when deletions need confirmation."""
+"""Judge how a run ends: which pages are missing, whether it may delete, and which deletions need confirmation."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -9,12 +9,12 @@ from afresh.model.records import Page, PageId, PageStatus, Policy, Run, RunId, R
 from afresh.search.records import UNEMBEDDED
 
 OUTAGE_SHARE = 0.10  # a larger share of failing known pages is an outage of the source
-MAX_ODD_PAGES = 2  # so many pages may look odd, or move to one URL, however small the source is
+MAX_ODD_PAGES = 2  # this many pages may look suspicious or move to one URL, even in a small source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEvidence:
-    """What a run knows about itself when all pages are checked."""
+    """The results of a run from which its end is judged."""
 
     unlisted: str | None = None  # why the source could not be read
     many_hosts: bool = False  # pages belong to independent hosts
@@ -32,7 +32,7 @@ class RunEvidence:
     next_try: datetime | None = None  # when the first page that backs off is due, in runs of due pages
 
     def is_outage(self, pages: int) -> bool:
-        """Return whether so many problems with known pages means an outage of the source."""
+        """Return whether problems with this many known pages mean an outage of the source."""
         if self.many_hosts:
             return self.known > 0 and pages >= self.known
         return pages > self.known * OUTAGE_SHARE
@@ -47,7 +47,7 @@ class RunVerdict:
 
 
 def judge(evidence: RunEvidence) -> RunVerdict:
-    """Judge a run: an outage, a refusal or an unfinished run never deletes anything."""
+    """Return the verdict on a run; after an outage, refusals or a stop, it may not delete anything."""
     if evidence.stopped:
         return RunVerdict(state=RunState.CANCELLED)
     if (error := _outage(evidence)) is not None:
@@ -94,7 +94,7 @@ def _outage(evidence: RunEvidence) -> str | None:
 
 
 def _widespread(evidence: RunEvidence) -> str | None:
-    """Return why so many known pages have problems that none may be deleted, or None."""
+    """Return an error if too many known pages have problems to delete any page; else None."""
     if evidence.known and evidence.is_outage(evidence.known_failed):
         return f"{evidence.known_failed} of {evidence.known} known pages could not be read"
     odd = evidence.known_failed + evidence.known_doubtful
@@ -112,31 +112,31 @@ def brake_holds(live: int, doomed: int, policy: Policy, *, to_one: int = 0) -> b
 
 
 def moved_to_one(pages: Iterable[Page]) -> int:
-    """Return how many pages moved to the most common target, ignoring its query: a login page, say."""
+    """Return how many pages moved to the most common target, ignoring queries; it may be a login page."""
     targets = Counter(page.moved_to.partition("?")[0] for page in pages if page.moved_to is not None)
     return max(targets.values(), default=0)
 
 
 def decide_missing(page: Page, run: RunId, policy: Policy) -> Page:
-    """Return a page that a complete run did not reach, marked for deletion if that happened often enough."""
+    """Return a page that a complete run did not reach with its new count, marked for deletion at the limit."""
     count = page.missing_count + 1
     doomed = run if count >= policy.missing_after else page.doomed_by
     return replace(page, missing_count=count, doomed_by=doomed)
 
 
 def may_drop(page: Page, target: PageStatus | None, run: RunId) -> bool:
-    """Return whether this run may delete a page: it found the proof, and a redirect target is final."""
+    """Return whether this run may delete a page: the run itself marked it, and the target of a move is settled."""
     is_final = page.moved_to is None or target in (None, PageStatus.ACTIVE, PageStatus.DELETED)
     return page.doomed_by == run and is_final
 
 
 def leads_on(page: Page) -> bool:
-    """Return whether the links of a page marked for deletion still count: it moved, or is noindex."""
+    """Return whether the links of a page marked for deletion still count, because it moved or says noindex."""
     return page.moved_to is not None or (page.gone_count == 0 and page.missing_count == 0)
 
 
 def final_status(url: str, known: Mapping[str, tuple[PageStatus, str | None]]) -> PageStatus | None:
-    """Return the status of the page where a chain of redirects ends; None outside the source."""
+    """Return the status of the page where a chain of redirects ends; None if it ends outside the source."""
     end = end_of_moves(url, lambda each: known[each][1] if each in known else None)
     return PageStatus.PENDING if end is None else known[end][0] if end in known else None
 
@@ -153,10 +153,10 @@ def end_of_moves(url: str, target_of: Callable[[str], str | None]) -> str | None
 def pair_moves(
     pages: Iterable[Page], moves: Mapping[str, str], targets: Mapping[str, tuple[Page, datetime]]
 ) -> dict[PageId, Page]:
-    """Pair moved pages with the pages that take over their identity, each target once.
+    """Return, by id of a moved page, the page at its new URL that takes over its id and history.
 
-    `targets` holds pages by URL with the start of the run that found them. A target that was found no later
-    than the moved page last answered at its own URL has an identity of its own and keeps it.
+    `targets` holds pages by URL with the start of the run that found them. Each target is used once. A target
+    that was known before the moved page last answered at its old URL is a page of its own and is not used.
     """
     pairs: dict[PageId, Page] = {}
     taken: set[PageId] = set()
@@ -178,7 +178,7 @@ def pair_moves(
 
 
 def count_moves(dropped: Iterable[Page], heirs: Mapping[PageId, Page], run: Run) -> dict[str, int]:
-    """Count deletions and moves; a page that took over an identity is not new."""
+    """Return the counts of deletions and moves; the new page of a moved one is not counted as new."""
     pages = list(dropped)
     moved = sum(1 for page in pages if page.moved_to is not None)
     fresh = sum(1 for heir in heirs.values() if heir.changed_at and heir.changed_at >= run.started_at)
@@ -201,10 +201,10 @@ class RunEnding:
     counts: Mapping[str, int]
     notes: Sequence[str] = ()
     error: str | None = None
-    missing: Sequence[Page] | None = None  # pages that were not reached; None: absence proves nothing
+    missing: Sequence[Page] | None = None  # pages that were not reached; None: the run cannot tell
     dropped: Sequence[Page] = ()  # pages whose content is deleted
     heirs: Mapping[PageId, Page] = field(default_factory=dict)  # the new pages of those that moved
     root: str | None = None  # where the root of the source is now
-    letters: Sequence[tuple[str, str]] = ()  # targets to notify, and of which event
-    forgives: bool = False  # reset the pages that this run found gone: its evidence is weak
+    letters: Sequence[tuple[str, str]] = ()  # targets to notify, each with the event
+    forgives: bool = False  # reset pages that this run found gone, because its evidence is weak
     mark: str | None = None  # the state of the source that was read completely

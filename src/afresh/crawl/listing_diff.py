@@ -11,19 +11,19 @@ from afresh.model.records import ListedUrl, Page, PageId, Policy
 
 
 class KnownPage(NamedTuple):
-    """What is stored of a page that a listing may show unchanged."""
+    """The stored values of a page that are compared with a listing."""
 
     id: PageId
     url: str
     depth: int
     validators: Validators
-    sound: bool  # read without problems, by the current recipe
+    sound: bool  # read without problems, with the current recipe
     checked_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListingDiff:
-    """What a listing leaves to check."""
+    """The pages that have to be checked after a listing."""
 
     asked: Sequence[ListedUrl]  # new, changed or of unknown state
     gone: Sequence[ListedUrl]  # stored, but no longer listed
@@ -32,7 +32,7 @@ class ListingDiff:
 def compare(
     listed: Iterable[ListedUrl], on_record: Iterable[KnownPage], walks: Callable[[str], bool], *, full: bool
 ) -> ListingDiff:
-    """Return what to check: listed items that are stored unchanged are skipped, unless `full`."""
+    """Return the pages to check; skip listed items whose stored validators are the same, unless `full`."""
     known = {page.url: page for page in on_record}
     asked, names = [], set()
     for item in listed:
@@ -49,7 +49,7 @@ DAY_SLACK = timedelta(hours=36)  # midnight means any time of that day, in any t
 
 
 def is_news(modified: datetime | None, checked_at: datetime | None, now: datetime) -> bool:
-    """Return whether the site says that a page changed since the last check."""
+    """Return whether the site says that a page changed after its last check."""
     if modified is None or checked_at is None or modified > now:
         return False
     return modified > checked_at
@@ -68,6 +68,6 @@ def is_dated_unchanged(page: Page, modified: datetime | None, policy: Policy, no
 
 
 def unasked(modified: datetime) -> NotModified:
-    """Return the result for a skipped page; the time of its last check stays."""
+    """Return the result for a page that is skipped; the time of its last check stays."""
     reason = f"not requested: last changed {modified.astimezone(UTC):%Y-%m-%d %H:%M} UTC (crawl.trust_lastmod)"
     return NotModified(status_code=None, unasked=reason)

@@ -1,6 +1,6 @@
 """Decide whether content can be trusted: error, login and empty pages may come with status 200.
 
-| what came with a 200                                   | of a known page         | of a new one |
+| content of the 200 response                            | of a known page         | of a new one |
 |--------------------------------------------------------|-------------------------|--------------|
 | what the site answers for a URL that cannot exist      | held                    | held         |
 | a challenge ("verify you are human")                   | held                    | held         |
@@ -13,10 +13,10 @@
 | the same, with a field for a password                  | flagged at the end of the run  | accepted |
 | less than a twentieth of the stored content            | flagged                 |              |
 
-Held: the stored content stays, the page is flagged, and nothing is deleted because of it.
-Flagged: it is accepted, and the flag stays until the content changes or is trusted (`--trust`); the store
-keeps the former text, also where the new one is trusted. Links of the knowledge base are flagged
-where other pages are held (`Policy.holds`).
+Held: the stored content stays, the page is flagged, and nothing is deleted because of the response.
+Flagged: the new content is accepted. The flag stays until the content changes or is trusted (`--trust`). The
+store keeps the former text, even if the new one is trusted. Links of the knowledge base are flagged where other
+pages are held (`Policy.holds`).
 """
 
 import re
@@ -29,13 +29,13 @@ from afresh.model.records import Page, Policy
 from afresh.sources.web.render_check import BARE, RENDERED
 from afresh.text.normalize import EMPTY_HASH
 
-STRANGE = 0.2  # less of its words left: it has become another page
-SAME = 0.8  # more words in common: the same page
-MIN_LOOKALIKES = 2  # so many other URLs turned into the same page: it is a login or error page
-SHRUNK = 0.05  # of the former length
+STRANGE = 0.2  # likeness to the stored text below which a page has become another one
+SAME = 0.8  # likeness above which two texts are the same page
+MIN_LOOKALIKES = 2  # if this many other URLs turned into the same page, it is a login or error page
+SHRUNK = 0.05  # share of the former length below which a page lost nearly all text
 SHORT = 2_000  # characters: a challenge page is short
 CURT = 600  # characters: a login page is shorter
-TERSE = 120  # characters: beside a login form, this is no content
+TERSE = 120  # characters: less text than this beside a login form is not content
 PROBE = "afresh-probe-"  # prefix of the URL that cannot exist
 CRASHES = 3  # of the parser on one page; then its body is skipped
 
@@ -71,7 +71,7 @@ WAIT = Suspicion(SuspicionAction.WAIT, "it has become another page: decided afte
 
 
 def suspicion_of(page: Page, document: Document, signs: ContentSignals, policy: Policy) -> Suspicion | None:
-    """Return what makes new content suspicious, or None."""
+    """Return why new content is suspicious and what to do about it; None if it is not."""
     if not policy.doubts or page.content_hash == document.content_hash:
         return None
     if page.content_hash is None:
@@ -86,7 +86,7 @@ def suspicion_of(page: Page, document: Document, signs: ContentSignals, policy: 
 
 
 def flag_that_stays(page: Page, policy: Policy) -> str | None:
-    """Return the flag of a page whose content is still the flagged one."""
+    """Return the flag that a page keeps while its content is unchanged; None if it has none."""
     if not policy.doubts or page.doubt is None:
         return None
     if page.doubt_hash is None:
@@ -95,7 +95,7 @@ def flag_that_stays(page: Page, policy: Policy) -> str | None:
 
 
 def loses_text(page: Page, document: Document, signs: ContentSignals, policy: Policy, flag: str | None) -> bool:
-    """Return whether to keep the former text: only the new one is flagged, or would be without `--trust`."""
+    """Return whether to keep the former text: the new text is flagged or would be without `--trust`, the old is not."""
     was_flagged = page.doubt not in (None, RESTORED) and page.doubt_hash is None
     return not was_flagged and (flag is not None or (not policy.doubts and _is_other(document, signs)))
 
@@ -119,7 +119,7 @@ def _of_new_page(document: Document, signs: ContentSignals) -> Suspicion | None:
 
 
 def _no_content(page: Page, document: Document, signs: ContentSignals) -> Suspicion | None:
-    """Return why this cannot be the content of a page that had some, or None."""
+    """Return why a document cannot be the content of a page that had content before; None if it can."""
     other = signs.likeness is None or signs.likeness < 0.5
     if signs.like_missing and other:
         return _hold("the site now answers the same for URLs that do not exist (soft 404 or login)")
@@ -135,7 +135,7 @@ def _no_content(page: Page, document: Document, signs: ContentSignals) -> Suspic
 
 
 def _emptied(page: Page, document: Document, signs: ContentSignals) -> Suspicion | None:
-    """Return what to do about an empty page: accept it after two runs, unless other pages are empty, too."""
+    """Return what to do about an empty page: accept it in a second run, unless other pages are empty, too."""
     if page.doubt_hash != document.content_hash or page.doubt_run == signs.run:
         return _hold("the page is empty now; it is accepted if a later run finds it empty again")
     if signs.lookalikes >= MIN_LOOKALIKES:
@@ -151,7 +151,7 @@ def _lost_all(signs: ContentSignals) -> Suspicion:
 
 
 def _not_its_own(document: Document, signs: ContentSignals) -> Suspicion | None:
-    """Return what to do about a page that became another one; WAIT until the other pages are checked."""
+    """Return what to do about a page with quite different content; WAIT until the other pages are checked."""
     if not is_strange(signs.likeness) or not document.markdown.strip():
         return None
     if signs.lookalikes >= MIN_LOOKALIKES:
@@ -169,7 +169,7 @@ def _shrunk(document: Document, signs: ContentSignals) -> Suspicion | None:
 
 
 def _is_other(document: Document, signs: ContentSignals) -> bool:
-    """Return whether next to nothing is left of the stored page."""
+    """Return whether almost nothing of the stored text is left."""
     return is_strange(signs.likeness) or not document.markdown.strip() or _shrunk(document, signs) is not None
 
 

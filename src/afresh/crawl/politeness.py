@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 
 
 HOST_PAUSE_SECONDS = 300.0  # how long a run waits for a host that asked for a pause
-FAILURES_OF_A_DEAD_HOST = 10  # in a row
+FAILURES_OF_A_DEAD_HOST = 10  # failures in a row after which a host counts as dead
 FIRST_TRIAL_SECONDS = 5.0  # before the first attempt at a dead host; doubles each time
 LAST_TRIAL_SECONDS = 300.0
 MOST_WAITS = 5  # deferrals of a page before it counts as failed
-TURN_SECONDS = 1.0  # how long to wait for a pausing host before another host gets the turn
+TURN_SECONDS = 1.0  # how long to wait for one host before another host is requested
 
 
 @dataclass(slots=True)
 class _Silence:
-    """A dead host: when it is tried next, and the pause before that."""
+    """A dead host: when it may be tried next, and the pause before that."""
 
     until: float
     pause: float = FIRST_TRIAL_SECONDS
@@ -45,8 +45,7 @@ class HostLimiter:
     def learn(self, domain: str, delay: float) -> None:
         """Set the delay between requests to a host in seconds; with a delay, requests go one at a time.
 
-        A request reaches the host at some time between its turn and its answer: the distance counts from the
-        answer.
+        The delay counts from the answer, because it is unknown when before it the request reached the host.
         """
         self.delays[domain] = delay
         if delay > 0 and domain not in self._gates:
@@ -59,11 +58,14 @@ class HostLimiter:
         return 1 if self.delays.get(domain) else self._concurrency
 
     def arrived(self, domain: str) -> None:
-        """Note that another worker may have sent a request to this host a moment ago."""
+        """Count the delay from now, because another worker may have just sent a request to this host."""
         self._arrived[domain] = asyncio.get_running_loop().time()
 
     async def enter(self, domain: str, max_wait: float = TURN_SECONDS) -> bool:
-        """Wait for a turn at a host and return True, or False if that takes longer than `max_wait`; then `leave`."""
+        """Wait until a host may be requested; return False if that takes longer than `max_wait`.
+
+        After True, call `leave` when the request has ended.
+        """
         await self._gates[domain].acquire()
         delay, since = self.delays.get(domain, 0.0), self._arrived.pop(domain, None)
         if delay == 0 and domain not in self._next:
@@ -88,7 +90,7 @@ class HostLimiter:
         return True
 
     def leave(self, domain: str) -> None:
-        """End a turn, whether answered or not."""
+        """End a request to a host, whether answered or not."""
         if delay := self.delays.get(domain, 0.0):
             self._next[domain] = max(asyncio.get_running_loop().time() + delay, self._next.get(domain, 0.0))
         self._gates[domain].release()
@@ -102,7 +104,7 @@ class HostLimiter:
         return max(0.0, self._next.get(domain, 0.0) - asyncio.get_running_loop().time())
 
     def puts_off(self, url: str) -> bool:
-        """Count a deferral of a page; return False after too many."""
+        """Count one more deferral of a page; return False if it was deferred too often."""
         self._waits[url] += 1
         return self._waits[url] <= MOST_WAITS
 
@@ -121,7 +123,7 @@ class HostLimiter:
         return silence is not None and self._clock() < silence.until
 
     def may_try(self, domain: str) -> bool:
-        """Return whether a request may be sent; to a dead host one at a time, with growing pauses."""
+        """Return whether a request may be sent; a dead host gets single requests, with growing pauses."""
         silence = self._silent.get(domain)
         if silence is None:
             return True
@@ -135,7 +137,7 @@ class HostLimiter:
 async def fetch_politely(
     domain: str, request: Request, tools: "RunTools", max_wait: float = TURN_SECONDS
 ) -> Fetched | None:
-    """Fetch when the host allows it, and learn from its answer; return None if it pauses for longer."""
+    """Fetch a URL as soon as its host may be requested; return None if that takes longer than `max_wait`."""
     if not domain:  # a file: no host
         return await tools.web.fetch(request)
     lapses = tools.heartbeat.lapses
@@ -146,7 +148,7 @@ async def fetch_politely(
     if not await tools.hosts.enter(domain, max_wait):
         return None
     try:
-        if tools.heartbeat.lapses != lapses:  # this process slept, and others took over
+        if tools.heartbeat.lapses != lapses:  # the lease ran out meanwhile: other workers took over
             return None
         if not tools.hosts.may_try(domain):
             return Failed(outcome=Outcome.FAILED, reason=f"{domain} has stopped answering")

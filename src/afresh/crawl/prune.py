@@ -1,4 +1,4 @@
-"""Delete records past their retention: in a run for its source, in the scheduler and in `afresh prune`."""
+"""Delete records past their retention: of one source after a run, of the whole store daily or by `afresh prune`."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -13,12 +13,12 @@ from afresh.ports import Clock
 from afresh.store.removal import PrunedTable
 from afresh.store.store import Store
 
-PAGES_AT_ONCE = 200  # each with its attempts and changes
+PAGES_AT_ONCE = 200  # deleted in one transaction, each with its attempts and changes
 ROWS_AT_ONCE = 2_000
 
 
 async def prune_source(store: Store, source: SourceId, retention: Retention, now: datetime) -> None:
-    """Delete records of deleted pages of one source, and former texts of all."""
+    """Delete expired records of deleted pages of one source, and expired former texts of all sources."""
     prunable = retention.at(now)
     former, deleted = prunable.former_texts, prunable.deleted_pages
     while former and await store.retention.prune("former_texts", former, limit=ROWS_AT_ONCE):
@@ -39,7 +39,7 @@ class StorePruner:
     expected: PruneCounts = PruneCounts()  # noqa: RUF009 - frozen, so it can be shared
 
     async def run(self) -> PruneCounts:
-        """Delete what is past its retention; return the number of records per table."""
+        """Delete records past their retention; return the number of deleted records of each kind."""
         prunable, done = self.retention.at(self.clock()), dict[str, int]()
         if (before := prunable.deleted_pages) is not None:
             for source in await self.store.sources.all():

@@ -13,7 +13,7 @@ COUNTS = tuple(each.name for each in fields(RunReport) if each.type is int and e
 
 
 def seconds_of(run: Run) -> float:
-    """Return how long a run was worked on, without pauses."""
+    """Return the seconds that workers spent on a run, without interruptions."""
     if run.state is RunState.RUNNING and run.taken_at is not None:
         until = run.finished_at or run.worked_at or run.taken_at
         before = run.counts.get("worked_ms", 0) / 1000
@@ -46,7 +46,7 @@ def report_of(run: Run, source: Source) -> RunReport:
 
 
 def dropped_notes(lister: Lister) -> list[str]:
-    """Return a sentence about listed items that were left out, and why."""
+    """Return a note on how many listed items were left out and why; nothing if there are none."""
     dropped = lister.dropped
     if not dropped:
         return []
@@ -61,7 +61,7 @@ def dropped_notes(lister: Lister) -> list[str]:
 
 
 def left_out_notes(counts: Mapping[str, int]) -> list[str]:
-    """Return notes about links that were not kept."""
+    """Return notes on links that were not stored."""
     notes = []
     if pages := counts.get("cut_pages", 0):
         which = "1 page has" if pages == 1 else f"{pages:,} pages have"

@@ -1,4 +1,4 @@
-"""Run a source: list it, fill the queue, work, judge the result, and delete what is gone."""
+"""Run a source: list it, fill the queue, visit the pages, judge the result, and delete pages that are gone."""
 
 import asyncio
 import time
@@ -56,9 +56,9 @@ async def run_source(
     stopping: asyncio.Event,
     only: RunId | None = None,
 ) -> RunReport:
-    """Run a source or some of its pages, and end the run as the evidence allows.
+    """Run a source or some of its pages, end the run as its results allow, and return the report.
 
-    A worker that continues `only` one run hands it over when it is stopped.
+    With `only`, process that open run; when stopped, put it back into the queue for other workers.
     """
     now = tools.clock()
     run, resumed = await tools.store.runs.start(
@@ -87,7 +87,7 @@ async def run_source(
     if worker.waits_until is not None:
         waiting = "page waits" if worker.left_waiting == 1 else "pages wait"
         context.notes.append(
-            f"{worker.left_waiting} {waiting}: its host asks for a pause until {worker.waits_until:%H:%M} UTC"
+            f"{worker.left_waiting} {waiting}: the host asks for a pause until {worker.waits_until:%H:%M} UTC"
         )
     await _fill_gaps(context)
     if tools.scoring is not None and run.mode is not RunMode.CHECK:
@@ -108,7 +108,7 @@ async def run_source(
 
 
 async def _work_with_scores(context: RunContext) -> Worker:
-    """Work until nothing is left; in best-first order, admit links in small batches."""
+    """Visit pages until none is left; in best-first order, admit links in small batches in between."""
     scoring = context.tools.scoring
     if scoring is None or context.run.mode is RunMode.CHECK:
         return await _work(context)
@@ -128,7 +128,7 @@ async def _work(context: RunContext) -> Worker:
 
 
 async def _fill_gaps(context: RunContext) -> None:
-    """Create vectors that stored text lacks, e.g. after a run during a model switch."""
+    """Create vectors for stored text without any, such as text of a run during a change of the model."""
     embedding, store = context.tools.embedding, context.tools.store
     serving = await store.vectors.serving_model()
     if embedding is None or serving is None or serving.name != embedding.model:
@@ -189,7 +189,7 @@ async def _judge(context: RunContext, left_waiting: int) -> RunVerdict:
 
 
 async def _root_failure(context: RunContext) -> str | None:
-    """Return why the root could not be read; None if it could, or is no page."""
+    """Return why the root could not be read; None if it was read, or if it is not a page."""
     if not context.starts_at_root:
         return None
     page, attempt = await context.tools.store.history.root_attempt(context.source.id, context.rules.root)
@@ -282,7 +282,7 @@ async def _add_notes(context: RunContext, run: Run, counts: Mapping[str, int], s
 
 
 async def _switch_model(context: RunContext) -> list[str]:
-    """Switch search to the configured model if it has all vectors; else return a note."""
+    """Switch searches to the configured model if all its vectors exist; else return a note."""
     embedding, serving = context.tools.embedding, await context.tools.store.vectors.serving_model()
     if embedding is None or (serving is not None and serving.name == embedding.model):
         return []
@@ -314,7 +314,7 @@ def _suspicion_notes(counts: Mapping[str, int], label: str) -> list[str]:
 
 
 async def _missing_pages(context: RunContext) -> list[Page]:
-    """Return the pages that no link or listing leads to, with their missing count raised."""
+    """Return the pages to which no link or listing leads, with their count of such runs raised by one."""
     store, root = context.tools.store, context.rules.root
     unreached = [  # pages closed by robots.txt may still exist
         page
@@ -327,7 +327,7 @@ async def _missing_pages(context: RunContext) -> list[Page]:
 async def _deletable_pages(context: RunContext, missing: list[Page]) -> list[Page]:
     doomed = []
     for page, target in await context.tools.store.pages.doomed(context.source.id, missing):
-        waits = (  # wait: only the next run will read the target
+        waits = (  # delete it later: the next run has to read the target first
             context.run.mode is RunMode.CHECK
             and page.moved_to is not None
             and target is not PageStatus.ACTIVE

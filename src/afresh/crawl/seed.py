@@ -1,4 +1,4 @@
-"""Fill the queue of a run: follow the root, then queue what is to be checked. Repeating it adds nothing.
+"""Fill the queue of a run: follow redirects of the root, then queue the pages to check. A repetition adds nothing.
 
 | the root answers with                | the source                                                        |
 |--------------------------------------|-------------------------------------------------------------------|
@@ -8,7 +8,7 @@
 | a redirect to another site           | is not read, unless `may_move` says that it may                   |
 | a redirect to a login, an error, 404 | is not read, nothing moves                                        |
 
-A chain counts as permanent only if every redirect of it is.
+A chain of redirects counts as permanent only if every one is permanent.
 """
 
 import asyncio
@@ -29,13 +29,13 @@ from afresh.urls.canonical import domain_of
 from afresh.urls.scope import OTHER_SITE, Rules
 
 MAX_ROOT_MOVES = 5
-MAX_DELAY_SECONDS = 60  # a host that may be requested later than that counts as pausing
+MAX_DELAY_SECONDS = 60  # a host that may not be requested for longer counts as pausing
 
 
 async def follow_root(context: RunContext) -> list[ListedUrl]:
-    """Fetch the root, point the run at where it leads, and return the URLs to queue as roots.
+    """Fetch the root, follow its redirects, and return the URLs to queue as roots.
 
-    The answers are kept for the visits of these URLs, so that none of them is requested twice.
+    The answers are kept for the visits of these URLs, so that no URL is requested twice.
     """
     tools, root, asked_by = context.tools, context.rules.root, context.rules
     if tools.aim is None or context.source.kind != "web":
@@ -78,7 +78,7 @@ async def _page_at(context: RunContext, url: str) -> Page | None:
 
 
 async def _ask(context: RunContext, url: str, page: Page | None) -> Fetched | None:
-    """Fetch a URL, conditionally if the page's validators belong to it; return None if its host pauses."""
+    """Fetch a URL with the validators of a stored page, if given; return None if its host must not be requested now."""
     tools, request = context.tools, Request(url=url)
     soon = tools.clock() + timedelta(seconds=MAX_DELAY_SECONDS)
     if any(
@@ -117,7 +117,7 @@ def _refused(reason: str, seen: Moved | None = None) -> Refused:
 
 
 def _reject_root(context: RunContext, rules: Rules, refused: Refused) -> list[ListedUrl]:
-    """Queue only the root, which fails with the reason."""
+    """Return only the root to queue; its visit will fail with the reason of `refused`."""
     _point_at(context, rules)
     context.tools.answers[rules.root] = refused
     context.lost_root = True
@@ -125,7 +125,7 @@ def _reject_root(context: RunContext, rules: Rules, refused: Refused) -> list[Li
 
 
 def _keep_root(context: RunContext, rules: Rules, seen: Fetched) -> list[ListedUrl]:
-    """Keep the root, with the content of its temporary redirect target."""
+    """Return only the root to queue; its content is that of the temporary redirect target."""
     if isinstance(seen, Body):
         seen = replace(seen, validators=replace(seen.validators, url=seen.url))
         if rules.refusal(seen.url, 0) is not None:
@@ -155,7 +155,7 @@ async def _why_implausible(context: RunContext, page: Page | None, url: str, bod
 
 
 async def fill(context: RunContext, pages: Sequence[ListedUrl]) -> None:
-    """Queue what is to be checked; note why a source cannot be listed."""
+    """Queue the pages that a run has to check; if the source cannot be listed, store why in the context."""
     mode, store, now = context.run.mode, context.tools.store, context.tools.clock()
     if mode is RunMode.CHECK:
         if not context.starts_at_root:
@@ -193,7 +193,7 @@ async def _fill_due(context: RunContext, now: datetime) -> None:
 
 
 async def _news(context: RunContext, now: datetime) -> list[ListedUrl]:
-    """Return what the site lists as new or changed since the last check."""
+    """Return the URLs that the site lists as new, or as changed since their last check."""
     listed = await _listed(context) or []
     record = await context.tools.store.listings.on_record(context.source.id, context.tools.policy.recipe)
     checked = {page.url: page.checked_at for page in record}
@@ -201,7 +201,7 @@ async def _news(context: RunContext, now: datetime) -> list[ListedUrl]:
 
 
 async def _worth_checking(context: RunContext, news: Sequence[ListedUrl], now: datetime) -> list[ListedUrl]:
-    """Return the hinted pages that are worth a check, given how reliable the hints were so far."""
+    """Return those listed changes that are worth a check, given how reliable the dates of the site were so far."""
     plan, source = context.tools.policy.looks, context.source.id
     if plan is None or not news:
         return list(news)
@@ -237,7 +237,7 @@ async def _fill_from_root(context: RunContext, now: datetime) -> None:
 
 
 async def _fill_from_listing(context: RunContext, now: datetime) -> None:
-    """Queue what differs from the listing, and record the rest as checked at once."""
+    """Queue pages that differ from the listing, and record the others as checked without requests."""
     store, run, lister = context.tools.store, context.run, context.tools.lister
     listed = await _listed(context)
     if listed is None or context.unlisted is not None:
@@ -246,7 +246,7 @@ async def _fill_from_listing(context: RunContext, now: datetime) -> None:
         await _fill_from_same_listing(context, listed, now)
         return
     on_record = await store.listings.on_record(context.source.id, context.tools.policy.recipe)
-    there = lister.dropped or any(not lister.walks(item.url) for item in listed)  # items left out by rules exist
+    there = lister.dropped or any(not lister.walks(item.url) for item in listed)  # excluded files count as content
     if not there and any(not lister.walks(page.url) for page in on_record):
         context.unlisted = (
             f"{context.source.url} is empty now, but was not before (is it mounted?). All its pages are kept; "
@@ -256,7 +256,7 @@ async def _fill_from_listing(context: RunContext, now: datetime) -> None:
     context.listed = [item for item in listed if not lister.walks(item.url)]
     await store.sources.forget_mark(context.source.id)
     compared = compare(listed, on_record, lister.walks, full=context.tools.full)
-    if context.resumed:  # edited or deleted since this run checked it
+    if context.resumed:  # pages may have been edited or deleted since this run checked them
         since = compare(listed, on_record, lister.walks, full=False)
         listed_again = [item.url for item in since.asked if item.validators is not None]
         await store.queue.ask_again(run, [*listed_again, *(item.url for item in since.gone)])
@@ -266,7 +266,7 @@ async def _fill_from_listing(context: RunContext, now: datetime) -> None:
     await _queue_individually(context, [*in_turn, *_walked_again(context, walked)], now)
     await store.listings.record(context.source.id, listed, complete=not lister.listing_errors)
     await _queue_listed(context, [*differing, *compared.gone], now)
-    await store.listings.record(context.source.id, differing, complete=False)  # those that became pages just now
+    await store.listings.record(context.source.id, differing, complete=False)  # some became pages just now
     unlisted = {item.url for item in in_turn} | {page.url for page in walked}
     await store.listings.believe(run, now, [page.id for page in on_record if page.url in unlisted])
 
@@ -284,10 +284,10 @@ async def is_as_listed(context: RunContext, dropped: Sequence[Page]) -> bool:
 
 
 async def _fill_from_same_listing(context: RunContext, listed: list[ListedUrl], now: datetime) -> None:
-    """Queue only pages that were not read well and pages found by links; the listing is unchanged."""
+    """Queue pages with problems and pages found by links; the listing is unchanged and shows the others unchanged."""
     store, run, recipe = context.tools.store, context.run, context.tools.policy.recipe
     if not await store.sources.has_mark(context.source.id, context.tools.mark):
-        context.unlisted = "another process has updated it meanwhile: run the command again"
+        context.unlisted = "another process has updated the source meanwhile: run the command again"
         return
     record = await store.listings.on_record(context.source.id, recipe) if listed else ()
     walked = [page for page in record if context.tools.lister.walks(page.url)]
@@ -303,7 +303,7 @@ async def _fill_from_same_listing(context: RunContext, listed: list[ListedUrl], 
 
 
 async def _queue_individually(context: RunContext, in_turn: Sequence[ListedUrl], now: datetime) -> None:
-    """Queue pages that are requested individually; in a run of due pages when they are due."""
+    """Queue pages that are requested individually; a run of due pages queues each only when it is due."""
     store, run, limits = context.tools.store, context.run, context.limits
     if run.mode is RunMode.DUE:
         await store.queue.schedule(run, in_turn, limits, context.tools.policy.recheck_seconds, now)
@@ -312,7 +312,7 @@ async def _queue_individually(context: RunContext, in_turn: Sequence[ListedUrl],
 
 
 async def _queue_listed(context: RunContext, asked: Sequence[ListedUrl], now: datetime) -> None:
-    """Queue what the listing shows, whatever the budget; in a run of due pages, those first."""
+    """Queue pages that the listing shows as changed, beyond any budget; a run of due pages queues due pages first."""
     store, run, limits = context.tools.store, context.run, context.limits
     if run.mode is RunMode.DUE:
         await store.queue.enqueue_due(run, limits, now, max_age=context.tools.policy.max_age_seconds)
@@ -320,19 +320,19 @@ async def _queue_listed(context: RunContext, asked: Sequence[ListedUrl], now: da
 
 
 def _walked_again(context: RunContext, walked: Sequence[KnownPage]) -> list[ListedUrl]:
-    """Return pages found by links, to be checked unless only due pages are."""
+    """Return the pages found by links as URLs to check; none in a run of due pages."""
     return [] if context.run.mode is RunMode.DUE else [ListedUrl(page.url, page.depth) for page in walked]
 
 
 async def _roots(context: RunContext) -> list[ListedUrl] | None:
-    """Return where the source starts; None if the run was stopped first."""
+    """Return the root URLs to queue; None if the run was stopped first."""
     roots = await _unless_stopped(follow_root(context), context.stopping)
     context.unfilled = roots is None
     return roots
 
 
 async def _listed(context: RunContext) -> list[ListedUrl] | None:
-    """Return what the source lists; None if the run was stopped first."""
+    """Return the URLs that the source lists, none if it cannot be listed; None if the run was stopped first."""
 
     async def items() -> list[ListedUrl]:
         return [item async for item in context.tools.lister.list()]
@@ -359,7 +359,7 @@ async def _unless_stopped(
 
 
 async def _follow_stored(context: RunContext, now: datetime) -> None:
-    """Queue stored links that a limit or earlier rules had left out."""
+    """Queue stored links that were left out because of a limit or earlier rules."""
     store, source = context.tools.store, context.source.id
     waiting, changed = await store.links.frontier_is_open(source, context.fingerprint)
     if changed:

@@ -21,17 +21,14 @@ SUFFIXES = (".html", ".htm", ".php", ".aspx", ".md")
 
 @dataclass(slots=True)
 class Soft404Probe:
-    """Requests a URL that cannot exist, once per site, to compare pages with the answer."""
+    """Requests a URL that cannot exist, once for each site and file ending, to compare pages with the answer."""
 
     root: str
     name: str  # random, so that no site knows it
     _answers: dict[tuple[str, str], asyncio.Future[str]] = field(default_factory=dict)
 
     async def answers_alike(self, url: str, sketch: str, tools: "RunTools") -> bool:
-        """Return whether a page looks like the answer for a URL that cannot exist.
-
-        Pages that arrive meanwhile wait for the same request.
-        """
+        """Return whether a page looks like the answer for a URL that cannot exist; concurrent calls share a request."""
         suffix = next((ending for ending in SUFFIXES if url.partition("?")[0].endswith(ending)), "")
         origin = origin_of(url)
         if (origin, suffix) not in self._answers:
@@ -42,9 +39,9 @@ class Soft404Probe:
         return bool(missing and sketch) and likeness(missing, sketch) >= SAME
 
 
-KEYS = 4  # leading numbers of a sketch: equal pages share some of them almost certainly
+KEYS = 4  # leading numbers of a sketch by which groups are found: similar pages almost certainly share one
 MAX_GROUPS = 2_000  # groups to remember
-MAX_MEMBERS = 50  # of a group: enough to be sure
+MAX_MEMBERS = 50  # URLs to remember per group: enough to be sure
 
 
 @dataclass(slots=True)
@@ -82,7 +79,7 @@ class WallDetector:
 
 
 async def content_signals(claim: Claim, document: Document, tools: "RunTools") -> ContentSignals:
-    """Return the signals that `crawl/plausibility.py` needs; none for unchanged content."""
+    """Return the signals by which `crawl/plausibility.py` judges content; all empty for unchanged content."""
     page, run, probe = claim.page, claim.run_id, tools.probe
     if page.content_hash == document.content_hash:
         return ContentSignals(run=run)
@@ -95,7 +92,7 @@ async def content_signals(claim: Claim, document: Document, tools: "RunTools") -
     before, length = held.sketch, held.length
     if trusted:
         return ContentSignals(run=run, likeness=likeness(before, document.sketch) if length else None, length=length)
-    if page.doubt is not None and held.former and not tools.policy.holds:  # what is stored is the wall itself
+    if page.doubt is not None and held.former and not tools.policy.holds:  # the stored content is the login page itself
         before, length = await asyncio.to_thread(sketch_of, held.former, page.url), len(held.former)
     alike, lookalikes = likeness(before, document.sketch) if length else None, 0
     if is_strange(alike):  # other URLs with the same page, in this or an earlier run

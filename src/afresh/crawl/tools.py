@@ -25,7 +25,7 @@ from afresh.urls.scope import Rules
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
-    """What one run of a source should do."""
+    """The options of one run of a source."""
 
     mode: RunMode
     full: bool = False  # fetch every page unconditionally
@@ -33,8 +33,8 @@ class RunOptions:
     redetect: bool = False  # fetch every page and detect its language again
     follow_move: bool = False  # the root may move to another site
     slot: datetime | None = None  # the scheduled time that the run is for
-    pages: Sequence[ListedUrl] = ()  # only these
-    budget: int | None = None  # of due pages
+    pages: Sequence[ListedUrl] = ()  # the pages that a run of the mode CHECK checks
+    budget: int | None = None  # maximum number of due pages to check
     for_digest: bool = False  # keep a summary of each page
 
 

@@ -18,7 +18,7 @@ NOTES = 5  # traps that are listed individually
 
 @dataclass(slots=True)
 class UrlPatternCounter:
-    """Counts the pages of a source by URL pattern; loaded when a link first has a pattern."""
+    """Counts the pages of a source by URL pattern; reads stored pages when the first link with a pattern comes."""
 
     store: Store
     source: SourceId
@@ -29,7 +29,7 @@ class UrlPatternCounter:
     _loaded: bool = False
 
     async def let_in(self, links: Iterable[Link], found_on: str) -> frozenset[str]:
-        """Return the links of a page that may become pages."""
+        """Return the URLs of links that may become pages, and count them."""
         if not self.rules.max_per_pattern:
             return frozenset(link.url for link in links)
         plain, open_ = set(), []
@@ -54,7 +54,7 @@ class UrlPatternCounter:
             self._loaded = True
 
     def admits(self, url: str, found_on: str | None, follow: bool = True) -> bool:
-        """Return whether a URL may become a page, and count it; repeating that changes nothing."""
+        """Return whether a URL may become a page, and count it if so; a repeated call does not count it again."""
         most = self.rules.max_per_pattern
         pattern = pattern_of(url, self.rules.root) if most else None
         if pattern is None or hash(url) in self._known:
@@ -68,7 +68,7 @@ class UrlPatternCounter:
 
 
 async def trap_notes(store: Store, source: SourceId, rules: Rules) -> list[str]:
-    """Return a note for each URL trap, with the flag that admits more."""
+    """Return a note for each infinite URL space, with the command-line option that admits more of it."""
     patterns: Counter[str] = Counter()
     forms: dict[str, list[str]] = {}
     async for url in yield_in_turns(await store.links.left_out(source), str):

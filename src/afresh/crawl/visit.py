@@ -1,4 +1,4 @@
-"""Visit one page in six steps; the slow work (chunks, diff, links) happens before the transaction."""
+"""Visit one page in steps 1 to 5; the slow work (chunks, diff, links) is done before the transaction of step 6."""
 
 from dataclasses import dataclass, replace
 
@@ -51,7 +51,7 @@ LINK_BYTES = 500  # memory of a link with its URL and text
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchSummary:
-    """What is kept of a response once its body is parsed: bodies are large."""
+    """The values of a response that are kept after its body is parsed and freed."""
 
     claim: Claim
     size: int = 0
@@ -63,20 +63,20 @@ class FetchSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingVisit:
-    """A visit that can be decided only after the other pages."""
+    """A visit that can be decided only after the other pages of the run were visited."""
 
     arrived: FetchSummary
     seen: ReadDocument
 
     @property
     def weight(self) -> int:
-        """Return about how many bytes of memory it takes."""
+        """Return the approximate memory that the visit takes, in bytes."""
         document = self.seen.document
         return 2 * len(document.markdown) + LINK_BYTES * len(document.links)
 
 
 async def fetch_page(claim: Claim, tools: RunTools) -> Fetched | None:
-    """Fetch a page as cheaply as possible (steps 1 and 2); return None if its host pauses."""
+    """Fetch a page as cheaply as possible (steps 1 and 2); return None if its host must not be requested now."""
     request = request_for(claim.page, tools.policy, tools.clock(), full=tools.full)
     tools.listener(PageStep(name="request", url=request.url))
     failpoint("page.request")
@@ -107,7 +107,7 @@ async def _fetch(claim: Claim, request: Request, tools: RunTools) -> Fetched | N
 
 
 async def process_page(claim: Claim, fetched: Fetched, tools: RunTools) -> Visit | PendingVisit:
-    """Parse, decide and prepare the content (steps 3 to 5); nothing is written yet."""
+    """Parse a page, decide, and prepare its content (steps 3 to 5) without writing; return the visit."""
     url = claim.page.url
     arrived = FetchSummary(claim=claim, pause=fetched.retry_after if isinstance(fetched, Failed | Moved) else None)
     if isinstance(fetched, Body):
@@ -140,7 +140,7 @@ async def process_pending(waiting: PendingVisit, tools: RunTools) -> Visit:
 
 
 def broken_visit(claim: Claim, error: Exception, tools: RunTools) -> Visit:
-    """Return a failed visit for an internal error, so that the other pages continue."""
+    """Return a failed visit for an internal error, so that the run can continue with other pages."""
     failed = Failed(outcome=Outcome.FAILED, reason=f"internal error: {type(error).__name__}: {error}")
     return Visit(claim=claim, decision=decide(claim.page, failed, tools.policy, tools.clock()))
 
@@ -179,7 +179,7 @@ async def _extract(arrived: FetchSummary, fetched: Body, tools: RunTools) -> See
 
 
 async def _decide_and_prepare(arrived: FetchSummary, seen: Seen, tools: RunTools) -> Visit:
-    """Decide and prepare; if that fails, the old content and its validators stay (G13)."""
+    """Return the decided visit with its content; if preparing fails, keep the old content and validators (G13)."""
     claim, url = arrived.claim, arrived.claim.page.url
     decision = decide(claim.page, seen, tools.policy, tools.clock())
     tools.listener(PageStep(name="decide", url=url))
@@ -205,7 +205,7 @@ async def _decide_and_prepare(arrived: FetchSummary, seen: Seen, tools: RunTools
 
 
 async def _prepare(arrived: FetchSummary, decision: Decision, seen: Seen, tools: RunTools) -> VisitContent:
-    """Prepare only what the decision needs; nothing for an unchanged page."""
+    """Return the content and links that the decision stores; neither for an unchanged page."""
     claim, content = arrived.claim, VisitContent(body_bytes=arrived.size, rendered=arrived.rendered)
     match seen:
         case Moved(to=to):  # its only link is the target
@@ -229,7 +229,7 @@ async def _prepare(arrived: FetchSummary, decision: Decision, seen: Seen, tools:
 async def _with_chunks(
     content: VisitContent, claim: Claim, decision: Decision, document: Document, tools: RunTools
 ) -> VisitContent:
-    """Add the chunks of new text, their vectors and the diff."""
+    """Return the content with the chunks of new text, their embedding and the diff added."""
     text = replace(document, links=(), language=decision.page.language)  # links are not needed there
     chunks = await tools.parsers.call(CHUNK, text)
     failpoint("page.chunked")
@@ -242,7 +242,7 @@ async def _with_chunks(
 
 
 def _trimmed_links(document: Document, decision: Decision, tools: RunTools) -> tuple[Link, ...]:
-    """Return the links of a page, each URL once, and whether to follow them."""
+    """Return the links of a page, each URL once and with `follow` as the decision and the settings say."""
     trimmed: dict[str, Link] = {}
     for link in document.links:
         url = tools.trim(link.url)
@@ -254,7 +254,7 @@ def _trimmed_links(document: Document, decision: Decision, tools: RunTools) -> t
 
 
 async def _with_links(content: VisitContent, links: tuple[Link, ...], claim: Claim, tools: RunTools) -> VisitContent:
-    """Add the links and those that belong to the source; the queue checks their depth."""
+    """Return the content with all links, and with those as children that belong to the source at any depth."""
     belonging, trapped = [], 0
     async for link in yield_in_turns(links, lambda link: link.url):
         refusal = tools.lister.refusal(link.url, 0)

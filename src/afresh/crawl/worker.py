@@ -22,11 +22,11 @@ from afresh.ops.failpoints import failpoint
 
 log = logging.getLogger(__name__)
 
-COMMIT_DELAY_SECONDS = 0.03  # a finished visit waits this long for others to share its transaction
+COMMIT_DELAY_SECONDS = 0.03  # a finished visit waits this long, so that others can share its transaction
 MAX_BATCH_VISITS = 256  # in one transaction
-AHEAD_SECONDS = 1.0  # how much work is claimed ahead
+AHEAD_SECONDS = 1.0  # seconds of work to claim in advance
 PROGRESS_SECONDS = 0.1
-MAX_UNWRITTEN_BODIES = 10  # fetched, not yet written: a kill would fetch them again
+MAX_UNWRITTEN_BODIES = 10  # fetched but not yet committed: after a crash, they would be fetched again
 MAX_UNWRITTEN_BYTES = 48 * 2**20  # of all these bodies
 MAX_PENDING_BYTES = 32 * 2**20  # of visits that wait until the run has seen the other pages
 STOP_GRACE_SECONDS = 5.0  # for active visits to finish after a stop
@@ -37,20 +37,20 @@ POLL_SECONDS = 0.5  # between checks of a backlog that other workers hold
 
 
 class Worker:
-    """Works on one run until it is done or stopped."""
+    """Visits the pages of one run until none is left or the worker is stopped."""
 
     def __init__(self, tools: RunTools, run: Run, source: str, stopping: asyncio.Event, *, leads: bool = True) -> None:
         self.tools = tools
         self.run = run
         self.source = source
         self.stopping = stopping
-        self.leads = leads  # else another worker ends the run, and this one only assists
+        self.leads = leads  # False: another worker ends the run, and this one only assists
         self.left_waiting = 0  # pages whose host asked for too long a pause
         self.waits_until: datetime | None = None  # when the first of them may be requested
         self.over = False  # the run was cancelled or taken over by another worker
         self._name = tools.worker
         self._dispatcher = HostDispatcher(tools.hosts)
-        # after a claim without result: the crowded hosts, and when to claim again
+        # after a claim that returned nothing: the crowded hosts at that time, and when to claim again
         self._empty_claim: tuple[frozenset[str], float] = (frozenset(), 0.0)
         self._finished: asyncio.Queue[Visit] = asyncio.Queue()
         self._held = 0  # claims that are not committed yet
@@ -80,9 +80,9 @@ class Worker:
         return self.over or self.stopping.is_set()
 
     async def work(self) -> None:
-        """Work to the end; after a stop, finish and commit active visits and give back the rest.
+        """Visit pages until none is left; after a stop, finish and commit active visits, and return other claims.
 
-        Raise the first error alone: users need one sentence, not an exception group.
+        Of several errors, only the first is raised: users need one sentence, not an exception group.
         """
         try:
             async with asyncio.TaskGroup() as tasks:
@@ -116,7 +116,7 @@ class Worker:
                 return
 
     def _needs_claims(self) -> bool:
-        """Return whether too few claims wait, or too many of them for slow hosts."""
+        """Return whether to claim more pages: too few claims wait, or most of them wait for slow hosts."""
         if len(self._dispatcher) < self._lanes:
             return True
         if self._dispatcher.ready_count >= self._lanes or len(self._dispatcher) > 2 * MAX_BATCH_VISITS:
@@ -184,7 +184,7 @@ class Worker:
             if pause > 0:
                 await self._wakeups.wait(pause, self.stopping)
                 self._check_if_over(await tools.store.runs.get(self.run.id))
-            else:  # another worker uses the host: is it alive?
+            else:  # another worker uses the host, and may have died
                 await tools.heartbeat.reclaim()
                 await self._wakeups.wait(self._turn, self.stopping)
                 self._turn = next_wait(self._turn, FIRST_TURN_SECONDS, MAX_TURN_SECONDS)
@@ -249,9 +249,9 @@ class Worker:
         task.add_done_callback(self._processing.discard)
 
     async def _process_all_pending(self, tasks: asyncio.TaskGroup) -> bool:
-        """Decide pending visits once nothing else is open; return False if the rest has to wait too long.
+        """Decide pending visits once no other page is open; return False if an open page has to wait too long.
 
-        Visits of other workers may be pending, too: an assistant does not wait for them, so the leader is last.
+        Other workers may have pending visits, too. An assistant does not wait for them, but the leader does.
         """
         backlog = await self.tools.store.queue.backlog(self.run.id)
         others = backlog.open - (len(self._pending) if self.leads else backlog.held)
@@ -267,9 +267,9 @@ class Worker:
             await self._process(waiting.arrived.claim, partial(process_pending, waiting, self.tools))
 
     async def _process(self, claim: Claim, begin: Callable[[], Awaitable[Visit | PendingVisit]], size: int = 0) -> None:
-        """Hand in the finished visit, or keep it pending while there is room."""
+        """Process a page; queue the finished visit for the commit, or keep it pending while memory allows."""
         work = begin()
-        del begin  # and with it the body
+        del begin  # frees the body
         try:
             done = await work
             if isinstance(done, PendingVisit) and self._pending_bytes > MAX_PENDING_BYTES:
@@ -346,7 +346,7 @@ class Worker:
             )
 
     def _check_if_over(self, run: Run | None) -> None:
-        """Note that a run was cancelled, ended, or taken over by another worker."""
+        """Set `over` if the run was cancelled, has ended, or was taken over by another worker."""
         if run is None or run.state not in (RunState.QUEUED, RunState.RUNNING):
             self.over = True
         self.over = self.over or (self.leads and run is not None and run.worker != self._name)
@@ -363,5 +363,5 @@ class Worker:
             self._progressed.clear()
 
     def _has_active_visits(self) -> bool:
-        """Return whether visits are active that end by themselves."""
+        """Return whether claims are held that are neither pending nor about to be returned to the queue."""
         return self._held > len(self._pending) + len(self._returned)

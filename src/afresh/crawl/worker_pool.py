@@ -1,4 +1,4 @@
-"""Work on open runs of the store: lead those without a leader, assist in others."""
+"""Process open runs of the store: lead runs without a leader, and assist in others."""
 
 import asyncio
 import logging
@@ -37,13 +37,13 @@ class _Assignment:
     run: Run
     source: Source
     leads: bool
-    begun: bool = False  # the run was in progress
-    leader_died: bool = False  # while we assisted
+    begun: bool = False  # whether the run was seen in progress
+    leader_died: bool = False  # while this process assisted
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     task: asyncio.Task[None] | None = None
 
     def stop(self, *, leader_died: bool = False) -> None:
-        """Stop working on the run; with `leader_died` only stop assisting, in order to lead it."""
+        """Stop working on the run; with `leader_died`, stop only to continue as its leader."""
         self.leader_died = leader_died
         self.stopping.set()
 
@@ -65,7 +65,7 @@ class WorkerPool:
     _postponed: dict[RunId, tuple[float, float]] = field(default_factory=dict)  # when to try again, and the pause
 
     async def work(self) -> None:
-        """Work until stopped; then finish or give back what is in progress."""
+        """Process runs until stopped; then finish active pages and return the others to the queue."""
         store, heartbeat = self.tools.standing(self.listener, self.stopping)
         wakeups = WakeupListener(store)
         with suppress(StoreUnavailable):  # stopped while the database was unreachable: nothing to write
@@ -78,7 +78,7 @@ class WorkerPool:
                     await self._stop_all()
 
     async def _assign_work(self, store: Store, heartbeat: Heartbeat, wakeups: WakeupListener) -> bool:
-        """Start work on open runs; return False if there is none and new runs are not awaited."""
+        """Start work on open runs; return False if there are none and, with `once`, new ones are not awaited."""
         wakeups.mark()
         before = len(self._assignments)
         await heartbeat.reclaim()
@@ -87,7 +87,7 @@ class WorkerPool:
         for run, source in await self._open_runs(store, alive):
             if run.state is RunState.RUNNING and run.worker in alive:
                 led.append((run, source))
-            elif len(self._assignments) >= self.at_once:  # make room: a run with a leader continues without us
+            elif len(self._assignments) >= self.at_once:  # stop assisting: that run continues with its leader
                 assisting = next((each for each in self._assignments.values() if not each.leads), None)
                 if assisting is not None:
                     assisting.stop()
@@ -101,7 +101,7 @@ class WorkerPool:
         return bool(self._assignments) or not self.once
 
     async def _open_runs(self, store: Store, alive: set[str]) -> list[tuple[Run, Source]]:
-        """Return runs that this process could take, oldest first."""
+        """Return the open runs that this process may work on, oldest first."""
         sources = {source.id: source for source in await store.sources.all()}
         found, live = [], await store.runs.for_workers()
         await self._stop_cancelled(store, live)
@@ -230,7 +230,7 @@ async def assist_run(tools: RunTools, source: Source, run: Run, stopping: asynci
         return
     tools = replace(tools, full=joined.full)
     if joined.mode is not RunMode.DUE or tools.has_change_dates:
-        with suppress(SourceError):  # the listing says which pages have Markdown, and what has not changed
+        with suppress(SourceError):  # the lister then knows Markdown versions and change dates of pages
             async for _ in tools.lister.list():
                 pass
     await Worker(tools, joined, source.label, stopping, leads=False).work()

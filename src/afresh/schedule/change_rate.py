@@ -1,12 +1,13 @@
-"""How often to check a page: its rate of change, learned from few checks, within a budget.
+"""Decide how often to check each page: learn its rate of change from few checks, and stay within a budget.
 
-A page that changes at random with some rate, and is checked at some interval, is fresh for a share of the
-time. Checks are worth most where one more adds most to that share (Cho and Garcia-Molina 2003; Azar et al.
-2018): there is one price of a check, and every page waits until its next check is worth the price. Pages that
-change all the time are checked rarely, because they would be stale again at once. The rate is unknown, so it
-is a Gamma distribution that starts with that of the pages of the host, and the worth of a check is the
-expected one: a page with few observations is checked for what it may be. What a site says about its pages is
-a noisy signal that makes a page count as older (Kolobov et al. 2019; Busa-Fekete et al. 2025).
+If a page changes at random with some rate and is checked at some interval, its stored copy is up to date for a
+share of the time. A check is worth most where it increases that share most (Cho and Garcia-Molina 2003; Azar et
+al. 2018). Therefore a check has a price, the same for all pages, and each page waits until a check is worth the
+price. Pages that change all the time are checked rarely, because their copies would be outdated again at once.
+
+The rate of a page is unknown. It is described by a Gamma distribution, which is at first that of the pages of
+its host; the worth of a check is its expected value. Change signals of a site, such as dates in its sitemap,
+are not reliable: each signal makes a page count as older (Kolobov et al. 2019; Busa-Fekete et al. 2025).
 """
 
 from collections import Counter
@@ -15,14 +16,14 @@ from dataclasses import dataclass
 from math import exp, expm1, lgamma, log, log1p
 
 DAY = 86_400.0
-FEW = 5.0  # pages whose observations weigh as much as the prior of a host
-ROUNDS = 3  # of learning the rate of a host
-MANY = 150  # distinct statistics that are enough to learn from
+FEW = 5.0  # the prior of a host has the weight of this many pages
+ROUNDS = 3  # iterations to learn the rate of a host
+MANY = 150  # number of distinct statistics that is enough to learn the rate of a host
 FEW_KINDS = 50  # distinct statistics up to which the cost is exact
-STEPS = 24  # of bisection
+STEPS = 24  # iterations of a bisection
 SHAPES = (0.15, 0.3, 0.6, 1.2, 2.5, 5.0, 12.0, 40.0, 150.0)  # how similar pages of a host may be
 STEP = 0.1  # resolution of rounding, in logarithms
-MOST = 0.6  # upper bound of the recall of signals: silence proves little
+MOST = 0.6  # upper bound of the recall of signals: a page without a signal may still have changed
 SURE = 0.98  # bounds of the precision of signals: SURE and 1 - SURE
 
 
@@ -51,7 +52,7 @@ class ChangeStats:
 
 @dataclass(frozen=True, slots=True)
 class ChangeRate:
-    """A belief about a rate of change: a Gamma distribution, in changes per second."""
+    """An estimate of a rate of change in changes per second: a Gamma distribution."""
 
     shape: float
     seconds: float
@@ -61,7 +62,7 @@ class ChangeRate:
         return self.shape / self.seconds
 
     def worth(self, interval: float) -> float:
-        """Return what one more check adds, in seconds of freshness, for checks at an interval."""
+        """Return how many seconds of freshness one more check adds if a page is checked at this interval."""
         share = interval / self.seconds
         grown, left = log1p(share), share * exp(-self.shape * log1p(share))
         less = self.shape - 1
@@ -69,7 +70,7 @@ class ChangeRate:
         return self.seconds * (since - left)
 
     def interval(self, price: float, min_seconds: float, max_seconds: float) -> float:
-        """Return how long a page waits until a check is worth the price."""
+        """Return how long a page has to wait until a check is worth the price."""
         if self.worth(max_seconds) <= price:
             return max_seconds
         if self.worth(min_seconds) >= price:
@@ -85,7 +86,7 @@ UNKNOWN = ChangeRate(0.5, 30 * DAY)  # prior: months for many pages, hours for s
 
 
 def learned(rhythm: ChangeStats, prior: ChangeRate) -> ChangeRate:
-    """Return the belief about a page after its checks, by maximum likelihood and its curvature."""
+    """Return the estimate for a page: the prior updated with its observations, by the maximum of the posterior."""
     number, span = rhythm.changes, rhythm.spans / rhythm.changes if rhythm.changes else 0.0
     seconds = prior.seconds + rhythm.quiet
     if not number or span <= 0:
@@ -102,9 +103,9 @@ def learned(rhythm: ChangeStats, prior: ChangeRate) -> ChangeRate:
 
 
 def host_rate(rhythms: Mapping[ChangeStats, int], prior: ChangeRate = UNKNOWN) -> ChangeRate:
-    """Return the rate of pages of a host, from those that were checked; near the prior if they are few."""
+    """Return the estimate for pages of a host, from those that were checked; close to the prior if they are few."""
     seen = {each: number for each, number in rhythms.items() if each.changes or each.quiet}
-    if (step := len(seen) // MANY + 1) > 1:  # enough to learn from, spread over all kinds
+    if (step := len(seen) // MANY + 1) > 1:  # a sample saves time
         ordered = sorted(seen.items(), key=lambda pair: (pair[0].changes, pair[0].quiet, pair[0].spans))
         seen = dict(ordered[::step])
     total, mean = sum(seen.values()), prior.mean
@@ -124,16 +125,18 @@ def host_rate(rhythms: Mapping[ChangeStats, int], prior: ChangeRate = UNKNOWN) -
 
 @dataclass(frozen=True, slots=True)
 class HintAccuracy:
-    """How reliable change signals of a site are: the share of changes and of correct signals."""
+    """How reliable the change signals of a site are."""
 
-    recall: float = 0.0
-    precision: float = 0.5
+    recall: float = 0.0  # share of changes that had a signal
+    precision: float = 0.5  # share of signals that came with a change
 
     @classmethod
     def of(cls, hinted: int, hinted_changes: int, looks: int, changes: int) -> "HintAccuracy":
-        """Return the accuracy by counts of checks: after a signal, these with change, all, all with change.
+        """Return the accuracy, estimated from numbers of checks.
 
-        Many signals meet a change by chance, so only the excess counts.
+        `hinted` counts checks after a signal, `hinted_changes` those of them that found a change, `looks` all
+        checks, and `changes` all that found a change. Signals may coincide with changes by chance, so only the
+        excess counts.
         """
         by_chance = (hinted - hinted_changes + 1) / (looks - changes + 2)
         with_change = hinted_changes / (changes + 4)
@@ -144,11 +147,11 @@ class HintAccuracy:
         return cls(min(MOST, max(0.0, recall)), min(SURE, max(1 - SURE, precision)))
 
     def ageing(self, rate: ChangeRate) -> float:
-        """Return by how many seconds one signal ages a page."""
+        """Return by how many seconds a page counts as older after one signal."""
         return -log1p(-self.precision) / rate.mean
 
     def looks(self, rate: ChangeRate, age: float) -> float:
-        """Return checks per second for a page that is checked when it reaches an age, with its signals."""
+        """Return the checks per second of a page that is checked whenever it reaches `age`; signals make it older."""
         silent = 1 - self.recall
         signals = self.recall * rate.mean / self.precision  # per second
         if signals <= 0:
@@ -164,7 +167,7 @@ NO_SIGNALS = HintAccuracy()
 
 @dataclass(frozen=True, slots=True)
 class CheckPlan:
-    """Decides when a page is checked next."""
+    """Decides when each page is checked next."""
 
     hosts: Mapping[str, ChangeRate]
     price: float  # seconds of freshness that a check has to add
@@ -182,7 +185,7 @@ class CheckPlan:
         return min(self.max_seconds, age / (1 - self.signals.recall))
 
     def is_due(self, host: str, rhythm: ChangeStats, seconds: float, hinted: int = 0) -> bool:
-        """Return whether a page is due so many seconds after the last check, with so many signals since."""
+        """Return whether a page is due `seconds` after its last check, with `hinted` signals since then."""
         rate = self.rate(host, rhythm)
         age = seconds * (1 - self.signals.recall) + hinted * self.signals.ageing(rate)
         return seconds >= self.max_seconds or age >= rate.interval(self.price, self.min_seconds, self.max_seconds)
@@ -196,7 +199,7 @@ def plan_looks(
     max_seconds: float = 30 * DAY,
     signals: HintAccuracy = NO_SIGNALS,
 ) -> CheckPlan:
-    """Return the plan in which all pages together cost so many checks per second; `max_seconds` has priority."""
+    """Return the plan with which all pages together need `looks` checks per second; `max_seconds` has priority."""
     counted = Counter(pages)
     exact = len(counted) <= FEW_KINDS  # rounding saves time, but misses a small budget by more than a quarter
     if not exact:
@@ -232,12 +235,12 @@ def plan_looks(
 
 
 def _known(expected: float) -> float:
-    """Return how much an observed change suggests a higher rate: less, the more likely it was."""
+    """Return how strongly an observed change raises the estimated rate: less, the more changes were expected."""
     return 1.0 if expected < 1e-6 else expected / expm1(expected) if expected < 500 else 0.0
 
 
 def _sharpness(expected: float) -> float:
-    """Return how precisely such a change determines the rate."""
+    """Return how precisely an observed change determines the rate, given the number of expected changes."""
     if expected < 1e-4:
         return expected / 2
     if expected > 300:

@@ -1,9 +1,9 @@
 """Cron expressions: five fields or an alias, in a time zone.
 
 `*`, lists, ranges, steps, names of months and days, and 0 or 7 for Sunday have the meaning of crontab. If
-both day fields are restricted, one of them is enough. A time that the clocks skip in spring comes at the end
-of the gap; one that occurs twice in autumn comes once, the first time. A date that does not exist (30
-February) is valid and has no next time.
+both day fields are restricted, a day has to match only one of them. A time that the clocks skip in spring is
+moved to the end of the gap. A time that occurs twice in autumn is used once, the first time. A date that does
+not exist (30 February) is valid and has no next time.
 """
 
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ class CronError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Cron:
-    """A valid expression in a time zone."""
+    """A valid cron expression in a time zone."""
 
     expression: str
     zone: tzinfo = UTC

@@ -1,4 +1,4 @@
-"""When a page is due: the regular interval, back-off after failures, age and budget."""
+"""Compute when a page is due: by the regular interval, back-off after failures, its age and the budget."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class WaitingPage:
 
 
 class DueCounts(NamedTuple):
-    """What is due in a source; pages of a run count until they are checked."""
+    """How many pages of a source are due; pages of an open run count until they are checked."""
 
     due: int = 0  # pages whose time has come
     stale: int = 0  # of these, pages in the index
@@ -38,9 +38,9 @@ def due_at(page: WaitingPage, now: datetime, max_age: float | None = None) -> da
 def due(
     pages: Iterable[WaitingPage], now: datetime, *, max_age: float | None = None, budget: int | None = None
 ) -> list[str]:
-    """Return the pages to check now, by the time of their next check, then by URL; at most `budget`.
+    """Return the URLs to check now, ordered by the time of their next check, then by URL; at most `budget`.
 
-    Age makes a page due but gives it no priority: else a page that keeps failing would always come first.
+    A high age makes a page due but gives it no priority: else a page that keeps failing would always be first.
     """
     ready = sorted((page.next_at, page.url) for page in pages if due_at(page, now, max_age) <= now)
     return [url for _, url in ready[: None if budget is None else max(0, budget)]]
@@ -51,9 +51,9 @@ def next_regular_look(now: datetime, policy: Policy) -> datetime:
 
 
 def next_look_after_answer(now: datetime, page: Page, policy: Policy) -> datetime:
-    """Return the next check of a page that answered, adapted to its changes: by the plan of checks if any.
+    """Return when to check a page that answered again: by the plan of checks if the policy has one.
 
-    Else it is half the time that the page has been unchanged, within limits.
+    Else wait the regular interval or, with `policy.adapt`, half the time since the last change, up to a limit.
     """
     if policy.looks is not None:
         return now + timedelta(seconds=policy.looks.wait(domain_of(page.url), page.rhythm))
@@ -65,6 +65,6 @@ def next_look_after_answer(now: datetime, page: Page, policy: Policy) -> datetim
 
 
 def next_look_after_failure(now: datetime, failures: int, policy: Policy, retry_after: float | None = None) -> datetime:
-    """Return the next attempt for a page that failed, never before the server's Retry-After."""
+    """Return when to try a failed page again: by exponential backoff, never before the server's Retry-After."""
     pause = backoff_seconds(failures, policy.backoff_base_seconds, policy.backoff_max_seconds)
     return now + timedelta(seconds=max(pause, retry_after or 0.0))

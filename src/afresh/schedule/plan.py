@@ -1,4 +1,4 @@
-"""The next run of a source, and the plan of page checks if its schedule is `auto`."""
+"""Compute the next run of a source, and the plan of page checks if its schedule is `auto`."""
 
 import asyncio
 from dataclasses import replace
@@ -10,11 +10,11 @@ from afresh.schedule.rules import Schedule
 from afresh.store.store import Store
 from afresh.urls.canonical import domain_of
 
-RUNS = 200  # runs that tell how reliable the hints of a site are
+RUNS = 200  # last runs from which the reliability of change dates is estimated
 
 
 async def with_plan(policy: Policy, store: Store, source: Source, schedule: Schedule | None) -> Policy:
-    """Return the policy of a source; with `auto` it has a plan of checks within the budget."""
+    """Return the policy of a source, for the schedule `auto` with a plan of checks within the budget."""
     if schedule is None or schedule.budget is None:
         return policy
     looks, seconds = schedule.budget.batch
@@ -40,7 +40,7 @@ async def _signals(store: Store, source: Source) -> HintAccuracy:
 
 
 async def next_time(store: Store, source: Source, schedule: Schedule | None, now: datetime) -> datetime | None:
-    """Return the next time, perhaps overdue: now if never run or interrupted, None without a schedule."""
+    """Return the next time of a source, which may be past; now if it never ran or was interrupted, None unscheduled."""
     if schedule is None:
         return None
     runs = await store.runs.last(source.id, 1)

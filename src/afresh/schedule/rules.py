@@ -1,4 +1,4 @@
-"""Schedules of sources: cron times, an interval, or as the pages need it."""
+"""Parse and apply schedules of sources: cron times, an interval, or `auto` (each page as often as it changes)."""
 
 import hashlib
 import re
@@ -20,7 +20,7 @@ _UNITS = {"s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0}
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """How many checks a source may cost in a period."""
+    """The maximum number of page checks of a source in a period."""
 
     looks: int
     seconds: float
@@ -49,7 +49,7 @@ class Interval:
         return moment + self.interval
 
     def following(self, slot: datetime, now: datetime) -> datetime:
-        """Return the first time after now in step with a slot; missed times are skipped."""
+        """Return the first time after `now` that is a multiple of the interval after `slot`."""
         missed = max(0, (now - slot) // self.interval)
         return slot + (missed + 1) * self.interval
 
@@ -73,13 +73,13 @@ class Schedule:
         return self.rule.next_after(moment)
 
     def following(self, slot: datetime, now: datetime) -> datetime | None:
-        """Return the time after a used slot; missed times are skipped."""
+        """Return the next scheduled time after `slot` and after `now`; missed times are skipped."""
         if isinstance(self.rule, Interval):
             return self.rule.following(slot, now)
         return self.rule.next_after(max(slot, now))
 
     def delayed(self, slot: datetime, name: str) -> datetime:
-        """Return the time of a slot with a part of the jitter that is the same in every process."""
+        """Return the time of a slot, delayed by a share of the jitter that is the same in every process."""
         if not self.jitter_seconds:
             return slot
         digest = hashlib.sha256(f"{name}\n{slot.astimezone(UTC).isoformat()}".encode()).digest()
@@ -118,7 +118,7 @@ def parse_schedule(text: str, zone: tzinfo = UTC, *, jitter_seconds: float = 0.0
         return Schedule(words.lower(), Interval(interval), jitter_seconds)
     cron = parse_cron(words, zone)
     if not cron.fires:
-        raise CronError("it names a day that never comes")
+        raise CronError("its date does not exist in any year")
     return Schedule(cron.expression, cron, jitter_seconds)
 
 
@@ -126,5 +126,5 @@ def parse_budget(text: str) -> Budget:
     """Parse `500/h`; CronError says what is wrong."""
     found = _BUDGET.fullmatch(text.strip())
     if found is None or int(found[1]) < 1:
-        raise CronError(f"expected looks in a length of time such as 500/h or 5000/d, got {text[:40]!r}")
+        raise CronError(f"expected a number of checks per unit of time such as 500/h or 5000/d, got {text[:40]!r}")
     return Budget(int(found[1]), _UNITS[found[2].lower()])

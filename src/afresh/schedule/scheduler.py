@@ -1,4 +1,4 @@
-"""The scheduler: checks sources at their times, once even if there are several schedulers."""
+"""Run sources at their scheduled times, each time only once even if several schedulers share a store."""
 
 import asyncio
 import logging
@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 AT_ONCE = 4  # sources that one process runs concurrently
 POLL_SECONDS = 10.0  # seconds until new sources and settings are noticed
 BUSY_POLL = timedelta(seconds=1)  # until a source that is due but busy is checked again
-FAILED = "failed"  # the outcome if a run could not be made
+FAILED = "failed"  # the outcome if a run could not be started or raised an error
 NEVER = timedelta(days=36_500)
 
 
@@ -41,7 +41,7 @@ class _Planned:
 
 @dataclass(slots=True, kw_only=True)
 class Scheduler:
-    """Starts runs at their times and schedules the next ones; several schedulers may share a store."""
+    """Starts runs at their times and plans the next ones; several schedulers may share a store."""
 
     tools: RunToolFactory
     runner: Runner
@@ -65,7 +65,7 @@ class Scheduler:
         return self._failed or (self.syncs is not None and self.syncs.failed)
 
     async def keep(self) -> None:
-        """Work until told to stop; unfinished runs are resumed at the next start."""
+        """Start runs at their times until stopped; unfinished runs are resumed at the next start."""
         store, heartbeat = self.tools.standing(self.listener, self.stopping)
         with suppress(StoreUnavailable):  # stop requested while the database was down
             async with self.tools.keep_warm(), registered_worker(heartbeat, self.stopping):
@@ -87,7 +87,7 @@ class Scheduler:
                         await self.syncs.drain()
 
     async def _catch_up(self, store: Store) -> None:
-        """Request syncs of our sources, as the last scheduler may have left some unfinished."""
+        """Request syncs of the chosen sources, because the last scheduler may have left some unfinished."""
         if not self.once:
             for source, _ in await scheduled(store, self.tools):
                 if self._is_ours(source):
@@ -98,7 +98,7 @@ class Scheduler:
             self.syncs.want(self.tools.sinks_of(source))
 
     async def _look_around(self, store: Store, heartbeat: Heartbeat) -> datetime | None:
-        """Start what is due; return the next time."""
+        """Start the runs that are due; return the time of the next one."""
         await heartbeat.reclaim()
         planned = await plan(store, self.tools, self.clock(), self._report_wrong)
         mine = [each for each in planned if self._is_ours(each.source)]
@@ -136,7 +136,7 @@ class Scheduler:
             self.listener(Notice(text=f"{source.label} is not checked: {why}"))
 
     async def _use(self, store: Store, worker: str, each: _Planned) -> None:
-        """Run a source that is due and clean up, whatever happens."""
+        """Run a source that is due; clean up even after an error."""
         try:
             await self._run(store, worker, each)
         except StoreUnavailable as error:  # stop requested while the database was down
@@ -146,7 +146,7 @@ class Scheduler:
             self._moved.set()
 
     async def _run(self, store: Store, worker: str, each: _Planned) -> None:
-        """Run a source and schedule its next run; a cancelled run keeps its time."""
+        """Run a source and plan its next run; after a cancelled run, its time stays due."""
         used = replace(each.appointment, fired_at=self.clock(), outcome=FAILED)
         try:
             report = await self._report(each.source, each.schedule, each.appointment.slot)
@@ -169,7 +169,9 @@ class Scheduler:
             if not isinstance(error, AfreshError):
                 log.exception("the scheduled run of %s failed", each.source.label)
             self._failed = True
-            self.listener(Notice(text=f"{each.source.label}: {error}; it is retried at its next time"))
+            self.listener(
+                Notice(text=f"{each.source.label}: {error}; it will be tried again at its next scheduled time")
+            )
         now = self.clock()
         slot = each.schedule.following(used.slot, now) or now + NEVER  # rules without a next time are never scheduled
         next_at = each.schedule.delayed(slot, each.source.label)
@@ -183,7 +185,7 @@ class Scheduler:
         return await self.runner.run(source, RunOptions(mode=mode, slot=slot), self.listener)
 
     async def _until(self, next_at: datetime | None) -> None:
-        """Wait for the next time, the end of a run, a stop or the next poll."""
+        """Wait until the next scheduled time, the end of a run, a stop or the next poll."""
         seconds = POLL_SECONDS
         if next_at is not None:
             seconds = min(POLL_SECONDS, max(0.05, (next_at - self.clock()).total_seconds()))
@@ -194,7 +196,7 @@ class Scheduler:
 async def plan(
     store: Store, tools: RunToolFactory, now: datetime, wrong: Callable[[Source, str], None]
 ) -> list[_Planned]:
-    """Return the sources with a schedule, each with its next run, soonest first; schedule missing ones."""
+    """Return the sources with a schedule and their next runs, soonest first; plan the runs that are not planned yet."""
     chosen = await scheduled(store, tools, wrong)
     known = {each.source: each for each in await store.schedules.appointments()}
     stale = [source for source in known if source not in {each.id for each, _ in chosen}]
@@ -218,7 +220,7 @@ async def plan(
 async def scheduled(
     store: Store, tools: RunToolFactory, wrong: Callable[[Source, str], None] = lambda *_: None
 ) -> list[tuple[Source, Schedule]]:
-    """Return the sources with a schedule; report those with wrong settings to `wrong`."""
+    """Return the sources with a schedule; call `wrong` for each source with invalid settings."""
     found = []
     for source in await store.sources.all():
         try:
