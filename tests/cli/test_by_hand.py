@@ -83,7 +83,7 @@ def test_a_source_is_renamed_and_reads_another_url(docs: Docs, site: TinySite) -
 
 def test_pages_are_added_planned_and_removed(docs: Docs, site: TinySite) -> None:
     added = docs.reported("page", "add", "docs", site.at("/hidden"))
-    assert "no part of docs" in docs.call("page", "add", "docs", "https://elsewhere.example/", code=2)
+    assert "does not belong to docs" in docs.call("page", "add", "docs", "https://elsewhere.example/", code=2)
     docs.call("refresh", "docs", "--due", "--quiet")
     assert site.at("/hidden") in docs.urls()
     assert site.at("/hidden") in docs.call("page", "look", str(added["id"]), "--after", "2h")

@@ -27,7 +27,7 @@ def test_F19_P10_a_service_waits_for_a_store_that_is_away_when_it_starts(
 
 @pytest.mark.parametrize(
     ("command", "wrong"),
-    [("watch", StoreError("the store names a database that is not there")), ("sources", StoreUnreachable(AWAY))],
+    [("watch", StoreError("the store names a database that does not exist")), ("sources", StoreUnreachable(AWAY))],
 )
 def test_what_waiting_cannot_mend_and_what_only_asks_is_reported_at_once(
     afresh: Afresh, kb: Opened, command: str, wrong: Exception

@@ -170,7 +170,7 @@ async def test_a_copy_killed_on_the_way_goes_on_and_is_whole(
     assert "rows of sources" not in written  # those were there
     assert bool(written) == (direction == "to sqlite")  # else only comparing was left
     assert [each.rows for each in done.tables] == [len(each) for each in everything(store).values()]
-    with pytest.raises(StoreError, match="holds something already"):
+    with pytest.raises(StoreError, match="the target is not empty"):
         await copy_store(place, url, resume=True)
 
 
@@ -220,7 +220,7 @@ async def test_a_store_is_not_copied_onto_itself_or_onto_another(store: Path, wo
         await copy_store(f"sqlite:///{store}", f"sqlite:///{store.parent}/./{store.name}")
     full = store.with_name("full.db")
     await copy_store(f"sqlite:///{store}", f"sqlite:///{full}")
-    with pytest.raises(StoreError, match="holds something already"):
+    with pytest.raises(StoreError, match="the target is not empty"):
         await copy_store(f"sqlite:///{store}", f"sqlite:///{full}")
     assert everything(full) == everything(store)
 

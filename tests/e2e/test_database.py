@@ -154,7 +154,7 @@ async def test_F21_a_crawl_waits_for_a_connection_and_says_so(
         async with AsyncExitStack() as others:
             first = await others.enter_async_context(beside(crawl.url))
             await first.fetch(END_AFRESH)
-            while not any("no connection to spare" in text for text in crawl.message):
+            while not any("no free connection" in text for text in crawl.message):
                 try:
                     await others.enter_async_context(beside(crawl.url))
                 except asyncpg.TooManyConnectionsError:

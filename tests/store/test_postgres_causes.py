@@ -20,10 +20,10 @@ NAME = "postgresql://me:***@db.internal:5432/afresh"
         (OSError("Multiple exceptions: [Errno 111] Connect call failed ('::1', 1)"), "refuses connections"),
         (socket.gaierror(-2, "Name or service not known"), "names a host that is unknown"),
         (TimeoutError(), "does not answer in time"),
-        (FileNotFoundError(2, "No such file or directory"), "names a socket that is not there"),
-        (asyncpg.InvalidPasswordError("password authentication failed"), "refuses the password"),
-        (asyncpg.InvalidAuthorizationSpecificationError("no pg_hba.conf entry"), "does not let this user in"),
-        (asyncpg.InvalidCatalogNameError("database does not exist"), "names a database that is not there"),
+        (FileNotFoundError(2, "No such file or directory"), "names a socket that does not exist"),
+        (asyncpg.InvalidPasswordError("password authentication failed"), "rejects the password"),
+        (asyncpg.InvalidAuthorizationSpecificationError("no pg_hba.conf entry"), "rejects this user"),
+        (asyncpg.InvalidCatalogNameError("database does not exist"), "names a database that does not exist"),
     ],
 )
 def test_F140_U5_every_cause_is_named_with_what_to_do(error: BaseException, words: str) -> None:

@@ -274,7 +274,7 @@ async def test_only_a_run_that_is_open_is_taken_up(crawler: ManualCrawler) -> No
     queued, _ = await store.runs.start(source, RunMode.REFRESH, full=False, worker=None, now=now)
     taken, _ = await store.runs.start(source, RunMode.REFRESH, full=False, worker="w", now=now)
     await store.runs.finish(taken, RunEnding(state=RunState.COMPLETED, counts={}), now)
-    with pytest.raises(RunBusy, match="is over"):
+    with pytest.raises(RunBusy, match="has already ended"):
         await store.runs.start(source, RunMode.REFRESH, full=False, worker="v", now=now, only=queued.id)
     assert len(await store.runs.last(source, 9)) == 1
 

@@ -180,7 +180,7 @@ async def _urls(file: Path) -> list[str]:
 
 async def test_F16_only_a_crawl_makes_a_store(tmp_path: Path) -> None:
     for access in (StoreAccess.READ, StoreAccess.CHANGE):
-        with pytest.raises(StoreMissing, match=r"there is no store at .* yet; `afresh crawl URL` makes one"):
+        with pytest.raises(StoreMissing, match=r"there is no store at .* yet; `afresh crawl URL` creates one"):
             await _opened(tmp_path / "none" / "afresh.db", access)
     assert list(tmp_path.iterdir()) == []
 

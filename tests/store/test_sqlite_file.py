@@ -149,7 +149,7 @@ async def test_F16_a_foreign_database_is_refused_and_left_alone(sqlite_file: Pat
     with closing(sqlite3.connect(sqlite_file)) as connection:
         connection.execute("create table recipes (name text)")
         connection.commit()
-    assert "not one of afresh" in str(await _refused(sqlite_file))
+    assert "a database of another program" in str(await _refused(sqlite_file))
     assert _rows(sqlite_file, "pragma journal_mode") == [("delete",)]
 
 
@@ -165,7 +165,7 @@ async def test_F16_a_folder_is_refused(tmp_path: Path) -> None:
 
 async def test_F16_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     await asyncio.to_thread((tmp_path / "file").touch)
-    with pytest.raises(StoreError, match="cannot be made"):
+    with pytest.raises(StoreError, match="cannot be created"):
         await open_store(f"sqlite:///{tmp_path / 'file' / 'afresh.db'}")
 
 

@@ -1,4 +1,4 @@
-"""Tokens, logins and stored answers."""
+"""Tokens, logins, and stored responses to requests with an idempotency key."""
 
 import json
 from collections.abc import Sequence
@@ -26,11 +26,11 @@ class AccessRepository(Repository):
             return record(AccessToken, await tx.only("add_token", name=name, digest=digest, **given, now=now))
 
     async def tokens(self) -> list[AccessToken]:
-        """Return all tokens ever created, in that order."""
+        """Return all tokens, oldest first, revoked and expired ones included."""
         return await self._records(AccessToken, "tokens")
 
     async def token_of(self, digest: str) -> AccessToken | None:
-        """Return the token with this digest; index timing reveals only digests, which are random."""
+        """Return the token with this digest; the index lookup may leak digests by its timing, but never tokens."""
         row = await self._one("token_by_digest", digest=digest)
         return record(AccessToken, row) if row is not None and same(row["digest"], digest) else None
 
@@ -44,7 +44,7 @@ class AccessRepository(Repository):
             return bool(await tx.run("revoke_token", number=token, now=now))
 
     async def add_login(self, digest: str, token: int, expires_at: datetime, now: datetime) -> None:
-        """Store a login; delete expired ones and the oldest if a token has too many."""
+        """Store a login; delete expired logins, and the oldest logins of a token that has too many."""
         async with self.db.write() as tx:
             await tx.run("add_login", digest=digest, token=token, until=expires_at)
             await tx.run("forget_logins", token=token, now=now, most=MAX_LOGINS)
@@ -57,7 +57,7 @@ class AccessRepository(Repository):
         await self._run("end_login", digest=digest)
 
     async def begin_answer(self, caller: str, name: str, asked: str, now: datetime) -> StoredResponse | None:
-        """Return what is known of a request, or None if the caller has to process it."""
+        """Return the stored request with this idempotency key and its response; None if the caller must process it."""
         async with self.db.write() as tx:
             await tx.run("forget_replies", before=now - KEPT)
             key = {"caller": caller, "name": name}
@@ -69,7 +69,7 @@ class AccessRepository(Repository):
             return StoredResponse(row["asked"], row["status_code"], row["location"], row["body"])
 
     async def renew_answer(self, caller: str, name: str, began: datetime, now: datetime) -> bool:
-        """Renew a request that is still being processed; return False if another process has restarted it."""
+        """Extend the claim on a request in process; return False if another process has taken it over."""
         async with self.db.write() as tx:
             return bool(await tx.one("renew_reply", caller=caller, name=name, began=began, now=now))
 
@@ -78,5 +78,5 @@ class AccessRepository(Repository):
         await self._run("keep_reply", caller=caller, name=name, began=began, **given)
 
     async def forget_answer(self, caller: str, name: str, began: datetime) -> None:
-        """Delete a request that came to nothing, so that it can be repeated."""
+        """Delete a request that failed without a response, so that it can be repeated."""
         await self._run("forget_reply", caller=caller, name=name, began=began)

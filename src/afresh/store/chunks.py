@@ -16,7 +16,7 @@ from afresh.store.repository import Repository
 from afresh.text.normalize import headings_over, sketch_of
 
 Terms = tuple[str | None, ...]
-NO_TERMS: Terms = (None, None, None)  # of title, heading and content, if they are the words of the text
+NO_TERMS: Terms = (None, None, None)  # title, heading and content are indexed as they are
 RESTORED_FIELDS = ("title", "content_hash", "refused_hash", "doubt", "chunker")
 
 
@@ -24,17 +24,17 @@ class ChunkRepository(Repository):
     async def cut_by_others(
         self, chunker: str, *, source: SourceId | None = None, after: int = 0, limit: int = 100
     ) -> list[RechunkJob]:
-        """Return pages with text that another version of the chunker has split, in order."""
+        """Return pages with stored text that another version of the chunker has split, in order of their ids."""
         rows = await self._all("cut_by_others", chunker=chunker, source=source, after=after, limit=limit)
         return [RechunkJob(page_from(row), row["markdown"]) for row in rows]
 
     async def count_cut_by_others(self, chunker: str, source: SourceId | None = None) -> MissingCount:
-        """Return how many pages another version has split, and how many of them have no text."""
+        """Return how many pages another version of the chunker has split, and how many of them have no stored text."""
         [row] = await self._all("count_cut_by_others", chunker=chunker, source=source)
         return MissingCount(row["pages"], row["without_text"])
 
     async def recut(self, cuts: Sequence[RechunkJob], chunker: str, now: datetime) -> int:
-        """Replace the chunks of pages that have not changed since they were read; return how many."""
+        """Replace the chunks of those pages that have not changed since they were read; return their number."""
         async with self.db.write() as tx:
             ids = [cut.page.id for cut in cuts]
             hashes = {row["id"]: row["content_hash"] for row in await tx.all("hashes_of", pages=ids)}
@@ -44,7 +44,7 @@ class ChunkRepository(Repository):
             return len(same)
 
     async def restore(self, cut: RechunkJob, before: Page, now: datetime) -> bool:
-        """Replace the content of a page by a former text and its chunks; return False if it changed."""
+        """Replace the content of a page by a former text and its chunks; return False if the page changed meanwhile."""
         page = cut.page
         async with self.db.write(page.source_id) as tx:
             rows = await tx.all("hashes_of", pages=[page.id])
@@ -61,7 +61,7 @@ class ChunkRepository(Repository):
 
 
 async def swap_chunks(tx: Transaction, visits: Sequence[Visit], now: datetime, *, keep_body: bool) -> dict[str, int]:
-    """Write documents and chunks of changed pages; return how many chunks were added and kept."""
+    """Write the documents and chunks of changed pages; return the numbers of added and kept chunks."""
     kept = [visit for visit in visits if visit.decision.content is ContentAction.KEEP]
     pages = [visit.decision.page for visit in kept if visit.claim.page.title != visit.decision.page.title]
     if titles := {page.id: page.title or "" for page in pages}:  # updates the title of kept chunks
@@ -89,7 +89,7 @@ async def swap_chunks(tx: Transaction, visits: Sequence[Visit], now: datetime, *
 async def _replace(
     tx: Transaction, pages: Sequence[tuple[Page, Sequence[Chunk]]], now: datetime, *, keep_body: bool
 ) -> dict[str, int]:
-    """Keep rows with the same text and links at any position, add the others and delete the rest."""
+    """Replace the chunks of pages: keep rows with the same text, add new chunks, delete other rows; count both."""
     rows: dict[PageId, list[Row]] = defaultdict(list)
     for row in await tx.all("chunks_of", pages=[page.id for page, _ in pages]):
         rows[row["page_id"]].append(row)

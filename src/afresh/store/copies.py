@@ -35,7 +35,7 @@ _WRITTEN = (
 
 class CopyRepository(Repository):
     async def store_id(self, made: str | None = None) -> str | None:
-        """Return the id that marks documents of this store; `made` becomes the id if there is none."""
+        """Return the id that marks documents of this store in sinks; `made` becomes the id if the store has none."""
         if made is not None:
             await self._run("make_store_id", text=made)
         row = await self._one("store_id")
@@ -51,7 +51,7 @@ class CopyRepository(Repository):
             row = await tx.only("sink", name=sink)
             alive = {each["name"] for each in await tx.all("workers")}
             if row["worker"] in alive - {worker}:
-                raise RunBusy(f"{sink} is being synced by another process ({row['worker']}); wait or stop it")
+                raise RunBusy(f"{sink} is being synced by another process ({row['worker']}); wait for it or stop it")
             await tx.run("take_sink", name=sink, place=place, worker=worker)
             return record(SinkRecord, await tx.only("sink", name=sink))
 
@@ -66,14 +66,14 @@ class CopyRepository(Repository):
         resume_at: datetime | None = None,
         error: str | None = None,
     ) -> None:
-        """Release a sink, and delete copies whose page and documents are gone."""
+        """Release a sink, and delete records of copies whose page and documents are gone."""
         async with self.db.write() as tx:
             state = {"audit": int(audit), "at": audited_at, "until": resume_at, "error": error}
             if await tx.run("leave_sink", name=sink, worker=worker, now=now, **state):
                 await tx.run("forget_copies", name=sink)
 
     async def add(self, sink: str, worker: str, sources: Sequence[SourceId], now: datetime) -> int:
-        """Add a copy to upload for every page with content that has none; return how many."""
+        """Add the record of a copy for every page with content that has none in the sink; return their number."""
         async with self._taken(sink, worker) as tx:
             return await tx.run("add_copies", name=sink, sources=list(sources), now=now)
 
@@ -81,7 +81,7 @@ class CopyRepository(Repository):
         return await self._number("count_uncopied", name=sink, sources=list(sources))
 
     async def add_orphans(self, sink: str, worker: str, orphans: Sequence[tuple[str, str, str]], now: datetime) -> None:
-        """Add documents without a page, to be deleted; each with source label, name and id."""
+        """Record documents in a sink that belong to no page, to be deleted; each is source label, name and id."""
         async with self._taken(sink, worker) as tx:
             for label, name, remote in orphans:
                 ids = json.dumps([remote])
@@ -97,7 +97,7 @@ class CopyRepository(Repository):
         after: int = 0,
         limit: int = 500,
     ) -> list[DesiredCopy]:
-        """Return copies in a sink in order of their ids; `sources` are those that the sink should contain."""
+        """Return copies in a sink in order of their ids; `sources` are the sources that the sink should contain."""
         held = {"name": sink, "sources": list(sources)}
         asked = {"everything": int(only is None), "others": list(only or ()), "after": after, "limit": limit}
         return await self._list(wanted_from, "copies_to_do" if to_do else "copies_of_sink", **held, **asked)
@@ -108,13 +108,13 @@ class CopyRepository(Repository):
                 await tx.many("record_copy", [_row(copy, now) for copy in copies])
 
     async def page_text(self, page: PageId) -> UploadText | None:
-        """Return the current text of a page for its upload, or None if there is nothing to upload."""
+        """Return the current text of a page to upload, or None if the page has none."""
         return await self._find(partial(record, UploadText), "page_text", page=page)
 
     async def pages(
         self, sink: str, source: SourceId, *, state: PageStatus | None, after: int, limit: int
     ) -> list[PageCopy]:
-        """Return the pages of a source with content, in order, each with its copy in a sink."""
+        """Return the pages of a source with content, in order of their ids, each with its copy in a sink."""
         asked = {"name": sink, "source": source, "state": state, "after": after, "limit": limit}
         return await self._list(partial(_page_copy, sink), "pages_copied", **asked)
 
@@ -132,7 +132,10 @@ class CopyRepository(Repository):
 
     @asynccontextmanager
     async def _taken(self, sink: str, worker: str) -> AsyncIterator[Transaction]:
-        """Open a transaction of the worker that reserved a sink; else request a listing, raise RunBusy."""
+        """Open a transaction if the worker has reserved the sink; else raise RunBusy.
+
+        In that case, the next sync lists the sink, because two workers may have written to it.
+        """
         async with self.db.write() as tx:
             row = await tx.one("sink", name=sink)
             mine = row is not None and row["worker"] == worker
@@ -144,13 +147,13 @@ class CopyRepository(Repository):
             raise RunBusy(f"the sync of {sink} was taken over by another process")
 
     async def start_run(self, source: SourceId, worker: str, now: datetime) -> Run:
-        """Start a run for a sync; close those of dead workers."""
+        """Start the run of a sync; close the sync runs of dead workers."""
         async with self.db.write(source) as tx:
             await tx.run("close_dead_syncs", source=source, worker=worker, error=SYNC_INTERRUPTED, now=now)
             return run_from(await insert_run(tx, source, RunMode.SYNC, RunState.RUNNING, worker, now))
 
     async def record_documents(self, notes: Sequence[DocumentNote], now: datetime) -> None:
-        """Store documents of a sync; verified or waiting ones keep their former outcome."""
+        """Store what a sync did to documents; those it only verified, or that wait, keep their former outcome."""
         if notes:
             async with self.db.write() as tx:
                 rows = [
@@ -179,7 +182,7 @@ class CopyRepository(Repository):
 
 
 def wanted_from(row: Row) -> DesiredCopy:
-    """Return a copy with what its sink should contain."""
+    """Return a copy together with the content that its sink should contain."""
     moved = row["page_status"] == PageStatus.REDIRECT
     return DesiredCopy(copy=record(Copy, row), hash=row["page_hash"], moved=moved)
 

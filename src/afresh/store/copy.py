@@ -1,6 +1,6 @@
 """Copy a store into another one, table by table in atomic batches, and compare both.
 
-Rows have the form of SQLite: times as text of fixed width, vectors as bytes.
+Rows are exchanged in the form of SQLite: times as text of fixed width, vectors as bytes.
 """
 
 import asyncio
@@ -31,13 +31,15 @@ PAGE_BATCH = 50  # rows per transaction if a row may be as large as a page
 LARGE = frozenset({"markdown", "diff"})
 MARKER = "afresh_copying"  # a table that exists until the copy is complete
 STOPPED = "the copy was stopped; add --resume to continue it"
-NO_VECTORS = "the target has no pgvector 0.7 or newer: vectors are left out, and words alone answer there"
-# Records of processes and people that use a store are not copied.
+NO_VECTORS = (
+    "the target has no pgvector 0.7 or newer: vectors are not copied, and the target answers by keyword search only"
+)
+# These tables describe the current users of a store, so they are not copied.
 PASSING = frozenset({"workers", "answers", "logins", "unkept_runs", "notices"})
 TIME = "time"
 _PAGES = "select id from pages where source_id in ({sources})"
 _RUNS = "run_id in (select id from runs where source_id in ({sources}))"
-# Condition for rows of some sources, by the first of these columns that a table has.
+# The condition that selects the rows of some sources, by column; the first column that a table has is used.
 _BELONGS = {
     "source_id": "source_id in ({sources})",
     "page_id": f"page_id in ({_PAGES})",
@@ -111,18 +113,18 @@ class UnfinishedCopy(NamedTuple):
 
 
 class CopyEndpoint(AbstractAsyncContextManager["CopyEndpoint"]):
-    """A store opened for copying: read as one snapshot, or filled."""
+    """A store opened for copying: the origin, read as one snapshot, or the target, which is filled."""
 
     marker_query: str  # has a row if the store is an incomplete copy
     has_vectors = True  # whether it can hold vectors
 
     @abstractmethod
     async def fetch(self, sql: str, values: Key = ()) -> Sequence[Record]:
-        """Return the rows of a query; its parameters are written as `?`."""
+        """Return the rows of a query whose parameters are written as `?`."""
 
     @abstractmethod
     async def apply(self, statements: Sequence[str], insert: str = "", rows: Sequence[Record] = ()) -> None:
-        """Run statements and insert rows in one transaction."""
+        """Run statements and then insert rows, all in one transaction."""
 
     def columns(self, table: CopyTable) -> str:
         return table.listed
@@ -147,12 +149,12 @@ class CopyEndpoint(AbstractAsyncContextManager["CopyEndpoint"]):
         return tuple(rows[0]) if rows else None
 
     async def unfinished(self) -> UnfinishedCopy | None:
-        """Return the copy that was started here, or None."""
+        """Return the unfinished copy into this store, or None."""
         marked = await self.fetch(self.marker_query)
         return UnfinishedCopy(*(await self.fetch(f"select origin, sources from {MARKER}"))[0]) if marked else None
 
     async def begin(self, copy: UnfinishedCopy) -> None:
-        """Mark the store as an incomplete copy, which only the copy may use."""
+        """Mark the store as an incomplete copy, so that only `afresh copy` may open it."""
         made = f"create table {MARKER} (origin text not null, sources text not null)"
         await self.apply([made], f"insert into {MARKER} values (?, ?)", [copy])
 
@@ -162,7 +164,7 @@ class CopyEndpoint(AbstractAsyncContextManager["CopyEndpoint"]):
         await self.apply((), f"insert into {table.name} ({table.listed}) values ({marks})", rows)
 
     async def finish(self) -> None:
-        """Remove the marker, so that the store can be used."""
+        """Remove the marker, so that all commands may open the store."""
         await self.apply([f"drop table {MARKER}"])
 
 
@@ -175,7 +177,7 @@ class SqliteEndpoint(CopyEndpoint):
         self._connection: Any = None  # set inside `async with`
 
     async def __aenter__(self) -> Self:
-        """Open the file; all reads see one snapshot."""
+        """Open the file; reads of the origin see one snapshot."""
 
         def connect() -> sqlite3.Connection:
             connection = sqlite3.connect(
@@ -194,7 +196,7 @@ class SqliteEndpoint(CopyEndpoint):
             await asyncio.to_thread(self._connection.close)
 
     async def _off_loop(self, work: Callable[[], T]) -> T:
-        """Run a blocking call in a thread; it finishes even if the caller is cancelled."""
+        """Run a blocking call in a thread; the call finishes even if the caller is cancelled."""
 
         def attempt() -> T:
             try:
@@ -243,11 +245,11 @@ class StoreCopy:
     stopping: asyncio.Event
 
     async def prepare(self, copy: UnfinishedCopy, *, resume: bool) -> None:
-        """Start or resume a copy; refuse a target that contains anything else."""
+        """Start or resume a copy; raise StoreError if the target contains anything else."""
         begun = await self.target.unfinished()
         if begun is None:
             if any([await self.target.last(table) is not None for table in tables()]):
-                raise StoreError("the target holds something already; name an empty store")
+                raise StoreError("the target is not empty; name an empty store")
             await self.target.begin(copy)
         elif not resume:
             raise StoreError("the target is an incomplete copy: add --resume to continue it, or name an empty store")
@@ -258,7 +260,7 @@ class StoreCopy:
             )
 
     async def run(self) -> list[CopiedTable]:
-        """Copy what the target lacks, compare all tables, release the target and return the tables."""
+        """Copy the rows that the target lacks, compare all tables, release the target, and return the tables."""
         kept = [table for table in tables() if table.name != "vectors" or self.target.has_vectors]
         if not self.target.has_vectors:
             self.listener(Notice(text=NO_VECTORS))
@@ -285,15 +287,15 @@ class StoreCopy:
         held, found = await self._digest(self.target, table, None)
         if (number, digest) != (held, found):
             raise StoreError(
-                f"the copy is not the same: {table.name} has {number:,} rows here and {held:,} there, or "
-                "others; if the store was written to meanwhile, empty the target and copy again"
+                f"the copy differs: {table.name} has {number:,} rows in the origin and {held:,} in the target, or "
+                "different ones; if the origin was written to meanwhile, empty the target and copy again"
             )
         what = f"rows of {table.name} compared"
         self.listener(MaintenanceProgress(task="copy", what=what, done=held, of=number))
         return CopiedTable(table=table.name, rows=number, sha256=digest)
 
     async def _digest(self, end: CopyEndpoint, table: CopyTable, sources: Sequence[int] | None) -> tuple[int, str]:
-        """Return the number of rows and a hash over all of them in key order."""
+        """Return the number of rows of a table and a hash of all rows in key order."""
         number, digest = 0, hashlib.sha256()
         async for rows in self._rows(end, table, None, sources):
             for row in rows:

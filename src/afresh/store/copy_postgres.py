@@ -38,7 +38,7 @@ class PostgresEndpoint(CopyEndpoint):
         self._db: Any = None
 
     async def __aenter__(self) -> Self:
-        """Connect; all reads see one snapshot."""
+        """Connect; reads of the origin see one snapshot."""
         async with self._explained():
             self._db = await asyncpg.connect(self._url, server_settings={"application_name": "afresh"})
             self.has_vectors = await self._db.fetchval(KIND_OF_VECTORS) == "halfvec"
@@ -71,7 +71,7 @@ class PostgresEndpoint(CopyEndpoint):
                 failpoint("copy.commit")
 
     def columns(self, table: CopyTable) -> str:
-        """Return the SQL expressions of the columns; vectors become arrays of numbers."""
+        """Return the SQL expressions that select the columns; vectors are selected as arrays of numbers."""
         is_halfvec = table.name == "vectors" and self.has_vectors
         return table.listed.replace('"vector"', '"vector"::real[]') if is_halfvec else table.listed
 
@@ -106,7 +106,7 @@ def _numbered(sql: str) -> str:
 
 
 def _kept(value: Any) -> Any:
-    """Return a value in the form of SQLite."""
+    """Return a value in the form that SQLite stores: a time as text, a vector as bytes."""
     if isinstance(value, datetime):
         return write_time(value)
     return np.asarray(value, dtype="<f2").tobytes() if isinstance(value, list) else value

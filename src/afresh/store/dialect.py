@@ -1,4 +1,4 @@
-"""The interface of a dialect: transactions that run named statements, and wake-ups for new work.
+"""What both database dialects share: named SQL statements, the transactions that run them, and wake-ups.
 
 Every statement is text under a line `-- name` in `queries/`, in a file named after the module that uses it:
 `pages.sql` for every dialect, `pages.sqlite.sql` for one dialect whose SQL differs.
@@ -7,8 +7,10 @@ Every statement is text under a line `-- name` in `queries/`, in a file named af
 - `{rows a b}`: a table with these columns, passed as one parameter set
 - `{holds x}`: whether a column contains a text, ignoring case
 - `{for update}`, `{for update skip locked}`: row locks, for dialects with several writers
-- `{of sources}`: whether a page belongs to some sources; NAME_of_one selects one source by index
-- `{open rows}`: queue rows with their pages; NAME starts from the queue, NAME_of_few from the pages
+- `{of sources}`: whether a page belongs to some sources. The statement exists twice: NAME for any number of
+  sources, NAME_of_one for a single one, which uses an index
+- `{open rows}`: queue rows with their pages. The statement exists twice: NAME reads the queue first, NAME_of_few
+  the pages
 """
 
 import asyncio
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 
 Database: TypeAlias = "SqliteDatabase | PostgresDatabase"
 
-WORK = frozenset(  # statements after which waiters may have work
+WORK = frozenset(  # statements after which waiting workers may find work
     {
         *("insert_run", "resume_run", "finish_run"),
         *("open_crawl", "reopen_crawl", "adopt_known", "adopt_rows", "give_back_crawls", "release_crawls"),
@@ -51,7 +53,7 @@ class Wakeups:
         rung.set()
 
     async def wait(self, since: int, seconds: float) -> None:
-        """Wait until the count differs from `since`, at most for so many seconds."""
+        """Wait until the count differs from `since`, for at most `seconds`."""
         if self.count != since:
             return
         with suppress(TimeoutError):
@@ -68,7 +70,7 @@ class Transaction(Protocol):
     async def all(self, name: str, /, **params: object) -> Sequence[Row]: ...
 
     async def each(self, name: str, /, rows: Sequence[Mapping[str, object]]) -> Sequence[Sequence[Row]]:
-        """Return the rows of one statement for each set of parameters, as one batch."""
+        """Run a statement once for each set of parameters, as one batch; return the rows of each run."""
         ...
 
     async def one(self, name: str, /, **params: object) -> Row | None:
@@ -76,7 +78,7 @@ class Transaction(Protocol):
         return rows[0] if rows else None
 
     async def only(self, name: str, /, **params: object) -> Row:
-        """Return the row of a statement that always has one: an aggregate or an insert that returns it."""
+        """Return the row of a statement that always returns one, such as an aggregate or `insert … returning`."""
         return (await self.all(name, **params))[0]
 
     async def number(self, name: str, /, **params: object) -> int:
@@ -91,7 +93,7 @@ class Transaction(Protocol):
     async def many(self, name: str, /, rows: Sequence[Mapping[str, object]]) -> None: ...
 
     async def turn(self, source: int) -> None:
-        """Wait for the lock on a source."""
+        """Wait for the write lock on a source."""
         ...
 
 
@@ -104,7 +106,7 @@ _NAME = re.compile(r"^-- ([a-z_]+)$", re.MULTILINE)
 
 @cache
 def queries(dialect: str) -> dict[str, str]:
-    """Return all named statements of a dialect: the shared ones and its own, with unique names."""
+    """Return all named statements of a dialect, shared and own ones; raise ValueError if a name occurs twice."""
     found: dict[str, str] = {}
     for file in sorted(files("afresh.store").joinpath("queries").iterdir(), key=lambda f: f.name):
         kind = file.name.split(".")[1:]
@@ -123,14 +125,14 @@ def queries(dialect: str) -> dict[str, str]:
 
 
 def of_sources(name: str, sources: Sources) -> tuple[str, dict[str, object]]:
-    """Return the form of a statement with `{of sources}` for these sources, and its parameters."""
+    """Return the name of the variant of a statement with `{of sources}` for these sources, and its parameters."""
     if sources is not None and len(sources) == 1:
         return f"{name}_of_one", {"source": sources[0]}
     return name, among_sources(sources)
 
 
 def migrations(dialect: str) -> list[tuple[int, str]]:
-    """Return the migrations in order, each with the additions of the dialect."""
+    """Return the version and script of each migration in order, with the additions of the dialect."""
     folder = files("afresh.store").joinpath("migrations")
     shared = sorted(f.name for f in folder.iterdir() if re.fullmatch(r"\d{4}_[a-z_]+\.sql", f.name))
     steps = []
@@ -144,27 +146,27 @@ def migrations(dialect: str) -> list[tuple[int, str]]:
 
 
 def check_version(store: str, version: int, steps: Sequence[tuple[int, str]]) -> None:
-    """Refuse a schema that is newer than the last migration or older than the first."""
+    """Raise an error if a schema is newer than the last migration or older than the first."""
     first, newest = steps[0][0], steps[-1][0]
     if version > newest:
         raise SchemaTooNew(
-            f"the store {store} was written by a newer afresh (schema {version}, this one knows {newest}); "
+            f"the store {store} was written by a newer afresh (schema {version}, this one supports {newest}); "
             "upgrade afresh or name another store with --store"
         )
     if 0 < version < first:
         raise StoreError(
-            f"the store {store} was written by a much older afresh (schema {version}, this one knows {first} "
+            f"the store {store} was written by a much older afresh (schema {version}, this one supports {first} "
             f"and later); open it once with an afresh that writes schema {first}, or move it away and crawl again"
         )
 
 
 def among_sources(sources: Sources) -> dict[str, object]:
-    """Return the parameters of a statement on some sources, or all."""
+    """Return the parameters of a statement for some sources, or for all if `sources` is None."""
     return {"everywhere": int(sources is None), "sources": list(sources or ())}
 
 
 def in_any_case(text: str | None) -> dict[str, object]:
-    """Return the parameters of `{holds x}` for a search in any case; an empty text means no filter."""
+    """Return the parameters of `{holds x}` to find a text, ignoring case; an empty text means no filter."""
     letters = [_cases(each) for each in text or ""]
     others = {case: cases[0] for cases in letters for case in cases[1:]}
     return {
@@ -177,7 +179,7 @@ def in_any_case(text: str | None) -> dict[str, object]:
 
 
 def _cases(char: str) -> str:
-    """Return the cases of a letter that SQL does not fold, lower case first."""
+    """Return a letter in lower and upper case, as far as SQL does not treat them as equal, lower case first."""
     if char.isascii():
         return char.lower()
     small = char.upper().lower()
@@ -217,7 +219,7 @@ TYPES = {  # parameters without an entry are texts
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A statement with the names of its parameters, or of the columns if it takes many rows."""
+    """A PostgreSQL statement with the names of its parameters, or of its columns if it takes many rows."""
 
     text: str
     names: tuple[str, ...]

@@ -15,7 +15,7 @@ from afresh.urls.canonical import domain_of
 
 class DigestRepository(Repository):
     async def pages(self, source: SourceId) -> list[DigestPage]:
-        """Return the pages of a source that exist or are listed, with their records."""
+        """Return the pages of a source that exist or are listed, with their digest records."""
         rows = await self._all("kb_pages", source=source)
         return [record(DigestPage, row, status=STATUSES.get(row["fetch_status"])) for row in rows]
 
@@ -26,7 +26,7 @@ class DigestRepository(Repository):
         return record(DigestUpdate, row, status=STATUSES.get(row["fetch_status"]), asked_model=False)
 
     async def impose(self, source: SourceId, pages: Sequence[DigestPage], now: datetime) -> None:
-        """Set pages to what the cache says; add those that are not stored yet."""
+        """Set the stored pages to the values of the cache file; add pages that are not stored yet."""
         base = {"source": source, "now": now, "run": None}
         rows = [{**base, **_columns(page)} for page in pages]
         looks = [
@@ -42,18 +42,18 @@ class DigestRepository(Repository):
             await tx.run("set_mark", source=source, mark=None)
 
     async def cache_seen(self) -> SeenCache | None:
-        """Return the cache file that the store last agreed with, or None."""
+        """Return the path and hash of the cache file when it last equalled the store, or None."""
         return await self._find(partial(record, SeenCache), "cache_seen")
 
     async def see_cache(self, cache: SeenCache) -> None:
-        """Store that the store agrees with this cache file only."""
+        """Record that the store now equals this cache file, and no other."""
         async with self.db.write() as tx:
             await tx.run("forget_caches")
             await tx.run("see_cache", path=cache.path, digest=cache.digest)
 
 
 async def record_digests(tx: Transaction, visits: Sequence[Visit]) -> None:
-    """Store what visits found for the digest, and delete the records of missing pages."""
+    """Store the digest records that visits produced, and delete those of pages that are gone."""
     found = [(visit.claim.page.id, visit.content.digest) for visit in visits if visit.content.digest is not None]
     await tx.many("record_kb", [{"page": page, **_columns(each)} for page, each in found])
     dropped = [visit.claim.page for visit in visits if visit.decision.content is ContentAction.DROP]

@@ -13,7 +13,7 @@ from afresh.store.pages import MANY
 from afresh.store.records import at, attempt_from, page_from
 from afresh.store.repository import Repository
 
-LAST_MOMENT = datetime(9999, 1, 1, tzinfo=UTC)  # sorts an open attempt before all finished ones
+LAST_MOMENT = datetime(9999, 1, 1, tzinfo=UTC)  # time of an open attempt, which is newer than all finished ones
 
 
 class HistoryRepository(Repository):
@@ -22,13 +22,13 @@ class HistoryRepository(Repository):
         return await self.attempts(page, limit=MANY)
 
     async def of_url(self, url: str, source: SourceId | None = None) -> list[HistoryEntry]:
-        """Return all attempts of a URL, newest first, even if the page is gone."""
+        """Return all attempts at a URL, newest first, even if its page is no longer stored."""
         return await self._records(HistoryEntry, "history_by_url", url=url, source=source)
 
     async def evidence(
         self, page: Page, max_links: int = 5
     ) -> tuple[Attempt | None, datetime | None, tuple[str, ...], int]:
-        """Return the latest attempt, the next check, some linking pages and the number of attempts."""
+        """Return the latest attempt of a page, its next check, URLs of pages that link to it, and how many attempts."""
         async with self.db.read() as tx:
             latest = await tx.one("latest_attempt", page=page.id)
             following = await tx.one("latest_open", page=page.id)
@@ -42,7 +42,7 @@ class HistoryRepository(Repository):
             return next(iter(newest), None), next_at, tuple(row["url"] for row in linked), count
 
     async def attempts(self, page: PageId, *, below: int | None = None, limit: int) -> list[Attempt]:
-        """Return attempts of a page and its listings after the attempt `below`, newest first."""
+        """Return attempts of a page and of its listings, newest first, beginning after the attempt `below`."""
         async with self.db.read() as tx:
             place = await tx.one("attempt_place", top=below) if below is not None else None
             until = (at(place["completed_at"]) or LAST_MOMENT) if place else None
@@ -84,7 +84,7 @@ class HistoryRepository(Repository):
         """Return changes with an id below `below`, newest first."""
         one = sources[0] if sources is not None and len(sources) == 1 else None
         asked = {"source": one, "run": run, "url": url, "kind": kind, "top": below, "limit": limit}
-        if url is not None:  # each statement follows the order of an index
+        if url is not None:  # each statement reads its rows in the order of an index
             name = "changes_of_url"
         elif run is not None:
             name = "changes_in_run" if kind is None else "changes_of_kind_in_run"

@@ -24,14 +24,14 @@ from afresh.store.records import at, record, source_from
 from afresh.store.repository import Repository
 from afresh.store.visits import add_counts
 
-LAST_POSITION = 1_000_000  #  of a link that a person added to a page
-MAX_PAGES = 20  # per link
-MAX_CANDIDATES = 200  # first pages of a link to choose the shown ones from; the nearest are among them
+LAST_POSITION = 1_000_000  # position on the page of a link that a person added
+MAX_PAGES = 20  # pages to show for each link
+MAX_CANDIDATES = 200  # pages per link that are read, to show the ones nearest to the root
 
 
 class LinkRepository(Repository):
     async def leading_to(self, url: str, source: SourceId | None = None) -> tuple[Source, str, int, bool, bool] | None:
-        """Return source, page, depth, follow and admitted of the nearest link to a URL, or None."""
+        """Return the link to a URL nearest to a root as (source, page, its depth, follow, admitted), or None."""
         row = await self._one("links_to", url=url, source=source)
         if row is None:
             return None
@@ -46,7 +46,7 @@ class LinkRepository(Repository):
         min_score: float | None = None,
         limit: int | None = None,
     ) -> list[LinkView]:
-        """Return the links of a source or of one page, best first, with the pages they are on."""
+        """Return the links of a source or of one page, best score first, with the pages that contain them."""
         which = {"source": source, "on_page": page, "keyword": keyword, "least": min_score}
         async with self.db.read() as tx:
             rows = await tx.all("links", **which, limit=limit or MANY)
@@ -59,7 +59,7 @@ class LinkRepository(Repository):
     async def records(
         self, sources: Sources, which: LinkFilter = ALL_LINKS, *, after: LinkCursor | None = None, limit: int
     ) -> list[LinkRecord]:
-        """Return links after a cursor, best scores first."""
+        """Return links after a cursor, best score first."""
         score, url, number = after or (None, None, None)
         place = {"after": number, "after_score": score, "after_url": url}
         asked = {"keyword": which.keyword, "least": which.min_score, **place, "limit": limit}
@@ -77,7 +77,7 @@ class LinkRepository(Repository):
             return (await _joined(tx, [row]))[0] if row else None
 
     async def add(self, page: PageId, url: str, text: str) -> int | None:
-        """Add a link to a page until the links of the page change; return its id, or None."""
+        """Add a link to a page until the links of the page change; return its id, or None if there is no such page."""
         seen = await self._one("page_record", page=page)
         if seen is None:
             return None
@@ -104,7 +104,7 @@ class LinkRepository(Repository):
             return True
 
     async def remove(self, link: int) -> bool:
-        """Remove a link from all pages until their links change; return False if it is on none."""
+        """Remove a link from all pages until their links change; return False if no page contains it."""
         async with self.db.write() as tx:
             row = await tx.one("link_row", link=link)
             if row is None or not await tx.run("remove_link", link=link):
@@ -114,12 +114,15 @@ class LinkRepository(Repository):
             return True
 
     async def frontier_is_open(self, source: SourceId, rules: str) -> tuple[bool, bool]:
-        """Return whether links wait beyond a limit, and whether the rules changed since the last check."""
+        """Return whether links wait because of a limit, and whether the rules changed since links were last judged."""
         row = await self._one("source_by_id", source=source)
         return (bool(row["frontier_open"]), row["rules_seen"] not in ("", rules)) if row else (False, False)
 
     async def judge(self, source: SourceId, admits: Callable[[str, str | None], bool]) -> None:
-        """Check every link against the rules, by its URL and, if it was left out, its nearest page."""
+        """Judge again whether each link belongs to the source, and store changes.
+
+        `admits` gets the URL and, of a link that was left out, the page nearest to the root that contains it.
+        """
         async with self.db.write(source) as tx:
             rows = await tx.all("links_of_source", source=source)
             changed = [
@@ -135,11 +138,11 @@ class LinkRepository(Repository):
         return [(row["url"], bool(row["listed"])) for row in await self._all("addresses", source=source)]
 
     async def left_out(self, source: SourceId) -> list[str]:
-        """Return the links that could be followed but do not belong to the source."""
+        """Return the URLs of links that may be followed but do not belong to the source."""
         return [row["url"] for row in await self._all("left_out", source=source)]
 
     async def close_frontier(self, source: SourceId, rules: str, max_depth: int) -> None:
-        """Store the rules that links were checked with, and whether some still wait beyond a limit."""
+        """Store by which rules the links were judged, and whether some still wait because of a limit."""
         async with self.db.write(source) as tx:
             row = await tx.one("source_by_id", source=source)
             if row is not None and (row["frontier_open"] or row["rules_seen"] != rules):
@@ -169,7 +172,7 @@ def _link(row: Row, texts: Sequence[Row], pages: Sequence[Row], keywords: Sequen
 
 
 async def _joined(tx: Transaction, rows: Sequence[Row]) -> list[LinkRecord]:
-    """Return links with their keywords and the pages they are on."""
+    """Return links with their keywords and the pages that contain them."""
     ids = [row["id"] for row in rows]
     keywords: dict[int, dict[str, float]] = defaultdict(dict)
     for row in await tx.all("keywords_of_links", links=ids):
@@ -199,7 +202,7 @@ class LinkScoreRepository(Repository):
     async def unasked(
         self, source: SourceId, recipe: str, keywords: Sequence[str], among: Sequence[LinkToScore] | None = None
     ) -> list[UnscoredLink]:
-        """Return link texts that still need scores, each with the missing keywords."""
+        """Return the links that still need scores, each with the keywords that are missing."""
         asked = {"source": source, "recipe": recipe, "keywords": _sorted(keywords)}
         if among is None:
             rows, wanted = await self._all("unasked_links", **asked), None
@@ -229,7 +232,7 @@ class LinkScoreRepository(Repository):
         counts: Mapping[str, int],
         now: datetime,
     ) -> None:
-        """Store the answers of a scorer, update the scores of these links and the counts of the run."""
+        """Store the answers of a scorer; update the scores of these links, and add `counts` to those of the run."""
         urls = sorted({answer.link.url for answer in answers})
         async with self.db.write() as tx:
             rows = await tx.all("answers_among", source=run.source_id, urls=urls) if urls else []
@@ -241,7 +244,7 @@ class LinkScoreRepository(Repository):
             await add_counts(tx, run, [counts], now)
 
     async def weigh(self, source: SourceId, weighing: KeywordWeights, seal: str | None) -> None:
-        """Recompute all link scores of a source from stored answers; delete answers for removed texts."""
+        """Recompute all link scores of a source from stored answers; delete the answers for links that are gone."""
         async with self.db.write() as tx:
             await tx.run("forget_answers", source=source)
             await _weigh(tx, source, weighing)
@@ -260,7 +263,7 @@ class LinkScoreRepository(Repository):
 async def _weigh(
     tx: Transaction, source: SourceId, weighing: KeywordWeights, urls: Sequence[str] | None = None
 ) -> None:
-    """Write the scores of links that have changed."""
+    """Compute the scores of links from stored answers, and write those that have changed."""
     some, end = ({}, "") if urls is None else ({"urls": urls}, "_among")
     answers: dict[int, list[ScoredLink]] = defaultdict(list)
     for row in await tx.all(f"answers{end}", source=source, **some):

@@ -9,7 +9,7 @@ from afresh.notify.outbox import MessageState, OutboxMessage
 from afresh.store.dialect import Transaction
 from afresh.store.repository import Repository
 
-DUPLICATES_KNOWN = timedelta(days=30)  # how long they are recognised
+DUPLICATES_KNOWN = timedelta(days=30)  # how long a repeated delivery is recognised
 
 
 class MessageRepository(Repository):
@@ -40,7 +40,7 @@ class MessageRepository(Repository):
         return await self._records(OutboxMessage, "outbox_messages", state=state, limit=limit)
 
     async def due(self, now: datetime, limit: int = 100) -> list[OutboxMessage]:
-        """Return messages that are due, oldest first, up to a limit per target."""
+        """Return messages that are due, oldest first, at most `limit` for each target."""
         return await self._records(OutboxMessage, "due_messages", now=now, limit=limit)
 
     async def reserve(self, message: OutboxMessage, until: datetime) -> bool:
@@ -50,7 +50,7 @@ class MessageRepository(Repository):
     async def record_attempt(
         self, message: OutboxMessage, state: MessageState, now: datetime, *, again: datetime | None, error: str | None
     ) -> None:
-        """Store the result of an attempt, unless another attempt has started since."""
+        """Store the result of an attempt to send, unless another attempt has started since."""
         ours = {"number": message.id, "attempts": message.attempts + 1}
         await self._run("record_message_attempt", **ours, state=state, until=again, error=error, now=now)
 
@@ -59,6 +59,6 @@ class MessageRepository(Repository):
 
 
 async def post(tx: Transaction, run: Run, messages: Sequence[tuple[str, str]], now: datetime) -> None:
-    """Store messages in the transaction of the events they report."""
+    """Store messages in the transaction of the run that they report."""
     for target, event in messages:
         await tx.run("add_message", name=target, event=event, run=run.id, now=now)

@@ -28,7 +28,7 @@ async def open_store(
 
 
 async def is_unfinished(url: str) -> bool:
-    """Return whether a store is an incomplete copy, which only the copy may use."""
+    """Return whether a store is an incomplete copy, which only `afresh copy` may open."""
     try:
         await (await open_store(url, StoreAccess.READ)).close()
     except (IncompleteCopy, StoreMissing) as error:
@@ -50,7 +50,7 @@ async def _open_postgres(url: str, access: StoreAccess, wait_seconds: float) -> 
 
 
 async def migrate_store(url: str, *, dry_run: bool = False) -> MigrationReport:
-    """Migrate a store, or only report what that would do; refuse a newer or foreign one."""
+    """Migrate a store, or with `dry_run` only report it; raise StoreError for a newer schema or a foreign database."""
     if is_postgres(url):
         before, newest = await _postgres_version(url), migrations("postgres")[-1][0]
     else:

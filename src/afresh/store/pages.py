@@ -1,4 +1,4 @@
-"""Pages in the store."""
+"""Read and change pages in the store."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -24,7 +24,7 @@ class PageRepository(Repository):
     async def of_source(
         self, source: SourceId, which: PageFilter = LIVE_PAGES, *, limit: int | None = None
     ) -> list[PageView]:
-        """Return the pages of a source, nearest to the root first."""
+        """Return the matching pages of a source, nearest to the root first."""
         return await self._list(page_view, "pages", source=source, **asked_pages(which), limit=limit or MANY)
 
     async def find(self, url: str, source: SourceId | None = None) -> list[tuple[Page, PageView, str, str | None]]:
@@ -55,7 +55,7 @@ class PageRepository(Repository):
         return record(StoredContent, row, sketch=sketch)
 
     async def count_alike(self, page: Page, document: Document, run: RunId) -> int:
-        """Return how many other pages had this content before a run, or are doubted because of it."""
+        """Return how many other pages had this content before a run, or are suspicious because of the same content."""
         where = {"source": page.source_id, "page": page.id}
         async with self.db.read() as tx:
             doubted = await tx.number("doubted_alike", content_hash=document.content_hash, **where)
@@ -72,7 +72,7 @@ class PageRepository(Repository):
             return PageId((await tx.only("pages_by_url", url=url, source=source))["id"])
 
     async def check_at(self, page: PageId, at: datetime, now: datetime) -> bool:
-        """Set the next check of a page; return False if it is missing, being visited or part of a run."""
+        """Set the next check of a page; return False if it is missing, being checked or queued in a run."""
         async with self.db.write() as tx:
             row = await tx.one("open_row", page=page)
             if row is not None and (row["run_id"] is not None or row["locked_by"] is not None):
@@ -104,7 +104,7 @@ class PageRepository(Repository):
         return await self._list(page_from, "pages_to_look_at", source=source)
 
     async def unreached(self, source: SourceId, root: str, max_depth: int) -> list[Page]:
-        """Return pages with content that are unreachable; recomputed only if links or listings changed."""
+        """Return pages with content to which no link or listing leads; recompute only if links or listings changed."""
         async with self.db.read() as tx:
             row = await tx.one("source_by_id", source=source)
             if row is not None and not row["graph_changed"]:
@@ -114,7 +114,7 @@ class PageRepository(Repository):
             return [page_from(row) for row in rows]
 
     async def doomed(self, source: SourceId, missed: Sequence[Page] = ()) -> list[tuple[Page, PageStatus | None]]:
-        """Return pages whose content is to be deleted, with `missed`, and the final status of moved ones."""
+        """Return the pages to delete, including those of `missed`, each with the status of its redirect target."""
         async with self.db.read() as tx:
             pages = [page_from(row) for row in await tx.all("doomed", source=source)]
             pages += [page for page in missed if page.doomed_by is not None]
@@ -128,7 +128,7 @@ class PageRepository(Repository):
         return await self._number("live_count", source=source)
 
     async def heirs(self, source: SourceId, pages: Sequence[Page]) -> dict[PageId, Page]:
-        """Pair moved pages with the pages that take over their identity (crawl/judge.py)."""
+        """Return by id of a moved page the page that takes over its id and history (`pair_moves` in crawl/judge.py)."""
         if not any(page.moved_to for page in pages):
             return {}
         async with self.db.read() as tx:

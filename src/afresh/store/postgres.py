@@ -1,8 +1,8 @@
 """PostgreSQL databases: a pool of connections and one writer per source at a time.
 
-Processes announce new work with NOTIFY. Nothing depends on it: waiters poll after a timeout, as with SQLite.
-If the answer to a commit is lost, the outcome is read from the server, because a blind retry would claim
-other pages or find its own run busy.
+Processes announce new work with NOTIFY. If a notification is lost, workers still poll, as with SQLite. If the
+answer to a commit is lost, the outcome is read from the server, because a blind retry would claim other pages
+or be refused because of its own run.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ DDL = {
     "without_rowid": "",
 }
 MIGRATING = 0x61667265  # the advisory lock for migrations
-# Numbers have 64 bits, and texts compare by their bytes, whatever the locale of the database.
+# Integers become 64 bits wide, and texts compare by their bytes, independent of the locale of the database.
 _NUMBER = re.compile(r"\binteger\b")
 _TEXT = re.compile(r"(?<=\w )text\b")
 
@@ -44,14 +44,14 @@ def portable(script: str) -> str:
 
 
 async def check(connection: asyncpg.Connection, name: str, access: StoreAccess) -> int:
-    """Return the schema version; refuse a server that is too old and a newer or foreign database."""
+    """Return the schema version; raise StoreError if the server is too old, or the database newer or foreign."""
     if (major := connection.get_server_version().major) < OLDEST_MAJOR:
         raise StoreError(f"the store {name} is PostgreSQL {major}; afresh needs PostgreSQL {OLDEST_MAJOR} or newer")
     encoding = connection.get_settings().server_encoding
     if encoding != ENCODING:
         raise StoreError(
-            f"the store {name} is a database in {encoding}, which cannot hold every text; "
-            "make one with `createdb --encoding=UTF8 --template=template0`"
+            f"the store {name} uses the encoding {encoding}, which cannot store every text; "
+            "create a database with `createdb --encoding=UTF8 --template=template0`"
         )
     version = await _version(connection)
     check_version(name, version, migrations("postgres"))
@@ -60,7 +60,7 @@ async def check(connection: asyncpg.Connection, name: str, access: StoreAccess) 
     if version == 0 and await connection.fetchval("select coalesce(to_regclass('pages'), to_regclass('sources'))"):
         raise StoreError(f"the store {name} is a database of another program; name an empty one with --store")
     if version == 0 and access is not StoreAccess.CREATE:
-        raise StoreMissing(f"there is no store at {name} yet; `afresh crawl URL` makes one")
+        raise StoreMissing(f"there is no store at {name} yet; `afresh crawl URL` creates one")
     return version
 
 
@@ -108,34 +108,33 @@ where attrelid = to_regclass('vectors') and attname = 'vector'
 """
 
 
-# What asyncpg raises; the last one if a connection ended while it was idle.
+# Exceptions of asyncpg; it raises the last one if a connection ended while it was idle.
 _RAISED = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError)
 SERVER_ERRORS = (*_RAISED, OSError, TimeoutError)
 URL_ERRORS = (ValueError, OverflowError)  # for a malformed URL
 MAX_MESSAGE_CHARS = 200  # an error message may repeat values of the statement
 UNREADABLE = (
-    "has an address that cannot be read; in a user or a password write / as %2F, ? as %3F, # as %23, "
-    "@ as %40, : as %3A and % as %25"
+    "has an invalid URL; in user name and password, write / as %2F, ? as %3F, # as %23, @ as %40, : as %3A and % as %25"
 )
-_NOT_LET_IN = "does not let this user in; does the user exist, and does pg_hba.conf allow it from here?"
-# By prefix of the SQLSTATE, the longest first.
+_NOT_LET_IN = "rejects this user; check that the user exists and that pg_hba.conf allows access from this machine"
+# Kind of error and its explanation, by prefix of the SQLSTATE, the longest prefix first.
 EXPLANATIONS: Sequence[tuple[str, type[StoreError], str]] = (
-    ("28P01", StoreError, "refuses the password; put it right in store.url, PGPASSWORD or ~/.pgpass"),
+    ("28P01", StoreError, "rejects the password; correct it in store.url, PGPASSWORD or ~/.pgpass"),
     ("28", StoreError, _NOT_LET_IN),
-    ("3D000", StoreMissing, "names a database that is not there; make it with `createdb`, then crawl"),
-    ("42501", StoreError, "does not let this user do that; grant it the right to create and change tables"),
-    ("54", StoreError, "cannot keep that: an address or a text is too long for PostgreSQL; leave it out"),
-    ("53100", StoreFull, "has no room to grow: disk full on the database server; make room there"),
-    ("53300", StoreUnreachable, "has no connection to spare; raise max_connections or run fewer workers"),
-    ("53", StoreUnreachable, "is short of memory or of something else on its server"),
-    ("57014", StoreUnreachable, "cut a statement short; is statement_timeout too small for this user?"),
+    ("3D000", StoreMissing, "names a database that does not exist; create it with `createdb`, then crawl"),
+    ("42501", StoreError, "denies this user the operation; grant the user the right to create and change tables"),
+    ("54", StoreError, "cannot store a URL or a text that is too long for PostgreSQL; exclude that page"),
+    ("53100", StoreFull, "cannot grow: disk full on the database server; free space there"),
+    ("53300", StoreUnreachable, "has no free connection; raise max_connections or run fewer workers"),
+    ("53", StoreUnreachable, "lacks memory or another resource on its server"),
+    ("57014", StoreUnreachable, "cancelled a statement; check whether statement_timeout is too short for this user"),
     ("57", StoreUnreachable, "is being stopped or started"),
     ("08", StoreUnreachable, "has closed the connection"),
-    ("25P02", StoreError, "took nothing of a transaction that had failed"),
-    ("25P03", StoreUnreachable, "ended a transaction that slept"),
-    ("25006", StoreUnreachable, "can only be read: it is a replica, or its server is set so"),
-    ("40", StoreBusy, "is written to by others at the same place"),
-    ("55P03", StoreBusy, "is kept locked by another process"),
+    ("25P02", StoreError, "discarded a transaction that had failed"),
+    ("25P03", StoreUnreachable, "ended a transaction that was idle for too long"),
+    ("25006", StoreUnreachable, "can only be read: its server is a replica or configured as read-only"),
+    ("40", StoreBusy, "had a conflict with a write of another process"),
+    ("55P03", StoreBusy, "is locked by another process"),
     ("23", StoreBusy, "was changed by another process in the meantime"),
 )
 
@@ -143,18 +142,18 @@ EXPLANATIONS: Sequence[tuple[str, type[StoreError], str]] = (
 def _why_unreachable(error: BaseException) -> str:
     """Return why no connection was made, and what to do."""
     if isinstance(error, socket.gaierror):
-        return "names a host that is unknown; is it spelled right, and does this machine resolve it?"
+        return "names a host that is unknown; check its spelling and the name resolution of this machine"
     if isinstance(error, ConnectionRefusedError) or "Connect call failed" in str(error):
-        return "refuses connections; is the database server running there, and is the port right?"
+        return "refuses connections; check that the database server runs there and that the port is correct"
     if isinstance(error, FileNotFoundError):
-        return "names a socket that is not there; is the database server running on this machine?"
+        return "names a socket that does not exist; check that the database server runs on this machine"
     if isinstance(error, TimeoutError):
-        return "does not answer in time; is its server in reach, or does a firewall keep us out?"
-    return "does not answer; is the database server running and in reach?"
+        return "does not answer in time; check that its server is reachable and that no firewall blocks it"
+    return "does not answer; check that the database server runs and is reachable"
 
 
 def explain(error: BaseException, name: str) -> StoreError:
-    """Return the error for users: the store, what is wrong and what to do about it."""
+    """Return an error for users that names the store, the problem and the fix."""
     if isinstance(error, asyncpg.PostgresError):
         state = str(error.sqlstate or "")
         for begins, kind, words in EXPLANATIONS:
@@ -163,7 +162,7 @@ def explain(error: BaseException, name: str) -> StoreError:
         text = str(error.args[0]) if error.args else state  # without details, which may contain a whole row
         return StoreError(f"the store {name} cannot be used: {text[:MAX_MESSAGE_CHARS]}")
     if isinstance(error, asyncpg.ClientConfigurationError):
-        return StoreError(f"the store {name} has an address that cannot be used: {mask_secrets(str(error))}")
+        return StoreError(f"the store {name} has an invalid URL: {mask_secrets(str(error))}")
     if isinstance(error, SERVER_ERRORS):
         return StoreUnreachable(f"the store {name} {_why_unreachable(error)}")
     # Python's message about a malformed URL may contain a part of the password.
@@ -179,9 +178,9 @@ UNDECIDED = "in progress"
 
 
 async def was_committed(url: str, number: str) -> bool:
-    """Return how a transaction ended, once the server is up again; raise if it stays down.
+    """Return whether a transaction was committed, as soon as the server is up again; raise if it stays down.
 
-    This uses a connection of its own, as all those of the pool may be waiting for the same answer.
+    A separate connection is used, because all connections of the pool may wait for the same answer.
     """
     loop = asyncio.get_running_loop()
     deadline = loop.time() + SECONDS
@@ -205,19 +204,19 @@ CONNECTIONS = 4  # per process
 STATEMENTS = 400  # prepared statements per connection: enough for all
 OPEN_SECONDS = 10.0  # to wait for a server that is starting or has no free connection
 OPEN_PAUSE = 0.2
-ASLEEP_SECONDS = 30.0  # until the server ends an idle transaction, which may block others
+ASLEEP_SECONDS = 30.0  # after which the server ends an idle transaction, because it may block others
 SOURCES = 0x616672  # first key of the advisory lock on a source
 INDEXING = 0x616678  # first key of the advisory lock for creating a vector index
 SETTINGS = """
 select set_config('lock_timeout', $1, false), set_config('idle_in_transaction_session_timeout', $2, false),
     set_config('jit', 'off', false), -- it costs more than it saves on short statements
-    set_config('max_parallel_workers_per_gather', '0', false), -- several questions at once are faster without
+    set_config('max_parallel_workers_per_gather', '0', false), -- concurrent queries are faster without
     case when current_setting('synchronous_commit') = 'off'
         then set_config('synchronous_commit', 'local', false) end
 """  # a confirmed commit must be on disk
 KEEPALIVE = {"TCP_KEEPIDLE": 15, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 30_000}
 READ = "begin isolation level repeatable read read only"
-WRITE = "begin isolation level read committed"  # whatever the default of the database is
+WRITE = "begin isolation level read committed"  # the default of the database may be another
 
 Shape = Callable[[Mapping[str, object]], dict[str, object]]
 OWN: Mapping[str, Shape] = {  # conversions of rows for this dialect
@@ -231,10 +230,10 @@ class PostgresSession(Transaction):
     def __init__(self, connection: asyncpg.Connection, *, writes: bool) -> None:
         self._connection = connection
         self._writes = writes
-        self.made_work = False  # whether waiters have to be woken
+        self.made_work = False  # whether waiting workers have to be woken
 
     def pass_point(self, point: str) -> None:
-        """Pass a failpoint; reads have none, as they leave no trace if they end early."""
+        """Pass a failpoint; reads have none, because nothing is left behind if they end early."""
         if self._writes:
             failpoint(point)
 
@@ -285,7 +284,7 @@ class PostgresDatabase:
         self._pool: asyncpg.Pool | None = None
 
     async def open(self) -> None:
-        """Connect and create or migrate the schema; refuse an old server and a newer or foreign schema."""
+        """Connect, and create or migrate the schema; raise StoreError for an old server or an unsupported schema."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + OPEN_SECONDS
         while True:
@@ -322,7 +321,7 @@ class PostgresDatabase:
         return pool
 
     async def _configure(self, connection: Any) -> None:
-        """Set the options of a connection; a pooler in between would reject them as startup parameters."""
+        """Set the options of a connection by a statement, because a pooler would reject them as startup parameters."""
         _keep_alive(connection)
         waits = (f"{int(seconds * 1000)}" for seconds in (self.wait_seconds, ASLEEP_SECONDS))
         await connection.fetchrow(SETTINGS, *waits)
@@ -332,8 +331,8 @@ class PostgresDatabase:
         self.read_only = await connection.fetchval("show transaction_read_only") == "on"
         if self.read_only and outdated:
             raise StoreError(
-                f"the store {self.name} was written by an older afresh and can only be read here; "
-                "name the server that can be written to"
+                f"the store {self.name} was written by an older afresh and cannot be migrated, because its server "
+                "can only be read; name the writable server with --store"
             )
         if outdated:
             await migrate(connection)
@@ -384,7 +383,7 @@ class PostgresDatabase:
         return self._session(READ)
 
     async def index_vectors(self, model: int, dimensions: int) -> None:
-        """Create the vector index of a model without blocking others, one process at a time."""
+        """Create the vector index of a model without blocking writers; only one process at a time does so."""
         if self._pool is None or self.read_only:
             return
         index = f"vectors_near_{int(model)}"
@@ -416,7 +415,7 @@ class PostgresDatabase:
         return None
 
     async def find_problem(self) -> str | None:
-        """Return which indexes are broken and what to do, or None."""
+        """Return how to repair broken indexes, or None if there are none."""
         async with self.read() as tx:
             broken = [str(row["name"]) for row in await tx.all("broken_indexes")]
         return f"run `reindex index` on {', '.join(broken)}" if broken else None
@@ -444,7 +443,7 @@ def _turn_at(source: int) -> str:
 
 
 async def _reset_nothing(connection: Any) -> None:
-    """Do nothing: our transactions leave no state in a connection."""
+    """Do nothing: no transaction leaves state in its connection."""
 
 
 async def _undo(connection: Any, error: BaseException) -> None:
@@ -468,13 +467,13 @@ def _is_lost(connection: Any) -> bool:
 
 
 CHANNEL = "afresh_work"
-COLLECT_SECONDS = 0.03  # to collect notifications: each NOTIFY takes a lock that all commits share
+COLLECT_SECONDS = 0.03  # wait to merge notifications, because each NOTIFY takes a lock that all commits share
 LISTEN_AGAIN_SECONDS = 10.0  # between attempts to listen
 LISTEN_SECONDS = 5.0  # to connect for listening
 
 
 class PostgresWakeups(Wakeups):
-    """Wake-ups shared by all processes on a database."""
+    """Wake-ups shared by all processes that use a database."""
 
     def __init__(self, url: str) -> None:
         super().__init__()
@@ -498,7 +497,7 @@ class PostgresWakeups(Wakeups):
                 await connection.execute(f"notify {CHANNEL}")
 
     async def wait(self, since: int, seconds: float) -> None:
-        """Wait for a wake-up, also from other processes if LISTEN works."""
+        """Wait until the count differs from `since`; other processes also raise it if LISTEN works."""
         loop = asyncio.get_running_loop()
         until = loop.time() + seconds
         if self._listener is None and loop.time() >= self._listen_at:
@@ -518,7 +517,7 @@ class PostgresWakeups(Wakeups):
                 listener.terminate()
             return
         self._listener = listener
-        self.ring()  # for notifications from before we listened
+        self.ring()  # there may have been notifications before LISTEN
 
     def _lose(self, *_: Any) -> None:
         self._listener, self._listen_at = None, 0.0

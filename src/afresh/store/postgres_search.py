@@ -1,4 +1,4 @@
-"""Search in PostgreSQL: full text with the results of SQLite, vectors with pgvector."""
+"""Search in PostgreSQL: full text with the same results as in SQLite, vectors with pgvector."""
 
 import json
 import math
@@ -53,7 +53,7 @@ class PostgresVectorRepository(VectorRepository):
         self.no_vectors = None if db.has_vectors else NO_PGVECTOR
 
     async def keep(self, model: str, vectors: Mapping[str, bytes], now: datetime) -> None:
-        """Store vectors by the hash of their text, in a fixed order to avoid deadlocks."""
+        """Store vectors by the hash of their text, sorted to avoid deadlocks."""
         if self.no_vectors is not None:
             raise StoreError(self.no_vectors)
         await super().keep(model, dict(sorted(vectors.items())), now)
@@ -71,14 +71,14 @@ class PostgresVectorRepository(VectorRepository):
             return await self._nearest(tx, row, found, vector)
 
     async def _by_index(self, tx: Transaction, model: int, pages: Sequence[int] | None) -> bool:
-        """Return whether to use an index: there is one, and the search is not limited to few chunks."""
+        """Return whether to use the vector index: it exists, and the search is not limited to few chunks."""
         ready = await tx.one("near_index", model=model)
         if ready is None or not ready["ready"]:
             return False
         return pages is None or await tx.number("count_chunks", pages=pages) > MIN_INDEXED
 
     async def forget(self, before: datetime) -> int:
-        """Delete unused vectors; create an index if many are left."""
+        """Delete vectors unused since a time and return their number; create a vector index if many are left."""
         forgotten = await super().forget(before)
         if self.no_vectors is None:
             await self._index_if_many()
@@ -135,17 +135,17 @@ class PostgresVectorRepository(VectorRepository):
 
 @dataclass(frozen=True, slots=True)
 class WordTable(FtsTable):
-    """A text index in one transaction; word rarity is counted here, as PostgreSQL does not use it."""
+    """A text index in one transaction; weights words by their rarity, because PostgreSQL does not."""
 
     @property
     def bound_by(self) -> int:
-        """Return 0: ranks of PostgreSQL are not BM25."""
+        """Return 0, for no upper bound: PostgreSQL does not rank by BM25."""
         return 0
 
     async def find(
         self, statement: str, asked: Sequence[Mapping[str, object]], among: Sequence[str]
     ) -> Sequence[Sequence[Row]]:
-        """Return the rows of a statement for each expression; alternatives are weighted by rarity."""
+        """Return the rows of a statement for each set of parameters; the words of `among` are weighted by rarity."""
         english, texts = self.name == "english", self.known.texts
         counts = await self._counts(among, 2 * ROOM) if among else ()
         weighed = {
@@ -160,7 +160,7 @@ class PostgresSearchRepository(SearchRepository):
     table = WordTable
 
     async def _subset(self, tx: Transaction, within: SearchFilter, known: IndexStats) -> IndexSubset:
-        """Return the subset for a filter; not cached, as ids of chunks are unordered with several writers."""
+        """Return the subset for a filter; it is not cached, because concurrent writers do not add chunks in order."""
         if not within:
             return IndexSubset()
         pages = [row["id"] for row in await pages_within(tx, within)]
@@ -177,15 +177,15 @@ class PostgresSearchRepository(SearchRepository):
 
 WEIGHTS = {"title": "A", "heading": "B", "content": "D"}  # of the parts of a text
 GAP = 8  # positions between two parts, so that no phrase spans them
-MAX_WORDS = 16_000  # per part; PostgreSQL has no more positions
-MAX_PLACES = 255  # per word
-MAX_WORD_CHARS = 128  # as in queries
+MAX_WORDS = 16_000  # of each part; PostgreSQL has no more positions
+MAX_PLACES = 255  # positions stored for each word
+MAX_WORD_CHARS = 128  # the same limit as in queries
 _ACCENTS = re.compile("[\u0300-\u036f]")
 _TOKEN = re.compile(r'"([^"]*)"(\*?)|(AND)|(OR)|([()])')
 
 
 def lexemes(text: str, *, english: bool) -> list[str]:
-    """Return the words of a text in order: lower case, without accents, stemmed if English."""
+    """Return the words of a text in order: in lower case, without accents, stemmed if `english`."""
     text = text.lower()
     if not text.isascii():
         text = unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFKD", text)))
@@ -216,7 +216,7 @@ def vector_of(parts: Sequence[tuple[str, str]], *, english: bool) -> str:
 
 
 def query_of(expression: str, *, english: bool) -> str:
-    """Return the tsquery for an expression of `search/query.py`."""
+    """Return the tsquery for an FTS5 expression of `search/query.py`."""
     found = []
     for token in _TOKEN.finditer(expression):
         phrase, star, both, either, _ = token.groups()
@@ -229,7 +229,7 @@ def query_of(expression: str, *, english: bool) -> str:
 
 
 def with_words(row: Mapping[str, object]) -> dict[str, object]:
-    """Return a row of `chunks`, or its new title, with a tsvector of its terms or else of its text."""
+    """Return a row of `chunks` with a tsvector of its terms or, without terms, of its text."""
     terms = json.loads(str(row["terms"])) if row["terms"] else (None, None, None)
     own = zip(WEIGHTS.items(), terms, strict=True)
     parts = [(str(term or row[name]), weight) for (name, weight), term in own if name in row]

@@ -1,4 +1,4 @@
-"""The queue of pages (enqueue, claim, give back, pause hosts) and its workers."""
+"""The queue of pages to check, the locks on hosts, and the workers that claim pages."""
 
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -23,12 +23,12 @@ from afresh.store.schedules import await_looks, due_rows, listed_at, room_in
 from afresh.urls.canonical import domain_of
 
 MAX_CACHED_URLS = 10_000  # per run
-FIRST_TURN = 1  # of `hosts.used`; 0: handed over and not used since, 2: used before by the same worker
+FIRST_TURN = 1  # `hosts.used` when a worker first uses a host; 2: used before by this worker, 0: handed over, unused
 
 
 class QueueRepository(Repository):
     async def enqueue(self, run: Run, listed: Sequence[ListedUrl], limits: RunLimits, now: datetime) -> int:
-        """Queue URLs for a run, each at most once; return how many were queued."""
+        """Queue URLs for a run, each at most once; return the number of newly queued URLs."""
         wanted: dict[str, int] = {}
         for item in listed:
             wanted[item.url] = min(item.depth, wanted.get(item.url, item.depth))
@@ -36,14 +36,14 @@ class QueueRepository(Repository):
             return await self.queue_pages(tx, run, wanted, limits, now)
 
     async def ask_again(self, run: Run, urls: Sequence[str]) -> None:
-        """Allow a run to queue pages again that it has visited; pages that it found gone stay gone."""
+        """Let a run queue pages again that it has checked, except for pages that it found gone."""
         async with self._queueing(run) as tx:
             number = await tx.run("ask_again", source=run.source_id, run=run.id, urls=list(urls))
             await tx.run("count_queued", run=run.id, number=-number)
         self.caches.depths.pop(run.id, None)
 
     async def keep_within(self, run: Run, max_pages: int) -> None:
-        """Remove unread pages from the queue of a run that exceeds a lowered page limit."""
+        """Remove pages that were never read from the queue of a run that exceeds a page limit lowered meanwhile."""
         async with self._queueing(run) as tx:
             unread = [row["id"] for row in await tx.all("unread_pages", run=run.id)]
             row = await tx.one("run_by_id", run=run.id)
@@ -57,7 +57,7 @@ class QueueRepository(Repository):
         self.caches.depths.pop(run.id, None)
 
     async def enqueue_known(self, run: Run, limits: RunLimits, now: datetime) -> None:
-        """Queue every stored page: indexed pages, and dead ones that are still linked."""
+        """Queue every stored page for a run: pages with content, and pages without content that are still linked."""
         async with self._queueing(run) as tx:
             await tx.run("adopt_known", run=run.id, source=run.source_id, now=now)
             await self._count_adopted(tx, run)
@@ -66,7 +66,7 @@ class QueueRepository(Repository):
             await self.queue_pages(tx, run, wanted, limits, now)
 
     async def enqueue_due(self, run: Run, limits: RunLimits, now: datetime, *, max_age: float | None = None) -> None:
-        """Queue the pages that are due (schedule/due.py), within the remaining budget."""
+        """Queue the pages that are due (schedule/due.py), up to the remaining budget of the run."""
         async with self.db.write(run.source_id) as tx:
             crawls = await due_rows(tx, run, limits, now, max_age)
             await tx.run("adopt_rows", run=run.id, crawls=crawls, now=now)
@@ -78,7 +78,7 @@ class QueueRepository(Repository):
     async def schedule(
         self, run: Run, listed: Sequence[ListedUrl], limits: RunLimits, recheck: float, now: datetime
     ) -> None:
-        """Schedule the URLs that a source lists: now, or after the recheck interval if the page is gone."""
+        """Schedule checks of the URLs that a source lists: now, or after `recheck` seconds if a page is gone."""
         wanted = {item.url: item.depth for item in listed if item.depth <= limits.max_depth}
         async with self.db.write(run.source_id) as tx:
             rows = await tx.all("paths_known", source=run.source_id, urls=list(wanted))
@@ -99,7 +99,7 @@ class QueueRepository(Repository):
 
     @asynccontextmanager
     async def _queueing(self, run: Run) -> AsyncIterator[Transaction]:
-        """Open a transaction; if it is rolled back, drop the cached queue of the run."""
+        """Open a transaction; if it is rolled back, clear the cached queue of the run."""
         try:
             async with self.db.write(run.source_id) as tx:
                 yield tx
@@ -111,7 +111,10 @@ class QueueRepository(Repository):
     async def queue_pages(
         self, tx: Transaction, run: Run, wanted: Mapping[str, int], limits: RunLimits, now: datetime
     ) -> int:
-        """Queue URLs inside a transaction; return how many. A smaller depth is passed on to linked pages."""
+        """Queue URLs with their depth inside a transaction; return the number of newly queued URLs.
+
+        If a known page gets a smaller depth, the pages that it links to do, too.
+        """
         queued, todo = 0, dict(wanted)
         cached = self.caches.depths.setdefault(run.id, {})
         while todo := {
@@ -121,7 +124,7 @@ class QueueRepository(Repository):
         }:
             number, kept, lowered = await self._queue_once(tx, run, todo, limits, now)
             if len(cached) > MAX_CACHED_URLS:
-                cached.clear()  # the tables have them all
+                cached.clear()  # they are stored in the tables anyway
             cached.update({hash(url): todo[url] for url in kept})
             queued += number
             rows = await tx.all("stored_children", pages=lowered) if lowered else []
@@ -131,7 +134,7 @@ class QueueRepository(Repository):
     async def _queue_once(
         self, tx: Transaction, run: Run, wanted: Mapping[str, int], limits: RunLimits, now: datetime
     ) -> tuple[int, list[str], list[int]]:
-        """Return how many URLs were queued, which are stored now, and the pages with a smaller depth."""
+        """Queue URLs; return the number of newly queued ones, all stored ones, and the pages with a smaller depth."""
         rows = await tx.all("paths_known", source=run.source_id, urls=list(wanted))
         known = {row["url"]: row for row in rows}
         fresh = await self._within_room(tx, run, [url for url in wanted if url not in known], limits)
@@ -159,7 +162,7 @@ class QueueRepository(Repository):
     async def _within_room(self, tx: Transaction, run: Run, fresh: list[str], limits: RunLimits) -> list[str]:
         if not fresh:
             return fresh
-        partly = run.mode is RunMode.DUE  # pages that it does not visit count as well
+        partly = run.mode is RunMode.DUE  # then pages that the run does not check count towards the limit, too
         rows = await tx.all("taken_room", run=run.id, source=run.source_id, partly=int(partly))
         room = max(0, limits.max_pages - (rows[0]["taken"] if rows else 0))
         if room < len(fresh):
@@ -169,7 +172,10 @@ class QueueRepository(Repository):
     async def claim_again(
         self, run: RunId, worker: str, now: datetime, *, limit: int, crowded: Collection[str] = ()
     ) -> list[Claim]:
-        """Return what a claim took whose answer was lost, marked as taken from another worker; else claim."""
+        """Repeat a claim whose answer was lost: return the pages that it claimed, or claim pages if it failed.
+
+        Whether the hosts came from another worker is unknown then, so that is assumed.
+        """
         rows = await self._all("claimed_at", run=run, worker=worker, now=now)
         if rows:
             return [_claim(row, {row["domain"]: True}) for row in rows]
@@ -180,9 +186,9 @@ class QueueRepository(Repository):
     ) -> list[Claim]:
         """Claim pages of hosts that no other worker uses and that are not crowded; return the claims.
 
-        Hosts that other workers want are handed over. A worker that finds too little wants hosts of others:
-        half of those that each of them uses for this run, so that work spreads and then stays, and all hosts
-        that they use for other runs.
+        Hosts that other workers requested are handed over to them. If this worker finds fewer than `limit` pages,
+        it requests hosts of other workers: half of those that each worker uses for this run, so that the work is
+        shared, and all hosts with pages of this run that are locked for other runs.
         """
         async with self.db.write() as tx:
             busy = await tx.all("busy_hosts", worker=worker, now=now)
@@ -209,13 +215,13 @@ class QueueRepository(Repository):
         await self._run("pause_host", domain=domain, until=until)
 
     async def give_back(self, claims: Sequence[Claim], worker: str, now: datetime) -> None:
-        """Release claims without a visit; their pages stay in the queue."""
+        """Release claims of pages that were not checked; the pages stay in the queue."""
         crawls = [claim.crawl_id for claim in claims]
         await self._run("give_back_crawls", crawls=crawls, worker=worker, now=now)
 
 
 async def _take_hosts(tx: Transaction, domains: set[str], run: RunId, worker: str, now: datetime) -> dict[str, bool]:
-    """Lock the free ones of some hosts; return each with whether it came from another worker."""
+    """Lock those of the hosts that are free; return whether each came from another worker, by host."""
     if not domains:
         return {}
     given = {"run": run, "worker": worker, "now": now}
@@ -240,7 +246,7 @@ def _claim(row: Row, hosts: Mapping[str, bool]) -> Claim:
 
 
 class WorkerRepository(Repository):
-    """Registers workers, renews their leases and releases what dead ones held."""
+    """Registers workers, renews their leases, and releases the claims of dead workers."""
 
     async def join(self, worker: WorkerRecord) -> None:
         """Register a worker with its first heartbeat."""
@@ -249,7 +255,7 @@ class WorkerRepository(Repository):
 
     @not_retried  # a delayed heartbeat would report an old time
     async def beat(self, worker: WorkerRecord) -> bool:
-        """Renew all leases of a worker; return False if others have removed it as dead."""
+        """Store the heartbeat of a worker; return False if another process has removed the worker as dead."""
         now = worker.heartbeat_at
         async with self.db.write() as tx:
             known = await tx.run("beat", worker=worker.name, now=now)
@@ -262,7 +268,7 @@ class WorkerRepository(Repository):
         return await self._records(WorkerRecord, "workers")
 
     async def release(self, worker: str, now: datetime) -> None:
-        """Release everything a worker holds and unregister it."""
+        """Release all claims and hosts of a worker and unregister the worker."""
         self.caches.depths.clear()
         async with self.db.write() as tx:
             await tx.run("release_crawls", worker=worker, now=now)
@@ -272,10 +278,10 @@ class WorkerRepository(Repository):
     async def reclaim(
         self, dead: Sequence[str], now: datetime, heartbeats: Mapping[str, datetime | None] | None = None
     ) -> int:
-        """Requeue what dead workers held and mark the attempts as abandoned; return how many.
+        """Queue the pages that dead workers claimed again, and mark the attempts as abandoned; return their number.
 
-        `heartbeats` has those that made them count as dead (None: unregistered). Workers with another
-        heartbeat by now are skipped.
+        `heartbeats` holds the heartbeat by which each worker was judged dead (None: it is not registered). Workers
+        that have sent another heartbeat since are skipped.
         """
         async with self.db.write() as tx:
             if heartbeats is not None:

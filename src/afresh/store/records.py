@@ -33,7 +33,7 @@ def certain(value: Any) -> datetime:
 
 
 def record(cls: type[T], row: Row, **own: Any) -> T:
-    """Return a record from a row with columns named like its fields; `own` has the fields that differ."""
+    """Return a record made of the columns of a row with the names of its fields; `own` holds other fields."""
     plain, converted = _columns(cls, frozenset(own))  # type: ignore[arg-type] # a class can be hashed
     for name in plain:
         own[name] = row[name]
@@ -44,7 +44,7 @@ def record(cls: type[T], row: Row, **own: Any) -> T:
 
 @cache
 def _columns(cls: type, own: frozenset[str]) -> tuple[list[str], list[tuple[str, Converter]]]:
-    """Return the fields of a record to read from a row: those used as they are, and those converted."""
+    """Return the fields of a record to read from a row: those without conversion, and those with a converter."""
     found = {name: _converter(hint) for name, hint in get_type_hints(cls).items() if name not in own}
     return (
         [name for name, convert in found.items() if convert is None],
@@ -71,7 +71,7 @@ def source_from(row: Row) -> Source:
 
 
 def unkept_source(row: Row) -> Source:
-    """Return the source of a trial run that was not kept, as far as a row of `unkept_runs` knows it."""
+    """Return the removed source of a trial run, made of the values that a row of `unkept_runs` still holds."""
     began, version = certain(row["started_at"]), row["version"] or None
     same = {name: row[name] for name in ("name", "kind", "url")}
     whose = {"id": row["source_id"], "version": version, "trial": True, **same}
@@ -99,7 +99,7 @@ def rhythm_from(row: Row) -> ChangeStats:
 
 
 def looked_at(row: Row) -> tuple[datetime | None, datetime | None, datetime | None]:
-    """Return when a page was last visited, seen and checked, by itself or with its unchanged source."""
+    """Return when a page was last part of a run, seen and checked, by itself or by an unchanged listing."""
     own = at(row["crawl_time"]), at(row["last_seen"]), at(row["checked_at"])
     listed = at(row["told_at"]) if row["listed"] else None
     if listed is None or own[2] is None or own[2] >= listed:
@@ -108,7 +108,7 @@ def looked_at(row: Row) -> tuple[datetime | None, datetime | None, datetime | No
 
 
 def page_view(row: Row) -> PageView:
-    """Return a page view from a row of `pages` with the times of its source."""
+    """Return a page view from a row of `pages` that includes the times of its source."""
     own = dict(zip(("crawl_time", "last_seen", "checked_at"), looked_at(row), strict=True))
     modified, mtime = row["last_modified"] or http_date_of(row["mtime_ns"]), time_of(row["mtime_ns"])
     return record(PageView, row, last_modified=modified, mtime=mtime, copies=(), **own)

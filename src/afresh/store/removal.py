@@ -1,4 +1,4 @@
-"""Remove pages from the index, transfer the identity of moved pages, delete old records."""
+"""Remove pages from the index, transfer the id and history of moved pages, and delete old records."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -19,13 +19,16 @@ _OWN = ("observed_at", "change_count", "quiet_seconds", "span_seconds")  # stati
 
 @cache
 def _content_columns() -> tuple[str, ...]:
-    """Return the columns that a visit writes and that stay with the URL."""
+    """Return the columns that a visit writes and that belong to the URL, not to the page that moves."""
     written = re.findall(r"\{rows ([\w ]+)\}", queries("sqlite")["update_page"])[0].split()
     return tuple(name for name in written if name not in (*_OWN, "now", "page"))
 
 
 async def exchange(tx: Transaction, dropped: Sequence[Page], heirs: Mapping[PageId, Page], now: datetime) -> None:
-    """Give moved pages the URL and the content of their heirs, which become the redirects."""
+    """Exchange moved pages with the pages at their new URLs; a moved page keeps its id, the other becomes a redirect.
+
+    `heirs` holds the page at the new URL by the id of the moved page.
+    """
     before = {page.id: page for page in dropped if page.id in heirs}
     pairs = [{"page": page, "target": heirs[page].id} for page in before]
     if not pairs:
@@ -61,7 +64,7 @@ async def _exchange_history(
     both: Sequence[int],
     partner: Mapping[int, int],
 ) -> None:
-    """Transfer finished attempts except redirects to the other page; the next check stays with the URL."""
+    """Give finished attempts to the moved page, except for its redirects; planned checks stay with their URL."""
     planned = await tx.all("open_rows_of_pages", pages=both)
     await tx.run("unbind_crawls", crawls=[row["id"] for row in planned])
     await tx.many("bind_crawl", [{"crawl": row["id"], "page": partner[row["page_id"]]} for row in planned])
@@ -73,7 +76,7 @@ async def _exchange_history(
 def _content(
     rows: Mapping[int, Row], page: int, other: int, before: Mapping[PageId, Page], now: datetime
 ) -> dict[str, object]:
-    """Return the new content of a page: everything bound to the URL of the other one."""
+    """Return the new content columns of a page: those that belonged to the URL of the other page."""
     values = {name: rows[other][name] for name in _content_columns()} | {name: rows[page][name] for name in _OWN}
     moved = before.get(PageId(page))
     if moved is not None and moved.content_hash == values["content_hash"]:
@@ -82,7 +85,7 @@ def _content(
 
 
 def _place(page: int, other: Row, before: Mapping[PageId, Page]) -> dict[str, object]:
-    """Return the new position of a page; an unlinked page keeps its missing count."""
+    """Return the new URL, depth and missing count of a page; a page without links to it keeps its count."""
     place = {name: other[name] for name in ("url", "depth", "listed")}
     moved, missing = before.get(PageId(page)), other["missing_count"]
     if moved is not None and missing:
@@ -91,7 +94,7 @@ def _place(page: int, other: Row, before: Mapping[PageId, Page]) -> dict[str, ob
 
 
 async def record_missing(tx: Transaction, source: SourceId, pages: Sequence[Page], now: datetime) -> None:
-    """Store the missing counts of unreached pages and clear those of all others."""
+    """Store the missing counts of pages that were not reached, and reset those of all other pages."""
     row = await tx.one("source_by_id", source=source)
     if not pages and row is not None and not row["graph_changed"]:
         return
@@ -113,7 +116,7 @@ async def drop(
     now: datetime,
     heirs: Mapping[PageId, Page] | None = None,
 ) -> None:
-    """Remove pages from the index, in a run or by hand; their history stays or moves with them."""
+    """Remove pages from the index, in a run or on request; their history stays, that of moved pages moves with them."""
     heirs = heirs or {}
     ids = [page.id for page in pages]
     await tx.run("leave_vectors_of_pages", pages=ids, now=now)
@@ -144,14 +147,14 @@ PrunedTable = Literal["documents", "changes", "outbox", "former_texts"]
 
 class RetentionRepository(Repository):
     async def prune_pages(self, source: SourceId, before: datetime, now: datetime, *, limit: int) -> int:
-        """Delete records of pages deleted before a time, but keep their attempts; return how many."""
+        """Delete the records of pages that were deleted before a time, but keep their attempts; return their number."""
         async with self.db.write(source) as tx:
             rows = await tx.all("prunable_pages", source=source, before=before, limit=limit)
             if not rows:
                 return 0
             pages = [row["id"] for row in rows]
             await tx.run("cancel_open", pages=pages, now=now, reason=REMOVED)
-            await tx.run("tie_attempts_to_runs", pages=pages, source=source)  # which have the source
+            await tx.run("tie_attempts_to_runs", pages=pages, source=source)  # a run tells the source of an attempt
             await tx.run("drop_copies_of_pages", pages=pages)
             await tx.run("remember_page_number", pages=pages)
             await tx.run("delete_pages", pages=pages)
@@ -161,7 +164,7 @@ class RetentionRepository(Repository):
             return len(pages)
 
     async def prune_attempts(self, before: datetime, *, after: int, limit: int) -> tuple[int, int | None]:
-        """Delete old attempts among the next rows; return how many, and the last id or None at the end."""
+        """Delete old attempts among the next `limit` rows; return their number and the last id, None at the end."""
         async with self.db.write() as tx:
             row = await tx.one("next_attempts", after=after, limit=limit)
             if row is None or row["last"] is None or certain(row["oldest"]) > before:
@@ -170,15 +173,15 @@ class RetentionRepository(Repository):
             return removed, int(row["last"])
 
     async def prune(self, table: PrunedTable, before: datetime, *, limit: int) -> int:
-        """Delete old records of a table; return how many.
+        """Delete old records of a table; return their number.
 
-        These stay: documents of the latest sync of a source into a sink, waiting messages, the changes that
-        such messages are about, and the newest change.
+        Some records stay: the documents of the latest sync of a source into a sink, messages that are not sent yet,
+        the changes that such messages report, and the newest change.
         """
         return await self._run(f"prune_{table}", before=before, limit=limit)
 
     async def count_prunable(self, prunable: Prunable) -> PruneCounts:
-        """Count what the other methods would delete."""
+        """Return how many records of each kind the other methods would delete."""
         async with self.db.read() as tx:
             pages = 0
             for row in await tx.all("sources") if prunable.deleted_pages is not None else ():
@@ -197,5 +200,5 @@ class RetentionRepository(Repository):
             )
 
     async def reclaim_space(self) -> int | None:
-        """Return free space to the disk; return the bytes, or None if the database does it by itself."""
+        """Return unused space of the database to the disk; return the bytes, None if the database does so by itself."""
         return await self.db.reclaim_space()

@@ -1,8 +1,8 @@
 """The base of all repositories: database, caches and retries.
 
-Every method of a repository is one query or one transaction. A failed call has either changed nothing, or
-everything if only the answer was lost, so it can be retried. A claim is retried as `claim_again`, so that
-pages from a claim whose answer was lost are not lost, too.
+Every method of a repository is one query or one transaction. A failed call has changed nothing, or everything
+if only the answer was lost, so it can be retried. A claim is retried as `claim_again`, which finds the pages of
+a claim whose answer was lost.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ FOREVER = float("inf")
 
 
 class LinkCache:
-    """Writes links and caches their ids, as most links of a site are on every page."""
+    """Writes links and caches their ids, because most links of a site are on all its pages."""
 
     def __init__(self) -> None:
         self._ids: dict[tuple[SourceId, str], int] = {}
@@ -43,9 +43,9 @@ class LinkCache:
         self._admitted.clear()
 
     async def write(self, tx: Transaction, run: Run, visits: Sequence[Visit]) -> None:
-        """Replace the links of visited pages, and mark the graph if a page starts or stops to count in it.
+        """Replace the links of visited pages; mark the link graph as changed if links changed or pages left it.
 
-        Visits that write more than their own page are serialised for a source.
+        Visits that write more than their own page first take the write lock on the source.
         """
         linked = [visit for visit in visits if visit.content.links is not None]
         actions = {visit.decision.content for visit in visits}
@@ -77,7 +77,7 @@ class LinkCache:
             self.forget()
 
     async def _make(self, tx: Transaction, run: Run, visits: Sequence[Visit]) -> None:
-        """Store links that are new, or newly known to belong to the source."""
+        """Store links that are new, or that are now known to belong to the source, and cache their ids."""
         wanted: dict[str, bool] = {}
         for visit in visits:
             for link in visit.content.links or ():
@@ -104,12 +104,12 @@ LAST_TRIES_SECONDS = 3.0  # to retry a locked store after a stop was requested
 FULL = "disk full: waiting for space; Ctrl-C stops"
 DOWN = "{why}: waiting; Ctrl-C stops"
 BUSY = "another process keeps the store locked: waiting; Ctrl-C stops"
-GOING_ON = "the store can be written to again: going on"
+GOING_ON = "the store is available again: continuing"
 
 
 @dataclass(slots=True, kw_only=True)
 class RetryPolicy:
-    """How long to retry temporary problems, and where to report them."""
+    """How long calls are retried after temporary errors, and where the waiting is reported."""
 
     busy_seconds: float = 30.0
     full_seconds: float = 0.0
@@ -119,7 +119,7 @@ class RetryPolicy:
     _reported: str | None = None
 
     async def retry(self, error: StoreUnavailable, call: Callable[[], Awaitable[T]]) -> T:
-        """Repeat a call that failed until it succeeds; raise its error when the limit is reached."""
+        """Repeat a failed call until it succeeds, and return its result; raise its error after the time limit."""
         since = self.clock()
         while True:
             await self._wait(error, self.clock() - since)
@@ -135,7 +135,7 @@ class RetryPolicy:
 
     async def _wait(self, error: StoreUnavailable, waited: float) -> None:
         full, down = isinstance(error, StoreFull), isinstance(error, StoreUnreachable)
-        lasts = full or down  # until a person fixes it
+        lasts = full or down  # the problem lasts until a person fixes it
         limit = self.full_seconds if full else self.busy_seconds
         if self.stopping.is_set():
             limit = 0.0 if lasts else LAST_TRIES_SECONDS
@@ -163,7 +163,7 @@ class Caches:
 
 
 class Repository:
-    """Records of one kind; every public method is one query or one transaction, and can be retried."""
+    """Reads and writes records of one kind; every public method is one query or transaction and is retried."""
 
     def __init__(self, db: Database, caches: Caches, retry: RetryPolicy | None) -> None:
         self.db = db
@@ -205,13 +205,13 @@ class Repository:
 
 
 def not_retried(method: Method) -> Method:
-    """Mark a method that runs inside the transaction of another, or must not be delayed."""
+    """Mark a method as not to be retried: it runs inside a transaction of its caller, or must not be delayed."""
     method.is_not_retried = True  # type: ignore[attr-defined]
     return method
 
 
 def retried(method: Call, again: Call) -> Call:
-    """Return a method that is retried as another one, by the policy of its repository."""
+    """Return a method that, after a temporary error, calls `again` by the retry policy of its repository."""
 
     @wraps(method)
     async def call(self: Repository, *args: Any, **kwargs: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Runs in the store, from the start to the one transaction that ends them."""
+"""Runs in the store: start, resume, read, cancel and end them."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ from afresh.store.records import run_from, source_from, unkept_source
 from afresh.store.removal import drop, record_missing
 from afresh.store.repository import Repository
 
-MAX_HOST_PAUSE = timedelta(seconds=MAX_WAIT_SECONDS)  # a longer pause of a host can only come from a wrong clock
+MAX_HOST_PAUSE = timedelta(seconds=MAX_WAIT_SECONDS)  # a longer pause comes from a wrong clock and is shortened
 
 
 class RunRepository(Repository):
@@ -33,9 +33,10 @@ class RunRepository(Repository):
         slot: datetime | None = None,
         only: RunId | None = None,
     ) -> tuple[Run, bool]:
-        """Return a run to work on and whether it was resumed; one per `slot`, only run `only` if given.
+        """Start or resume a run of a source; return the run and whether it was resumed.
 
-        Without a worker the run is queued.
+        Without a worker, the run is queued. RunBusy is raised if the source was run for `slot` already, if another
+        process works on the source, or if the open run is not the run `only`.
         """
         self.caches.links.forget()  # the cache may predate a clean-up by another process
         state = RunState.QUEUED if worker is None else RunState.RUNNING
@@ -43,9 +44,9 @@ class RunRepository(Repository):
             await tx.run("wake_hosts", latest=now + MAX_HOST_PAUSE)
             row = await tx.one("open_run", source=source)
             if slot is not None and row is None and await tx.one("run_since", source=source, slot=slot):
-                raise RunBusy(f"another process has already checked it for {slot:%Y-%m-%d %H:%M} UTC")
+                raise RunBusy(f"another process has already run it for its time {slot:%Y-%m-%d %H:%M} UTC")
             if only is not None and (row is None or row["id"] != only):
-                raise RunBusy(f"run {only} is over")
+                raise RunBusy(f"run {only} has already ended")
             resumed = row is not None and await self._may_resume(tx, run_from(row), mode, full, worker, now)
             if row is not None and resumed:
                 row = await _resume(tx, run_from(row), state, worker, now)
@@ -67,14 +68,14 @@ class RunRepository(Repository):
             label = source_from(row).label if row else "its source"
             raise RunBusy(f"run {run.id} of {label} is already in progress; wait for it or cancel it", run.id)
         if run.mode is RunMode.CHECK:
-            return False  # its requester is gone
+            return False  # its caller is gone
         if mode is RunMode.CHECK:
             raise RunBusy(f"run {run.id} was interrupted; `afresh refresh` continues it")
         enough = run.mode is not RunMode.DUE or mode is RunMode.DUE  # due pages are fewer than all pages
         return now - run.started_at < RESUME_WITHIN and (run.full or not full) and enough
 
     async def join(self, run: RunId, worker: str) -> Run | None:
-        """Join a run as a helper and return it; cached links may be outdated."""
+        """Register a worker as assistant in a run; return the run, None if it is gone."""
         self.caches.links.forget()
         await self._run("help_run", run=run, worker=worker)
         return await self.get(run)
@@ -87,13 +88,13 @@ class RunRepository(Repository):
         return await self._list(run_from, "last_runs", source=source, limit=limit)
 
     async def live(self) -> list[Run]:
-        """Return runs that are queued, in progress, interrupted or wait for confirmation, newest first."""
+        """Return the runs that are queued, in progress, interrupted or waiting for confirmation, newest first."""
         return await self._list(run_from, "live_runs")
 
     async def for_workers(self) -> list[Run]:
-        """Return queued, running and cancelled runs that are for workers, oldest first.
+        """Return the queued, running and cancelled runs that workers may process, oldest first.
 
-        Checks belong to those who requested them, and only `init-kb` runs the sources of the digest.
+        Runs of the mode CHECK are left to the process that started them, sources of the digest to `init-kb`.
         """
         return await self._list(run_from, "runs_for_workers", kinds=list(KINDS))
 
@@ -105,17 +106,17 @@ class RunRepository(Repository):
         return await self._list(run_from, "run_records", **among_sources(sources), **asked)
 
     async def unkept(self, run: RunId) -> tuple[Run, Source] | None:
-        """Return a run of a source that was not kept, with what is known of the source."""
+        """Return a run whose source was not kept after its trial, with the known values of the source; or None."""
         return await self._find(lambda row: (run_from(row), unkept_source(row)), "unkept_run", run=run)
 
     async def cancel(self, run: Run, now: datetime) -> Run | None:
-        """Cancel a queued or running run; return None if it is neither."""
+        """Cancel a queued or running run and return it; return None if it is neither."""
         async with self.db.write(run.source_id) as tx:
             row = await tx.one("cancel_run", run=run.id, now=now)
             return run_from(row) if row else None
 
     async def finish(self, run: Run, ending: RunEnding, now: datetime) -> Run:
-        """End a run as decided, in one transaction; raise RunBusy if another process took or ended it."""
+        """End a run as `ending` says, in one transaction; raise RunBusy if another process took or ended the run."""
         async with self.db.write(run.source_id) as tx:
             row = await close_run(tx, run, ending.state, ending.counts, ending.notes, ending.error, now)
             if row is None:
@@ -165,14 +166,14 @@ async def close_run(
     error: str | None,
     now: datetime,
 ) -> Row | None:
-    """End a run; return None if another process has it or has ended it."""
+    """End a run and return its row; return None if another process has taken or ended the run."""
     result = {"counts": json.dumps(dict(counts)), "notes": json.dumps(list(notes)), "error": error}
     ours = {"run": run.id, "worker": run.worker, "was": run.state}
     return await tx.one("finish_run", **ours, **result, state=state, now=now)
 
 
 async def _resume(tx: Transaction, run: Run, state: RunState, worker: str | None, now: datetime) -> Row:
-    """Resume a run: where it stopped if that was recent, else with a new check of all pages."""
+    """Resume a run where it stopped or, after a long interruption, with a new check of all pages."""
     again, asked = looks_again(run, now), {"source": run.source_id, "run": run.id}
     if again:
         await tx.run("unqueue_pages", **asked)
@@ -190,7 +191,7 @@ async def _resume(tx: Transaction, run: Run, state: RunState, worker: str | None
 
 
 async def _settle_marks(tx: Transaction, run: Run, ending: RunEnding) -> None:
-    """Remove the deletion marks that a failed run set; after a finished run, remove those of earlier runs."""
+    """Remove the deletion marks that a failed run set, or, after a finished run, those of earlier runs."""
     source, state = run.source_id, ending.state
     if state is RunState.FAILED or ending.forgives:
         if await tx.run("forgive_run", source=source, run=run.id):

@@ -17,7 +17,7 @@ from afresh.urls.canonical import domain_of
 
 class ScheduleRepository(Repository):
     async def rhythms(self, source: SourceId) -> list[tuple[str, ChangeStats]]:
-        """Return the pages with content and how often each was seen to change."""
+        """Return the URLs of pages with content, each with the statistics of its changes."""
         return [(row["url"], rhythm_from(row)) for row in await self._all("rhythms", source=source)]
 
     async def appointments(self) -> list[ScheduledRun]:
@@ -25,24 +25,24 @@ class ScheduleRepository(Repository):
         return await self._records(ScheduledRun, "schedules")
 
     async def plan(self, planned: ScheduledRun) -> None:
-        """Schedule the next run of a source; an existing one of the same rule stays."""
+        """Plan the next run of a source; a planned run of the same schedule stays."""
         await self._run("plan_schedule", **_times(planned), rule=planned.rule)
 
     async def drop(self, sources: Sequence[SourceId]) -> None:
-        """Delete scheduled runs of sources that have no schedule any more."""
+        """Delete the planned runs of sources that have no schedule any more."""
         async with self.db.write() as tx:
             for source in sources:
                 await tx.run("drop_schedule", source=source)
 
     async def hold(self, source: SourceId, next_at: datetime, worker: str) -> bool:
-        """Reserve a scheduled run; return whether it worked. Dead workers hold no reservation."""
+        """Reserve a planned run for a worker; return False if a live worker has reserved it."""
         return await self._run("hold_schedule", source=source, at=next_at, worker=worker) == 1
 
     async def let_go(self, source: SourceId, worker: str) -> None:
         await self._run("let_go_schedule", source=source, worker=worker)
 
     async def settle(self, after: ScheduledRun, worker: str) -> bool:
-        """Store the result of a run and schedule the next one; return False if the reservation was lost."""
+        """Store the result of a run and plan the next one; return False if the worker lost its reservation."""
         how = {"since": after.fired_at, "run": after.run, "outcome": after.outcome}
         return await self._run("settle_schedule", **_times(after), **how, worker=worker) == 1
 
@@ -52,11 +52,11 @@ def _times(planned: ScheduledRun) -> dict[str, object]:
 
 
 EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
-FEW = 2_000  # pages of a source that are read faster than the queue of all sources
+FEW = 2_000  # if a source has fewer pages, reading them is faster than reading the queue of all sources
 
 
 class DueRepository(Repository):
-    """Reads queue rows that belong to no run yet."""
+    """Reads planned checks that belong to no run yet."""
 
     async def waiting(self, source: SourceId) -> list[WaitingPage]:
         """Return the pages of a source that wait for their next check, unsorted."""
@@ -72,7 +72,7 @@ class DueRepository(Repository):
         after: CheckCursor | None,
         limit: int,
     ) -> list[WaitingPage]:
-        """Return the pages of a source that are due, or all scheduled ones, in the order of their checks."""
+        """Return the due pages of a source, or all with a planned check, in the order of their checks."""
         oldest = None if max_age is None else now - timedelta(seconds=max_age)
         since, url = after or (EARLIEST, "")
         asked = {"oldest": oldest, "everything": int(everything), "since": since, "after_url": url}
@@ -87,7 +87,7 @@ class DueRepository(Repository):
 
 
 def listed_at(row: Row, recheck: float, now: datetime) -> datetime:
-    """Return when a listed page without a planned check is due: now, or later if it vanished while listed."""
+    """Return when to check a listed page without a planned check: now, or `recheck` seconds after it was found gone."""
     checked = at(row["checked_at"])
     if not row["listed"] or checked is None:
         return now
@@ -95,12 +95,12 @@ def listed_at(row: Row, recheck: float, now: datetime) -> datetime:
 
 
 async def form_of(tx: Transaction, name: str, source: SourceId) -> str:
-    """Return the statement that starts from the queue, or from the pages if a source has few."""
+    """Return the name of the variant of a statement that reads the queue first, or the pages if a source has few."""
     return f"{name}_of_few" if await tx.number("count_some_pages", source=source, most=FEW) < FEW else name
 
 
 async def due_rows(tx: Transaction, run: Run, limits: RunLimits, now: datetime, max_age: float | None) -> list[int]:
-    """Return the due queue rows, the longest overdue first if the budget is too small for all."""
+    """Return the ids of due queue rows; with a budget, only the first ones in the order of their due dates."""
     oldest = None if max_age is None else now - timedelta(seconds=max_age)
     rows = await tx.all("due_rows", run=run.id, source=run.source_id, now=now, oldest=oldest)
     if limits.budget is None:
@@ -116,7 +116,7 @@ async def room_in(tx: Transaction, run: Run, budget: int) -> int:
 
 
 async def await_looks(tx: Transaction, run: Run, due_at: Mapping[str, datetime], now: datetime) -> None:
-    """Schedule pages for a later run; pages that are scheduled already stay as they are."""
+    """Plan checks of pages in a later run; checks that are already planned stay as they are."""
     base = {"source": run.source_id, "now": now}
     rows = [{**base, "url": url, "domain": domain_of(url), "at": time} for url, time in due_at.items()]
     await tx.many("await_look", rows)

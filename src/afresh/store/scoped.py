@@ -1,6 +1,6 @@
-"""The store as a token may see it: methods that are not opened here are closed.
+"""A view of the store that is limited to the sources of a token; it allows only the methods that are named here.
 
-Hidden sources look as if they did not exist. Ids of sources, pages, links, runs and chunks are returned for
+Other sources look as if they did not exist. Ids of sources, pages, links, runs and chunks are returned for
 visible sources only, so a method that takes such an id needs no check of its own.
 """
 
@@ -56,7 +56,7 @@ class VisibleSources:
 
 class _Scoped(Repository):
     def __init__(self, inner: Any, visible: VisibleSources) -> None:
-        super().__init__(inner.db, inner.caches, None)  # the inner one retries
+        super().__init__(inner.db, inner.caches, None)  # the inner repository retries
         self._inner = inner
         self._visible = visible
 
@@ -64,10 +64,11 @@ class _Scoped(Repository):
 def opens(
     *names: str, narrowed: Sequence[str] = (), found: Sequence[str] = (), guarded: Sequence[str] = ()
 ) -> Callable[[Class], Class]:
-    """Open methods of the inner repository and close all others that the class does not define.
+    """Return a class decorator that allows some methods of the inner repository; all others raise Forbidden.
 
-    Methods in `narrowed` take sources or a search filter and get the visible sources, those in `found` return
-    a record that is hidden with its source, those in `guarded` change a record that `get` has to find.
+    Methods in `names` are passed on unchanged. Methods in `narrowed` take sources or a search filter, which is
+    limited to visible sources. Methods in `found` return a record, or None if its source is hidden. Methods in
+    `guarded` change a record by its id, if `get` finds it. Methods that the class defines itself stay.
     """
     ways = {
         **dict.fromkeys(names, _passed_on),
@@ -142,7 +143,7 @@ class ScopedSources(_Scoped, SourceRepository):
         return self._visible.only(await self._inner.find(name, version))
 
     async def find_by_url(self, url: str, version: str | None) -> Source | None:
-        """Return a visible source by its root, which hidden sources may share."""
+        """Return the visible source with a root; hidden sources may have the same root."""
         found = [each for each in await self.all() if (each.url, each.version) == (url, version)]
         return found[0] if found else None
 
@@ -150,9 +151,9 @@ class ScopedSources(_Scoped, SourceRepository):
         return await self._visible.source(source)
 
     async def add(self, *, name: str, version: str | None, **more: Any) -> Source:
-        """Merge settings into those of an existing source; refuse a new one."""
+        """Merge settings into those of a visible source; raise Forbidden for a new source."""
         if await self.find(name, version) is None:
-            raise Forbidden("this token is bound to some sources, and cannot add another")
+            raise Forbidden("this token is limited to some sources and cannot add another")
         return await self._inner.add(name=name, version=version, **more)
 
 
@@ -200,7 +201,7 @@ class ScopedRuns(_Scoped, RunRepository):
     _inner: RunRepository
 
     async def unkept(self, run: RunId) -> tuple[Run, Source] | None:
-        """Return a run of a source that was not kept, if the name of that source is visible."""
+        """Return a run whose source was not kept after its trial, if the name of the source is visible."""
         found = await self._inner.unkept(run)
         return found if found is not None and self._visible.only(found[1]) is not None else None
 
@@ -236,12 +237,12 @@ R = TypeVar("R", bound=Repository)
 
 @cache
 def _class_with(cls: Any, *names: str, narrowed: tuple[str, ...] = ()) -> Any:
-    """Return a subclass in which only some methods are open."""
+    """Return a subclass that allows only some methods."""
     return opens(*names, narrowed=narrowed)(type(f"Scoped{cls.__name__}", (_Scoped, cls), {}))
 
 
 class ScopedStore(Store):
-    """A store limited to the sources that a token may see; operations across all sources are refused."""
+    """A store limited to the sources that a token may see; operations on the whole store raise Forbidden."""
 
     def __init__(self, store: Store, allowed: Permissions) -> None:
         visible = VisibleSources(store.sources, allowed)

@@ -20,7 +20,7 @@ from afresh.store.repository import Repository
 from afresh.urls.scope import address_filter
 
 SMALL_SUBSET = 3_000  # chunks; every match in it is scored
-MAX_ROOM = 3 * ROOM  # matching texts, if only those in a subset of the index are scored
+MAX_ROOM = 3 * ROOM  # matching texts in the whole index, if only those in a subset are scored
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,19 +29,19 @@ class IndexSubset:
 
     pages: Sequence[int] | None = None
     number: int = 0  # chunks in the subset
-    of: int = 0  # upper bound of chunks in the whole index
-    inside: bytes | None = None  # a byte per chunk of the index, 1 if it is in the subset; None: too long
+    of: int = 0  # upper bound of the number of chunks in the whole index
+    inside: bytes | None = None  # a byte for each chunk of the index, 1 if it is in the subset; None: too long
 
     @property
     def room(self) -> int:
-        """Return how many texts of the whole index may match: a smaller subset has fewer to score."""
+        """Return how many texts of the whole index may match; in a smaller subset, fewer of them have to be scored."""
         if self.pages is None:
             return ROOM
         return min(MAX_ROOM, ROOM * max(1, self.of // max(1, self.number)))
 
     @property
     def query(self) -> tuple[str, dict[str, object]]:
-        """Return the statement that searches the subset, and its parameters."""
+        """Return the prefix of the statement that searches the subset, and its parameters."""
         if self.inside is not None:
             return "match_inside", {"inside": self.inside}
         return ("match", {}) if self.pages is None else ("match_within", {"pages": self.pages})
@@ -62,7 +62,7 @@ Counted = dict[tuple[str, str], MatchCount]  # by table and expression
 
 @dataclass(frozen=True, slots=True)
 class IndexStats:
-    """Facts about the index that are valid until new chunks come."""
+    """Facts about the index, valid until chunks are added."""
 
     newest: int = 0
     configs: tuple[str, ...] = ()
@@ -71,7 +71,7 @@ class IndexStats:
     texts: int = 0  # approximate number of texts, for indexes that do not provide it
 
     def queries(self, query: str, language: str | None) -> Iterator[tuple[str, list[str], Query, Sequence[str]]]:
-        """Yield the full-text tables for a language, or all, with their configurations and what to ask each."""
+        """Yield each full-text table for a language, or all, with its configurations, the query and its expressions."""
         found = list(self.configs)
         if language is not None:  # older versions of afresh indexed all pages as simple
             found = [config for config in found if config in (search_config(language), SIMPLE)]
@@ -93,7 +93,7 @@ class FtsTable:
 
     @property
     def bound_by(self) -> int:
-        """Return the upper bound of the number of texts, which limits scores; 0 if scores have no limit."""
+        """Return an upper bound of the number of texts, from which the maximum score follows; 0: scores have none."""
         return self.known.newest
 
     async def best(self, alternatives: Sequence[str], limit: int) -> list[ChunkMatch]:
@@ -107,7 +107,7 @@ class FtsTable:
         return await self._scored(expressions(plan, steps, room), alternatives, limit, plan.rest)
 
     async def scores(self, alternatives: Sequence[str], chunks: Sequence[int]) -> list[ChunkMatch]:
-        """Return the scores of some chunks that `best` may leave out, ignoring the most frequent words."""
+        """Return the scores of chunks that `best` may not have scored, ignoring the most frequent words."""
         counts = dict(zip(alternatives, await self._counts(alternatives, 2 * ROOM), strict=True))
         if scoring(counts).whole:
             return []
@@ -117,14 +117,14 @@ class FtsTable:
         return _matches(rows)
 
     async def exact(self, must: str, alternatives: Sequence[str], limit: int) -> list[ChunkMatch]:
-        """Return the best chunks that contain required phrases; they are few, so that all are scored."""
+        """Return the best chunks that contain the phrases `must`; all such chunks are scored, because they are few."""
         return await self._scored([f"({must}) AND ({' OR '.join(alternatives)})"], alternatives, limit)
 
     async def find(
         self, statement: str, asked: Sequence[Mapping[str, object]], among: Sequence[str]
     ) -> Sequence[Sequence[Row]]:
-        """Return the rows of a statement for each expression; the expressions consist of `among`."""
-        del among  # SQLite weights them itself
+        """Return the rows of a statement for each set of parameters; `among` are the parts of its expressions."""
+        del among  # SQLite weights the words itself
         return await self.tx.each(statement, asked)
 
     async def _scored(
@@ -182,7 +182,7 @@ class SearchRepository(Repository):
         return sorted(found, key=lambda each: (-each.score, each.chunk))[:limit]
 
     async def scores(self, query: str, chunks: Sequence[int]) -> list[ChunkMatch]:
-        """Return the scores of some chunks that `matches` may have left out."""
+        """Return the scores of chunks that `matches` may not have scored."""
         found: list[ChunkMatch] = []
         async with self.db.read() as tx:
             known = self.caches.known or await self._renewed_known(tx)
@@ -191,7 +191,7 @@ class SearchRepository(Repository):
         return found
 
     async def _subset(self, tx: Transaction, within: SearchFilter, known: IndexStats) -> IndexSubset:
-        """Return the subset for a filter; that of whole sources is cached, as chunks keep their source."""
+        """Return the subset for a filter; cache the subset if the filter names sources only."""
         if not within:
             return IndexSubset()
         if within in known.subsets:
@@ -209,7 +209,7 @@ class SearchRepository(Repository):
         return subset
 
     async def _renewed_known(self, tx: Transaction) -> IndexStats:
-        """Return the facts about the index, renewed when there are new chunks."""
+        """Return the facts about the index; read them again if chunks were added."""
         newest = await tx.number("newest")
         known = self.caches.known
         if known is None or newest != known.newest or len(known.counted) > MAX_COUNTS:
@@ -226,7 +226,7 @@ class SearchRepository(Repository):
             for row in await tx.all("same_content", hashes=hashes):
                 addresses[row["source_id"], row["content_hash"]].append(row["url"])
         if gone := [chunk for chunk in chunks if chunk not in rows]:
-            for _, matrix in self.caches.matrices.values():  # the cache in memory is not notified
+            for _, matrix in self.caches.matrices.values():  # the cached vectors may still include removed chunks
                 matrix.drop(gone)
         return [_passage(rows[chunk], addresses) for chunk in chunks if chunk in rows]
 

@@ -31,9 +31,9 @@ class SourceRepository(Repository):
         by_operator: bool = False,
         trial: bool = False,
     ) -> Source:
-        """Add or update a source and return it; rules and policy are merged into stored ones.
+        """Add or update a source and return it; rules and policy are merged into the stored ones.
 
-        The creator stays stored; if it is unknown, `by_operator` sets it to the operator.
+        An update does not change whether the operator set the root; if that is unknown, `by_operator` sets it.
         """
         async with self.db.write() as tx:
             key = {"name": name, "version": version or ""}
@@ -62,7 +62,7 @@ class SourceRepository(Repository):
         return await self._list(source_from, "sources_named", name=name)
 
     async def remove(self, source: SourceId, now: datetime) -> None:
-        """Delete a source with its pages; its attempts stay in the history, open ones as cancelled."""
+        """Delete a source with its pages; its attempts stay in the history, and open attempts become cancelled."""
         async with self.db.write(source) as tx:
             await tx.run("cancel_source", source=source, now=now)
             await tx.run("remember_page_numbers_of", source=source)
@@ -72,7 +72,7 @@ class SourceRepository(Repository):
         return await self._one("page_that_was_read", source=source) is not None
 
     async def end_trial(self, run: Run, now: datetime) -> bool:
-        """Delete a source of which no page was read but keep its run; return False if it has to stay."""
+        """Delete a source whose trial run read no page, but keep the run; return False if the source has to stay."""
         async with self.db.write(run.source_id) as tx:
             if not await tx.run("keep_run_of_trial", run=run.id):
                 return False
@@ -95,8 +95,8 @@ class SourceRepository(Repository):
     ) -> Source | None:
         """Change name, version or root of a source; return None if it is gone.
 
-        A taken name raises AlreadyExists. Another root cancels unfinished runs;
-        the next run checks everything.
+        Raise AlreadyExists if another source has the name. A new root ends unfinished runs, and the next run
+        checks all pages.
         """
         async with self.db.write(source) as tx:
             before = await tx.one("source_by_id", source=source)
@@ -104,7 +104,7 @@ class SourceRepository(Repository):
                 return None
             same = await tx.one("source_by_label", name=name, version=version or "")
             if same is not None and same["id"] != source:
-                raise AlreadyExists(f"name: {source_from(same).label} is another source, at {same['url']}")
+                raise AlreadyExists(f"name: {source_from(same).label} is the name of another source, {same['url']}")
             if before["url"] != url:
                 await tx.run("give_up_runs_of_old_url", source=source, now=now)
                 await tx.run("free_rows_of_closed_runs", source=source, now=now)
@@ -113,18 +113,18 @@ class SourceRepository(Repository):
             return source_from(await tx.only("change_source", source=source, now=now, **place))
 
     async def root_places(self, source: SourceId, root: str) -> tuple[tuple[str, ...], str | None]:
-        """Return the former roots of a source, and where its root was read if at another URL."""
+        """Return the former roots of a source, and the URL to which its root redirected temporarily, or None."""
         rows = await self._all("former_roots", source=source, root=root)
         former = tuple(row["url"] for row in rows if row["url"] != root)
         return former, next((row["validators_url"] for row in rows if row["url"] == root), None)
 
     async def has_mark(self, source: SourceId, mark: str | None) -> bool:
-        """Return whether the stored state still has this token."""
+        """Return whether the stored state token of a source is still `mark`."""
         row = await self._one("source_by_id", source=source)
         return row is not None and row["mark"] == mark
 
     async def forget_mark(self, source: SourceId) -> None:
-        """Clear the token, because the stored state may differ from now on."""
+        """Delete the state token of a source, because its stored pages may differ from the listing from now on."""
         async with self.db.write(source) as tx:
             await tx.run("set_mark", source=source, mark=None)
 
@@ -134,22 +134,22 @@ _UNCHANGED = ("checked", "not_modified", "known_asked")  # counts of pages that 
 
 class ListingRepository(Repository):
     async def on_record(self, source: SourceId, recipe: str) -> list[KnownPage]:
-        """Return the pages of a source that may still exist, as last read."""
+        """Return the stored pages of a source that may still exist."""
         return await self._list(_on_record, "on_record", source=source, recipe=recipe)
 
     async def unsound(self, source: SourceId, recipe: str) -> list[ListedUrl]:
-        """Return the pages to visit although the source is unchanged."""
+        """Return the pages that were not read well, and so have to be checked even if the source is unchanged."""
         return await self._list(listed_from, "unsound", source=source, recipe=recipe)
 
     async def on_record_at(self, source: SourceId, urls: Sequence[str]) -> list[ListedUrl]:
-        """Return the pages that may still exist at some URLs or below them."""
+        """Return the stored pages at these URLs or below them that may still exist."""
         asked = [{"source": source, "url": url, "below": f"{url}/", "beyond": f"{url}0"} for url in urls]
         async with self.db.read() as tx:
             found = await tx.each("on_record_at", asked)
         return list(dict.fromkeys(listed_from(row) for rows in found for row in rows))
 
     async def believe(self, run: Run, now: datetime, others: Sequence[PageId] = ()) -> int:
-        """Mark all pages that the run has not queued as checked and unchanged; return how many."""
+        """Mark all listed pages that the run has not queued as checked and unchanged; return their number."""
         async with self.db.write(run.source_id) as tx:
             asked = {"source": run.source_id, "run": run.id, "started": run.started_at}
             number = await tx.run("believe_listing", **asked, now=now, others=list(others))
@@ -158,7 +158,7 @@ class ListingRepository(Repository):
             return number
 
     async def record_unchanged(self, run: Run, now: datetime, others: Sequence[PageId] = ()) -> None:
-        """Store that a source is unchanged; its pages except `others` count as checked, once per run."""
+        """Record that a source is unchanged: its pages, except `others`, count as checked, once per run."""
         async with self.db.write(run.source_id) as tx:
             row = await tx.one("run_by_id", run=run.id)
             if row is not None and "told" in run_from(row).counts:
@@ -170,7 +170,7 @@ class ListingRepository(Repository):
             await _note_listing(tx, run, now, number, others)
 
     async def record(self, source: SourceId, listed: Sequence[ListedUrl], *, complete: bool = True) -> None:
-        """Store which pages the source lists; an incomplete listing removes none."""
+        """Store which pages the source lists; only a complete listing unmarks pages that are not listed any more."""
         urls = [item.url for item in listed]
         async with self.db.write(source) as tx:
             changed = await tx.run("set_listed", source=source, urls=urls)
@@ -180,7 +180,7 @@ class ListingRepository(Repository):
                 await tx.run("mark_graph", source=source, changed=1)
 
     async def lists_pages(self, source: SourceId) -> bool:
-        """Return whether the last listing had pages besides the root."""
+        """Return whether the last listing contained pages besides the root."""
         return bool(await self._number("listed_pages", source=source))
 
 
@@ -196,7 +196,7 @@ async def _note_listing(tx: Transaction, run: Run, now: datetime, number: int, o
     source = await tx.one("source_by_id", source=run.source_id)
     before = await tx.one("listing_attempt", run=run.id)
     excluded: str | None = None  # null: the listing covers every page
-    if others:  # listed ones only; unlisted pages are excluded anyway
+    if others:  # unlisted pages are excluded anyway
         rows = await tx.all("listed_among", source=run.source_id, others=list(others))
         excluded = "".join(f",{row['id']}" for row in rows) + ","
     number += before["unchanged"] if before else 0

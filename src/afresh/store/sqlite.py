@@ -36,7 +36,7 @@ from afresh.store.sqlite_file import (
 BUSY_SECONDS = 30.0
 OPEN_PAUSE_SECONDS = 0.05  # between attempts to open a file that another process is creating
 READERS = ("read", "read too")  # two, so that a short read need not wait for a long one
-QUICK = frozenset(("newest", "model_and_newest"))  # they read the end of an index, which is faster than a thread switch
+QUICK = frozenset(("newest", "model_and_newest"))  # statements that take less time than a switch to another thread
 READ_ONLY = re.compile(r"mode=ro$|immutable=1$")
 PRAGMAS = (
     "pragma synchronous = full",
@@ -49,9 +49,9 @@ PRAGMAS = (
 _LOCK = re.compile(r"\s*\{for update[\w ]*\}")
 
 
-@lru_cache(256)  # a batch writes the same few times repeatedly
+@lru_cache(256)  # a batch contains few distinct times
 def write_time(at: datetime) -> str:
-    """Return a time as stored: UTC, fixed width, so that text order is time order."""
+    """Return a time as stored: as text in UTC with fixed width, so that text order is time order."""
     return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
@@ -62,9 +62,9 @@ sqlite3.register_adapter(tuple, json.dumps)
 
 @cache
 def statements() -> dict[str, str]:
-    """Return all statements in the SQL of SQLite, without row locks, as there is only one writer.
+    """Return all statements in the SQL of SQLite, without row locks, because there is only one writer.
 
-    A table of rows is passed as one JSON parameter, so that a batch is a single step.
+    A table of rows is passed as one JSON parameter, so that a batch is a single statement.
     """
     found = {}
     for name, text in queries("sqlite").items():
@@ -84,7 +84,7 @@ class SqliteSession(Transaction):
 
     connection: sqlite3.Connection
     call: Callable[..., "asyncio.Future[Any]"]
-    writes: bool  # reads leave no trace if they end early, so they have no failpoints
+    writes: bool  # only writes have failpoints, because reads leave nothing behind
 
     async def all(self, name: str, /, **params: object) -> Sequence[Row]:
         sql, execute = statements()[name], self.connection.execute
@@ -119,7 +119,7 @@ class SqliteSession(Transaction):
         failpoint("sql")
 
     async def turn(self, source: int) -> None:
-        """Do nothing: a write transaction is always the only one."""
+        """Do nothing: SQLite has only one write transaction at a time."""
 
 
 class SqliteDatabase:
@@ -151,7 +151,7 @@ class SqliteDatabase:
         return "write" not in self._connections
 
     async def open(self) -> None:
-        """Open, create or migrate the file; refuse a damaged, newer or foreign one without changing it."""
+        """Open, create or migrate the file; leave a damaged, newer or foreign file unchanged and raise StoreError."""
         loop = asyncio.get_running_loop()
         self._calls = {role: partial(loop.run_in_executor, thread) for role, thread in self._threads.items()}
         deadline = loop.time() + self.open_seconds
@@ -176,7 +176,7 @@ class SqliteDatabase:
             self._opened = self.path.stat()
 
     def _connect(self, role: str, ways: Sequence[str]) -> sqlite3.Connection:
-        """Return a connection made with the first URI that works."""
+        """Return a connection by the first URI in `ways` that works."""
         try:
             return self._connect_by(role, ways[0])
         except sqlite3.Error as error:
@@ -203,7 +203,7 @@ class SqliteDatabase:
         return connection
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
-        """Check, migrate and configure a file for writing."""
+        """Check a file, migrate its schema and configure the connection for writing."""
         if self.access is not StoreAccess.READ and wants_check(self.path):
             check_sound(connection, self.path)
         [mode] = connection.execute("pragma journal_mode = wal").fetchone()
@@ -216,7 +216,7 @@ class SqliteDatabase:
         connection.execute("pragma busy_timeout = 0")  # `begin` waits by its own rules
 
     def _check_place(self) -> None:
-        """Raise if the file was moved or replaced, because writes would be lost."""
+        """Raise StoreError if the file was moved or replaced, because writes would be lost."""
         with suppress(OSError):
             if self._opened is not None and os.path.samestat(self._opened, self.path.stat()):
                 return
@@ -224,7 +224,7 @@ class SqliteDatabase:
 
     @asynccontextmanager
     async def write(self, source: int | None = None) -> AsyncIterator[Transaction]:
-        """Open a write transaction; it is atomic, and the only one at a time."""
+        """Open an atomic write transaction; only one is open at a time."""
         if "write" not in self._connections:
             raise StoreError(f"the store {self.path} can only be read here; make the file and its folder writable")
         connection, call = self._connections["write"], self._calls["write"]
@@ -245,7 +245,7 @@ class SqliteDatabase:
 
     @asynccontextmanager
     async def read(self) -> AsyncIterator[Transaction]:
-        """Open a consistent snapshot on the first free reader; to begin and to end it needs no thread."""
+        """Open a consistent snapshot on the first free reader; begin and commit run without a thread switch."""
         if not self._connections:
             raise StoreError(f"the store {self.path} is closed")
         async with self._reading:
@@ -289,7 +289,7 @@ class SqliteDatabase:
                 return str(row["quick_check"])
             row = await tx.only("not_indexed")
             if row["english"] or row["simple"]:
-                return f"the text index does not hold what it should ({row['english']}, {row['simple']})"
+                return f"the text index has missing or extra chunks (English: {row['english']}, other: {row['simple']})"
         if self.read_only:  # checking the text index needs write access
             return None
         async with self.write() as tx:
@@ -311,8 +311,8 @@ class SqliteDatabase:
             thread.shutdown()
 
 
-CROWDED_SECONDS = 0.2  # after which a waiter polls more often than newer ones
-LOCKED_SECONDS = 3.0  # after which the file counts as locked, not just busy
+CROWDED_SECONDS = 0.2  # after this wait, a process polls more often than processes that wait for a shorter time
+LOCKED_SECONDS = 3.0  # after this wait, the file counts as locked for long, and a process polls less often
 FIRST_PAUSE, SHORT_PAUSE, LONG_PAUSE = 0.012, 0.006, 0.025  # seconds
 
 
@@ -322,9 +322,9 @@ def begin(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Begin a write transaction as soon as no other is open; raise the SQLite error after some seconds.
+    """Begin a write transaction as soon as no other is open; raise the SQLite error after `seconds`.
 
-    SQLite's own busy handler polls less often the longer it waits, so that the oldest waiters starve.
+    SQLite's own busy handler polls less often the longer it waits, so that the oldest waiting process starves.
     """
     since = clock()
     while True:
@@ -340,5 +340,5 @@ def begin(
 
 
 def pause(waited: float) -> float:
-    """Return the seconds until the next attempt."""
+    """Return the seconds until the next attempt to begin, given the seconds waited so far."""
     return FIRST_PAUSE if waited < CROWDED_SECONDS else SHORT_PAUSE if waited < LOCKED_SECONDS else LONG_PAUSE

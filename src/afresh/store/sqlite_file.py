@@ -1,4 +1,4 @@
-"""The SQLite file: opening, schema, and errors that say what to do."""
+"""The SQLite file: how to open it, its schema, and error messages that name the fix."""
 
 import os
 import sqlite3
@@ -14,15 +14,15 @@ from afresh.store.dialect import check_version, migrations
 
 AGAIN = "then run the command again: it continues where it stopped"
 RESTORE = "restore it from a backup, or move it away and crawl again"
-MOVED = "was moved, replaced or deleted while it was in use; put it right, then run the command again"
+MOVED = "was moved, replaced or deleted while it was in use; restore it, then run the command again"
 EXPLANATIONS: dict[int, tuple[type[StoreError], str]] = {
     sqlite3.SQLITE_BUSY: (
         StoreBusy,
-        "is kept locked by another process; wait until that has ended or stop it, then run the command again",
+        "is locked by another process; wait until that process has ended or stop it, then run the command again",
     ),
     sqlite3.SQLITE_PROTOCOL: (
         StoreBusy,
-        "cannot be locked; is it on a network drive? keep it on a disk of this machine",
+        "cannot be locked, perhaps because it is on a network drive; keep it on a disk of this machine",
     ),
     sqlite3.SQLITE_FULL: (StoreFull, f"has no room to grow: disk full; make room, {AGAIN}"),
     sqlite3.SQLITE_IOERR_WRITE: (
@@ -53,17 +53,17 @@ EXPLANATIONS: dict[int, tuple[type[StoreError], str]] = {
 
 
 def explain(error: sqlite3.Error, path: Path) -> StoreError:
-    """Return the error for users: the store, what is wrong and what to do about it."""
+    """Return an error for users that names the store, the problem and the fix."""
     code = getattr(error, "sqlite_errorcode", 0)
     kind, words = EXPLANATIONS.get(code) or EXPLANATIONS.get(code & 0xFF) or (StoreError, f"cannot be used: {error}")
     return kind(f"the store {path} {words}")
 
 
 def missing(path: Path) -> StoreMissing:
-    return StoreMissing(f"there is no store at {path} yet; `afresh crawl URL` makes one")
+    return StoreMissing(f"there is no store at {path} yet; `afresh crawl URL` creates one")
 
 
-SMALL_BYTES = 16 * 2**20  # read completely within milliseconds
+SMALL_BYTES = 16 * 2**20  # a file of this size is checked within milliseconds
 IDLE_SECONDS = 86_400
 
 
@@ -80,7 +80,7 @@ def size_of(path: Path) -> int:
 
 
 def ways_in(path: Path, access: StoreAccess) -> tuple[str, ...]:
-    """Return the URIs to open the file with, the best one first; refuse a file that must not be opened."""
+    """Return the URIs by which to open the file, the best one first; raise StoreError if it must not be opened."""
     try:
         return _ways(path, access)
     except OSError as error:
@@ -99,13 +99,13 @@ def _ways(path: Path, access: StoreAccess) -> tuple[str, ...]:
         _make_folder(path)
         make_private_file(path.resolve())  # SQLite gives its log the mode of the file
         return (uri + "mode=rwc",)
-    for end in ("", "-wal", "-shm"):  # an older afresh or a backup may have made them readable for others
+    for end in ("", "-wal", "-shm"):  # an older afresh or a backup may have created files that others can read
         narrow_file(path.resolve().with_name(path.resolve().name + end))
     if _may_write(path) and _may_write(path.parent):
         return (uri + "mode=rw",)
     if access is not StoreAccess.READ:
         raise StoreError(f"the store {path} {EXPLANATIONS[sqlite3.SQLITE_READONLY][1]}")
-    # SQLite needs its log even for reading; without one, the file alone is complete.
+    # If there is a log, SQLite has to read it, too; without a log, the file alone is complete.
     return (uri + "mode=ro",) if size_of(wal_of(path)) else (uri + "mode=ro", uri + "immutable=1")
 
 
@@ -113,9 +113,11 @@ def _make_folder(path: Path) -> None:
     try:
         make_private_folder(path.parent)
     except OSError as error:
-        raise StoreError(f"the folder of the store {path} cannot be made: {error.strerror}") from error
+        raise StoreError(f"the folder of the store {path} cannot be created: {error.strerror}") from error
     if not _may_write(path.parent):
-        raise StoreError(f"the store {path} cannot be made: its folder cannot be written to; name another with --store")
+        raise StoreError(
+            f"the store {path} cannot be created: its folder cannot be written to; name another with --store"
+        )
 
 
 def _may_write(path: Path) -> bool:
@@ -123,10 +125,10 @@ def _may_write(path: Path) -> bool:
 
 
 def wants_check(path: Path, clock: Callable[[], float] = time.time) -> bool:
-    """Return whether to check the whole file before writing.
+    """Return whether to check the whole file before writing to it.
 
-    That is so if the file is small, if the last writer did not close it, or if it was idle for so long that
-    the disk may have damaged it.
+    It is checked if it is small, if the last process did not close it properly, or if it was unused for so long
+    that the disk may have damaged it.
     """
     if size_of(path) <= SMALL_BYTES or size_of(wal_of(path)):
         return True
@@ -152,7 +154,7 @@ UNFINISHED = "is an incomplete copy; `afresh copy … --resume` continues it"
 
 
 def check_owner(connection: sqlite3.Connection, path: Path) -> None:
-    """Refuse a newer, much older or foreign file before changing anything."""
+    """Raise StoreError for a newer, much older or foreign file, or an incomplete copy; change nothing."""
     tables, version, half = connection.execute(
         "select (select count(*) from sqlite_master), user_version, "
         "(select count(*) from sqlite_master where name = 'afresh_copying') from pragma_user_version"
@@ -161,14 +163,14 @@ def check_owner(connection: sqlite3.Connection, path: Path) -> None:
     if half:
         raise IncompleteCopy(f"the store {path} {UNFINISHED}")
     if version == 0 and tables:
-        raise StoreError(f"{path} is a database, but not one of afresh; name another store with --store")
+        raise StoreError(f"{path} is a database of another program; name another store with --store")
 
 
 def check_age(connection: sqlite3.Connection, path: Path) -> None:
-    """Refuse an older file that cannot be migrated because it is read-only."""
+    """Raise StoreError for a file of an older version, which cannot be migrated because it is read-only."""
     if schema_version(connection) < migrations("sqlite")[-1][0]:
         raise StoreError(
-            f"the store {path} was written by an older afresh and cannot be brought up to date, because it "
+            f"the store {path} was written by an older afresh and cannot be migrated, because it "
             "can only be read here; make the file and its folder writable"
         )
 
@@ -196,7 +198,7 @@ def schema_version(connection: sqlite3.Connection) -> int:
 
 
 def split(script: str) -> list[str]:
-    """Return the statements of a script; the body of a trigger stays whole."""
+    """Return the statements of a script; the statements inside a trigger are not separated."""
     found, current = [], ""
     for line in script.splitlines(keepends=True):
         current += line

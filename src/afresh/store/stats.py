@@ -1,4 +1,4 @@
-"""Statistics of the store and of single sources, cached if counting is slow."""
+"""Statistics of the whole store and of single sources; cached if counting is slow."""
 
 import asyncio
 import inspect
@@ -40,7 +40,7 @@ class StatsRepository(Repository):
         return SourceView(**{**same, **last, **times})
 
     async def oldest_checks(self) -> dict[SourceId, datetime]:
-        """Return the oldest check of a page with content, per source."""
+        """Return for each source the time of its oldest check of a page with content."""
         rows = await self._all("oldest_checks")
         found = ((SourceId(row["source_id"]), at(row["oldest"])) for row in rows)
         return {source: oldest for source, oldest in found if oldest is not None}
@@ -59,16 +59,16 @@ class StatsRepository(Repository):
         return DueCounts(int(row["due"]), int(row["stale"]), min(moments, default=None))
 
     async def due_tallies(self, now: datetime) -> dict[SourceId, DueCounts]:
-        """Return the same for every source with scheduled pages, without the limit on age."""
+        """Return the counts of `due_tally` for every source with planned checks, without a maximum age."""
         rows = await self._all("due_tallies", now=now)
         tally = {row["source_id"]: (int(row["due"]), int(row["stale"]), at(row["next"])) for row in rows}
         return {SourceId(source): DueCounts(*numbers) for source, numbers in tally.items()}
 
     async def missing_vectors(self, model: str, source: SourceId | None = None) -> MissingCount:
-        """Return how many chunks lack vectors before the model can serve."""
+        """Return how many chunks have no vector of a model, and how many of those have no stored text."""
         async with self.db.read() as tx:
             number = await tx.number("model_by_name", name=model)
-            missing = await tx.number("unembedded_number", model=number)  # answered by indexes alone
+            missing = await tx.number("unembedded_number", model=number)  # reads indexes only
             if not missing:
                 return MissingCount(0, 0)
             if source is None:
@@ -82,24 +82,24 @@ class StatsRepository(Repository):
         return {row["state"]: int(row["number"]) for row in rows}
 
     async def count_stuck(self, sink: str, sources: Sequence[SourceId]) -> int:
-        """Return how many pages a sink has been processing for too long."""
+        """Return how many documents a sink has been processing for too long."""
         return await self._number("count_stuck", name=sink, sources=list(sources))
 
     async def changes_by_day(self, sources: Sequence[SourceId], since: date) -> list[DayCount]:
-        """Return the number of changes by kind and day (UTC) since a day."""
+        """Return the number of changes of each source by kind and day (UTC), beginning with a day."""
         rows = await self._all("changes_by_day", sources=list(sources), day=since.isoformat())
         counts = ((row["source_id"], row["day"], row["kind"], int(row["number"])) for row in rows)
         return [DayCount(source, date.fromisoformat(day), kind, n) for source, day, kind, n in counts]
 
     async def checks_by_hour(self, source: SourceId, now: datetime) -> tuple[int, dict[datetime, int]]:
-        """Return how many pages are due, and how many have a check planned in each hour."""
+        """Return how many pages are due, and how many checks are planned in each hour."""
         rows = await self._all("looks_by_hour", source=source, now=now)
         numbers = {row["hour"]: int(row["number"]) for row in rows}
         due = numbers.pop("", 0)
         return due, {datetime.fromisoformat(f"{hour}:00Z"): number for hour, number in numbers.items()}
 
     async def map_pages(self, source: SourceId, limit: int) -> tuple[list[MapNode], int]:
-        """Return the pages that are not deleted, nearest to the root first, and how many there are."""
+        """Return pages that are not deleted, nearest to the root first, and the total number of such pages."""
         async with self.db.read() as tx:
             rows = await tx.all("map_pages", source=source, limit=limit)
             size = await tx.number("map_size", source=source)
@@ -113,7 +113,7 @@ class StatsRepository(Repository):
         return [(PageId(row["page_id"]), targets[row["link_id"]]) for row in rows]
 
     async def host_queues(self, runs: Sequence[RunId], limit: int) -> list[HostQueue]:
-        """Return the hosts with the longest queues in some runs."""
+        """Return the hosts with the longest queues in these runs."""
         return await self._records(HostQueue, "host_queues", runs=list(runs), limit=limit)
 
     async def host_states(self, domains: Sequence[str]) -> list[HostState]:
@@ -131,7 +131,7 @@ class StatsRepository(Repository):
         return {(row["sink"], row["state"]): row["number"] for row in rows}
 
     async def counts_of_runs(self, after: int, limit: int = 1_000) -> list[tuple[RunId, RunState, dict[str, int]]]:
-        """Return runs with a greater id, in order, with their counts so far."""
+        """Return runs with an id above `after`, in order of their ids, with their counts so far."""
         rows = await self._all("counts_of_runs", after=after, limit=limit)
         return [(RunId(row["id"]), RunState(row["state"]), json.loads(row["counts"])) for row in rows]
 
@@ -139,27 +139,27 @@ class StatsRepository(Repository):
         return dict(await self._one("totals") or {})
 
     async def workload(self, workers: Collection[str]) -> Workload:
-        """Return what open runs still have to visit; only pages of these workers count as in progress."""
+        """Return how many pages open runs still have to check; pages claimed by `workers` count as in progress."""
         [row] = await self._all("workload", workers=list(workers))
         return record(Workload, row)
 
     async def busiest_hosts(self, limit: int, workers: Collection[str]) -> list[HostQueue]:
-        """Return the hosts with the longest queues in open runs; only these workers hold pages."""
+        """Return the hosts with the longest queues in open runs; pages claimed by `workers` count as in progress."""
         return await self._records(HostQueue, "busiest_hosts", limit=limit, workers=list(workers))
 
     async def size_bytes(self) -> int:
         return await self.db.size_bytes()
 
     async def integrity(self) -> str | None:
-        """Return what is broken in the database or its text index, or None."""
+        """Return the problem of a damaged database or text index, or None."""
         return await self.db.find_problem()
 
     @not_retried
     async def close(self) -> None:
-        """Stop background counts, if there are any."""
+        """Stop counting in the background; only `CachedStats` does so."""
 
     async def try_to_write(self) -> None:
-        """Open a write transaction; raise if that is impossible."""
+        """Open an empty write transaction; raise StoreError if that is impossible."""
         async with self.db.write():
             pass
 
@@ -185,7 +185,7 @@ MAX_COUNTS = 200
 
 
 def _cached_count(method: Method) -> Method:
-    """Return a method of `CachedStats` that caches the results of another by all arguments but the time."""
+    """Return a method of `CachedStats` that caches the results of `method` by all its arguments except `now`."""
     name, signature = method.__name__, inspect.signature(method)
 
     @wraps(method)
@@ -203,7 +203,7 @@ class CachedStats(StatsRepository):
     """Statistics that may be some seconds old for large sources."""
 
     def __init__(self, store: "Store", clock: Callable[[], float] = time.monotonic) -> None:
-        super().__init__(store.stats.db, store.stats.caches, None)  # the inner one retries
+        super().__init__(store.stats.db, store.stats.caches, None)  # the inner repository retries
         self._inner = store.stats
         self._sources = store.sources
         self._runs = store.runs
@@ -242,7 +242,7 @@ class CachedStats(StatsRepository):
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _cached(self, key: Hashable, count: Callable[[], Awaitable[T]], sources: Sequence[SourceId]) -> T:
-        """Return the cached count if counting is slow, else a new one; without `sources`, for all sources."""
+        """Return the cached count if the sources are large, else a new count; an empty `sources` means all sources."""
         if not sources:
             there = {source.id for source in await self._sources.all()}
             self._sizes = {source: size for source, size in self._sizes.items() if source in there}

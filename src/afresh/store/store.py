@@ -22,7 +22,7 @@ from afresh.store.visits import VisitRepository
 
 
 class Store:
-    """An open store; each method of its repositories is one query or one transaction."""
+    """An open store: one repository for each kind of record; each of their methods is one query or transaction."""
 
     def __init__(
         self,

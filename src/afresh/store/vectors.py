@@ -1,4 +1,4 @@
-"""Vectors of chunks in the store, and those of one model in memory."""
+"""Vectors of chunks in the store, and a copy of the vectors of one model in memory."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Numbers = npt.NDArray[np.int64]
 
 
-MIN_COARSE = 20_000  # vectors; with fewer, all are compared exactly
+MIN_COARSE = 20_000  # number of vectors from which a coarse search selects candidates first
 CANDIDATES = 2_000
 _SAMPLE = 8_000
 _KEPT = 3 / 8  # share of the dimensions of a vector
@@ -32,7 +32,7 @@ _OUTGROWN = 2  # factor of growth after which the axes are recomputed
 
 
 class CoarseVectors:
-    """Vectors projected on their most significant axes."""
+    """Vectors projected on the axes with the most variance, to find candidates quickly."""
 
     def __init__(self, vectors: "Matrix") -> None:
         import numpy as np
@@ -42,7 +42,7 @@ class CoarseVectors:
         _, axes = np.linalg.eigh(sample.T @ sample)  # ascending: the last axes have the most variance
         self._axes = np.ascontiguousarray(axes[:, -max(1, int(vectors.shape[1] * _KEPT)) :])
         self._vectors: Matrix = vectors @ self._axes
-        self.most = _OUTGROWN * len(vectors)  # vectors for which the axes are good enough
+        self.most = _OUTGROWN * len(vectors)  # number of vectors up to which the axes are good enough
 
     def add(self, vectors: "Matrix") -> None:
         self._vectors = self._np.vstack([self._vectors, vectors @ self._axes])
@@ -56,7 +56,7 @@ MAX_DROPPED_SINGLY = 5
 
 
 class VectorMatrix:
-    """Vectors of a model in memory; reads only new ones and drops removed chunks that a search finds."""
+    """The vectors of a model in memory; only new vectors are read, and removed chunks are dropped when found."""
 
     def __init__(self) -> None:
         import numpy as np
@@ -64,15 +64,18 @@ class VectorMatrix:
         self._np = np
         self._vectors: Matrix = np.empty((0, 0), dtype=np.float32)
         self._numbers: Numbers = np.empty(0, dtype=np.int64)  # ids of the vectors, ascending
-        # Of each chunk its id (ascending), its page and the row of its vector:
+        # Columns of chunk id (ascending), page id and row of the vector:
         self._placed: Numbers = np.empty((3, 0), dtype=np.int64)
-        self._coarse: CoarseVectors | None = None  # only if there are many
+        self._coarse: CoarseVectors | None = None  # None if there are few vectors
         self._middle: Matrix = np.empty((0, 0), dtype=np.float32)  # the mean of all vectors
         self._newest = (0, 0)  # ids of the newest chunk and vector
         self._lacking = 0  # chunks without a vector when they were read
 
     async def renew(self, tx: Transaction, row: Row) -> None:
-        """Read what is new according to `model_and_newest`; chunks may have got missing vectors since."""
+        """Read new chunks and vectors, if the row of `model_and_newest` shows any.
+
+        If chunks without a vector were read before and vectors were added, all chunks are read again.
+        """
         model, dimensions, newest = row["id"], row["dimensions"], (row["chunk"], row["vector"])
         if newest == self._newest:
             return
@@ -127,7 +130,7 @@ class VectorMatrix:
         self._placed = self._placed[:, stay]
 
     async def nearest(self, vector: "Matrix", pages: Sequence[int] | None, limit: int) -> VectorMatches:
-        """Return the nearest chunks, of some pages or of all; a thread computes the product."""
+        """Return the chunks nearest to a vector, of some pages or of all; a thread computes the similarities."""
         np = self._np
         vectors, (chunks, places, rows) = self._vectors, self._placed
         if not len(chunks):
@@ -153,7 +156,7 @@ class VectorMatrix:
         return slice(None) if few else self._np.argpartition(-likeness, number - 1)[:number]
 
     def likeness(self, vector: "Matrix", chunks: Sequence[int]) -> VectorMatches:
-        """Return the similarity of some chunks, without those that are not in memory."""
+        """Return the similarity of chunks to a vector, without chunks that are not in memory."""
         places = self._places(chunks)
         if not len(places):
             return VectorMatches()
@@ -161,7 +164,7 @@ class VectorMatrix:
         return self._sorted(found, self._vectors[rows] @ vector[0], vector)
 
     def of(self, chunks: Sequence[int]) -> "Matrix":
-        """Return the vectors of some chunks, without those that are not in memory."""
+        """Return the vectors of chunks, without chunks that are not in memory."""
         rows: Numbers = self._placed[2][self._places(chunks)]
         return self._vectors[rows]
 
@@ -187,7 +190,7 @@ class VectorRepository(Repository):
     no_vectors: str | None = None  # why vectors cannot be compared in this store
 
     async def is_first_notice(self, name: str, now: datetime) -> bool:
-        """Return whether a notice is new for this store, and remember it."""
+        """Return whether this store has not recorded a notice yet, and record it."""
         if await self._one("notice", name=name) is not None:
             return False
         return await self._run("record_notice", name=name, now=now) > 0
@@ -200,7 +203,7 @@ class VectorRepository(Repository):
             return {row["text_hash"] for row in await tx.all("known_vectors", name=model, hashes=list(hashes))}
 
     async def keep(self, model: str, vectors: Mapping[str, bytes], now: datetime) -> None:
-        """Store vectors by the hash of their text; the first model of an empty store serves."""
+        """Store vectors by the hash of their text; the first model of an empty store answers searches."""
         sizes = {len(vector) // BYTES for vector in vectors.values()}
         if not sizes:
             return
@@ -212,35 +215,35 @@ class VectorRepository(Repository):
             row = rows[0]
             if sizes != {row["dimensions"]}:
                 raise EmbedError(
-                    f"{model} gave vectors of {max(sizes)} numbers, but its stored vectors have "
-                    f"{row['dimensions']}; name it otherwise or use another model, then run `afresh reindex`"
+                    f"{model} gave vectors of {max(sizes)} numbers, but its stored vectors have {row['dimensions']}: "
+                    "set embedding.dimensions or another embedding.model, then run `afresh reindex`"
                 )
             made = [{"model": row["id"], "text_hash": h, "vector": v, "now": now} for h, v in vectors.items()]
             await tx.many("keep_vector", made)
 
     async def forget(self, before: datetime) -> int:
-        """Delete vectors unused since a time, but none while a run is in progress; return how many."""
+        """Delete vectors unused since a time and return their number; delete none while a run is in progress."""
         return await self._run("forget_vectors", before=before)
 
     async def unembedded(
         self, model: str, *, source: SourceId | None = None, after: int = 0, limit: int = 1000
     ) -> dict[int, Chunk]:
-        """Return chunks with text that lack a vector of the model, by their number, in order."""
+        """Return chunks with stored text that have no vector of the model, by their id, in order."""
         async with self.db.read() as tx:
             number = await tx.number("model_by_name", name=model)
             rows = await tx.all("unembedded", model=number, source=source, after=after, limit=limit)
             return {row["id"]: chunk_from(row) for row in rows}
 
     async def are_missing(self, model: str) -> bool:
-        """Return whether any chunk lacks a vector of a model, using indexes only."""
+        """Return whether any chunk lacks a vector of a model; reads indexes only."""
         async with self.db.read() as tx:
             number = await tx.number("model_by_name", name=model)  # 0: it has no vectors yet
             return await tx.one("lacks_vectors", model=number) is not None
 
     async def serve(self, model: str) -> bool:
-        """Let a model serve searches and delete all others; return False while chunks lack vectors.
+        """Let a model answer searches and delete all other models; return False if chunks lack vectors of it.
 
-        An empty store deletes all models: the first one that adds a vector serves.
+        In a store without vectors, all models are deleted: the first one that adds a vector answers searches.
         """
         async with self.db.write() as tx:
             number = await tx.number("model_by_name", name=model)
@@ -251,7 +254,7 @@ class VectorRepository(Repository):
             return True
 
     async def nearest(self, model: str, vector: "Matrix", within: SearchFilter, limit: int) -> VectorMatches:
-        """Return the chunks nearest in meaning, nearest first."""
+        """Return the chunks whose vectors are nearest to a vector, nearest first."""
         async with self.db.read() as tx:
             matrix = await self._renewed(tx, model)
             if matrix is None:
@@ -260,15 +263,15 @@ class VectorRepository(Repository):
         return await matrix.nearest(vector, pages, limit)
 
     async def likeness(self, model: str, vector: "Matrix", chunks: Sequence[int]) -> VectorMatches:
-        """Return the similarity of some chunks, nearest first."""
+        """Return the similarity of chunks to a vector, nearest first."""
         return (await self._near(model)).likeness(vector, chunks)
 
     async def of_chunks(self, model: str, chunks: Sequence[int]) -> "Matrix":
-        """Return the vectors of some chunks, without those that have none."""
+        """Return the vectors of chunks, without chunks that have none."""
         return (await self._near(model)).of(chunks)
 
     async def _near(self, model: str) -> VectorMatrix:
-        """Return the vectors as last read; the candidates come from the same state."""
+        """Return the vectors as they were last read, because the given chunks were found in that state."""
         if model not in self.caches.matrices:
             async with self.db.read() as tx:
                 return await self._renewed(tx, model) or VectorMatrix()
@@ -282,17 +285,16 @@ class VectorRepository(Repository):
                 return None
             if number != row["id"]:  # deleted and created again
                 matrix = VectorMatrix()
-            self.caches.matrices.clear()  # one model answers at a time
+            self.caches.matrices.clear()  # only one model answers searches at a time
             self.caches.matrices[model] = row["id"], matrix
             await matrix.renew(tx, row)
             return matrix
 
 
 def check_size(vector: "Matrix", dimensions: int) -> None:
-    """Refuse a vector whose size differs from the stored ones."""
+    """Raise EmbedError if the size of a vector differs from that of the stored ones."""
     if vector.shape[1] != dimensions:
         sizes = f"{vector.shape[1]} numbers now, but the stored vectors have {dimensions}"
         raise EmbedError(
-            f"the model gives {sizes}: "
-            "name it otherwise (embedding.model, embedding.dimensions) and run `afresh reindex`"
+            f"the model gives {sizes}: set embedding.dimensions or another embedding.model, then run `afresh reindex`"
         )

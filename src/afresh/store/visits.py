@@ -1,4 +1,4 @@
-"""Write finished visits: the one transaction that stores what workers found."""
+"""Write finished visits: a single transaction stores all results of a batch."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -33,7 +33,7 @@ class VisitRepository(Repository):
     async def commit(
         self, run: Run, visits: Sequence[Visit], worker: str, now: datetime, *, limits: RunLimits, keep_body: bool
     ) -> list[Visit]:
-        """Write finished visits of a run and return them, without those whose lease was lost."""
+        """Write finished visits of a run; return those that were written, without visits whose lease was lost."""
         try:
             async with self.db.write() as tx:
                 crawls = [visit.claim.crawl_id for visit in visits]
@@ -112,7 +112,7 @@ async def _write_pages(tx: Transaction, run: Run, visits: Sequence[Visit], now: 
 def _page_row(visit: Visit, run: Run, now: datetime) -> dict[str, object]:
     page, decision = visit.decision.page, visit.decision
     answered = decision.outcome in (Outcome.SUCCESS, Outcome.NOT_MODIFIED)
-    # Content to be deleted stays until the sweep of the run, where the deletion limit can still hold it.
+    # Content to be deleted stays until the run ends, because the deletion limit may still prevent it.
     drops = decision.content is ContentAction.DROP and page.content_hash is not None
     return {
         **{name: getattr(page, name) for name in _WRITTEN},
@@ -130,10 +130,10 @@ def _page_row(visit: Visit, run: Run, now: datetime) -> dict[str, object]:
 
 
 async def _children(tx: Transaction, visits: Sequence[Visit]) -> dict[str, int]:
-    """Return the URLs that visits link to, each with the smallest depth it was found at."""
+    """Return the URLs to which visited pages link, each with its smallest depth."""
     parents = [visit.claim.page.id for visit in visits if visit.content.links]
     rows = await tx.all("depths_of", pages=parents) if parents else []
-    current = {row["id"]: row["depth"] for row in rows}  # a shorter path may have been found since the claim
+    current = {row["id"]: row["depth"] for row in rows}  # a page may have got a smaller depth since the claim
     depths: dict[str, int] = {}
     for visit in visits:
         step = 0 if visit.decision.outcome is Outcome.MOVED else 1

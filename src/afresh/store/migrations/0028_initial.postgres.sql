@@ -5,7 +5,8 @@ alter table chunks add column words tsvector not null default '';
 create index chunks_english on chunks using gin (words) where config = 'english';
 create index chunks_simple on chunks using gin (words) where config <> 'english';
 
--- The nearest by an index of one model: its number and its dimensions are part of the index, so of the question.
+-- The nearest chunks by the vector index of a model. Its id and dimensions are part of the index definition, so the
+-- query has to contain them as literals.
 create function nearest_by_index(model bigint, dimensions bigint, asked varchar, pages bigint[], most bigint)
 returns table (chunk bigint, likeness double precision) language plpgsql stable as $$
 begin

@@ -1,7 +1,7 @@
 create index page_links_by_link on page_links (link_id);
 create index changes_by_day on changes (source_id, substr(at, 1, 10), kind);
 
--- What is searched of a chunk: its terms (title, heading, content) where it has some, else the text itself.
+-- The words by which a chunk is found: its terms (title, heading, content) if it has any, else the text itself.
 create view chunk_words as
 select id, config,
     coalesce(json_extract(terms, '$[0]'), title) as title,
