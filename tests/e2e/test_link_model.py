@@ -160,7 +160,7 @@ async def test_F91_a_budget_per_run_is_kept_and_the_rest_follows(
         assert [report.ai_calls for report in reports] == [1, 1, 1]
         assert [report.links_unscored for report in reports] == [100, 50, 0]
         assert "ai.budget_per_run (1) is used up" in reports[0].notes[-1]
-        assert "or raise it (null: no limit)" in reports[0].notes[-1]
+        assert "raise it (null: no limit)" in reports[0].notes[-1]
 
 
 async def test_F92_what_a_link_says_of_itself_changes_nothing_and_no_page_text_is_sent(

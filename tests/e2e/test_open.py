@@ -59,7 +59,7 @@ async def test_without_a_body_the_way_to_keep_one_is_reported(store: Path, work:
     lay(tiny, star(2))
     async with opened(store, {"storage.body": "none"}) as kb:
         await kb.runs.crawl(tiny.url, name="docs")
-        with pytest.raises(UsageError, match=r"storage\.body: markdown, then `afresh refresh docs`"):
+        with pytest.raises(UsageError, match=r"storage\.body: markdown and run `afresh refresh docs`"):
             await kb.pages.open(tiny.at("/p0"))
     async with opened(store) as kb:
         await kb.runs.refresh(["docs"])

@@ -244,7 +244,7 @@ async def test_F26_a_worker_that_comes_back_under_its_name_is_known_by_its_new_p
 async def test_F25_there_is_one_run_for_each_slot(crawler: ManualCrawler) -> None:
     slot = crawler.clock()
     await crawler.crawl({"": read("The root")})
-    with pytest.raises(RunBusy, match="another process has already checked it"):
+    with pytest.raises(RunBusy, match="another process has already run the source"):
         await crawler.store.runs.start(
             crawler.source.id, RunMode.DUE, full=False, worker="w2", now=crawler.clock(), slot=slot
         )

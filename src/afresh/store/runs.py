@@ -44,7 +44,7 @@ class RunRepository(Repository):
             await tx.run("wake_hosts", latest=now + MAX_HOST_PAUSE)
             row = await tx.one("open_run", source=source)
             if slot is not None and row is None and await tx.one("run_since", source=source, slot=slot):
-                raise RunBusy(f"another process has already run it for its time {slot:%Y-%m-%d %H:%M} UTC")
+                raise RunBusy(f"another process has already run the source for {slot:%Y-%m-%d %H:%M} UTC")
             if only is not None and (row is None or row["id"] != only):
                 raise RunBusy(f"run {only} has already ended")
             resumed = row is not None and await self._may_resume(tx, run_from(row), mode, full, worker, now)
