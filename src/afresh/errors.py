@@ -32,7 +32,7 @@ class AlreadyExists(UsageError):
 
 
 class RunFinished(UsageError):
-    """The run has already passed the state that the call needs."""
+    """The run has already ended or left the state that the call needs."""
 
 
 class SourceError(AfreshError):

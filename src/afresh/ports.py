@@ -31,7 +31,7 @@ class StoreAccess(Enum):
 
 
 class Fetcher(Protocol):
-    """Fetches one URL; expected problems are values, never exceptions."""
+    """Fetches one URL; expected problems are returned as values, not raised."""
 
     async def fetch(self, request: Request) -> Fetched: ...
 

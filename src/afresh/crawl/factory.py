@@ -72,7 +72,7 @@ class RunToolFactory:
         self._hosts = HostLimiter(MAX_SINGLE_FETCHES)  # hosts of single-page fetches
 
     def scoped_to(self, allowed: Permissions, visible: Store) -> "RunToolFactory":
-        """Return a factory limited to permissions; operations on the whole store raise Forbidden if these are bound."""
+        """Return a factory limited to permissions; if they name sources, store-wide operations raise Forbidden."""
         scoped = copy(self)
         scoped._allowed, scoped._visible = allowed, visible
         return scoped
@@ -325,7 +325,7 @@ async def _bounds_of_run(source: Source, own: Config, options: RunOptions, store
 
 @dataclass(slots=True)
 class _Processes:
-    """Parser processes that several runs share; they end with the last user."""
+    """Parser processes that several runs share; they end when no run uses them any more."""
 
     models: ModelProvider
     warm: ParserPool | None = None
@@ -405,6 +405,6 @@ def settings_problem(tools: RunToolFactory, source: Source) -> str | None:
 
 
 def max_age_of(tools: RunToolFactory, source: Source) -> float | None:
-    """Return the age at which pages of a source are due in any case."""
+    """Return how many seconds after their last answer pages of a source are due in any case; None: no limit."""
     bounds = settings_or_none(tools.bounds, source)
     return bounds[1].max_age_seconds if bounds else None

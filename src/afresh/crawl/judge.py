@@ -118,7 +118,7 @@ def moved_to_one(pages: Iterable[Page]) -> int:
 
 
 def decide_missing(page: Page, run: RunId, policy: Policy) -> Page:
-    """Return a page that a complete run did not reach with its new count, marked for deletion at the limit."""
+    """Return a page that a complete run did not reach, with its missing count raised, and marked at the limit."""
     count = page.missing_count + 1
     doomed = run if count >= policy.missing_after else page.doomed_by
     return replace(page, missing_count=count, doomed_by=doomed)
@@ -178,7 +178,7 @@ def pair_moves(
 
 
 def count_moves(dropped: Iterable[Page], heirs: Mapping[PageId, Page], run: Run) -> dict[str, int]:
-    """Return the counts of deletions and moves; the new page of a moved one is not counted as new."""
+    """Return the numbers of deletions and moves; pages at the new URLs of moved pages are not counted as new."""
     pages = list(dropped)
     moved = sum(1 for page in pages if page.moved_to is not None)
     fresh = sum(1 for heir in heirs.values() if heir.changed_at and heir.changed_at >= run.started_at)

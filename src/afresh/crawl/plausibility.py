@@ -86,7 +86,7 @@ def suspicion_of(page: Page, document: Document, signs: ContentSignals, policy: 
 
 
 def flag_that_stays(page: Page, policy: Policy) -> str | None:
-    """Return the flag that a page keeps while its content is unchanged; None if it has none."""
+    """Return the flag that a page keeps if a check finds its content unchanged; None if it keeps none."""
     if not policy.doubts or page.doubt is None:
         return None
     if page.doubt_hash is None:

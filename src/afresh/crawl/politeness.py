@@ -45,7 +45,7 @@ class HostLimiter:
     def learn(self, domain: str, delay: float) -> None:
         """Set the delay between requests to a host in seconds; with a delay, requests go one at a time.
 
-        The delay counts from the answer, because it is unknown when before it the request reached the host.
+        The delay counts from the answer, because it is unknown when exactly the request reached the host.
         """
         self.delays[domain] = delay
         if delay > 0 and domain not in self._gates:

@@ -128,7 +128,7 @@ async def _work(context: RunContext) -> Worker:
 
 
 async def _fill_gaps(context: RunContext) -> None:
-    """Create vectors for stored text without any, such as text of a run during a change of the model."""
+    """Create missing vectors of stored text, such as text that was stored while the model was being changed."""
     embedding, store = context.tools.embedding, context.tools.store
     serving = await store.vectors.serving_model()
     if embedding is None or serving is None or serving.name != embedding.model:

@@ -284,7 +284,7 @@ async def is_as_listed(context: RunContext, dropped: Sequence[Page]) -> bool:
 
 
 async def _fill_from_same_listing(context: RunContext, listed: list[ListedUrl], now: datetime) -> None:
-    """Queue pages with problems and pages found by links; the listing is unchanged and shows the others unchanged."""
+    """After an unchanged listing, queue only pages with problems and pages that are found by links."""
     store, run, recipe = context.tools.store, context.run, context.tools.policy.recipe
     if not await store.sources.has_mark(context.source.id, context.tools.mark):
         context.unlisted = "another process has updated the source meanwhile: run the command again"
@@ -332,7 +332,7 @@ async def _roots(context: RunContext) -> list[ListedUrl] | None:
 
 
 async def _listed(context: RunContext) -> list[ListedUrl] | None:
-    """Return the URLs that the source lists, none if it cannot be listed; None if the run was stopped first."""
+    """Return the URLs that the source lists; [] if it cannot be listed, None if the run was stopped first."""
 
     async def items() -> list[ListedUrl]:
         return [item async for item in context.tools.lister.list()]

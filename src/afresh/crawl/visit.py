@@ -254,7 +254,7 @@ def _trimmed_links(document: Document, decision: Decision, tools: RunTools) -> t
 
 
 async def _with_links(content: VisitContent, links: tuple[Link, ...], claim: Claim, tools: RunTools) -> VisitContent:
-    """Return the content with all links, and with those as children that belong to the source at any depth."""
+    """Return the content with all links added, and as children the URLs that belong to the source at some depth."""
     belonging, trapped = [], 0
     async for link in yield_in_turns(links, lambda link: link.url):
         refusal = tools.lister.refusal(link.url, 0)

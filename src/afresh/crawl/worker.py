@@ -99,7 +99,7 @@ class Worker:
             raise error from group
 
     async def _feed(self, tasks: asyncio.TaskGroup) -> None:
-        """Keep the lanes supplied until the run is done or stopped."""
+        """Claim pages for the fetching tasks (lanes) until the run is done or stopped."""
         while not self._is_stopping:
             if self._returned:
                 await self._give_back()
@@ -125,7 +125,7 @@ class Worker:
         return self._dispatcher.crowded_hosts(self._lanes) != hosts or asyncio.get_running_loop().time() >= until
 
     async def _claim(self) -> Sequence[Claim]:
-        """Claim about one second of work, so that little is repeated after a crash."""
+        """Claim pages for about one second of work, so that little has to be repeated after a crash."""
         tools, crowded = self.tools, self._dispatcher.crowded_hosts(self._lanes)
         try:
             await tools.heartbeat.ensure_lease()

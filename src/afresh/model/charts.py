@@ -75,7 +75,7 @@ class HostState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostView:
-    """The current state of a host."""
+    """The pages that wait for a host, and whether it may be requested now."""
 
     domain: str
     waiting: int  # pages of open runs
@@ -147,7 +147,7 @@ def by_source(
 
 
 def map_of(pages: Sequence[MapNode], links: Sequence[tuple[PageId, PageId]], there: int, room: int) -> SiteMap:
-    """Return the site map of pages (nearest to the root first), with at most `room` links that are not to a child.
+    """Return the site map of pages (nearest to the root first), with at most `room` links besides those to children.
 
     `there` is the number of pages in the source.
     """

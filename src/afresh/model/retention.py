@@ -8,7 +8,7 @@ REMOVED = "the record of the page was removed"  # the reason of an attempt that 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prunable:
-    """Records older than these times may be removed; None: keep them."""
+    """The time before which records of each kind may be removed; None: keep them all."""
 
     deleted_pages: datetime | None = None
     attempts: datetime | None = None

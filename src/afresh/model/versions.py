@@ -117,7 +117,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class _Span:
-    """A range of versions, without its upper end."""
+    """A range of versions from `low` (included) to `high` (excluded)."""
 
     low: Key | None
     high: Key | None
@@ -231,7 +231,7 @@ def _span(wanted: str) -> _Span | None:
 
 
 def _comparisons(wanted: str) -> list[tuple[str, str]] | None:
-    """Return the signs and versions of a range; None if it is not one."""
+    """Return the comparison signs and versions of a range; None if the text is not a range."""
     text, parts, at = wanted.strip()[: MAX_WANTED + 1], [], 0
     while at < len(text):
         found = _COMPARISON.match(text, at)

@@ -1,4 +1,4 @@
-"""Choose the embedding models of a store: by the settings, or by the fingerprint stored with it."""
+"""Choose the embedding models of a store: by the settings, or by the model fingerprint that is stored in it."""
 
 import hashlib
 import re

@@ -108,7 +108,7 @@ class CompletionClient:
 
 
 def chat_recipe(ai: AiSettings, prompt: str, frame: str) -> str:
-    """Return a fingerprint of model and prompt, to distinguish answers that were made differently."""
+    """Return a fingerprint of model and prompt, by which outdated answers are recognised."""
     digest = hashlib.sha256(f"{prompt}\n{frame}".encode()).hexdigest()
     return f"openai/{ai.model or ''}+{digest[:12]}"
 

@@ -14,7 +14,7 @@ RUNS = 200  # last runs from which the reliability of change dates is estimated
 
 
 async def with_plan(policy: Policy, store: Store, source: Source, schedule: Schedule | None) -> Policy:
-    """Return the policy of a source, for the schedule `auto` with a plan of checks within the budget."""
+    """Return the policy of a source; if its schedule is `auto`, with a plan of checks that keeps to the budget."""
     if schedule is None or schedule.budget is None:
         return policy
     looks, seconds = schedule.budget.batch
@@ -40,7 +40,7 @@ async def _signals(store: Store, source: Source) -> HintAccuracy:
 
 
 async def next_time(store: Store, source: Source, schedule: Schedule | None, now: datetime) -> datetime | None:
-    """Return the next time of a source, which may be past; now if it never ran or was interrupted, None unscheduled."""
+    """Return when a source runs next: now if it never ran or was interrupted, None without a schedule; may be past."""
     if schedule is None:
         return None
     runs = await store.runs.last(source.id, 1)

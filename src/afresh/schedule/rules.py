@@ -63,7 +63,7 @@ class Schedule:
 
     @property
     def key(self) -> str:
-        """Return a key that identifies the schedule; another key means a new plan."""
+        """Return a key that identifies the schedule; if the key changes, the next run is planned again."""
         zone = f" {self.rule.zone}" if isinstance(self.rule, Cron) else ""
         budget = f" {self.budget.looks}/{self.budget.seconds:g}s" if self.budget else ""
         return f"{self.text}{zone}{budget} ~{self.jitter_seconds:g}"

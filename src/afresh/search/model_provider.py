@@ -59,7 +59,7 @@ class ModelProvider:
             yield models.for_queries, notes
 
     async def _new_notes(self, notes: Sequence[str]) -> tuple[str, ...]:
-        """Return the notes, but the one on a store without vector support only once, and only if a model is set."""
+        """Return the notes to show; that the store cannot hold vectors is shown once, and only if a model is set."""
         missing = self._store.vectors.no_vectors
         if missing is None or missing not in notes:
             return tuple(notes)
@@ -76,7 +76,8 @@ class ModelProvider:
     async def for_run(self, body: str, store: Store) -> AsyncIterator[tuple[Embedding | None, Sequence[str]]]:
         """Yield the embedding for new text and notes for the user.
 
-        It uses the model that made the index; without stored text, which could not be reindexed, the configured one.
+        New vectors are made by the model that made the index. If no text is stored, so that a reindex is
+        impossible, they are made by the configured model at once.
         """
         async with self._chosen(store) as models:
             model = models.wanted if body == "none" else models.for_new_text

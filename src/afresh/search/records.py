@@ -56,7 +56,7 @@ class ChunkMatch(NamedTuple):
 
 
 class VectorMatches(NamedTuple):
-    """The nearest chunks, nearest first, and the mean similarity of all vectors: 1 is the same meaning."""
+    """The chunks nearest to a query, nearest first, and the mean similarity (at most 1) of all vectors to it."""
 
     chunks: tuple[ChunkMatch, ...] = ()
     mean: float = 0.0

@@ -82,7 +82,7 @@ def older_pages(hits: Sequence[SearchHit], since: datetime) -> dict[str, list[Li
 
 
 def notes_on_check(label: str, report: RunReport) -> list[str]:
-    """Return the notes of a search answer about the check of its pages."""
+    """Return notes for a search answer on what a check of its pages found."""
     notes = [f"{label}, checked again: {report.error}"] if report.error else []
     if report.held:
         gone = "1 page is gone" if report.held == 1 else f"{report.held} pages are gone"

@@ -78,7 +78,7 @@ def context(chunks: Sequence[Chunk], hit: int, max_chars: int = CONTEXT_CHARS) -
 
 
 def _read_around(text: str, words: QueryWords, width: int) -> _Text:
-    """Split a text into segments, of a long one only the part around most of its matches."""
+    """Split a text into segments; of a long text, split only the part with most matches."""
     found = words.spots(text)
     max_chars = max(40, min(MAX_SEGMENT_CHARS, width // 2))
     if len(text) > 2 * width:

@@ -94,7 +94,7 @@ def _host(name: str, queue: HostQueue | None, state: charts.HostState | None, no
 
 
 async def looks_ahead(store: Store, source: SourceId, now: datetime) -> UpcomingChecks:
-    """Return how many pages are checked in each of the next hours."""
+    """Return how many pages are due now, and how many become due in each of the next hours."""
     return charts.ahead_of(*await store.stats.checks_by_hour(source, now), now.astimezone(UTC), HOURS)
 
 

@@ -34,7 +34,10 @@ class SearchService(Service):
         context: bool = False,
         listener: Listener = ignore,
     ) -> SearchAnswer:
-        """Return the passages that match a query best; with `max_age`, first check hits whose check is older again."""
+        """Return the passages that match a query best.
+
+        With `max_age`, pages of hits whose last check is older are checked, and then the search is repeated.
+        """
         from afresh.search.search import answer, older_pages
 
         if limit < 1:

@@ -47,7 +47,7 @@ class SourceService(Service):
         self._sinks = sinks
 
     async def all(self) -> Sequence[Source]:
-        """Return every source, by name and version."""
+        """Return every source, ordered by name and version."""
         return await self._store.sources.all()
 
     async def views(self) -> list[SourceView]:
@@ -274,7 +274,7 @@ class SourceService(Service):
         return (await best_sources(self._store, label))[1]
 
     async def version_note(self, label: str) -> str | None:
-        """Return a note on which of several versions a name without version means."""
+        """Return a note on the version that is used if a name without a version has several; else None."""
         return await version_note(self._store, label)
 
     async def _plan(self, source: Source, rules: Rules, policy: Policy) -> RefreshPlan:

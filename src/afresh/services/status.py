@@ -95,7 +95,7 @@ class StatusService(Service):
         )
 
     def cache_counts(self) -> None:
-        """Cache the counts of large sources from now on; for processes that run long."""
+        """Cache the counts of large sources from now on; call this in long-running processes."""
         if not isinstance(self._store.stats, CachedStats):
             self._store.stats = CachedStats(self._store)
 

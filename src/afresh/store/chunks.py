@@ -89,7 +89,7 @@ async def swap_chunks(tx: Transaction, visits: Sequence[Visit], now: datetime, *
 async def _replace(
     tx: Transaction, pages: Sequence[tuple[Page, Sequence[Chunk]]], now: datetime, *, keep_body: bool
 ) -> dict[str, int]:
-    """Replace the chunks of pages: keep rows with the same text, add new chunks, delete other rows; count both."""
+    """Replace chunks of pages: keep rows with the same text, delete others, add new ones; return the counts."""
     rows: dict[PageId, list[Row]] = defaultdict(list)
     for row in await tx.all("chunks_of", pages=[page.id for page, _ in pages]):
         rows[row["page_id"]].append(row)

@@ -42,7 +42,7 @@ class DigestRepository(Repository):
             await tx.run("set_mark", source=source, mark=None)
 
     async def cache_seen(self) -> SeenCache | None:
-        """Return the path and hash of the cache file when it last equalled the store, or None."""
+        """Return the path and hash that the cache file had when it last equalled the store; None if it never did."""
         return await self._find(partial(record, SeenCache), "cache_seen")
 
     async def see_cache(self, cache: SeenCache) -> None:

@@ -28,7 +28,7 @@ class HistoryRepository(Repository):
     async def evidence(
         self, page: Page, max_links: int = 5
     ) -> tuple[Attempt | None, datetime | None, tuple[str, ...], int]:
-        """Return the latest attempt of a page, its next check, URLs of pages that link to it, and how many attempts."""
+        """Return the latest attempt of a page, its next check, some pages that link to it, and its attempt count."""
         async with self.db.read() as tx:
             latest = await tx.one("latest_attempt", page=page.id)
             following = await tx.one("latest_open", page=page.id)

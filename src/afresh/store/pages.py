@@ -33,7 +33,7 @@ class PageRepository(Repository):
         return [(page_from(row), page_view(row), row["source_name"], row["source_version"] or None) for row in rows]
 
     async def urls_with(self, part: str, source: SourceId | None = None, *, limit: int = 500) -> list[str]:
-        """Return URLs of pages with content that contain a text, ignoring case, nearest to the root first."""
+        """Return the URLs that contain a text, ignoring case, of pages with content, nearest to the root first."""
         rows = await self._all("addresses_with", part=part, source=source, limit=limit)
         return [row["url"] for row in rows]
 
@@ -104,7 +104,7 @@ class PageRepository(Repository):
         return await self._list(page_from, "pages_to_look_at", source=source)
 
     async def unreached(self, source: SourceId, root: str, max_depth: int) -> list[Page]:
-        """Return pages with content to which no link or listing leads; recompute only if links or listings changed."""
+        """Return pages with content to which no link or listing leads; reuse the last result if nothing changed."""
         async with self.db.read() as tx:
             row = await tx.one("source_by_id", source=source)
             if row is not None and not row["graph_changed"]:

@@ -497,7 +497,7 @@ class PostgresWakeups(Wakeups):
                 await connection.execute(f"notify {CHANNEL}")
 
     async def wait(self, since: int, seconds: float) -> None:
-        """Wait until the count differs from `since`; other processes also raise it if LISTEN works."""
+        """Wait until the count differs from `since`; if LISTEN works, wake-ups by other processes count, too."""
         loop = asyncio.get_running_loop()
         until = loop.time() + seconds
         if self._listener is None and loop.time() >= self._listen_at:

@@ -174,7 +174,7 @@ class QueueRepository(Repository):
     ) -> list[Claim]:
         """Repeat a claim whose answer was lost: return the pages that it claimed, or claim pages if it failed.
 
-        Whether the hosts came from another worker is unknown then, so that is assumed.
+        It is unknown whether the hosts came from another worker, so this is assumed.
         """
         rows = await self._all("claimed_at", run=run, worker=worker, now=now)
         if rows:

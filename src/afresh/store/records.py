@@ -33,7 +33,7 @@ def certain(value: Any) -> datetime:
 
 
 def record(cls: type[T], row: Row, **own: Any) -> T:
-    """Return a record made of the columns of a row with the names of its fields; `own` holds other fields."""
+    """Return a record whose fields are read from the columns with the same names; `own` holds its other fields."""
     plain, converted = _columns(cls, frozenset(own))  # type: ignore[arg-type] # a class can be hashed
     for name in plain:
         own[name] = row[name]

@@ -85,7 +85,7 @@ def _content(
 
 
 def _place(page: int, other: Row, before: Mapping[PageId, Page]) -> dict[str, object]:
-    """Return the new URL, depth and missing count of a page; a page without links to it keeps its count."""
+    """Return the new URL, depth and missing count of a page; the count of a moved page continues."""
     place = {name: other[name] for name in ("url", "depth", "listed")}
     moved, missing = before.get(PageId(page)), other["missing_count"]
     if moved is not None and missing:
@@ -116,7 +116,7 @@ async def drop(
     now: datetime,
     heirs: Mapping[PageId, Page] | None = None,
 ) -> None:
-    """Remove pages from the index, in a run or on request; their history stays, that of moved pages moves with them."""
+    """Remove pages from the index, in a run or on request; their history stays, at the new URL if a page moved."""
     heirs = heirs or {}
     ids = [page.id for page in pages]
     await tx.run("leave_vectors_of_pages", pages=ids, now=now)

@@ -41,7 +41,7 @@ class IndexSubset:
 
     @property
     def query(self) -> tuple[str, dict[str, object]]:
-        """Return the prefix of the statement that searches the subset, and its parameters."""
+        """Return the first part of the name of the statement that searches the subset, and its parameters."""
         if self.inside is not None:
             return "match_inside", {"inside": self.inside}
         return ("match", {}) if self.pages is None else ("match_within", {"pages": self.pages})
