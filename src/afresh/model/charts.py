@@ -147,7 +147,7 @@ def by_source(
 
 
 def map_of(pages: Sequence[MapNode], links: Sequence[tuple[PageId, PageId]], there: int, room: int) -> SiteMap:
-    """Return the site map of pages (nearest to the root first), with at most `room` links besides those to children.
+    """Return the site map of pages, nearest to the root first; `room` limits the links that are not parent to child.
 
     `there` is the number of pages in the source.
     """

@@ -409,7 +409,7 @@ def history_entry(attempt: Attempt, source: str | None, version: str | None) -> 
 
 
 def listing_reason(unchanged: int) -> str:
-    """Return the reason of the single attempt that is stored for all pages a listing shows unchanged."""
+    """Return the text that explains an attempt of a listing: how many pages the listing shows unchanged."""
     return f"the listing shows {unchanged} {'page' if unchanged == 1 else 'pages'} unchanged"
 
 

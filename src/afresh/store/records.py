@@ -99,7 +99,7 @@ def rhythm_from(row: Row) -> ChangeStats:
 
 
 def looked_at(row: Row) -> tuple[datetime | None, datetime | None, datetime | None]:
-    """Return when a page was last part of a run, seen and checked, by itself or by an unchanged listing."""
+    """Return when a page was last in a run, seen and checked; an unchanged listing counts as a check of its pages."""
     own = at(row["crawl_time"]), at(row["last_seen"]), at(row["checked_at"])
     listed = at(row["told_at"]) if row["listed"] else None
     if listed is None or own[2] is None or own[2] >= listed:
