@@ -309,9 +309,7 @@ def _refused(page: Page, seen: Refused, policy: Policy, now: datetime) -> Decisi
 
 
 def _failed(page: Page, seen: Failed, policy: Policy, now: datetime) -> Decision:
-    after = _without_answer(
-        page, now, strikes=int(seen.retry_after is None)
-    )  # a server that asks to wait has not failed
+    after = _without_answer(page, now, strikes=int(seen.retry_after is None))  # a request to wait is not a failure
     crashes = page.crashes + 1
     quarantined = seen.poison is not None and crashes >= CRASHES  # do not give this body to the parser again
     if seen.poison is not None:
