@@ -123,6 +123,7 @@ class Opened:
             if self._inside:
                 return await method(*args, **kwargs)
             given = signature.bind(*args, **kwargs).arguments
+            given |= given.pop("flags", {})  # of `**flags`, which are all off by default
             self.calls.append((name, {key: value for key, value in given.items() if is_asked(key, value)}))
             answer = self.answers.get(name, method)
             if isinstance(answer, BaseException):
@@ -134,7 +135,8 @@ class Opened:
                 self._inside = False
 
         def is_asked(key: str, value: object) -> bool:
-            return key != "listener" and value != signature.parameters[key].default
+            known = signature.parameters.get(key)
+            return key != "listener" and value != (False if known is None else known.default)
 
         return call
 

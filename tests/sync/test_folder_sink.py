@@ -54,7 +54,7 @@ async def test_F97_F99_what_is_not_ours_is_listed_and_left_alone(tmp_path: Path)
     for file, text in ((place, "---\ntitle: x\n---\n\nmine"), (tmp_path / "notes.txt", "\xff")):
         file.write_text(text, "latin-1")
     (tmp_path / "broken.md").symlink_to(tmp_path / "nowhere")
-    with pytest.raises(SinkRefused, match="not ours"):
+    with pytest.raises(SinkRefused, match="was not written by afresh and is not overwritten"):
         await sink.put(PAGE)
     assert place.read_text() == "---\ntitle: x\n---\n\nmine"
     assert {(each.name, each.mark) async for each in sink.all()} == {("notes.txt", None), (file_name(PAGE), None)}
