@@ -1,8 +1,7 @@
 """The knowledge base: holds the services that every interface calls."""
 
-from dataclasses import replace
-
 from afresh.access.permissions import Permissions
+from afresh.dataclass import replace
 from afresh.services.charts import ChartService
 from afresh.services.context import ServiceContext
 from afresh.services.digest import DigestService

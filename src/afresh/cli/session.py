@@ -5,7 +5,6 @@ import os
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from importlib import import_module
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 import click
 
 from afresh.config import Config, load
+from afresh.dataclass import dataclass, replace
 from afresh.errors import UsageError
 from afresh.ports import StoreAccess
 

@@ -1,10 +1,10 @@
 """Turn the settings of a source into the rules and the policy of a run."""
 
-from dataclasses import fields, replace
 from zoneinfo import ZoneInfo
 
 from afresh.config import Config
 from afresh.config.sources import CrawlSettings, PolicySettings
+from afresh.dataclass import fields, replace
 from afresh.digest.records import LINKS as DIGEST_LINKS
 from afresh.model.recipe import CHUNKER, recipe_of
 from afresh.model.records import Policy, Source

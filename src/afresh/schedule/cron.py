@@ -6,10 +6,11 @@ moved to the end of the gap. A time that occurs twice in autumn is used once, th
 not exist (30 February) is valid and has no next time.
 """
 
-from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 
 from cronsim import CronSim, CronSimError
+
+from afresh.dataclass import dataclass
 
 ALIASES = {
     "@yearly": "0 0 1 1 *",

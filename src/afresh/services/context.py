@@ -1,7 +1,6 @@
 """The base class of the services and what they share."""
 
 import asyncio
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from afresh.access.permissions import EVERYTHING, Permissions
@@ -9,6 +8,7 @@ from afresh.crawl.factory import RunToolFactory
 from afresh.crawl.heartbeat import LiveWorkers, live_workers
 from afresh.crawl.run import Runner
 from afresh.crawl.tools import RunOptions
+from afresh.dataclass import dataclass, field, replace
 from afresh.errors import UsageError
 from afresh.events import Listener, ignore
 from afresh.model.records import RunMode, Source

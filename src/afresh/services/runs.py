@@ -1,7 +1,6 @@
 """Start, queue, process, list, confirm and cancel runs."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import TypedDict, Unpack
 
@@ -11,6 +10,7 @@ from afresh.crawl.judge import RunEnding, count_moves, may_drop
 from afresh.crawl.report import report_of
 from afresh.crawl.tools import RunOptions
 from afresh.crawl.worker_pool import MAX_RUNS, WorkerPool
+from afresh.dataclass import replace
 from afresh.errors import ConfigError, NotFound, RunBusy, RunFinished, UsageError
 from afresh.events import Listener, Notice, ignore
 from afresh.model.fetch import Outcome

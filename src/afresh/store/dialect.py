@@ -17,11 +17,11 @@ import asyncio
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
+from afresh.dataclass import dataclass
 from afresh.errors import SchemaTooNew, StoreError
 from afresh.model.filters import Sources
 

@@ -11,7 +11,6 @@ import zlib
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from io import BytesIO
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from lxml import etree
 
 from afresh.aio import yield_in_turns
+from afresh.dataclass import dataclass, field, replace
 from afresh.errors import ExtractError
 from afresh.model.fetch import Body, Failed, Gone, Moved, NotModified, Refused, Validators
 from afresh.sources.web.hints import lines_in, links_in
