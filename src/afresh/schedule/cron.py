@@ -8,8 +8,6 @@ not exist (30 February) is valid and has no next time.
 
 from datetime import UTC, datetime, tzinfo
 
-from cronsim import CronSim, CronSimError
-
 from afresh.dataclass import dataclass
 
 ALIASES = {
@@ -48,6 +46,8 @@ class Cron:
         """Return the first time after a moment, in UTC; None if there is none."""
         if not self.fires:
             return None
+        from cronsim import CronSim
+
         times = CronSim(ALIASES.get(self.expression, self.expression), moment.astimezone(self.zone))
         found = next(times, None)
         return found.astimezone(UTC) if found else None
@@ -71,6 +71,8 @@ def parse_cron(text: str, zone: tzinfo = UTC) -> Cron:
 
 
 def _parses(fields: list[str]) -> bool:
+    from cronsim import CronSim, CronSimError
+
     try:
         CronSim(" ".join(fields), _ANY)
     except (CronSimError, ValueError, AssertionError):  # the last two for steps that are not numbers
