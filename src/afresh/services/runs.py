@@ -45,7 +45,7 @@ class SourceRunner(Runner):
         self, source: Source, mode: RunMode, *, full: bool = False, slot: datetime | None = None
     ) -> RunReport:
         if source.is_of_digest:
-            raise UsageError(f"{source.label} is read by `afresh init-kb`, as the settings of kb say")
+            raise UsageError(f"{source.label} cannot be queued: only `afresh init-kb` reads it (settings: section kb)")
         return await super().queue(source, mode, full=full, slot=slot)
 
 
