@@ -35,7 +35,7 @@ class Counter:
         self.count += self.step
 
 
-def test_a_record_is_made_compared_and_shown_like_a_dataclass() -> None:
+def test_a_record_is_made_compared_and_printed_like_a_dataclass() -> None:
     point = Point(x=1, secret="abc", note="n")
     assert (point.double, point.tags, Point(x=1).tags is point.tags) == (2, [], False)
     assert repr(point) == "Point(x=1, tags=[], note='n')"

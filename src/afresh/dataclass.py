@@ -70,8 +70,8 @@ else:
         return msgspec.field() if given.default is MISSING else given.default
 
     def _repr(self):
-        shown = ", ".join(f"{each.name}={getattr(self, each.name)!r}" for each in fields(self) if each.repr)
-        return f"{type(self).__name__}({shown})"
+        printed = ", ".join(f"{each.name}={getattr(self, each.name)!r}" for each in fields(self) if each.repr)
+        return f"{type(self).__name__}({printed})"
 
     def _compared(self):
         return tuple(getattr(self, each.name) for each in fields(self) if each.compare)
