@@ -1,8 +1,8 @@
 """Events that afresh sends while it works, to show progress; results never depend on them."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
+from afresh.dataclass import dataclass
 from afresh.model.records import RunId
 
 

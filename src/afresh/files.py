@@ -6,7 +6,6 @@ On Windows, the permissions of the user's folder protect private files, so this 
 import errno
 import glob
 import os
-import secrets
 import stat
 import time
 from contextlib import suppress
@@ -107,7 +106,7 @@ def _is_there(path: Path) -> bool:
 
 
 def _replace(target: Path, data: bytes) -> None:
-    temporary = target.with_name(f"{target.name}.{secrets.token_hex(4)}{TEMPORARY}")
+    temporary = target.with_name(f"{target.name}.{os.urandom(4).hex()}{TEMPORARY}")
     try:
         file, rest = os.open(temporary, _NEW, 0o666), memoryview(data)
         try:

@@ -1,11 +1,11 @@
 """The protocols that adapters implement."""
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from afresh.dataclass import dataclass
 from afresh.links.score import LinkJudgement, LinkToScore
 from afresh.model.fetch import Body, Document, Failed, Fetched, Refused, Request
 from afresh.model.records import ListedUrl

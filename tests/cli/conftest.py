@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -143,7 +144,8 @@ class Opened:
 
 def use_cases(kb: KnowledgeBase) -> list[tuple[str, str]]:
     """List what commands call, as service and method, apart from the note about a version."""
-    services = {noun: each for noun, each in vars(kb).items() if isinstance(each, Service)}
+    nouns = [noun for noun, each in vars(KnowledgeBase).items() if isinstance(each, cached_property)]
+    services: dict[str, Service] = {noun: getattr(kb, noun) for noun in nouns}
     return [
         (noun, name)
         for noun, service in services.items()

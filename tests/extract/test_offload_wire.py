@@ -1,8 +1,6 @@
 """What parser processes answer (S8): data of the one type that the call expects, and nothing else."""
 
 import pickle
-import subprocess
-import sys
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
@@ -104,8 +102,3 @@ def test_S8_the_type_of_the_answer_is_the_callers_and_not_sent() -> None:
     sent = pickle.dumps(EXTRACT)
     assert b"Document" not in sent
     assert pickle.loads(sent) == LazyFunction("afresh.extract", "extract")
-
-
-def test_S8_the_decoder_is_loaded_only_when_it_is_needed() -> None:
-    script = "import sys, afresh.app; sys.exit('msgspec' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0

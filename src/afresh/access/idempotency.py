@@ -2,12 +2,12 @@
 
 import asyncio
 import logging
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from afresh.aio import wait_done, wait_event
+from afresh.dataclass import dataclass
 from afresh.errors import AfreshError
 from afresh.ports import Clock
 

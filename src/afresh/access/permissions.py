@@ -2,10 +2,10 @@
 
 import hashlib
 import hmac
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from afresh.dataclass import dataclass
 from afresh.errors import Forbidden
 
 PREFIX = "afresh_"  # lets secret scanners recognise tokens

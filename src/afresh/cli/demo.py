@@ -1,7 +1,6 @@
 """The demo: crawl, change, refresh and search a small local site, with captions."""
 
 import time
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -12,6 +11,7 @@ from afresh.cli import hits, lists, report
 from afresh.cli.progress import run
 from afresh.cli.session import Session
 from afresh.config import Config, NetworkSettings, StoreSettings
+from afresh.dataclass import dataclass, field, replace
 from afresh.model.records import RunState
 from afresh.model.reports import RunReport, SearchHit
 from afresh.present.wording import count
@@ -27,7 +27,7 @@ WEBHOOKS = """<!doctype html><html lang="en"><head><title>Webhooks - Harbor 2.4 
 </article></main></body></html>"""
 
 
-@dataclass
+@dataclass(slots=True)
 class Demo:
     """The state of the demo: a site, a temporary store, and the result of each scene."""
 

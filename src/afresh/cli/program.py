@@ -1,28 +1,59 @@
 """The program with all commands, in the order of its help, and its exit codes."""
 
 import errno
-import logging
 import os
 import sys
+from collections.abc import Iterator, Mapping
+from importlib import import_module
 
 import click
 
 from afresh import __version__
-from afresh.cli import read_commands as read
-from afresh.cli.access_commands import token, webhooks
-from afresh.cli.edit_commands import change, link, page
-from afresh.cli.maintenance_commands import config, copy, demo, doctor, migrate, prune, remove
-from afresh.cli.run_commands import cancel, confirm, crawl, plan, refresh
-from afresh.cli.schedule_commands import schedule, watch
-from afresh.cli.search_commands import search
-from afresh.cli.serve_commands import mcp, serve, worker
 from afresh.cli.session import Session, discard_buffer, is_stdout_broken, open_missing_streams, replace_unencodable
 from afresh.cli.shell import Group
-from afresh.cli.sync_commands import init_kb, reindex, sync
 from afresh.errors import AfreshError, AlreadyExists, ConfigError, StoreError, UsageError
-from afresh.present.wording import clean
-from afresh.text.redact import mask_secrets
 
+COMMANDS = {  # where each command is, in the order of the help
+    "crawl": "run_commands.crawl",
+    "refresh": "run_commands.refresh",
+    "schedule": "schedule_commands.schedule",
+    "init-kb": "sync_commands.init_kb",
+    "watch": "schedule_commands.watch",
+    "serve": "serve_commands.serve",
+    "worker": "serve_commands.worker",
+    "plan": "run_commands.plan",
+    "confirm": "run_commands.confirm",
+    "cancel": "run_commands.cancel",
+    "reindex": "sync_commands.reindex",
+    "sync": "sync_commands.sync",
+    "search": "search_commands.search",
+    "mcp": "serve_commands.mcp",
+    "open": "read_commands.open_page",
+    "restore": "read_commands.restore",
+    "find-version": "read_commands.find_version",
+    "sources": "read_commands.sources",
+    "show": "read_commands.show",
+    "pages": "read_commands.pages",
+    "links": "read_commands.links",
+    "history": "read_commands.history",
+    "attempts": "read_commands.attempts",
+    "changes": "read_commands.changes",
+    "why": "read_commands.why",
+    "runs": "read_commands.runs",
+    "status": "read_commands.status",
+    "set": "edit_commands.change",
+    "page": "edit_commands.page",
+    "link": "edit_commands.link",
+    "remove": "maintenance_commands.remove",
+    "doctor": "maintenance_commands.doctor",
+    "config": "maintenance_commands.config",
+    "demo": "maintenance_commands.demo",
+    "migrate": "maintenance_commands.migrate",
+    "copy": "maintenance_commands.copy",
+    "prune": "maintenance_commands.prune",
+    "token": "access_commands.token",
+    "webhooks": "access_commands.webhooks",
+}
 START = (
     "afresh crawl https://docs.example.org/   add a site and crawl it",
     "afresh refresh                           check all pages, process only what changed",
@@ -31,9 +62,25 @@ START = (
 )
 
 
+class _Commands(Mapping[str, click.Command]):
+    """Imports the module of a command when it is asked for."""
+
+    def __getitem__(self, name: str) -> click.Command:
+        module, attribute = COMMANDS[name].split(".")
+        command: click.Command = getattr(import_module(f"afresh.cli.{module}"), attribute)
+        return command
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(COMMANDS)
+
+    def __len__(self) -> int:
+        return len(COMMANDS)
+
+
 @click.group(
     "afresh",
     cls=Group,
+    commands=_Commands(),
     subcommand_metavar="COMMAND [ARGS]...",
     examples=START,
     invoke_without_command=True,
@@ -54,15 +101,6 @@ def program(ctx: click.Context, version: bool) -> None:
         ctx.exit()
     if ctx.invoked_subcommand is None:
         raise UsageError("name a command; `afresh --help` lists them")
-
-
-for each in (
-    *(crawl, refresh, schedule, init_kb, watch, serve, worker, plan, confirm, cancel, reindex, sync),
-    *(search, mcp, read.open_page, read.restore, read.find_version, read.sources, read.show, read.pages),
-    *(read.links, read.history, read.attempts, read.changes, read.why, read.runs, read.status),
-    *(change, page, link, remove, doctor, config, demo, migrate, copy, prune, token, webhooks),
-):
-    program.add_command(each)
 
 
 DONE, FAILED, WRONG_USE, INTERRUPTED = 0, 1, 2, 130
@@ -112,10 +150,13 @@ def _sentence(wrong: click.ClickException) -> str:
 
 def _report(arguments: list[str], sentence: str, code: int) -> int:
     """Print an error; with --json also as an object, so that scripts always get one document."""
+    from afresh.present.wording import clean
+    from afresh.text.redact import mask_secrets
+
     sentence = mask_secrets(sentence)
     try:
         lines = "\n".join(f"afresh: {clean(line)}" for line in sentence.splitlines() or [""])
-        _write_error(arguments, sentence, lines, logging.ERROR)
+        _write_error(arguments, sentence, lines, "ERROR")
     except OSError:
         discard_buffer(sys.stderr)
     if "--json" in before_dashes(arguments):
@@ -127,13 +168,15 @@ def _report(arguments: list[str], sentence: str, code: int) -> int:
     return code
 
 
-def _write_error(arguments: list[str], event: str, lines: str, level: int) -> None:
+def _write_error(arguments: list[str], event: str, lines: str, level: str) -> None:
     """Write an event to stderr: as a JSON log line if that was requested, else as lines of text."""
     joined = " ".join(before_dashes(arguments))
     if "--log-format json" in joined or "--log-format=json" in joined:
+        import logging
+
         from afresh.ops.logging import event_line
 
-        lines = event_line(event, level).rstrip("\n")
+        lines = event_line(event, logging.getLevelNamesMapping()[level]).rstrip("\n")
     print(lines, file=sys.stderr)
 
 
@@ -148,5 +191,8 @@ def _trace(arguments: list[str]) -> None:
     if loud > 1 or os.environ.get("AFRESH_DEBUG", "0") not in {"", "0"}:
         import traceback
 
+        from afresh.present.wording import clean
+        from afresh.text.redact import mask_secrets
+
         trace = traceback.format_exc()
-        _write_error(arguments, trace, mask_secrets(clean(trace, lines=True)), logging.DEBUG)
+        _write_error(arguments, trace, mask_secrets(clean(trace, lines=True)), "DEBUG")

@@ -1,6 +1,5 @@
 """Commands that read: open, sources, show, pages, links, attempts, history, changes, why, status, runs."""
 
-from dataclasses import replace
 from enum import StrEnum
 from typing import Any, TypeVar
 
@@ -8,6 +7,7 @@ import click
 
 from afresh.cli.session import Session
 from afresh.cli.shell import argument, as_rows, command, option, switch
+from afresh.dataclass import replace
 from afresh.errors import UsageError, no_former_text_message
 from afresh.model.fetch import Outcome
 from afresh.model.filters import PageFilter

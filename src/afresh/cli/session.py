@@ -5,7 +5,6 @@ import os
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from importlib import import_module
@@ -15,14 +14,15 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 import click
 
-from afresh.config import Config, load
+from afresh.dataclass import dataclass, replace
 from afresh.errors import UsageError
-from afresh.ports import StoreAccess
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
+    from afresh.config import Config
     from afresh.kb import KnowledgeBase
+    from afresh.ports import StoreAccess
 
 
 ERRORS = "afresh.nearest"
@@ -93,7 +93,9 @@ class Session:
         return replace(self, **{name: added}) if value else self
 
     @cached_property
-    def config(self) -> Config:
+    def config(self) -> "Config":
+        from afresh.config import load
+
         flags: dict[str, object] = {"store.url": self.store} if self.store else {}
         if self.log_format:
             flags["log.format"] = self.log_format
@@ -193,16 +195,21 @@ class Session:
     def ask(
         self,
         question: Callable[["KnowledgeBase"], Awaitable[Answer]],
-        config: Config | None = None,
+        config: "Config | None" = None,
         *,
-        access: StoreAccess = StoreAccess.READ,
+        access: "StoreAccess | None" = None,
         open_when_up: "Callable[[Callable[[], Awaitable[KnowledgeBase]]], Awaitable[KnowledgeBase]] | None" = None,
     ) -> Answer:
-        """Open the knowledge base, return the answer and close it; `open_when_up` waits for its store."""
+        """Open the knowledge base, to read if not said otherwise, return the answer and close it.
+
+        `open_when_up` waits for its store.
+        """
         import asyncio
 
+        from afresh.ports import StoreAccess
+
         async def work() -> Answer:
-            opened = partial(self.open_kb, config or self.config, access)
+            opened = partial(self.open_kb, config or self.config, access or StoreAccess.READ)
             kb = await (open_when_up(opened) if open_when_up else opened())
             try:
                 for label in _typed_labels():
@@ -215,14 +222,14 @@ class Session:
         with self.record_logs(config):
             return asyncio.run(work())
 
-    async def open_kb(self, config: Config, access: StoreAccess) -> "KnowledgeBase":
+    async def open_kb(self, config: "Config", access: "StoreAccess") -> "KnowledgeBase":
         """Open the knowledge base of these settings; import the engine only now."""
         from afresh.app import build
 
         return await build(config, access=access)
 
     @contextmanager
-    def record_logs(self, config: Config | None = None) -> Iterator[None]:
+    def record_logs(self, config: "Config | None" = None) -> Iterator[None]:
         from afresh.ops import logging, otel
 
         own = config or self.config

@@ -9,10 +9,8 @@ import click
 
 from afresh.cli.session import Session
 from afresh.errors import ConfigError, UsageError
-from afresh.links.score import KeywordError
 
 SECTIONS = ("Keep fresh", "Find", "Inspect", "Manage")
-WRONG_VALUE = (UsageError, ConfigError, KeywordError)
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
@@ -113,9 +111,11 @@ class Group(Command, click.Group):
 
 @contextmanager
 def named(flag: str) -> Iterator[None]:
+    from afresh.links.score import KeywordError
+
     try:
         yield
-    except WRONG_VALUE as wrong:
+    except (UsageError, ConfigError, KeywordError) as wrong:
         raise UsageError(f"{flag}: {wrong}") from None
 
 

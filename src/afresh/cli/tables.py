@@ -1,7 +1,6 @@
 """Tables that fit their terminal, and other building blocks of views."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -9,6 +8,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from afresh.dataclass import dataclass
 from afresh.present.wording import ago, clean, count
 from afresh.sync.reports import SinkView
 

@@ -2,12 +2,12 @@
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from afresh.config import forms
 from afresh.config.spec import flag, number, text, whole
+from afresh.dataclass import dataclass
 from afresh.errors import ConfigError
 
 if TYPE_CHECKING:

@@ -5,7 +5,6 @@ and AFRESH_LOG are short names.
 """
 
 from collections.abc import Container, Iterable, Mapping
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from afresh.config.kb import kb_paths
 from afresh.config.models import AI_BASE_URL, BASE_URLS, LOCAL_MODELS, REMOTE
 from afresh.config.spec import FileEntry, InvalidValue, Scalar, SettingSpec, format_number, quote_value, suggest_nearest
 from afresh.config.tree import NAMED, SECTIONS, Config, Place, replace_values, settings, suggest_key
+from afresh.dataclass import replace
 from afresh.errors import ConfigError
 
 PREFIX = "AFRESH_"

@@ -1,10 +1,10 @@
 """Settings of the models that embed, summarise and score links."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from afresh.config import forms
 from afresh.config.spec import number, text, weights, whole
+from afresh.dataclass import dataclass
 from afresh.plugins import EMBEDDERS
 
 PROVIDERS = ("local", "openai", "gemini", "fastembed", "sentence-transformers", "none")

@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 from afresh.config import forms
 from afresh.config.spec import InvalidValue, SettingSpec, flag, number, suggest_nearest, text, texts, whole
+from afresh.dataclass import dataclass, fields
 from afresh.model.labels import is_among
 from afresh.plugins import SINKS as PLUGIN_SINKS
 from afresh.plugins import SOURCES as PLUGIN_SOURCES

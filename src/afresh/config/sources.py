@@ -1,11 +1,11 @@
 """Settings of sources: requests, browser, crawling, policy, storage, files, git, GitHub and retention."""
 
-from dataclasses import dataclass, fields
 from pathlib import Path
 
 from afresh import HOME_PAGE, __version__
 from afresh.config import forms
 from afresh.config.spec import flag, number, text, texts, whole
+from afresh.dataclass import dataclass, fields
 from afresh.model.retention import Retention
 from afresh.text.quantities import read_duration
 from afresh.urls.globs import MAX_GLOBS

@@ -3,9 +3,9 @@
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from afresh.dataclass import dataclass, field
 from afresh.links.score import KeywordError, checked_keywords, parse_keywords
 from afresh.plugins import installed_plugins
 

@@ -1,7 +1,6 @@
 """The tree of settings, and how to show it: secrets masked, each value with its origin."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from afresh.config.server import (
     WebhookSettings,
 )
 from afresh.config.spec import SettingSpec, suggest_nearest, text
+from afresh.dataclass import dataclass, field, fields, is_dataclass, replace
 from afresh.text.redact import MASK
 
 

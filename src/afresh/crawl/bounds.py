@@ -1,10 +1,8 @@
 """Turn the settings of a source into the rules and the policy of a run."""
 
-from dataclasses import fields, replace
-from zoneinfo import ZoneInfo
-
 from afresh.config import Config
 from afresh.config.sources import CrawlSettings, PolicySettings
+from afresh.dataclass import fields, replace
 from afresh.digest.records import LINKS as DIGEST_LINKS
 from afresh.model.recipe import CHUNKER, recipe_of
 from afresh.model.records import Policy, Source
@@ -90,6 +88,8 @@ async def rules_at_root(source: Source, own: Config, store: Store) -> Rules:
 def schedule_of(policy: PolicySettings) -> Schedule | None:
     if policy.schedule is None:
         return None
+    from zoneinfo import ZoneInfo
+
     return parse_schedule(
         policy.schedule, ZoneInfo(policy.time_zone), jitter_seconds=policy.jitter_seconds, budget=policy.budget
     )

@@ -4,10 +4,10 @@ import asyncio
 import json
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 
 from afresh.crawl.tools import RunTools
+from afresh.dataclass import asdict, dataclass, field
 from afresh.model.records import ListedUrl, Run, RunLimits, Source
 from afresh.ports import Clock
 from afresh.urls.scope import Rules

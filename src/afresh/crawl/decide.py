@@ -1,6 +1,5 @@
 """Decide what the result of a check means for the stored page; no other module does."""
 
-from dataclasses import replace
 from datetime import datetime
 from typing import Any, assert_never
 
@@ -13,6 +12,7 @@ from afresh.crawl.plausibility import (
     loses_text,
     suspicion_of,
 )
+from afresh.dataclass import replace
 from afresh.model.fetch import (
     Failed,
     Gone,

@@ -6,7 +6,6 @@ import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext, suppress
 from copy import copy
-from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -23,6 +22,7 @@ from afresh.crawl.run_log import unfailing
 from afresh.crawl.soft_404 import Soft404Probe
 from afresh.crawl.tools import RunOptions, RunTools
 from afresh.crawl.url_patterns import UrlPatternCounter
+from afresh.dataclass import dataclass, replace
 from afresh.digest.summaries import DigestSummaries
 from afresh.errors import AfreshError, ConfigError, NotFound
 from afresh.events import Listener, Notice

@@ -6,11 +6,11 @@ import os
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
 from afresh.aio import wait_event
+from afresh.dataclass import dataclass, field, replace
 from afresh.errors import StoreError, StoreUnavailable
 from afresh.model.records import Run, RunId, WorkerRecord
 from afresh.ports import Clock
@@ -36,7 +36,7 @@ class Heartbeat:
     heartbeat_seconds: float
     clock: Clock
     monotonic: Callable[[], float] = time.monotonic
-    _sent_at: float = field(init=False)  # when the last heartbeat was sent
+    _sent_at: float = 0.0  # when the last heartbeat was sent
     _lapses: int = 0  # how often the lease of this worker ran out
     _back_at: float | None = None  # when a heartbeat was sent again after a lapse
     _seen: dict[str, tuple[datetime, float]] = field(default_factory=dict)  # heartbeats, and when each was first read

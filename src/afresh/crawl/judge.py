@@ -2,9 +2,9 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from afresh.dataclass import dataclass, field, replace
 from afresh.model.records import Page, PageId, PageStatus, Policy, Run, RunId, RunState
 from afresh.search.records import UNEMBEDDED
 

@@ -1,11 +1,11 @@
 """Compare what a source lists with what is stored, so that only differences are fetched."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 from typing import NamedTuple
 
 from afresh.crawl.decide import is_stale
+from afresh.dataclass import dataclass
 from afresh.model.fetch import NotModified, Validators
 from afresh.model.records import ListedUrl, Page, PageId, Policy
 

@@ -20,10 +20,10 @@ pages are held (`Policy.holds`).
 """
 
 import re
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
 
+from afresh.dataclass import dataclass, replace
 from afresh.model.fetch import ContentSignals, Document
 from afresh.model.records import Page, Policy
 from afresh.sources.web.render_check import BARE, RENDERED

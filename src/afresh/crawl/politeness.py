@@ -4,9 +4,9 @@ import asyncio
 import time
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from afresh.dataclass import dataclass
 from afresh.model.fetch import Failed, Fetched, Moved, Outcome, Request
 
 if TYPE_CHECKING:

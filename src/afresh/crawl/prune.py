@@ -2,10 +2,10 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
+from afresh.dataclass import dataclass
 from afresh.events import Listener, MaintenanceProgress, ignore
 from afresh.model.records import SourceId
 from afresh.model.retention import PruneCounts, Retention
@@ -36,7 +36,7 @@ class StorePruner:
     clock: Clock
     stopping: asyncio.Event
     listener: Listener = ignore
-    expected: PruneCounts = PruneCounts()  # noqa: RUF009 - frozen, so it can be shared
+    expected: PruneCounts = PruneCounts()
 
     async def run(self) -> PruneCounts:
         """Delete records past their retention; return the number of deleted records of each kind."""

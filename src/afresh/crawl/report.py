@@ -1,9 +1,9 @@
 """Build the report of a run from its record."""
 
 from collections.abc import Mapping
-from dataclasses import fields
 from typing import Any
 
+from afresh.dataclass import fields
 from afresh.model.records import Run, RunMode, RunState, Source
 from afresh.model.reports import RunReport
 from afresh.ports import Lister

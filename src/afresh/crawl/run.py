@@ -3,7 +3,6 @@
 import asyncio
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -28,6 +27,7 @@ from afresh.crawl.seed import fill, is_as_listed
 from afresh.crawl.tools import RunOptions, RunTools
 from afresh.crawl.url_patterns import trap_notes
 from afresh.crawl.worker import Worker
+from afresh.dataclass import dataclass, replace
 from afresh.errors import EmbedError, RunBusy, SourceError
 from afresh.events import Listener, Notice, ignore
 from afresh.links import scoring as best_first

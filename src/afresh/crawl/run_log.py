@@ -3,8 +3,8 @@
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 
+from afresh.dataclass import asdict
 from afresh.events import Event, Listener, ignore
 from afresh.model.fetch import Outcome
 from afresh.model.records import Run, RunMode, RunState, Source, Visit

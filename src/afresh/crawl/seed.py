@@ -13,7 +13,6 @@ A chain of redirects counts as permanent only if every one is permanent.
 
 import asyncio
 from collections.abc import Coroutine, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 from afresh.crawl.context import RunContext
@@ -22,6 +21,7 @@ from afresh.crawl.listing_diff import KnownPage, compare, is_news
 from afresh.crawl.plausibility import SuspicionAction, is_wall, suspicion_of
 from afresh.crawl.politeness import fetch_politely
 from afresh.crawl.soft_404 import content_signals
+from afresh.dataclass import replace
 from afresh.errors import ExtractError, ParserCrashed, ParserUnavailable, SourceError
 from afresh.model.fetch import Body, Failed, Fetched, Gone, Moved, NotModified, Outcome, Refused, Request
 from afresh.model.records import Claim, CrawlId, ListedUrl, Page, PageId, RunMode

@@ -1,11 +1,11 @@
 """Detect pages that answer 200 but show something else: soft 404s, login walls, identical pages."""
 
 import asyncio
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from afresh.crawl.plausibility import SAME, is_strange
 from afresh.crawl.politeness import HOST_PAUSE_SECONDS, fetch_politely
+from afresh.dataclass import dataclass, field
 from afresh.errors import ExtractError
 from afresh.model.fetch import Body, ContentSignals, Document, Request
 from afresh.model.records import Claim

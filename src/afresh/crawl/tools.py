@@ -1,7 +1,6 @@
 """Everything that a run needs, passed to it once."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 
 from afresh.config import CrawlSettings
@@ -9,6 +8,7 @@ from afresh.crawl.heartbeat import Heartbeat
 from afresh.crawl.politeness import HostLimiter
 from afresh.crawl.soft_404 import Soft404Probe, WallDetector
 from afresh.crawl.url_patterns import UrlPatternCounter
+from afresh.dataclass import dataclass, field
 from afresh.digest.summaries import DigestSummaries
 from afresh.events import Listener, ignore
 from afresh.extract.pool.pool import ParserPool

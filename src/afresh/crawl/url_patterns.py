@@ -3,9 +3,9 @@
 import asyncio
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 from afresh.aio import yield_in_turns
+from afresh.dataclass import dataclass, field
 from afresh.model.fetch import Link
 from afresh.model.records import SourceId
 from afresh.store.store import Store

@@ -1,7 +1,5 @@
 """Visit one page in steps 1 to 5; the slow work (chunks, diff, links) is done before the transaction of step 6."""
 
-from dataclasses import dataclass, replace
-
 from afresh.aio import yield_in_turns
 from afresh.crawl.decide import decide, request_for
 from afresh.crawl.listing_diff import is_dated_unchanged, is_news, unasked
@@ -9,6 +7,7 @@ from afresh.crawl.plausibility import SuspicionAction, is_poison, suspicion_of
 from afresh.crawl.politeness import fetch_politely
 from afresh.crawl.soft_404 import content_signals
 from afresh.crawl.tools import RunTools
+from afresh.dataclass import dataclass, replace
 from afresh.digest.summaries import file_hash
 from afresh.errors import (
     AfreshError,

@@ -5,7 +5,6 @@ import logging
 import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 
 from afresh.backoff import next_wait
 from afresh.crawl import run_log
@@ -17,6 +16,7 @@ from afresh.crawl.report import report_of
 from afresh.crawl.run import run_source
 from afresh.crawl.tools import RunOptions, RunTools
 from afresh.crawl.worker import Worker
+from afresh.dataclass import dataclass, field, replace
 from afresh.errors import AfreshError, ConfigError, RunBusy, SourceError, StoreUnavailable
 from afresh.events import Listener, Notice
 from afresh.model.records import Run, RunId, RunMode, RunState, Source

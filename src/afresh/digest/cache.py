@@ -6,11 +6,11 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, NamedTuple, NoReturn
 
+from afresh.dataclass import dataclass
 from afresh.errors import KbError
 from afresh.text.redact import one_line
 

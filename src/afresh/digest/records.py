@@ -1,9 +1,9 @@
 """Digest pages in the store, and their records in the cache."""
 
-from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from afresh.dataclass import dataclass, replace
 from afresh.digest.cache import NOTHING_READ, FetchStatus, FileRecord, Record, UrlRecord
 from afresh.model.fetch import Outcome
 

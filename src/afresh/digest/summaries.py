@@ -1,8 +1,8 @@
 """Digest records of visits; a summary is made only if the text has changed."""
 
 import asyncio
-from dataclasses import dataclass, field, replace
 
+from afresh.dataclass import dataclass, field, replace
 from afresh.digest.records import DigestUpdate, status_of
 from afresh.model.fetch import Body, Gone, Moved, Outcome, ReadDocument, Seen
 from afresh.model.records import Claim, Decision

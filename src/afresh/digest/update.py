@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -10,6 +9,7 @@ from afresh.aio import wait_event
 from afresh.config.kb import KbSettings
 from afresh.crawl.run import Runner
 from afresh.crawl.tools import RunOptions
+from afresh.dataclass import dataclass, field, replace
 from afresh.digest.cache import Cache, FileRecord, Record, SeenCache, UrlRecord
 from afresh.digest.files import DigestFiles, one_writer
 from afresh.digest.records import FILES, KINDS, LINKS, DigestPage, as_cached, file_record, is_dead, page_of, url_record

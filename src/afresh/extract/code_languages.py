@@ -2,8 +2,9 @@
 
 # ruff: noqa: E501 - patterns are cut where they can be read, not where they are long
 import re
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from afresh.dataclass import dataclass
 
 
 class DeclarationRule(NamedTuple):

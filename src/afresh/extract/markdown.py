@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import chain
 from urllib.parse import unquote
 
+from afresh.dataclass import replace
 from afresh.extract.decode import decode, storable
 from afresh.extract.html.head import MAX_TITLE_CHARS, foreign_canonical, one_line, robots_rules
 from afresh.extract.language import language_of

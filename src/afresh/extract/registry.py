@@ -3,11 +3,11 @@
 import re
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple, cast
 
+from afresh.dataclass import replace
 from afresh.errors import ExtractError
 from afresh.model.fetch import Body, Document
 from afresh.plugins import EXTRACTORS, PluginError, installed_plugins, load_plugin

@@ -10,13 +10,13 @@ import re
 import warnings
 from bisect import bisect_right
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from dataclasses import replace
 from inspect import cleandoc
 from itertools import zip_longest
 from textwrap import dedent
 from typing import NamedTuple
 from urllib.parse import unquote
 
+from afresh.dataclass import replace
 from afresh.errors import ExtractError
 from afresh.extract.code_languages import LANGUAGES, DeclarationRule, Language
 from afresh.extract.decode import decode

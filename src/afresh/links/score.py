@@ -4,9 +4,9 @@ import hashlib
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from afresh.dataclass import dataclass, field, replace
 from afresh.text.plain import shortened
 
 UNKNOWN_WEIGHT = 0.25  # of an unrequested keyword that a scorer names

@@ -3,12 +3,12 @@
 import re
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum
 from functools import cache, lru_cache
 from importlib.resources import files
 from urllib.parse import unquote_plus, urlsplit
 
+from afresh.dataclass import dataclass
 from afresh.search.stemming import ENGLISH, is_run, shared_start, snowball, words_in
 
 _MAX_TEXT_CHARS = 500  # real link texts are shorter

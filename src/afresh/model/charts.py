@@ -2,10 +2,10 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from typing import NamedTuple
 
+from afresh.dataclass import dataclass, field, replace
 from afresh.model.records import PageId, PageStatus, SourceId
 from afresh.model.reports import RunReport
 

@@ -1,9 +1,9 @@
 """Requests, responses, documents and chunks."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
+from afresh.dataclass import dataclass
 from afresh.text.plain import without_targets
 
 
@@ -225,7 +225,7 @@ class Chunk:
     level: int = 0  # of the innermost heading, 0 before the first
     types: tuple[str, ...] = ("text",)  # of text, code, table, list
     text_hash: str
-    terms: SearchTerms = SearchTerms()  # noqa: RUF009 - a tuple, so it can be shared
+    terms: SearchTerms = SearchTerms()
 
 
 _OFFICE = "application/vnd.openxmlformats-officedocument"

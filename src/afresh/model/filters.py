@@ -1,10 +1,10 @@
 """Filters and cursors for lists of pages, links and attempts, and the records in lists of links."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
+from afresh.dataclass import dataclass
 from afresh.model.fetch import WORST_FIRST, Outcome
 from afresh.model.records import PageId, PageStatus, SourceId
 from afresh.model.reports import PageView

@@ -1,10 +1,10 @@
 """The overview of a source, the preview of a new one, blocked deletions and fetched pages."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Self
 
+from afresh.dataclass import dataclass, field, fields
 from afresh.model.charts import RunSavings
 from afresh.model.records import PageId
 from afresh.model.reports import RefreshPlan, RunReport, SourceView

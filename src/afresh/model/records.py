@@ -1,11 +1,11 @@
 """The records that all packages share; those of a fetch are in fetch.py."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import NewType
 
+from afresh.dataclass import dataclass, field
 from afresh.digest.records import KINDS, DigestUpdate
 from afresh.model.fetch import Chunk, Document, Link, Outcome, Validators
 from afresh.schedule.change_rate import ChangeStats, CheckPlan
@@ -141,7 +141,7 @@ class Page:
     title: str | None = None
     depth: int = 0
     language: str | None = None
-    validators: Validators = Validators()  # noqa: RUF009 - frozen, so it can be shared
+    validators: Validators = Validators()
     content_type: str | None = None
     content_hash: str | None = None  # set exactly while content is stored
     links_hash: str | None = None
@@ -164,7 +164,7 @@ class Page:
     checked_at: datetime | None = None
     changed_at: datetime | None = None
     observed_at: datetime | None = None  # the last answer that showed whether it had changed
-    rhythm: ChangeStats = ChangeStats()  # noqa: RUF009 - frozen, so it can be shared
+    rhythm: ChangeStats = ChangeStats()
     created_at: datetime | None = None  # maintained by the store:
     updated_at: datetime | None = None  # the last write other than a check
 

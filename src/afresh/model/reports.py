@@ -1,9 +1,9 @@
 """Results that the interfaces show, as frozen records; do not rename fields, because scripts rely on them."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 
+from afresh.dataclass import dataclass, field, fields, replace
 from afresh.model.records import Attempt, ChangeKind, PageId, PageStatus, RunId, RunState, SourceId
 from afresh.model.versions import Match
 from afresh.sync.reports import CopyView, DocumentCounts, SinkView

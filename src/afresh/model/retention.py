@@ -1,7 +1,8 @@
 """How long unneeded records are kept, and what a prune removed."""
 
-from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
+
+from afresh.dataclass import dataclass, fields
 
 REMOVED = "the record of the page was removed"  # the reason of an attempt that was open meanwhile
 

@@ -7,9 +7,9 @@ order.
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
+from afresh.dataclass import dataclass
 from afresh.errors import UsageError
 
 Numbers = tuple[int, ...]

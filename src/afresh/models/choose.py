@@ -2,13 +2,13 @@
 
 import hashlib
 import re
-from dataclasses import replace
 from functools import partial
 from types import FunctionType
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from afresh.config.models import BASE_URLS, LIBRARIES, EmbeddingSettings
+from afresh.dataclass import replace
 from afresh.errors import EmbedderUnavailable
 from afresh.models import quality, wordllama
 from afresh.models.local import LibraryModel, LocalEmbedder

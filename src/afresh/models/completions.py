@@ -2,13 +2,13 @@
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from afresh.config.models import AiSettings
+from afresh.dataclass import dataclass
 from afresh.errors import AfreshError, ConfigError
 from afresh.files import read_small_file
 from afresh.models.endpoint import ApiService, Endpoint

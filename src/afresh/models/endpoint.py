@@ -2,13 +2,13 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from itertools import count
 from urllib.parse import urlsplit
 
 from afresh.backoff import wait_to_retry
+from afresh.dataclass import dataclass
 from afresh.errors import AfreshError, ApiError, ApiTimeout
 from afresh.ports import Clock, JsonApi, JsonReply
 from afresh.sources.web.answers import status_words
@@ -59,7 +59,7 @@ class Endpoint:
     api_key: str | None = None  # masked in messages
     sleep: Sleep = asyncio.sleep
     clock: Clock = utc_now
-    _failures: int = field(default=0, init=False)  # in a row
+    _failures: int = 0  # in a row
 
     @property
     def host(self) -> str:

@@ -7,11 +7,11 @@ import hmac
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from afresh.access.permissions import same
+from afresh.dataclass import dataclass
 from afresh.model.records import SourceId
 from afresh.sources.git.address import GitAddress
 from afresh.sources.github.address import GithubAddress

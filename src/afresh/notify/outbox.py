@@ -1,11 +1,11 @@
 """Outgoing messages: events of runs, their targets, and retries."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
+from afresh.dataclass import dataclass
 from afresh.model.labels import is_among
 from afresh.model.records import UNFINISHED, ChangeKind, RunId, RunState
 from afresh.model.reports import ChangeView, RunReport

@@ -9,7 +9,6 @@ import threading
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from difflib import get_close_matches
 from itertools import groupby
@@ -17,6 +16,7 @@ from typing import Any, Protocol
 from urllib.parse import quote, urlsplit
 
 from afresh.crawl.report import report_of
+from afresh.dataclass import dataclass
 from afresh.errors import ApiError
 from afresh.notify.apprise import notify
 from afresh.notify.incoming import sign

@@ -7,8 +7,8 @@ default the first).
 import os
 import signal
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from afresh.dataclass import dataclass
 from afresh.errors import AfreshError, ConfigError
 
 VARIABLE = "AFRESH_FAILPOINTS"

@@ -4,12 +4,12 @@ import csv
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime
 from enum import Enum
 from math import isfinite
 from typing import TextIO
 
+from afresh.dataclass import fields, is_dataclass
 from afresh.model.reports import SearchHit
 from afresh.present.wording import clean, whole_text
 

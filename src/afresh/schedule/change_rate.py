@@ -12,8 +12,9 @@ are not reliable: each signal makes a page count as older (Kolobov et al. 2019; 
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from math import exp, expm1, lgamma, log, log1p
+
+from afresh.dataclass import dataclass
 
 DAY = 86_400.0
 FEW = 5.0  # the prior of a host has the weight of this many pages

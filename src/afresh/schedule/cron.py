@@ -6,10 +6,9 @@ moved to the end of the gap. A time that occurs twice in autumn is used once, th
 not exist (30 February) is valid and has no next time.
 """
 
-from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 
-from cronsim import CronSim, CronSimError
+from afresh.dataclass import dataclass
 
 ALIASES = {
     "@yearly": "0 0 1 1 *",
@@ -47,6 +46,8 @@ class Cron:
         """Return the first time after a moment, in UTC; None if there is none."""
         if not self.fires:
             return None
+        from cronsim import CronSim
+
         times = CronSim(ALIASES.get(self.expression, self.expression), moment.astimezone(self.zone))
         found = next(times, None)
         return found.astimezone(UTC) if found else None
@@ -70,6 +71,8 @@ def parse_cron(text: str, zone: tzinfo = UTC) -> Cron:
 
 
 def _parses(fields: list[str]) -> bool:
+    from cronsim import CronSim, CronSimError
+
     try:
         CronSim(" ".join(fields), _ANY)
     except (CronSimError, ValueError, AssertionError):  # the last two for steps that are not numbers

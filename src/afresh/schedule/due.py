@@ -1,11 +1,11 @@
 """Compute when a page is due: by the regular interval, back-off after failures, its age and the budget."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from afresh.backoff import backoff_seconds
+from afresh.dataclass import dataclass
 from afresh.model.records import Page, Policy
 from afresh.urls.canonical import domain_of
 

@@ -1,9 +1,9 @@
 """Compute the next run of a source, and the plan of page checks if its schedule is `auto`."""
 
 import asyncio
-from dataclasses import replace
 from datetime import datetime
 
+from afresh.dataclass import replace
 from afresh.model.records import UNFINISHED, Policy, Source
 from afresh.schedule.change_rate import NO_SIGNALS, HintAccuracy, plan_looks
 from afresh.schedule.rules import Schedule

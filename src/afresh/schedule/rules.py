@@ -2,10 +2,10 @@
 
 import hashlib
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from math import floor
 
+from afresh.dataclass import dataclass
 from afresh.errors import UsageError
 from afresh.model.records import RunId, SourceId
 from afresh.schedule.cron import Cron, CronError, parse_cron

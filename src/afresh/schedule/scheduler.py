@@ -4,7 +4,6 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from afresh.aio import wait_first
@@ -12,6 +11,7 @@ from afresh.crawl.factory import RunToolFactory
 from afresh.crawl.heartbeat import Heartbeat, registered_worker
 from afresh.crawl.run import Runner
 from afresh.crawl.tools import RunOptions
+from afresh.dataclass import dataclass, field, replace
 from afresh.errors import AfreshError, ConfigError, RunBusy, StoreUnavailable
 from afresh.events import Listener, Notice
 from afresh.model.records import RunMode, RunState, Source, SourceId

@@ -190,11 +190,11 @@ class ModelProvider:
 
     @asynccontextmanager
     async def _caller(self, url: str | None, max_bytes: int) -> AsyncIterator[JsonApi | None]:
-        from afresh.sources.web.api_client import ApiClient
-
         if url is None:
             yield None
             return
+        from afresh.sources.web.api_client import ApiClient
+
         client = ApiClient([url], user_agent=self._config.network.agent, largest_answer=max_bytes)
         try:
             yield client

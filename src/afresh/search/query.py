@@ -9,13 +9,13 @@ script without spaces becomes a phrase of its character pairs.
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import accumulate, groupby
 from math import inf, log
 from typing import NamedTuple
 from zlib import crc32
 
+from afresh.dataclass import dataclass, field, replace
 from afresh.model.fetch import Chunk, SearchTerms
 from afresh.search.stemming import ENGLISH, is_run, pairs, stems, stop_words, words_in
 from afresh.text.normalize import headings_over

@@ -1,10 +1,10 @@
 """Records of search requests, matches and vectors."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
 
+from afresh.dataclass import dataclass
 from afresh.model.fetch import Chunk
 from afresh.model.records import Page, PageId, SourceId
 from afresh.model.reports import SearchHit

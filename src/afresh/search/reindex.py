@@ -2,8 +2,8 @@
 
 import asyncio
 import time
-from dataclasses import dataclass, field
 
+from afresh.dataclass import dataclass, field
 from afresh.errors import EmbedError
 from afresh.events import Listener, MaintenanceProgress
 from afresh.extract.pool.pool import ParserPool

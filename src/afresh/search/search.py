@@ -2,10 +2,10 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, cast
 
+from afresh.dataclass import replace
 from afresh.errors import EmbedError
 from afresh.model.records import ListedUrl
 from afresh.model.reports import RunReport, SearchAnswer, SearchHit

@@ -7,8 +7,8 @@ code block gets its closing fence.
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from afresh.dataclass import dataclass
 from afresh.model.fetch import Chunk
 from afresh.search.highlight import (
     CLOSE,

@@ -9,7 +9,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cache
-from importlib.resources import files
+from pkgutil import get_data
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def shared_start(one: Sequence[object], other: Sequence[object]) -> int:
 @cache
 def stop_word_lists() -> dict[str, frozenset[str]]:
     """Return the stop words by configuration."""
-    lines = files("afresh.search").joinpath("stop_words.txt").read_bytes().decode().splitlines()
+    lines = (get_data("afresh.search", "stop_words.txt") or b"").decode().splitlines()
     parts = [line.partition(":") for line in lines if not line.startswith("#")]
     return {config: frozenset(words.split()) for config, _, words in parts}
 

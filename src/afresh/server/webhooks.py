@@ -3,13 +3,13 @@
 import logging
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
 from typing import Any
 
 from starlette.responses import JSONResponse
 from starlette.types import Receive, Scope, Send
 
 from afresh.config.server import GITHUB, AccessSettings, WebhookSettings
+from afresh.dataclass import asdict
 from afresh.errors import AfreshError, UsageError
 from afresh.notify import incoming
 from afresh.ports import Clock

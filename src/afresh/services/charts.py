@@ -1,10 +1,10 @@
 """Compute charts of sources: changes by day, site map, host politeness, next checks and savings of a run."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 
 from afresh.crawl.report import report_of
+from afresh.dataclass import replace
 from afresh.model import charts
 from afresh.model.charts import Calendar, HostView, Politeness, RunSavings, SiteMap, UpcomingChecks
 from afresh.model.filters import Sources

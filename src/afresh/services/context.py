@@ -1,23 +1,23 @@
 """The base class of the services and what they share."""
 
 import asyncio
-from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from afresh.access.permissions import EVERYTHING, Permissions
 from afresh.crawl.factory import RunToolFactory
 from afresh.crawl.heartbeat import LiveWorkers, live_workers
-from afresh.crawl.run import Runner
-from afresh.crawl.tools import RunOptions
-from afresh.errors import UsageError
-from afresh.events import Listener, ignore
-from afresh.model.records import RunMode, Source
-from afresh.model.reports import RunReport
+from afresh.dataclass import dataclass, field
+from afresh.model.records import Source
 from afresh.ports import Clock
 from afresh.schedule.plan import next_time
 from afresh.search.model_provider import ModelProvider
 from afresh.services.resolve import exact_source
 from afresh.store.store import Store
+
+if TYPE_CHECKING:
+    from afresh.services.runs import SourceRunner
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,20 +30,6 @@ class ServiceContext:
     allowed: Permissions = EVERYTHING
 
 
-class SourceRunner(Runner):
-    """Runs any source; keeps summaries for sources of the digest, and refuses to queue these for workers."""
-
-    async def run(self, source: Source, options: RunOptions, listener: Listener = ignore) -> RunReport:
-        return await super().run(source, replace(options, for_digest=source.is_of_digest), listener)
-
-    async def queue(
-        self, source: Source, mode: RunMode, *, full: bool = False, slot: datetime | None = None
-    ) -> RunReport:
-        if source.is_of_digest:
-            raise UsageError(f"{source.label} cannot be queued: only `afresh init-kb` reads it (settings: section kb)")
-        return await super().queue(source, mode, full=full, slot=slot)
-
-
 class Service:
     def __init__(self, context: ServiceContext) -> None:
         self._store = context.store
@@ -51,7 +37,12 @@ class Service:
         self._models = context.models
         self._clock = context.clock
         self._stopping = context.stopping
-        self._runner = SourceRunner(context.tools, context.stopping)
+
+    @cached_property
+    def _runner(self) -> "SourceRunner":
+        from afresh.services.runs import SourceRunner
+
+        return SourceRunner(self._tools, self._stopping)
 
     async def _source(self, label: str) -> Source:
         return await exact_source(self._store, label)

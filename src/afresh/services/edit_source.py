@@ -1,12 +1,12 @@
 """Add a source, or change its name, root or settings."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 
 from afresh.access.permissions import AccessToken, Permissions
 from afresh.config.layers import split_settings
 from afresh.crawl.factory import RunToolFactory
+from afresh.dataclass import replace
 from afresh.digest.records import FILES, LINKS
 from afresh.errors import AlreadyExists, Forbidden, UsageError
 from afresh.model.labels import check_name, check_version

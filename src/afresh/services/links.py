@@ -1,8 +1,8 @@
 """List, add, score and remove links."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 
+from afresh.dataclass import replace
 from afresh.errors import NotFound, UsageError
 from afresh.links.score import KeywordError, checked_keywords, normalize_keyword, total_score
 from afresh.model.filters import ALL_LINKS, LinkCursor, LinkFilter, LinkRecord, Sources

@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from afresh.crawl.factory import RunToolFactory, settings_or_none, settings_problem
 from afresh.crawl.plausibility import RESTORED
+from afresh.dataclass import replace
 from afresh.errors import NotFound, RunBusy, UsageError, no_former_text_message
 from afresh.events import ignore
 from afresh.model.filters import LIVE_PAGES, CheckCursor, PageFilter, Sources

@@ -1,7 +1,6 @@
 """Find sources and pages by label or id, or raise NotFound."""
 
 from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
 
 from afresh.crawl.heartbeat import LiveWorkers
 from afresh.errors import NotFound, RunBusy, UsageError
@@ -112,6 +111,8 @@ async def _unknown(store: Store, label: str, name: str, version: str | None) -> 
         versions = newest_first({source.version for source in library if source.version is not None})
         there = ", ".join(f"{name}@{each}" for each in versions) or name
         return NotFound(f"there is no {label}; there is {there}")
+    from difflib import get_close_matches
+
     names = list(dict.fromkeys(source.name for source in await store.sources.all()))
     near = get_close_matches(name, names, n=3)
     hint = f"; did you mean {' or '.join(near)}?" if near else "; `afresh sources` lists them"

@@ -1,7 +1,7 @@
 """Start, queue, process, list, confirm and cancel runs."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from datetime import datetime
 from functools import partial
 from typing import TypedDict, Unpack
 
@@ -9,8 +9,10 @@ from afresh.aio import gather_limited, wait_event
 from afresh.crawl.factory import settings_or_none
 from afresh.crawl.judge import RunEnding, count_moves, may_drop
 from afresh.crawl.report import report_of
+from afresh.crawl.run import Runner
 from afresh.crawl.tools import RunOptions
 from afresh.crawl.worker_pool import MAX_RUNS, WorkerPool
+from afresh.dataclass import replace
 from afresh.errors import ConfigError, NotFound, RunBusy, RunFinished, UsageError
 from afresh.events import Listener, Notice, ignore
 from afresh.model.fetch import Outcome
@@ -31,6 +33,20 @@ from afresh.watch.watcher import DEFAULT_TIMES, Watcher, WatchListener, WatchTim
 MAX_RUNS_LISTED = 1_000
 MAX_PAGES_LISTED = 200  # pages of blocked deletions that are listed individually
 OPEN_STATES = (RunState.QUEUED, RunState.RUNNING, RunState.NEEDS_CONFIRMATION)
+
+
+class SourceRunner(Runner):
+    """Runs any source; keeps summaries for sources of the digest, and refuses to queue these for workers."""
+
+    async def run(self, source: Source, options: RunOptions, listener: Listener = ignore) -> RunReport:
+        return await super().run(source, replace(options, for_digest=source.is_of_digest), listener)
+
+    async def queue(
+        self, source: Source, mode: RunMode, *, full: bool = False, slot: datetime | None = None
+    ) -> RunReport:
+        if source.is_of_digest:
+            raise UsageError(f"{source.label} cannot be queued: only `afresh init-kb` reads it (settings: section kb)")
+        return await super().queue(source, mode, full=full, slot=slot)
 
 
 async def run_and_source(store: Store, number: int) -> tuple[Run, Source]:

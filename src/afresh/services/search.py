@@ -1,11 +1,11 @@
 """Search the index, and rebuild it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import timedelta
 
 from afresh.crawl.factory import settings_or_none
 from afresh.crawl.tools import RunOptions
+from afresh.dataclass import replace
 from afresh.errors import RunBusy, UsageError
 from afresh.events import Listener, ignore
 from afresh.model.records import ListedUrl, RunMode, Source

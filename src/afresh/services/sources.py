@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from types import EllipsisType, MappingProxyType
 
@@ -10,6 +9,7 @@ from afresh.aio import yield_in_turns
 from afresh.config.layers import split_settings
 from afresh.crawl.decide import request_for
 from afresh.crawl.report import seconds_of
+from afresh.dataclass import replace
 from afresh.errors import SourceError, UsageError
 from afresh.model.charts import RunSavings
 from afresh.model.overview import Preview, SourceOverview

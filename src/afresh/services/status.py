@@ -5,11 +5,11 @@ import logging
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
 from datetime import timedelta
 
 from afresh.aio import wait_event
 from afresh.crawl.prune import StorePruner
+from afresh.dataclass import asdict, dataclass, field, replace
 from afresh.errors import AfreshError, StoreUnavailable
 from afresh.events import Listener, ignore
 from afresh.model.records import UNFINISHED, RunState

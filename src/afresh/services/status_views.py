@@ -2,12 +2,12 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
 
 from afresh.crawl.factory import RunToolFactory, max_age_of, settings_problem
 from afresh.crawl.heartbeat import LiveWorkers
 from afresh.crawl.report import report_of
+from afresh.dataclass import replace
 from afresh.model.records import Run, RunMode, RunState, Source, SourceId
 from afresh.model.reports import Freshness, RunReport, SourceView, StoreStatus, WorkerView
 from afresh.schedule.due import DueCounts

@@ -2,7 +2,6 @@
 
 import secrets
 from collections.abc import Sequence
-from dataclasses import fields
 from datetime import timedelta
 
 from afresh.access.idempotency import RequestClaim, StoredResponse, begin
@@ -15,6 +14,7 @@ from afresh.access.permissions import (
     TokenScope,
     digest_of,
 )
+from afresh.dataclass import fields
 from afresh.errors import UsageError
 from afresh.services.context import Service
 from afresh.services.resolve import exact_sources

@@ -3,7 +3,6 @@
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from importlib.util import find_spec
@@ -17,6 +16,7 @@ from afresh.crawl.factory import NOTIFY, RunToolFactory, settings_or_none
 from afresh.crawl.heartbeat import release_dead_processes
 from afresh.crawl.report import report_of
 from afresh.crawl.tools import RunOptions
+from afresh.dataclass import replace
 from afresh.errors import AfreshError, ConfigError, RunBusy, StoreError, UsageError
 from afresh.events import Listener, ignore
 from afresh.model.records import UNFINISHED, ListedUrl, Run, RunMode, RunState, Source, SourceId

@@ -4,11 +4,11 @@ A kind is an entry point of the group `afresh.sources`; other packages add their
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
+from afresh.dataclass import dataclass, field
 from afresh.errors import SourceError
 from afresh.model.fetch import Body, Failed, Refused, Validators
 from afresh.model.labels import check_name, name_for
@@ -111,7 +111,6 @@ class SourceContext:
     parsers: "ParserPool"
     last_mark: str | None  # of the state that was read last
     policy: "AddressPolicy"  # where requests may go
-    _: KW_ONLY
     anonymous: bool = True  # without the operator's keys
     full: bool = False
     for_kb: bool = False  # a source of the digest, which has its own rules for pages
@@ -121,7 +120,7 @@ class SourceContext:
     has_change_dates: bool = False  # whether a listing shows which pages changed lately
     notes: Callable[[], Sequence[str]] = tuple  # about rendered pages
     engine: Callable[[], str | None] = field(default=lambda: None)  # of the browser for this site
-    trim: Callable[[str], str] = field(init=False)  # the URL under which the target of a link is stored
+    trim: Callable[[str], str] = str  # the URL under which the target of a link is stored; first that of the rules
 
     def __post_init__(self) -> None:
         self.trim = self.rules.trim

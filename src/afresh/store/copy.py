@@ -9,12 +9,12 @@ import sqlite3
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, closing
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, Self, TypeVar
 
 from afresh.config.forms import is_postgres, sqlite_path
+from afresh.dataclass import dataclass
 from afresh.errors import CopyStopped, StoreError
 from afresh.events import Listener, MaintenanceProgress, Notice
 from afresh.model.reports import CopiedTable

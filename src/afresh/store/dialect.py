@@ -17,11 +17,11 @@ import asyncio
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
+from afresh.dataclass import dataclass
 from afresh.errors import SchemaTooNew, StoreError
 from afresh.model.filters import Sources
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from afresh.store.postgres import PostgresDatabase
     from afresh.store.sqlite import SqliteDatabase
 
+FOLDER = Path(__file__).parent
 Database: TypeAlias = "SqliteDatabase | PostgresDatabase"
 
 WORK = frozenset(  # statements after which waiting workers may find work
@@ -108,7 +109,7 @@ _NAME = re.compile(r"^-- ([a-z_]+)$", re.MULTILINE)
 def queries(dialect: str) -> dict[str, str]:
     """Return all named statements of a dialect, shared and own ones; raise ValueError if a name occurs twice."""
     found: dict[str, str] = {}
-    for file in sorted(files("afresh.store").joinpath("queries").iterdir(), key=lambda f: f.name):
+    for file in sorted(FOLDER.joinpath("queries").iterdir()):
         kind = file.name.split(".")[1:]
         if kind not in (["sql"], [dialect, "sql"]):
             continue
@@ -133,7 +134,7 @@ def of_sources(name: str, sources: Sources) -> tuple[str, dict[str, object]]:
 
 def migrations(dialect: str) -> list[tuple[int, str]]:
     """Return the version and script of each migration in order, with the additions of the dialect."""
-    folder = files("afresh.store").joinpath("migrations")
+    folder = FOLDER / "migrations"
     shared = sorted(f.name for f in folder.iterdir() if re.fullmatch(r"\d{4}_[a-z_]+\.sql", f.name))
     steps = []
     for name in shared:

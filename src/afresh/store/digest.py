@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
 
+from afresh.dataclass import fields
 from afresh.digest.cache import STATUSES, SeenCache
 from afresh.digest.records import DigestPage, DigestUpdate
 from afresh.model.records import ContentAction, PageId, SourceId, Visit
@@ -63,4 +64,5 @@ async def record_digests(tx: Transaction, visits: Sequence[Visit]) -> None:
 
 
 def _columns(found: DigestUpdate | DigestPage) -> dict[str, object]:
-    return {name: getattr(found, name) for name in found.__slots__ if name not in ("asked_model", "next_at")}
+    names = [each.name for each in fields(found)]
+    return {name: getattr(found, name) for name in names if name not in ("asked_model", "next_at")}

@@ -1,11 +1,11 @@
 """Read and change pages in the store."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
 
 from afresh.crawl.judge import final_status, pair_moves
 from afresh.crawl.plausibility import SAME
+from afresh.dataclass import replace
 from afresh.model.fetch import Document
 from afresh.model.filters import LIVE_PAGES, PageFilter, Sources
 from afresh.model.records import Page, PageId, PageStatus, RunId, SourceId, StoredContent

@@ -6,7 +6,6 @@ import re
 import unicodedata
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from typing import TYPE_CHECKING, cast
@@ -133,7 +132,6 @@ class PostgresVectorRepository(VectorRepository):
         return middle
 
 
-@dataclass(frozen=True, slots=True)
 class WordTable(FtsTable):
     """A text index in one transaction; weights words by their rarity, because PostgreSQL does not."""
 

@@ -9,11 +9,11 @@ import asyncio
 import inspect
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from afresh.aio import wait_event
+from afresh.dataclass import dataclass, field
 from afresh.errors import StoreFull, StoreUnavailable, StoreUnreachable
 from afresh.events import Listener, Notice, ignore
 from afresh.model.records import ContentAction, Run, RunId, SourceId, Visit

@@ -6,12 +6,12 @@ visible sources only, so a method that takes such an id needs no check of its ow
 
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from datetime import datetime
 from functools import cache
 from typing import Any, NoReturn, TypeVar
 
 from afresh.access.permissions import BOUND, Permissions
+from afresh.dataclass import replace
 from afresh.errors import Forbidden
 from afresh.model.filters import Sources
 from afresh.model.records import Page, PageId, Run, RunId, Source, SourceId

@@ -3,11 +3,11 @@
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from math import inf
 from typing import ClassVar, NamedTuple
 
 from afresh.aio import yield_in_turns
+from afresh.dataclass import dataclass, field
 from afresh.model.fetch import Chunk
 from afresh.model.records import PageId
 from afresh.model.reports import SearchHit

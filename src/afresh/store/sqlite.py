@@ -9,7 +9,6 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache, lru_cache, partial
 from pathlib import Path
@@ -78,13 +77,15 @@ def _table(match: re.Match[str]) -> str:
     return f"(select {columns} from json_each(:rows))"
 
 
-@dataclass(frozen=True, slots=True)
 class SqliteSession(Transaction):
     """One transaction on one connection; `call` runs a function in the thread of that connection."""
 
-    connection: sqlite3.Connection
-    call: Callable[..., "asyncio.Future[Any]"]
-    writes: bool  # only writes have failpoints, because reads leave nothing behind
+    def __init__(
+        self, connection: sqlite3.Connection, call: Callable[..., "asyncio.Future[Any]"], *, writes: bool
+    ) -> None:
+        self.connection = connection
+        self.call = call
+        self.writes = writes  # only writes have failpoints, because reads leave nothing behind
 
     async def all(self, name: str, /, **params: object) -> Sequence[Row]:
         sql, execute = statements()[name], self.connection.execute

@@ -5,11 +5,11 @@ import inspect
 import json
 import time
 from collections.abc import Awaitable, Callable, Collection, Hashable, Sequence
-from dataclasses import replace
 from datetime import date, datetime, timedelta
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from afresh.dataclass import replace
 from afresh.model.charts import DayCount, HostState, MapNode
 from afresh.model.records import PageId, RunId, RunState, Source, SourceId
 from afresh.model.reports import HostQueue, SourceView, Workload

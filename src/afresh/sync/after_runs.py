@@ -3,10 +3,10 @@
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 
 from afresh.aio import wait_first
 from afresh.backoff import next_wait
+from afresh.dataclass import dataclass, field
 from afresh.errors import AfreshError, RunBusy, StoreUnavailable
 from afresh.events import Listener, Notice
 from afresh.model.records import Run, RunId, RunMode, RunState, SourceId

@@ -4,10 +4,10 @@ The content that a sink should have is the content hash of the page itself. It i
 transaction that changes a page is the order to change its copies, and nothing can be lost in between.
 """
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from afresh.dataclass import dataclass
 from afresh.model.records import PageId, PageStatus, SourceId
 from afresh.text.plain import visible
 

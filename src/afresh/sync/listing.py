@@ -6,9 +6,9 @@ tag.
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from afresh.dataclass import dataclass, field, replace
 from afresh.model.records import PageStatus
 from afresh.ports import Sink
 from afresh.sync.copy import Copy, DesiredCopy, Remote, RemoteState, ReplaceOrder

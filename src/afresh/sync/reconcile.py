@@ -9,11 +9,11 @@ in `former` until the sink reports the new one as ACTIVE.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
+from afresh.dataclass import dataclass, replace
 from afresh.model.records import PageStatus, may_live_on
 from afresh.model.reports import PageView
 from afresh.sync.copy import Copy, DesiredCopy, Remote, RemoteState, ReplaceOrder

@@ -4,13 +4,13 @@ import asyncio
 import secrets
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 
 from afresh.config import Config
 from afresh.config.server import SinkSettings
 from afresh.crawl.factory import RunToolFactory
+from afresh.dataclass import dataclass, replace
 from afresh.errors import ConfigError, UsageError
 from afresh.events import Listener, ignore
 from afresh.model.records import Source

@@ -1,9 +1,9 @@
 """Records of external stores (sinks) for users."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from afresh.dataclass import dataclass
 from afresh.model.records import PageId, PageStatus, RunId
 from afresh.sync.copy import Copy
 

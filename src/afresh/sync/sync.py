@@ -8,10 +8,10 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from afresh.crawl.heartbeat import Heartbeat, registered_worker
+from afresh.dataclass import dataclass, replace
 from afresh.errors import AfreshError, RunBusy, SinkError, SinkMissing
 from afresh.events import Listener
 from afresh.model.labels import is_among

@@ -8,7 +8,6 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from itertools import count
@@ -17,6 +16,7 @@ from typing import Any, TypeVar
 from afresh.aio import wait_event
 from afresh.backoff import next_wait, wait_to_retry
 from afresh.config.server import SinkSettings
+from afresh.dataclass import dataclass, field, replace
 from afresh.errors import SinkBusy, SinkError, SinkRefused
 from afresh.events import Listener, SyncProgress
 from afresh.model.records import PageStatus, Run, RunState, SourceId

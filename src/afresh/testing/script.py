@@ -4,7 +4,6 @@ import asyncio
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime, parsedate_to_datetime
 from http import HTTPStatus
@@ -12,6 +11,7 @@ from threading import Condition, RLock
 from urllib.parse import urljoin
 from xml.sax.saxutils import escape
 
+from afresh.dataclass import dataclass, field, replace
 from afresh.model.fetch import Fetched, Gone, Request
 
 START = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)

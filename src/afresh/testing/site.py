@@ -7,7 +7,6 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Self, TypeVar
 from urllib.parse import urljoin
 
 from afresh.crawl.plausibility import PROBE
+from afresh.dataclass import dataclass, field
 from afresh.testing.script import Answer, SiteScript, notice, unless_known
 
 if TYPE_CHECKING:

@@ -3,10 +3,10 @@
 import hashlib
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import pairwise
 from zlib import crc32
 
+from afresh.dataclass import replace
 from afresh.model.fetch import Chunk, Link, SearchTerms
 from afresh.search.stemming import analysed
 

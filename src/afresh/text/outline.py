@@ -1,9 +1,9 @@
 """Divide a Markdown text into headings, prose, list items and the rest."""
 
 import re
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from afresh.dataclass import dataclass, field
 from afresh.text.plain import without_marks
 
 _HEADING = re.compile(r"(#{1,6})\s+(.*?)(?:\s+#+)?$")

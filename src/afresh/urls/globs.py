@@ -7,9 +7,10 @@ tries what follows a star at every position of the text.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from fnmatch import translate
 from functools import lru_cache
+
+from afresh.dataclass import dataclass
 
 MAX_GLOB_CHARACTERS = 200
 MAX_GLOBS = 100  # of one setting

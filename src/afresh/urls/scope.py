@@ -22,10 +22,10 @@ with or without its last slash.
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
 
+from afresh.dataclass import dataclass, replace
 from afresh.urls.canonical import directory_of, domain_of, host_of, path_components, registrable_domain, trim_params
 from afresh.urls.globs import Glob, GlobSubject, parse_glob
 from afresh.urls.traps import trap_in

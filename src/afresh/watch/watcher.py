@@ -2,10 +2,10 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from afresh.aio import wait_event
 from afresh.crawl.tools import RunOptions
+from afresh.dataclass import dataclass, field
 from afresh.errors import AfreshError, ConfigError, RunBusy, StoreError, StoreUnavailable, UsageError
 from afresh.events import Listener, Notice
 from afresh.model.records import ListedUrl, RunMode, Source
@@ -107,8 +107,8 @@ class SourceWatcher:
     source: Source
     watch: "Watcher"
     turns: asyncio.Semaphore  # limits concurrent runs
-    _label: str = field(init=False)  # at the start of the watch
-    _changes: Debounce = field(init=False)
+    _changes: Debounce
+    _label: str = ""  # at the start of the watch
     _waking: asyncio.Event = field(default_factory=asyncio.Event)
     _loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
     _removed: bool = False
@@ -122,7 +122,6 @@ class SourceWatcher:
 
     def __post_init__(self) -> None:
         self._label = self.source.label
-        self._changes = Debounce(self.watch.times.debounce)
         self._list_at, self._pause = self._loop.time(), self.watch.times.tick
 
     def wake(self) -> None:
@@ -302,7 +301,7 @@ class Watcher:
     async def keep(self, sources: Sequence[Source]) -> None:
         """Watch until a stop, or until no source is left."""
         turns = asyncio.Semaphore(MAX_CONCURRENT_RUNS)
-        watchers = [SourceWatcher(source, self, turns) for source in sources]
+        watchers = [SourceWatcher(source, self, turns, Debounce(self.times.debounce)) for source in sources]
 
         async def wake_when_stopped() -> None:
             await self.stopping.wait()

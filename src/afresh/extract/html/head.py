@@ -1,10 +1,10 @@
 """Read the head of a page: title, language, base URL, generator, robots rules."""
 
 import re
-from dataclasses import dataclass, field
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from afresh.dataclass import dataclass, field
 from afresh.text.language import normalise_tag
 from afresh.urls.canonical import canonical, host_of
 

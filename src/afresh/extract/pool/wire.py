@@ -7,11 +7,11 @@ page, but nothing else: decoding imports and runs nothing, and every field has i
 import struct
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from afresh.dataclass import dataclass
 from afresh.errors import ExtractError, ParserCrashed
 from afresh.model.fetch import Chunk, Document
 

@@ -1,11 +1,11 @@
 """REST routes of links, joined with the pages they are on."""
 
-from dataclasses import replace
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Response
 from pydantic import Field
 
+from afresh.dataclass import replace
 from afresh.model.filters import LinkFilter, LinkRecord
 from afresh.model.records import PageId
 from afresh.server.listing import MAX_ID, Listing, link_cursor, read_link

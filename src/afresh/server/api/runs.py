@@ -1,12 +1,12 @@
 """REST routes of runs: start, watch, cancel and confirm them."""
 
-from dataclasses import replace
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 from pydantic import Field
 from starlette.responses import StreamingResponse
 
+from afresh.dataclass import replace
 from afresh.errors import NotFound
 from afresh.model.fetch import Outcome
 from afresh.model.overview import BlockedDeletions

@@ -4,7 +4,6 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, replace
 from typing import Annotated, Any, Literal
 
 from mcp.server import MCPServer
@@ -12,6 +11,7 @@ from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult, ToolAnnotations
 from pydantic import Field
 
+from afresh.dataclass import asdict, replace
 from afresh.errors import AfreshError, UsageError
 from afresh.events import Event, Notice, Progress
 from afresh.kb import KnowledgeBase

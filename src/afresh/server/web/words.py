@@ -1,11 +1,11 @@
 """Format numbers, times and receipts for templates."""
 
 from collections.abc import Callable
-from dataclasses import asdict
 from datetime import UTC, datetime
 
 from markupsafe import Markup
 
+from afresh.dataclass import asdict
 from afresh.model.charts import RunSavings
 from afresh.model.records import RunState
 from afresh.model.reports import RunReport

@@ -9,12 +9,12 @@ import lzma
 import stat
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 from time import monotonic
 from typing import IO, Any, TypeAlias, cast
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
+from afresh.dataclass import dataclass
 from afresh.errors import SourceError
 from afresh.extract.zip_errors import BROKEN_ZIP
 from afresh.model.fetch import Validators

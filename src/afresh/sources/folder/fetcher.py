@@ -7,11 +7,11 @@ import threading
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import NamedTuple, Self
 
 from afresh.config.sources import FilesSettings
+from afresh.dataclass import dataclass, field
 from afresh.errors import SourceError
 from afresh.files import READ_FLAGS
 from afresh.model.fetch import Failed, Fetched, Gone, NotModified, Refused, Request, Validators

@@ -4,10 +4,10 @@ import os
 import re
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from afresh.config import Config, kb_paths
+from afresh.dataclass import dataclass
 from afresh.sources.folder.ignore import MAX_FILE_BYTES, IgnoreFile, Level, ignored_by, parse_ignore_file
 from afresh.urls.files import path_of
 from afresh.urls.scope import Globs, Rules

@@ -7,8 +7,9 @@ tried twice. The same holds for two stars and the folders that follow them.
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
+
+from afresh.dataclass import dataclass
 
 STAR, SLASH = "*", "/"  # not equal to any token that is already a regular expression
 DEEP, DEEP_SOME, REST = "**/", r"**\/", "**"  # any folders, at least one folder, everything that follows

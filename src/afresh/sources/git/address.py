@@ -16,11 +16,11 @@ folder of the repository that is read. An `@` or `#` in the path itself is writt
 import hashlib
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 from urllib.parse import quote, quote_from_bytes, unquote_to_bytes
 
+from afresh.dataclass import dataclass
 from afresh.errors import SourceError, UsageError
 from afresh.text.redact import MASK
 from afresh.urls.canonical import MAX_LENGTH, canonical

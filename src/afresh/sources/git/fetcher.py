@@ -5,13 +5,13 @@ import os
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
 from afresh.config.sources import default_cache_dir
+from afresh.dataclass import asdict, dataclass, field
 from afresh.errors import SourceError
 from afresh.model.fetch import Failed, Fetched, Gone, NotModified, Outcome, Refused, Request, Validators
 from afresh.model.records import ListedUrl

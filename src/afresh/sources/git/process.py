@@ -7,9 +7,9 @@ import signal
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
+from afresh.dataclass import dataclass
 from afresh.errors import SourceError
 from afresh.files import make_private_folder
 from afresh.ops.processes import wait_for_exit

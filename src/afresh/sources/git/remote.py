@@ -5,12 +5,12 @@ import os
 import re
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 from urllib.parse import unquote_to_bytes
 
 from afresh.config.sources import GitSettings, NetworkSettings
+from afresh.dataclass import dataclass, field
 from afresh.errors import SourceError
 from afresh.files import replace_whole
 from afresh.sources.git.address import ANONYMOUS, HOW_TO_SIGN_IN, GitAddress, GitState, RefKind, patterns_for, state_of

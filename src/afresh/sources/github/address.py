@@ -12,9 +12,9 @@ A branch may have slashes in its name, so the refs `a`, `a/b` and `a/b/c` are tr
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from urllib.parse import quote, unquote
 
+from afresh.dataclass import dataclass, replace
 from afresh.urls.canonical import MAX_LENGTH, canonical
 
 PUBLIC_WEB = "https://github.com"

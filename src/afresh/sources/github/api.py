@@ -7,7 +7,6 @@ import shutil
 import subprocess
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
 from urllib.parse import quote
@@ -15,6 +14,7 @@ from urllib.parse import quote
 from yarl import URL
 
 from afresh.config.sources import GithubSettings
+from afresh.dataclass import asdict, dataclass, field, fields, replace
 from afresh.errors import ApiError, ApiTimeout, ApiTooLarge
 from afresh.model.fetch import Failed, Gone, NotModified, Outcome, Refused
 from afresh.ports import ApiResponse, Clock

@@ -2,11 +2,11 @@
 
 import os
 from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import replace
 
 from yarl import URL
 
 from afresh.config.sources import GithubSettings
+from afresh.dataclass import replace
 from afresh.errors import SourceError
 from afresh.model.fetch import Body, Failed, Fetched, Gone, Moved, NotModified, Refused, Request, Validators
 from afresh.model.records import ListedUrl

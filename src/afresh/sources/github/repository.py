@@ -3,10 +3,10 @@
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from itertools import islice
 
+from afresh.dataclass import dataclass, field, replace
 from afresh.model.fetch import Failed, Gone, NotModified, Outcome, Refused
 from afresh.sources.git.address import ANONYMOUS
 from afresh.sources.github.address import GithubAddress, blob_start, blob_url, wiki_root

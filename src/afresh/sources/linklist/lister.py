@@ -5,10 +5,10 @@ import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
+from afresh.dataclass import dataclass, replace
 from afresh.digest.records import FILES
 from afresh.errors import SourceError
 from afresh.files import open_regular_file, read_small_file

@@ -1,8 +1,8 @@
 """Parse a list of links in a file: one web URL per line, comments, blank lines."""
 
 import re
-from dataclasses import dataclass, field
 
+from afresh.dataclass import dataclass, field
 from afresh.text.redact import one_line
 from afresh.urls.canonical import canonical
 

@@ -1,12 +1,12 @@
 """Interpret the status, headers and redirects of HTTP responses, without sending anything."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from http import HTTPStatus
 
 from multidict import CIMultiDictProxy
 
+from afresh.dataclass import dataclass, replace
 from afresh.model.fetch import Body, Failed, Gone, Moved, Outcome, Refused, Validators
 from afresh.sources.web.http_dates import is_past, parse_retry_after
 from afresh.urls.canonical import host_of

@@ -6,9 +6,9 @@ import socket
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
+from afresh.dataclass import dataclass, replace
 from afresh.errors import ConfigError
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address

@@ -18,10 +18,10 @@ A page is stored under the URL of its HTML; the Markdown file only provides the 
 import html
 import re
 from collections.abc import Container, Iterator
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import islice
 
+from afresh.dataclass import dataclass, field, replace
 from afresh.model.fetch import Body, Failed, Fetched, NotModified, Request
 from afresh.sources.registry import ClosableWeb, WrappedFetcher
 from afresh.urls.canonical import canonical, origin_of

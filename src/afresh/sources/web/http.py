@@ -4,13 +4,13 @@ import asyncio
 import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable
-from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 
 from yarl import URL
 
 from afresh.config import Config
 from afresh.config.sources import NetworkSettings
+from afresh.dataclass import asdict, dataclass, field, replace
 from afresh.model.fetch import Failed, Fetched, NotModified, Outcome, Refused, Request, Validators
 from afresh.ports import Clock
 from afresh.sources.registry import Refusal

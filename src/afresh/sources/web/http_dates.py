@@ -2,7 +2,6 @@
 
 import re
 from datetime import UTC, datetime, timedelta
-from email.utils import format_datetime
 from functools import lru_cache
 
 MAX_WAIT_SECONDS = 3600.0
@@ -68,5 +67,7 @@ def time_of(mtime_ns: int | None) -> datetime | None:
 
 def http_date_of(mtime_ns: int | None) -> str | None:
     """Format a modification time in nanoseconds as an HTTP date."""
+    from email.utils import format_datetime
+
     moment = time_of(mtime_ns)
     return None if moment is None else format_datetime(moment, usegmt=True)

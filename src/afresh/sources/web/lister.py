@@ -13,11 +13,11 @@ If the root is itself an llms.txt or llms-full.txt, no other list is read.
 import ipaddress
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from afresh.aio import yield_in_turns
+from afresh.dataclass import asdict, dataclass, field, replace
 from afresh.extract.pool.wire import LazyFunction
 from afresh.model.fetch import Body, Failed, Refused
 from afresh.model.records import ListedUrl

@@ -3,10 +3,10 @@
 import asyncio
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Literal, NamedTuple, Protocol
 
+from afresh.dataclass import dataclass, field, replace
 from afresh.model.fetch import Body, Failed, Fetched, Gone, Outcome, Refused, Request, Validators
 from afresh.ports import Clock, Fetcher
 from afresh.sources.web.answers import EMPTY

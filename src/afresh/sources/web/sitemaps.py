@@ -11,16 +11,14 @@ import zlib
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from io import BytesIO
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from lxml import etree
-
 from afresh.aio import yield_in_turns
+from afresh.dataclass import dataclass, field, replace
 from afresh.errors import ExtractError
 from afresh.model.fetch import Body, Failed, Gone, Moved, NotModified, Refused, Validators
 from afresh.sources.web.hints import lines_in, links_in
@@ -161,6 +159,8 @@ class _Room:
 def _from_xml(data: bytes, most: int) -> SitemapFile:
     if b"<!ENTITY" in data:
         return SitemapFile("none", error="declares entities, which no sitemap needs")
+    from lxml import etree
+
     events = etree.iterparse(
         BytesIO(data), events=("start", "end"), resolve_entities=False, no_network=True, load_dtd=False,
         dtd_validation=False, huge_tree=False, recover=True, remove_comments=True, remove_pis=True,
@@ -198,6 +198,12 @@ def _from_xml(data: bytes, most: int) -> SitemapFile:
     return room.result(kind, "the XML is broken; what was readable is used" if broken else None)
 
 
+def _whole_text(element: Any) -> str:
+    from lxml import etree
+
+    return "".join(element.itertext(etree.Element)).strip()
+
+
 class _OpenEntry:
     """Collects the fields of an entry whose element has not ended."""
 
@@ -208,7 +214,7 @@ class _OpenEntry:
 
     def read(self, name: str, element: Any) -> None:
         if name in ("loc", "link"):
-            text = "".join(element.itertext(etree.Element)).strip() if len(element) else ""
+            text = _whole_text(element) if len(element) else ""
             loc = text or (element.text or "").strip() or element.get("href", "").strip()
             alternate = element.get("rel", "alternate") == "alternate" and not element.get("hreflang")
             if loc and (name == "loc" or (alternate and not self._locs)):

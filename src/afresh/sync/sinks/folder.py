@@ -13,12 +13,12 @@ import os
 import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 from afresh.config.server import SinkSettings
+from afresh.dataclass import dataclass
 from afresh.errors import SinkBusy, SinkError, SinkFull, SinkMissing, SinkRefused
 from afresh.files import TEMPORARY, replace_whole
 from afresh.ports import SinkKind

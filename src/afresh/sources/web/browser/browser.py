@@ -3,11 +3,11 @@
 import asyncio
 import secrets
 from contextlib import suppress
-from dataclasses import replace
 
 from playwright.async_api import Browser, BrowserContext, Error, Route
 from psutil import Process
 
+from afresh.dataclass import replace
 from afresh.sources.web.browser.driver import Driver, end, family, first_process, heaviest_beyond
 from afresh.sources.web.browser.launch import BrowserOptions, NoBrowser, RenderedPage, RenderFailure, launch
 from afresh.sources.web.browser.page import MARK_HIDDEN, PREPARE, show

@@ -5,12 +5,12 @@ import re
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from afresh.config.sources import BrowserSettings, NetworkSettings
+from afresh.dataclass import dataclass, field
 from afresh.errors import ConfigError
 from afresh.sources.web.guard import AddressPolicy
 

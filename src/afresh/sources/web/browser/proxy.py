@@ -5,10 +5,10 @@ import os
 import socket
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from afresh.dataclass import dataclass, field
 from afresh.sources.web.guard import AddressPolicy, AddressRefused, asked_host
 
 _HOST = "127.0.0.1"

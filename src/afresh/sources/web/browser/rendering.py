@@ -20,12 +20,12 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Protocol
 
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from afresh.crawl.plausibility import PROBE
+from afresh.dataclass import replace
 from afresh.model.fetch import Body, Failed, Fetched, Gone, NotModified, Outcome, Refused, Request, Validators
 from afresh.ports import Clock, Fetcher
 from afresh.sources.registry import Refusal
