@@ -1,4 +1,4 @@
-"""Draw charts as SVG: bars and calendars, styled by classes of our style sheet."""
+"""Draw bar charts and calendars as SVG, styled by the classes in charts.css."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, timedelta
@@ -129,7 +129,7 @@ def pace(report: RunReport) -> int:
 
 
 def ahead(checks: UpcomingChecks) -> Markup:
-    """Return a bar chart of the checks in each of the next hours; the first bar are due pages."""
+    """Return a bar chart of the checks in each of the next hours; the first bar shows the due pages."""
     numbers = [checks.due, *checks.hours]
     when = ["Due now", "This hour", *(f"In {count(place, 'hour')}" for place in range(1, len(checks.hours)))]
     words = [f"{name}: {count(number)}" for name, number in zip(when, numbers, strict=False)]
@@ -137,7 +137,7 @@ def ahead(checks: UpcomingChecks) -> Markup:
     label = f"{count(checks.due)} due now, {soon}, {count(checks.later)} later"
     wide = 600 / len(numbers)
     marks = [(place, f"{place} h") for place in range(12, len(numbers) - 1, 12)]
-    # the bars of hours follow the bar of due pages
+    # the first bar is the one of due pages
     under = [text(36 + wide * (place + 1.4), HEIGHT + 20, name, "t mid") for place, name in marks]
     under.append(text(36, HEIGHT + 20, "due"))
     return _bars(numbers, words, label, "ahead", under)
