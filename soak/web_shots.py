@@ -38,7 +38,7 @@ def places(stand: Stand) -> dict[str, str]:
         "copies": f"{source}/copies",
         "settings": f"{source}/settings",
         "brake": run,
-        "attempts": f"/runs/{stand.braked - 2}/attempts",  # of the refresh in which a page failed
+        "attempts": f"/runs/{stand.braked - 3}/attempts",  # of the last refresh of harbor, in which a page failed
         "page": "/open?in=harbor&url=" + stand.site.url + "getting-started/install/",
         "search": "/search?q=how+do+I+install+it",
         "search-empty": "/search",

@@ -59,7 +59,7 @@ def change(
     """
     settings = dict(map(_setting, pairs))
     if not settings and not reset and not rename and not url:
-        raise UsageError(f"nothing to change was given, for example: {SETTINGS[0]}")
+        raise UsageError(f"give at least one setting to change, for example: {SETTINGS[0]}")
     with named("--reset"):
         check_rule_names(reset)
     name, version = parse_label(rename) if rename else (None, ...)
@@ -193,7 +193,7 @@ def set_link(
 ) -> None:
     """Set score, keywords or comment of a link."""
     if score is None and comment is None and keywords is None:
-        raise UsageError("nothing to change was given: use --score, --keywords or --comment")
+        raise UsageError("give at least one of --score, --keywords and --comment")
     with named("--keywords"):
         words = None if keywords is None else parse_keywords(keywords)
 

@@ -140,7 +140,7 @@ def next_steps(report: RunReport, again: str = "") -> list[Text]:
     match report.state:
         case RunState.NEEDS_CONFIRMATION:
             are = "page looks" if report.held == 1 else "pages look"
-            held = f"{count(report.held)} {are} deleted. That exceeds the safety limit, so nothing was removed yet."
+            held = f"{count(report.held)} {are} deleted. That exceeds the deletion limit, so nothing was removed yet."
             then = (" and then ", (refresh, "bold")) if of_kb else ()
             confirm = (f"afresh confirm {report.run}", "bold")
             return [Text(held), Text.assemble("If they are really gone, run ", confirm, *then)]

@@ -66,7 +66,7 @@ async def cancel_run(ctx: Context, number: Id, key: Key = None) -> Response:
 
 @router.post("/runs/{number}/confirm", response_model=RunReport)
 async def confirm_run(ctx: Context, number: Id, key: Key = None) -> Response:
-    """Confirm the deletions of a run that exceeded the safety limit."""
+    """Confirm the deletions of a run that exceeded the deletion limit."""
     return made(await ctx.kb.runs.confirm(number), 200)
 
 

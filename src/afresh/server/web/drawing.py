@@ -17,7 +17,7 @@ KINDS = ("new", "changed", "moved", "deleted")
 FOUND = (  # results of runs, bottom first: class, words, and the counts that are summed up
     ("new", "new", ("new",)),
     ("changed", "changed", ("changed",)),
-    ("deleted", "gone or moved", ("deleted", "moved")),
+    ("deleted", "deleted or moved", ("deleted", "moved")),
     ("failed", "failed, skipped or to review", ("failed", "refused", "doubtful")),
 )
 HEIGHT = 120  # of a chart
@@ -96,7 +96,7 @@ def months(days: Calendar) -> list[tuple[str, Mapping[str, int], int]]:
 
 
 def runs(reports: Sequence[RunReport]) -> Markup:
-    """Return a bar chart of the new, changed, gone and failed pages of each run, oldest first."""
+    """Return a bar chart of the new, changed, deleted and failed pages of each run, oldest first."""
     parts = [[sum(int(getattr(report, name)) for name in names) for _, _, names in FOUND] for report in reports]
     most = max(map(sum, parts), default=0)
     wide = 600 / max(len(reports), 12)
@@ -112,7 +112,7 @@ def runs(reports: Sequence[RunReport]) -> Markup:
         if not sum(numbers):
             words = f"Run {report.run}: no changes in {count(report.checked)} checked"
             body.append(rect(36 + place * wide, HEIGHT + 6, wide * 0.8, 2, "none", words))
-    label = f"New, changed, gone and failed pages of the last {count(len(reports), 'run')}"
+    label = f"New, changed, deleted and failed pages of the last {count(len(reports), 'run')}"
     return svg(640, HEIGHT + 16, label, body, "chart")
 
 
