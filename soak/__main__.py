@@ -1,4 +1,4 @@
-"""`python -m soak NAME …`: one long test; exit code 1 when what it checks does not hold."""
+"""`python -m soak NAME …`: run one long test; exit with 1 if a check fails."""
 
 import sys
 from importlib import import_module
@@ -8,12 +8,12 @@ PRIVATE = ("__init__", "__main__", "site", "generated", "gauge", "large", "docum
 
 
 def names() -> list[str]:
-    """The tests there are."""
+    """Return the names of the tests."""
     return sorted(file.stem for file in Path(__file__).parent.glob("*.py") if file.stem not in PRIVATE)
 
 
 def main() -> int:
-    """Run the named test with the rest of the command line."""
+    """Run the test that the first argument names, with the other arguments."""
     if len(sys.argv) < 2 or sys.argv[1] not in names():
         print(f"usage: python -m soak {{{','.join(names())}}} [--help]", file=sys.stderr)
         return 2

@@ -1,7 +1,7 @@
-"""Requests made from the OpenAPI document, valid and not, and naughty strings in every text field.
+"""Send valid and invalid requests made from the OpenAPI document, and hostile strings in every text field.
 
-No answer may be a 5xx, and every error has to be problem+json. The server stands on a real port; nothing is
-fetched, as nobody works on the runs that are started.
+No response may be a 5xx, and every error has to be problem+json. The server listens on a real port. Nothing is
+fetched, because no worker processes the runs that are started.
 """
 
 import argparse
@@ -45,12 +45,12 @@ USUAL = {
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Serve a small store, ask it, and tell what it answered."""
+    """Serve a small store, send the requests, and print a summary; return 1 if a response was wrong."""
     parser = argparse.ArgumentParser("python -m soak api", description=__doc__)
     parser.add_argument("--requests", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--postgres", action="store_true", help="on a PostgreSQL server of its own")
-    parser.add_argument("--no-strings", action="store_true", help="leave out the naughty strings")
+    parser.add_argument("--no-strings", action="store_true", help="leave out the hostile strings")
     given_ = parser.parse_args(arguments)
     with ExitStack() as opened:
         folder = opened.enter_context(tempfile.TemporaryDirectory())
@@ -70,14 +70,14 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def texts() -> list[str]:
-    """Strings that are known to break things."""
+    """Return strings that often cause faults."""
     found: list[str] = json.loads(NAUGHTY.read_text("utf-8"))
     return found
 
 
 @contextmanager
 def served(config: Config, target: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """A server in a thread of its own over a store with one site in it: its address, and its document."""
+    """Serve a store with one site in a thread; yield the URL and the OpenAPI document."""
     ready, held = threading.Event(), dict[str, Any]()
 
     async def serve() -> None:
@@ -104,7 +104,7 @@ def served(config: Config, target: str) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def fuzz(url: str, document: dict[str, Any], each: int, chance: int) -> Numbers:
-    """Ask every operation a number of times, as schemathesis makes it up."""
+    """Send generated requests (schemathesis) to every operation."""
     report: Numbers = Counter()
     schema = from_dict(document)
     operations = [found.ok() for found in schema.get_all_operations() if isinstance(found, Ok)]
@@ -140,7 +140,7 @@ def fuzz(url: str, document: dict[str, Any], each: int, chance: int) -> Numbers:
 
 
 async def naughty(url: str, document: Mapping[str, Any], strings: Sequence[str]) -> Numbers:
-    """Put every string into every text field, one field at a time."""
+    """Send each hostile string in each text field, one field at a time."""
     report: Numbers = Counter()
     async with aiohttp.ClientSession(url) as session:
         for method, path, sent_as, sent, field in _fields(document):
@@ -155,12 +155,12 @@ async def naughty(url: str, document: Mapping[str, Any], strings: Sequence[str])
 
 
 def _shaped(field: str, text: str) -> object:
-    """A text where a field takes one; settings and lists hold it."""
+    """Return a text in the form that a field takes: in a list, in an object, or as it is."""
     return {"settings": {"include": [text], text[:90]: text}, "reset": [text]}.get(field, text)
 
 
 def _operations(document: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-    """Every operation, those that delete last."""
+    """Yield every operation, with DELETE operations last."""
     found = [
         (method.upper(), path, operation)
         for path, item in document["paths"].items()
@@ -170,7 +170,7 @@ def _operations(document: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping
 
 
 def _fields(document: Mapping[str, Any]) -> Iterator[tuple[str, str, str, Mapping[str, Any], str]]:
-    """Every text among the parameters and bodies; numbers in paths are those of the first record."""
+    """Yield every text field of parameters and bodies; numbers in paths are those of the first record."""
     for method, path, operation in _operations(document):
         place = path.replace("{number}", "1")
         for each in operation.get("parameters", ()):

@@ -1,4 +1,4 @@
-"""The links of a whole city, scored by a model on loopback: it is asked about new links alone."""
+"""Score the links of a generated city with a model server on loopback; only new links may be sent to it."""
 
 import argparse
 import asyncio
@@ -20,7 +20,7 @@ KEYWORDS = {"budget": 1.0, "minutes": 1.0, "contact": 0.5, "fee": 1.0}
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Crawl a city, crawl it again, and once more with one link more in its navigation."""
+    """Crawl a city, crawl it again, and crawl it a third time with one more link in its navigation."""
     parser = argparse.ArgumentParser(prog="python -m soak city", description=__doc__)
     parser.add_argument("--pages", type=int, default=500)
     given = parser.parse_args(arguments)
@@ -40,7 +40,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _judged(title: str, expected: int | None, report: RunReport, model: ChatServer, seconds: float) -> list[str]:
-    """Tell a run, and what is wrong with it."""
+    """Print a run, and return what is wrong with it."""
     sizes = model.links_per_call
     print(
         f"{title}: {report.new} new, {report.unchanged} same hash, {report.not_modified} not modified;"

@@ -1,4 +1,4 @@
-"""How many unchanged pages a second workers claim and commit, and what a long queue does to a claim."""
+"""Measure how many unchanged pages per second workers process, and how a long queue affects a claim."""
 
 import argparse
 import asyncio
@@ -54,7 +54,7 @@ class Site:
     run: Run
 
     async def fill(self, count: int, hosts: int, after: int = 0) -> None:
-        """Put so many more pages into it."""
+        """Add this many pages to the queue."""
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         given = {"count": count, "hosts": hosts, "after": after, "now": now}
         named = {**given, "run": self.run.id, "source": self.run.source_id}
@@ -74,7 +74,7 @@ class Site:
 
 
 async def site_at(url: str, pages: int, hosts: int) -> Site:
-    """A new store with a run whose pages all wait."""
+    """Create a store with a run of which all pages are queued."""
     store = await open_store(url)
     now = datetime.now(UTC)
     source = await store.sources.add(name="docs", version=None, kind="web", url=ROOT, rules={}, policy={}, now=now)
@@ -86,13 +86,13 @@ async def site_at(url: str, pages: int, hosts: int) -> Site:
 
 
 def unchanged(claim: Claim) -> Visit:
-    """The visit of a page that answered 304."""
+    """Return the result of a page that answered 304."""
     decision = decide(claim.page, NotModified(), POLICY, datetime.now(UTC))
     return Visit(claim=claim, decision=decision, content=VisitContent())
 
 
 async def work(site: Site, name: str, barrier: Barrier) -> tuple[int, float]:
-    """Claim and commit until nothing is left; how many pages it were, and the processor's time."""
+    """Claim and commit until the queue is empty; return the number of pages and the CPU time."""
     store, done = (await open_store(site.url)).with_retries(RetryPolicy()), 0
     me = WorkerRecord(name=name, host="here", pid=1, heartbeat_at=datetime.now(UTC))
     await store.workers.join(me)
@@ -119,7 +119,7 @@ def _process(site: Site, number: int, barrier: Barrier, results: "SimpleQueue[tu
 
 
 def side_by_side(site: Site, workers: int) -> tuple[float, list[int], float]:
-    """Seconds from the common start to the end of the last, what each did, and the processor's time."""
+    """Run workers in parallel; return the seconds until the last one ended, the pages of each, and the CPU time."""
     context = multiprocessing.get_context("spawn")
     barrier, results = context.Barrier(workers + 1), context.SimpleQueue()
     processes = [context.Process(target=_process, args=(site, n, barrier, results)) for n in range(workers)]
@@ -135,7 +135,7 @@ def side_by_side(site: Site, workers: int) -> tuple[float, list[int], float]:
 
 
 async def claim_times(sites: Sequence[Site]) -> list[float]:
-    """Milliseconds that a claim takes at each site in turn, so that a busy machine is busy for all."""
+    """Return the milliseconds of a claim at each site, measured in turns, so that other load affects all of them."""
     stores = [await open_store(site.url) for site in sites]
     taken: list[list[float]] = [[] for _ in sites]
     for _ in range(TIMES):
@@ -153,7 +153,7 @@ async def claim_times(sites: Sequence[Site]) -> list[float]:
 
 @asynccontextmanager
 async def empty(kind: str, server: Postgres, folder: Path) -> AsyncIterator[str]:
-    """The address of a new store."""
+    """Yield the URL of a new store."""
     if kind == "postgres":
         async with server.bare() as url:
             yield url
@@ -163,7 +163,7 @@ async def empty(kind: str, server: Postgres, folder: Path) -> AsyncIterator[str]
 
 
 async def throughput(kind: str, server: Postgres, folder: Path, given: argparse.Namespace) -> bool:
-    """Print pages a second for each number of workers; whether every page was written once."""
+    """Print pages per second for each number of workers; return whether every page was written once."""
     right = True
     for workers in given.workers:
         async with empty(kind, server, folder) as url:
@@ -180,7 +180,7 @@ async def throughput(kind: str, server: Postgres, folder: Path, given: argparse.
 
 
 async def long_queue(kind: str, server: Postgres, folder: Path, given: argparse.Namespace) -> bool:
-    """Print what a claim takes with few and with many rows; whether many cost no more than twice as much."""
+    """Print the time of a claim with few and with many rows; return whether many take at most twice as long."""
     async with empty(kind, server, folder) as first, empty(kind, server, folder) as second:
         sites = [await site_at(url, rows, given.hosts) for url, rows in zip((first, second), given.rows, strict=True)]
         small, large = await claim_times(sites)
@@ -192,7 +192,7 @@ async def long_queue(kind: str, server: Postgres, folder: Path, given: argparse.
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure both stores; 1 if a page was lost or a long queue slows a claim."""
+    """Measure both databases; return 1 if a page was lost or a long queue slows down claims."""
     parser = argparse.ArgumentParser(prog="python -m soak claims", description=__doc__)
     parser.add_argument("--stores", nargs="+", default=["sqlite", "postgres"])
     parser.add_argument("--workers", nargs="*", type=int, default=[1, 2, 4])

@@ -1,4 +1,4 @@
-"""A store copied to PostgreSQL and back, killed on the way: the same rows, and the same answers.
+"""Copy a store to PostgreSQL and back, with kills: both copies must have the same rows and the same answers.
 
 Reads the documentation of PostgreSQL (the corpus `pg` of the benchmark) or any other folder.
 """
@@ -72,7 +72,7 @@ def _afresh(*words: str) -> None:
 
 
 def _copy(origin: str, target: str, kills: int, chance: random.Random) -> None:
-    """Kill the copy at some moments; then let it go on to its end."""
+    """Kill the copy several times, resume it, and let it end."""
     words = ["copy", origin, target, "--resume"]
     for _ in range(kills):
         process = _start(*words)
@@ -105,7 +105,7 @@ def _without_nul(rows: Sequence[Sequence[object]]) -> list[tuple[object, ...]]:
 
 
 async def _answers(url: str) -> list[object]:
-    """What is found by meaning, which does not depend on the store."""
+    """Return the results of a semantic search, which do not depend on the database."""
     kb = await build(load(None, {}, {"store.url": url}, Path.cwd()))
     try:
         found = [await kb.search.search(question, mode="vector", limit=5) for question in QUESTIONS]

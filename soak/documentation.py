@@ -1,4 +1,4 @@
-"""PostgreSQL's documentation, as the benchmark has it: read, changed, read again, and shown by a server."""
+"""PostgreSQL's documentation from the benchmark: crawled, changed, crawled again, and served."""
 
 import asyncio
 import threading
@@ -25,7 +25,7 @@ KEYWORDS = {"replication": 1.0, "index": 0.6, "vacuum": 0.4}
 
 @dataclass(frozen=True)
 class DocumentationSite:
-    """A server that is up, and the numbers of what it shows."""
+    """A running server, and the ids of what it shows."""
 
     url: str
     site: str  # where the documentation itself starts
@@ -36,7 +36,7 @@ class DocumentationSite:
 
 @contextmanager
 def documentation(store: str, work: Path) -> Iterator[DocumentationSite]:
-    """Serve the documentation, read it into a store that is empty, and show that."""
+    """Serve the documentation, crawl it into an empty store, and start a server on that store."""
     if not (packages.POSTGRES / "index.html").is_file():
         packages.install(print)
     if not (packages.POSTGRES / "index.html").is_file():
@@ -70,7 +70,7 @@ def _config(store: str, work: Path) -> Config:
 
 
 async def _read(config: Config, corpus: Corpus, base: str) -> DocumentationSite:
-    """Read it, let the typical mix happen to it, and read it again."""
+    """Crawl the site, apply the typical mix of changes, and refresh it."""
     kb = await build(config)
     try:
         if await kb.sources.all():
@@ -93,7 +93,7 @@ async def _read(config: Config, corpus: Corpus, base: str) -> DocumentationSite:
 
 
 def _chosen(corpus: Corpus) -> dict[str, str]:
-    """A page of each fate, and the longest."""
+    """Return one page of each kind of change, and the longest page."""
     mix = corpus.mix
     largest = max(mix.before, key=lambda page: (corpus.pristine / page).stat().st_size)
     fates = {"changed": mix.modified, "deleted": mix.deleted, "new": mix.added}

@@ -1,4 +1,4 @@
-"""P11: very many addresses wait in the queue; the process stays small."""
+"""P11: check that memory stays small with very many URLs in the queue."""
 
 import argparse
 import tempfile
@@ -13,11 +13,11 @@ LOOKS = 2_000  # pages that are read while all the others wait
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Queue made-up addresses, read some of them, and say how large the process became."""
+    """Queue generated URLs, crawl some of them, and print the memory; return 1 if it is above the limit."""
     parser = argparse.ArgumentParser(prog="python -m soak frontier", description=__doc__)
     parser.add_argument("--urls", type=int, default=100_000)
-    parser.add_argument("--workers", type=int, default=8, help="looks at once")
-    parser.add_argument("--megabytes", type=float, default=300.0, help="how large the process may be")
+    parser.add_argument("--workers", type=int, default=8, help="concurrent checks")
+    parser.add_argument("--megabytes", type=float, default=300.0, help="memory limit of the process")
     given = parser.parse_args(arguments)
     looks = min(LOOKS, given.urls // 10)
     gauge = Gauge(every=max(1, looks // 10), enough=lambda sample: sample.done > HUBS + looks)

@@ -1,4 +1,4 @@
-"""Memory, file descriptors and threads of a crawl in this process, noted as it goes on."""
+"""Record memory, file descriptors and threads during a crawl in this process."""
 
 import asyncio
 import time
@@ -18,7 +18,7 @@ MB = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """What the process used when so many pages were done."""
+    """What the process used when a number of pages was done."""
 
     done: int
     queued: int
@@ -30,7 +30,7 @@ class Sample:
 
 @dataclass
 class Gauge:
-    """Hears a crawl and notes a sample every so many pages."""
+    """Listens to a crawl and records a sample every few pages."""
 
     every: int
     write_line: Callable[[str], None] = print
@@ -39,7 +39,7 @@ class Gauge:
     samples: list[Sample] = field(default_factory=list)
 
     def on_event(self, event: Event) -> None:
-        """Note a sample when enough pages have passed."""
+        """Record a sample if enough pages were done since the last one."""
         if not isinstance(event, Progress) or event.done < self._next:
             return
         me = psutil.Process()
@@ -59,12 +59,12 @@ class Gauge:
         return self.samples[-1].done + self.every if self.samples else 1
 
     def at(self, done: int) -> Sample:
-        """The first sample with so many pages done, or the last one."""
+        """Return the first sample with at least this many pages done, or the last one."""
         return next((sample for sample in self.samples if sample.done >= done), self.samples[-1])
 
 
 def crawl(store: Path, url: str, gauge: Gauge, workers: int, pages: int) -> tuple[RunReport, float]:
-    """Crawl a site in this process; the report and the seconds it took."""
+    """Crawl a site in this process; return the report and the seconds."""
     return asyncio.run(_crawl(store, url, gauge, workers, pages))
 
 

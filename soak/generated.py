@@ -1,7 +1,7 @@
-"""A server of made-up pages that costs next to nothing: `python -m soak.generated PORT PAGES WIDTH [HUBS]`.
+"""A cheap server of generated pages: `python -m soak.generated PORT PAGES WIDTH [HUBS]`.
 
-Page n links to its next WIDTH pages in the order of a tree. With HUBS the root links to so many pages, each
-of which links to WIDTH others that link nowhere.
+Page n links to its next WIDTH pages in the order of a tree. With HUBS, the start page links to HUBS pages, and
+each of these links to WIDTH pages without links.
 """
 
 import asyncio
@@ -14,14 +14,14 @@ WORDS = ("replica", "segment", "cursor", "tenant", "broker", "ledger", "shard", 
 
 @dataclass(frozen=True)
 class Pages:
-    """What the site holds."""
+    """The content of the site."""
 
     number: int
     width: int
     hubs: int = 0
 
     def body(self, place: int) -> bytes:
-        """The page of that number."""
+        """Return the page with this number."""
         text = "".join(f"<h2>Part {part}</h2><p>{self._sentence(place, part)}</p>" for part in range(4))
         links = "".join(f'<li><a href="/p{child}.html">Page {child}</a></li>' for child in self._children(place))
         return (
@@ -44,7 +44,7 @@ class Pages:
 
 
 class Answers(asyncio.Protocol):
-    """Reads requests and answers each with a page, or with 304 to who knows it."""
+    """Answers each request with a page, or with 304 if the client has it."""
 
     def __init__(self, pages: Pages) -> None:
         self._pages = pages
@@ -52,12 +52,12 @@ class Answers(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Remember whom to answer."""
+        """Store the transport for responses."""
         if isinstance(transport, asyncio.Transport):
             self._transport = transport
 
     def data_received(self, data: bytes) -> None:
-        """Answer every request that has arrived to its end."""
+        """Answer every complete request."""
         *heads, self._rest = (self._rest + data).split(b"\r\n\r\n")
         for head in heads:
             if self._transport is not None:

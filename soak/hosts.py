@@ -1,4 +1,4 @@
-"""Hosts on loopback in a process of their own, which goes before all others and notes when it is asked."""
+"""Hosts on loopback, served by a process with high priority that records the time of each request."""
 
 import asyncio
 import multiprocessing
@@ -22,7 +22,7 @@ URGENT = -15  # their niceness, where the system lets us: a look is stamped when
 
 @dataclass
 class Hosts:
-    """Hosts told apart by their port, and what they were asked for."""
+    """Hosts with different ports, and the requests they got."""
 
     number: int
     pages: int  # of each
@@ -33,7 +33,7 @@ class Hosts:
 
     @contextmanager
     def serving(self, folder: Path) -> Iterator[str]:
-        """Serve from a process; the address of the page that leads to all hosts."""
+        """Start the process; yield the URL of the page that links to all hosts."""
         sockets = [_bound() for _ in range(self.number)]
         self.ports = [each.getsockname()[1] for each in sockets]
         notes = folder / "asked"
@@ -53,7 +53,7 @@ class Hosts:
                     each.close()
 
     def listen(self) -> None:
-        """Take in what the hosts have noted since the last time."""
+        """Read the requests that were recorded since the last call."""
         assert self._notes is not None
         for line in self._notes:
             at, port, path = line.split()
@@ -63,16 +63,16 @@ class Hosts:
                 self.asked.append((float(at), int(port), path))
 
     def forget(self) -> None:
-        """Begin anew."""
+        """Forget all requests."""
         self.listen()
         self.asked.clear()
 
     def looks(self) -> Counter[str]:
-        """How often each page was asked for."""
+        """Return how often each page was requested."""
         return Counter(f"{port}{path}" for _, port, path in self.asked if path not in SERVICE)
 
     def haste(self, delay: float) -> tuple[float, list[tuple[float, int, str]]]:
-        """How much shorter than allowed the shortest time was in which a host was asked so many times."""
+        """Return by how many seconds a number of requests to one host came faster than allowed."""
         of_host: dict[int, list[tuple[float, int, str]]] = defaultdict(list)
         for each in sorted(self.asked):
             if each[2] not in SERVICE:
@@ -127,7 +127,7 @@ class _Answers(asyncio.Protocol):
         self._transport.write(ANSWER % (status, len(body or b"")) + (body or b""))
 
     def _body(self, path: str) -> bytes | None:
-        """A page; the first of each host leads to the others of it, that of the first host to all hosts."""
+        """Return a page. The first page of a host links to its other pages; that of the first host to all hosts."""
         if path in SERVICE:
             return None
         links = [f"/p{page}" for page in range(1, self._pages)] if path == "/" else []

@@ -1,4 +1,4 @@
-"""A knowledge base of many files and links: what an update costs when nothing changed."""
+"""Measure an update of a large knowledge base in which nothing has changed."""
 
 import argparse
 import os
@@ -24,7 +24,7 @@ kb: {{sources_dir: notes, links_file_path: links.txt, url_refresh_budget_per_ini
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Make files and links, update once, and then again with nothing changed."""
+    """Create files and links, update once, and update again without changes."""
     parser = argparse.ArgumentParser(prog="python -m soak kb", description=__doc__)
     parser.add_argument("--files", type=int, default=10_000)
     parser.add_argument("--links", type=int, default=2_000)
@@ -39,7 +39,7 @@ def main(arguments: Sequence[str]) -> int:
     cpu, room, _ = (min(each) for each in zip(*rounds, strict=True))
     print(f"unchanged: {cpu:.2f} s of CPU, {room:.0f} MB, {min(each[2] for each in rounds):.2f} s")
     fine = cpu <= MOST_SECONDS and room * 2**20 <= MOST_BYTES
-    print(f"{asked} requests in all; {'as it should be' if fine else 'breach'}")
+    print(f"{asked} requests in all; {'as expected' if fine else 'breach'}")
     return int(not fine)
 
 
@@ -55,7 +55,7 @@ def _grow(place: Path, site: TinySite, files: int, links: int) -> None:
 
 
 def _updated(place: Path) -> tuple[float, float, float]:
-    """Seconds of CPU, megabytes and seconds of one update in a process of its own, its children included."""
+    """Run one update in a new process; return CPU seconds, megabytes and seconds, with its child processes."""
     program = [sys.executable, "-m", "afresh", "init-kb", "--quiet", "--config", str(place / "settings.yaml")]
     begun = time.perf_counter()
     compiled = {"PYTHONPYCACHEPREFIX": str(place / "compiled"), "PYTHONDONTWRITEBYTECODE": ""}  # as installed

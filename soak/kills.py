@@ -1,4 +1,4 @@
-"""F09: kill -9 by chance, over and over, while a site is crawled; the index equals that of a clean crawl."""
+"""F09: kill crawls at random moments; the index must equal that of a crawl without kills."""
 
 import argparse
 import os
@@ -34,26 +34,26 @@ class Life:
         self._process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)
 
     def kill(self) -> None:
-        """End it at once."""
+        """Kill the process."""
         self._process.kill()
 
     def join(self, timeout: float | None = None) -> None:
-        """Wait for its end for a while."""
+        """Wait for the end of the process, for a limited time."""
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(timeout)
 
     @property
     def exitcode(self) -> int | None:
-        """How it ended, None while it works."""
+        """Return the exit code; None while the process runs."""
         return self._process.poll()
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Crawl, be killed, go on; then compare with a clean crawl."""
+    """Crawl with kills, then compare the index with that of a crawl without kills."""
     parser = argparse.ArgumentParser(prog="python -m soak kills", description=__doc__)
     parser.add_argument("--kills", type=int, default=200)
-    parser.add_argument("--site", help="an address or a folder of HTML files (else pages are made up)")
-    parser.add_argument("--pages", type=int, default=PAGES, help="how many pages are made up")
+    parser.add_argument("--site", help="a URL or a folder of HTML files (default: generated pages)")
+    parser.add_argument("--pages", type=int, default=PAGES, help="number of generated pages")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
     given = parser.parse_args(arguments)
     killer = Killer(seed=given.seed, seconds=3.0, hits=120)
@@ -72,7 +72,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _strike(killer: Killer, killed: Path, clean: Path, url: str, kills: int) -> list[str]:
-    """Crawl and kill; a crawl that comes to its end between two kills is compared, and the next begins."""
+    """Start crawls and kill them; compare each crawl that ends, and start the next one."""
     wrong: list[str] = []
     while killer.kills < kills and not wrong:
         if not killer.strike(partial(Life, killed, ["crawl", url, "--name", "docs"])):

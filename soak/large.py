@@ -1,4 +1,4 @@
-"""A large source, written straight into a store: many pages, their links, changes, runs and attempts."""
+"""Write a large source directly into a store: many pages with links, changes, runs and attempts."""
 
 import asyncio
 import re
@@ -39,7 +39,7 @@ FILE = Path(__file__).with_suffix(".sql")  # by table: how it is filled
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How large the source is."""
+    """Size of the source."""
 
     pages: int = 100_000
     attempts: int = 1_000_000
@@ -47,7 +47,7 @@ class Size:
 
 
 def statements(size: Size, source: int, dialect: str) -> Mapping[str, str]:
-    """The SQL that fills each table."""
+    """Return the SQL statements that fill the tables."""
     last = {
         "runs": RUNS,
         "chunks": 2,
@@ -84,7 +84,7 @@ def statements(size: Size, source: int, dialect: str) -> Mapping[str, str]:
 
 
 async def fill(url: str, size: Size) -> int:
-    """Make the source in an empty store; its number."""
+    """Create the source in an empty store; return its id."""
     store, now = await open_store(url), datetime.now(UTC)
     source = await store.sources.add(name="large", version=None, kind="web", url=ROOT, rules={}, policy={}, now=now)
     await store.vectors.keep(MODEL, {"none": b"\0\0\0\x3c"}, now)

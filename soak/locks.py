@@ -1,4 +1,4 @@
-"""F15, P9: sixteen writers and eight readers on one SQLite file, each a process; no lock error, p99 < 1 s."""
+"""F15, P9: run sixteen writers and eight readers on one SQLite file; no lock errors, p99 below 1 s."""
 
 import argparse
 import asyncio
@@ -29,14 +29,14 @@ Work = Callable[[str, int, float], Coroutine[None, None, "Tally"]]
 
 @dataclass(slots=True)
 class Tally:
-    """What one worker did, how long each step took, and what went wrong."""
+    """What one process did: number and time of its steps, and errors."""
 
     written: int = 0
     seconds: list[float] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
 
     async def time(self, call: Coroutine[None, None, T]) -> T | None:
-        """The answer of the store, its time noted; None where it went wrong."""
+        """Call the store and record the time; return its answer, or None after an error."""
         began = time.monotonic()
         try:
             return await call
@@ -51,7 +51,7 @@ class Tally:
 
 
 async def write(url: str, number: int, seconds: float) -> Tally:
-    """Queue, claim and commit pages of one source after another until the time is over."""
+    """Queue, claim and commit pages of one source after another until the time is up."""
     tally = Tally()
     store = await _open(url)
     crawler = await ManualCrawler.at(store, FrozenClock(), name=f"writer-{number}")
@@ -65,7 +65,7 @@ async def write(url: str, number: int, seconds: float) -> Tally:
 
 
 async def _batch(crawler: ManualCrawler, tally: Tally, root: str) -> None:
-    """Three transactions, each timed."""
+    """Run three transactions and record the time of each."""
     await tally.time(crawler.enqueue(*(f"{root}{page}" for page in range(PAGES))))
     claims = await tally.time(crawler.claim()) or []
     visits = [
@@ -79,7 +79,7 @@ async def _batch(crawler: ManualCrawler, tally: Tally, root: str) -> None:
 
 
 async def search(url: str, number: int, seconds: float) -> Tally:
-    """Search and count until the time is over; what was there must not go away."""
+    """Search and count until the time is up; results must not disappear."""
     tally, before = Tally(), 0
     store = await _open(url)
     deadline = time.monotonic() + seconds
@@ -100,7 +100,7 @@ async def _open(url: str) -> Store:
 
 
 def percentile(seconds: Sequence[float], share: float) -> float:
-    """The time that so large a share of the steps stayed below."""
+    """Return the percentile of the times."""
     ordered = sorted(seconds)
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else 0.0
 
@@ -111,7 +111,7 @@ def _process(job: tuple[Work, str, int, float]) -> Tally:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the storm for a while and print what came of it; 1 if it broke a promise."""
+    """Run all processes for a time and print the results; return 1 if a promise was broken."""
     parser = argparse.ArgumentParser(prog="python -m soak locks", description=__doc__)
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--writers", type=int, default=16)

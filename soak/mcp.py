@@ -1,7 +1,7 @@
-"""The MCP inspector, a client that is not ours, lists and calls every tool over stdio and HTTP.
+"""Let the MCP inspector, a client of another vendor, list and call every tool over stdio and HTTP.
 
-`python -m soak mcp [--inspector FOLDER]`: FOLDER holds an npm install of the inspector; without it npm
-fetches one, which needs the network.
+`python -m soak mcp [--inspector FOLDER]`: FOLDER has an npm installation of the inspector; without it, npm
+downloads one, which needs the network.
 """
 
 import argparse
@@ -28,7 +28,7 @@ PAGE = "<title>{0}</title><body><main><h1>{0}</h1><p>All about {0}.</p>{1}</main
 
 
 def main(arguments: Sequence[str]) -> int:
-    """0 if every tool answers as it should over both transports."""
+    """Return 0 if every tool gives the expected answer over both transports."""
     parser = argparse.ArgumentParser(prog="python -m soak mcp", description=__doc__)
     parser.add_argument("--inspector", type=Path, metavar="FOLDER")
     given = parser.parse_args(arguments)
@@ -56,7 +56,7 @@ async def _run(folder: Path, inspector: Path) -> int:
 
 
 def _starter(folder: Path) -> Path:
-    """A command without options, which the inspector would take for its own."""
+    """Return a command without options, since the inspector would read options as its own."""
     (folder / "afresh.yaml").write_text(SETTINGS.format(store=folder / "stdio.db"))
     starter = folder / "afresh-mcp"
     config = folder / "afresh.yaml"
@@ -80,7 +80,7 @@ async def _served(store: Path) -> AsyncIterator[str]:
 
 
 async def _checked(inspector: Sequence[str], site: TinySite) -> int:
-    """How many tools are listed and answer."""
+    """Return how many tools are listed and answer."""
     calls: list[tuple[str, dict[str, object], str]] = [
         ("scrape_docs", {"url": site.url, "library": "docs", "wait": 60}, '"status": "completed"'),
         ("search_docs", {"query": "needle7", "library": "docs"}, "/p7"),

@@ -1,4 +1,4 @@
-"""A month in the life of two sites, for pictures: pages are edited, added and deleted, and read every day."""
+"""Simulate a month of two sites for screenshots: pages are edited, added and deleted, and refreshed every day."""
 
 import random
 from datetime import UTC, datetime, timedelta
@@ -12,17 +12,17 @@ SEED = 7
 
 
 class Month:
-    """Fills a store day by day, by a clock that it moves up to now."""
+    """Fills a store day by day, with a clock that ends at the current time."""
 
     def __init__(self) -> None:
         self._ago = timedelta(days=DAYS)
 
     def clock(self) -> datetime:
-        """The time in that month, which goes on as time does."""
+        """Return the simulated time."""
         return datetime.now(UTC) - self._ago
 
     async def pass_by(self, kb: KnowledgeBase, stand: Stand) -> None:
-        """Everything that pages show, and the month before it."""
+        """Run the month, and then create the states that the screenshots show."""
         rng, site = random.Random(SEED), stand.site
         await kb.runs.crawl(site.url, name="harbor")
         paths = [path for path in site.paths if path != "/"]

@@ -1,4 +1,4 @@
-"""F112: many pages in one crawl; memory, file descriptors and threads stay as they were."""
+"""F112: check that memory, file descriptors and threads do not grow in a crawl of many pages."""
 
 import argparse
 import tempfile
@@ -12,10 +12,10 @@ CONNECTIONS = 4  # that may be open or not when a sample is taken
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Crawl made-up pages and compare the process late in the crawl with itself early on."""
+    """Crawl generated pages; compare the process late in the crawl with an early sample."""
     parser = argparse.ArgumentParser(prog="python -m soak pages", description=__doc__)
     parser.add_argument("--pages", type=int, default=50_000)
-    parser.add_argument("--workers", type=int, default=8, help="looks at once")
+    parser.add_argument("--workers", type=int, default=8, help="concurrent checks")
     parser.add_argument("--growth", type=float, default=5.0, help="percent that memory may grow")
     given = parser.parse_args(arguments)
     gauge = Gauge(every=max(1, given.pages // 25))
@@ -31,7 +31,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def breaches_of(early: Sample, late: Sample, growth: float) -> list[str]:
-    """What grew more than it may between two moments of a crawl."""
+    """Return what grew more than allowed between two samples."""
     grown = 100 * (late.rss - early.rss) / early.rss
     before, after = early.rss / MB, late.rss / MB
     print(f"{before:.1f} MB at {early.done} pages, {after:.1f} MB at {late.done}: {grown:+.1f} %")

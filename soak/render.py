@@ -1,4 +1,4 @@
-"""Many pages in a browser in one crawl: its memory stays as it was, and nothing of it is left at the end."""
+"""Render many pages in one crawl: the memory of the browser must not grow, and no process may be left."""
 
 import argparse
 import asyncio
@@ -20,18 +20,18 @@ from soak.gauge import MB
 
 
 class BrowserGauge:
-    """Notes what the processes of the browser take as a crawl goes on."""
+    """Records the memory of the browser processes during a crawl."""
 
     def __init__(self) -> None:
         self.sizes: list[tuple[int, int]] = []  # pages done, bytes
 
     def on_event(self, event: Event) -> None:
-        """Note a sample."""
+        """Record a sample."""
         if isinstance(event, Progress) and (size := sum(each for each in _sizes())):
             self.sizes.append((event.done, size))
 
     def median(self, first: int, last: int) -> float:
-        """What the browser took while pages within bounds were done, in MB."""
+        """Return the memory of the browser in MB while a range of pages was processed."""
         return statistics.median(size for done, size in self.sizes if first <= done <= last) / MB
 
 
@@ -45,7 +45,7 @@ def _sizes() -> list[int]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Crawl a site made by script and compare the browser late in the crawl with itself early on."""
+    """Crawl a site that needs JavaScript; compare the browser late in the crawl with an early sample."""
     parser = argparse.ArgumentParser(prog="python -m soak render", description=__doc__)
     parser.add_argument("--pages", type=int, default=100)
     parser.add_argument("--growth", type=float, default=15.0, help="percent that memory may grow")

@@ -1,6 +1,6 @@
-"""What a large store on PostgreSQL costs: rows and bytes a page, claims and commits a second, questions.
+"""Measure a large PostgreSQL store: rows and bytes per page, pages per second, and search times.
 
-Reads the documentation of PostgreSQL once and makes many sites of it: the same pages on many hosts.
+Crawls the documentation of PostgreSQL once and copies it to many sites: the same pages on many hosts.
 """
 
 import argparse
@@ -59,7 +59,7 @@ where t.relname = any ($1) and pg_relation_size(c.oid) > $2 order by 2 desc
 
 
 async def multiply(server: asyncpg.Connection, table: str, copies: int, hosts: int, run: Run) -> None:
-    """Make many rows of each row of a table; its indexes are made afterwards, as a server restores them."""
+    """Copy each row of a table many times; create the indexes afterwards, as a restore does."""
     names = [str(row["column_name"]) for row in await server.fetch(COLUMNS, table)]
     given: dict[str, object] = {"far": FAR, "run": run.id, "hosts": hosts, "id": "id"}
     given["host"] = HOST.format(**given)
@@ -79,7 +79,7 @@ async def multiply(server: asyncpg.Connection, table: str, copies: int, hosts: i
 
 
 async def grow(url: str, copies: int, vectors: int, hosts: int) -> Site:
-    """Fill a store that holds one crawl with many of its kind, all of whose pages wait for a look."""
+    """Copy the one crawl of a store many times; all pages are due."""
     store, now = await open_store(url), datetime.now(UTC)
     source = await store.sources.add(
         name="many", version=None, kind="web", url="https://h0.example.org/", rules={}, policy={}, now=now
@@ -103,7 +103,7 @@ async def grow(url: str, copies: int, vectors: int, hosts: int) -> Site:
 
 
 async def sizes(url: str, pages: int) -> Mapping[str, int]:
-    """Print rows and bytes of each table for a page; all bytes of each."""
+    """Print rows and bytes of each table per page; return the bytes of each table."""
     server = await asyncpg.connect(url)
     try:
         await server.execute("analyze")
@@ -120,7 +120,7 @@ async def sizes(url: str, pages: int) -> Mapping[str, int]:
 
 
 async def ask(url: str) -> None:
-    """Print how long questions take by words and by meaning."""
+    """Print how long keyword and semantic searches take."""
     kb = await build(load(None, {}, {"store.url": url}, Path.cwd()))
     try:
         for mode in ("text", "vector", "hybrid"):
@@ -135,7 +135,7 @@ async def ask(url: str) -> None:
 
 
 async def look(site: Site, workers: int) -> None:
-    """Queue every page and let workers look at all of them: what a run of 304s costs."""
+    """Queue every page and let workers check all of them, as in a run in which every page answers 304."""
     server = await asyncpg.connect(site.url)
     try:
         queued = int((await server.execute(QUEUE, site.run.id)).split()[-1])
@@ -156,11 +156,11 @@ async def look(site: Site, workers: int) -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Grow a store and measure it."""
+    """Fill a store and measure it."""
     parser = argparse.ArgumentParser("python -m soak scale", description=__doc__)
     parser.add_argument("--folder", type=Path, help="read this folder instead of the corpus")
     parser.add_argument("--pages", type=int, default=200_000)
-    parser.add_argument("--vectors", type=int, default=20, help="of so many copies vectors are made")
+    parser.add_argument("--vectors", type=int, default=20, help="number of copies that get vectors")
     parser.add_argument("--hosts", type=int, default=5_000)
     parser.add_argument("--workers", type=int, default=2)
     given = parser.parse_args(arguments)

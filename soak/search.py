@@ -1,7 +1,7 @@
-"""Search in a large store: how long a question takes in process, alone and within one source.
+"""Measure searches in a large store, without a server: over all sources and within one source.
 
-The texts are chunks of the FastAPI documentation in which every seventh word is drawn anew, so that no two
-are the same and words are as frequent as in real ones.
+The texts are chunks of the FastAPI documentation in which every seventh word is replaced by a random one. So no
+two texts are the same, and words are about as frequent as in real texts.
 """
 
 import argparse
@@ -46,10 +46,10 @@ CHUNK = (
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Fill a store, ask every question of the labelled set, and tell the times."""
+    """Fill a store, search for every question of the labelled set, and print the times."""
     parser = argparse.ArgumentParser("python -m soak search", description=__doc__)
     parser.add_argument("--chunks", type=int, default=100_000)
-    parser.add_argument("--store", type=Path, help="keep the store here, and use it if it is there")
+    parser.add_argument("--store", type=Path, help="create the store here, or use it if it exists")
     given = parser.parse_args(arguments)
     one_thread()
     embedder = builtin(FAST)
@@ -88,7 +88,7 @@ async def _time(store: Store, asked: SearchRequest, embedder: Embedder) -> float
 
 
 async def _fill(file: Path, texts: Sequence[str], number: int, embedder: Embedder) -> None:
-    """A store with so many chunks, their words and their vectors."""
+    """Create a store with a number of chunks, with their words and vectors."""
     store = await open_store(f"sqlite:///{file}")
     made = list(_noisy(_cut(texts), number))
     for at in range(0, number, 2_000):
@@ -107,7 +107,7 @@ def _cut(texts: Sequence[str]) -> list[Chunk]:
 
 
 def _noisy(chunks: Sequence[Chunk], number: int) -> Iterator[Chunk]:
-    """As many chunks as wanted, every seventh word drawn from all words."""
+    """Yield a number of chunks in which every seventh word is random."""
     draw = random.Random(4)
     words = [word for each in chunks for word in each.content.split() if word.isalpha()]
     for at in range(number):

@@ -1,7 +1,7 @@
-"""Search through REST: how long answers take with many clients, beside the same questions in process.
+"""Compare search times over REST with many clients and in this process.
 
-`alone` is one question after the other, `together` as many at a time as there are clients; the server is
-asked by clients in a process of their own, once while nothing else happens and once while it crawls.
+`alone` sends one question after another, `together` as many at a time as there are clients. The clients of the
+server run in their own process. The server is measured once without other work, and once during a crawl.
 """
 
 import argparse
@@ -30,7 +30,7 @@ SLOW = {"delay_seconds": 0.01}
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Measure, and fail where the server is more than five times as slow."""
+    """Measure; return 1 if the server is more than five times as slow."""
     parser = argparse.ArgumentParser("python -m soak serve", description=__doc__)
     parser.add_argument("--clients", type=int, default=32)
     parser.add_argument("--requests", type=int, default=2_000)
@@ -41,7 +41,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 async def measured(clients: int, requests: int) -> dict[str, float]:
-    """The p95 of a question in milliseconds: in process, through REST, and through REST beside a crawl."""
+    """Return the p95 of a question in milliseconds: in process, over REST, and over REST during a crawl."""
     with tempfile.TemporaryDirectory() as folder, TinySite.docs() as site, TinySite() as large:
         for number in range(PAGES):
             links = "".join(f'<a href="/p{each}">{each}</a>' for each in range(PAGES))

@@ -1,9 +1,10 @@
-"""Claims and politeness at a million hosts, in virtual time: is spacing held, are lanes busy, who starves?
+"""Simulate claims and rate limits for a million hosts: are delays kept, lanes busy, and no host left waiting?
 
-The rules are those of `store/queue.py`, `crawl/politeness.py` and `crawl/worker.py`: a worker claims batches in
-the order of the queue from hosts that are free or its own; a host is one worker's, who asks it one page at a
-time, a delay after the last answer; pages of a host that rests go back; who finds nothing gets half of the
-hosts of others. Nothing is read or written: what is simulated is the design and not the database.
+The rules are those of `store/queue.py`, `crawl/politeness.py` and `crawl/worker.py`. A worker claims batches in
+the order of the queue, from hosts that are free or its own. Only one worker uses a host; it requests one page at a
+time, one delay after the last response. Pages of a host that asks for a pause go back to the queue. A worker
+without work gets half of the hosts of other workers. Nothing is fetched or stored: this simulates the design, not
+the database.
 """
 
 import argparse
@@ -26,7 +27,7 @@ REST = 60.0  # seconds that a host asks for in a Retry-After
 
 @dataclass
 class Worker:
-    """Lanes, what is claimed for them, and the hosts that are its own."""
+    """A worker: its lanes, its claimed pages and its hosts."""
 
     number: int
     idle: int
@@ -38,7 +39,7 @@ class Worker:
 
 
 class Simulation:
-    """One run over many hosts by many workers."""
+    """A run over many hosts with many workers."""
 
     def __init__(self, given: argparse.Namespace) -> None:
         chance = random.Random(given.seed)
@@ -68,14 +69,14 @@ class Simulation:
         self.busy = self.waited = 0.0  # seconds of lanes: at work, and in front of a host
 
     def key(self, host: int) -> int:
-        """The place of a host's next row in the queue: by depth, or site by site."""
+        """Return the position of the next row of a host in the queue: by depth, or site by site."""
         rank = self.rank[host]
         return host * 10**6 + rank if self.given.order == "sites" else rank * 10**8 + host
 
     # ---- claims
 
     def claim(self, worker: Worker) -> bool:
-        """Take rows in their order from hosts that are free or its own."""
+        """Claim rows in order, from hosts that are free or belong to the worker."""
         self.wake()
         self.claims += 1
         others = sum(each.held for each in self.workers) - worker.held
@@ -89,7 +90,7 @@ class Simulation:
         return taken > 0
 
     def take(self, worker: Worker, batch: int) -> int:
-        """Rows in their order; with --per-host no more than so many of one host are held at a time."""
+        """Yield rows in order; with --per-host, at most that many of one host are claimed at a time."""
         taken, aside = 0, list[int]()
         held = Counter(worker.claimed)
         while taken < batch and (worker.own or self.free):
@@ -115,7 +116,7 @@ class Simulation:
         return taken
 
     def list(self, host: int, rests_until: float | None = None) -> None:
-        """Let a host wait where its worker finds it, if it has rows."""
+        """Put a host with rows into the waiting list of its worker."""
         if self.listed[host] or not self.left[host]:
             return
         self.listed[host] = 1
@@ -125,7 +126,7 @@ class Simulation:
             heapq.heappush(self.workers[self.owner[host]].own, (self.key(host), host))
 
     def share(self, worker: Worker) -> bool:
-        """Half of the waiting hosts of each other worker, which rest for a delay first."""
+        """Take half of the waiting hosts of each other worker; each first waits for one delay."""
         got = False
         for other in self.workers:
             if other is worker or not other.own:
@@ -145,14 +146,14 @@ class Simulation:
         return got
 
     def wake(self) -> None:
-        """Hosts that have rested can be claimed again, by who holds them."""
+        """Make hosts whose pause is over claimable again, by the worker that holds them."""
         while self.resting and self.resting[0][0] <= self.now:
             _, host = heapq.heappop(self.resting)
             self.listed[host] = 0
             self.list(host)
 
     def give_back(self, host: int) -> None:
-        """Put back a page of a host that rests; none of it is claimed before its time."""
+        """Put back a page of a host that pauses; none of its pages is claimed before the pause ends."""
         self.returned += 1
         self.rank[host] -= 1
         self.left[host] += 1
@@ -161,7 +162,7 @@ class Simulation:
     # ---- lanes
 
     def feed(self, worker: Worker) -> None:
-        """Give idle lanes what is claimed, and claim more where little is left."""
+        """Give claimed pages to idle lanes, and claim more if few are left."""
         while worker.idle:
             if len(worker.claimed) < self.given.lanes:
                 self.claim(worker)
@@ -175,7 +176,7 @@ class Simulation:
                 worker.idle += 1
 
     def enter(self, worker: Worker, host: int) -> bool:
-        """Begin a look, now or after the host's delay; False if the host rests for longer."""
+        """Start a check, now or after the delay of the host; return False if the host pauses for longer."""
         pause = self.next_at[host] - self.now
         if pause > max(MAX_WAIT_SECONDS, self.given.delay):
             self.give_back(host)
@@ -194,7 +195,7 @@ class Simulation:
         return True
 
     def answered(self, worker: Worker, host: int) -> None:
-        """End a look; the next lane that waits for this host has its turn."""
+        """End a check; the next lane that waits for this host continues."""
         worker.done += 1
         worker.idle += 1
         self.failures[host] += self.dead[host]
@@ -211,7 +212,7 @@ class Simulation:
             worker.idle += 1
 
     def run(self) -> None:
-        """Until every page was looked at."""
+        """Run until every page was checked."""
         done = 0
         for worker in self.workers:
             self.feed(worker)
@@ -230,7 +231,7 @@ class Simulation:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Simulate and tell; 1 if a host was asked too soon or never."""
+    """Simulate and print the results; return 1 if a host was requested too early or never."""
     parser = argparse.ArgumentParser(prog="python -m soak simulate", description=__doc__)
     parser.add_argument("--hosts", type=int, default=1_000_000)
     parser.add_argument("--workers", type=int, default=64)
@@ -238,9 +239,9 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--delay", type=float, default=1.0)
     parser.add_argument("--most", type=int, default=2_000, help="pages of the largest host")
     parser.add_argument("--dead", type=float, default=0.005, help="share of hosts that never answer")
-    parser.add_argument("--resting", type=float, default=0.001, help="share that asks for a rest once")
+    parser.add_argument("--resting", type=float, default=0.001, help="share of hosts that ask for a pause once")
     parser.add_argument("--order", choices=("depth", "sites"), default="depth")
-    parser.add_argument("--per-host", type=int, default=10**9, help="rows of one host that a worker may hold")
+    parser.add_argument("--per-host", type=int, default=10**9, help="rows of one host that a worker may claim")
     parser.add_argument("--seed", type=int, default=8)
     began = time.monotonic()
     world = Simulation(parser.parse_args(arguments))

@@ -1,4 +1,4 @@
-"""Where the pages of a long test come from: an address, a folder of HTML files, or made-up pages."""
+"""Sources of pages for long tests: a URL, a folder of HTML files, or generated pages."""
 
 import socket
 import subprocess
@@ -13,14 +13,14 @@ ROOT = Path(__file__).resolve().parents[1]
 
 @contextmanager
 def folder(files: Path) -> Iterator[str]:
-    """Serve a folder from a process of its own; the address of its index."""
+    """Serve a folder from a new process; yield the URL of its index."""
     with _process("bench.static_server", str(files.resolve()), "{port}", "/dev/null") as port:
         yield f"http://127.0.0.1:{port}/index.html"
 
 
 @contextmanager
 def generated(pages: int, width: int, hubs: int = 0) -> Iterator[str]:
-    """Serve made-up pages from a process of its own; the address of the root."""
+    """Serve generated pages from a new process; yield the URL of the start page."""
     with _process("soak.generated", "{port}", str(pages), str(width), str(hubs)) as port:
         yield f"http://127.0.0.1:{port}/"
 

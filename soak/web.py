@@ -1,8 +1,7 @@
-"""How fast the server answers when a source is large: 100,000 pages looked at 1,000,000 times.
+"""Measure the server with a large source: 100,000 pages with 1,000,000 attempts.
 
-Every address of the interface and what it is made of is asked a few times; one that takes longer than 300 ms
-is a breach. With --cold the web pages are asked for while no number is kept from before, as when nobody has
-looked for ten minutes.
+Every page of the web interface, and every request that it makes, is requested a few times. A response that takes
+longer than 300 ms is a failure. With --cold, no count is cached, as if nobody had used the server for ten minutes.
 """
 
 import argparse
@@ -93,7 +92,7 @@ PAGES = (
 
 
 class Answer(NamedTuple):
-    """How an address is answered; times in milliseconds."""
+    """The responses of one URL, with times in milliseconds."""
 
     place: str
     first: float
@@ -103,9 +102,9 @@ class Answer(NamedTuple):
 
 
 async def measured(url: str, places: Sequence[str]) -> list[Answer]:
-    """Of each address the first and the quickest answer, what that took of the processor, and its length.
+    """Return for each URL the times of the first and the fastest response, its CPU time and its length.
 
-    On PostgreSQL the processor works elsewhere too; the quickest, as other programs may hold us up.
+    The CPU time of PostgreSQL is not included. The fastest response counts, since other programs cause delays.
     """
     mirror = {"sinks.mirror.kind": "folder", "sinks.mirror.path": "/nowhere"}  # copies are only read
     config = load(None, {}, {"store.url": url, **mirror}, Path.cwd())
@@ -134,7 +133,7 @@ def _report(report: Answer) -> None:
 
 
 def addresses(source: int, *, cold: bool) -> list[str]:
-    """What is asked for."""
+    """Return the URLs to request."""
     data = [] if cold else [f"/api/v1{each}" for each in API]
     return [place.format(s=source) for place in (*data, *PAGES)]
 
@@ -153,15 +152,15 @@ async def _asked(client: aiohttp.ClientSession, place: str) -> Answer:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Make the source, ask, and say what is too slow."""
+    """Create the source, measure, and print what is too slow."""
     parser = argparse.ArgumentParser("python -m soak web", description=__doc__)
     parser.add_argument("--pages", type=int, default=100_000)
     parser.add_argument("--attempts", type=int, default=1_000_000)
     parser.add_argument("--changes", type=int, default=300_000)
     parser.add_argument("--postgres", action="store_true", help="on PostgreSQL instead of SQLite")
-    parser.add_argument("--store", help="keep the store here, and use it if it is there")
-    parser.add_argument("--only", default="", help="just the addresses that hold this")
-    parser.add_argument("--cold", action="store_true", help="count every number when it is asked for")
+    parser.add_argument("--store", help="create the store here, or use it if it exists")
+    parser.add_argument("--only", default="", help="only URLs that contain this")
+    parser.add_argument("--cold", action="store_true", help="cache no counts")
     given = parser.parse_args(arguments)
     size = Size(pages=given.pages, attempts=given.attempts, changes=given.changes)
     with ExitStack() as stack:
@@ -182,7 +181,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 async def _filled(url: str, size: Size) -> int:
-    """The number of the large source in a store, which is made if it is not there."""
+    """Return the id of the large source; create it if the store does not have it."""
     kb = await build(load(None, {}, {"store.url": url}, Path.cwd()))
     there = await kb.sources.all()
     await kb.close()

@@ -1,7 +1,8 @@
-"""Every web page over PostgreSQL's documentation in a browser: in light, dark and as narrow as a phone.
+"""Open every web page in a browser, on PostgreSQL's documentation: light, dark and as narrow as a phone.
 
-Wrong is what axe complains about, a breach of the policy, a request to another host, an error of a script, a
-page wider than the screen, or a first load of 150 KB. The documentation is the benchmark's, from Debian.
+These are failures: a complaint of axe, a violation of the Content Security Policy, a request to another host, an
+error in a script, a page wider than the screen, or a first load above 150 KB. The documentation is the Debian
+package that the benchmark uses.
 """
 
 import argparse
@@ -36,7 +37,7 @@ WIDTH = "document.documentElement.scrollWidth"
 
 @dataclass(frozen=True)
 class Place:
-    """Something to look at: where it is, and what is done there first."""
+    """A web page to open, and what to do there before the check."""
 
     name: str
     path: str
@@ -46,7 +47,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Sight:
-    """What one look at it brought."""
+    """The result of one check."""
 
     status: int
     milliseconds: float
@@ -55,7 +56,7 @@ class Sight:
 
 
 def places(docs: DocumentationSite) -> list[Place]:
-    """Everything there is to see."""
+    """Return all web pages to check."""
     return [
         Place("overview", "/"),
         Place("changes", "/changes"),
@@ -99,7 +100,7 @@ def _of_source(base: str) -> list[Place]:
 
 
 def _to_differences(page: "Page") -> None:
-    """Past the deletions, which are the newest, with all that can be opened open."""
+    """Scroll past the deletions, which are the newest changes, and open all parts that can be opened."""
     while page.locator(".diff").count() == 0:
         page.get_by_role("link", name="More", exact=True).click()
         page.wait_for_load_state("load")
@@ -142,13 +143,13 @@ def _search_and_open(page: "Page") -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Read, serve, look; 1 where anything was wrong."""
+    """Crawl, serve and check; return 1 if a check failed."""
     parser = argparse.ArgumentParser("python -m soak web_docs", description=__doc__)
-    parser.add_argument("folder", type=Path, nargs="?", help="keep a picture of each look here")
+    parser.add_argument("folder", type=Path, nargs="?", help="store a screenshot of each check here")
     stores = parser.add_mutually_exclusive_group()
-    stores.add_argument("--store", help="the address of a store that is empty (default: a new SQLite file)")
+    stores.add_argument("--store", help="URL of an empty store (default: a new SQLite file)")
     stores.add_argument("--postgres", action="store_true", help="on a PostgreSQL server of its own")
-    parser.add_argument("--only", default="", help="just what has a name that this pattern finds")
+    parser.add_argument("--only", default="", help="only checks whose name matches this pattern")
     given = parser.parse_args(arguments)
     with ExitStack() as stack:
         work = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="afresh-web-"))).resolve()
@@ -185,7 +186,7 @@ def _look_at_all(chromium: "Browser", docs: DocumentationSite, only: str, folder
 
 
 def _sight(chromium: "Browser", url: str, place: Place, look: str, folder: Path | None) -> Sight:
-    """One look, by somebody who has never been here."""
+    """Check a web page in a new browser context."""
     from playwright.sync_api import Error
 
     context = chromium.new_context(base_url=url, **LOOKS[look])
@@ -214,7 +215,7 @@ def _sight(chromium: "Browser", url: str, place: Place, look: str, folder: Path 
 
 
 def _flaws(seen: Watched) -> list[str]:
-    """What is not as it has to be once it stands there."""
+    """Return what is wrong on a loaded page."""
     wide, room = int(seen.page.evaluate(WIDTH)), (seen.page.viewport_size or {"width": 0})["width"]
     return [
         *([f"{wide} wide on a screen of {room}"] if wide > room else []),

@@ -38,7 +38,7 @@ def places(stand: Stand) -> dict[str, str]:
         "copies": f"{source}/copies",
         "settings": f"{source}/settings",
         "brake": run,
-        "attempts": f"/runs/{stand.braked - 2}/attempts",  # of the refresh in which a page failed
+        "attempts": f"/runs/{stand.braked - 3}/attempts",  # of the last refresh of harbor, in which a page failed
         "page": "/open?in=harbor&url=" + stand.site.url + "getting-started/install/",
         "search": "/search?q=how+do+I+install+it",
         "search-empty": "/search",
@@ -48,11 +48,11 @@ def places(stand: Stand) -> dict[str, str]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Take them all; 1 where a page did not answer."""
+    """Take all screenshots; return 1 if a page did not answer."""
     parser = argparse.ArgumentParser(prog="python -m soak web_shots", description=__doc__)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--window", action="store_true", help="just what fits into the window")
-    parser.add_argument("--only", default="", help="pages whose name holds this")
+    parser.add_argument("--window", action="store_true", help="only the visible part of a page")
+    parser.add_argument("--only", default="", help="only screenshots whose name contains this")
     given = parser.parse_args(arguments)
     given.folder.mkdir(parents=True, exist_ok=True)
     month = Month()
@@ -85,7 +85,7 @@ def _take(browser: "Browser", stand: Stand, folder: Path, only: str, *, whole: b
 
 @contextmanager
 def _slowly(browser: "Browser", stand: Stand) -> Iterator[None]:
-    """While a site is read that takes its time."""
+    """Keep a crawl active while the screenshots are taken."""
     with TinySite.docs() as site:
         gate = site.hold("/reference/metrics/")
         context = browser.new_context()

@@ -1,4 +1,4 @@
-"""P6: sites to which things happen by chance, kills among them; each index equals that of a fresh crawl."""
+"""P6: change sites at random, with outages and kills; each index must equal that of a new crawl."""
 
 import argparse
 import asyncio
@@ -13,10 +13,10 @@ from afresh.testing import TinySite
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Live through one wild life per seed; the seed of one that ends otherwise is told."""
+    """Run one random history per seed; print the seeds for which the index differs."""
     parser = argparse.ArgumentParser(prog="python -m soak wild", description=__doc__)
-    parser.add_argument("--seeds", type=int, default=100, help="how many lives")
-    parser.add_argument("--first", type=int, default=1000, help="the seed of the first")
+    parser.add_argument("--seeds", type=int, default=100, help="number of histories")
+    parser.add_argument("--first", type=int, default=1000, help="seed of the first")
     given = parser.parse_args(arguments)
     parse_in_process()
     wrong = [seed for seed in range(given.first, given.first + given.seeds) if not _holds(seed)]

@@ -1,4 +1,4 @@
-"""P2, P3: many workers on one run of many hosts; some are killed or sleep, the server is restarted."""
+"""P2, P3: run many workers on one run of many hosts, with kills, pauses and database restarts."""
 
 import argparse
 import asyncio
@@ -35,7 +35,7 @@ BLOWS = ("kill", "restart", "sleep", "kill", "restart", "kill", "sleep")
 
 
 class Gang:
-    """Worker processes on one store."""
+    """The worker processes on one store."""
 
     def __init__(self, command: Sequence[str], settings: Path, number: int) -> None:
         self._command = [*command, "worker", "--quiet", "--config", str(settings)]
@@ -46,7 +46,7 @@ class Gang:
         return subprocess.Popen(self._command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def kill(self, chance: random.Random) -> None:
-        """End one at once and let another take its place."""
+        """Kill a worker and start another one."""
         place = chance.randrange(len(self.processes))
         self.processes[place].kill()
         self.processes[place].wait()
@@ -54,7 +54,7 @@ class Gang:
         self.disruptions += 1
 
     def put_to_sleep(self, chance: random.Random) -> None:
-        """Let one sleep past its lease."""
+        """Pause a worker for longer than its lease."""
         process = chance.choice(self.processes)
         process.send_signal(signal.SIGSTOP)
         threading.Timer(ASLEEP, process.send_signal, (signal.SIGCONT,)).start()
@@ -66,7 +66,7 @@ class Gang:
         return [] if None in codes else [code for code in codes if code is not None]
 
     def leave(self) -> list[int]:
-        """Tell all to go; how they ended."""
+        """Stop all workers; return their exit codes."""
         for process in self.processes:
             process.send_signal(signal.SIGCONT)
             process.terminate()
@@ -75,7 +75,7 @@ class Gang:
 
 @dataclass
 class Outcome:
-    """What came of a run."""
+    """The results of a run."""
 
     index: dict[str, str | None]
     seconds: float
@@ -86,7 +86,7 @@ class Outcome:
 async def crawl(
     hosts: Hosts, settings: Path, command: Sequence[str], workers: int, blows: Sequence[Callable[[Gang], None]] = ()
 ) -> Outcome:
-    """Queue a run, let workers do it, strike blow by blow as it goes on, and look at what is on record."""
+    """Queue a run, disturb its workers several times, and return what the store has at the end."""
     root, wanted = f"http://127.0.0.1:{hosts.ports[0]}/", hosts.number * hosts.pages
     hosts.forget()
     kb = await build(load(settings, {}, {}, settings.parent))
@@ -115,7 +115,7 @@ async def crawl(
 
 
 async def _until(kb: KnowledgeBase, hosts: Hosts, gang: Gang, pages: int | None = None) -> None:
-    """Wait until so many pages were requested or the run is over; raise if no worker is left."""
+    """Wait until a number of pages was requested or the run has ended; raise if no worker is left."""
     while (await kb.sources.view("docs")).last_state != "completed":
         if codes := gang.exit_codes():
             raise RuntimeError(f"all workers have ended, with {codes}")
@@ -135,7 +135,7 @@ def _asked_too_often(hosts: Hosts, disruptions: int) -> list[str]:
 
 
 def written(folder: Path, url: str, delay: float) -> Path:
-    """A file of settings for workers on a store."""
+    """Write the settings file of the workers; return its path."""
     file = folder / f"{'many' if delay else 'one'}.yaml"
     file.write_text(SETTINGS.format(url=url, delay=delay))
     return file
@@ -144,7 +144,7 @@ def written(folder: Path, url: str, delay: float) -> Path:
 def compare(
     workers: int, hosts: Hosts, delay: float, blows: Sequence[str], seed: int, command: Sequence[str] = AFRESH
 ) -> list[str]:
-    """One undisturbed worker, then many disturbed ones; what is wrong with what they made."""
+    """Run one undisturbed worker, then many disturbed ones; return what is wrong with the results."""
     chance = random.Random(seed)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="afresh-soak-")))
@@ -175,12 +175,12 @@ def compare(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run it and print what came of it; 1 if a promise was broken."""
+    """Run the test and print the results; return 1 if a promise was broken."""
     parser = argparse.ArgumentParser(prog="python -m soak workers", description=__doc__)
     parser.add_argument("--workers", type=int, default=16)
     parser.add_argument("--hosts", type=int, default=50)
-    parser.add_argument("--pages", type=int, default=200, help="of each host")
-    parser.add_argument("--delay", type=float, default=0.1, help="seconds between two looks at a host")
+    parser.add_argument("--pages", type=int, default=200, help="pages of each host")
+    parser.add_argument("--delay", type=float, default=0.1, help="seconds between two requests to a host")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
     parser.add_argument("--blows", nargs="*", choices=sorted({*BLOWS}), default=BLOWS)
     given = parser.parse_args(arguments)

@@ -241,7 +241,7 @@ def test_a_note_that_repeats_the_error_is_left_out(afresh: Afresh, kb: Opened) -
 def test_a_braked_run_says_what_to_type(afresh: Afresh, kb: Opened) -> None:
     kb.let_runs_end_with(report(state="needs_confirmation", held=120, notes=("sitemap.xml was empty",)))
     out = afresh("refresh").out
-    assert "120 pages look deleted. That exceeds the safety limit, so nothing was removed yet." in out
+    assert "120 pages look deleted. That exceeds the deletion limit, so nothing was removed yet." in out
     assert "afresh confirm 7" in out
     assert "note: sitemap.xml was empty" in out
 

@@ -49,7 +49,7 @@ def test_U5_the_first_token_says_that_the_browser_needs_a_login(
     for _ in range(2):
         assert main(["token", "create", "--scope", "read", "--store", f"sqlite:///{tmp_path / 'a.db'}"]) == 0
         message.append(" ".join(capsys.readouterr().err.split()))
-    assert "To use the web interface, sign in with it" in message[0]
+    assert "To use the web interface, sign in with this token" in message[0]
     assert "access.loopback_open" in message[0]
     assert "login" not in message[1]
 

@@ -103,5 +103,5 @@ def test_R3_R11_the_command_line_says_times_and_the_next_check(
     assert all(each["created_at"] and each["mtime"] == "2026-02-03T12:00:00Z" for each in found)
     assert main(["why", found[0]["url"], *store]) == 0
     displayed = capsys.readouterr().out
-    for word in ("content type", "first seen", "last read", "last seen", "next check", "Tue, 03 Feb 2026"):
+    for word in ("content type", "first found", "last downloaded", "last found", "next check", "Tue, 03 Feb 2026"):
         assert word in displayed

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 EXAMPLES = ("afresh token create --scope read --source react", "afresh token list", "afresh token revoke 3")
 
 FIRST = (
-    "This is the first token. From now on every request needs one, on this machine too. To use the web interface, "
-    "sign in with it. `access.loopback_open: true` allows requests from this machine without a token."
+    "This is the first token. From now on every request needs a token, also on this machine. To use the web interface, "
+    "sign in with this token. To allow requests from this machine without a token, set `access.loopback_open: true`."
 )
 
 
@@ -41,13 +41,13 @@ def token() -> None:
 @option(
     "--scope",
     "SCOPE",
-    "`read` may search and read, `write` may also crawl, change and delete.",
+    "`read` allows searching and reading; `write` also allows crawling, changing and deleting.",
     type=click.Choice([scope.value for scope in TokenScope]),
     required=True,
 )
-@option("--source sources", "LABEL", "Only for this source; may be repeated.", multiple=True)
+@option("--source sources", "LABEL", "Limit the token to this source; may be repeated.", multiple=True)
 @option("--expires", "TIME", "Time until it expires, such as 12h or 90d (default: never).")
-@option("--name", "NAME", "A name, to recognise it.", default="")
+@option("--name", "NAME", "Name of the token, shown by `afresh token list`.", default="")
 def create(session: Session, scope: str, sources: tuple[str, ...], expires: str | None, name: str) -> None:
     """Create a token and show it once; only its hash is stored."""
     length = read_duration(expires) if expires else None
@@ -69,7 +69,7 @@ def create(session: Session, scope: str, sources: tuple[str, ...], expires: str 
 
 @command("", "afresh token list", "afresh token list --json", name="list")
 def list_tokens(session: Session) -> None:
-    """List all tokens, without their text."""
+    """List all tokens with scope, state and expiry; the secret text is not stored."""
     found, now = session.ask(lambda kb: kb.tokens.all()), session.now
     names = ("id", "name", "scope", "sources", "state", "created_at", "expires_at", "revoked_at")
     rows = [{name: getattr(each, name) for name in names} | {"state": each.state(now)} for each in found]
@@ -99,9 +99,9 @@ for each in (create, list_tokens, revoke):
     type=click.Choice([state.value for state in MessageState]),
 )
 @option("--limit", "N", "Maximum messages.", type=click.IntRange(1, 10_000), default=50)
-@switch("--send", "Send due messages first; `afresh serve` does this by itself.")
+@switch("--send", "Send due messages first; `afresh serve` sends them automatically.")
 def webhooks(session: Session, state: str | None, limit: int, send: bool) -> None:
-    """List outgoing messages, newest first, and why some were not delivered."""
+    """List outgoing messages (webhooks and notifications), newest first, with delivery errors."""
     if send:
         sent = session.ask(lambda kb: kb.webhooks.send(), access=StoreAccess.CHANGE)
         session.say(f"Sent {count(sent, 'message')}.")

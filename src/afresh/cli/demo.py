@@ -76,12 +76,12 @@ def first_crawl(demo: Demo) -> bool:
 
 
 def nothing_changed(demo: Demo) -> bool:
-    demo.caption("2  A moment later: every page is checked, and nothing is downloaded again.")
+    demo.caption("2  Nothing has changed yet: a refresh checks every page and downloads nothing again.")
     return _refresh(demo, "unchanged_refresh")
 
 
 def something_changed(demo: Demo) -> bool:
-    demo.caption("3  Then the authors change the site.")
+    demo.caption("3  Now the site changes. The next refresh processes only these changes.")
     for line in change(demo.site):
         demo.show(Text(f"   {line}"))
     return _refresh(demo, "refresh")
@@ -125,7 +125,7 @@ def what_changed(demo: Demo) -> bool:
 
 
 def searches(demo: Demo) -> bool:
-    demo.caption("5  Searches find the current content.")
+    demo.caption("5  A search finds the current content.")
     found = {query: _search(demo, query) for query in SEARCHES}
     demo.result["searches"] = found
     return all(found.values())

@@ -35,9 +35,9 @@ def why(view: reports.PageExplanation, now: datetime) -> RenderableType:
         ("last check", _last_check(view, now)),
         ("next check", due(view.next_look, now, never=no_time)),
         ("changed", ago(page.changed_at, now)),
-        ("first seen", ago(page.created_at, now)),
-        ("last read", ago(page.last_scraped, now)),
-        ("last seen", ago(page.last_seen, now)),
+        ("first found", ago(page.created_at, now)),
+        ("last downloaded", ago(page.last_scraped, now)),
+        ("last found", ago(page.last_seen, now)),
         ("updated", ago(page.updated_at, now)),
         ("content type", text(page.content_type)),
         ("validators", text(_validators(page))),
@@ -47,10 +47,10 @@ def why(view: reports.PageExplanation, now: datetime) -> RenderableType:
     ]
     pairs += [(copy.sink, _copy(copy, now)) for copy in page.copies]
     if page.missing_count:
-        pairs.append(("missing", f"from {count(page.missing_count, 'complete run')} in a row"))
+        pairs.append(("missing", f"not found by the last {count(page.missing_count, 'complete run')}"))
     if view.former is not None:
         size_before = count(len(view.former), "character")
-        pairs.append(("former text", f"former text of {size_before}; show it with --former"))
+        pairs.append(("former text", f"{size_before} from before the page lost its text; show them with --former"))
     return Group(text(view.summary, "bold"), text(view.url, "blue"), facts(pairs))
 
 
@@ -88,7 +88,7 @@ def _validators(page: reports.PageView) -> str:
 
 def _linked(urls: Sequence[str]) -> Text:
     if not urls:
-        return text("no known page")
+        return text("no indexed page")
     more = len(urls) - MAX_LINKED_FROM
     lines = [clean(url) for url in urls[:MAX_LINKED_FROM]] + ([f"and {count(more)} more"] if more > 0 else [])
     return Text("\n".join(lines))
@@ -163,13 +163,13 @@ def plan(view: reports.RefreshPlan, now: datetime) -> RenderableType:
     if view.budget is not None and view.due > view.budget:
         due_now += f" (one `afresh refresh --due` checks {count(view.budget)} of them)"
     pairs: list[tuple[str, RenderableType]] = [
-        ("asks if changed", f"{count(view.conditional)} (downloads only changed pages)"),
-        ("always downloads", count(view.unconditional)),
-        ("new pages", f"{count(view.first_looks)} (linked, never read)"),
+        ("conditional requests", f"{count(view.conditional)} (download a page only if it changed)"),
+        ("full requests", f"{count(view.unconditional)} (always download the page)"),
+        ("new pages", f"{count(view.first_looks)} (linked, but not read yet)"),
         ("out of scope", f"{count(view.not_looked_at)} (excluded by the current rules)"),
         ("due now", due_now),
-        ("last run", size(view.last_run_bytes)),
-        ("full download", size(view.last_full_bytes)),
+        ("last run", f"downloaded {size(view.last_run_bytes)}"),
+        ("largest run", f"downloaded {size(view.last_full_bytes)}"),
         ("starts at", text(view.root, "blue")),
     ]
     if view.next_time:
@@ -258,7 +258,7 @@ MAX_LISTED = 10  # links that are listed individually
 
 
 async def plan_or_preview(kb: "KnowledgeBase", target: str) -> reports.RefreshPlan | Preview:
-    """Return the plan of a stored source, else a preview of a target."""
+    """Return the refresh plan of a stored source, or a preview of a new target."""
     try:
         return await kb.sources.plan(target)
     except UsageError:  # a mistyped name, unless it can be a URL, a path or a repository

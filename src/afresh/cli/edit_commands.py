@@ -38,7 +38,7 @@ within = option("--in within", "LABEL", "Only in this source, as NAME or NAME@VE
 
 @command(SECTION, *SETTINGS, name="set")
 @argument("label", "LABEL", "The source, as NAME or NAME@VERSION.")
-@argument("pairs", "[KEY=VALUE]...", "Settings of docs/reference/settings.md; lists with commas.", nargs=-1)
+@argument("pairs", "[KEY=VALUE]...", "Setting to change, see docs/reference/settings.md; lists with commas.", nargs=-1)
 @option("--reset", "KEY", "Reset this setting to the default; may be repeated.", multiple=True)
 @option("--rename", "LABEL", "New name, as NAME or NAME@VERSION.")
 @option("--url", "URL", "New URL, used from the next run on.")
@@ -52,14 +52,14 @@ def change(
     url: str | None,
     again: bool,
 ) -> None:
-    """Change settings, name or URL of one source; the rest stays, and nothing is fetched.
+    """Change settings, name or URL of a source, without fetching anything.
 
-    Settings are those of the sections crawl, files, policy, storage and links, without the section. They take
-    effect with the next run. A renamed source keeps its pages, history and schedule.
+    KEY is a setting of the sections crawl, files, policy, storage and links, without the name of the section. A
+    change takes effect with the next run. A renamed source keeps its pages, history and schedule.
     """
     settings = dict(map(_setting, pairs))
     if not settings and not reset and not rename and not url:
-        raise UsageError(f"name what to change: {SETTINGS[0]}")
+        raise UsageError(f"give at least one setting to change, for example: {SETTINGS[0]}")
     with named("--reset"):
         check_rule_names(reset)
     name, version = parse_label(rename) if rename else (None, ...)
@@ -110,7 +110,7 @@ def _typed_value(value: object) -> str:
 def page() -> None:
     """Add, recheck or remove single pages.
 
-    Changes made here last until a run finds otherwise.
+    The next runs check these pages like all others, and may add or remove them again.
     """
 
 
@@ -118,7 +118,7 @@ def page() -> None:
 @argument("label", "LABEL", "The source, as NAME or NAME@VERSION.")
 @argument("url", "URL", "URL of the page; it must be in the scope of the source.")
 def add_page(session: Session, label: str, url: str) -> None:
-    """Add a page that no page links to; it is checked with the due pages."""
+    """Add a page that no other page links to. The next check of due pages reads it."""
 
     async def work(kb: "KnowledgeBase") -> PageView:
         return await kb.pages.add(await kb.sources.find(label), url)
@@ -130,7 +130,7 @@ def add_page(session: Session, label: str, url: str) -> None:
 @command("", PAGES[0], "afresh page look 12 --after 2h", name="look")
 @argument(*PAGE)
 @within
-@option("--after", "TIME", "After this time, such as 15m, 2h or 7d (default: now).", default="0s")
+@option("--after", "TIME", "Check the page after this time, such as 15m, 2h or 7d (default: now).", default="0s")
 def schedule_page(session: Session, page: str, within: str | None, after: str) -> None:
     """Set when a page is checked next."""
     with named("--after"):
@@ -163,7 +163,7 @@ def remove_page(session: Session, page: str, within: str | None) -> None:
 def link() -> None:
     """Add, score or remove single links.
 
-    Changes made here last until the links of a page change, or links are scored again.
+    These changes last until the links of the page change or are scored again.
     """
 
 
@@ -187,13 +187,13 @@ def add_link(session: Session, page: str, url: str, within: str | None, text: st
 @within
 @option("--score", "S", "Score, from 0 to 2.", type=click.FloatRange(0, 2))
 @option("--comment", "TEXT", "Reason for the score.")
-@option("--keywords", "WORDS", "How well keywords match, such as budget:0.5,contact; they set the score.")
+@option("--keywords", "WORDS", "Keywords and how well they match, such as budget:0.5,contact; they set the score.")
 def set_link(
     session: Session, link: str, within: str | None, score: float | None, comment: str | None, keywords: str | None
 ) -> None:
     """Set score, keywords or comment of a link."""
     if score is None and comment is None and keywords is None:
-        raise UsageError("name --score, --keywords or --comment")
+        raise UsageError("give at least one of --score, --keywords and --comment")
     with named("--keywords"):
         words = None if keywords is None else parse_keywords(keywords)
 

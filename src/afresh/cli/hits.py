@@ -19,7 +19,7 @@ MAX_LINE_CHARS = 420  # characters of a line of a passage before it is cut aroun
 MARK = "bold yellow"
 
 _LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s\0]*(?:\([^()\s\0]*\)[^()\s\0]*)*(?:\s+\"[^\"\0]*\")?\)")
-# Emphasis marks; not those of products, globs and names such as `__init__`.
+# Emphasis marks of Markdown; other asterisks and underscores stay: products, globs, names such as `__init__`.
 _STRESS = re.compile(
     r"(?<![*\\])(?P<strong>\*{2,3})(?=[^\s*/])([^*]{1,500}?)(?<=[^\s*/\\])(?P=strong)(?!\*)"
     r"|(?<![A-Za-z0-9_*/\\\x03])(?P<star>\*)(?=[^\s*/])([^*]{1,500}?)(?<=[^\s*/\\])\*(?![A-Za-z0-9_*/\x02])"

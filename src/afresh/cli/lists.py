@@ -214,7 +214,7 @@ def links(views: Sequence[LinkView], *, whole: bool = False) -> RenderableType:
 
 
 async def why_none(kb: "KnowledgeBase", label: str, page: str | None, keyword: str | None) -> list[str]:
-    """Return reasons in the request itself why no link is listed."""
+    """Return why a filter matches no link: the page is unknown, or the source does not have the keyword."""
     reasons = []
     if page:
         try:
@@ -225,7 +225,7 @@ async def why_none(kb: "KnowledgeBase", label: str, page: str | None, keyword: s
     if keyword and normalize_keyword(keyword) not in known:
         none = "no keywords (set some with `afresh crawl … --keywords`)"
         has = f"the keywords {', '.join(known)}" if known else none
-        reasons.append(f"{label} is not scored by {normalize_keyword(keyword)!r}: it has {has}")
+        reasons.append(f"links of {label} are not scored by {normalize_keyword(keyword)!r}: {label} has {has}")
     return reasons
 
 
@@ -235,7 +235,7 @@ def _plain(view: LinkView) -> tuple[object, ...]:
 
 def _scored(view: LinkView) -> tuple[object, ...]:
     score = None if view.score is None else text(f"{view.score:.2f}", "bold")
-    # such as `budget, contact 0.5`: full scores are not line
+    # such as `budget, contact 0.5`: a full score is not shown
     words = (word if fits >= 1 else f"{word} {fits:.2g}" for word, fits in view.keywords.items())
     return score, ", ".join(words), *_plain(view)
 

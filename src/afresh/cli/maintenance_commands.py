@@ -29,7 +29,7 @@ SECTION = "Manage"
 
 @command(SECTION, "afresh remove react@18", "afresh remove react@18 --yes")
 @argument("label", "LABEL", "The source, as NAME or NAME@VERSION.")
-@switch("--yes -y", "Do not ask.")
+@switch("--yes -y", "Delete without asking for confirmation.")
 def remove(session: Session, label: str, yes: bool) -> int:
     """Delete a source with its pages and index; the fetch history is kept."""
     if not yes:
@@ -58,7 +58,7 @@ def _run_checks(session: Session) -> list[Finding]:
     try:
         found = session.config
     except ConfigError as wrong:
-        fix = "correct it, then run `afresh config check`"
+        fix = "correct the settings, then run `afresh config check`"
         return [Finding(check="settings", ok=False, detail=str(wrong), fix=fix)]
     try:
         return session.ask(lambda kb: kb.status.doctor())
@@ -88,8 +88,8 @@ def config_show(session: Session) -> None:
 def config_check(session: Session) -> None:
     """Check the settings; errors name file, line and nearest key.
 
-    Also checks where messages are sent (webhooks, notify): private addresses are refused unless network.allow
-    lists them.
+    Also checks the targets of the sections `webhooks` and `notify`. A private address is refused unless
+    `network.allow` lists it.
     """
     from afresh.services.webhooks import check_targets
 
@@ -135,7 +135,7 @@ for each in (config_show, config_check, config_path):
 
 
 def age(typed: str) -> "tuple[timedelta | None]":
-    """Return a typed age such as 30d in a tuple; (None,) means forever, since None means not typed."""
+    """Return an age such as 30d in a tuple: (None,) means forever, while None means that no age was given."""
     return (None if typed.strip().lower() in ("none", "null", "forever", "for ever") else read_duration(typed),)
 
 
@@ -144,8 +144,8 @@ def age(typed: str) -> "tuple[timedelta | None]":
 def migrate(session: Session, dry_run: bool) -> None:
     """Upgrade a store of an older version.
 
-    Every command that writes does this by itself. The upgrade is one transaction. A store of a newer afresh is
-    not changed.
+    Commands that write upgrade the store automatically. The upgrade is one transaction. A store that a newer
+    afresh has written is not changed.
     """
     import asyncio
 
@@ -221,9 +221,9 @@ def prune(session: Session, dry_run: bool, vacuum: bool, **ages: "tuple[timedelt
     """Delete records that are older than their retention time.
 
     The defaults are the settings `retention.*`. Each run removes the deleted pages of its source, and `afresh
-    serve` and `afresh schedule` remove the rest once a day. Kept are records that a run still needs, the latest
-    attempt of each page, and pages that still have external copies. A prune can be stopped at any time; the
-    next one continues.
+    serve` and `afresh schedule` remove the rest once a day. Prune keeps records that a run still needs, the
+    latest attempt of each page, and pages that still have external copies. You can stop it at any time; the next
+    one continues.
     """
     kept = {name: given[0] for name, given in ages.items() if given is not None}
     from afresh.cli.progress import run

@@ -89,7 +89,7 @@ class _Commands(Mapping[str, click.Command]):
 @click.option("--version", is_flag=True, help="Print the version and exit.")
 @click.pass_context
 def program(ctx: click.Context, version: bool) -> None:
-    """Keep a searchable knowledge base of documentation fresh, and pay only for what changed.
+    """Keep a searchable copy of documentation fresh, and process only what changed.
 
     Exit codes: 0 success, 1 failed or partially completed, 2 wrong usage or settings,
     3 a run needs confirmation.
@@ -100,7 +100,7 @@ def program(ctx: click.Context, version: bool) -> None:
             click.echo(f"afresh {__version__}")
         ctx.exit()
     if ctx.invoked_subcommand is None:
-        raise UsageError("name a command; `afresh --help` lists them")
+        raise UsageError("no command was given; `afresh --help` lists all commands")
 
 
 DONE, FAILED, WRONG_USE, INTERRUPTED = 0, 1, 2, 130
@@ -123,7 +123,7 @@ def run_program(arguments: list[str]) -> int:
     except AfreshError as wrong:
         _trace(arguments)
         message = str(wrong)
-        if isinstance(wrong, AlreadyExists):  # it names parameters of REST and MCP, which are flags here
+        if isinstance(wrong, AlreadyExists):  # the message names parameters of REST and MCP; here they are flags
             message = message.replace("set `again`", "give --again").replace("give `version`", "give --version")
         return _report(arguments, message, exit_code(wrong))
     except Exception as surprise:
@@ -137,7 +137,7 @@ def run_program(arguments: list[str]) -> int:
 
 
 def exit_code(wrong: AfreshError) -> int:
-    """Return 2 for wrong use, settings or store, and 1 for failed work."""
+    """Return 2 for an error in usage, settings or store, and 1 for failed work."""
     return WRONG_USE if isinstance(wrong, ConfigError | UsageError | StoreError) else FAILED
 
 
@@ -149,7 +149,7 @@ def _sentence(wrong: click.ClickException) -> str:
 
 
 def _report(arguments: list[str], sentence: str, code: int) -> int:
-    """Print an error; with --json also as an object, so that scripts always get one document."""
+    """Print an error to stderr and, with --json, an error object to stdout; return the exit code."""
     from afresh.present.wording import clean
     from afresh.text.redact import mask_secrets
 
@@ -169,7 +169,7 @@ def _report(arguments: list[str], sentence: str, code: int) -> int:
 
 
 def _write_error(arguments: list[str], event: str, lines: str, level: str) -> None:
-    """Write an event to stderr: as a JSON log line if that was requested, else as lines of text."""
+    """Write an event to stderr: as a JSON log line with `--log-format json`, else as text."""
     joined = " ".join(before_dashes(arguments))
     if "--log-format json" in joined or "--log-format=json" in joined:
         import logging

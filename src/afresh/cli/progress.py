@@ -155,7 +155,7 @@ def _bar(done: int, total: int) -> "RenderableType":
 
 @contextmanager
 def show_progress(session: Session) -> Iterator[ProgressDisplay]:
-    """Show a run while it is active, in the way that suits stderr."""
+    """Show progress on stderr: live on a terminal, else as lines."""
     on_terminal = not session.quiet and session.err.is_terminal and not session.err.is_dumb_terminal
     watch = ProgressDisplay() if session.quiet else LiveDisplay(session) if on_terminal else LineDisplay(session)
     try:
@@ -166,7 +166,7 @@ def show_progress(session: Session) -> Iterator[ProgressDisplay]:
 
 Answer = TypeVar("Answer")
 INTERRUPTED = 130
-STORE_WAIT_SECONDS = 60.0  # for which a service waits for its store at startup
+STORE_WAIT_SECONDS = 60.0  # how long a service waits for its store at startup
 STORE_POLL_SECONDS = 0.5
 
 
@@ -179,9 +179,9 @@ def run(
     display: Callable[[Session], AbstractContextManager[ProgressDisplay]] = show_progress,
     wait_for_store: bool = False,
 ) -> Answer:
-    """Run work and show its progress; the first Ctrl-C asks it to stop, the second quits.
+    """Run work, show its progress and return its result; the first Ctrl-C asks it to stop, the second quits.
 
-    `wait_for_store` waits at the start for a store that does not answer, as services do.
+    With `wait_for_store`, wait up to a minute at startup for a store that does not answer.
     """
 
     async def work_with_display(kb: "KnowledgeBase") -> Answer:
@@ -192,7 +192,7 @@ def run(
 
 
 async def open_when_up(opened: Callable[[], Awaitable[Answer]]) -> Answer:
-    """Open something as soon as its store answers, since database and service may start together."""
+    """Retry `opened` until the store answers: at boot, the database may start later than this process."""
     deadline = asyncio.get_running_loop().time() + STORE_WAIT_SECONDS
     reported = False
     while True:

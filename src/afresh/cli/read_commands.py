@@ -74,7 +74,7 @@ def links(
     """List the links of a source, highest score first.
 
     Links are scored by the keywords of their source: `afresh crawl TARGET --keywords budget,contact:0.5`.
-    With -v each is listed with the reason and a page with that link.
+    With -v, each line also shows the reason for the score and a page with that link.
     """
     views = session.ask(
         lambda kb: kb.links.of_source(label, page=page, keyword=keyword, min_score=min_score, limit=limit)
@@ -95,7 +95,7 @@ def links(
 def attempts(session: Session, run: int, outcome: str | None, limit: int) -> None:
     """List the attempts of a run, failures first, with the reason of each.
 
-    For a sync, list the documents it processed, each with its state after the sync and now.
+    For a sync run, list the processed documents, each with its state after the sync and its state now.
     """
     if session.ask(lambda kb: kb.runs.get(run)).mode == RunMode.SYNC:
         of_sync = one_of(DocumentOutcome, "--outcome", outcome)
@@ -128,7 +128,7 @@ def history(session: Session, url: str, within: str | None) -> None:
 @option("--url", "URL", "Only changes of this page.")
 @option("--kind", "KIND", "Only new, changed, deleted or moved pages.")
 @option("--limit", "N", "Maximum changes.", type=AT_LEAST_ONE, default=50, show_default=True)
-@click.option("--diff/--no-diff", default=True, help="Show what changed inside the pages, or only which pages.")
+@click.option("--diff/--no-diff", default=True, help="Show the differences, or only which pages changed.")
 @as_rows
 def changes(
     session: Session, label: str | None, run: int | None, url: str | None, kind: str | None, limit: int, diff: bool
@@ -146,7 +146,7 @@ def changes(
 @command("Inspect", "afresh why https://react.dev/reference/react")
 @argument(*URL)
 @within
-@switch("--former", "Print the text of a page from before it lost nearly all of it.")
+@switch("--former", "Print the former text: the text before the page lost nearly all of it.")
 def why(session: Session, url: str, within: str | None, former: bool) -> None:
     """Explain the current state of a page."""
     view = session.ask(lambda kb: kb.pages.explain(url, within=within))
@@ -189,7 +189,7 @@ def one_of(kind: type[Word], flag: str, word: str | None) -> Word | None:
 )
 @argument(*URL)
 @option("--in within", "LABEL", "Only this source, as NAME, NAME@VERSION or NAME@RANGE.")
-@switch("--former", "The text of the page from before it lost nearly all of it.")
+@switch("--former", "Print the former text: the text before the page lost nearly all of it.")
 def open_page(session: Session, url: str, within: str | None, former: bool) -> None:
     """Print a stored page as Markdown."""
     view = session.ask(lambda kb: kb.pages.open(url, within=within, former=former))
@@ -206,7 +206,7 @@ def open_page(session: Session, url: str, within: str | None, former: bool) -> N
 @argument(*URL)
 @within
 def restore(session: Session, url: str, within: str | None) -> None:
-    """Restore the former text of a page that lost nearly all of it, until the page changes."""
+    """Restore the former text of a page that lost nearly all of its text, until the page changes."""
     view = session.ask(lambda kb: kb.pages.restore(url, within=within), access=StoreAccess.CHANGE)
     session.inform(view, f"Restored the former text of {view.url}: {len(view.markdown):,} characters.")
 

@@ -47,7 +47,7 @@ _WORST_FIRST = (
 
 
 def draw(report: RunReport, *, again: str = "", verbose: int = 0, quiet: bool = False) -> RenderableType:
-    """Draw the whole report, or if `quiet` its headline and errors; `again` is the command to continue."""
+    """Draw the report, or only headline and errors if `quiet`; `again` is the command that repeats the run."""
     if quiet:
         return Group(headline(report), *_problems(report, again))
     parts: list[RenderableType] = [headline(report), Padding(_counts(report), (0, 0, 0, 2), expand=False)]
@@ -140,7 +140,7 @@ def next_steps(report: RunReport, again: str = "") -> list[Text]:
     match report.state:
         case RunState.NEEDS_CONFIRMATION:
             are = "page looks" if report.held == 1 else "pages look"
-            held = f"{count(report.held)} {are} deleted. That exceeds the safety limit, so nothing was removed yet."
+            held = f"{count(report.held)} {are} deleted. That exceeds the deletion limit, so nothing was removed yet."
             then = (" and then ", (refresh, "bold")) if of_kb else ()
             confirm = (f"afresh confirm {report.run}", "bold")
             return [Text(held), Text.assemble("If they are really gone, run ", confirm, *then)]
@@ -214,20 +214,20 @@ def draw_sync(report: SyncReport) -> Text:
     text = _head(report.sink, f"{report.kind} · sync", report, runs)
     text.append(f"  {_done(report)}\n")
     if report.stuck:
-        text.append(f"  {count(report.stuck)} of the waiting ones stuck: the next sync uploads again\n", "yellow")
+        text.append(f"  {count(report.stuck)} of the waiting stuck: the next sync uploads them again\n", "yellow")
     if (audit := report.audit) is not None and (audit.listed or audit.missing):
         names = ("missing", "orphaned", "doubled", "stale", "adopted", "foreign")
         found = ", ".join(f"{count(getattr(audit, name))} {name}" for name in names)
         text.append(f"  listed {count(audit.listed, 'document')}: {found}\n", "dim")
         for name in audit.foreign_names:
-            text.append(f"  not ours: {clean(name)}\n", "dim")
+            text.append(f"  not written by afresh: {clean(name)}\n", "dim")
     for failure in report.failures:
         text.append(f"  {clean(failure.url)}: {clean(failure.why)}\n", "red")
     return _end(text, report)
 
 
 def _done(report: SyncReport) -> str:
-    """Return a line such as `3 uploaded, 1 deleted, …`, or of a dry run `would upload 3, 2 waiting`."""
+    """Return a line such as `3 uploaded, 1 deleted, …`; for a dry run, such as `would upload 3, 2 waiting`."""
     if not report.dry_run:
         names = ("uploaded", "replaced", "deleted", "verified", "waiting", "failed")
         return ", ".join(f"{count(getattr(report, name))} {name}" for name in names)

@@ -33,7 +33,7 @@ FLAGS = {
 
 
 class NoLimit(Enum):
-    """The value `none` of a limit; None means that the flag was not given."""
+    """The typed value `none`, which removes a limit; None stands for a limit that was not given."""
 
     TYPED = "none"
 
@@ -82,15 +82,15 @@ def check_label(name: str | None, version: str | None) -> None:
     if version is not None and not version:
         raise UsageError("--version: expected a version such as 19, got nothing; leave it out if there is none")
     if version is not None and (re.search(r"[\s@]", version) or not version.isprintable()):
-        raise UsageError(f"--version: expected a version without blanks and @, such as 19, got {version!r}")
+        raise UsageError(f"--version: expected a version without spaces and without @, such as 19, got {version!r}")
 
 
 SECTION = "Keep fresh"
-full_flag = switch("--full", "Download every page again, changed or not.")
+full_flag = switch("--full", "Download every page again, even if it has not changed.")
 trust_flag = switch("--trust", "Accept every 200 response, even if it looks like an error, login or empty page.")
 redetect_flag = switch("--redetect-language redetect", "Download every page again and detect its language.")
 move_flag = switch("--follow-move follow_move", "If the start page moved, continue there, even on another site.")
-detach_flag = switch("--detach", "Only queue the run; `afresh worker` does the work.")
+detach_flag = switch("--detach", "Queue the run and exit; `afresh worker` processes it.")
 LABEL = ("label", "LABEL", "The source, as NAME or NAME@VERSION.")
 
 
@@ -106,26 +106,30 @@ LABEL = ("label", "LABEL", "The source, as NAME or NAME@VERSION.")
     "afresh crawl links.txt",
 )
 @argument("target", "TARGET", "What to crawl: a URL, a folder or file, owner/repo, git+URL, or a file with links.")
-@option("--name", "NAME", "Name of the source (default: from the target); a/b belongs to the library a.")
+@option("--name", "NAME", "Name of the source (default: made from the target); a/b belongs to the library a.")
 @option("--version", "V", "Version of the documented software, such as 18.")
-@option("--max-pages", "N", "Maximum pages.", type=int)
+@option("--max-pages", "N", "Maximum pages of the source.", type=int)
 @option("--max-depth", "N", "Maximum links to follow from the start page.", type=int)
-@option("--max-params", "N", "Query parameters that a URL keeps; none: all.", type=limit)
+@option("--max-params", "N", "Maximum query parameters of a URL, further ones are removed; none: no limit.", type=limit)
 @option("--max-components", "N", "Skip URLs with more path components; none: no limit.", type=limit)
 @option("--max-per-pattern", "N", "Maximum pages of one URL pattern; none: no limit.", type=limit)
 @option("--scope", "SCOPE", "Which links to follow: subpages, hostname or domain.")
-@option("--include", "GLOB", "Only matching URLs; may be repeated; '' clears.", multiple=True)
-@option("--exclude", "GLOB", "No matching URLs; may be repeated; '' clears.", multiple=True)
+@option("--include", "GLOB", "Crawl only URLs that match; may be repeated; '' removes stored patterns.", multiple=True)
+@option("--exclude", "GLOB", "Skip URLs that match; may be repeated; '' removes stored patterns.", multiple=True)
 @option("--concurrency", "N", "Concurrent requests per host.", type=int)
 @option("--delay delay_seconds", "SECONDS", "Pause between requests to a host.", type=float)
-@option("--keywords", "A,B:0.5", "Score links by these keywords, with weights from 0 to 1; '' clears.", type=keywords)
-@option("--crawl-order order", "ORDER", "breadth, or score: pages with the best links first.")
+@option("--keywords", "A,B:0.5", "Score links by these keywords and weights (0 to 1); '' removes them.", type=keywords)
+@option("--crawl-order order", "ORDER", "breadth: nearest pages first; score: pages with the best link scores first.")
 @option("--render", "HOW", "Which pages to render in a browser: auto, never or always.")
-@switch("--robots/--no-robots respect_robots", "Obey robots.txt, or do not (for your own sites).", default=None)
-@option("--storage-body body", "HOW", "markdown, or none: store only the words, for keyword search.")
-@option("--ignore", "GLOB", "Files to skip, as in .gitignore; '' clears.", multiple=True)
-@switch("--hidden/--no-hidden", "Also read hidden files, or do not.", default=None)
-@switch("--symlinks/--no-symlinks", "Follow links inside a folder, or do not.", default=None)
+@switch(
+    "--robots/--no-robots respect_robots", "Obey robots.txt (default), or ignore it (for your own sites).", default=None
+)
+@option("--storage-body body", "HOW", "markdown: store the text of pages; none: store only the search index.")
+@option(
+    "--ignore", "GLOB", "Files to skip, as in .gitignore; may be repeated; '' removes stored patterns.", multiple=True
+)
+@switch("--hidden/--no-hidden", "Read hidden files, or skip them (default).", default=None)
+@switch("--symlinks/--no-symlinks", "Follow symbolic links inside a folder, or skip them (default).", default=None)
 @option("--verify", "HOW", "How to detect changed files: stat or hash.")
 @switch("--again", "Add the URL even if another source has it.")
 @switch("--keep", "Keep the source even if its first crawl fails.")
@@ -219,7 +223,7 @@ def confirm(session: Session, run: int) -> int:
 @command(SECTION, "afresh runs        # lists runs with their numbers", "afresh cancel 7")
 @argument("run", "RUN", "Number of the run to stop.", type=int)
 def cancel(session: Session, run: int) -> None:
-    """Stop a run of any process; its results are kept, and the next refresh continues."""
+    """Stop a run, also of another process. Its results are kept, and the next refresh continues it."""
     stopped = session.ask(lambda kb: kb.runs.cancel(run), access=StoreAccess.CHANGE)
     session.inform(stopped, f"Cancelled run {run}.")
 

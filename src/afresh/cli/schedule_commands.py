@@ -43,13 +43,13 @@ COUNTS = (
     "afresh watch --kb",
 )
 @labels("Folders and link lists, as NAME or NAME@VERSION (default: all).")
-@option("--debounce", "TIME", "Quiet time before a changed file is read (0.5s, 2s).", default="0.5s")
+@option("--debounce", "TIME", "How long a file must stay unchanged before it is read, such as 0.5s.", default="0.5s")
 @switch("--kb whole_kb", "Keep the index.txt of `init-kb` up to date.")
-@option("--rescan", "TIME", "Time between two full listings.", default="1h")
+@option("--rescan", "TIME", "How often to list all files, in case an event was lost.", default="1h")
 def watch(session: Session, labels: tuple[str, ...], debounce: str, rescan: str, whole_kb: bool) -> int:
     """Keep folders and link lists fresh until Ctrl-C.
 
-    Brings them up to date first. Then checks only files that are changed, added, moved or deleted. Prints one
+    First brings all of them up to date. Then checks only files that are changed, added, moved or deleted. Prints one
     line per batch; with --json one object per line.
     """
     if whole_kb and labels:
@@ -102,7 +102,7 @@ class EventPrinter:
 
 
 def line(report: RunReport) -> str:
-    """Return a line such as `docs: 3 changed, 1 new, 1 gone in 0.2 s`."""
+    """Return a line such as `docs: 3 changed, 1 new, 1 deleted in 0.2 s`."""
     counts = [f"{count(number)} {word}" for field, word in COUNTS if (number := getattr(report, field))]
     name, problem = label(report.source, report.version), problem_of(report)
     what = f"{name}: {', '.join(counts) or 'nothing changed'} in {duration(report.seconds)}"
@@ -195,13 +195,13 @@ def schedule(
 ) -> int:
     """Run scheduled sources when they are due, until Ctrl-C.
 
-    Several processes may do this on one store: each scheduled time runs once. A source whose run is still
-    active is not started again, and several missed times become one run. Ctrl-C stops active runs within
-    seconds; they continue at the next start. External stores are synced after the runs of their sources.
-    Prints one line per finished run or sync; with --json one object per line.
+    Several processes may run schedules on one store: each scheduled time starts one run. A source is not started
+    while its last run is active. Several missed times become one run. Ctrl-C stops active runs within seconds; the
+    next start continues them. External stores are synced after the runs of their sources. Prints one line per
+    finished run or sync; with --json one object per line.
     """
     if time_zone is not None and rule is None:
-        raise UsageError("--time-zone belongs to --set: write `afresh schedule --set RULE --time-zone ZONE`")
+        raise UsageError("--time-zone needs --set: write `afresh schedule --set RULE --time-zone ZONE`")
     if rule is None and not listed:
         return _keep(session, labels, once=once)
     views = session.ask(lambda kb: _views(kb, labels)) if rule is None else _set(session, labels, rule, time_zone)

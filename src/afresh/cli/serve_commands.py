@@ -26,17 +26,23 @@ if TYPE_CHECKING:
 )
 @option("--host", "ADDRESS", "Address to listen on (default: 127.0.0.1, only this machine).")
 @option("--port", "N", "Port (default: 8000); 0: any free port.", type=click.IntRange(0, 65_535))
-@switch("--read-only", "Change nothing: no runs, no new sources.")
-@option("--workers-here", "0|1", "0: leave runs to `afresh worker` (default: 1).", type=click.IntRange(0, 1), default=1)
-@switch("--no-schedule", "Start nothing automatically: no scheduled runs, no syncs, no update of the index.")
+@switch("--read-only", "Allow only reading: no runs, no new sources, no changes.")
+@option(
+    "--workers-here",
+    "0|1",
+    "1 (default): work on runs here; 0: leave them to `afresh worker`.",
+    type=click.IntRange(0, 1),
+    default=1,
+)
+@switch("--no-schedule", "Start nothing automatically: no scheduled runs, no syncs, no update of index.txt.")
 def serve(
     session: Session, host: str | None, port: int | None, read_only: bool, workers_here: int, no_schedule: bool
 ) -> None:
     """Serve the web interface and the REST API, until Ctrl-C.
 
-    The web interface is at /, the API documentation at /docs. This process also does the runs: requested and
-    scheduled ones. External stores are synced after each run, and the index of the section kb is kept up to
-    date. Ctrl-C finishes open requests; an active run continues at the next start.
+    The web interface is at /, the API documentation at /docs. The process also works on requested
+    and scheduled runs. It syncs external stores after each run and keeps the index.txt of the settings `kb` up to
+    date. Ctrl-C finishes open requests; the next start continues an active run.
     """
     from afresh.cli.progress import StopSignals, handle_signals, open_when_up
     from afresh.services.webhooks import check_notify
@@ -89,11 +95,11 @@ def exposure(host: str, *, has_tokens: bool) -> list[str]:
 @option("--sources", "A,B", "Only these sources, as NAME or NAME@VERSION.")
 @switch("--once", "Exit when there is nothing to do; exit code 1 if a run failed.")
 def worker(session: Session, concurrency: int, sources: str | None, once: bool) -> int:
-    """Work on open runs of the store, until Ctrl-C.
+    """Work on queued and interrupted runs of the store, until Ctrl-C.
 
-    Takes runs that were started with --detach or whose process died, and helps other workers, here or on other
-    machines. Ctrl-C finishes or releases claimed pages within seconds; other workers continue. Prints one line
-    per finished run; with --json one object per line.
+    Takes runs that were queued with --detach or whose process died, and helps other workers with theirs, also on
+    other machines. Ctrl-C finishes or releases claimed pages within seconds; other workers continue with them.
+    Prints one line per finished run; with --json one object per line.
     """
     labels = [each.strip() for each in (sources or "").split(",") if each.strip()]
 

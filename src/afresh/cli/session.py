@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 ERRORS = "afresh.nearest"
-# Replacements for signs of ours that the terminal cannot encode.
+# Replacements for symbols in our output that the terminal cannot encode.
 NEAREST = {"✓": "+", "✗": "x", "·": "-", "–": "-", "…": "...", "→": "->", "›": ">", "━": "-", "╸": "-"}
 
 
@@ -200,9 +200,9 @@ class Session:
         access: "StoreAccess | None" = None,
         open_when_up: "Callable[[Callable[[], Awaitable[KnowledgeBase]]], Awaitable[KnowledgeBase]] | None" = None,
     ) -> Answer:
-        """Open the knowledge base, to read if not said otherwise, return the answer and close it.
+        """Open the knowledge base, await `question`, close the knowledge base, and return the answer.
 
-        `open_when_up` waits for its store.
+        `open_when_up` retries the opening until the store answers.
         """
         import asyncio
 
@@ -214,7 +214,7 @@ class Session:
             try:
                 for label in _typed_labels():
                     if note := await kb.sources.version_note(label):
-                        self.say(note)  # which version is used for a name that was typed without one
+                        self.say(note)  # says which version a name without a version means
                 return await question(kb)
             finally:
                 await kb.close()
@@ -223,7 +223,7 @@ class Session:
             return asyncio.run(work())
 
     async def open_kb(self, config: "Config", access: "StoreAccess") -> "KnowledgeBase":
-        """Open the knowledge base of these settings; import the engine only now."""
+        """Open the knowledge base of these settings; the slow imports happen here."""
         from afresh.app import build
 
         return await build(config, access=access)

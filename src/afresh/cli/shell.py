@@ -15,7 +15,7 @@ Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
 def _note(ctx: click.Context, param: click.Parameter, value: object) -> None:
-    """Store a shared option in the session; an option after the command name wins."""
+    """Store a shared option in the session; one after the command name overrides one before it."""
     before = ctx.obj if isinstance(ctx.obj, Session) else Session()
     ctx.obj = before.after(str(param.name), value)
 

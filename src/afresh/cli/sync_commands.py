@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @switch("--dry-run dry_run", "Only show what would be done.")
 @switch("--verify", "List the documents of the stores, and repair missing, duplicate, stale and orphaned ones.")
 def sync(session: Session, labels: tuple[str, ...], to: tuple[str, ...], dry_run: bool, verify: bool) -> int:
-    """Update the external stores of the settings.
+    """Update the external stores that the settings define under `sinks`.
 
     Uploads what changed since the last sync and deletes what is gone. A sync that was stopped continues where
     it was.

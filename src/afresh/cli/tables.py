@@ -178,7 +178,7 @@ def vectors(model: str | None, missing: int, wanted: str | None = None) -> Text:
     if missing and (model or wanted):
         drawn.append(f", {count(missing, 'chunk')} missing: run `afresh reindex`", "yellow")
     elif model and wanted and model != wanted:
-        drawn.append(f", {clean(wanted)} is set: run `afresh reindex`", "yellow")
+        drawn.append(f"; the settings name {clean(wanted)}: run `afresh reindex` to switch", "yellow")
     return drawn
 
 

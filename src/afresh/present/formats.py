@@ -15,7 +15,7 @@ from afresh.present.wording import clean, whole_text
 
 # control characters that JSON allows, and marks that change the text direction
 UNSEEN = re.compile(r"[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
-MARKS = str.maketrans("", "", "\x02\x03")  # around matched words in SearchHit.text
+MARKS = str.maketrans("", "", "\x02\x03")  # these mark matched words in SearchHit.text
 _NAMES: dict[type, tuple[str, ...]] = {}  # field names by record type
 
 
@@ -55,7 +55,7 @@ def moment(value: datetime) -> str:
 
 
 def write(value: object, file: TextIO) -> None:
-    """Write one JSON document and a newline, escaped for the encoding of the file; a list item by item."""
+    """Write a value as one JSON document, escaped for the encoding of the file; write a list item by item."""
     if isinstance(value, list | Iterator):
         before = "[\n  "
         for item in value:
@@ -79,7 +79,7 @@ def _document(value: object, file: TextIO, indent: int | None = 2) -> str:
     return UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
-# What makes a spreadsheet take a text for a formula, in normal and full width.
+# First characters that make a spreadsheet read a text as a formula, in normal and full width.
 FORMULA = tuple("=+-@\t\r＝＋－＠")
 
 

@@ -1,7 +1,7 @@
-"""Split the hits of a query into parts without repeats, even if the index changes in between.
+"""Split the hits of a query into parts without repeats, even if the index changes between two requests.
 
-The order of hits depends on the limit and changes with the index, so a position is not enough. A cursor
-identifies all hits that were shown, and the next part leaves them out.
+A position in the list would not be enough, since the order of hits changes with the limit and with the index.
+Therefore a cursor identifies all hits that were shown, and the next part leaves them out.
 """
 
 import json
@@ -12,11 +12,11 @@ from hashlib import blake2b
 from afresh.errors import UsageError
 from afresh.model.reports import SearchHit
 
-MAX_HITS = 200  # of one query, over all parts
+MAX_HITS = 200  # of one query, all parts together
 KEY_BYTES = 5  # of a hit
 QUERY_BYTES = 6
 MAX_CURSOR_CHARS = 1_600
-OTHER_QUERY = "cursor: it does not belong to this query; use the same arguments, or leave it out to start again"
+OTHER_QUERY = "cursor: this cursor belongs to another query; repeat the same arguments, or start again without a cursor"
 
 
 class AnswerParts:
@@ -25,7 +25,7 @@ class AnswerParts:
     def __init__(self, cursor: str | None, *query: object, passages: bool = False) -> None:
         """Read the cursor; raise UsageError if it belongs to another query."""
         self._query = _digest(json.dumps(query, default=str), QUERY_BYTES)
-        self._passages = passages  # a page may appear again with other passages
+        self._passages = passages  # if true, a page may appear again with another passage
         self._earlier = self._read(cursor) if cursor else []
 
     @property
@@ -33,7 +33,7 @@ class AnswerParts:
         return bool(self._earlier)
 
     def wanted(self, limit: int) -> int:
-        """Return how many hits to request: shown ones, `limit` new ones, and one more as a lookahead."""
+        """Return how many hits to request: those already shown, `limit` new ones, and one to see if there are more."""
         return min(MAX_HITS, len(self._earlier) + limit + 1)
 
     def new(self, hits: Sequence[SearchHit]) -> list[SearchHit]:

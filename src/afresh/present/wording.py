@@ -59,7 +59,7 @@ def shortened(text: str, width: int = 60) -> str:
 
 
 def percent(part: int, whole: int) -> int:
-    """Return the share in whole percent; 100 means all."""
+    """Return the share in whole percent; 100 only if `part` is all of `whole`."""
     rounded = round(100 * part / whole) if whole else 0
     return rounded if part == whole else min(rounded, 99)
 
@@ -109,12 +109,12 @@ _UNSAFE = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028\u2029\u202a-\u202e\u2060\u2066-\u2069\ufeff\ud800-\udfff]"
 )
 
-# Controls, and characters that reorder the text around them: programs do not need these.
+# What `inert` replaces: a terminal acts on these characters, and no text needs them.
 _ACTED_ON = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 def clean(text: str, *, lines: bool = False) -> str:
-    """Return the text with all control characters visible, on one line unless `lines` are kept."""
+    """Return a text with control characters made visible; on one line, unless `lines` keeps line breaks."""
     if not lines:
         return _UNSAFE.sub(_visible, " ".join(re.split(r"[ \t\r\n\f\v]+", text)).strip())
     tidy = text.replace("\r\n", "\n").expandtabs(4)

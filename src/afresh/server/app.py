@@ -37,7 +37,7 @@ NO_TELEMETRY: TelemetryConfig = {
     "operation_spans": False,
     "auto_configure": False,
 }
-BEARER = HTTPBearer(  # only for the OpenAPI document: `AuthMiddleware` checks tokens
+BEARER = HTTPBearer(  # only describes tokens in the OpenAPI document; `AuthMiddleware` checks them
     scheme_name="token", description="Create one with `afresh token create`.", auto_error=False
 )
 ROUTERS: tuple[APIRouter, ...] = (
@@ -56,10 +56,10 @@ ROUTERS: tuple[APIRouter, ...] = (
 def make_app(
     kb: KnowledgeBase, config: Config, *, read_only: bool = False, works: bool = True, schedules: bool = False
 ) -> FastAPI:
-    """Return the application of a knowledge base.
+    """Return the web application of a knowledge base.
 
-    With `works`, it works on open runs. With `schedules`, it starts scheduled runs, syncs and updates of the
-    digest.
+    With `works`, the application processes open runs. With `schedules`, it starts scheduled runs, syncs and
+    updates of the digest.
     """
     state = ServerState()
     mcp = asgi_app(kb, read_only=read_only, allowed=allowed_of)
@@ -133,7 +133,7 @@ def _reading_part(router: APIRouter) -> APIRouter:
 
 @asynccontextmanager
 async def _cached_counts(kb: KnowledgeBase) -> AsyncIterator[None]:
-    """Cache the counts of large sources, and count them at startup so that the first request is fast."""
+    """Cache the counts of large sources; count them at startup, so that the first request is fast."""
     kb.status.cache_counts()
 
     async def count() -> None:

@@ -49,7 +49,10 @@ async def refuse(send: Send, refused: RequestRefused) -> None:
 
 
 def without_body(send: Send, asked: Scope, scope: Scope) -> Send:
-    """Return a `send` that drops the body of the response to the GET `asked`, and copies its route."""
+    """Return a `send` that answers a HEAD request from a GET response: it drops the body.
+
+    `asked` is the scope of the GET request. Its route is copied to `scope`, for the metrics.
+    """
     ended = False
 
     async def head_only(message: Message) -> None:
@@ -69,7 +72,7 @@ def encode(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
 
 
 def route_of(scope: Scope) -> str:
-    """Return the pattern of the route, never the path: clients must not create new metric names."""
+    """Return the pattern of the route, not the path, so that clients cannot create new metric labels."""
     if scope["path"] == MCP:
         return MCP
     route: str | None = getattr(scope.get("route"), "path", None)

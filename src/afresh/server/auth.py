@@ -2,9 +2,10 @@
 
 The checks run in this order: host and origin, request rate (`request_checks.py`), token, permissions, and
 size and time of the body. The `Permissions` are stored in the state of the request. If a token is bound to
-sources, the response of a route that did not read the permissions is withheld. A browser may send a login
-instead of a token: a cookie with random text, whose hash the store keeps with the token that was entered.
-Browsers without either are redirected to the login page. Wrong tokens are logged.
+sources, the response of a route that did not read the permissions is withheld.
+
+A browser may send a login cookie instead of a token. The cookie holds random text; the store keeps its hash and
+the token that was used to log in. Browsers with neither are redirected to the login page. Wrong tokens are logged.
 """
 
 import logging
@@ -27,7 +28,7 @@ from afresh.text.redact import mask_secrets
 
 log = logging.getLogger(__name__)
 
-MAX_FORWARDED_CHARS = 200  # of X-Forwarded-For in the log
+MAX_FORWARDED_CHARS = 200  # of the X-Forwarded-For header in the log
 PER_PEER, IN_ALL = (0.1, 10), (10.0, 100)  # log lines per second on average, and at once
 LOGIN, LOGOUT = "/login", "/logout"
 ASSETS = "/assets/"
@@ -51,7 +52,7 @@ ErrorPage: TypeAlias = Callable[[Scope, Receive, Send, RequestRefused], Awaitabl
 
 
 class FailedLogins:
-    """Logs wrong tokens; lines beyond the rate limit are counted in the next line."""
+    """Logs wrong tokens at a limited rate; the next line counts the failures that were not logged."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._of_peer = checks.RateLimiter(*PER_PEER, clock)
@@ -66,7 +67,7 @@ class FailedLogins:
         claimed = ", ".join(asgi.values(scope, b"x-forwarded-for"))[:MAX_FORWARDED_CHARS]
         data = {
             "peer": peer,
-            "forwarded_for": claimed or None,  # as the peer claims
+            "forwarded_for": claimed or None,  # not verified
             "method": scope["method"],
             "path": scope["path"],
             "reason": UNKNOWN,
@@ -85,10 +86,10 @@ def allowed_of(scope: Scope) -> Permissions:
 
 
 class AuthMiddleware:
-    """An ASGI application that authenticates requests for another one.
+    """An ASGI application that authenticates requests before another application answers them.
 
-    `hooks` answers webhooks, which are signed and have no token. With `page`, browsers can log in, and it
-    renders errors for them; other clients get JSON.
+    `hooks` is the application for webhooks, which carry a signature instead of a token. `page` renders errors for
+    browsers, and allows them to log in; other clients get errors as JSON.
     """
 
     def __init__(
@@ -197,14 +198,14 @@ class AuthMiddleware:
         return allowed
 
     def _is_open(self, scope: Scope) -> bool:
-        """Return whether everyone gets an answer: `/health`, the login pages and the assets."""
+        """Return whether a path needs no token: `/health`, the login pages and the assets."""
         path, reads = scope["path"], scope["method"] in SAFE
         if self._page is not None and (path in (LOGIN, LOGOUT) or (reads and path.startswith(ASSETS))):
             return True
         return bool(path == asgi.OPEN) and reads
 
     async def _login_permissions(self, scope: Scope) -> Permissions | None:
-        """Return the permissions of a browser login; refuse changes that a page of another site sent."""
+        """Return the permissions of a browser login; refuse a change that a page of another site submits."""
         cookie = cookie_of(scope) if self._page is not None else None
         allowed = await self._tokens.permissions_of_login(cookie) if cookie else None
         if allowed is None:
@@ -231,7 +232,7 @@ class AuthMiddleware:
 
 
 async def _look_up(asked: Awaitable[Found]) -> Found:
-    """Return the result of a lookup; raise a 503 if the store does not answer."""
+    """Return the result of a lookup in the store; answer 503 if the store does not respond."""
     try:
         return await asked
     except StoreError as error:
@@ -268,7 +269,7 @@ def _unauthorized(*, has_tokens: bool, given: bool) -> RequestRefused:
 
 
 class _GuardedSend:
-    """Adds the common headers to responses, and withholds unchecked ones from tokens bound to sources."""
+    """Adds common headers to responses; from tokens bound to sources, withholds unchecked responses."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
@@ -286,7 +287,7 @@ class _GuardedSend:
                 self._withheld = True
                 await asgi.refuse(_GuardedSend(self._send), RequestRefused(403, BOUND))
                 return
-            given = message.get("headers", ())  # headers of the response win
+            given = message.get("headers", ())  # the headers of the response replace the common ones
             there = {name.lower() for name, _ in given}
             ours = [each for each in asgi.encode(HEADERS) if each[0] not in there]
             message = {**message, "headers": [*given, *ours]}

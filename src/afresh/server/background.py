@@ -21,17 +21,17 @@ from afresh.watch.watcher import WatchReport
 
 log = logging.getLogger(__name__)
 
-RETRY_SECONDS, MAX_RETRY_SECONDS = 5.0, 300.0  # before a failed task is retried, doubled each time
+RETRY_SECONDS, MAX_RETRY_SECONDS = 5.0, 300.0  # wait before a failed task is retried; doubles each time
 WORKER, SCHEDULES = "worker", "schedules"
 Work: TypeAlias = Callable[[], Awaitable[object]]
 
 
 class ServerState:
-    """State of the running application: whether it stops, its background tasks and open streams."""
+    """State of the running application: whether it is stopping, its background tasks, its open streams."""
 
     def __init__(self) -> None:
         self.stopping = asyncio.Event()
-        self.tasks: dict[str, str] = {}  # "here" or "resting" after a failure, by task
+        self.tasks: dict[str, str] = {}  # task name: "here" (running), or "resting" after a failure
         self.meter: MetricsMiddleware | None = None
         self.streams: Counter[str] = Counter()  # open event streams, by client
 
@@ -78,7 +78,7 @@ def _log_report(report: WatchReport) -> None:
     if isinstance(report, Notice):
         _log_event(report)
     else:
-        log.info("%s is up to date in the index after run %s", report.source, report.run)
+        log.info("index.txt: %s is up to date after run %s", report.source, report.run)
 
 
 def _log_sync(report: SyncReport) -> None:

@@ -16,8 +16,8 @@ from afresh.model.reports import NextCheck
 Item = TypeVar("Item")
 Place = TypeVar("Place")
 MAX_ID = 2**63 - 1
-MAX_SCORE = 1e9  # above every score
-BAD_CURSOR = "cursor: not a cursor of this list; use `next` of the previous answer, or leave it out"
+MAX_SCORE = 1e9  # greater than every score
+BAD_CURSOR = "cursor: this is not a cursor of this list; use `next` of the previous answer, or leave it out"
 _Number = Annotated[int, Field(ge=0, le=MAX_ID)]
 _Score = Annotated[float, Field(ge=-MAX_SCORE, le=MAX_SCORE, allow_inf_nan=False)]
 

@@ -1,4 +1,4 @@
-"""Routes about the server itself: `/health`, `/ready`, `/metrics`, and `/docs` without any other host."""
+"""Routes about the server itself: `/health`, `/ready`, `/metrics`, and `/docs`, which needs no other host."""
 
 import asyncio
 import gzip
@@ -28,11 +28,11 @@ class Health(BaseModel):
 
 
 class Ready(BaseModel):
-    """Readiness: the store responds; `worker` and `schedules` say whether this process does that work."""
+    """Readiness: the store answers. `worker` and `schedules` say where that work is done."""
 
     status: str
     store: str
-    worker: str  # here, resting after a failure, or elsewhere
+    worker: str  # "here", "resting" (after a failure) or "elsewhere"
     schedules: str
 
 

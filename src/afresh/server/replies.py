@@ -48,7 +48,7 @@ def tagged(request: Request, body: bytes, media: str = MEDIA) -> Response:
 
 
 def packed(request: Request, answer: Response) -> Response:
-    """Compress a response if the client accepts gzip; its ETag becomes weak, since both forms share it."""
+    """Compress a response if the client accepts gzip; make the ETag weak, since both forms share it."""
     answer.headers.add_vary_header("accept-encoding")
     if not answer.body or "gzip" not in request.headers.get("accept-encoding", ""):
         return answer
@@ -106,9 +106,9 @@ def describe_fields(error: RequestValidationError) -> str:
 
 
 def add_error_handlers(app: FastAPI, page: Callable[[Request, int, str], Response]) -> None:
-    """Return errors of an application as problems; browsers get a page for HTTP errors.
+    """Make an application return errors as JSON problems, and HTTP errors as pages to browsers.
 
-    Unexpected exceptions are handled by `AuthMiddleware`.
+    `AuthMiddleware` handles unexpected exceptions.
     """
 
     @app.exception_handler(AfreshError)
@@ -140,18 +140,19 @@ def _field(error: "ErrorDetails | Mapping[str, Any]") -> dict[str, str]:
     return {"field": one_line(place)[:200], "detail": one_line(str(error["msg"]))[:500]}
 
 
-MAX_STREAMS = 50  # per client: an open stream queries the store regularly
-RECHECK_SECONDS = 30.0  # after which the token is checked again
-KEEP_ALIVE_SECONDS = 15.0  # without an event before a comment is sent
+MAX_STREAMS = 50  # per client, since each open stream queries the store regularly
+RECHECK_SECONDS = 30.0  # between two checks of the token of an open stream
+KEEP_ALIVE_SECONDS = 15.0  # time without an event after which a comment is sent
 STREAM_HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
-# The text that is compared with the last one, the event, and the seconds to wait; None ends the stream.
+# Returns a value (sent only if it differs from the last one), the event, and the seconds until the next poll; None
+# as seconds ends the stream.
 Poll: TypeAlias = Callable[[], Awaitable[tuple[object, bytes, float | None]]]
 
 
 def stream_events(request: Request, poll: Poll, max_seconds: float = inf) -> StreamingResponse:
     """Return a stream of server-sent events: one whenever `poll` returns something new.
 
-    Raise a 429 if the client has too many streams open.
+    Answer 429 if the client has too many open streams.
     """
     open_now, caller = request.app.state.server.streams, allowed_of(request.scope).caller
     if open_now[caller] >= MAX_STREAMS:
@@ -207,7 +208,7 @@ Key = Annotated[
 
 
 class IdempotentRoute(APIRoute):
-    """A route whose POST runs once for each key."""
+    """A route that runs a POST only once per Idempotency-Key."""
 
     def get_route_handler(self) -> Callable[[Request], Awaitable[Response]]:  # type: ignore[override]
         handle = super().get_route_handler()

@@ -22,7 +22,7 @@ from afresh.text.json_input import count_values
 MAX_FORM_FIELDS = 100
 MAX_FIELD_BYTES = 65_536  # of one form field, still encoded
 MAX_BODY_VALUES = 20_000  # of JSON
-MAX_CALLERS = 10_000  # the least recently seen caller is dropped
+MAX_CALLERS = 10_000  # beyond this number, the least recently seen caller is dropped
 
 
 class RateLimiter:
@@ -32,7 +32,9 @@ class RateLimiter:
         self._rate = rate
         self._burst = burst
         self._clock = clock
-        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()  # tokens left, and since when
+        self._left: OrderedDict[str, tuple[float, float]] = (
+            OrderedDict()
+        )  # caller: tokens left, and when that was counted
 
     def take(self, caller: str) -> float:
         """Take one token; return 0, or the seconds to wait if there is none."""
@@ -52,7 +54,7 @@ def too_many(seconds: float) -> RequestRefused:
 
 
 def caller(peer: str | None) -> str:
-    """Return the key by which a peer is counted: an IPv6 address counts as its /64 network."""
+    """Return the key under which requests of a peer are counted; an IPv6 address counts as its /64 network."""
     try:
         address = ipaddress.ip_address(peer or "")
     except ValueError:
@@ -153,10 +155,10 @@ def is_local(scope: Scope) -> bool:
 
 
 def check_host(scope: Scope, allowed: Collection[str], *, addresses: bool) -> None:
-    """Refuse a request for a foreign host name; with `addresses`, accept every IP address."""
+    """Refuse a request whose Host is not a name of this server; with `addresses`, accept every IP address."""
     name, whole = host_of(scope)
     ours, is_address = is_loopback(name) or name in allowed or whole in allowed, address_of(name) is not None
-    if not ours and not (addresses and is_address):  # an IP address cannot be rebound
+    if not ours and not (addresses and is_address):  # DNS rebinding needs a name
         how = f'Host "{name}" is not allowed. Add it to `access.hosts`.'
         if is_address:
             how = "No tokens exist yet, so only this machine can connect. Create one with `afresh token create`."
@@ -176,7 +178,7 @@ def comes_from_us(scope: Scope) -> bool:
 
 
 def is_from_other_site(scope: Scope) -> bool:
-    """Return whether a page of another site led a browser here; such a GET must not start any work."""
+    """Return whether a page of another site led the browser here; a GET must then not start any work."""
     if values(scope, b"sec-fetch-site"):
         return value(scope, b"sec-fetch-site") not in ("same-origin", "none")
     referer = urlsplit(value(scope, b"referer") or "")  # browsers before 2023 send only this

@@ -1,4 +1,4 @@
-"""Dependencies of routes: the knowledge base within the permissions, parts of lists, checked values."""
+"""Dependencies of routes: the permitted part of the knowledge base, parts of lists, checked values."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Annotated, TypeVar

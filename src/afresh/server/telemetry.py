@@ -55,7 +55,7 @@ async def exposition(status: StatusService, meter: MetricsMiddleware | None = No
 def _of_store(figures: Metrics) -> Iterable[str]:
     totals, sums = figures.totals, figures.sums
     waiting = {"waiting": totals["pending"], "held": totals["in_flight"]}
-    yield _by("state", "afresh_queue_pages", "gauge", "Queued pages: waiting, or held by a worker.", waiting)
+    yield _by("state", "afresh_queue_pages", "gauge", "Queued pages: waiting, or claimed by a worker.", waiting)
     for name, text in (
         ("sources", "Sources."),
         ("pages", "Indexed pages."),

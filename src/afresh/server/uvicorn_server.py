@@ -22,8 +22,8 @@ from afresh.server.request_checks import caller, is_loopback
 
 MAX_HEAD_BYTES = 65_536
 IDLE_SECONDS = 5  # of a connection between two requests
-LINGER_SECONDS = 1.0  # for the client to read a response that was sent before the end of the body
-MAX_SMALL_PIECES = 1_000  # of one body: parsing each costs as much as a large one
+LINGER_SECONDS = 1.0  # time for a client to read a response that was sent before the end of the request body
+MAX_SMALL_PIECES = 1_000  # of one body; parsing a small piece costs as much as parsing a large one
 SMALL_PIECE_BYTES = 64  # on average
 BACKLOG = 512
 SHUTDOWN_SECONDS = 5  # to finish responses
@@ -32,8 +32,8 @@ SHUTDOWN_SECONDS = 5  # to finish responses
 class PeerConnections:
     """Counts the connections of each peer, and those that have not sent a request yet.
 
-    A peer with too many connections loses its oldest silent one, so that new ones are answered. From this
-    machine only silent connections count: all clients of a reverse proxy come from here.
+    If a peer has too many connections, its oldest connection without a request is closed, so that new ones are
+    answered. From this machine, only connections without a request count: a reverse proxy here serves many clients.
     """
 
     def __init__(self, max_connections: int) -> None:
@@ -43,7 +43,7 @@ class PeerConnections:
         self._silent: dict[str, dict[Hashable, Callable[[], object]]] = {}
 
     def enter(self, address: str, connection: Hashable, close: Callable[[], object]) -> bool:
-        """Register a connection that `close` ends; return False if its peer has too many active ones."""
+        """Register a connection (`close` ends it); return False if its peer has too many active ones."""
         peer = caller(address)
         silent = self._silent.setdefault(peer, {})
         if (len(silent) if is_loopback(address) else self._open[peer]) >= self._max_connections:
@@ -73,7 +73,7 @@ class PeerConnections:
 
 
 def server_limits(settings: AccessSettings) -> dict[str, Any]:
-    """Return arguments for `uvicorn.Config`; the client is the peer, not what headers claim."""
+    """Return arguments for `uvicorn.Config`; the client address is the peer, not the one in headers."""
 
     class Protocol(BoundedProtocol):
         header_seconds = settings.header_seconds
@@ -141,7 +141,7 @@ class BoundedProtocol(H11Protocol):
             transport.abort()
 
     def data_received(self, data: bytes) -> None:
-        """Stop the timeout after complete headers, and start it with the next request."""
+        """Feed the parser; stop the header timeout after complete headers, start it with the next request."""
         if self._answered_early:
             return
         super().data_received(data)
@@ -232,7 +232,7 @@ class Server(uvicorn.Server):
 
 
 def open_socket(host: str, port: int) -> socket.socket:
-    """Return a listening socket; raise UsageError if there can be none."""
+    """Return a listening socket; raise UsageError if the address or the port cannot be used."""
     try:
         family, kind, protocol, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         made = socket.socket(family, kind, protocol)
@@ -241,7 +241,7 @@ def open_socket(host: str, port: int) -> socket.socket:
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         made.bind(place)
-        made.listen(BACKLOG)  # early connections wait
+        made.listen(BACKLOG)  # connections before the start wait in the backlog
     except OSError as error:
         made.close()
         if error.errno == errno.EADDRINUSE:

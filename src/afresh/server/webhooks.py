@@ -31,8 +31,7 @@ UNSIGNED = "Invalid, missing or expired signature."
 class WebhookReceiver:
     """An ASGI application that receives webhooks.
 
-    The signature is checked over the raw bytes before they are parsed. No body is read before name and
-    headers are plausible.
+    The body is only read if name and headers are valid, and only parsed if the signature of its raw bytes is valid.
     """
 
     def __init__(

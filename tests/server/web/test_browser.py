@@ -111,7 +111,7 @@ def test_charts_have_names_and_tables(stand: Stand, chromium: "Browser") -> None
         days = seen.page.locator("svg.calendar:not(.key) rect")
         assert days.count() == 53 * 7
         assert seen.page.locator("svg.calendar:not(.key) rect.l4 title").text_content() is not None
-        for name in ("by day", "gone and failed pages", "per minute", "due now"):
+        for name in ("by day", "deleted and failed pages", "per minute", "due now"):
             assert seen.page.get_by_role("img", name=name).count() == 1, name
         seen.page.get_by_text("Show as table", exact=True).click()
         assert seen.page.get_by_role("region", name="Changes by month").locator("tbody tr").count() >= 1
@@ -407,7 +407,7 @@ def test_R9_D21_the_run_of_a_sync_shows_its_documents_then_and_now(stand: Stand,
         page.select_option("select[name=outcome]", "failed")
         page.get_by_role("button", name="Filter").click()
         expect(rows).to_have_count(1)
-        expect(rows.locator(".wrong")).to_contain_text("is not ours")
+        expect(rows.locator(".wrong")).to_contain_text("was not written by afresh")
 
 
 @ON_SQLITE
@@ -453,7 +453,7 @@ def test_the_map_of_a_folder_has_no_root_and_no_line_that_is_no_link(tmp_path: P
         assert seen.flaws() == []
         seen.page.goto("/runs/2/attempts")
         expect(seen.page.locator("table.rows tbody tr")).to_have_count(2)
-        expect(seen.page.locator("main")).to_contain_text("Unchanged files share one attempt")
+        expect(seen.page.locator("main")).to_contain_text("All unchanged files share one attempt")
 
 
 async def nothing(kb: KnowledgeBase, stand: Stand) -> None:

@@ -46,7 +46,8 @@ class ChangedLink(RequestBody):
         Annotated[
             dict[Annotated[str, Field(max_length=100)], KeywordScore],
             Field(
-                max_length=200, description="The score of each keyword. Without `score`, the total comes from these."
+                max_length=200,
+                description="The score of each keyword. Without `score`, the total is computed from these.",
             ),
         ]
         | None
@@ -84,7 +85,7 @@ async def links_of_page(ctx: Context, window: Window, which: Filter, number: Id)
 
 @router.post("/links", status_code=201, response_model=LinkRecord)
 async def add_link(ctx: Context, body: NewLink, key: Key = None) -> Response:
-    """Add a link to a page; it stays until the links of that page change."""
+    """Add a link to a page. The link stays until the links of that page change."""
     await ctx.page(body.page_id)
     link = await ctx.kb.links.add(body.page_id, body.url, body.text)
     return made(link, 201, f"/api/v1/links/{link.id}")
@@ -98,7 +99,7 @@ async def show_link(ctx: Context, number: Id) -> Response:
 
 @router.patch("/links/{number}", response_model=LinkRecord)
 async def change_link(ctx: Context, number: Id, body: ChangedLink) -> Response:
-    """Set score, keywords or comment of a link; they stay until it is scored again."""
+    """Set score, keywords or comment of a link. They stay until the link is scored again."""
     link = await ctx.kb.links.get(number)
     given = body.model_fields_set
     score = body.score if "score" in given or body.keywords is not None else link.score
@@ -108,6 +109,6 @@ async def change_link(ctx: Context, number: Id, body: ChangedLink) -> Response:
 
 @router.delete("/links/{number}", status_code=204)
 async def remove_link(ctx: Context, number: Id) -> Response:
-    """Remove a link from its pages; it returns when the links of one of them change."""
+    """Remove a link from its pages. It returns if the links of one of these pages change."""
     await ctx.kb.links.remove(number)
     return Response(status_code=204)

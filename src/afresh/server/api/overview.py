@@ -31,11 +31,13 @@ class Sync(RequestBody):
         [], max_length=50, description="Only these external stores; default: all stores of the source."
     )
     dry_run: bool = Field(False, description="Only report what would be done.")
-    verify: bool = Field(False, description="Also list the documents in the stores, and repair ours.")
+    verify: bool = Field(
+        False, description="Also list the documents in the stores, and repair those that afresh wrote."
+    )
 
 
 class Synced(BaseModel):
-    """What was done in each external store, or would be done."""
+    """The result of a sync in each external store; for a dry run, what a sync would do."""
 
     source_id: int
     reports: list[SyncReport]
@@ -56,7 +58,10 @@ async def status(ctx: Context) -> Response:
 
 
 @router.get("/versions", response_model=FoundVersion)
-async def find_version(ctx: Context, label: Annotated[Label, Query(description="Such as react@^18.")]) -> Response:
+async def find_version(
+    ctx: Context,
+    label: Annotated[Label, Query(description="Name of the source, with a version or a range, such as react@^18.")],
+) -> Response:
     """Return the version that matches a label best, and all indexed versions."""
     return ctx.reply(await ctx.kb.sources.find_version(label))
 
@@ -84,7 +89,8 @@ async def pages_of_copies(
 async def sync_source(ctx: Context, source: OneSource, body: Sync, key: Key = None) -> Response:
     """Sync the external stores of a source now, and answer when that is done.
 
-    `copies` has the result, too. A store that another sync is working on is reported as `busy`; 409 if all are.
+    The sync status is also in `GET /sources/{number}/copies`. A store that another sync is using is reported as
+    `busy`. 409 if all stores are busy.
     """
     reports = await ctx.kb.sinks.sync(source=source, **body.model_dump())
     return made({"source_id": source.id, "reports": reports}, 200)
@@ -135,7 +141,7 @@ async def hosts_of_source(ctx: Context, source: OneSource) -> Response:
 
 @charts_router.get("/sources/{number}/ahead", response_model=UpcomingChecks)
 async def ahead_of_source(ctx: Context, source: OneSource) -> Response:
-    """Return how many pages are due now, in each of the next 48 hours, and later."""
+    """Return how many checks are due now, in each of the next 48 hours, and later."""
     return ctx.reply(await ctx.kb.charts.checks_ahead(source))
 
 

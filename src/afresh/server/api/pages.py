@@ -66,7 +66,7 @@ class ChangedPage(RequestBody):
 
 @router.get("/pages", response_model=Listing[PageView])
 async def list_pages(ctx: Context, window: Window, which: Filter, source: OfSource = None, url: Url = None) -> Response:
-    """List pages in the order they were found; with `url` at most one per source."""
+    """List pages in the order in which they were found. With `url`, return at most one page per source."""
     after, sources = window.number or 0, await ctx.sources(source)
     return ctx.reply(await window.of(ctx.kb.pages.records(sources, which, url=url, after=after, limit=window.wanted)))
 
@@ -79,7 +79,7 @@ async def pages_of_source(ctx: Context, window: Window, which: Filter, number: I
 
 @router.post("/pages", status_code=201, response_model=PageView)
 async def add_page(ctx: Context, body: NewPage, key: Key = None) -> Response:
-    """Add a URL to a source; the next check of due pages fetches it."""
+    """Add a URL to a source. The next check of due pages fetches it."""
     source = await ctx.source(body.source_id)
     page = await ctx.kb.pages.add(source, body.url)
     return made(page, 201, f"/api/v1/pages/{page.id}")
@@ -87,7 +87,7 @@ async def add_page(ctx: Context, body: NewPage, key: Key = None) -> Response:
 
 @router.get("/pages/{number}", response_model=PageView)
 async def show_page(ctx: Context, number: Id) -> Response:
-    """Return one page, with its sync status in external stores; 404 once it is deleted."""
+    """Return one page with its sync status in external stores; 404 after it was deleted."""
     return ctx.reply(await _existing(ctx, number))
 
 
@@ -95,7 +95,7 @@ async def show_page(ctx: Context, number: Id) -> Response:
 async def change_page(ctx: Context, number: Id, body: ChangedPage) -> Response:
     """Set when a page is checked next."""
     await _existing(ctx, number)
-    if not 1970 <= body.next_look.year < 9000:  # the range that every store supports
+    if not 1970 <= body.next_look.year < 9000:  # every store supports these years
         raise UsageError("next_look: expected a time from 1970 to 9000")
     return made(await ctx.kb.pages.check_at(number, body.next_look.astimezone(UTC)), 200)
 
@@ -117,7 +117,7 @@ async def text_of_page(ctx: Context, number: Id) -> Response:
 
 @router.post("/pages/{number}/restore", response_model=OpenedPage)
 async def restore_page(ctx: Context, number: Id, key: Key = None) -> Response:
-    """Restore the previous text of a page that lost nearly all of it, until the page changes."""
+    """Restore the former text of a page that lost nearly all of its text, until the page changes."""
     page, source = await ctx.page(number)
     return made(await ctx.kb.pages.restore(page.url, within=source.label), 200)
 
@@ -187,7 +187,7 @@ async def feed(ctx: Context, source: OfSource = None, limit: Limit = DEFAULT_LIS
 
 
 def atom(changes: list[ChangeView]) -> str:
-    """Return an Atom feed; it depends only on the changes, so its ETag is stable."""
+    """Return an Atom feed. The bytes depend only on the changes, so the ETag is stable."""
     updated = moment(changes[0].at) if changes else EPOCH
     return (
         '<?xml version="1.0" encoding="utf-8"?>\n<feed xmlns="http://www.w3.org/2005/Atom">'

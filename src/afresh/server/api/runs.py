@@ -18,7 +18,7 @@ from afresh.server.requests import Context, Id, OfSource, RequestBody, Window
 from afresh.sync.reports import DocumentOutcome, SyncedDocument
 
 router = APIRouter(tags=["runs"], route_class=IdempotentRoute)
-POLL_SECONDS = 0.5  # between queries for a watched run
+POLL_SECONDS = 0.5  # between two queries while a run is watched
 State = Annotated[RunState | None, Query(description="Only runs in this state.")]
 
 
@@ -46,7 +46,7 @@ async def runs_of_source(ctx: Context, window: Window, number: Id, state: State 
 
 @router.post("/runs", status_code=202, response_model=RunReport)
 async def start_run(ctx: Context, body: NewRun, key: Key = None) -> Response:
-    """Start a run of a source; 409 names the run that is already open."""
+    """Start a run of a source. If the source already has an open run, the answer is a 409 that names it."""
     source = await ctx.source(body.source_id)
     run = await ctx.kb.runs.start(source, RunMode.DUE if body.due else None, full=body.full)
     return made(run, 202, f"/api/v1/runs/{run.run}")
@@ -60,13 +60,13 @@ async def show_run(ctx: Context, number: Id) -> Response:
 
 @router.post("/runs/{number}/cancel", response_model=RunReport)
 async def cancel_run(ctx: Context, number: Id, key: Key = None) -> Response:
-    """Cancel a run; its results are kept, and the next run continues from there."""
+    """Cancel a run. Its results are kept, and the next run continues from there."""
     return made(await ctx.kb.runs.cancel(number), 200)
 
 
 @router.post("/runs/{number}/confirm", response_model=RunReport)
 async def confirm_run(ctx: Context, number: Id, key: Key = None) -> Response:
-    """Confirm the deletions of a run that exceeded the safety limit."""
+    """Confirm the deletions of a run that exceeded the deletion limit."""
     return made(await ctx.kb.runs.confirm(number), 200)
 
 
@@ -96,7 +96,7 @@ async def documents_of_run(
     number: Id,
     outcome: Annotated[DocumentOutcome | None, Query(description="Only documents with this outcome.")] = None,
 ) -> Response:
-    """List the documents that a sync changed, each with its state after the sync and its state now."""
+    """List the documents that a sync run changed, each with its state after the sync and its state now."""
     found = ctx.kb.runs.documents(number, outcome=outcome, after=window.number or 0, limit=window.wanted)
     return ctx.reply(await window.of(found))
 

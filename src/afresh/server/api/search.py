@@ -14,12 +14,12 @@ from afresh.server.request_checks import is_from_other_site
 from afresh.server.requests import Context, Cursor, Label, Text
 
 router = APIRouter(tags=["search"])
-FROM_OTHER_SITE = "max_age was ignored, because a page of another site opened this URL; open it yourself to apply it"
+FROM_OTHER_SITE = "max_age was ignored, because a page of another site led here; open this URL yourself to use max_age"
 Length = Annotated[str | None, Query(max_length=40, description="A duration such as 15m, 1h or 7d.")]
 
 
 class Found(BaseModel):
-    """The best hits, notes about them, and the cursor of the next part."""
+    """The best hits, notes about them, and the cursor for the next hits."""
 
     hits: list[SearchHit]
     notes: list[str]
@@ -41,7 +41,7 @@ async def search(
     mode: SearchMode = SearchMode.HYBRID,
     max_age: Annotated[
         str | None,
-        Query(max_length=40, description="First check found pages again whose last check is older than this."),
+        Query(max_length=40, description="First check result pages again if their last check is older than this."),
     ] = None,
     limit: Annotated[int, Query(ge=1, le=100)] = 10,
     all_passages: bool = False,
@@ -50,7 +50,7 @@ async def search(
 ) -> Response:
     """Return the best passages by keyword and semantic search, with the freshness of each.
 
-    To continue, repeat the request with `next` as `cursor`; a query has at most 200 hits.
+    For more hits, repeat the request with `next` as `cursor`. A query has at most 200 hits.
     """
     if not q.strip():
         raise UsageError("q: enter a search query")

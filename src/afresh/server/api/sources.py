@@ -17,7 +17,7 @@ router = APIRouter(tags=["sources"], route_class=IdempotentRoute)
 Short = Annotated[str, Field(min_length=1, max_length=100)]
 Settings = Annotated[
     dict[Annotated[str, Field(max_length=100)], Any],
-    Field(max_length=100, description="Named like the flags of `afresh crawl`, such as max_pages."),
+    Field(max_length=100, description="Settings, named like the flags of `afresh crawl`, such as max_pages."),
 ]
 
 
@@ -34,19 +34,19 @@ class NewSource(RequestBody):
 
 
 class Previewed(RequestBody):
-    """A target that may become a source."""
+    """The target to preview."""
 
     target: Address
     settings: Settings = Field({})
 
 
 class ChangedSource(RequestBody):
-    """What to change of a source."""
+    """The changes to make to a source; omitted fields stay as they are."""
 
     name: Short | None = None
     version: Short | None = Field(None, description="null removes the version.")
     url: Address | None = Field(
-        None, description="The new start URL, from the next run on; the kind must stay the same."
+        None, description="The new start URL, used from the next run on. It must be of the same kind."
     )
     again: bool = Field(False, description="Use the URL even if another source has it.")
     settings: Settings = Field({})
@@ -76,7 +76,7 @@ async def list_sources(
 async def add_source(ctx: Context, body: NewSource, key: Key = None) -> Response:
     """Add a source, and start a crawl unless `run` is false.
 
-    200 if it exists already, 409 if another source has the URL and `again` is false.
+    The answer is 200 if the source exists already, and 409 if another source has the URL and `again` is false.
     """
     ctx.allowed.check_everywhere()
     given = body.model_dump(include={"target", "name", "version", "settings", "again"})
@@ -89,7 +89,7 @@ async def add_source(ctx: Context, body: NewSource, key: Key = None) -> Response
 
 @router.post("/preview", response_model=Preview)
 async def preview(ctx: Context, body: Previewed) -> Response:
-    """Preview what a crawl of a target would read. Fetches the start page and stores nothing."""
+    """Preview what a crawl of a target would read. This fetches the start page and stores nothing."""
     ctx.allowed.check_everywhere()
     return made(await ctx.kb.sources.preview(body.target, body.settings), 200)
 
@@ -104,8 +104,8 @@ async def show_source(ctx: Context, source: OneSource) -> Response:
 async def change_source(ctx: Context, source: OneSource, body: ChangedSource) -> Response:
     """Change name, version, URL or settings of a source; omitted fields stay.
 
-    Name, version and URL need a token that is not bound to sources. 409 if another source has the name or the
-    URL, or if an open run prevents a new URL.
+    Changing name, version or URL needs a token that is not limited to sources. The answer is 409 if another source
+    has the name or the URL, or if the URL cannot change because a run is open.
     """
     if body.model_fields_set & {"name", "version", "url"}:
         ctx.allowed.check_everywhere()
@@ -166,7 +166,7 @@ async def set_schedule(ctx: Context, source: OneSource, body: NewSchedule) -> Re
 
 @schedules_router.delete("/sources/{number}/schedule", status_code=204)
 async def remove_schedule(ctx: Context, source: OneSource) -> Response:
-    """Remove the schedule of a source: it is only refreshed on request."""
+    """Remove the schedule of a source, so that it is only refreshed on request."""
     await ctx.kb.schedules.set_rule([source], None, time_zone=None, budget=None)
     return Response(status_code=204)
 

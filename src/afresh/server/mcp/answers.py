@@ -1,4 +1,4 @@
-"""Results of tools, typed and as text; foreign text is framed and cannot close its frame."""
+"""Results of tools, typed and as text; text of crawled pages is framed, and cannot close its frame."""
 
 import json
 import re
@@ -36,7 +36,7 @@ _UNSEEN = re.compile(
 _SIGNS = str.maketrans({"⟦": "[[", "⟧": "]]"})  # the characters of the frame
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _CODE = re.compile(r"^([`~]{3,}).*?(?:^\1|\Z)", re.DOTALL | re.MULTILINE)
-_NEAR = 400  # characters that may be dropped to end a part at a line break
+_NEAR = 400  # how many characters a part may be shorter, to end at a line break
 
 
 def sanitize(text: str) -> str:
@@ -90,12 +90,12 @@ def beginning(text: str, room: int) -> str:
     return text[: cut + 1 if cut > 0 else fits]
 
 
-MAX_TEXT_BYTES = 18_000  # of one result; texts are sent twice, all within 50 KB
-MAX_BOTH_BYTES = 2 * MAX_TEXT_BYTES  # if both forms are counted
+MAX_TEXT_BYTES = 18_000  # of one result: texts are sent twice, and both must fit into 50 KB
+MAX_BOTH_BYTES = 2 * MAX_TEXT_BYTES  # of both forms together
 
 
 class Marked(BaseModel):
-    """An answer with the notice about foreign text."""
+    """Base class of answers, with the notice that text of pages is data."""
 
     notice: str = NOTICE
 
@@ -107,7 +107,7 @@ class Passage(BaseModel):
     title: str
     library: str
     version: str | None
-    path: list[str] = Field(description="The headings above it, outermost first")
+    path: list[str] = Field(description="The headings above the passage, outermost first")
     language: str | None
     score: float
     checked_at: datetime | None = Field(description="When the page was last checked")
@@ -126,13 +126,13 @@ class Passages(Marked):
 class LibraryVersion(BaseModel):
     """One source of a library."""
 
-    source: str = Field(description="Its full name, as NAME or NAME@VERSION")
+    source: str = Field(description="Name of the source, as NAME or NAME@VERSION")
     version: str | None
     kind: str
     url: str
     pages: int
     read_at: datetime | None = Field(description="When its last run started")
-    checked_at: datetime | None = Field(description="The oldest check among its pages")
+    checked_at: datetime | None = Field(description="When its least recently checked page was checked")
     status: str | None = Field(description="How its last run ended")
 
 
@@ -239,7 +239,7 @@ class Removed(Marked):
 
 
 def copied(kind: type[Record], view: object, /, **given: object) -> Record:
-    """Return a record with the given values, and with the equally named ones of a view."""
+    """Return a record with the given values; the other fields come from the view, by name."""
     same = {name: getattr(view, name) for name in kind.model_fields if hasattr(view, name)}
     return kind(**same | given)
 
@@ -272,7 +272,7 @@ def make_cursor(place: int, *question: object) -> str:
 
 
 def read_cursor(cursor: str | None, *question: object) -> int:
-    """Return the position of a cursor, 0 without one; raise UsageError if it is from another question."""
+    """Return the position in a cursor, or 0; raise UsageError if the cursor belongs to another question."""
     if not cursor:
         return 0
     try:
@@ -288,7 +288,7 @@ def _digest(question: tuple[object, ...]) -> str:
     return sha256(json.dumps(question, default=str).encode()).hexdigest()[:12]
 
 
-_WORDS = {  # commands in error messages, and the equivalent tools
+_WORDS = {  # commands that error messages name, and the tools that do the same
     "`afresh sources`": "list_libraries",
     "`afresh status`": "list_jobs",
     "`afresh pages NAME`": "the resource afresh://library/NAME",
@@ -306,7 +306,7 @@ def error_line(error: str) -> str:
 
 @contextmanager
 def tool_errors(kind: type[Exception] = ToolError) -> Iterator[None]:
-    """Convert AfreshError into an error of the SDK; let other errors pass."""
+    """Convert AfreshError into an error of the SDK; other exceptions pass unchanged."""
     try:
         yield
     except AfreshError as error:

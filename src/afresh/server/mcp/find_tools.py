@@ -27,7 +27,8 @@ _MARKS = str.maketrans("", "", "\x02\x03")  # around matched words
 
 Name = Annotated[str, Field(max_length=100, description="Name of a library, from list_libraries")]
 Wanted = Annotated[
-    str | None, Field(max_length=100, description="A version or a range (18, ^18, 18.x, latest); default: the newest")
+    str | None,
+    Field(max_length=100, description="A version or a range, such as 18, ^18, 18.x or latest; default: the newest"),
 ]
 Cursor = Annotated[
     str | None, Field(max_length=200, description="nextCursor of the previous answer, with the same arguments")
@@ -39,7 +40,7 @@ def add_find_tools(server: MCPServer[Any], kb: answers.KbProvider) -> None:
     async def search_docs(
         query: Annotated[str, Field(min_length=1, max_length=1_000, description="A question or keywords")],
         library: Annotated[
-            str | None, Field(max_length=100, description="Only in this library; default: in all")
+            str | None, Field(max_length=100, description="Search only this library; default: all libraries")
         ] = None,
         version: Wanted = None,
         limit: Annotated[int, Field(ge=1, le=50, description="Maximum number of passages")] = 5,
@@ -97,8 +98,10 @@ def add_find_tools(server: MCPServer[Any], kb: answers.KbProvider) -> None:
     @server.tool(annotations=READS)
     async def what_changed(
         library: Annotated[str | None, Field(max_length=100, description="Only in this library")] = None,
-        version: Annotated[str | None, Field(max_length=100, description="Its exact version")] = None,
-        since: Annotated[str | None, Field(max_length=20, description="Only the last 7d, 12h and so on")] = None,
+        version: Annotated[str | None, Field(max_length=100, description="Exact version of that library")] = None,
+        since: Annotated[
+            str | None, Field(max_length=20, description="Only changes of this last time, such as 7d or 12h")
+        ] = None,
         kind: Annotated[
             Literal["new", "changed", "deleted", "moved"] | None, Field(description="Only changes of this kind")
         ] = None,
@@ -190,7 +193,7 @@ def _change_text(change: answers.Change) -> str:
     return f"{head}\n{change.diff}" if change.diff else head
 
 
-MAX_CACHED_PAGES = 8  # for further parts
+MAX_CACHED_PAGES = 8  # kept so that further parts need no new request
 MAX_CACHED_CHARS = 2_000_000  # of one page
 
 
@@ -199,7 +202,7 @@ def add_page_tools(server: MCPServer[Any], kb: answers.KbProvider) -> None:
 
     async def fetch(url: str, *, use_cache: bool) -> FetchedPage:
         scoped = kb()
-        key = (scoped.allowed.scope, scoped.allowed.sources, url)  # permissions differ, so the cache does too
+        key = (scoped.allowed.scope, scoped.allowed.sources, url)  # clients with other permissions have other entries
         if not use_cache or key not in cached:
             fetched = await scoped.pages.fetch_once(url)
             if len(fetched.markdown) > MAX_CACHED_CHARS:

@@ -18,7 +18,7 @@ _PERMISSIONS: ContextVar[Permissions] = ContextVar("permissions")
 
 
 class McpApp:
-    """An ASGI application that answers every request as MCP, at any path, while `running` is open."""
+    """An ASGI application that treats every request as MCP, at any path, while `running` is open."""
 
     def __init__(
         self, reading: AfreshServer, writing: AfreshServer | None, allowed: Callable[[Scope], Permissions]
@@ -29,7 +29,7 @@ class McpApp:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Serve while this context is open; it can be opened only once."""
+        """Serve requests while this context is open. It can be opened only once."""
         async with AsyncExitStack() as stack:
             for server in (self._reading, self._writing):
                 if server is not None:
@@ -37,7 +37,7 @@ class McpApp:
             yield
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["method"] == "GET":  # a stream of server messages: there are none without sessions
+        if scope["method"] == "GET":  # GET would open a stream of server messages, which needs a session
             await PlainTextResponse("use POST", 405, {"allow": "POST"})(scope, receive, send)
             return
         allowed = self._allowed(scope)
@@ -50,16 +50,16 @@ class McpApp:
 
 
 def asgi_app(kb: KnowledgeBase, *, allowed: Callable[[Scope], Permissions], read_only: bool = False) -> McpApp:
-    """Return an MCP application for a knowledge base; `AuthMiddleware` has to check hosts and origins before it.
+    """Return the MCP application of a knowledge base; `AuthMiddleware` must check hosts and origins first.
 
-    `allowed` returns the permissions of a request: without write permission only reading tools are shown, and
-    only permitted sources are found. Other workers work on the runs.
+    `allowed` returns the permissions of a request. Without write permission, only reading tools are offered. Only
+    permitted sources are visible. The application queues runs, and workers process them.
     """
 
     def opened(server: AfreshServer) -> AfreshServer:
         server.streamable_http_app(
             streamable_http_path="/",
-            stateless_http=True,  # no session can be lost, stolen or accumulate
+            stateless_http=True,  # so no session can be lost or stolen, and none piles up
             transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
             max_request_body_size=MAX_REQUEST_BYTES,
         )

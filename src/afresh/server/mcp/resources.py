@@ -23,19 +23,19 @@ TEXT, MARKDOWN = "text/plain", "text/markdown"
 def add_resources(server: MCPServer[Any], kb: KbProvider) -> None:
     @server.resource(LIBRARY + "{+label}", name="library", mime_type=TEXT)
     async def library(label: str) -> str:
-        """Return a library or one version of it, NAME or NAME@VERSION: its counts and its pages."""
+        """Return counts and pages of a library (NAME) or of one version of it (NAME@VERSION)."""
         return await read_library(kb, label)
 
     @server.resource(PAGE + "{+url}", name="page", mime_type=MARKDOWN)
     async def page(url: str) -> str:
-        """Return the stored text of a page; #N after its URL continues at character N."""
+        """Return the stored text of a page; with #N after the URL, from character N on."""
         return await read_page(kb, url)
 
 
 async def read(kb: KbProvider, uri: str) -> ReadResourceContents | None:
-    """Return the resource at a URI; None if it is not ours.
+    """Return the resource at a URI, or None if afresh does not have it.
 
-    The templates of the SDK match no URI with a question mark or a fragment.
+    The URI templates of the SDK cannot be used: they match no question mark and no fragment.
     """
     if uri.startswith(PAGE):
         text = await read_page(kb, uri.removeprefix(PAGE))
@@ -62,7 +62,7 @@ async def read_library(kb: KbProvider, typed: str) -> str:
 
 
 async def read_page(kb: KbProvider, typed: str) -> str:
-    """Return the stored text of a page, from a character on as far as it fits."""
+    """Return as much of the stored text of a page as fits, from a given character on."""
     url, _, place = typed.partition("#")
     with tool_errors(ResourceNotFoundError):
         opened = await kb().pages.open(url if "://" in url else unquote(url), remote=True)
@@ -75,9 +75,9 @@ async def read_page(kb: KbProvider, typed: str) -> str:
 
 
 async def list_libraries(kb: KbProvider) -> list[Resource]:
-    """Return the first libraries as resources; they contain no text of pages.
+    """Return the first libraries as resources, without text of pages.
 
-    The SDK offers no paging here; the tool list_libraries lists all.
+    The SDK has no paging for this list. The tool list_libraries lists all libraries.
     """
     return [
         Resource(

@@ -1,4 +1,4 @@
-"""MCP tools for jobs, which are runs, and the worker of this process."""
+"""MCP tools for jobs (a job is a run), and the worker of this process."""
 
 import asyncio
 import logging
@@ -25,14 +25,14 @@ log = logging.getLogger(__name__)
 
 
 class BackgroundWorker:
-    """Works on open runs when it is woken, and rests when there are none."""
+    """Works on open runs after `wake`, until there are none left."""
 
     def __init__(self, kb: KnowledgeBase) -> None:
         self._kb = kb
         self._wanted = False
         self._closed = False
         self._task: asyncio.Task[None] | None = None
-        self.progress: dict[int, Progress] = {}  # of the runs that this process works on
+        self.progress: dict[int, Progress] = {}  # run number: latest progress, of the runs that this process works on
 
     def wake(self) -> None:
         self._wanted = True
@@ -53,7 +53,7 @@ class BackgroundWorker:
 
     async def _work(self) -> None:
         while self._wanted and not self._closed:
-            self._wanted = False  # later queued runs set it again
+            self._wanted = False  # `wake` sets it again for runs that are queued later
             try:
                 await self._kb.runs.work(once=True, listener=self._receive)
             except Exception:  # get_job_info reports the error: keep the session
@@ -67,7 +67,7 @@ class BackgroundWorker:
             log.info("%s", event.text)
 
 
-POLL_SECONDS = 0.25  # between queries for a job that is waited for
+POLL_SECONDS = 0.25  # between two queries while a client waits for a job
 MAX_JOBS_LISTED = 20
 MAX_NOTES = 10
 OPEN = ("queued", "running")
@@ -75,7 +75,7 @@ WRITES = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_worl
 DELETES = ToolAnnotations(read_only_hint=False, destructive_hint=True, open_world_hint=False)
 
 Number = Annotated[int, Field(ge=1, le=2**62, description="The id of the job")]
-Exact = Annotated[str | None, Field(max_length=100, description="Its exact version, if it has one")]
+Exact = Annotated[str | None, Field(max_length=100, description="Exact version of the library, if it has one")]
 Wait = Annotated[float, Field(ge=0, le=600, description="Wait up to this many seconds for the job to finish")]
 Status = Literal["queued", "running", "completed", "partial", "failed", "cancelled", "needs_confirmation"]
 

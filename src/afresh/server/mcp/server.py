@@ -31,7 +31,7 @@ INSTRUCTIONS = (
 
 
 class AfreshServer(MCPServer[None]):
-    """The server of the SDK with our errors and resources."""
+    """The server of the MCP SDK, with the error messages and resources of afresh."""
 
     def __init__(self, kb: KbProvider, **more: Any) -> None:
         with _quiet():
@@ -41,7 +41,7 @@ class AfreshServer(MCPServer[None]):
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[None, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
-        """Call a tool; an unknown tool is a protocol error, and wrong arguments are reported individually."""
+        """Call a tool. Raise a protocol error for an unknown tool, and an error that names each wrong argument."""
         tool = self._tool_manager.get_tool(name)
         if tool is None:
             names = ", ".join(each.name for each in self._tool_manager.list_tools())
@@ -77,9 +77,9 @@ class AfreshServer(MCPServer[None]):
 def make_server(
     kb: KnowledgeBase, *, read_only: bool = False, works: bool = True, reach: KbProvider | None = None
 ) -> AfreshServer:
-    """Return a server of a knowledge base, or of what `reach` returns for each request.
+    """Return an MCP server of a knowledge base; `reach`, if given, returns the one to use for each request.
 
-    `read_only` hides tools that write; `works` lets it work on runs itself.
+    `read_only` hides tools that write. With `works`, the server processes runs itself.
     """
     worker = BackgroundWorker(kb) if works and not read_only else None
     open_to = reach or (lambda: kb)
@@ -107,7 +107,7 @@ def make_server(
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep the SDK from configuring logging, which it does if there are no handlers."""
+    """Keep the SDK from configuring logging, which it does if the root logger has no handlers."""
     root, nothing = logging.getLogger(), logging.NullHandler()
     root.addHandler(nothing)
     try:

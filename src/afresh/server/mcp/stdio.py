@@ -18,13 +18,13 @@ from afresh.text.json_input import read_json
 READ_BYTES = 65_536
 MAX_LINE_BYTES = 4_194_304  # a longer line is not a message
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")  # a surrogate, alone or in a pair
-EXIT_SECONDS = 10.0  # between a signal and the forced exit
+EXIT_SECONDS = 10.0  # time between a signal and the forced exit
 
 
 def take_wire() -> tuple[int, int]:
-    """Reserve stdin and stdout for the protocol, for the rest of the process, and return their descriptors.
+    """Reserve stdin and stdout for the protocol until the process ends, and return their file descriptors.
 
-    From now on, all code, libraries and child processes print to stderr.
+    From now on, everything that code, libraries and child processes print goes to stderr.
     """
     sys.stdout.flush()
     wire = os.dup(0), os.dup(1)
@@ -64,7 +64,7 @@ async def lines(descriptor: int) -> AsyncIterator[str]:
 
 
 def _without_surrogates(line: bytes) -> bytes:
-    """Return a line without lone surrogates; the SDK would not answer such a request."""
+    """Replace lone surrogates in a line, since the SDK would not answer such a request."""
     if not _SURROGATE.search(line):
         return line
     try:

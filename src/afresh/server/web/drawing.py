@@ -1,4 +1,4 @@
-"""Draw charts as SVG: bars and calendars, styled by classes of our style sheet."""
+"""Draw bar charts and calendars as SVG, styled by the classes in charts.css."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, timedelta
@@ -17,7 +17,7 @@ KINDS = ("new", "changed", "moved", "deleted")
 FOUND = (  # results of runs, bottom first: class, words, and the counts that are summed up
     ("new", "new", ("new",)),
     ("changed", "changed", ("changed",)),
-    ("deleted", "gone or moved", ("deleted", "moved")),
+    ("deleted", "deleted or moved", ("deleted", "moved")),
     ("failed", "failed, skipped or to review", ("failed", "refused", "doubtful")),
 )
 HEIGHT = 120  # of a chart
@@ -96,7 +96,7 @@ def months(days: Calendar) -> list[tuple[str, Mapping[str, int], int]]:
 
 
 def runs(reports: Sequence[RunReport]) -> Markup:
-    """Return a bar chart of the new, changed, gone and failed pages of each run, oldest first."""
+    """Return a bar chart of the new, changed, deleted and failed pages of each run, oldest first."""
     parts = [[sum(int(getattr(report, name)) for name in names) for _, _, names in FOUND] for report in reports]
     most = max(map(sum, parts), default=0)
     wide = 600 / max(len(reports), 12)
@@ -112,7 +112,7 @@ def runs(reports: Sequence[RunReport]) -> Markup:
         if not sum(numbers):
             words = f"Run {report.run}: no changes in {count(report.checked)} checked"
             body.append(rect(36 + place * wide, HEIGHT + 6, wide * 0.8, 2, "none", words))
-    label = f"New, changed, gone and failed pages of the last {count(len(reports), 'run')}"
+    label = f"New, changed, deleted and failed pages of the last {count(len(reports), 'run')}"
     return svg(640, HEIGHT + 16, label, body, "chart")
 
 
@@ -129,7 +129,7 @@ def pace(report: RunReport) -> int:
 
 
 def ahead(checks: UpcomingChecks) -> Markup:
-    """Return a bar chart of the checks in each of the next hours; the first bar are due pages."""
+    """Return a bar chart of the checks in each of the next hours; the first bar shows the due pages."""
     numbers = [checks.due, *checks.hours]
     when = ["Due now", "This hour", *(f"In {count(place, 'hour')}" for place in range(1, len(checks.hours)))]
     words = [f"{name}: {count(number)}" for name, number in zip(when, numbers, strict=False)]
@@ -137,7 +137,7 @@ def ahead(checks: UpcomingChecks) -> Markup:
     label = f"{count(checks.due)} due now, {soon}, {count(checks.later)} later"
     wide = 600 / len(numbers)
     marks = [(place, f"{place} h") for place in range(12, len(numbers) - 1, 12)]
-    # the bars of hours follow the bar of due pages
+    # the first bar is the one of due pages
     under = [text(36 + wide * (place + 1.4), HEIGHT + 20, name, "t mid") for place, name in marks]
     under.append(text(36, HEIGHT + 20, "due"))
     return _bars(numbers, words, label, "ahead", under)

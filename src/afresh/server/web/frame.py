@@ -28,7 +28,7 @@ from afresh.text.redact import mask_secrets, one_line
 
 Item = TypeVar("Item")
 PAGE_ITEMS = 50  # in one part of a list
-PAGE_CHANGES = 20  # in one part: each shows its diff
+PAGE_CHANGES = 20  # changes in one part; fewer, since each shows its diff
 
 
 def _none_if_blank(typed: object) -> object:
@@ -55,13 +55,13 @@ POLICY = (
 )
 HEADERS = {
     "content-security-policy": POLICY,
-    "referrer-policy": "same-origin",  # without a referrer, browsers hide the origin of our own forms
+    "referrer-policy": "same-origin",  # with no-referrer, browsers would hide the origin of forms of this server
     "cache-control": "no-store",
     "vary": "cookie",
 }
 MIN_PACKED_BYTES = 4_000  # shorter pages are not compressed
 MAX_DETAIL_CHARS = 2_000
-TITLES = {  # for people who do not know HTTP statuses
+TITLES = {  # headings for HTTP statuses
     401: "Not logged in",
     403: "Not allowed",
     404: "Page not found",
@@ -119,16 +119,16 @@ def redirect(place: str) -> Response:
 
 
 def with_query(request: Request, **changed: object) -> str:
-    """Return the query of this page with some parameters changed; None removes one."""
+    """Return the query string of this page with some parameters changed; the value None removes one."""
     kept = {**{name: text for name, text in request.query_params.items() if text}, **changed}
     return f"?{urlencode({name: value for name, value in kept.items() if value is not None})}"
 
 
 async def form_of(request: Request) -> dict[str, str]:
-    """Return the fields of a form; of repeated fields the last one wins."""
+    """Return the fields of a form; if a field is repeated, its last value counts."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind not in ("", "application/x-www-form-urlencoded"):
-        raise UsageError("send the form as application/x-www-form-urlencoded")
+        raise UsageError("the form must be sent as application/x-www-form-urlencoded")
     try:
         text = (await request.body()).decode()
         return dict(parse_qsl(text, keep_blank_values=True, max_num_fields=100))
@@ -158,12 +158,12 @@ def _previous_page(request: Request) -> str | None:
 
 
 def is_ours(place: str) -> bool:
-    """Return whether a text is a path on this server: `//x` and `/\\x` are not."""
+    """Return whether a text is a path on this server; `//x` and `/\\x` would lead to another host."""
     return place.startswith("/") and place[1:2] not in ("/", "\\") and place.isascii() and place.isprintable()
 
 
 class PageRoute(APIRoute):
-    """A route for people: it shows errors as pages."""
+    """A route of the web interface: it shows errors as HTML pages."""
 
     def get_route_handler(self) -> Callable[[Request], Awaitable[Response]]:  # type: ignore[override]
         handle = super().get_route_handler()

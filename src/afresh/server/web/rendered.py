@@ -1,6 +1,6 @@
-"""Render stored Markdown as inert HTML: all tags are ours, all text is escaped.
+"""Render stored Markdown as safe HTML: only tags from this module, and all text escaped.
 
-HTML inside the Markdown is shown as text, and pictures as links, so nothing is loaded.
+HTML inside the Markdown is shown as text, and images as links, so the browser loads nothing.
 """
 
 import re
@@ -15,8 +15,8 @@ from markupsafe import Markup, escape
 from afresh.search.highlight import CLOSE, OPEN
 from afresh.text.plain import dedent_lists
 
-MAX_TEXT_CHARS = 400_000  # the rest is omitted
-MAX_URL_CHARS = 2_000_000  # in all: resolved, URLs can be much longer than the Markdown
+MAX_TEXT_CHARS = 400_000  # of Markdown; the rest is not shown
+MAX_URL_CHARS = 2_000_000  # of all URLs together: resolved, they can be much longer than the Markdown
 MAX_NESTING = 30  # levels of lists and quotes; deeper ones are shown at this level
 SCHEMES = ("http://", "https://", "mailto:")
 OPTIONS = pyromark.Options.ENABLE_TABLES | pyromark.Options.ENABLE_STRIKETHROUGH | pyromark.Options.ENABLE_TASKLISTS
@@ -176,7 +176,7 @@ class _PassageWriter(HtmlWriter):
     def __init__(self, base: str) -> None:
         super().__init__(base)
         self._marking = False  # a mark continues after the next tag
-        self._at_start = True  # of a line
+        self._at_start = True  # of one line
         self._in_row = False
 
     def write(self, event: str | Mapping[str, Any]) -> None:
@@ -200,7 +200,7 @@ class _PassageWriter(HtmlWriter):
         return escaped.replace(OPEN, "<mark>").replace(CLOSE, "</mark>")
 
     def _as_row(self, text: str) -> str:
-        """Return a row of a table without header, with dots for bars."""
+        """Return a table row that has no header row, with dots instead of bars."""
         begins, self._at_start = self._at_start, False
         if begins and text.lstrip().startswith("|"):
             self._in_row = True
@@ -241,7 +241,7 @@ class Row(NamedTuple):
 
 
 def diff_rows(diff: str, view: str | None) -> list[Row]:
-    """Return removed lines beside added ones if the view is `split`, else each line in a row of its own."""
+    """Return the rows of a diff: if `split`, removed and added lines share a row, else each has its own."""
     if view != "split":
         return list(_rows(diff))
     found: list[Row] = []

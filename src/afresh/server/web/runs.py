@@ -19,15 +19,15 @@ from afresh.sync.reports import DocumentOutcome
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
 
-POLL_SECONDS, IDLE_POLL_SECONDS = 0.5, 2.0  # between queries for runs; idle: if none is active
-STREAM_SECONDS = 60.0  # the browser reconnects, and permissions are checked again
+POLL_SECONDS, IDLE_POLL_SECONDS = 0.5, 2.0  # between two queries for runs; the idle value applies if no run is active
+STREAM_SECONDS = 60.0  # then the browser reconnects, and permissions are checked again
 
 
 @router.get("/live")
 async def live(ctx: Context, source: Annotated[int | None, Query(ge=1, le=MAX_ID)] = None) -> StreamingResponse:
     """Stream the HTML of the current runs as server-sent events named `runs`, whenever it changes.
 
-    Runs that need confirmation are left out on the pages of one source: they are shown there already.
+    The pages of one source already show runs that need confirmation, so they are left out there.
     """
     label = (await ctx.source(source)).label if source is not None else None
     sees = ctx.allowed.sees if label is None else lambda each: bool(each == label)

@@ -1,4 +1,4 @@
-"""The search page: passages as one types, with the freshness of each."""
+"""The search page: it shows passages while the user types, with the freshness of each."""
 
 import json
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ async def search(
     mode: Choice[SearchMode] = None,
     part: Filter = None,
 ) -> Response:
-    """Return the whole page, or with `part` only the hits."""
+    """Return the search page, or only the hits if `part` is set."""
     found = None
     if q.strip():
         found = await ctx.kb.search.search(

@@ -29,7 +29,7 @@ class Field(NamedTuple):
     title: str
     help: str
     kind: str = "text"  # text, number, decimal, lines, choice, keywords
-    section: str = ""  # of the settings file, which has the default
+    section: str = ""  # of the settings file; its value is the default
     kinds: tuple[str, ...] = ()  # of sources with this setting; empty: all
     choices: tuple[str, ...] = ()
 
@@ -69,7 +69,7 @@ def problem_of(error: Exception) -> FieldProblem:
 
 
 def fields_for(kind: str | None, typed: Mapping[str, str]) -> Sequence[Field]:
-    """Return the settings of a kind of source (None: not known yet), and those that were typed."""
+    """Return the settings of a kind of source (None: kind not known yet), and all that were typed."""
     return [field for field in FIELDS if kind is None or not field.kinds or kind in field.kinds or typed.get(field.key)]
 
 
@@ -87,7 +87,7 @@ def typed_of(source: Source) -> dict[str, str]:
 
 
 def read_settings(typed: Mapping[str, str]) -> dict[str, object]:
-    """Return the typed texts as values; invalid texts stay, and the settings report them."""
+    """Return typed texts as values; invalid texts stay texts, so that the settings report the error."""
     fields = {field.key: field for field in FIELDS}
     return {key: _value(fields[key], text) for key, text in typed.items() if text and key in fields}
 
@@ -165,7 +165,7 @@ async def _show_settings(
 
 @router.get("/add")
 async def ask_new(ctx: Context) -> Response:
-    """Show the form and a preview of its target; requests from other sites get no preview."""
+    """Show the form and a preview of its target; a request that another site caused gets no preview."""
     _check(ctx)
     form = {key: text.strip() for key, text in ctx.request.query_params.items()}
     if form.get("do") != "preview" or is_from_other_site(ctx.request.scope):

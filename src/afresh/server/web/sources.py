@@ -30,7 +30,7 @@ TABS = (
     ("copies", "External stores"),
     ("settings", "Settings"),
 )
-MAX_SOURCES_LISTED = 24  # in one part: each needs its own query and some kilobytes
+MAX_SOURCES_LISTED = 24  # sources in one part; fewer, since each needs its own query and some kilobytes
 MAX_RUNS_CHARTED = 40
 MAX_MAP_PAGES_LISTED = 200
 Depth = Annotated[int, Field(ge=0, le=1_000_000)]
@@ -101,7 +101,7 @@ async def copies(
 async def refresh(ctx: Context, source: OneSource) -> Response:
     try:
         number: int | None = (await ctx.kb.runs.start(source)).run
-    except RunBusy as busy:  # another request or a second click was first: show its run
+    except RunBusy as busy:  # another request or a second click has started a run: show that run
         number = busy.run
         if number is None:
             raise
@@ -122,7 +122,9 @@ async def _changes(
 
 @router.get("/")
 async def overview(ctx: Context, text: Filter = None, removed: Filter = None, after: Cursor = None) -> Response:
-    live = await ctx.kb.runs.live(ctx.allowed.sees)  # first: a run that ends meanwhile is shown as ended
+    live = await ctx.kb.runs.live(
+        ctx.allowed.sees
+    )  # query this first, so that a run that ends meanwhile is shown as ended
     visible = await ctx.kb.sources.all()
     words = (text or "").casefold()
     fitting = [source for source in visible if words in f"{source.label} {source.url}".casefold()]
@@ -154,7 +156,7 @@ async def _totals(ctx: RequestContext, overviews: Sequence[SourceOverview], *, i
     }
 
 
-@router.get("/sources/{number}/pictures")  # the name in links of earlier versions
+@router.get("/sources/{number}/pictures")  # earlier versions used this name in links
 @router.get("/sources/{number}/charts")
 async def charts(ctx: Context, source: OneSource) -> Response:
     async def reports() -> list[RunReport]:
@@ -172,6 +174,6 @@ async def charts(ctx: Context, source: OneSource) -> Response:
 
 @router.get("/sources/{number}/map")
 async def site_map(ctx: Context, source: OneSource) -> Response:
-    """Show the map of a source; the page fetches the data."""
+    """Show the map of a source; a script on the page fetches the data."""
     queries = {"map": ctx.kb.charts.site_map(source, limit=MAX_MAP_PAGES_LISTED)}
     return await show_tab(ctx, source, "map", queries)

@@ -16,7 +16,7 @@ STATES: dict[str | None, str] = {
     RunState.PARTIAL: "partially completed",
     RunState.NEEDS_CONFIRMATION: "needs confirmation",
 }
-_STATES_BY_TONE = {  # tones decide the colours of states
+_STATES_BY_TONE = {  # a tone sets the colour of a state
     "good": "completed active ready_for_indexing new uploaded replaced adopted verified success not_modified",
     "info": "waiting running queued processing moved redirect",
     "warn": "stuck partial cancelled needs_confirmation changed blocked_robots abandoned",
@@ -38,7 +38,7 @@ def moment(when: datetime | None, now: datetime, never: str = "never", *, ahead:
 def receipt(run: RunReport, savings: RunSavings | None = None) -> str:
     """Return a line such as `1,169 checked, 82 processed, 1,087 skipped; saved 93 % of the bytes`.
 
-    Without the savings of this run, the share of avoided downloads replaces the share of bytes.
+    If `savings` belong to another run, the line has the share of avoided downloads instead of bytes.
     """
     if run.documents is not None:  # `3 uploaded, 1 stuck`
         done = [f"{count(number)} {name}" for name, number in asdict(run.documents).items() if number]
