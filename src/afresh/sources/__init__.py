@@ -1,1 +1,1 @@
-"""The kinds of sources: web sites, folders, archives, repositories and lists of links."""
+"""Read sources of each kind: web sites, folders, archives, repositories and lists of links."""

@@ -1,4 +1,4 @@
-"""Detect what a target means: a site, a folder, a file, a repository or a list of links.
+"""Detect which kind of source a typed target names: a site, folder, file, repository or list of links.
 
 Clients of the server can use local paths only below server.allowed_roots, and the operator's keys only for
 the repositories that access.credentials_for names.
@@ -25,8 +25,8 @@ from afresh.urls.files import file_url, is_file_url, path_of
 
 
 def may_use_keys(kind: str, url: str, places: Sequence[str], github_urls: Sequence[str]) -> bool:
-    """Return whether one of the places (`host`, `host/owner`, `host/owner/repo`) covers a repository."""
-    if kind == "github":  # owners and repositories are not case-sensitive there
+    """Return whether one of `places` (`host`, `host/owner`, `host/owner/repo`) covers a repository."""
+    if kind == "github":  # names on GitHub are not case-sensitive
         on_github = github_address(url, github_urls)
         if on_github is None:
             return False
@@ -44,7 +44,7 @@ def may_use_keys(kind: str, url: str, places: Sequence[str], github_urls: Sequen
     return any(found[: len(parts)] == parts for parts in (place.split("/") for place in places))
 
 
-_PATH = re.compile(r"(?:\.{0,2}|~[^/]*)/|\.{1,2}$|~$")  # what can only be meant as a path
+_PATH = re.compile(r"(?:\.{0,2}|~[^/]*)/|\.{1,2}$|~$")  # the start of a text that can only be a path
 
 _FILE_ENDINGS = tuple(
     ".md .markdown .mdx .txt .rst .adoc .html .htm .pdf .docx .pptx .xlsx .epub .ipynb "  # noqa: SIM905
@@ -64,7 +64,7 @@ class SourceTarget(NamedTuple):
 
 
 def recognise(text: str, github_urls: Sequence[str] = (PUBLIC_WEB,)) -> SourceTarget:
-    """Return the source that a typed target means; files of this machine come first."""
+    """Return the source that a typed target names; an existing local path takes precedence."""
     typed = text.strip()
     if is_git(typed):
         return SourceTarget("git", parse_git(typed).url)
@@ -87,7 +87,7 @@ def recognise(text: str, github_urls: Sequence[str] = (PUBLIC_WEB,)) -> SourceTa
 
 
 def address(text: str) -> str:
-    """Return the URL under which a page is stored, from what was typed: a URL or a path."""
+    """Return the URL under which the page with a typed URL or path is stored."""
     typed = text.strip()
     if is_file_url(typed):
         return typed
@@ -104,7 +104,7 @@ def address(text: str) -> str:
 
 
 def _by_plugin(typed: str, *, remote: bool = False, roots: Sequence[str] = ()) -> SourceTarget | None:
-    """Return the source that a plug-in recognises; a broken plug-in is logged and skipped."""
+    """Return the source if a plug-in recognises the target; log and skip plug-ins that fail."""
     for name in installed_plugins(SOURCES):
         try:
             kind = load_source_kind(name)
@@ -112,12 +112,12 @@ def _by_plugin(typed: str, *, remote: bool = False, roots: Sequence[str] = ()) -
         except UsageError:
             raise
         except Exception as error:
-            _log.warning("the source kind %s is not asked what a target means: %s", name, error)
+            _log.warning("source kind %s was skipped: its plug-in failed to recognise a target: %s", name, error)
             continue
         if root is None:
             continue
         if remote and not kind.is_remote_safe:
-            raise UsageError(f"a source of the kind {name} is added on the server itself, with `afresh crawl`")
+            raise UsageError(f"sources of kind {name} can only be added on the server itself, with `afresh crawl`")
         if remote and is_file_url(root) and not is_below(os.path.realpath(path_of(root)), roots):
             raise UsageError(CLOSED)
         return SourceTarget(name, root)
@@ -130,12 +130,12 @@ def _is_there(path: str) -> bool:
     except (FileNotFoundError, NotADirectoryError, ValueError):
         return False
     except OSError as error:
-        raise UsageError(f"{path} cannot be looked at: {error.strerror}") from error
+        raise UsageError(f"{path} cannot be accessed: {error.strerror}") from error
     return True
 
 
 def _means_path(typed: str) -> bool:
-    """Return whether a path is meant, existing or not: by its start, its ending or its first folder."""
+    """Return whether a target is a path, existing or not, judged by its start, its ending or its first folder."""
     if _PATH.match(typed) or is_file_url(typed):
         return True
     if not typed or "://" in typed:
@@ -151,17 +151,17 @@ def _on_disk(path: str) -> SourceTarget:
         with suppress(OSError), open(path, "rb") as file:
             head = file.read(_HEAD_BYTES)
         if len(head) == _HEAD_BYTES:
-            head = head[: head.rfind(b"\n") + 1]  # whole lines
+            head = head[: head.rfind(b"\n") + 1]  # drop the incomplete last line
         if is_link_list(os.path.basename(path), head):
             return SourceTarget(LINKS, file_url(path))
         if is_archive(path):
             return SourceTarget("archive", file_url(path))
-    real = os.path.realpath(path)  # resolved once: later changes of a link are not followed
+    real = os.path.realpath(path)  # resolved once: if a link changes later, the source stays the same
     return SourceTarget("file" if os.path.isfile(real) else "folder", file_url(real))
 
 
 def bare_repository(typed: str) -> GitAddress | None:
-    """Return the repository that a path means: a bare one or a `.git` folder, also as `path@ref#folder`."""
+    """Return the local repository that `path` or `path@ref#folder` names: a bare repository or a `.git` folder."""
     path, _, folder = typed.rpartition("#") if "#" in typed else (typed, "", "")
     place, _, ref = path.rpartition("@") if "@" in path else (path, "", "")
     for each, name, part in ((typed, "", ""), (path, "", folder), (place, ref, folder)):
@@ -176,20 +176,20 @@ def bare_repository(typed: str) -> GitAddress | None:
 
 _WHOLE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _WEB = ("http://", "https://", "git+http://", "git+https://")
-CLOSED = "files of the server are open only below a folder that server.allowed_roots names"
+CLOSED = "local paths must be inside a folder listed in server.allowed_roots"
 
 
 def recognise_remote(
     text: str, roots: Sequence[str], github_urls: Sequence[str] = (PUBLIC_WEB,), credentials_for: Sequence[str] = ()
 ) -> SourceTarget:
-    """Return the source that a target of a client means; local files outside the roots are not accessed."""
+    """Return the source that a client's target names; never access local files outside `roots`."""
     try:
         target = _resolve_remote(text.strip(), roots, github_urls)
     except UsageError as error:
         raise UsageError(f"target: {error}") from None
     if target.url.startswith("git+ssh://") and not may_use_keys(*target, credentials_for, github_urls):
         raise UsageError(
-            "target: ssh needs the operator's keys: write git+https://…, or have the host added to "
+            "target: ssh needs the operator's keys: use git+https://…, or ask the operator to add the host to "
             "access.credentials_for"
         )
     return target
@@ -197,9 +197,9 @@ def recognise_remote(
 
 def _resolve_remote(typed: str, roots: Sequence[str], github_urls: Sequence[str]) -> SourceTarget:
     if not typed:
-        raise UsageError("name a web address, a repository or a path")
+        raise UsageError("enter a URL, a repository or a path")
     if "\0" in unquote(typed):  # which no path can contain
-        raise UsageError(f"{typed[:200]!r} cannot be an address or a path: it holds a NUL")
+        raise UsageError(f"{typed[:200]!r} is neither a URL nor a path: it contains a NUL character")
     if is_file_url(typed) or typed.startswith(("/", "~", ".", "\\")):
         path = os.path.realpath(path_of(typed) if is_file_url(typed) else typed)
         if not os.path.isabs(typed if not is_file_url(typed) else path) or not is_below(path, roots):
@@ -208,7 +208,7 @@ def _resolve_remote(typed: str, roots: Sequence[str], github_urls: Sequence[str]
     if is_git(typed):
         address = parse_git(typed).url
         if not address.startswith(("git+https://", "git+http://", "git+ssh://")):
-            raise UsageError(f"{CLOSED}; a repository is named as git+https://…")
+            raise UsageError(f"{CLOSED}; write a remote repository as git+https://…")
         return SourceTarget("git", address)
     if on_github := github_address(typed, github_urls):
         return SourceTarget("github", on_github.url)
@@ -216,29 +216,27 @@ def _resolve_remote(typed: str, roots: Sequence[str], github_urls: Sequence[str]
 
 
 def recognise_on_the_web(text: str, github_urls: Sequence[str] = (PUBLIC_WEB,)) -> SourceTarget:
-    """Return the source for a target of an agent, which may be manipulated: no files and no keys."""
+    """Return the source for a target from an AI agent, which may be manipulated: no local files, no keys."""
     if not text.strip().lower().startswith(_WEB):
-        raise UsageError(
-            f"{text!r} is not on the web: write https://… ; `afresh crawl PATH` adds files of this machine"
-        )
+        raise UsageError(f"{text!r} is not a web URL: write https://… ; to add local files, run `afresh crawl PATH`")
     return recognise_remote(text, (), github_urls)
 
 
 def page_address(typed: str) -> str:
-    """Return the URL of a stored page; only a full URL is accepted, as others may mean a local path."""
+    """Return the canonical form of a page URL; reject anything but a full URL, because it may be a local path."""
     if not _WHOLE.match(typed.strip()):
-        raise UsageError(f"{typed[:200]!r} is no whole address: it should look like https://docs.example.org/")
+        raise UsageError(f"{typed[:200]!r} is not a full URL: write it like https://docs.example.org/")
     return address(typed)
 
 
 def web_address(typed: str) -> str:
     address = typed_address(typed.strip())
     if not address.startswith(("http://", "https://")):
-        raise UsageError(f"{typed[:200]!r} is no web address: begin it with https:// or http://")
+        raise UsageError(f"{typed[:200]!r} is not a web URL: it must begin with https:// or http://")
     return address
 
 
 def is_below(path: str, roots: Sequence[str]) -> bool:
-    """Return whether a real path is one of some folders or inside one."""
+    """Return whether a resolved path is one of the root folders or inside one."""
     places = [os.path.realpath(os.path.expanduser(root)) for root in roots]
     return any(path == place or path.startswith(place.rstrip("/") + "/") for place in places)

@@ -1,6 +1,6 @@
-"""The kinds of sources: how each is recognised and opened, and with which context.
+"""Load the kinds of sources, and define how each is recognised and opened.
 
-A kind is an entry point of the group `afresh.sources`; other packages add theirs (docs/howto/plugins.md).
+A kind is an entry point in the group `afresh.sources`; plug-ins add further ones (docs/howto/plugins.md).
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -26,7 +26,7 @@ Refusal = Callable[[str, str], Awaitable[Refused | Failed | None]]
 
 
 class ClosableWeb(Web, Protocol):
-    """A web that holds connections or processes."""
+    """A fetcher with connections or processes that must be closed."""
 
     async def close(self) -> None: ...
 
@@ -39,7 +39,7 @@ def local_body(url: str, data: bytes, validators: Validators) -> Body:
 
 
 class LocalFetcher:
-    """Base of fetchers without a server: no robots.txt, no delay, nothing to close."""
+    """Base of fetchers that read local files: no robots.txt, no delay, nothing to close."""
 
     async def refusal(self, url: str) -> Refused | Failed | None:
         return None
@@ -76,8 +76,8 @@ class WrappedFetcher:
 class ListerBase:
     """Base of listers whose listing names every page, so that no links are followed."""
 
-    mark: str | None = None  # of the listed state
-    unchanged = False  # the state is that of the last mark, and nothing was listed
+    mark: str | None = None  # a text that identifies the listed state, for the next run
+    unchanged = False  # the state is equal to that of the last mark, so nothing was listed
     listing_errors: Sequence[str] = ()
     dropped: Mapping[str, int] = MappingProxyType({})
     notes: Sequence[str] = ()
@@ -86,7 +86,7 @@ class ListerBase:
         return False
 
     def refusal(self, url: str, depth: int) -> str | None:
-        """Return why a URL is not part of the source; files that the rules leave out count as gone."""
+        """Return None: every listed URL is part of the source, and excluded files are not listed."""
         return None
 
 
@@ -94,32 +94,32 @@ class ListerBase:
 class SourceKind:
     """One kind of source."""
 
-    open: "Callable[[SourceContext], OpenedSource]"  # returns what fetches its pages, and what lists them
-    recognise: Callable[[str], str | None] | None = None  # the root that a target means
-    name_of: Callable[[str], str] | None = None  # the name of a source without one, from its root
+    open: "Callable[[SourceContext], OpenedSource]"  # returns the fetcher and the lister of a source
+    recognise: Callable[[str], str | None] | None = None  # returns the root that a target names; None if it names none
+    name_of: Callable[[str], str] | None = None  # returns the default name of a source with this root
     settings: type[Any] | None = None  # a dataclass of fields of config.spec: the section `plugins.KIND`
-    is_remote_safe: bool = False  # whether clients of the server may add sources of this kind
+    is_remote_safe: bool = False  # clients of the server may add sources of this kind
 
 
 @dataclass(slots=True)
 class SourceContext:
-    """The context in which a source is opened, and what is known of it once it is open."""
+    """What a source kind gets to open a source; the opened source sets the fields after `listed`."""
 
-    config: "Config"  # with the settings of the source
+    config: "Config"  # includes the source's own settings
     rules: "Rules"
     clock: Clock
     parsers: "ParserPool"
-    last_mark: str | None  # of the state that was read last
-    policy: "AddressPolicy"  # where requests may go
-    anonymous: bool = True  # without the operator's keys
+    last_mark: str | None  # the mark of the last listing
+    policy: "AddressPolicy"  # decides which IP addresses may be connected to
+    anonymous: bool = True  # do not use the operator's keys
     full: bool = False
-    for_kb: bool = False  # a source of the digest, which has its own rules for pages
+    for_kb: bool = False  # the source belongs to a digest (`init-kb`), which has its own rules for pages
     kind: str = ""
-    listed: bool = False  # earlier listings named pages
-    modified: Callable[[str], datetime | None] = field(default=lambda url: None)  # as the source says
-    has_change_dates: bool = False  # whether a listing shows which pages changed lately
-    notes: Callable[[], Sequence[str]] = tuple  # about rendered pages
-    engine: Callable[[], str | None] = field(default=lambda: None)  # of the browser for this site
+    listed: bool = False  # an earlier listing had pages
+    modified: Callable[[str], datetime | None] = field(default=lambda url: None)  # last change of a page, if listed
+    has_change_dates: bool = False  # the listing shows which pages changed
+    notes: Callable[[], Sequence[str]] = tuple  # returns notes about rendered pages
+    engine: Callable[[], str | None] = field(default=lambda: None)  # returns the browser engine for this site
     trim: Callable[[str], str] = str  # the URL under which the target of a link is stored; first that of the rules
 
     def __post_init__(self) -> None:
@@ -131,37 +131,37 @@ class SourceContext:
 
     @property
     def mark(self) -> str | None:
-        """Return the mark of the last listing; None if everything is read again."""
+        """Return the mark of the last listing; None if this run reads everything again."""
         return None if self.full else self.last_mark
 
     @property
     def settings(self) -> Any:
-        """Return the section `plugins.KIND`, with defaults for what is not set."""
+        """Return the settings section `plugins.KIND`, with defaults for missing settings."""
         section = load_source_kind(self.kind).settings
         return self.config.plugins.get(self.kind) or (section() if section else None)
 
     def open(self, kind: str, *, listed: bool = False) -> OpenedSource:
-        """Open a source of a kind; `listed`: earlier listings named pages."""
+        """Open a source with its kind; `listed` says that an earlier listing had pages."""
         self.kind, self.listed = kind, listed
         return load_source_kind(kind).open(self)
 
     def client(self, *, paced: bool = True) -> "RobotsFetcher":
-        """Return the guarded client for any public URL; without `paced`, the caller limits the rate."""
+        """Return a client for any allowed URL that respects robots.txt; without `paced`, the caller limits the rate."""
         from afresh.sources.web.lister import open_client
 
         return open_client(self, paced=paced)
 
 
 def load_source_kind(kind: str) -> SourceKind:
-    """Return a kind of source; raise SourceError if none of that name is installed."""
+    """Return the source kind with a name; raise SourceError if it is not installed."""
     found = load_plugin(SOURCES, kind, SourceKind)
     if found is None:
-        raise SourceError(f"this afresh cannot look at a source of the kind {kind}; update it")
+        raise SourceError(f"sources of kind {kind} are not supported: update afresh, or install the plug-in for them")
     return found
 
 
 def name_of_root(root: str, kind: str) -> str:
-    """Return the name of a source that was added without one."""
+    """Return the default name of a source with this root and kind."""
     if kind in BUILT_IN[SOURCES]:
         return name_for(root, kind)
     name_of = load_source_kind(kind).name_of

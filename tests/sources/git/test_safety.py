@@ -80,14 +80,14 @@ async def test_plain_http_is_only_spoken_where_the_operator_allows_it(cache: Pat
         return ["93.184.216.34"]
 
     remote = GitRemote(parse_git("git+http://docs.example.org/r.git"), options(), cache, resolve=resolve)
-    with pytest.raises(GitError, match="plain http"):
+    with pytest.raises(GitError, match="unencrypted http"):
         await remote.state()
 
 
 async def test_P15_a_redirect_is_not_followed(repo: Repo, server: GitServer, cache: Path) -> None:
     with GitServer(repo.path.parent).running() as other:
         server.redirect = f"http://127.0.0.1:{other.port}"
-        assert "it moved" in await error_of(Run(server.at("r.git"), cache))
+        assert "the repository moved" in await error_of(Run(server.at("r.git"), cache))
         assert other.requests == []
 
 
@@ -303,7 +303,7 @@ async def test_P19_a_token_goes_to_its_host_alone_and_into_no_file(
     server.needs = "Basic never"
     bounds = options(token=secret, token_host="127.0.0.1")
     message = await error_of(Run(server.at("r.git"), cache, bounds=bounds))
-    assert "not open to everybody" in message
+    assert "is private or does not exist" in message
     assert server.received == [None]  # plain http carries no token
     address = parse_git("git+https://docs.example.org/r.git")
     theirs = environment(address, options(token=secret, token_host="other.org"), (), os.devnull)
@@ -337,7 +337,7 @@ async def test_P19_errors_of_git_are_reported_without_secrets(server: GitServer,
 
 async def test_F31_a_closed_port_is_an_error_of_one_sentence(cache: Path) -> None:
     message = await error_of(Run("git+http://127.0.0.1:9/r.git", cache))
-    assert message == "git+http://127.0.0.1:9/r.git: no connection to it"
+    assert message == "git+http://127.0.0.1:9/r.git: no connection to the host"
 
 
 async def test_a_missing_git_names_the_fix(

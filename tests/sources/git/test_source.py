@@ -121,7 +121,7 @@ async def test_a_file_that_a_repository_lost_fails_alone(
         seen = {url: await run.fetcher.fetch(Request(url=url)) for url in await run.listed()}
     (failed,) = [each for each in seen.values() if not isinstance(each, Body)]
     assert isinstance(failed, Failed)
-    assert failed.reason.endswith("lists this file, but does not have it")
+    assert failed.reason.endswith("lists this file but does not contain it")
     assert isinstance(next(each for url, each in seen.items() if url.endswith("b.md")), Failed)
 
 

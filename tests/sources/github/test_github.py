@@ -170,7 +170,7 @@ async def test_a_short_ref_without_the_path_is_not_the_target(server: GithubServ
     async with opening(server, f"{base}/tree/release/2/docs") as opened:
         assert list(await opened.list()) == [f"{base}/blob/release/2/docs/y.md"]
     async with opening(server, f"{base}/tree/release/nothing") as opened:
-        with pytest.raises(SourceError, match="nothing at nothing on release"):
+        with pytest.raises(SourceError, match="has no file or folder nothing on release"):
             await opened.list()
 
 
@@ -185,8 +185,8 @@ async def test_a_commit_is_a_ref_as_well(server: GithubServer) -> None:
     ("target", "why"),
     [
         ("octo/docs@nope", "no branch, tag or commit nope"),
-        ("octo/nothing", "octo/nothing is not on"),
-        ("{web}/octo/docs/tree/main/no/such", "nothing at no/such"),
+        ("octo/nothing", "octo/nothing does not exist on"),
+        ("{web}/octo/docs/tree/main/no/such", "has no file or folder no/such"),
     ],
 )
 async def test_what_is_not_there_is_an_error_and_no_empty_listing(server: GithubServer, target: str, why: str) -> None:
@@ -354,7 +354,7 @@ async def test_content_that_does_not_fit_its_id_is_a_failure(server: GithubServe
         blobs.update(dict.fromkeys(blobs, b"# Forged\n"))
         seen = await opened.look(server.page("README.md"))
     assert isinstance(seen, Failed)
-    assert "fits its id" in seen.reason
+    assert "matches the file's id" in seen.reason
 
 
 async def test_F57_F83_a_file_over_the_cap_is_left_out_and_a_pointer_refused(server: GithubServer) -> None:
@@ -416,7 +416,7 @@ async def test_a_private_repository_needs_the_token_which_goes_to_the_api_alone(
             with pytest.raises(SourceError, match=r"is private and needs a token \(github.token"):
                 await opened.list()
         async with opening(server, token="wrong") as opened:
-            with pytest.raises(SourceError, match="does not accept this token"):
+            with pytest.raises(SourceError, match="the token is not valid"):
                 await opened.list()
         server.forget()
         async with opening(server, token=TOKEN) as opened:
@@ -469,7 +469,7 @@ async def test_F75_a_used_up_rate_limit_names_its_end_and_the_way_out(server: Gi
     server.limit = 1
     server.reset_at = int((utc_now() + timedelta(minutes=20)).timestamp())
     async with opening(server) as opened:
-        with pytest.raises(SourceError, match=r"until \d\d:\d\d UTC; a token raises it"):
+        with pytest.raises(SourceError, match=r"until \d\d:\d\d UTC; set a token for a higher limit"):
             await opened.list()
 
 

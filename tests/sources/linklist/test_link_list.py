@@ -69,7 +69,7 @@ def test_P19_a_password_in_a_line_is_not_repeated() -> None:
     found = parse_links(f"https://me:hunter2@a.test/\n{B}\n".encode())
     assert tuple(found.lines) == (B,)
     [note] = found.notes
-    assert note == "line 1: the URL contains a user name or password; remove it, it is never sent"
+    assert note == "line 1: the URL contains a user name or password; remove it, because it is never sent"
 
 
 @pytest.mark.parametrize("line", [b"https://a.test/\xff\xfe", b"https://a.test/\x00", b"\x00" * 50, b"\xff"])

@@ -91,14 +91,14 @@ async def test_E15_every_address_is_a_page_at_depth_0_and_asked_by_itself(file: 
 @pytest.mark.parametrize("content", ["", "\n", "# all out\n", "\ufeff", "what is this\n"])
 async def test_F86_a_file_that_listed_something_and_lists_nothing_is_an_error(file: Path, content: str) -> None:
     write(file, content=content)
-    with pytest.raises(SourceError, match=r"lists no URL.* although it did before, so everything"):
+    with pytest.raises(SourceError, match=r"lists no URL.* although it did before: all pages"):
         await listed(LinkLister(file, expects_links=True))
     with pytest.raises(SourceError, match=r"lists no URL.*: write one http or https URL on"):
         await listed(LinkLister(file))
 
 
 async def test_F86_a_file_that_vanished_is_an_error(file: Path) -> None:
-    with pytest.raises(SourceError, match=r"links\.txt does not exist: everything is kept"):
+    with pytest.raises(SourceError, match=r"links\.txt does not exist: all stored pages are kept"):
         await listed(LinkLister(file, expects_links=True))
 
 
@@ -119,7 +119,7 @@ async def test_F86_a_file_without_end_is_not_read_to_its_end(file: Path) -> None
 async def test_F86_a_file_that_the_system_refuses_to_open_is_an_error(file: Path) -> None:
     """Also as root, who may read whatever there is."""
     write(file, A)
-    with pytest.raises(SourceError, match=r"cannot be read \(Not a directory\): everything is kept"):
+    with pytest.raises(SourceError, match=r"cannot be read \(Not a directory\): all stored pages are kept"):
         await listed(LinkLister(file / "below", expects_links=True))
 
 
@@ -257,7 +257,7 @@ async def test_A17_G12_a_listed_address_that_moved_is_read_where_it_is_now_and_s
     seen = await web.fetch(Request(url=A))
     assert isinstance(seen, Body)
     assert (seen.data, seen.validators) == (b"moved text", Validators(etag='"1"', url=B))
-    assert lister.notes == [f"moved permanently, and read at their new URL: {A} → {B}"]
+    assert lister.notes == [f"moved permanently and read at the new URL: {A} → {B}"]
 
     gate.asked.clear()
     assert isinstance(await web.fetch(Request(url=A, validators=seen.validators)), NotModified)

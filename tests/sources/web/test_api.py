@@ -72,7 +72,7 @@ async def test_P15_only_what_the_operator_named_is_asked() -> None:
                 "//x",
                 "",
             ):
-                with pytest.raises(ApiError, match="not an API that the settings name"):
+                with pytest.raises(ApiError, match="not one of the APIs in the settings"):
                     await ask(client, url)
         assert not other.asked
         async with calling() as nothing:
@@ -182,7 +182,7 @@ async def test_what_is_asked_for_comes_as_bytes_up_to_a_limit_of_its_own() -> No
         missing = await client.get(wire.url("/b"), {}, SECONDS)
         with pytest.raises(ApiTooLarge, match="larger than 1 KB"):
             await client.get(wire.url("/a"), {}, SECONDS, largest=1_999)
-        with pytest.raises(ApiError, match="not an API that the settings name"):
+        with pytest.raises(ApiError, match="not one of the APIs in the settings"):
             await client.get("http://127.0.0.1:1/a", {}, SECONDS)
     assert (found.status, found.data, found.headers["etag"]) == (200, b"x" * 2_000, '"1"')
     assert (missing.status, missing.data) == (404, b"no")

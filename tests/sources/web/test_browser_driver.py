@@ -43,7 +43,7 @@ async def test_P12_a_driver_that_died_is_started_again_for_the_next_page_and_lea
         away = await browser.render("chromium", site.url, 15)
         assert isinstance(away, RenderFailure)
         assert away.refused
-        assert away.reason == "its script leads to 127.0.0.2, which is not allowed: network.allow"
+        assert away.reason == "the page's script leads to 127.0.0.2, which is blocked (see network.allow)"
         assert list(folder.glob("afresh-*/*")), "the profile of the browser"
         [driver] = drivers()
         driver.kill()

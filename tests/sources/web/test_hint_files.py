@@ -202,7 +202,7 @@ async def test_F77_foreign_and_private_links_of_hints_are_dropped() -> None:
     text = "[a](/docs/a) [b](https://y.org/) [c](http://10.0.0.1/) [d](/other) [e](mailto:x@y.org)"
     listed, lister, _ = await _listed({"/llms.txt": answer(200, text.encode())})
     assert list(listed) == ["/docs/", "/docs/a"]
-    assert lister.dropped == {"private": 1, "not a web address": 1}
+    assert lister.dropped == {"private": 1, "not a web URL": 1}
     assert lister.listing_errors == []
 
 

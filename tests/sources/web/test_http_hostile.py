@@ -129,8 +129,8 @@ async def _listening(last_words: bytes) -> AsyncIterator[str]:
 @pytest.mark.parametrize(
     ("last_words", "reason"),
     [
-        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "no TLS connection to 127.0.0.1 (does it speak plain http?)"),
-        (b"", "no TLS connection to 127.0.0.1 (does it speak plain http?)"),
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "no TLS connection to 127.0.0.1 (does the host only support http?)"),
+        (b"", "no TLS connection to 127.0.0.1 (does the host only support http?)"),
         (b"\x15\x03\x03\x00\x02\x02\x28", "no TLS connection to 127.0.0.1"),  # the alert of one who speaks TLS
     ],
 )
@@ -143,7 +143,7 @@ async def test_F31_tls_against_a_port_that_will_not(last_words: bytes, reason: s
 def test_F31_a_cause_that_is_not_known_is_not_made_up() -> None:
     for tls, reason in (
         (True, "no connection to x.org"),
-        (ssl.create_default_context(), "no TLS connection to x.org (does it speak plain http?)"),
+        (ssl.create_default_context(), "no TLS connection to x.org (does the host only support http?)"),
     ):
         key = ConnectionKey("x.org", 80, tls is not True, tls, None, None, None)
         error = aiohttp.ClientConnectorError(key, ConnectionResetError())

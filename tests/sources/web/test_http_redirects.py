@@ -159,7 +159,7 @@ async def test_F75_retry_after_of_a_redirect_is_waited_for_before_it_is_followed
     assert slept == [10.0]
     assert seen["/moved"] == Moved(to=wire.url("/b"), status_code=301, retry_after=10.0)
     assert seen["/long"] == Failed(
-        outcome=Outcome.FAILED, reason="302 Found, to be followed after 3600 s", status_code=302, retry_after=3600.0
+        outcome=Outcome.FAILED, reason="302 Found that asks for a wait of 3600 s", status_code=302, retry_after=3600.0
     )
 
 

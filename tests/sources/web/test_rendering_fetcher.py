@@ -206,7 +206,7 @@ async def test_C21_a_script_that_leads_out_of_the_source_is_not_followed() -> No
     web, _ = fetcher(Answers(home=shell()), away, refusal=refusal)
     seen = await web.fetch(Request(url=ROOT))
     assert isinstance(seen, Refused)
-    assert seen.reason == "its script leads to https://elsewhere.example/x: other host"
+    assert seen.reason == "the page's script leads to https://elsewhere.example/x: other host"
     inside = Screens(chromium=lambda url: RenderedPage(url=ROOT + "start#top", html=TEXT, status=200))
     web, _ = fetcher(Answers(home=shell()), inside, refusal=refusal)
     seen = await web.fetch(Request(url=ROOT))
@@ -215,7 +215,7 @@ async def test_C21_a_script_that_leads_out_of_the_source_is_not_followed() -> No
 
 
 async def test_P15_a_script_that_leads_where_we_may_not_go_is_refused_by_the_name_of_the_host() -> None:
-    reason = "its script leads to 10.0.0.1, which is not allowed: network.allow"
+    reason = "the page's script leads to 10.0.0.1, which is blocked (see network.allow)"
     away = Screens(chromium=lambda url: RenderFailure(reason=reason, refused=True, hopeless=True))
     web, _ = fetcher(Answers(home=shell()), away)
     assert await web.fetch(Request(url=ROOT)) == Refused(outcome=Outcome.FAILED, reason=reason)
@@ -258,7 +258,7 @@ async def test_C21_F42_a_shell_that_shows_nothing_in_a_browser_is_a_failed_look_
         seen = await web.fetch(Request(url=ROOT, media_type=media_type))
         assert isinstance(seen, Failed)
         assert seen.hopeless
-        assert seen.reason.startswith("in chromium it shows nothing but its shell")
+        assert seen.reason.startswith("in chromium the page shows no content")
 
 
 async def test_C21_a_shell_that_shows_little_is_believed() -> None:

@@ -1,4 +1,4 @@
-"""An archive as a source: its entries are pages, and its directory lists them with checksums."""
+"""Read an archive as a source: each file in it is a page, and its directory gives the checksums."""
 
 import asyncio
 import os
@@ -35,7 +35,7 @@ _ZIP_STARTS = (b"PK\x03\x04", b"PK\x05\x06", b"PK\x07\x08")
 
 
 class _OpenArchive:
-    """An open archive, and the state of its file when it was opened."""
+    """An open archive, and the size and times that its file had when it was opened."""
 
     def __init__(self, path: Path, url: str, limits: ArchiveLimits) -> None:
         deadline = OpeningDeadline(limits.seconds)
@@ -69,10 +69,10 @@ class _OpenArchive:
 
 
 class ArchiveFetcher(LocalFetcher):
-    """Reads the entries of one archive (ZIP, tar, compressed tar); never writes a file with a name from it.
+    """Reads the entries of one archive (ZIP, tar, compressed tar); never writes a file under a name from the archive.
 
-    The archive is opened when first needed, and again if the file was replaced. All work is done in a thread,
-    one task at a time.
+    The archive is opened on the first request, and again if its file was replaced. A thread does the reading,
+    for one request at a time.
     """
 
     def __init__(
@@ -84,12 +84,12 @@ class ArchiveFetcher(LocalFetcher):
     ) -> None:
         self._path, self.url = path, url
         self._limits = limits or ArchiveLimits()
-        self.ignored = ignored  # why an entry is not part of the source, although it exists
+        self.ignored = ignored  # returns why the rules exclude an existing entry; None if they accept it
         self._opened: _OpenArchive | None = None
         self._turn = asyncio.Lock()
 
     async def mark(self) -> tuple[str, float]:
-        """Return the current state of the file and its time; raise SourceError if it is missing."""
+        """Return a text for the file's current state, and its modification time; raise SourceError if it is missing."""
         facts = await asyncio.to_thread(_facts_of, self._path)
         return _state(facts), facts.st_mtime
 
@@ -155,11 +155,11 @@ def _state(facts: os.stat_result) -> str:
     return f"{facts.st_size}-{facts.st_mtime_ns}-{facts.st_ctime_ns}"
 
 
-RACY_SECONDS = 2.0  # a file written this shortly before may be written again without a visible change
+RACY_SECONDS = 2.0  # a file modified less than this ago may change again without a new modification time
 
 
 class ArchiveLister(ListerBase):
-    """Lists the files in an archive, with validators that show changes."""
+    """Lists the files in an archive; the validators of a file change with its content."""
 
     kind = "archive"
 
@@ -168,7 +168,7 @@ class ArchiveLister(ListerBase):
         self._earlier, self._rules = mark, rules
 
     async def list(self) -> AsyncIterator[ListedUrl]:
-        """Yield the entries that are pages; raise SourceError if the archive is unreadable or empty."""
+        """Yield the entries that the rules accept; raise SourceError if the archive is unreadable or empty."""
         named, written = await self._archive.mark()
         state = f"{named}-{self._rules}"
         self.mark = state if self._clock().timestamp() - written > RACY_SECONDS else None
@@ -192,7 +192,7 @@ class ArchiveLister(ListerBase):
 
 
 def open_archive(context: SourceContext) -> OpenedSource:
-    """Open an archive; no .gitignore and no links on disk are considered."""
+    """Open an archive as a source; .gitignore files in it and links on disk have no effect."""
     files, rules = context.config.files, context.rules
     path = os.path.realpath(path_of(rules.root))
     inside = FolderRules(gitignore=False, symlinks=True, hidden=files.hidden, ignore=files.ignore)

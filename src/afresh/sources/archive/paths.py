@@ -1,4 +1,4 @@
-"""Archives as folders: names and URLs of their entries (`file:///a/docs.zip!/x.md`)."""
+"""Convert between the names of archive entries and their URLs, such as `file:///a/docs.zip!/x.md`."""
 
 import re
 from typing import NamedTuple
@@ -22,15 +22,15 @@ _SEPARATORS = re.compile(r"[/\\]")
 class ArchiveEntry(NamedTuple):
     """One file in an archive."""
 
-    name: str  # as in its URL; bytes that are not UTF-8 are lone surrogates
+    name: str  # as in its URL; bytes that are not UTF-8 are represented by lone surrogates
     size: int  # in bytes, unpacked
     validators: Validators
-    place: int = 0  # where a reader finds it
-    refusal: str | None = None  # why it is not read
+    place: int = 0  # its offset (tar) or its index in the directory (ZIP)
+    refusal: str | None = None  # why the entry is not read; None if it is
 
 
 def is_archive(name: str) -> bool:
-    """Return whether a name is that of an archive that can be opened as a folder."""
+    """Return whether a file name has the ending of a supported archive."""
     return name.lower().endswith(ZIP_ENDINGS + TAR_ENDINGS)
 
 
@@ -39,7 +39,7 @@ def entry_url(archive: str, name: str) -> str:
 
 
 def entry_name(archive: str, url: str) -> str | None:
-    """Return the name of the entry at a URL, or None if it is not in this archive."""
+    """Return the name of the entry with a URL, or None if the URL is not inside this archive."""
     start = archive + INSIDE
     return path_of(url[len(start) :]) if url.startswith(start) else None
 
@@ -50,7 +50,7 @@ def plain_name(raw: str) -> str:
 
 
 def name_refusal(raw: str, archive: str) -> str | None:
-    """Return why an entry with this name, as written in the archive, is not a page; None if it is one."""
+    """Return why an entry with this name (as written in the archive) is not read; None if it is."""
     if "\0" in raw or raw.startswith(("/", "\\")) or _DRIVE.match(raw) or ".." in _SEPARATORS.split(raw):
         return OUTSIDE
     if is_archive(raw):

@@ -1,4 +1,4 @@
-"""Read ZIP and tar archives within limits for entries and streams.
+"""Read ZIP and tar archives within limits for their number of entries, size and compression ratio.
 
 Tar headers (ustar, pax, GNU) are parsed here: the standard library reads headers of any length at once and,
 in some versions, can be made to loop forever.
@@ -23,7 +23,8 @@ from afresh.sources.archive.paths import OUTSIDE, ArchiveEntry, name_refusal, pl
 MEGABYTE = 1024 * 1024
 STEP_BYTES = 64 * 1024
 SMALL_ENTRY_BYTES = MEGABYTE  # up to this size an entry may have any compression ratio
-SMALL_STREAM_BYTES = 64 * MEGABYTE  # the same for a stream, which is mostly padding if its files are tiny
+# Up to this size a compressed tar may have any ratio: with many tiny files, it is mostly padding.
+SMALL_STREAM_BYTES = 64 * MEGABYTE
 MAX_XZ_MEMORY_BYTES = 128 * MEGABYTE
 ENDS_EARLY = "the archive is damaged: it ends too early"
 
@@ -39,12 +40,12 @@ _DECOMPRESSORS: tuple[tuple[bytes, Callable[[], Decompressor]], ...] = (
 class ArchiveLimits:
     """The limits for reading an archive."""
 
-    entry_bytes: int = 10 * MEGABYTE  # of one entry, unpacked
-    total_bytes: int = 2048 * MEGABYTE  # of all entries, unpacked
-    stream_bytes: int = 512 * MEGABYTE  # of a compressed tar, which is unpacked into a temporary file
+    entry_bytes: int = 10 * MEGABYTE  # maximum size of one entry, unpacked
+    total_bytes: int = 2048 * MEGABYTE  # maximum size of all entries, unpacked
+    stream_bytes: int = 512 * MEGABYTE  # maximum size of a compressed tar, unpacked into a temporary file
     entries: int = 100_000
-    ratio: int = 250  # of the unpacked to the packed size of an entry or a stream
-    seconds: float = 120.0  # for opening: reading the directory, unpacking a stream
+    ratio: int = 250  # maximum ratio of the unpacked to the packed size of an entry or a stream
+    seconds: float = 120.0  # time limit for opening an archive: reading its directory, unpacking its stream
 
     def check(self, entries: int, size: int) -> None:
         """Raise SourceError if an archive has more entries or unpacked bytes than allowed."""
@@ -54,10 +55,10 @@ class ArchiveLimits:
             raise SourceError(f"the archive unpacks to more than {self.total_bytes // MEGABYTE} MB")
 
     def refusal(self, size: int, packed: int) -> str | None:
-        """Return why an entry of this size, packed into so many bytes, is not read."""
+        """Return why an entry with this unpacked and packed size is not read; None if it is within the limits."""
         if size > self.entry_bytes:
             return f"larger than {self.entry_bytes // MEGABYTE or 1} MB"
-        return "packed like a bomb" if size > SMALL_ENTRY_BYTES and size > self.ratio * packed else None
+        return "possible zip bomb" if size > SMALL_ENTRY_BYTES and size > self.ratio * packed else None
 
 
 class BadEntry(Exception):
@@ -72,13 +73,13 @@ class OpeningDeadline:
         self._end = clock() + seconds
 
     def check(self) -> None:
-        """Raise SourceError if the time is over."""
+        """Raise SourceError if the time limit is exceeded."""
         if self._clock() > self._end:
             raise SourceError(f"opening the archive takes longer than {self._seconds:g} s")
 
 
 def find_decompressor(head: bytes) -> Callable[[], Decompressor] | None:
-    """Return what decompresses a stream that begins like this; None if it is not compressed."""
+    """Return a factory of decompressors for a stream with these first bytes; None if it is not compressed."""
     return next((make for magic, make in _DECOMPRESSORS if head.startswith(magic)), None)
 
 
@@ -89,7 +90,7 @@ def decompress(
     limits: ArchiveLimits,
     deadline: OpeningDeadline,
 ) -> None:
-    """Decompress a stream into a file member by member, in steps that are counted."""
+    """Decompress all members of a stream into a file; raise SourceError if it exceeds a limit or is damaged."""
     stream, size, data = make(), 0, b""
     while True:
         deadline.check()
@@ -108,10 +109,10 @@ def decompress(
         if size > limits.stream_bytes:
             raise SourceError(
                 f"the compressed tar unpacks to more than {limits.stream_bytes // MEGABYTE} MB: "
-                "unpack it, or pack it as ZIP or plain tar"
+                "unpack it, or convert it to ZIP or an uncompressed tar"
             )
         if size > SMALL_STREAM_BYTES and size > limits.ratio * file.tell():
-            raise SourceError("the archive is packed like a bomb")
+            raise SourceError("the archive may be a zip bomb: its compression ratio is too high")
         data = b""
         if len(piece) < STEP_BYTES and not stream.eof:
             data = file.read(STEP_BYTES)
@@ -120,11 +121,11 @@ def decompress(
 
 
 BLOCK_BYTES = 512
-MAX_EXTRA_BYTES = 64 * 1024  # longer names and headers are not needed
+MAX_EXTRA_BYTES = 64 * 1024  # of a pax or GNU header; valid ones are much shorter
 
 _FOLDER = b"5"
 _WITHOUT_DATA = frozenset({b"1", b"2", b"3", b"4", b"5", b"6"})
-_EXTRA = frozenset({b"x", b"g", b"L", b"K"})  # about the record that follows, or about all
+_EXTRA = frozenset({b"x", b"g", b"L", b"K"})  # headers that describe the next record, or all records
 _LABELS = frozenset({b"V", b"N"})
 _REASONS = {
     **dict.fromkeys((b"1", b"2"), "a link"),
@@ -136,7 +137,7 @@ _REASONS = {
 
 @dataclass(slots=True)
 class _Record:
-    """One file of a tar, from its headers."""
+    """One file of a tar archive, as its headers describe it."""
 
     name: bytes = b""
     kind: bytes = b"0"
@@ -164,7 +165,7 @@ class TarArchive:
         self._file.seek(entry.place)
         data = self._file.read(entry.size)
         if _etag(len(data), zlib.crc32(data)) != entry.validators.etag:
-            raise BadEntry("it changed while it was read")
+            raise BadEntry("it changed while it was being read")
         return data
 
     def _records(self) -> Iterator[_Record]:
@@ -203,18 +204,18 @@ class TarArchive:
         if len(block) < BLOCK_BYTES:
             raise SourceError(ENDS_EARLY)
         if block.strip(b"\0") and sum(block) - sum(block[148:156]) + 8 * 0x20 != _number(block[148:156]):
-            raise SourceError("the archive is damaged: a header does not fit its sum")
+            raise SourceError("the archive is damaged: a header does not match its checksum")
         return block
 
     def _after(self, at: int, size: int) -> int:
-        """Return where the record after data of this size begins."""
+        """Return the offset of the record that follows data of this size."""
         after = at + -(-size // BLOCK_BYTES) * BLOCK_BYTES
         if size < 0 or after > self._end:
             raise SourceError(ENDS_EARLY)
         return after
 
     def _after_map(self, at: int) -> int:
-        """Return where the data of a sparse file begins: after the blocks that list its parts."""
+        """Return the offset of a sparse file's data, which follows the blocks that list its parts."""
         while True:
             self._deadline.check()
             self._file.seek(at)
@@ -230,7 +231,7 @@ class TarArchive:
         refusal = refusal or ("a sparse file" if record.sparse else _REASONS.get(record.kind))
         refusal = refusal or self._limits.refusal(size, size)
         etag, checksum, left = f"{size:x}", 0, size
-        if not refusal:  # a checksum shows changes: dates in a tar are often all the same
+        if not refusal:  # changes are detected by checksum, because all dates in a tar are often equal
             self._file.seek(record.start)
             while left > 0 and (part := self._file.read(min(left, STEP_BYTES))):
                 checksum = zlib.crc32(part, checksum)
@@ -248,7 +249,7 @@ def _text(field: bytes) -> bytes:
 
 
 def _number(field: bytes) -> int:
-    """Parse a number in a tar header: octal digits, or binary after a mark; return -1 if it is invalid."""
+    """Parse a number in a tar header (octal digits, or binary with the high bit set); return -1 if it is invalid."""
     if field[0] & 0x80:
         return int.from_bytes(bytes([field[0] & 0x7F]) + field[1:], "big") if field[0] != 0xFF else -1
     digits = _text(field).strip()
@@ -268,7 +269,7 @@ def _apply_extra_header(record: _Record, kind: bytes, data: bytes) -> None:
 
 
 def _pairs(data: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """Yield the pairs of a pax header: `11 path=ab` and so on, each prefixed with its length."""
+    """Yield the key-value pairs of a pax header, each of which is prefixed with its length: `11 path=ab`."""
     at = 0
     while at < len(data):
         length, space, _ = data[at : at + 20].partition(b" ")
@@ -282,20 +283,20 @@ def _pairs(data: bytes) -> Iterator[tuple[bytes, bytes]]:
 MAX_DIRECTORY_BYTES = 16 * MEGABYTE
 
 _LOCAL_HEADER = 30
-_ENCRYPTED_BITS = 0x2041  # the entry, strongly, and the directory
-_DOS = frozenset({0, 10, 14})  # systems whose archives may separate names by backslashes
+_ENCRYPTED_BITS = 0x2041  # flags for an encrypted entry, strong encryption and an encrypted directory
+_DOS = frozenset({0, 10, 14})  # operating systems whose archives may contain paths with backslashes
 
 
 class _Guarded:
-    """A file that refuses reads that would take too much memory."""
+    """Wraps a file and rejects reads that would take too much memory."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
 
     def read(self, size: int = -1) -> bytes:
-        """Read bytes; raise BadZipFile for too many."""
+        """Return `size` bytes; raise BadZipFile if that is more than a ZIP directory may have."""
         if size > MAX_DIRECTORY_BYTES:
-            raise BadZipFile("its directory is too large")
+            raise BadZipFile("its central directory is too large")
         return self._file.read(size)
 
     def __getattr__(self, name: str) -> Any:
@@ -316,7 +317,7 @@ class ZipArchive:
         starts = [info.header_offset for info in ordered]
         for info, (start, following) in zip(ordered, pairwise([*starts, self._zip.start_dir]), strict=True):
             if start + _LOCAL_HEADER + info.compress_size > following:  # could unpack to any size
-                raise SourceError("the archive is a bomb or damaged: its entries overlap")
+                raise SourceError("the archive is damaged or a zip bomb: its entries overlap")
         found = (_entry(place, info, url, limits) for place, info in enumerate(self._infos))
         self.entries = {entry.name: entry for entry in found if entry is not None}
         limits.check(0, sum(entry.size for entry in self.entries.values() if entry.refusal is None))
@@ -333,12 +334,12 @@ class ZipArchive:
         except BROKEN_ZIP as error:
             raise BadEntry(f"damaged in the archive ({error})") from error
         if left:
-            raise BadEntry("damaged in the archive (it ends too early)")
+            raise BadEntry("damaged in the archive (its data ends too early)")
         return b"".join(parts)
 
 
 def _entry(place: int, info: ZipInfo, url: str, limits: ArchiveLimits) -> ArchiveEntry | None:
-    """Return the entry of a record of the directory; None for a folder."""
+    """Return the entry that a directory record describes; None for a folder."""
     raw = info.orig_filename
     if not info.flag_bits & 0x800 and not raw.isascii():  # no encoding given
         raw = raw.encode("cp437", "replace").decode("utf-8", "surrogateescape")
@@ -357,7 +358,7 @@ def _refusal(info: ZipInfo) -> str | None:
     if info.flag_bits & _ENCRYPTED_BITS:
         return "encrypted"
     if info.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
-        return "packed in a way that is not read"
+        return "compressed with an unsupported method"
     mode = info.external_attr >> 16
     if stat.S_ISLNK(mode):
         return "a link"

@@ -1,6 +1,7 @@
 """Watch files for changes with watchfiles.
 
-watchfiles does not report overflows of the system's queue: `watch/watcher.py` lists again after a burst.
+watchfiles does not report when the system's event queue overflows, so `watch/watcher.py` lists the folder
+again after a burst of changes.
 """
 
 import os
@@ -19,8 +20,8 @@ from afresh.urls.scope import Rules
 if TYPE_CHECKING:
     from watchfiles._rust_notify import RustNotify
 
-STEP_MS = 50  # how often the thread checks for changes and for its end
-GATHER_MS = 200  # how long it collects a burst of changes
+STEP_MS = 50  # how often the thread checks for changes, and whether it has to stop
+GATHER_MS = 200  # how long the thread collects changes before it reports them together
 POLL_MS = 1_000
 POLLING, POLL_DELAY = "WATCHFILES_FORCE_POLLING", "WATCHFILES_POLL_DELAY_MS"
 
@@ -29,24 +30,24 @@ OnLoss = Callable[[str], None]
 
 
 class FileEvents:
-    """Reports changes below a folder, or to one file that may be replaced; implements `ports.ChangeFeed`."""
+    """Reports changes below a folder, or of a single file; implements `ports.ChangeFeed`."""
 
     def __init__(self, root: str, file_filter: FileFilter | None) -> None:
         self._root = root
         self.place = os.path.realpath(root)
-        self._filter = file_filter  # None: any change at the root concerns the whole source
+        self._filter = file_filter  # None: any change of the root affects the whole source
         self._single = not os.path.isdir(self.place)
         self._folder = os.path.dirname(self.place) if self._single else self.place
         self._identity: tuple[int, int] | None = None
         self._stop = threading.Event()
 
     def open(self, on_change: OnChange, on_loss: OnLoss) -> None:
-        """Report paths from now on, in a thread; raise OSError if the system cannot watch the root."""
+        """Start a thread that reports changed paths; raise OSError if the system cannot watch the root."""
         from watchfiles._rust_notify import RustNotify
 
         os.stat(self.place)
         if self._filter is not None and self.place != self._root:
-            raise OSError(f"{self._root} is reached by a symbolic link now")
+            raise OSError(f"{self._root} was replaced by a symbolic link, or a folder above it was")
         self._identity = _identity(self._folder)
         polls = os.environ.get(POLLING, "").lower() not in ("", "0", "false", "disable", "disabled")
         delay = os.environ.get(POLL_DELAY, "")
@@ -63,14 +64,14 @@ class FileEvents:
         self._stop.set()
 
     def stands(self) -> bool:
-        """Return whether the root exists and is still the one that was opened."""
+        """Return whether the root still exists and is the folder or file that was opened."""
         try:
             return os.path.realpath(self._root) == self.place and _identity(self._folder) == self._identity
         except OSError:
             return False
 
     def sift(self, paths: Iterable[str]) -> ChangedPaths:
-        """Return the files that belong to the source and URLs without such a file, or that all changed."""
+        """Return changed paths as existing files of the source and other URLs, or as "everything changed"."""
         if self._filter is None or self._single:
             return ChangedPaths(everything=self.place in set(paths))
         there: list[ListedUrl] = []
@@ -88,7 +89,7 @@ class FileEvents:
         return ChangedPaths(there, others)
 
     def _judge(self, path: str, relative: str, file_filter: FileFilter) -> ListedUrl | str | bool:
-        """Return a file, a URL that may have been a page, True for the whole source, or False for nothing."""
+        """Return a changed file, the URL of one that is gone, True for the whole source, or False for no change."""
         folder, _, name = relative.rpartition("/")
         try:
             if name == IGNORE_FILE and file_filter.rules.gitignore:
@@ -99,7 +100,7 @@ class FileEvents:
             mode = os.stat(path, follow_symlinks=file_filter.rules.symlinks).st_mode
             if stat.S_ISDIR(mode):
                 return file_filter.why_not_within(relative) is None
-        except OSError:  # it is gone, a folder above it is a file now, or access is denied
+        except OSError:  # the file is gone, a folder above it is now a file, or access is denied
             return file_url(path)
         if reason is None and stat.S_ISREG(mode):
             return ListedUrl(file_url(path), relative.count("/"))
@@ -121,6 +122,6 @@ def _identity(path: str) -> tuple[int, int]:
 
 
 def change_feed_of(config: Config, rules: Rules, kind: str) -> ChangeFeed:
-    """Return the change feed of a source; single files matter only in a folder."""
+    """Return the change feed of a source; only folders have a filter for single files."""
     path = path_of(rules.root)
     return FileEvents(path, folder_filter(config, rules, path) if kind == "folder" else None)

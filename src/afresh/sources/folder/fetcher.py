@@ -1,4 +1,4 @@
-"""A folder or a file as a source: list its files and read a consistent version of each, inside the root."""
+"""Read a folder or a file as a source: list its files, and read a consistent version of each."""
 
 import asyncio
 import os
@@ -21,11 +21,11 @@ from afresh.sources.folder.ignore import MAX_FILE_BYTES, MAX_RULE_CHARS, MAX_RUL
 from afresh.sources.registry import ListerBase, LocalFetcher, OpenedSource, SourceContext, SourceKind, local_body
 from afresh.urls.files import file_url, path_of
 
-MAX_READS = 5  # of a file that is being written
-RACY_NS = 50_000_000  # a file written this shortly before it is read may change again under the same time
+MAX_READS = 5  # attempts to read a file that changes meanwhile
+RACY_NS = 50_000_000  # a file modified less than this ago may change again with the same modification time
 SETTLE_SECONDS = 0.02
-COARSE_NS = 2_000_000_000  # the same for times in whole seconds
-_BY_STEPS = os.open in os.supports_dir_fd and os.scandir in os.supports_fd  # not on Windows
+COARSE_NS = 2_000_000_000  # the same, where modification times are in whole seconds
+_BY_STEPS = os.open in os.supports_dir_fd and os.scandir in os.supports_fd  # False on Windows
 _STEP = (
     getattr(os, "O_PATH", os.O_RDONLY)  # a folder may be traversable but not listable
     | getattr(os, "O_DIRECTORY", 0)
@@ -35,7 +35,7 @@ _STEP = (
 
 
 class FileFetcher(LocalFetcher):
-    """Reads the files below a root."""
+    """Reads the files below a root folder, or the root itself if it is a single file."""
 
     def __init__(
         self,
@@ -48,12 +48,12 @@ class FileFetcher(LocalFetcher):
     ) -> None:
         self._root = root  # a path without links
         self._settings = settings
-        self._why_not = why_not  # why a URL is not part of the source, even if the file exists
+        self._why_not = why_not  # returns why the rules exclude a URL; None if they accept it
         self._single = single  # the root is a file
-        self._doubts_new = doubts_new  # a file written just before it is read is read again next time
+        self._doubts_new = doubts_new  # read a file again next time if it was modified just before this reading
 
     async def fetch(self, request: Request) -> Fetched:
-        """Fetch a file; it counts as gone only while the root itself exists."""
+        """Fetch a file; return Gone for a missing one only while the root itself exists."""
         return await asyncio.to_thread(self._fetch_file, request)
 
     def _fetch_file(self, request: Request) -> Fetched:
@@ -68,16 +68,16 @@ class FileFetcher(LocalFetcher):
             return self._gone()
         except OSError as error:
             return Failed(reason=error.strerror or str(error))
-        return Failed(reason="it changed during every attempt to read it")
+        return Failed(reason="the file changed during every attempt to read it")
 
     def _gone(self, reason: str = "") -> Fetched:
-        """Return Gone, or Failed if the whole root is missing, which then is probably not mounted."""
+        """Return Gone for a missing file, or Failed if the whole root is missing, because it may not be mounted."""
         if self._has_root():
             return Gone(status_code=None, reason=reason)
-        return Failed(reason=f"{self._root} is missing, empty or was replaced")
+        return Failed(reason=f"{self._root} is missing, is empty or was replaced")
 
     def _has_root(self) -> bool:
-        """Return whether the root exists as the file that it was, or as a folder that is not empty."""
+        """Return whether the root is still a file, or still a folder that is not empty."""
         try:
             handle = open_without_links(self._root)
         except OSError:
@@ -93,7 +93,7 @@ class FileFetcher(LocalFetcher):
             os.close(handle)
 
     def _read(self, path: str, request: Request) -> Fetched | None:
-        """Return the file as it is, or None if it changed while it was read."""
+        """Return the current content of a file, or None if it changed while it was being read."""
         inside = self._inside(path)
         if inside is None:
             return Refused(reason="a link that leads out of the folder")
@@ -110,12 +110,12 @@ class FileFetcher(LocalFetcher):
                 return Refused(reason=f"{before.st_size:,} bytes, more than {limit}")
             now = time.time_ns()
             with open(handle, "rb", closefd=False) as file:
-                data = file.read(before.st_size + 1)  # one more shows that it grew
+                data = file.read(before.st_size + 1)  # one more byte, to notice that the file grew
             # a later change could have the same size and time
             window = COARSE_NS if before.st_mtime_ns % 1_000_000_000 == 0 else RACY_NS
             racy = before.st_mtime_ns > now - window
             if racy and before.st_mtime_ns < now + COARSE_NS:
-                time.sleep(SETTLE_SECONDS)  # it may be half written
+                time.sleep(SETTLE_SECONDS)  # the file may be half written
             after = os.stat(inside, follow_symlinks=False) if racy else os.fstat(handle)
         finally:
             os.close(handle)
@@ -125,14 +125,14 @@ class FileFetcher(LocalFetcher):
         return local_body(request.url, data, validators)
 
     def _inside(self, path: str) -> str | None:
-        """Return the path to open, without links, or None if it leads out of the root."""
+        """Return the path with its links resolved, or None if it leads out of the root."""
         follows = self._settings.symlinks or not _BY_STEPS
         real = os.path.realpath(path, strict=True) if follows else os.path.normpath(path)
         return real if real == self._root or real.startswith(self._root.rstrip("/") + "/") else None
 
 
 def open_without_links(path: str) -> int:
-    """Open an absolute path step by step: no folder in it may be a link, not even one created just now."""
+    """Open an absolute path folder by folder, so that no part of it can be a link, not even a new one."""
     if not _BY_STEPS:
         return os.open(path, READ_FLAGS | getattr(os, "O_NOFOLLOW", 0))
     *folders, name = path.split("/")[1:]
@@ -155,22 +155,22 @@ TOO_LARGE = "larger than files.max_file_bytes"
 
 
 class _Folder(NamedTuple):
-    prefix: str = ""  # its path with a slash at its end
+    prefix: str = ""  # the path of the folder, with a slash at the end
     depth: int = 0
-    levels: tuple[Level, ...] = ()  # the ignore rules above it
-    target: str | None = None  # its real path if a link led there
+    levels: tuple[Level, ...] = ()  # the ignore rules of the folders above
+    target: str | None = None  # its resolved path if it was reached by a link
 
 
 @dataclass(slots=True)
 class FolderWalk:
-    """Walks a folder, and collects the files that its rules accept; paths are relative to the root."""
+    """Walks a folder and collects the files that its filter accepts; paths are relative to the root."""
 
     _filter: FileFilter
     files: list[tuple[str, int, int]] = field(default_factory=list)  # path, size, mtime_ns
     dropped: Counter[str] = field(default_factory=Counter)  # reason to count
-    errors: list[str] = field(default_factory=list)  # what could not be listed
+    errors: list[str] = field(default_factory=list)  # messages about files and folders that could not be read
     _folders: list[_Folder] = field(default_factory=lambda: [_Folder()])  # to walk
-    _linked: set[str] = field(default_factory=set)  # folders that a link led to
+    _linked: set[str] = field(default_factory=set)  # folders that were reached by a link
 
     def run(self, is_over: Callable[[], bool] = lambda: False) -> Self:
         """Walk until the end or until `is_over` returns True; raise OSError if the root cannot be listed."""
@@ -179,7 +179,7 @@ class FolderWalk:
         self.files.sort()
         most, setting = self._filter.rules.max_files, self._filter.rules.limited_by
         if len(self.files) > most:
-            self.errors.append(f"more than {most:,} files: the others are left out ({setting} sets the limit)")
+            self.errors.append(f"more than {most:,} files: the others are left out (the limit is {setting})")
             del self.files[most:]
         return self
 
@@ -200,19 +200,19 @@ class FolderWalk:
             return
         if len(levels) > len(folder.levels) and not levels[-1][1].whole:
             self.errors.append(
-                f"{prefix}{IGNORE_FILE} is too large: rules beyond {MAX_RULES:,}, beyond {MAX_FILE_BYTES:,} bytes "
-                f"and those of more than {MAX_RULE_CHARS:,} characters are ignored"
+                f"{prefix}{IGNORE_FILE} is too large: only the first {MAX_RULES:,} rules in the first "
+                f"{MAX_FILE_BYTES:,} bytes are used, and none of more than {MAX_RULE_CHARS:,} characters"
             )
         folder = folder._replace(levels=levels)
         for entry in listed:
             try:
                 if (reason := self._take(entry, folder)) is not None:
                     self.dropped[reason] += 1
-            except OSError as error:  # it vanished, or access is denied
+            except OSError as error:  # the entry was deleted meanwhile, or access is denied
                 self.errors.append(f"{prefix}{entry.name} could not be read: {error.strerror}")
 
     def _take(self, entry: "os.DirEntry[str]", folder: _Folder) -> str | None:
-        """Keep a file, or a folder to walk; return why it is left out, or None."""
+        """Collect a file, or a folder to walk later; return why an entry is left out, or None."""
         prefix, depth, levels, target = folder
         path, reason = prefix + entry.name, None
         if target is not None or not entry.is_file(follow_symlinks=False):
@@ -239,7 +239,7 @@ class FolderWalk:
         return None
 
     def _why_not_link(self, entry: "os.DirEntry[str]", target: str) -> str | None:
-        """Follow links only if configured, only inside the root, and into no folder twice."""
+        """Return why a link is not followed: by setting, out of the root, or into a folder that was already walked."""
         if not self._filter.rules.symlinks:
             return "symbolic link"
         if reason := self._filter.why_not_target(target):
@@ -248,13 +248,13 @@ class FolderWalk:
             return None
         parent = os.path.realpath(os.path.dirname(entry.path)) + "/"
         if parent.startswith(target.rstrip("/") + "/") or target in self._linked:
-            return "link that goes in circles"
+            return "link to a folder already listed"
         self._linked.add(target)
         return None
 
 
 class FolderLister(ListerBase):
-    """Lists the files of a folder with size and time; an unchanged folder yields nothing."""
+    """Lists the files of a folder with their sizes and times; lists nothing if the folder is unchanged."""
 
     kind = "folder"
 
@@ -262,13 +262,13 @@ class FolderLister(ListerBase):
         self, file_filter: FileFilter, *, only: str | None = None, mark: str | None = None, verify: str = "stat"
     ) -> None:
         self._filter = file_filter
-        self._only = only  # the one file that is the source
+        self._only = only  # the name of the file if the source is a single file
         self._earlier = mark
         self._verify = verify
         self._over = threading.Event()
 
     async def list(self) -> AsyncIterator[ListedUrl]:
-        """Yield the files with size and time; nothing if the folder is unchanged since its mark."""
+        """Yield the files with their sizes and times; nothing if the folder is unchanged since the last mark."""
         root = self._filter.root
         try:
             found = await asyncio.to_thread(self._walk)
@@ -283,7 +283,7 @@ class FolderLister(ListerBase):
             return
         for path, size, mtime_ns in found.files:
             url = file_url(os.path.join(root, path))
-            # a size alone never equals stored validators, so each file is read
+            # without a time the validators never match the stored ones, so that each file is read
             known = None if self._verify == "hash" else mtime_ns
             yield ListedUrl(url, path.count("/"), Validators(size=size, mtime_ns=known))
 
@@ -297,7 +297,7 @@ class FolderLister(ListerBase):
         return reason
 
     def _walk(self) -> FolderWalk:
-        """Walk the folder and compute its mark; the same mark means that all files are the same."""
+        """Walk the folder and compute its mark, which is equal to the last one if no file has changed."""
         self._check_root()
         if self._only is None:
             found = FolderWalk(self._filter).run(self._over.is_set)
@@ -312,16 +312,16 @@ class FolderLister(ListerBase):
         return found
 
     def _check_root(self) -> None:
-        """Raise SourceError if the root now is or contains a link, or changed between file and folder."""
+        """Raise SourceError if the root is now reached by a link, or changed between file and folder."""
         root = os.path.join(self._filter.root, self._only or "").rstrip("/") or "/"
         real = os.path.realpath(root, strict=True)
         change = None
         if real != root:
-            change = f"is reached by a symbolic link now, which leads to {real}"
+            change = f"is now reached by a symbolic link, which leads to {real}"
         elif os.path.isdir(real) and self._only is not None:
-            change = "was a file and is a folder now"
+            change = "was a file and is now a folder"
         elif os.path.isfile(real) and self._only is None:
-            change = "was a folder and is a file now"
+            change = "was a folder and is now a file"
         if change is not None:
             raise SourceError(
                 f"{root} {change}: all its pages are kept; if this is intended, remove the source and crawl it again"
@@ -329,7 +329,7 @@ class FolderLister(ListerBase):
 
 
 def open_folder(context: SourceContext) -> OpenedSource:
-    """Open a folder or a single file; its root was resolved when added, and later links are not followed."""
+    """Open a folder or a file as a source; the root was resolved when it was added, so links in it are refused."""
     files, single, path = context.config.files, context.kind == "file", path_of(context.root)
     folder, name = os.path.split(path) if single else (path, None)
     file_filter = folder_filter(context.config, context.rules, folder)

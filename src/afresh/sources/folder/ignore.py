@@ -1,4 +1,4 @@
-"""Ignore files: their globs as regular expressions with at most quadratic time.
+"""Parse ignore files, and translate their globs to regular expressions that take at most quadratic time.
 
 A star may end at the first position where the text after it matches: within one name, everything that follows
 could match from there too. So each star forms an atomic group with what follows it, and no position is
@@ -11,14 +11,14 @@ from functools import cached_property
 
 from afresh.dataclass import dataclass
 
-STAR, SLASH = "*", "/"  # not equal to any token that is already a regular expression
+STAR, SLASH = "*", "/"  # these tokens differ from every token that is already a regular expression
 DEEP, DEEP_SOME, REST = "**/", r"**\/", "**"  # any folders, at least one folder, everything that follows
 _SPECIAL = re.compile(r"[*?\[\\]")
 END = r"\Z"
 
 
 def regex_of(glob: str) -> str | None:
-    """Return the expression for a whole path up to its end; None if nothing matches the glob."""
+    """Return the regular expression of a glob for a whole path; None if the glob matches nothing."""
     first = _SPECIAL.search(glob)
     tokens, place = [], 0
     while place < len(glob):
@@ -31,8 +31,8 @@ def regex_of(glob: str) -> str | None:
 
 def _joined(tokens: list[str]) -> str:
     parts: list[str] = []
-    chunks = [""]  # of the current name, between its stars
-    within = ""  # closes the group of two stars
+    chunks = [""]  # the texts between the stars of the current name
+    within = ""  # closes the group that two stars opened
     for token in tokens:
         if token == STAR:
             chunks.append("")
@@ -53,7 +53,7 @@ def _joined(tokens: list[str]) -> str:
 
 
 def _name(chunks: list[str], end: str) -> str:
-    """Return the expression for one name of a path, with its end."""
+    """Return the regular expression for one name of a path, followed by `end`."""
     first, *others = chunks
     if not others:
         return first + end
@@ -76,7 +76,7 @@ def _token(glob: str, place: int, first: int) -> tuple[str | None, int]:
 
 
 def _stars(glob: str, place: int, first: int) -> tuple[str, int]:
-    """Parse stars: two or more between slashes cross folders, all others stay within one name.
+    """Parse stars: two or more between slashes match any folders, all others match within one name.
 
     Git compares the text before the first special character separately, so the `**` of `a**/b` counts as a start.
     """
@@ -152,7 +152,7 @@ _NAMED = {
 MAX_FILE_BYTES = 1_048_576
 MAX_RULES = 10_000
 MAX_RULE_CHARS = 4_096
-RULES_PER_BLOCK = 100  # rules that are compiled together, on first use
+RULES_PER_BLOCK = 100  # rules that are compiled to one expression, on first use
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,19 +161,19 @@ class Rule:
 
     text: str
     regex: str
-    keeps: bool  # begins with an exclamation mark
+    keeps: bool  # begins with an exclamation mark: what it matches is not ignored
     folders_only: bool
-    by_name: bool  # matches the name of a file or folder at any depth, else a whole path
+    by_name: bool  # True: matches the name of a file or folder at any depth; False: matches a whole path
 
 
-_Ranked = tuple[int, Rule]  # with its position in the file
+_Ranked = tuple[int, Rule]  # the position of the rule in the file, and the rule
 
 
 class IgnoreFile:
     """The rules of one ignore file, for paths relative to its folder."""
 
     def __init__(self, lines: Iterable[str], *, whole: bool = True) -> None:
-        self.whole = whole  # whether all its rules are used
+        self.whole = whole  # False: the file is too large, and only some of its rules are used
         rules: list[_Ranked] = []
         for line in lines:
             if len(line) > MAX_RULE_CHARS or len(rules) == MAX_RULES:
@@ -193,7 +193,7 @@ class IgnoreFile:
         }
 
     def verdict(self, path: str, is_folder: bool) -> Rule | None:
-        """Return the rule that decides about a path, or None if none does."""
+        """Return the last rule that matches a path, which decides; None if none matches."""
         name = _last(self._blocks[True, is_folder], path, path.rfind("/") + 1)
         way = _last(self._blocks[False, is_folder], path, 0)
         if name is None or way is None:
@@ -203,14 +203,14 @@ class IgnoreFile:
 
 
 class _Block:
-    """Some rules as one expression; finds which of them matches, last first."""
+    """Some rules compiled to one expression, which finds the last of them that matches."""
 
     def __init__(self, rules: Sequence[_Ranked]) -> None:
         self._rules = rules
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
-        """Compile the rules; the empty group after each rule shows which one matched."""
+        """Compile the rules; an empty group after each one shows which rule matched."""
         return re.compile("|".join(f"{rule.regex}()" for _, rule in self._rules), re.DOTALL)
 
     def last(self, path: str, place: int) -> _Ranked | None:
@@ -227,11 +227,11 @@ def _last(blocks: Sequence[_Block], path: str, place: int) -> _Ranked | None:
     return next((found for block in blocks if (found := block.last(path, place)) is not None), None)
 
 
-Level = tuple[str, IgnoreFile]  # its folder, as `` or `a/b/`
+Level = tuple[str, IgnoreFile]  # the folder (`` or `a/b/`) and the rules of its ignore file
 
 
 def ignored_by(levels: Sequence[Level], path: str, is_folder: bool) -> str | None:
-    """Return the rule that leaves out a path whose folders are not left out; deeper files override."""
+    """Return the rule that excludes a path, or None; ignore files in deeper folders take precedence."""
     for folder, rules in reversed(levels):
         verdict = rules.verdict(path[len(folder) :], is_folder)
         if verdict is not None:
@@ -240,7 +240,7 @@ def ignored_by(levels: Sequence[Level], path: str, is_folder: bool) -> str | Non
 
 
 def parse_ignore_file(data: bytes) -> IgnoreFile:
-    """Parse an ignore file; its first `MAX_FILE_BYTES` + 1 bytes are enough."""
+    """Parse an ignore file from its first `MAX_FILE_BYTES` + 1 bytes; further bytes are not used."""
     text = data[:MAX_FILE_BYTES].decode("utf-8", "surrogateescape").removeprefix("\ufeff")
     lines, whole = text.split("\n"), len(data) <= MAX_FILE_BYTES
     return IgnoreFile(lines if whole else lines[:-1], whole=whole)

@@ -1,4 +1,4 @@
-"""Parse git repositories as users type them into one canonical form.
+"""Parse the git repository that a user typed, and write it in one canonical form.
 
 | typed                                           | canonical                                       |
 |-------------------------------------------------|-------------------------------------------------|
@@ -26,8 +26,8 @@ from afresh.text.redact import MASK
 from afresh.urls.canonical import MAX_LENGTH, canonical
 
 PREFIX = "git+"
-HOW_TO_SIGN_IN = "git.credential_helper, git.token or GIT_ASKPASS give git your credentials"
-ANONYMOUS = "the operator's keys are used only for what `afresh crawl` added and for what access.credentials_for names"
+HOW_TO_SIGN_IN = "set git.credential_helper, git.token or GIT_ASKPASS to give git your credentials"
+ANONYMOUS = "the operator's keys are used only for sources added with `afresh crawl` or named in access.credentials_for"
 _EXPECTED = "write it as git+https://host/repo.git, git@host:repo.git or git+file:///path"
 _SCHEMES = ("https", "http", "ssh", "file")
 _PORTS = {"https": 443, "http": 80, "ssh": 22}
@@ -45,15 +45,15 @@ _MAX_REF_CHARS = 250
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GitAddress:
-    """The location of a repository, and which ref and folder of it are read."""
+    """The location of a repository, and the ref and the folder of it that are read."""
 
     scheme: str  # https, http, ssh or file
     host: str = ""
-    port: int | None = None  # None: the default of the scheme
-    user: str | None = None  # for ssh, never with a password
-    path: str  # escaped, beginning with a slash
+    port: int | None = None  # None: the default port of the scheme
+    user: str | None = None  # only for ssh; a password is never stored
+    path: str  # percent-encoded, with a slash at its start
     ref: str | None = None  # a branch, a tag or a commit id; None: HEAD
-    folder: bytes = b""  # without slashes at its ends
+    folder: bytes = b""  # without slashes at its start and end
 
     @property
     def url(self) -> str:
@@ -64,7 +64,7 @@ class GitAddress:
 
     @property
     def remote(self) -> str:
-        """Return the URL for git itself."""
+        """Return the URL that is passed to git."""
         user, port = f"{self.user}@" if self.user else "", f":{self.port}" if self.port else ""
         return f"{self.scheme}://{user}{self.host}{port}{self.path}"
 
@@ -80,32 +80,32 @@ class GitAddress:
 
     @property
     def commit(self) -> str | None:
-        """Return the commit if the ref is one; it never changes."""
+        """Return the ref if it is a full commit id, which never changes its content; else None."""
         return self.ref if self.ref is not None and _COMMIT.fullmatch(self.ref) else None
 
 
 def is_git(text: str) -> bool:
-    """Return whether a typed text means a git repository, well-formed or not."""
+    """Return whether a typed text looks like a git URL, even if it has mistakes."""
     typed = text.strip()
     return bool(_LONG.match(typed)) or bool(_SHORT.fullmatch(typed))
 
 
 def parse_git(text: str) -> GitAddress:
-    """Parse the URL of a repository; raise UsageError that says what is wrong with it."""
+    """Parse the URL of a repository; raise UsageError if it has a mistake."""
     typed = text.strip()
     if not typed.isprintable() or len(typed) > MAX_LENGTH:
-        raise UsageError(f"this is no address of a git repository: {_EXPECTED}")
+        raise UsageError(f"this is not the URL of a git repository: {_EXPECTED}")
     whole, _, folder = typed.partition("#")
     if short := _SHORT.fullmatch(whole):
         scheme, authority, typed = "ssh", f"{short['user']}@{short['host']}", whole
         path, ref = _split(short["path"], typed)
-        if not path.startswith("/"):  # below the home folder of the user, which forges do not have
+        if not path.startswith("/"):  # relative to the user's home folder, which hosting services do not have
             path = f"/{path}" if short["user"] == "git" or path.startswith("~") else f"/~/{path}"
     else:
         found = _LONG.fullmatch(whole)
         scheme = (found["plus"] or found["plain"]).lower() if found else ""
         if found is None or scheme not in _SCHEMES:
-            raise UsageError(f"{_mask_user(typed)} is no address of a git repository that is read: {_EXPECTED}")
+            raise UsageError(f"{_mask_user(typed)} is not the URL of a supported git repository: {_EXPECTED}")
         authority, slash, rest = found["rest"].partition("/")
         path, ref = _split(slash + rest, typed)
     user, host, port = _authority(scheme, authority, typed)
@@ -113,12 +113,12 @@ def parse_git(text: str) -> GitAddress:
         raise UsageError(f"{_mask_user(typed)} names no repository: {_EXPECTED}")
     plain = quote_from_bytes(unquote_to_bytes(path), safe=_PATH_SAFE).rstrip("/")
     if "%00" in plain or any(part in (".", "..") for part in plain.split("/")):
-        raise UsageError(f"{_mask_user(typed)}: write the path of the repository without . and ..")
+        raise UsageError(f"{_mask_user(typed)}: the path of the repository must not contain . or ..")
     if host in _FORGES and not plain.endswith(".git"):
         plain += ".git"
     inside = unquote_to_bytes(folder).strip(b"/")
     if b"\0" in inside or any(part in (b".", b"..", b".git") for part in inside.split(b"/")):
-        raise UsageError(f"{_mask_user(typed)}: after # stands a folder of the repository, such as docs/en")
+        raise UsageError(f"{_mask_user(typed)}: after # write a folder of the repository, such as docs/en")
     return GitAddress(scheme=scheme, user=user, host=host, port=port, path=plain, ref=ref, folder=inside)
 
 
@@ -135,9 +135,9 @@ def _split(path: str, typed: str) -> tuple[str, str | None]:
     try:
         name = unquote_to_bytes(ref).decode()
     except UnicodeDecodeError:
-        raise UsageError(f"{_mask_user(typed)}: the name of a branch or a tag is UTF-8 text") from None
+        raise UsageError(f"{_mask_user(typed)}: the name of the branch or tag is not valid UTF-8") from None
     if not name or len(name) > _MAX_REF_CHARS or _BAD_REF.search(name) or not name.isprintable():
-        raise UsageError(f"{name[:80]!r} cannot be the name of a branch or a tag, nor a commit id")
+        raise UsageError(f"{name[:80]!r} is not a valid branch, tag or commit id")
     if _COMMIT.fullmatch(name.lower()):
         name = name.lower()
     return path, None if name == "HEAD" else name
@@ -146,10 +146,10 @@ def _split(path: str, typed: str) -> tuple[str, str | None]:
 def _authority(scheme: str, authority: str, typed: str) -> tuple[str | None, str, int | None]:
     user, at, place = authority.rpartition("@")
     if at and (scheme != "ssh" or not _USER.fullmatch(user)):
-        raise UsageError(f"{_mask_user(typed)} holds a user name or a password; leave it out: {HOW_TO_SIGN_IN}")
+        raise UsageError(f"{_mask_user(typed)} contains a user name or password; remove it and {HOW_TO_SIGN_IN}")
     if scheme == "file":
         if place not in ("", "localhost"):
-            raise UsageError(f"{_mask_user(typed)}: a repository of this machine has three slashes, git+file:///path")
+            raise UsageError(f"{_mask_user(typed)}: write a local repository with three slashes, git+file:///path")
         return None, "", None
     found = _PLACE.fullmatch(place)
     url = canonical(f"https://{found['host']}/") if found and found["host"] else None
@@ -161,7 +161,7 @@ def _authority(scheme: str, authority: str, typed: str) -> tuple[str | None, str
 
 
 def _mask_user(typed: str) -> str:
-    """Return the typed text, without what comes before an `@` of the host."""
+    """Return the typed URL without the user name and password before its host."""
     return repr(re.sub(r"(://)[^/]*@", rf"\1{MASK}@", typed)[:200])
 
 
@@ -172,7 +172,7 @@ _SHORT_ID = re.compile(r"[0-9a-fA-F]{4,39}")
 
 
 class RefKind(StrEnum):
-    """What a name in a repository means."""
+    """The kinds of refs."""
 
     HEAD = "HEAD"  # no name was given
     BRANCH = "branch"
@@ -182,11 +182,11 @@ class RefKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GitState:
-    """The commit that is read."""
+    """The commit that a ref points to."""
 
     commit: str
     kind: RefKind
-    branch: str | None = None  # which HEAD names
+    branch: str | None = None  # the default branch, to which HEAD points
     is_ambiguous: bool = False  # a tag has the same name as the branch that is read
 
 
@@ -195,11 +195,11 @@ class GitFile(NamedTuple):
 
     path: bytes
     blob: str
-    unread: str | None  # what it is if it is not a file: submodules, symbolic links, odd names
+    unread: str | None  # the kind of an entry that is not read, such as a submodule or symbolic link
 
 
 def patterns_for(ref: str | None) -> tuple[str, ...]:
-    """Return the ref patterns to request, to find the commit of a name."""
+    """Return the patterns for `git ls-remote` that find the commit of a ref."""
     if ref is None:
         return ("HEAD",)
     return tuple(pattern for name, _ in _meanings(ref) for pattern in (name, f"{name}^{{}}"))
@@ -212,7 +212,7 @@ def _meanings(ref: str) -> list[tuple[str, RefKind]]:
 
 
 def state_of(refs: bytes, ref: str | None) -> GitState:
-    """Return the state that a name means, by `git ls-remote --symref`; branches come before tags."""
+    """Return the state of a ref from the output of `git ls-remote --symref`; a branch precedes a tag."""
     known, branch = _refs(refs)
     if ref is None:
         if "HEAD" not in known:
@@ -223,7 +223,7 @@ def state_of(refs: bytes, ref: str | None) -> GitState:
         name, kind = found[0]
         commit = known.get(f"{name}^{{}}") or known[name]
         return GitState(commit=commit, kind=kind, is_ambiguous=len(found) > 1)
-    hint = ": a commit needs its full id" if _SHORT_ID.fullmatch(ref) else ""
+    hint = ": write a commit with its full id" if _SHORT_ID.fullmatch(ref) else ""
     raise SourceError(f"the repository has no branch or tag {ref}{hint}")
 
 
@@ -240,7 +240,7 @@ def _refs(answer: bytes) -> tuple[dict[str, str], str | None]:
 
 
 def files_of(listing: bytes) -> Iterator[GitFile]:
-    """Yield the entries of `git ls-tree -r -z`, in its order."""
+    """Yield the entries from the output of `git ls-tree -r -z`, in its order."""
     for line in listing.split(b"\0"):
         about, _, path = line.partition(b"\t")
         mode, _, rest = about.partition(b" ")
@@ -253,7 +253,7 @@ def files_of(listing: bytes) -> Iterator[GitFile]:
 
 
 def blob_id(data: bytes, like: str) -> str:
-    """Return git's id of a content, with the same hash function as the id `like`."""
+    """Return the git id of a file's content, computed with the hash function of the id `like`."""
     kind = hashlib.sha256 if len(like) == 64 else hashlib.sha1  # as git defines it, not for security
     made = kind(b"blob %d\0" % len(data), usedforsecurity=False)
     made.update(data)
@@ -269,28 +269,28 @@ _SAFE = "/!$&'()*+,=:@~"
 
 @dataclass(frozen=True, slots=True)
 class GitPages:
-    """Converts between files of a repository and their URLs, whatever bytes their names contain."""
+    """Converts between the files of a repository and their URLs; names may contain any bytes."""
 
-    prefix: str  # up to and including the slash before the path
+    prefix: str  # the part of each URL before the path, with its slash
 
     def url(self, path: bytes) -> str | None:
-        """Return the URL of a file; None if it would be too long."""
+        """Return the URL of a file; None if the URL would be too long."""
         if not self.prefix.startswith("https://"):
             url = self.prefix + quote_from_bytes(path, safe=_SAFE)
             return url if len(url) <= MAX_LENGTH else None
-        for safe in (_SAFE, "/"):  # escape everything if a name looks like a session id, for example
+        for safe in (_SAFE, "/"):  # escape all characters if the name would not survive as it is, such as a session id
             url = self.prefix + quote_from_bytes(path, safe=safe)
             if canonical(url) == url:
                 return url
         return None
 
     def path(self, url: str) -> bytes | None:
-        """Return the path of a URL; None if it is not a file of this state of the repository."""
+        """Return the path of a file URL; None if the URL belongs to another repository or ref."""
         return unquote_to_bytes(url[len(self.prefix) :]) if url.startswith(self.prefix) else None
 
 
 def pages_of(address: GitAddress, kind: RefKind, branch: str | None = None) -> GitPages:
-    """Return how file URLs are built; without a ref by `HEAD`, as the default branch may be renamed."""
+    """Return the converter for file URLs; without a ref they contain `HEAD`, as the default branch may be renamed."""
     name = address.ref or "HEAD"
     start = _forge_start(address, kind, name.removeprefix("refs/heads/").removeprefix("refs/tags/"), branch)
     if start is not None and canonical(f"{start}x") == f"{start}x":
@@ -299,7 +299,7 @@ def pages_of(address: GitAddress, kind: RefKind, branch: str | None = None) -> G
 
 
 def plain_page(url: str) -> str | None:
-    """Return the canonical spelling of a file URL of the form `git+…@ref/path`; None for other URLs."""
+    """Return the canonical form of a file URL like `git+…@ref/path`; None for other URLs."""
     start = url.find("/", url.find("://") + 3)
     if not url.startswith(PREFIX) or "://" not in url or start < 0:
         return None
@@ -312,7 +312,7 @@ def plain_page(url: str) -> str | None:
 
 
 def _forge_start(address: GitAddress, kind: RefKind, name: str, branch: str | None) -> str | None:
-    """Return the start of the web pages of files on a known host."""
+    """Return the start of the web URLs of files on a known hosting service; None for other hosts."""
     path = address.path.removesuffix(".git")
     depth = path.count("/")
     host = address.host if address.scheme == "ssh" or not address.port else f"{address.host}:{address.port}"

@@ -1,4 +1,4 @@
-"""The folder of clones: one per repository, locked while in use; the least recently used are removed."""
+"""Cache clones of git repositories: one folder each, locked while in use, least recently used removed first."""
 
 import asyncio
 import fcntl
@@ -28,27 +28,27 @@ MAX_WAIT_SECONDS = 600.0
 
 
 class GitCache:
-    """Clones of repositories, kept between runs up to a maximum size."""
+    """A folder of clones that are kept between runs, up to a maximum total size."""
 
     def __init__(self, folder: Path, max_bytes: int) -> None:
         self.folder = folder
         self._max_bytes = max_bytes
 
     async def open(self, address: GitAddress) -> "Lease":
-        """Return the lease of a repository's clone; it is not removed while the lease is open."""
+        """Return a lease for a repository's clone; the clone is not removed while the lease is open."""
         private_folder(self.folder)
         lease = Lease(self.folder / _stem(address))
         await lease.share()
         return lease
 
     def touch(self, address: GitAddress) -> None:
-        """Note that a clone was used, although it was not opened."""
+        """Mark a clone as recently used without opening it."""
         with suppress(OSError):
             os.utime(self.folder / f"{_stem(address)}{_USED}")
 
     def tidy(self) -> None:
-        """Remove unused clones, least recently used first, until the rest fits."""
-        for left in self.folder.glob(f"*{_TRASH}"):  # of a killed process
+        """Remove clones that are not in use, least recently used first, until the rest fits the maximum size."""
+        for left in self.folder.glob(f"*{_TRASH}"):  # left by a process that was killed
             shutil.rmtree(left, ignore_errors=True)
         sizes = {clone: _size(clone) for clone in self.folder.glob(f"*{_CLONE}")}
         for clone in sorted(sizes, key=_last_used):
@@ -59,7 +59,7 @@ class GitCache:
 
 
 class Lease:
-    """The right to use one clone; `path` need not exist yet."""
+    """The right to use one clone, whose `path` may not exist yet."""
 
     def __init__(self, stem: Path) -> None:
         self.path = stem.with_name(stem.name + _CLONE)
@@ -69,14 +69,14 @@ class Lease:
         os.utime(used)
 
     async def share(self) -> None:
-        """Wait until no process is removing the clone."""
+        """Take a shared lock on the clone; wait while another process removes it."""
         await _lock_file(self._used, fcntl.LOCK_SH, MAX_WAIT_SECONDS)
 
     @asynccontextmanager
     async def writing(self, seconds: float) -> AsyncIterator[tuple[int, ...]]:
         """Lock the clone for writing, and remove lock files that a killed process left.
 
-        The locks are passed to git, so that they are held as long as a git process that outlives its parent.
+        The locks are passed to git: if the git process outlives its parent, they stay held until it ends.
         """
         lock = os.open(self._written, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
@@ -115,7 +115,7 @@ async def _lock_file(lock: int, how: int, seconds: float) -> None:
             fcntl.flock(lock, how | fcntl.LOCK_NB)
         except BlockingIOError:
             if time.monotonic() > until:
-                raise GitError("another process works on the clone of this repository", late=True) from None
+                raise GitError("another process is using the clone of this repository", late=True) from None
             await asyncio.sleep(_POLL_SECONDS)
         else:
             return
@@ -130,7 +130,7 @@ def _remove_leftovers(clone: Path) -> None:
 
 
 def _delete(clone: Path) -> None:
-    """Rename the clone, then delete it: a kill in between leaves no partial clone."""
+    """Rename the clone before deleting it, so that a kill in between leaves no partial clone."""
     trash = clone.with_name(f"{clone.name}.{os.getpid()}.{time.monotonic_ns()}{_TRASH}")
     with suppress(FileNotFoundError):
         clone.rename(trash)
@@ -165,7 +165,7 @@ def _size(folder: Path) -> int:
     return total
 
 
-READ_CALL_SECONDS = 120.0  # for calls that read the local clone
+READ_CALL_SECONDS = 120.0  # time limit for calls that read the local clone
 MAX_BLOBS_PER_REQUEST = 20_000
 MAX_PACKS = 24
 _FETCH = (
@@ -183,7 +183,7 @@ class GitClone:
         self.lease = lease
 
     async def files(self, commit: str, folder: bytes) -> Sequence[GitFile]:
-        """Return all entries of a commit below a folder; fetch them if they are missing."""
+        """Return all entries of a commit below a folder; fetch the commit if the clone lacks it."""
         if not self.path.exists() or (listing := await self._listing(commit, folder)) is None:
             if not self.path.exists():
                 await self._make(commit)
@@ -195,21 +195,21 @@ class GitClone:
         return [each for each in found if each.path.startswith(folder + b"/")] if folder else found
 
     async def sizes(self, blobs: Iterable[str]) -> Mapping[str, int]:
-        """Return the sizes of those files that exist locally."""
+        """Return the sizes of those files that exist in the clone, by id."""
         output = await self._run_offline(("cat-file", "--batch-check", "--buffer"), _lines(blobs))
         rows = (line.split(" ") for line in output.decode("ascii", "replace").splitlines())
         return {row[0]: int(row[2]) for row in rows if len(row) == 3 and row[1] == "blob"}
 
     async def fetch_blobs(self, blobs: Collection[str]) -> None:
-        """Fetch missing files, up to MAX_BLOBS_PER_REQUEST at once."""
+        """Fetch files into the clone, at most MAX_BLOBS_PER_REQUEST with one request."""
         wanted = sorted(blobs)
         for first in range(0, len(wanted), MAX_BLOBS_PER_REQUEST):
             asked = _lines(wanted[first : first + MAX_BLOBS_PER_REQUEST])
-            # No common history is negotiated: the remote would leave out what it believes to be here.
+            # Without negotiation: otherwise the remote omits files that it wrongly assumes the clone has.
             await self._fetch(("-c", "fetch.negotiationAlgorithm=noop"), ("--stdin", "origin"), asked)
 
     def reading(self) -> GitCall:
-        """Return the call that reads files one after the other."""
+        """Return the git call that reads files, one after the other."""
         return self._call(("cat-file", "--batch"))
 
     async def _listing(self, commit: str, folder: bytes) -> bytes | None:
@@ -226,8 +226,8 @@ class GitClone:
             ) from None
 
     def _restore_settings(self, commit: str) -> None:
-        """Restore the settings of a clone if anything else changed them."""
-        is_long = len(commit) == 64  # the kind of its ids
+        """Write the settings file of the clone again if its content is not the expected one."""
+        is_long = len(commit) == 64  # the repository uses SHA-256
         settings = f"[core]\n\trepositoryformatversion = {int(is_long)}\n\tfilemode = true\n\tbare = true\n"
         settings += "[extensions]\n\tobjectformat = sha256\n" if is_long else ""
         file = self.path / "config"
@@ -240,7 +240,7 @@ class GitClone:
             raise DamagedClone(f"the clone of {self.remote.address.url}: {error.strerror}") from None
 
     async def _make(self, commit: str) -> None:
-        """Create an empty clone, and move it to its place when it is complete."""
+        """Create an empty clone in a temporary folder, and rename the folder when it is complete."""
         form = "sha256" if len(commit) == 64 else "sha1"
         async with self.lease.writing(self.remote.options.timeout_seconds):
             if self.path.exists():
@@ -261,7 +261,7 @@ class GitClone:
                 if error.explained:
                     raise
                 raise DamagedClone(str(error), named=error.named) from None
-            if len(list(self.path.glob("objects/pack/*.pack"))) > MAX_PACKS:  # each fetch adds one
+            if len(list(self.path.glob("objects/pack/*.pack"))) > MAX_PACKS:  # each fetch adds a pack
                 repack = (*_origin("none"), "repack", "-a", "-d", "-q")
                 await output_of(self._call(repack, locks=locks, seconds=seconds))
 
@@ -288,7 +288,7 @@ class GitClone:
 
 
 def _origin(url: str) -> Sequence[str]:
-    """Return the options of a call that fetches: from where, and that files may be missing."""
+    """Return the git options for the URL of the remote, and for a clone in which files may be missing."""
     settings = {"url": url, "promisor": "true", "partialclonefilter": "blob:none"}
     return [part for key, value in settings.items() for part in ("-c", f"remote.origin.{key}={value}")]
 
@@ -298,7 +298,7 @@ def _lines(ids: Iterable[str]) -> bytes:
 
 
 def _forget_old(clone: Path) -> None:
-    """Drop shallow commits without a ref; otherwise each fetch sends all of them to the remote."""
+    """Remove shallow commits without a ref, because each fetch would send all of them to the remote."""
     shallow = clone / "shallow"
     if not shallow.exists():
         return

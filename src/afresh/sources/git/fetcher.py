@@ -1,4 +1,4 @@
-"""A git repository as a source: the files of one commit, identified by their ids and read by one process."""
+"""Read a git repository as a source: one git process reads the files of one commit by their ids."""
 
 import asyncio
 import os
@@ -24,39 +24,39 @@ from afresh.sources.registry import ListerBase, LocalFetcher, OpenedSource, Sour
 
 T = TypeVar("T")
 
-MAX_REQUESTS = 50  # for the files of one state, if some are missing
-TOO_LONG = "names longer than an address may be"
+MAX_REQUESTS = 50  # requests for missing files, per commit
+TOO_LONG = "names too long for a URL"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GitSnapshot:
-    """One state of a repository: the accepted files, and how many were left out."""
+    """The files of one commit that the rules accept, and the number of excluded ones."""
 
     pages: GitPages
-    files: Mapping[str, GitFile]  # by their URLs
+    files: Mapping[str, GitFile]  # by page URL
     dropped: Mapping[str, int]  # reason to count
 
 
 @dataclass(slots=True)
 class _Opened:
-    """The open resources of a clone."""
+    """An open clone, the process that reads from it, and which files it has."""
 
     clone: GitClone
     reader: BlobReader
     sizes: dict[str, int] = field(default_factory=dict)
-    is_fetched: bool = False  # everything that the remote can give
+    is_fetched: bool = False  # all missing files were requested from the remote
     absent: set[str] = field(default_factory=set)  # files that the remote lists but does not have
-    error: GitError | None = None  # why it gave less than requested
+    error: GitError | None = None  # why the remote did not send all requested files
 
 
 class GitRepository:
-    """A repository during one run: its state is requested once and then used for the whole run."""
+    """A repository during one run; its current commit is requested once and used for the whole run."""
 
     def __init__(self, remote: GitRemote, cache: GitCache, refusal: Callable[[str], str | None]) -> None:
         self.address = remote.address
         self._remote = remote
         self._cache = cache
-        self._refusal = refusal  # why the rules leave out a path
+        self._refusal = refusal  # returns why the rules exclude a path; None if they accept it
         self._turn = asyncio.Lock()
         self._state: GitState | None = None
         self._snapshot: GitSnapshot | None = None
@@ -70,7 +70,7 @@ class GitRepository:
                 return await self._read_state()
 
     async def snapshot(self) -> GitSnapshot:
-        """Return the files of that commit; an error is raised again for every caller."""
+        """Return the files of the commit of this run; a failed attempt raises the same error in all later calls."""
         async with self._turn:
             with self._error_kept():
                 if self._snapshot is None:
@@ -78,7 +78,7 @@ class GitRepository:
                 return self._snapshot
 
     async def size(self, blob: str) -> int:
-        """Return the size of a file; fetch all missing files of the state in one request."""
+        """Return the size of a file; if the clone lacks it, fetch all missing files of the commit."""
         async with self._turn:
             return await self._with_renewal(lambda: self._load_size(blob))
 
@@ -91,7 +91,7 @@ class GitRepository:
                 return await (await self._opened()).reader.read(blob, size)
             except DamagedClone:
                 async with self._turn:
-                    if self._renewed == before:  # otherwise another task has recreated it
+                    if self._renewed == before:  # otherwise another task has recreated the clone meanwhile
                         await self._renew()
 
     async def close(self) -> None:
@@ -104,7 +104,7 @@ class GitRepository:
 
     @contextmanager
     def _error_kept(self) -> Iterator[None]:
-        """Keep an error, and raise it again in all later calls."""
+        """Store a SourceError that the block raises, and raise it again in all later calls."""
         if self._error is not None:
             raise self._error
         try:
@@ -114,7 +114,7 @@ class GitRepository:
             raise
 
     async def _with_renewal(self, work: Callable[[], Awaitable[T]]) -> T:
-        """Work with the clone; if it is damaged, recreate it and work again."""
+        """Return the result of `work`; if the clone is damaged, recreate it and call `work` again."""
         try:
             return await work()
         except DamagedClone:
@@ -135,12 +135,12 @@ class GitRepository:
         state = await self._read_state()
         found = await self._with_renewal(self._list_files)
         if not found:
-            raise GitError(f"{self.address.url} has no files there: all its pages are kept")
+            raise GitError(f"{self.address.url} has no files: check the folder; its stored pages are kept")
         pages = pages_of(self.address, state.kind, state.branch)
         return await asyncio.to_thread(_apply_rules, found, pages, self.why_not)
 
     def why_not(self, path: bytes) -> str | None:
-        """Return why the rules leave out a file; they apply to paths relative to the folder that is read."""
+        """Return why the rules exclude a file, judged by its path relative to the folder that is read, or None."""
         above = self.address.folder + b"/" if self.address.folder else b""
         seen = path.removeprefix(above)
         if not seen or not path.startswith(above):
@@ -158,13 +158,13 @@ class GitRepository:
                 await self._fetch(opened, missing)
             opened.is_fetched = True
         if blob in opened.absent:
-            raise GitError(f"{self.address.url} lists this file, but does not have it")
+            raise GitError(f"{self.address.url} lists this file but does not contain it")
         if blob not in opened.sizes:
             raise opened.error or DamagedClone(f"a file of {self.address.url} is missing")
         return opened.sizes[blob]
 
     async def _fetch(self, opened: _Opened, missing: set[str]) -> None:
-        """Fetch files; stop if the remote fails, and split the request if it lacks some of them."""
+        """Fetch missing files; stop if the remote fails, and split a request that fails because a file is absent."""
         parts = [missing]
         for _ in range(MAX_REQUESTS):
             if not parts:
@@ -197,14 +197,14 @@ class GitRepository:
         return self._open
 
     async def _renew(self) -> None:
-        """Delete a damaged clone and fetch the same state again."""
+        """Delete a damaged clone and fetch the same commit again; raise GitError at the second attempt."""
         opened = await self._opened()
         await opened.reader.close()
         if self._renewed or not await opened.clone.lease.discard():
-            raise GitError(f"the clone of {self.address.url} is damaged, and still is after a new clone, or is in use")
+            raise GitError(f"the clone of {self.address.url} is damaged: it was recreated once already, or is in use")
         self._renewed = True
         self._open = _Opened(opened.clone, opened.reader)
-        with self._error_kept():  # without files there is nothing left to read from
+        with self._error_kept():  # if this fails, no later call can read a file
             await self._list_files()
 
 
@@ -252,16 +252,16 @@ class GitFetcher(LocalFetcher):
         size = await self._repository.size(blob)
         if size > self._max_bytes:
             most = f"files.max_file_bytes {self._max_bytes:,}"
-            return Refused(reason=f"{size:,} bytes, more than {most}")  # no validators: the limit may be raised
+            return Refused(reason=f"{size:,} bytes, more than {most}")  # without validators, as the limit may be raised
         data = await self._repository.read(blob)
         if is_lfs_pointer(data):
-            why = "kept in Git LFS: the repository itself holds only a pointer to it"
+            why = "stored in Git LFS, which is not supported: the repository contains only a pointer"
             return Refused(reason=why, validators=held)
         return local_body(request.url, data, held)
 
 
 class GitLister(ListerBase):
-    """Lists the files of a repository; takes one request if the commit is unchanged."""
+    """Lists the files of a repository; needs only one request if the commit has not changed."""
 
     kind = "git"
 
@@ -270,15 +270,15 @@ class GitLister(ListerBase):
     ) -> None:
         self._repository = repository
         self._earlier = mark
-        self._rules = rules  # what decides which files are accepted, as text
+        self._rules = rules  # a text that changes with the rules that decide which files are accepted
         self._max_files = max_files
 
     async def list(self) -> AsyncIterator[ListedUrl]:
-        """Yield the files with the ids of their contents; nothing if the commit is that of the mark."""
+        """Yield the files with the ids of their contents; nothing if the commit is unchanged since the last mark."""
         state = await self._repository.state()
         address = self._repository.address
         pages = pages_of(address, state.kind, state.branch)
-        terms = "\n".join((pages.prefix, address.folder.hex(), self._rules))  # all that a listing depends on
+        terms = "\n".join((pages.prefix, address.folder.hex(), self._rules))  # a change of these needs a new listing
         self.mark = f"{state.commit} {blake2b(os.fsencode(terms), digest_size=8).hexdigest()}"
         if state.is_ambiguous:
             name = address.ref
@@ -296,7 +296,7 @@ class GitLister(ListerBase):
 
 
 def open_git(context: SourceContext) -> OpenedSource:
-    """Open a git repository; clones made with the operator's keys are kept apart from anonymous ones."""
+    """Open a git repository; clones made with the operator's keys and anonymous ones have separate folders."""
     config, git = context.config, context.config.git
     options = GitOptions(
         **asdict(git),

@@ -1,4 +1,4 @@
-"""Run git with limits for time, output and file size, and read the files of a clone with one process."""
+"""Run git within limits of time, output and file size, and read the files of a clone with one process."""
 
 import asyncio
 import os
@@ -16,23 +16,23 @@ from afresh.ops.processes import wait_for_exit
 from afresh.sources.git.address import blob_id
 
 MAX_OUTPUT_BYTES = 128 * 1024**2
-MAX_MEMORY_BYTES = 4 * 1024**3  # address space, which maps packs too
-_KEPT_ERROR_BYTES = 8_192  # of git's error output
+MAX_MEMORY_BYTES = 4 * 1024**3  # of address space, into which git also maps its pack files
+_KEPT_ERROR_BYTES = 8_192  # of git's error output that are used
 _PIECE_BYTES = 65_536
-# Packs are the only files of unknown size that git writes, so the largest allowed file limits a download.
+# Downloads arrive in pack files, so a limit for the size of files also limits a download.
 _BOUNDED = 'ulimit -f "$1"; ulimit -v "$2" 2>/dev/null || :; shift 2; exec "$@"'
 
 
 class GitError(SourceError):
-    """A call of git failed."""
+    """A git command failed."""
 
     def __init__(
         self, reason: str, *, late: bool = False, explained: bool = True, named: frozenset[str] = frozenset()
     ) -> None:
         super().__init__(reason)
-        self.named = named  # the ids in the error message
+        self.named = named  # the ids that the error message contains
         self.late = late
-        self.explained = explained  # the clone is known not to be at fault
+        self.explained = explained  # the cause is known and is not a damaged clone
 
 
 class GitOutputTooLarge(GitError):
@@ -40,12 +40,12 @@ class GitOutputTooLarge(GitError):
 
 
 class DamagedClone(GitError):
-    """A clone does not contain what it should."""
+    """A clone lacks files or has invalid ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GitCall:
-    """One call of git."""
+    """The arguments and limits of one git command."""
 
     args: Sequence[str]
     env: Mapping[str, str]
@@ -53,11 +53,11 @@ class GitCall:
     seconds: float
     stdin: bytes = b""
     largest_file: int | None = None
-    kept_open: tuple[int, ...] = ()  # locks that are held as long as the process runs
+    kept_open: tuple[int, ...] = ()  # file descriptors of locks that the process holds until it ends
 
 
 async def output_of(call: GitCall) -> bytes:
-    """Return the output of a call of git; raise GitError with its error output if it fails."""
+    """Run a git command and return its output; raise GitError with its error output if it fails."""
     process = await start(call)
     errors = bytearray()
     work = (_read_output(process), _read_errors(process, errors), _feed(process, call.stdin))
@@ -76,12 +76,12 @@ async def output_of(call: GitCall) -> bytes:
         await asyncio.gather(*tasks, return_exceptions=True)
         await end(process)
     if code:
-        raise GitError(bytes(errors).decode("utf-8", "replace").strip() or f"git ended with {code}")
+        raise GitError(bytes(errors).decode("utf-8", "replace").strip() or f"git failed with exit code {code}")
     return output or b""
 
 
 async def start(call: GitCall) -> Process:
-    """Start git in its own process group, so that it can be killed with all its children."""
+    """Start git in its own process group, so that `end` can kill it with all its children."""
     program = shutil.which("git")
     if program is None:
         raise GitError("git is not installed, or not on the PATH: install it (apt install git, brew install git)")
@@ -99,14 +99,14 @@ async def start(call: GitCall) -> Process:
             cwd=call.folder,
             start_new_session=True,
             pass_fds=call.kept_open,
-            umask=0o077,  # only this user may read its files, in any folder
+            umask=0o077,  # no other user may read the files that git writes
         )
     except OSError as error:
         raise GitError(f"git cannot be started: {error.strerror or error}") from None
 
 
 async def end(process: Process) -> None:
-    """Kill a process and all its children, if it still runs."""
+    """Kill a process and all its children, if it is still running."""
     if process.returncode is None:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
@@ -141,7 +141,7 @@ READ_SECONDS = 60.0
 
 
 class BlobReader:
-    """Reads files by their ids, one at a time, and checks each against its id."""
+    """Reads files by their ids, one at a time, and verifies that the content matches the id."""
 
     def __init__(self, call: GitCall) -> None:
         self._call = call
@@ -155,7 +155,7 @@ class BlobReader:
                 async with asyncio.timeout(READ_SECONDS):
                     return await self._ask(blob, size)
             except BaseException as error:
-                await self._end()  # unread output may be left in the pipe
+                await self._end()  # the pipe may still contain output of this request
                 if isinstance(error, TimeoutError):
                     raise GitError("git gave no answer in time", late=True) from None
                 raise
@@ -169,18 +169,18 @@ class BlobReader:
             self._process = await start(self._call)
         source, sink = self._process.stdout, self._process.stdin
         if source is None or sink is None:
-            raise GitError("git has no pipes")
+            raise GitError("git was started without pipes")
         try:
             sink.write(f"{blob}\n".encode())
             await sink.drain()
             head = await source.readline()
             if head != f"{blob} blob {size}\n".encode():
-                raise DamagedClone("the clone lost a file")
+                raise DamagedClone("a file is missing from the clone")
             data = (await source.readexactly(size + 1))[:-1]
         except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, ValueError):
             raise DamagedClone("the clone is damaged") from None
         if blob_id(data, blob) != blob:
-            raise DamagedClone("a file of the clone is not what its id says")
+            raise DamagedClone("a file in the clone does not match its id")
         return data
 
     async def _end(self) -> None:
@@ -195,7 +195,7 @@ def private_folder(folder: Path) -> None:
         make_private_folder(folder)
         found = folder.stat()
         if found.st_uid != os.geteuid():
-            raise GitError(f"the folder of clones {folder} belongs to another user: set git.cache_dir")
+            raise GitError(f"the folder of clones {folder} belongs to another user: change git.cache_dir")
         if found.st_mode & 0o077:
             folder.chmod(0o700)
     except OSError as error:

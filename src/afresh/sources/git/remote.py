@@ -1,4 +1,4 @@
-"""Run git against a remote repository, without the settings of the user or of the repository."""
+"""Run git against a remote repository, ignoring the settings of the user and of the repository."""
 
 import asyncio
 import os
@@ -20,15 +20,16 @@ from afresh.sources.web.guard import AddressPolicy, Resolve, resolve_here
 from afresh.text.redact import mask_secrets, one_line
 
 TOKEN = "AFRESH_GIT_TOKEN"  # noqa: S105 - the name of the variable
-# The user, and where keys and certificates are; git itself reads no settings from there.
+# Variables that git gets: the user, and the places of keys and certificates, but no settings.
 _PASSED = (
     *("PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR"),
     *("SSH_AUTH_SOCK", "GIT_ASKPASS", "SSH_ASKPASS", "DBUS_SESSION_BUS_ADDRESS"),
     *("SSL_CERT_FILE", "SSL_CERT_DIR", "GIT_SSL_CAINFO", "GIT_SSL_CAPATH"),
 )
-# Variables that lead to no keys. Without HOME, curl would use the home of the account, so HOME is set to no folder.
+# Variables that give no access to keys. HOME is set to a folder that does not exist: without it, curl would use
+# the home folder of the account.
 _ANONYMOUS = ("PATH", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR", "GIT_SSL_CAINFO", "GIT_SSL_CAPATH")
-# Faults of old histories that are harmless without a checkout.
+# Errors in old commits that do no harm, because nothing is checked out.
 _HARMLESS = ("badTimezone", "missingSpaceBeforeDate", "zeroPaddedFilemode", "missingEmail", "badDate")
 _HELPER = f"!f() {{ printf 'username=x-access-token\\npassword=%s\\n' \"${TOKEN}\"; }}; f"
 
@@ -40,11 +41,11 @@ class GitOptions(GitSettings):
     network: NetworkSettings = field(default_factory=NetworkSettings)
     max_file_bytes: int = 10 * 1024**2
     policy: AddressPolicy = field(default_factory=AddressPolicy)
-    anonymous: bool = False  # use no key of the operator: no helper, token, agent, .netrc or ssh key
+    anonymous: bool = False  # use none of the operator's keys: no helper, token, agent, .netrc or ssh key
 
 
 def environment(address: GitAddress, options: GitOptions, pins: Sequence[str], settings_file: str) -> dict[str, str]:
-    """Return all variables of a git process; `pins` are the IP addresses that its host was resolved to."""
+    """Return the environment of a git process; `pins` are the IP addresses that it may connect to."""
     passed = _ANONYMOUS if options.anonymous else _PASSED
     made = {name: value for name in passed if (value := os.environ.get(name))}
     made |= {"HOME": os.devnull} if options.anonymous else {}
@@ -59,7 +60,7 @@ def environment(address: GitAddress, options: GitOptions, pins: Sequence[str], s
         "GIT_OPTIONAL_LOCKS": "0",
         "GIT_LITERAL_PATHSPECS": "1",
         "GIT_PROTOCOL_FROM_USER": "0",
-        "GIT_ALLOW_PROTOCOL": address.scheme,  # overrides any setting
+        "GIT_ALLOW_PROTOCOL": address.scheme,  # takes precedence over all settings
         "GIT_SSH_COMMAND": "false" if options.anonymous else _ssh(address, options, pins),
     }
     if _has_token(address, options):
@@ -73,14 +74,14 @@ def environment(address: GitAddress, options: GitOptions, pins: Sequence[str], s
 
 
 def served_settings(address: GitAddress) -> bytes:
-    """Return the settings for a local repository, whose serving side runs here too."""
+    """Return the settings for the serving git process, which for a local repository runs on this machine."""
     path = unquote_to_bytes(address.path)
     path = path.replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n")
     return b'[safe]\n\tdirectory = "%s"\n[uploadpack]\n\tallowFilter = true\n\tallowAnySHA1InWant = true\n' % path
 
 
 def _settings(address: GitAddress, options: GitOptions, pins: Sequence[str]) -> Sequence[tuple[str, str]]:
-    """Return settings that no file can change: later ones override, and these are the last."""
+    """Return settings for the command line, which take precedence over those in files."""
     made = [
         ("protocol.allow", "never"),
         (f"protocol.{address.scheme}.allow", "always"),
@@ -124,7 +125,7 @@ def _has_token(address: GitAddress, options: GitOptions) -> bool:
 
 
 def _ssh(address: GitAddress, options: GitOptions, pins: Sequence[str]) -> str:
-    """Return the ssh command: no prompts, no forwarding, and only to the IP address that was checked."""
+    """Return an ssh command without prompts and forwarding that connects only to the checked IP address."""
     given = {
         "BatchMode": "yes",
         "ConnectTimeout": str(max(1, round(options.network.connect_seconds))),
@@ -146,26 +147,26 @@ _COMPLAINTS = (
     (
         r"Authentication failed|could not read (?:Username|Password)|terminal prompts disabled"
         r"|Permission denied \(|returned error: 40[13]",
-        f"the repository is not open to everybody, or does not exist: {HOW_TO_SIGN_IN}",
+        f"the repository is private or does not exist: {HOW_TO_SIGN_IN}",
     ),
-    (r"Host key verification failed", "its ssh key is unknown: connect once by ssh, so that it is remembered"),
-    (r"returned error: 30\d|from redirection", "it moved: use the URL that it redirects to (does it end in .git?)"),
+    (r"Host key verification failed", "the ssh key of the host is unknown: connect once with ssh to accept it"),
+    (r"returned error: 30\d|from redirection", "the repository moved: use its new URL (does it end in .git?)"),
     (r"returned error: 404|[Rr]epository .*not found|does not appear to be a git repo", "there is no such repository"),
     (r"not our ref|no such remote ref|unadvertised object", "the repository does not have this commit (any more)"),
-    (r"died of signal 25|File size limit exceeded|File too large", "it sends more than git.max_fetch_bytes"),
-    (r"[Oo]ut of memory|No space left", "there is no room for what it sends"),
-    (r"SSL certificate|certificate verif", "its TLS certificate is not valid"),
-    (r"Operation too slow|timed out|Connection timed out", "it does not answer, or too slowly"),
-    (r"Failed to connect|Connection refused|Could not connect|Empty reply", "no connection to it"),
-    (r"returned error: 5\d\d", "it answers with an error of its own"),
+    (r"died of signal 25|File size limit exceeded|File too large", "the download is larger than git.max_fetch_bytes"),
+    (r"[Oo]ut of memory|No space left", "not enough memory or disk space for the download"),
+    (r"SSL certificate|certificate verif", "the TLS certificate of the host is not valid"),
+    (r"Operation too slow|timed out|Connection timed out", "the host does not respond, or is too slow"),
+    (r"Failed to connect|Connection refused|Could not connect|Empty reply", "no connection to the host"),
+    (r"returned error: 5\d\d", "the host answered with a server error"),
     (
         r"RPC failed|hung up|early EOF|unexpected disconnect|Connection reset|Broken pipe|transfer closed",
-        "the connection broke",
+        "the connection was lost",
     ),
-    (r"dumb http", "it is served as plain files, which git cannot read in part"),
+    (r"dumb http", "the host serves the repository over the dumb HTTP protocol, which is not supported"),
 )
 _ID = re.compile(r"\b(?:[0-9a-f]{64}|[0-9a-f]{40})\b")
-# What git reports for a damaged clone, unlike messages of the remote itself (`remote: …`).
+# Messages of git about a damaged clone; those of the remote begin with `remote: …`.
 _DAMAGE = re.compile(
     r"^(?!remote:).*(?:not a git repository:|bad object|unknown object type|packfile|corrupt|loose object"
     r"|inflate|unable to (?:read|parse)|index file|bad config|unresolved deltas)",
@@ -181,12 +182,12 @@ class GitRemote:
     ) -> None:
         self.address = address
         self.options = options
-        self._folder = folder  # of clones: holds settings, and is the folder of calls without a clone
+        self._folder = folder  # contains the clones and a settings file; git runs here if there is no clone
         self._resolve = resolve
         self._pins: Sequence[str] | None = None
 
     async def state(self) -> GitState:
-        """Return the current commit, with one request; a full commit id needs none."""
+        """Return the current commit of the ref with one request; with none if the ref is a full commit id."""
         ref = self.address.ref
         if self.address.commit:
             return GitState(commit=self.address.commit, kind=RefKind.COMMIT)
@@ -201,7 +202,7 @@ class GitRemote:
     async def ask(
         self, args: Sequence[str], folder: Path, seconds: float, stdin: bytes = b"", locks: tuple[int, ...] = ()
     ) -> bytes:
-        """Run git against the repository, after its host was checked; return the output."""
+        """Check that the host is allowed, run git against the repository and return the output."""
         if self.options.anonymous and self.address.scheme == "ssh":
             raise GitError(f"{self.address.url}: ssh needs a key; {ANONYMOUS}")
         if self._pins is None:
@@ -234,7 +235,7 @@ class GitRemote:
             ) from None
 
     def offline(self) -> dict[str, str]:
-        """Return the variables of calls without network access."""
+        """Return the environment for git commands without network access."""
         return self._environment((), os.devnull) | {"GIT_ALLOW_PROTOCOL": "none"}
 
     def _environment(self, pins: Sequence[str], settings_file: str) -> dict[str, str]:
@@ -243,7 +244,7 @@ class GitRemote:
         }
 
     def _settings_file(self) -> str:
-        """Return settings for the serving side too, which runs on this machine if the repository is local."""
+        """Return the path of git's settings file; for a local repository, the serving process reads it too."""
         if self.address.scheme != "file":
             return os.devnull
         data = served_settings(self.address)
@@ -253,7 +254,7 @@ class GitRemote:
         return str(file)
 
     async def _allowed(self, host: str, port: int) -> Sequence[str]:
-        """Return the allowed IP addresses of the host; git may connect only to them."""
+        """Return the IP addresses of the host that git may connect to; raise GitError if there are none."""
         policy = self.options.policy
         try:
             async with asyncio.timeout(self.options.network.connect_seconds):
@@ -268,14 +269,14 @@ class GitRemote:
             raise GitError(not_allowed(host, next(iter(refusals.values()), None) or "no address"))
         if self.address.scheme == "http" and not all(policy.names(ip, host, port) for ip in allowed):
             raise GitError(
-                f"{self.address.url} would be read over plain http, where anybody may change it: "
+                f"{self.address.url} would be read over unencrypted http, where others may change its content: "
                 f'use https, or add "{host}" to network.allow'
             )
         return allowed
 
 
 def describe_error(complaint: str) -> str:
-    """Return git's error message, on one line and without secrets."""
+    """Return an error message of git as one line, without secrets."""
     for pattern, words in _COMPLAINTS:
         if re.search(pattern, complaint):
             return words

@@ -1,4 +1,4 @@
-"""Parse what users type for a GitHub repository, and build the URLs of its files and its wiki.
+"""Parse the GitHub repository that a user typed, and build the URLs of its files and its wiki.
 
 | typed                                              | means                                              |
 |----------------------------------------------------|----------------------------------------------------|
@@ -23,7 +23,7 @@ _REPO = r"(?!\.{1,2}(?:$|[/@]))[A-Za-z0-9._-]{1,100}"
 _SHORT = re.compile(rf"(?P<owner>{_OWNER})/(?P<repo>{_REPO})(?:@(?P<ref>[^@\s]+))?")
 _LONG = re.compile(rf"(?P<owner>{_OWNER})/(?P<repo>{_REPO})(?:@(?P<ref>[^@\s]+)|/(?P<rest>.*))?/?")
 _NO_REF = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|^[/.-]|[/.]$|\.lock$")  # git check-ref-format
-_SAFE = "-._~!$&'*+,=:@"  # in a path segment; `;` and `(` could be taken for a session
+_SAFE = "-._~!$&'*+,=:@"  # characters not escaped in a path segment; `;` and `(` could look like a session id
 _PLAIN = re.compile(r"[A-Za-z0-9._/-]+")
 _MAX_PATH_CHARS = 1_024
 _MAX_REF_PARTS = 6  # longer branch names have to be typed as `owner/repo@ref`
@@ -37,13 +37,13 @@ _NO_OWNERS = frozenset({
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GithubAddress:
-    """A repository as typed by a user, and which part of it is wanted."""
+    """A repository and the part of it that a user requested."""
 
     web: str  # URL of the server, without a slash at the end
     owner: str
     repo: str
     ref: str | None = None  # None: the default branch
-    rest: tuple[str, ...] = ()  # a ref and a path that only the server can tell apart
+    rest: tuple[str, ...] = ()  # ref and path: only the server knows where the ref ends
     wiki_only: bool = False
 
     @property
@@ -52,12 +52,12 @@ class GithubAddress:
 
     @property
     def has_wiki(self) -> bool:
-        """Return whether the wiki is wanted too; it has no versions, so a ref or a folder excludes it."""
+        """Return whether the source includes the wiki: not with a ref or a folder, as the wiki has no versions."""
         return self.ref is None and not self.rest
 
     @property
     def url(self) -> str:
-        """Return the URL that identifies the source; parsing it gives an equal object."""
+        """Return the URL that identifies the source; parsing it returns an equal object."""
         base = f"{self.web}/{self.name}"
         if self.ref is not None:
             return f"{base}@{quoted(self.ref)}" if "/" in self.ref else f"{base}/tree/{quoted(self.ref)}"
@@ -66,7 +66,7 @@ class GithubAddress:
         return f"{base}/wiki" if self.wiki_only else base
 
     def readings(self) -> list[tuple[str, str]]:
-        """Return the possible pairs of ref and path, in the order in which they are tried."""
+        """Return the possible pairs of ref and path, in the order in which to try them."""
         if not self.rest:
             return [(self.ref or "HEAD", "")]
         most = min(len(self.rest), _MAX_REF_PARTS)
@@ -75,9 +75,9 @@ class GithubAddress:
 
 
 def github_address(text: str, web_urls: Sequence[str]) -> GithubAddress | None:
-    """Return the repository that a text names on one of these servers, or None if it names none.
+    """Return the repository that a text names on one of the servers, or None if it names none.
 
-    `owner/repo` alone means the first server.
+    `owner/repo` without a server names a repository on the first one.
     """
     text = text.strip()
     if "://" not in text and not text.lower().startswith(("github.com/", "www.github.com/")):
@@ -93,7 +93,7 @@ def github_address(text: str, web_urls: Sequence[str]) -> GithubAddress | None:
 
 
 def _below(typed: str, web: str) -> str | None:
-    """Return the part after the URL of the server, without query and fragment."""
+    """Return the part of a URL after the server's URL, without query and fragment; None for another server."""
     plain = re.split(r"[?#]", typed, maxsplit=1)[0]
     scheme, _, rest = plain.partition("://")
     if scheme.lower() not in ("http", "https"):
@@ -127,20 +127,20 @@ def _of(found: re.Match[str], web: str) -> GithubAddress | None:
 
 
 def is_ref(name: str) -> bool:
-    """Return whether git accepts this as the name of a branch, a tag or a commit."""
+    """Return whether git accepts a text as the name of a branch, a tag or a commit."""
     return 0 < len(name) <= 255 and name.isprintable() and not _NO_REF.search(name)
 
 
 def odd_path(path: str) -> str | None:
-    """Return why a path from a server is not a valid path in a repository, or None if it is."""
+    """Return why a path that a server sent is not a valid path in a repository, or None if it is."""
     if not path or len(path) > _MAX_PATH_CHARS:
-        return "no path" if not path else "longer than any path"
+        return "empty path" if not path else "path that is too long"
     if "\0" in path or any(part in ("", ".", "..") for part in path.split("/")):
-        return "a path that leads elsewhere"
+        return "path that leads out of the repository"
     try:
         path.encode()
     except UnicodeEncodeError:
-        return "a name that is not UTF-8"
+        return "name that is not UTF-8"
     return None
 
 
@@ -150,7 +150,7 @@ def blob_start(web: str, name: str, branch: str) -> str:
 
 
 def blob_url(start: str, path: str) -> str | None:
-    """Return the URL of the page of a file; None if it would be too long."""
+    """Return the page URL of a file; None if the URL would be too long."""
     if _PLAIN.fullmatch(path) and len(start) + len(path) <= MAX_LENGTH:
         return start + path
     url = start + quoted(path)
@@ -169,7 +169,7 @@ def odd_wiki_page(url: str, root: str) -> str | None:
         return "outside the wiki"
     page = url[len(root) + 1 :]
     if "?" in page or "/" in page or page.startswith("_") or not page:
-        return "not a page of the wiki, but a tool for one"
+        return "a tool of the wiki (such as its history), not a page"
     return None
 
 

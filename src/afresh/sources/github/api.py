@@ -1,4 +1,4 @@
-"""GitHub's API: its token, its answers as checked values, and the mark of a state of a repository."""
+"""Send requests to GitHub's API, check its answers, and convert the state of a repository to and from text."""
 
 import asyncio
 import json
@@ -37,39 +37,39 @@ class GithubFile(NamedTuple):
     """A file of a repository."""
 
     path: str
-    id: str  # of its content, as git names it
+    id: str  # git's id of the content
     size: int | None
 
     @property
     def etag(self) -> str:
-        """Return the validator of the page; it changes exactly when the content does."""
+        """Return the ETag of the page, which changes exactly when the content does."""
         return f'"{self.id}"'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GithubTree:
-    """One listing of a repository, or of a folder of it."""
+    """The files and folders of a repository, or of one folder of it."""
 
-    id: str  # of the requested commit, or of the folder
+    id: str  # the id of the requested commit or folder
     files: tuple[GithubFile, ...]
-    folders: tuple[tuple[str, str], ...]  # path and id
+    folders: tuple[tuple[str, str], ...]  # pairs of path and id
     left_out: Mapping[str, int] = field(default_factory=dict)
     truncated: bool = False
-    etag: str = ""  # for a conditional request
+    etag: str = ""  # of the response, for a conditional request
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepositoryFacts:
-    """What GitHub says of a repository as a whole."""
+    """The name and the default branch of a repository."""
 
-    name: str  # its current name
+    name: str  # the current name, after any renames
     branch: str  # the default branch
     wiki: bool
     private: bool
 
 
 class Unavailable(Exception):
-    """GitHub refuses something or fails; `seen` is what that means for a page."""
+    """Raised if GitHub refuses a request or fails; `seen` is the result for the page."""
 
     def __init__(self, seen: Refused | Failed) -> None:
         super().__init__(seen.reason)
@@ -77,14 +77,14 @@ class Unavailable(Exception):
 
 
 class UnexpectedAnswer(Unavailable):
-    """An answer in a form that GitHub's API does not use."""
+    """Raised for an answer that does not have the form of GitHub's API."""
 
     def __init__(self, wrong: str) -> None:
         super().__init__(Failed(reason=f"the answer of GitHub's API cannot be used: {wrong}"))
 
 
 def read_tree(answer: object, below: str = "") -> GithubTree:
-    """Parse an answer of `git/trees`; `below` is prepended to its paths."""
+    """Return the tree in an answer of `git/trees`, with `below` put before its paths."""
     found = _mapping(answer)
     entries = found.get("tree")
     if not isinstance(entries, list):
@@ -133,37 +133,37 @@ def read_facts(answer: object) -> RepositoryFacts:
 
 def _mapping(answer: object) -> Mapping[str, object]:
     if not isinstance(answer, dict):
-        raise UnexpectedAnswer("it is no JSON object")
+        raise UnexpectedAnswer("it is not a JSON object")
     return answer
 
 
 def _id(value: object) -> str:
     if not isinstance(value, str) or not _ID.fullmatch(value):
-        raise UnexpectedAnswer("it holds an id that is none of git's")
+        raise UnexpectedAnswer("it contains an invalid git id")
     return value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GithubState:
-    """The state of a repository when it was listed; stored as text, it is the mark of the source."""
+    """The state of a repository when it was listed; its text form is stored as the mark of the source."""
 
-    etag: str  # of the listing; "" if the server sent none
-    name: str  # under which the API knows the repository
-    url_name: str  # in the URLs of its pages
-    ref: str  # that was requested
-    path: str  # of the wanted folder; "" for all
-    branch: str  # in the URLs of its pages
+    etag: str  # the ETag of the listing; "" if the server sent none
+    name: str  # the repository's name in the API
+    url_name: str  # the repository's name in the URLs of its pages
+    ref: str  # the requested ref
+    path: str  # the requested folder; "" for all
+    branch: str  # the branch in the URLs of its pages
     commit: str
     private: bool
     wiki: bool
-    rules: str  # what else decided which files are listed
+    rules: str  # a text that changes with the rules that decide which files are listed
 
     def as_text(self) -> str:
         return json.dumps(asdict(self), sort_keys=True)
 
 
 def read_mark(text: str | None, rules: str) -> GithubState | None:
-    """Parse a mark; return None if it is of another version or was made under other rules."""
+    """Parse a mark; return None if it has another format version or other rules."""
     try:
         found = json.loads(text or "null")
         state = GithubState(**found) if isinstance(found, dict) else None
@@ -183,7 +183,7 @@ _MAX_TOKEN_CHARS = 1_024
 async def find_token(
     setting: str | None, environment: Mapping[str, str], host: str, *, seconds: float = _GH_SECONDS
 ) -> str | None:
-    """Find the token for one server, or return None; problems with `gh` are ignored."""
+    """Return the token for a server from the setting, the environment or `gh`; None if there is none."""
     for token in (setting, *(environment.get(name) for name in VARIABLES)):
         if token and _is_valid(token):
             return token
@@ -218,13 +218,14 @@ _MAX_FACTS_BYTES = 1024 * 1024
 _MAX_TREE_BYTES = 32 * 1024 * 1024
 _MAX_TREE_VALUES = 1_500_000  # GitHub lists at most 100,000 files, with eight values each
 _MAX_REDIRECTS = 3
-_CLIMBS = re.compile(r"(?:%2f|%5c|/)\.{1,2}(?:%2f|%5c|[/?]|$)", re.IGNORECASE)  # if decoded twice
-_REASONS = {401: "it does not accept this token", 409: "the repository is empty", 451: "the repository was taken down"}
-_RAISED_BY = "; a token raises it (github.token, GITHUB_TOKEN or `gh auth login`)"
+# Matches `.` and `..` segments, also those that appear when a URL is decoded twice.
+_CLIMBS = re.compile(r"(?:%2f|%5c|/)\.{1,2}(?:%2f|%5c|[/?]|$)", re.IGNORECASE)
+_REASONS = {401: "the token is not valid", 409: "the repository is empty", 451: "the repository was taken down"}
+_RAISED_BY = "; set a token for a higher limit (github.token, GITHUB_TOKEN or `gh auth login`)"
 
 
 class GithubApi:
-    """Sends requests to one GitHub server; the token goes to its API and nowhere else."""
+    """Sends requests to one GitHub server; the token is sent only to its API."""
 
     def __init__(
         self,
@@ -248,7 +249,7 @@ class GithubApi:
         self._max_bytes = max_file_bytes
 
     async def token(self) -> str | None:
-        """Return the token, searched for when it is first needed."""
+        """Return the token; search for it on the first call."""
         if self.is_anonymous:
             return None
         if self._token is None:
@@ -257,7 +258,7 @@ class GithubApi:
         return await asyncio.shield(self._token)
 
     async def facts(self, name: str) -> RepositoryFacts | Gone:
-        """Return the facts of a repository, following renames."""
+        """Return the name and the default branch of a repository, following renames."""
         answer = await self._ask(f"{self._api}/repos/{name}", _MAX_FACTS_BYTES)
         if isinstance(answer, Gone):
             return answer
@@ -266,7 +267,7 @@ class GithubApi:
     async def tree(
         self, name: str, ref: str, *, etag: str | None = None, below: str = "", whole: bool = True
     ) -> GithubTree | NotModified | Gone:
-        """Return the files of a commit or a folder: all below it if `whole`, else only its direct entries."""
+        """Return the files of a commit or a folder: with all subfolders if `whole`, else only its direct entries."""
         url = f"{self._api}/repos/{name}/git/trees/{quote(ref, safe='')}" + ("?recursive=1" if whole else "")
         answer = await self._ask(url, _MAX_TREE_BYTES, etag)
         if isinstance(answer, Gone):
@@ -279,7 +280,7 @@ class GithubApi:
         return replace(tree, etag=etag) if len(etag) <= 1024 and etag.isascii() and etag.isprintable() else tree
 
     async def raw_file(self, name: str, revision: str, file: GithubFile) -> bytes | Gone:
-        """Return the content of a public file, requested without the token."""
+        """Return the content of a public file; the request has no token."""
         url = f"{self._raw}/{name}/{quoted(revision)}/{quoted(file.path)}"
         return await self._content(url, {"Accept": "*/*"}, file)
 
@@ -297,11 +298,11 @@ class GithubApi:
         if answer.status != 200:
             return await self._explain(answer)
         if blob_id(answer.data, file.id) != file.id:
-            return Gone(status_code=None)  # another version: the requested one does not exist there
+            return Gone(status_code=None)  # the URL has another version of the file
         return answer.data
 
     async def _ask(self, url: str, max_bytes: int, etag: str | None = None) -> ApiResponse | Gone:
-        """Return an answer of the API, following redirects of renamed repositories within the API."""
+        """Return an answer of the API; follow redirects within the API, which renamed repositories cause."""
         headers = await self._headers(_JSON) | ({"If-None-Match": etag} if etag else {})
         for _ in range(_MAX_REDIRECTS + 1):
             answer = await self._get(url, headers, max_bytes)
@@ -311,7 +312,7 @@ class GithubApi:
             if target is None:
                 return await self._explain(answer)
             url = target
-        raise Unavailable(Refused(reason="GitHub's API redirects in circles"))
+        raise Unavailable(Refused(reason="GitHub's API redirects in a loop"))
 
     async def _get(self, url: str, headers: Mapping[str, str], max_bytes: int) -> ApiResponse:
         try:
@@ -327,7 +328,7 @@ class GithubApi:
         return own | ({"Authorization": f"Bearer {token}"} if token else {})
 
     def _target(self, url: str, answer: ApiResponse) -> str | None:
-        """Return where a redirect of the API leads, with `..` resolved; None if it leads out of the API."""
+        """Return the target URL of a redirect of the API; None if it leads out of the API."""
         location = answer.headers.get("location")
         if answer.status not in REDIRECTS or not location:
             return None
@@ -336,7 +337,7 @@ class GithubApi:
         return None if leaves else target
 
     async def _explain(self, answer: ApiResponse) -> Gone:
-        """Return Gone, or raise Unavailable, for an answer without content."""
+        """Return Gone for a missing resource; raise Unavailable for any other answer without content."""
         status, words = answer.status, f"GitHub answered {status_words(answer.status)}"
         if status in (404, 410, 422):
             return Gone(status_code=status)
@@ -350,7 +351,7 @@ class GithubApi:
         raise Unavailable(Refused(outcome=Outcome.BLOCKED_4XX, reason=reason, status_code=status))
 
     async def _check_limit(self, answer: ApiResponse) -> None:
-        """Raise Unavailable if the answer is about the rate limit."""
+        """Raise Unavailable if GitHub refused the request because of its rate limit."""
         now, headers = self._clock(), answer.headers
         wait = parse_retry_after(headers.get("retry-after"), now)
         if wait is None and headers.get("x-ratelimit-remaining") == "0":
@@ -366,7 +367,7 @@ class GithubApi:
 
 
 def _until(reset: str | None, now: datetime) -> float | None:
-    """Return the seconds until a Unix time, at most a day; GitHub's limits end within an hour."""
+    """Return the seconds until a Unix time, at most a day, or None; GitHub's limits end within an hour."""
     text = (reset or "").strip()
     if not (text.isascii() and text.isdigit()) or len(text) > 12:
         return None

@@ -1,4 +1,4 @@
-"""A repository on GitHub as a source: files by the id of their content, wiki pages as web pages."""
+"""Read a GitHub repository as a source: files through the API, wiki pages as web pages."""
 
 import os
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -35,8 +35,8 @@ class GithubFetcher:
         self._repository = repository
         self._api = api
         self._web = web
-        self._first_looks: dict[str, Fetched] = {}  # fetched while listing, each returned once
-        self._raw: dict[str, bool] = {}  # whether raw files are found under a revision
+        self._first_looks: dict[str, Fetched] = {}  # results from the listing, each used for one later fetch
+        self._raw: dict[str, bool] = {}  # revision → whether its files are available as raw files
 
     async def fetch(self, request: Request) -> Fetched:
         if self.walks(request.url):
@@ -59,7 +59,7 @@ class GithubFetcher:
         return root is not None and odd_wiki_page(url, root) is None
 
     async def find_wiki(self) -> str | None:
-        """Return the first page of the wiki, or None if it has none: GitHub then redirects elsewhere."""
+        """Return the first page of the wiki, or None if the wiki is empty: GitHub then redirects to another page."""
         root = self._repository.wiki
         if root is None:
             return None
@@ -75,7 +75,7 @@ class GithubFetcher:
         return await self._web.refusal(url) if self.walks(url) else None
 
     async def crawl_delay(self, url: str) -> float | None:
-        """Return the seconds between requests that the site asks for, for all requests; 0 without a wiki."""
+        """Return the delay between requests that the site's robots.txt asks for; 0 without a wiki."""
         return await self._web.crawl_delay(url) if self._repository.wiki else 0.0
 
     def state(self, origin: str) -> str:
@@ -98,7 +98,7 @@ class GithubFetcher:
         if seen.url != request.url:  # GitHub redirects from a deleted page to the first one
             root = self._repository.wiki
             return Gone() if seen.url == root else Moved(to=seen.url, status_code=302)
-        # GitHub sends `X-Robots-Tag: none` with most wikis, against search engines; the user named this one
+        # GitHub sends `X-Robots-Tag: none` with most wikis to keep out search engines; here the user named the wiki
         return replace(seen, index=True, follow=True)
 
     async def _look_at_file(self, request: Request, snapshot: GithubSnapshot) -> Fetched:
@@ -115,11 +115,11 @@ class GithubFetcher:
                 return replace(error.seen, validators=known)
             raise
         if is_lfs_pointer(data):
-            return Refused(reason="kept in Git LFS, which is not read", validators=known)
+            return Refused(reason="stored in Git LFS, which is not supported", validators=known)
         return Body(url=request.url, data=data, media_type="", validators=known, proven=True)
 
     def _elsewhere(self, url: str, snapshot: GithubSnapshot) -> Fetched:
-        """Return where a page of a renamed branch or repository is now, or Gone."""
+        """Return the new URL of a page whose branch or repository was renamed, else Gone."""
         old, now = self._repository.old, snapshot.state
         if old is None:
             return Gone(status_code=None)
@@ -133,7 +133,7 @@ class GithubFetcher:
         return Gone(status_code=None)
 
     async def _content(self, file: GithubFile, snapshot: GithubSnapshot) -> bytes:
-        """Return the listed version of a file: as a raw file, else as a blob."""
+        """Return the content of the listed version of a file: as a raw file if possible, else as a blob."""
         state = snapshot.state
         for revision in () if state.private else (state.commit, state.branch):
             if self._raw.get(revision) is False:
@@ -144,15 +144,15 @@ class GithubFetcher:
                 if isinstance(error.seen, Failed) or error.seen.status_code is None:
                     self._raw[revision] = True
                     raise
-                data = Gone(status_code=error.seen.status_code)  # a raw host that requires a login
+                data = Gone(status_code=error.seen.status_code)  # the host of raw files requires a login
             if not isinstance(data, Gone) or data.status_code is None:
                 self._raw[revision] = True
             if not isinstance(data, Gone):
                 return data
-            self._raw.setdefault(revision, False)  # nothing found under this revision: skip it from now on
+            self._raw.setdefault(revision, False)  # do not try raw files of this revision again
         data = await self._api.blob(state.name, file)
         if isinstance(data, Gone):
-            reason = "GitHub has no content for it that fits its id"
+            reason = "GitHub returned no content that matches the file's id"
             raise Unavailable(Failed(reason=reason, status_code=data.status_code))
         return data
 
@@ -170,10 +170,10 @@ def open_github(
     refusal: Callable[[str], str | None],
     most_files: int,
 ) -> tuple[GithubRepository, GithubFetcher]:
-    """Open a repository; `refusal` leaves out paths, and `rules` is a text that identifies its rules."""
+    """Open a repository; `refusal` returns why a path is excluded, and `rules` is a text for its rules."""
     config, clock = context.config, context.clock
     places, max_file_bytes, options = config.github, config.files.max_file_bytes, http_options(config, context.policy)
-    if address.web != places.web_url:  # github.com beside an Enterprise server, whose token it must not get
+    if address.web != places.web_url:  # github.com must not get the token of a configured Enterprise server
         places = GithubSettings()
         environment = {name: value for name, value in environment.items() if name not in VARIABLES}
     api = GithubApi(places, environment, options, clock, max_file_bytes, anonymous=context.anonymous)
@@ -215,14 +215,14 @@ class GithubLister(ListerBase):
 
     @property
     def mark(self) -> str | None:  # type: ignore[override]
-        """Return the listed state as text; it includes whether the wiki has pages."""
+        """Return the listed state as text, including whether the wiki has pages."""
         return self._repository.seen.mark if self._listed and self._repository.seen else None
 
     def walks(self, url: str) -> bool:
         return self._wiki.walks(url)
 
     async def list(self) -> AsyncIterator[ListedUrl]:
-        """Yield the files, unless nothing changed, and the first page of the wiki."""
+        """Yield the files (none if nothing changed) and the first page of the wiki."""
         try:
             seen = await self._repository.look()
         except Unavailable as error:
@@ -237,7 +237,7 @@ class GithubLister(ListerBase):
         self._listed = True
 
     def refusal(self, url: str, depth: int) -> str | None:
-        """Return why a page of the wiki exceeds the limit; files are limited by the listing."""
+        """Return why a wiki page exceeds the limit of pages, or None; the listing itself limits files."""
         if url in self._walked or not self.walks(url):
             return None
         if len(self._walked) >= self._most_walked:
@@ -249,7 +249,7 @@ class GithubLister(ListerBase):
 def open_source(context: SourceContext) -> OpenedSource:
     address = github_address(context.root, context.config.github.web_urls)
     if address is None:
-        raise SourceError(f"{context.root} is on no GitHub server that github.web_url names")
+        raise SourceError(f"{context.root} is not on github.com or the GitHub server that github.web_url names")
     file_filter, most, terms = repository_filter(context.config, context.rules)
     repository, fetcher = open_github(
         context, address, os.environ, rules=terms, refusal=file_filter.why_not, most_files=most

@@ -1,4 +1,4 @@
-"""One state of a repository on GitHub: its files, listed folder by folder if one answer cannot hold them."""
+"""List the files of a GitHub repository, folder by folder if one answer of the API cannot contain them."""
 
 import asyncio
 from collections import Counter
@@ -26,7 +26,10 @@ _MAX_REQUESTS = 200
 async def by_levels(
     api: GithubApi, name: str, commit: str, path: str, most_files: int
 ) -> tuple[GithubTree, str | None]:
-    """Return all files at or below `path`, and why some are missing; split folders that are too large."""
+    """Return all files at or below `path`, and why the listing is incomplete, if it is.
+
+    A folder that is too large for one answer is listed one level at a time.
+    """
     files: dict[str, GithubFile] = {}
     left_out: Counter[str] = Counter()
     folders, asked, cut = [("", commit, False)], 0, False
@@ -35,7 +38,7 @@ async def by_levels(
         below = f"{folder}/" if folder else ""
         listing = await api.tree(name, tree, below=below, whole=whole)
         if not isinstance(listing, GithubTree):
-            raise Unavailable(Failed(reason="a folder was gone before it was listed"))
+            raise Unavailable(Failed(reason="a folder was deleted before it was listed"))
         asked += 1
         if listing.truncated and whole:
             folders.append((folder, tree, False))
@@ -52,18 +55,18 @@ async def by_levels(
 
 
 def is_at(path: str, folder: str) -> bool:
-    """Return whether a path is a folder or lies below it; "" is the root of everything."""
+    """Return whether a path is equal to a folder or inside it; "" is the root folder."""
     return not folder or path == folder or path.startswith(f"{folder}/")
 
 
-TOO_LONG = "with a name too long for an address"
+TOO_LONG = "with a name too long for a URL"
 _MAX_TRIES = 3
-WIKI_ALONE = "wiki"  # replaces the ETag if no file is listed
+WIKI_ALONE = "wiki"  # stored in place of the ETag if the source is only a wiki
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GithubSnapshot:
-    """A repository as it was listed."""
+    """The result of listing a repository."""
 
     state: GithubState
     files: Mapping[str, GithubFile] | None  # by page URL; None: unchanged since the mark
@@ -77,12 +80,12 @@ class GithubSnapshot:
 
     @property
     def mark(self) -> str | None:
-        """Return the mark of this state; None without an ETag or if the listing is incomplete."""
+        """Return the mark of this state; None if there is no ETag or the listing is incomplete."""
         return self.state.as_text() if self.state.etag and not self.errors else None
 
 
 class GithubRepository:
-    """Returns the files of a repository; all callers in a run share one listing."""
+    """Lists the files of a repository once per run, for all callers."""
 
     def __init__(
         self,
@@ -101,7 +104,7 @@ class GithubRepository:
         self._wiki = wiki and address.has_wiki
         text = f"{address.url} {self._wiki} {rules}"
         self._rules = blake2b(text.encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
-        self._refusal = refusal  # why the rules leave out a path
+        self._refusal = refusal  # returns why the rules exclude a path; None if they accept it
         self._most = most_files
         self._largest = max_file_bytes
         self.old = read_mark(mark, self._rules)  # the state of the last listing
@@ -112,13 +115,13 @@ class GithubRepository:
 
     @property
     def wiki(self) -> str | None:
-        """Return the first page of the wiki; None if it is not wanted or known not to exist."""
+        """Return the first page of the wiki; None if the source excludes the wiki or the wiki is known to be empty."""
         state = self.seen.state if self.seen else self.old
         name = state.name if state else self.address.name
         return wiki_root(self.address.web, name) if (state.wiki if state else self._wiki) else None
 
     async def look(self, *, again: bool = False) -> GithubSnapshot:
-        """Return the state, requested once; `again` adds the files if nothing changed since the mark."""
+        """Return the listing, which is requested once; with `again`, list the files even if nothing has changed."""
         async with self._lock:
             if self.seen is None or (again and self.seen.files is None):
                 if self._error is not None:
@@ -127,7 +130,7 @@ class GithubRepository:
                     self.seen = await (self._find() if self.seen is None else self._again(self.seen.state))
                 except Unavailable as error:
                     self._tries += 1
-                    if isinstance(error.seen, Refused):  # it will not change, so do not request it for every page
+                    if isinstance(error.seen, Refused):  # a repetition would fail too, so do not try it for every page
                         self._error = error
                     elif self._tries >= _MAX_TRIES:
                         self._error = Unavailable(replace(error.seen, hopeless=True))
@@ -135,14 +138,14 @@ class GithubRepository:
             return self.seen
 
     def drop_wiki(self) -> None:
-        """Note that the wiki has no pages; it is requested again when the repository changes."""
+        """Store that the wiki has no pages; it is requested again after a change of the repository."""
         if self.seen is not None:
             self.seen = replace(self.seen, state=replace(self.seen.state, wiki=False))
 
     async def _find(self) -> GithubSnapshot:
         old = self.old
         if self.address.wiki_only:
-            # wiki pages have their own validators, and the API is not needed
+            # the API is not needed, because wiki pages have their own validators
             name, rules = self.address.name, self._rules
             state = GithubState(
                 etag=WIKI_ALONE, name=name, url_name=name, ref="", path="", branch="", commit="",
@@ -161,7 +164,7 @@ class GithubRepository:
             if isinstance(listing, GithubTree):
                 found = listing, ref, path
                 if listing.truncated or _holds(listing, path):
-                    break  # else the ref may be longer
+                    break  # otherwise try the next pair: the ref may be longer
         if found:
             return await self._read(found[0], self.address.name, *found[1:])
         await self._facts(self.address.name)
@@ -169,10 +172,10 @@ class GithubRepository:
         raise _refused(f"{self.address.name} has no branch, tag or commit {ref}")
 
     async def _again(self, state: GithubState) -> GithubSnapshot:
-        """List the files of an unchanged repository at the known commit; newer commits wait for the next run."""
+        """List the files of the known commit; a newer commit is read in the next run."""
         listing = await self._api.tree(state.name, state.commit)
         if not isinstance(listing, GithubTree):
-            raise Unavailable(Failed(reason="the commit that was read no longer exists"))
+            raise Unavailable(Failed(reason="the commit of the last listing no longer exists"))
         return await self._listed(listing, state)
 
     async def _facts(self, name: str) -> RepositoryFacts:
@@ -180,12 +183,12 @@ class GithubRepository:
         if not isinstance(facts, Gone):
             return facts
         if self._api.is_anonymous:
-            raise _refused(f"{name} is not on {self.address.web}, or it is private; {ANONYMOUS}")
-        why = "the token may not read it" if await self._api.token() else "it is private and needs a token"
-        raise _refused(f"{name} is not on {self.address.web}, or {why} (github.token, GITHUB_TOKEN)")
+            raise _refused(f"{name} does not exist on {self.address.web}, or it is private; {ANONYMOUS}")
+        why = "the token has no access to it" if await self._api.token() else "it is private and needs a token"
+        raise _refused(f"{name} does not exist on {self.address.web}, or {why} (github.token, GITHUB_TOKEN)")
 
     async def _read(self, tree: GithubTree, name: str, ref: str, path: str) -> GithubSnapshot:
-        """Return all wanted files of a repository that was just listed."""
+        """Return the snapshot of a repository, given the first answer of its listing."""
         facts = await self._facts(name)
         renamed = facts.name.lower() != self.address.name.lower()
         state = GithubState(
@@ -203,13 +206,13 @@ class GithubRepository:
         return await self._listed(tree, state)
 
     async def _listed(self, tree: GithubTree, state: GithubState) -> GithubSnapshot:
-        """Return all files of a state, even if one answer cannot hold them."""
+        """Return all files of a state, with further requests if one answer cannot contain them."""
         errors = []
         if tree.truncated:
             tree, missing = await by_levels(self._api, state.name, state.commit, state.path, self._most)
             errors = [missing] if missing else []
         if not _holds(tree, state.path):
-            raise _refused(f"{state.name} has nothing at {state.path} on {state.ref}")
+            raise _refused(f"{state.name} has no file or folder {state.path} on {state.ref}")
         files, left_out = await asyncio.to_thread(self._files, tree, state)
         if len(files) > self._most:
             errors.append(f"{len(files):,} files, more than {self._most:,} are not listed")
@@ -235,7 +238,7 @@ class GithubRepository:
 
 
 def _holds(tree: GithubTree, path: str) -> bool:
-    """Return whether there is a file at a path; a whole repository may be empty."""
+    """Return whether the tree has a file at or below a path; for the root path, always True."""
     return not path or any(is_at(each.path, path) for each in tree.files)
 
 

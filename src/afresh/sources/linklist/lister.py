@@ -1,4 +1,4 @@
-"""A list of links in a file as a source: every listed URL is a page, wherever it moved."""
+"""Read a file with a list of links as a source: each listed URL is a page, even if it redirects."""
 
 import asyncio
 import os
@@ -21,13 +21,13 @@ from afresh.text.plain import shortened
 from afresh.urls.files import path_of
 
 MAX_LIST_BYTES = 16 * 1024 * 1024
-QUIET_SECONDS = 0.5  # a file with a more recent change may still be written
+QUIET_SECONDS = 0.5  # after a more recent change, a process may still be writing the file
 MAX_READS = 40
 
 
 @dataclass(frozen=True, slots=True)
 class StableFile:
-    """A file that two reads found the same."""
+    """The content and state of a file that did not change between two readings."""
 
     data: bytes
     state: tuple[int, ...]  # device, inode, size and time of the last change
@@ -36,14 +36,14 @@ class StableFile:
 async def read_stable_file(
     file: Path, *, wall: Callable[[], float] = time.time, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 ) -> StableFile:
-    """Read a file twice, when no process writes to it; raise SourceError if it cannot be read."""
+    """Return a file once two readings are equal; raise SourceError if it cannot be read or keeps changing."""
     last: StableFile | None = None
     for _ in range(MAX_READS):
         found = await asyncio.to_thread(_read, file)
         pause = 0.0
         if found is None:
             pause = QUIET_SECONDS / 10
-        elif 0 <= (age := wall() - found.state[-1] / 1e9) < QUIET_SECONDS:  # not a time in the future
+        elif 0 <= (age := wall() - found.state[-1] / 1e9) < QUIET_SECONDS:  # negative: the time is in the future
             pause = QUIET_SECONDS - age
         if found is not None and found == last and not pause:
             return found
@@ -54,16 +54,16 @@ async def read_stable_file(
 
 
 def _read(file: Path) -> StableFile | None:
-    """Return the file as it is now; None if it changed while it was read."""
+    """Return the current content of a file; None if it changed while it was being read."""
     try:
         with open_regular_file(file) as opened:
             before = _state(os.fstat(opened.fileno()))
             data = opened.read(MAX_LIST_BYTES + 1)
             after = _state(os.fstat(opened.fileno()))
     except FileNotFoundError:
-        raise SourceError(f"{file} does not exist: everything is kept") from None
+        raise SourceError(f"{file} does not exist: all stored pages are kept") from None
     except OSError as error:
-        raise SourceError(f"{file} cannot be read ({error.strerror}): everything is kept") from None
+        raise SourceError(f"{file} cannot be read ({error.strerror}): all stored pages are kept") from None
     if len(data) > MAX_LIST_BYTES:
         raise SourceError(f"{file} is larger than {MAX_LIST_BYTES // 1024 // 1024} MB: is it a list of links?")
     return StableFile(data, after) if before == after and len(data) == after[2] else None
@@ -79,16 +79,16 @@ _MAX_URL_CHARS = 120  # characters of a URL in a note
 
 
 class LinkLister(ListerBase):
-    """Lists the URLs of a file; an unreadable file or one without URLs is an error, not "all gone".
+    """Lists the URLs in a file; raises SourceError if the file is unreadable or has no URLs.
 
-    `may_be_empty`: an empty file is no error, as long as it never listed anything.
+    With `may_be_empty`, a file without URLs is no error if it never had any.
     """
 
-    kind = LINKS  # every page is requested by itself, so there is no mark of the whole
+    kind = LINKS
 
     def __init__(self, file: Path, *, expects_links: bool = False, may_be_empty: bool = False) -> None:
         self._file, self.name = file, file.name
-        self._expects_links = expects_links  # it listed something before
+        self._expects_links = expects_links  # an earlier listing had URLs
         self._may_be_empty = may_be_empty and not expects_links
         self._list: LinkList | None = None
         self.moved: dict[str, str] = {}  # listed URLs that moved permanently in this run, and where to
@@ -102,7 +102,7 @@ class LinkLister(ListerBase):
                 f"{shortened(url, _MAX_URL_CHARS)} → {shortened(to, _MAX_URL_CHARS)}" for url, to in first
             )
             more = f" and {len(self.moved) - _MAX_NAMED} more" if len(self.moved) > _MAX_NAMED else ""
-            notes.append(f"moved permanently, and read at their new URL: {named}{more}")
+            notes.append(f"moved permanently and read at the new URL: {named}{more}")
         return notes
 
     async def list(self) -> AsyncIterator[ListedUrl]:
@@ -111,7 +111,7 @@ class LinkLister(ListerBase):
             yield ListedUrl(url, 0)
 
     async def lists(self, url: str) -> bool:
-        """Return whether the file lists a URL; it is read once per run."""
+        """Return whether the file lists a URL; the file is read once per run."""
         if self._list is None:
             self._list = await self._parsed()
         return url in self._list.lines
@@ -124,13 +124,13 @@ class LinkLister(ListerBase):
         problem = f"{self._file} lists no URL" + (f" ({found.refused[0]})" if found.refused else "")
         if not self._expects_links:
             raise SourceError(f"{problem}: write one http or https URL on each line")
-        raise SourceError(f"{problem} although it did before, so everything is kept; `afresh remove` removes a source")
+        raise SourceError(f"{problem} although it did before: all pages are kept; `afresh remove` removes a source")
 
 
 class LinkListFetcher(WrappedFetcher):
-    """Fetches what the file lists; what it no longer lists is gone, without a request.
+    """Fetches the URLs that the file lists; returns Gone for all others, without a request.
 
-    `never_gone`: a listed URL stays a page of the digest, whatever a server responds.
+    With `never_gone`, a listed URL remains a page even if the server answers that it does not exist.
     """
 
     def __init__(self, web: ClosableWeb, lister: LinkLister, *, never_gone: bool = False) -> None:
@@ -139,7 +139,7 @@ class LinkListFetcher(WrappedFetcher):
         self._never_gone = never_gone
 
     async def fetch(self, request: Request) -> Fetched:
-        """Fetch a listed URL, or its target if it moved; the page keeps the listed URL."""
+        """Fetch a listed URL, following permanent redirects; the result has the listed URL."""
         try:
             listed = await self._lister.lists(request.url)
         except SourceError as error:
@@ -153,7 +153,7 @@ class LinkListFetcher(WrappedFetcher):
     async def _after_moves(self, request: Request, seen: Fetched) -> Fetched:
         """Return the content of the URL that a listed URL moved to."""
         validators = request.validators
-        if validators is not None:  # they name their issuer, so that no other URL gets them
+        if validators is not None:  # with their URL, so that they are sent to no other URL
             validators = replace(validators, url=validators.url or request.url)
         chain = [request.url]
         while isinstance(seen, Moved):
@@ -165,7 +165,7 @@ class LinkListFetcher(WrappedFetcher):
         return _as_listed(seen, chain[-1])
 
     async def crawl_delay(self, url: str) -> float | None:
-        """Return the seconds between requests that a site asks for; None if it is not requested at all."""
+        """Return the delay between requests that a site asks for; None if the URL is not requested."""
         try:
             listed = await self._lister.lists(url)
         except SourceError:
@@ -179,13 +179,13 @@ def _why_not_follow(seen: Moved, chain: list[str]) -> Refused | Failed | None:
         what = "redirect loop" if seen.to in chain else f"more than {MAX_MOVES} redirects"
         return Refused(reason=f"{what}: {way}", status_code=seen.status_code)
     if seen.retry_after:
-        reason = f"moved to {seen.to}, to be followed after {seen.retry_after:g} s"
+        reason = f"redirects to {seen.to} after a wait of {seen.retry_after:g} s"
         return Failed(reason=reason, status_code=seen.status_code, retry_after=seen.retry_after)
     return None
 
 
 def _as_listed(seen: Fetched, to: str) -> Fetched:
-    """Return the result of the URL that a listed URL moved to as the result of the listed URL."""
+    """Convert the result for the new URL of a moved page to a result for the listed URL."""
     match seen:
         case Body():
             validators = seen.validators
@@ -234,10 +234,10 @@ class PerPolicyFetcher:
 
 
 def _one_check(seen: Fetched) -> Fetched:
-    """Return a 404 as a failure, and ignore Retry-After."""
+    """Convert a 404 to a failure and drop the Retry-After time, so that a listed page is checked once per run."""
     match seen:
         case Gone(status_code=int(code)):
-            reason = seen.reason or f"{code}: there is nothing at this URL"
+            reason = seen.reason or f"{code}: the page does not exist"
             return Failed(reason=reason, status_code=code)
         case Failed():
             return replace(seen, retry_after=None)
@@ -245,7 +245,7 @@ def _one_check(seen: Fetched) -> Fetched:
 
 
 def is_filled(place: Path | None, name: str) -> bool:
-    """Return whether a folder is not empty, or whether a list has URLs."""
+    """Return whether a folder contains anything, or a list of links at least one URL."""
     with suppress(OSError):
         if place is not None:
             return any(place.iterdir()) if name == FILES else bool(typed_links(place))
@@ -253,14 +253,14 @@ def is_filled(place: Path | None, name: str) -> bool:
 
 
 def typed_links(links: Path | None) -> Mapping[str, str]:
-    """Return the listed URLs, each as the list writes it; empty if the list cannot be read."""
+    """Return the listed URLs (canonical → as written); empty if the list cannot be read."""
     with suppress(OSError):
         return parse_links(read_small_file(links, MAX_LIST_BYTES)).typed if links is not None else {}
     return {}
 
 
 def open_links(context: SourceContext) -> OpenedSource:
-    """Open a list of links; each URL may lead to any public site, and to what network.allow opens for it."""
+    """Open a list of links; each URL may be on any public site, or on a host that network.allow permits."""
     from afresh.sources.web.lister import open_client
 
     def open_within(policy: AddressPolicy) -> ClosableWeb:

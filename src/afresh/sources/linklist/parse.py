@@ -10,7 +10,7 @@ LINKS = "links"  # the kind of source that is a list of links
 _ENDINGS = frozenset({"txt", "list", "links", "urls"})
 _SAYS_SO = re.compile(r"(?:^|[^a-z])(?:links?|urls?)(?:[^a-z]|$)", re.IGNORECASE)
 _LINE_ENDS = re.compile(r"\r\n|\n|\r")
-_COMMENT = re.compile(r"(?:^|\s)#.*")  # `…/page#part` has none: its `#` follows no blank
+_COMMENT = re.compile(r"(?:^|\s)#.*")  # begins after a blank, so that `…/page#part` has none
 _WEB = re.compile(r"https?://", re.IGNORECASE)
 _USER = re.compile(r"[^/?#\\]*@")
 _MAX_QUOTED_CHARS = 60  # characters of a line that a note quotes
@@ -45,7 +45,7 @@ class LinkList:
 
 
 def is_link_list(name: str, head: bytes) -> bool:
-    """Return whether a file is a list of links: by its name, or because most lines are URLs."""
+    """Return whether a file is a list of links, judged by its name or because most of its lines are URLs."""
     if name.rpartition(".")[2].lower() not in _ENDINGS and "." in name:
         return False
     found = parse_links(head)
@@ -53,7 +53,7 @@ def is_link_list(name: str, head: bytes) -> bool:
 
 
 def parse_links(data: bytes) -> LinkList:
-    """Parse the links of a file; a line that is not a web URL only gives a note."""
+    """Return the links in a file; a line that is not a web URL is reported in a note."""
     found = LinkList()
     encoding = next((encoding for mark, encoding in _MARKS if data.startswith(mark)), "utf-8")
     for number, line in enumerate(_LINE_ENDS.split(data.decode(encoding, "replace")), 1):
@@ -75,10 +75,10 @@ def parse_links(data: bytes) -> LinkList:
 
 
 def _why(typed: str) -> str:
-    """Return why a line is left out, without repeating a password."""
+    """Return why a line is not a usable URL, without repeating a password in it."""
     rest = typed.partition("://")[2]
     if _WEB.match(typed) and _USER.match(rest):
-        return "the URL contains a user name or password; remove it, it is never sent"
+        return "the URL contains a user name or password; remove it, because it is never sent"
     quoted = one_line(typed if len(typed) <= _MAX_QUOTED_CHARS else f"{typed[:_MAX_QUOTED_CHARS]}…")
     if any(character.isspace() for character in typed):
         return f"{quoted!r} is not one URL; write one on each line"

@@ -17,7 +17,7 @@ REDIRECTS = frozenset({301, 302, 303, 307, 308})
 PERMANENT = frozenset({301, 308})
 CONTENT = frozenset({200, 203})
 EMPTY = frozenset({204, 205})
-CHALLENGING = frozenset({401, 429, 503})  # mean something else if the page is a browser check
+CHALLENGING = frozenset({401, 429, 503})  # have another meaning if the body is a browser check
 
 _MAX_VALIDATOR_CHARS = 1024
 _UNREAD_KINDS = ("image/", "audio/", "video/", "font/", "model/")
@@ -30,7 +30,7 @@ _UNREAD = frozenset(
     )
 )  # fmt: skip
 _READ_IMAGES = frozenset({"image/svg+xml"})
-_MAX_UNNAMED_BYTES = 1024 * 1024  # octet-stream may be mislabelled text, but not a large one
+_MAX_UNNAMED_BYTES = 1024 * 1024  # a larger body of type octet-stream is not mislabelled text
 _TAG_VALUES = ("unavailable_after", "max-snippet", "max-image-preview", "max-video-preview")
 
 
@@ -45,9 +45,9 @@ def conditions(validators: Validators, now: datetime) -> dict[str, str]:
 
 
 def renewed(old: Validators, headers: Headers) -> Validators:
-    """Return the validators of a response, merged into the known ones."""
+    """Return the validators of a response, completed with the known ones."""
     etag, modified = (
-        # surrogates represent bytes that are not UTF-8; they are not printable and cannot be sent back
+        # a value with surrogates (bytes that are not UTF-8) is not printable and cannot be sent back
         value if value and len(value) <= _MAX_VALIDATOR_CHARS and value.isprintable() else known
         for value, known in ((headers.get("ETag"), old.etag), (headers.get("Last-Modified"), old.last_modified))
     )
@@ -57,7 +57,7 @@ def renewed(old: Validators, headers: Headers) -> Validators:
 
 
 def refusal_of(status: int, headers: Headers, now: datetime) -> Gone | Refused | Failed | None:
-    """Return what a status other than a redirect means; None for content."""
+    """Return the result for a response without content, by its status; None if the response has content."""
     if status in CONTENT:
         return None
     words = status_words(status)
@@ -74,11 +74,11 @@ def refusal_of(status: int, headers: Headers, now: datetime) -> Gone | Refused |
     if 400 <= status < 500:
         return Refused(outcome=Outcome.BLOCKED_4XX, reason=words, status_code=status)
     no_content = Refused if status in EMPTY else Failed
-    return no_content(reason=f"{words}: not content", status_code=status)
+    return no_content(reason=f"{words}: unexpected status", status_code=status)
 
 
 def status_words(status: int) -> str:
-    """Return a status like `404 Not Found`, with the phrase of the standard instead of the server's."""
+    """Return a status as text like `404 Not Found`, with the standard phrase instead of the server's."""
     try:
         return f"{status} {HTTPStatus(status).phrase}"
     except ValueError:
@@ -86,12 +86,12 @@ def status_words(status: int) -> str:
 
 
 def as_text(value: str) -> str:
-    """Return a header as text that can be stored: bytes that are not UTF-8 become U+FFFD."""
+    """Return a header value as text that can be stored; bytes that are not UTF-8 become U+FFFD."""
     return value if value.isascii() else value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def media_of(headers: Headers) -> tuple[str, str | None]:
-    """Return media type in lower case and charset from the Content-Type header; "" and None without one."""
+    """Return the media type (lower case) and the charset of the Content-Type header; "" and None if missing."""
     media, _, rest = as_text(headers.get("Content-Type", "")).partition(";")
     charset = None
     for part in rest.split(";"):
@@ -102,15 +102,15 @@ def media_of(headers: Headers) -> tuple[str, str | None]:
 
 
 def unread(media: str, length: int | None) -> str | None:
-    """Return why a body of this media type is not downloaded, or None."""
+    """Return why a body of this media type and length is not downloaded, or None if it is."""
     certain = media.startswith(_UNREAD_KINDS) and media not in _READ_IMAGES
     large = media == "application/octet-stream" and (length or 0) > _MAX_UNNAMED_BYTES
-    return f"media type {media} is not read" if certain or large or media in _UNREAD else None
+    return f"media type {media} is not supported" if certain or large or media in _UNREAD else None
 
 
 def body_of(url: str, data: bytes, status: int, headers: Headers, validators: Validators) -> Body:
     media, charset = media_of(headers)
-    tags: set[str] = set()  # tags that apply to all agents or to ours
+    tags: set[str] = set()  # robots directives for all agents or for ours
     for value in headers.getall("X-Robots-Tag", []):
         name, colon, rest = value.partition(":")
         named = name.strip().lower()
@@ -141,12 +141,12 @@ class Redirect:
     wait: float | None = None  # seconds to wait before following it
 
     def refused(self, reason: str) -> Refused:
-        """Return a refusal: a retry within minutes would end the same way."""
+        """Return a Refused result, because a retry within minutes would end in the same way."""
         return Refused(reason=reason, status_code=self.status)
 
 
 def end_at(hop: Redirect, chain: Sequence[str], *, page: bool, most: int) -> Moved | Refused | None:
-    """Return what ends the request at a redirect; None if the redirect itself may be followed."""
+    """Return the result if the request ends at this redirect; None if the redirect may be followed."""
     if hop.to is None:
         if not hop.raw:
             return hop.refused(f"{status_words(hop.status)} without a target")

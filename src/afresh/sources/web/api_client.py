@@ -1,4 +1,4 @@
-"""The client for configured APIs: guarded like the crawler, and limited to their URLs."""
+"""Send requests to the APIs in the settings, with the crawler's address checks, and to no other host."""
 
 import asyncio
 import json
@@ -16,15 +16,15 @@ from afresh.sources.web.guard import AddressPolicy, asked_host
 from afresh.text.json_input import MAX_JSON_BYTES, BadJson, read_json, read_large_json
 
 MAX_ANSWER_BYTES = 4 * 1024 * 1024
-_BYTES_PER_VALUE = 16  # of JSON, at least: a number of a vector has twenty
+_BYTES_PER_VALUE = 16  # fewer bytes per JSON value are suspicious: a number of a vector has about twenty
 _IN_PIECES = 512 * 1024  # larger bodies are sent in pieces, so that other tasks get a turn
 
 
 class ApiClient:
-    """Implements `ports.HttpApi`: no redirects, no cookies, bounded answers.
+    """Implements `ports.HttpApi`: no redirects, no cookies, answers of limited size.
 
-    `addresses` are the configured URLs. Their hosts may be private, and no other host is requested. With
-    `allow`, only hosts that it names may be private.
+    Only the hosts of `addresses`, the configured URLs, are requested. They may be private; if `allow` is given,
+    only hosts that it names may be private.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class ApiClient:
         self._session: aiohttp.ClientSession | None = None
 
     async def post_json(self, url: str, headers: Mapping[str, str], body: object, timeout: float) -> JsonReply:
-        """Send a JSON body and return the answer; `timeout` is for all, from connecting to the last byte."""
+        """Send a JSON body and return the answer; `timeout` covers everything from connecting to the last byte."""
         data = json.dumps(body).encode()
         typed = {"Content-Type": "application/json", **headers}
         status, found, answer = await self.ask("POST", url, typed, data, timeout)
@@ -79,7 +79,7 @@ class ApiClient:
         origin = _origin(url)
         host = (origin and origin.raw_host) or ""
         if not host or origin not in self._origins:
-            raise ApiError(f"{host or 'this address'} is not an API that the settings name")
+            raise ApiError(f"{host or 'this URL'} is not one of the APIs in the settings")
         target = URL(url, encoded=True)
         asked_host.set(host)
         try:
@@ -107,7 +107,7 @@ class ApiClient:
         host = response.url.raw_host
         coding = client.coding_of(response.headers.getall("Content-Encoding", []))
         if coding is None:
-            raise ApiError(f"{host} answered in a content coding that was not asked for")
+            raise ApiError(f"{host} answered with an unsupported content coding")
         try:
             data = await client.gather(response.content, coding, largest, lambda: None)  # no piece extends the deadline
         except client.CodingError as error:

@@ -1,4 +1,4 @@
-"""What all HTTP clients share: aiohttp and TLS, deadlines, bounded decoding, and error messages."""
+"""Define what all HTTP clients share: TLS, deadlines, decoding within limits, and error messages."""
 
 import asyncio
 import os
@@ -17,9 +17,9 @@ from afresh.text.redact import NOT_ALLOWED
 
 @contextmanager
 def certificates_later() -> Iterator[None]:
-    """Import aiohttp in this context: it would load all certificates twice, which takes 0.1 seconds.
+    """Prevent aiohttp from loading all certificates when it is imported in this context, which saves 0.1 seconds.
 
-    Its own TLS contexts then trust no certificate, so a request without `trusted()` fails.
+    Its own TLS contexts then trust no certificate, so requests must use `trusted()`.
     """
     read = ssl.SSLContext.set_default_verify_paths
     ssl.SSLContext.set_default_verify_paths = lambda self: None  # type: ignore[method-assign]
@@ -31,7 +31,7 @@ def certificates_later() -> Iterator[None]:
 
 @cache
 def trusted() -> ssl.SSLContext:
-    """Return the TLS context for every https request; it checks certificates and host names."""
+    """Return the TLS context for all https requests, which verifies certificates and host names."""
     context = ssl.create_default_context()
     context.set_alpn_protocols(["http/1.1"])
     return context
@@ -46,11 +46,11 @@ __all__ = ["AbstractResolver", "aiohttp"]
 
 RAISED = (aiohttp.ClientError, TimeoutError, OSError, ValueError)
 VARIABLE = "AFRESH_NETWORK__ALLOW"
-_PLAIN = " (does it speak plain http?)"
+_PLAIN = " (does the host only support http?)"
 
 
 def request_failure(error: BaseException, host: str, connect_seconds: float) -> Failed | Refused:
-    """Return what an exception during a request means."""
+    """Convert an exception during a request to a result."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, AddressRefused):
@@ -63,11 +63,11 @@ def request_failure(error: BaseException, host: str, connect_seconds: float) -> 
 
 
 def not_allowed(host: str, kind: str) -> str:
-    """Return the refusal for the operator: the rule and the fix, never the IP address behind a name."""
+    """Return why a host is blocked and how to allow it, without revealing the IP address of a name."""
     if kind.endswith(ELSEWHERE):
         return f"{NOT_ALLOWED}: {host} is {kind}"
     entry = "its address" if kind is SERVICE else f'"{host}"'
-    return f"{NOT_ALLOWED}: {host} is {kind}; if it may be read, add {entry} to network.allow ({VARIABLE})"
+    return f"{NOT_ALLOWED}: {host} is {kind}; to allow it, add {entry} to network.allow ({VARIABLE})"
 
 
 def _words(error: BaseException, host: str) -> str:
@@ -85,12 +85,12 @@ def _words(error: BaseException, host: str) -> str:
         case aiohttp.ClientResponseError():
             return f"{host} did not answer with valid HTTP"
         case aiohttp.InvalidURL():
-            return "the URL cannot be requested"
+            return "the URL is not valid"
     return f"the connection to {host} was lost"
 
 
 def _unconnected(error: aiohttp.ClientConnectorError, host: str) -> str:
-    """Describe a failed connection; the message of the library would reveal the IP address."""
+    """Describe a failed connection, without aiohttp's message, which contains the IP address."""
     inner = error.os_error
     if isinstance(inner, ssl.SSLError):
         spoke_tls = "ALERT" in (inner.reason or "")
@@ -102,7 +102,7 @@ def _unconnected(error: aiohttp.ClientConnectorError, host: str) -> str:
 
 
 class Deadline:
-    """Ends a request that takes too long in total or receives nothing for too long."""
+    """Cancels a request that takes too long in total or receives nothing for too long."""
 
     def __init__(self, total: float, idle: float) -> None:
         self._total, self._idle = total, idle
@@ -112,17 +112,17 @@ class Deadline:
 
     @property
     def late(self) -> str:
-        """Return which limit was exceeded."""
+        """Return a message about the limit that was exceeded."""
         is_over = self._loop.time() >= self._end
         return f"not complete within {self._total:g} s" if is_over else f"nothing received for {self._idle:g} s"
 
     def stir(self) -> None:
-        """Note that data arrived."""
+        """Restart the time limit for receiving nothing."""
         self.timeout.reschedule(min(self._end, self._loop.time() + self._idle))
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Stop the clock of a request in this context, as while it waits for the pacing of a host."""
+        """Stop both time limits in this context, for waits that are not the server's fault."""
         began = self._loop.time()
         self.timeout.reschedule(None)
         try:
@@ -133,27 +133,27 @@ class Deadline:
 
 
 STEP = 64 * 1024
-UNPACKED_PER_TURN_BYTES = 16 * STEP  # before the event loop gets a turn
+UNPACKED_PER_TURN_BYTES = 16 * STEP  # after so many bytes, other tasks get a turn
 OFFERED = "gzip, deflate"
-_MAX_GZIP_MEMBERS = 1_000  # each may be empty, so the size alone does not bound the work
+_MAX_GZIP_MEMBERS = 1_000  # members may be empty, so a size limit alone does not limit the work
 
 
 class ByteStream(Protocol):
-    """A body as it arrives; an empty piece is its end."""
+    """A body as it arrives; an empty piece marks the end."""
 
     async def readany(self) -> bytes: ...
 
 
 class CodingError(Exception):
-    """The body is not encoded as its header says."""
+    """Raised if a body is not encoded as its header says."""
 
 
 class BodyTooLarge(Exception):
-    """The body is larger than the limit."""
+    """Raised if a body is larger than the limit."""
 
 
 class Decoder:
-    """Decodes one body piece by piece; no piece it yields is larger than STEP."""
+    """Decodes one body piece by piece, into pieces of at most STEP bytes."""
 
     def __init__(self, coding: str) -> None:
         self._coding = coding
@@ -180,12 +180,12 @@ class Decoder:
             data = inner.unused_data if inner.eof else inner.unconsumed_tail
 
     def finish(self) -> None:
-        """Raise CodingError if the encoded body is cut off."""
+        """Raise CodingError if the encoded body ended too early."""
         if self._started and self._inner is not None and not self._inner.eof:
             raise CodingError(f"the {self._coding} body ended early")
 
     def _next_member(self, data: bytes) -> bytes:
-        """Start the next gzip member; ignore anything else after the end of the stream."""
+        """Start the next gzip member and return its data; ignore other data after the end of a member."""
         if self._coding != "gzip" or data[:1] != b"\x1f":
             return b""
         self._members += 1
@@ -196,7 +196,7 @@ class Decoder:
 
 
 def coding_of(headers: list[str]) -> str | None:
-    """Return the coding of a body ("" for none, "gzip", "deflate"), or None if it is not supported."""
+    """Return the content coding of a body ("gzip", "deflate", "" for none), or None if it is not supported."""
     named = [part.strip().lower() for value in headers for part in value.split(",")]
     codings = [name.removeprefix("x-") for name in named if name and name != "identity"]
     if not codings:
@@ -205,10 +205,9 @@ def coding_of(headers: list[str]) -> str | None:
 
 
 async def gather(stream: ByteStream, coding: str, limit: int, stir: Callable[[], None]) -> bytearray:
-    """Return the decoded body, or its start with at least one byte more than `limit`.
+    """Return the decoded body; if it is larger than `limit`, return its start, which is longer than `limit` too.
 
-    Call `stir` for each piece. Raise BodyTooLarge if so much encoded data arrives that the content has to
-    exceed the limit.
+    Call `stir` for each piece. Raise BodyTooLarge if the encoded data alone shows that the limit is exceeded.
     """
     decoder = Decoder(coding) if coding else None
     data = bytearray()
@@ -224,7 +223,7 @@ async def gather(stream: ByteStream, coding: str, limit: int, stir: Callable[[],
             turn += len(piece)
             if turn >= UNPACKED_PER_TURN_BYTES:
                 turn = 0
-                await asyncio.sleep(0)  # a small chunk may unpack to a thousand times its size
+                await asyncio.sleep(0)  # give other tasks a turn: a small piece may unpack to a thousand times its size
         if raw > limit + 64 * 1024:
             raise BodyTooLarge
     if decoder:

@@ -1,4 +1,4 @@
-"""Decide which IP addresses may be connected to: public ones, and those that network.allow opens."""
+"""Decide which IP addresses may be connected to: public ones, and those that network.allow permits."""
 
 import asyncio
 import ipaddress
@@ -16,10 +16,10 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 SERVICE = "a cloud provider's service address"
 OWN = "an address of this machine"
-ELSEWHERE = ", open only to sources that start there (network.allow)"
+ELSEWHERE = ", allowed only for sources that start there (network.allow)"
 
-# Our own list: the flags of the standard library call several of these global. The first entry that fits
-# names the kind, so single addresses come before the networks around them.
+# The standard library's flags count several of these networks as global. The first entry that contains an
+# address names its kind, so single addresses come before the networks around them.
 _DENIED: tuple[tuple[Network, str], ...] = tuple(
     (ipaddress.ip_network(cidr), kind)
     for kind, cidrs in {
@@ -49,16 +49,16 @@ _DENIED: tuple[tuple[Network, str], ...] = tuple(
 _GLOBAL_V6 = ipaddress.IPv6Network("2000::/3")
 _TEREDO = ipaddress.IPv6Network("2001::/32")
 _SIX_TO_FOUR = ipaddress.IPv6Network("2002::/16")
-# IPv4 in the last 32 bits: mapped, translated, compatible, NAT64
+# IPv6 networks with an IPv4 address in the last 32 bits: mapped, translated, compatible, NAT64
 _LAST_32 = tuple(ipaddress.IPv6Network(cidr) for cidr in ("::ffff:0:0/96", "::ffff:0:0:0/96", "::/96", "64:ff9b::/96"))
 _ISATAP = (0x00005EFE, 0x02005EFE)
 
 asked_host: ContextVar[str] = ContextVar("asked_host", default="")
-"""The host name of the request under way, for rules that allow by name."""
+"""The host name of the current request, for entries of network.allow that are host names."""
 
 
 class AddressRefused(OSError):
-    """Raised instead of connecting to an address that is not allowed."""
+    """Raised before connecting to an IP address that is not allowed."""
 
     def __init__(self, kind: str) -> None:
         super().__init__("address not allowed")
@@ -82,18 +82,18 @@ class _Allowed:
 
 
 class AddressPolicy:
-    """Decides which addresses may be connected to; `allow` holds networks, addresses and host names.
+    """Decides which IP addresses may be connected to; `allow` contains networks, addresses and host names.
 
-    DNS decides where a name leads, so a name never opens a cloud provider's service address: `allow` has to
-    contain that address itself.
+    An attacker may control the DNS of a name, so an allowed name never permits a cloud provider's service
+    address: `allow` has to contain that address itself.
     """
 
     def __init__(
         self, allow: Sequence[str | _Allowed] = (), *, elsewhere: Sequence[_Allowed] = (), home: str = ""
     ) -> None:
         self._allowed = tuple(_entry(each) if isinstance(each, str) else each for each in allow)
-        self._elsewhere = elsewhere  # open only to sources that start elsewhere
-        self._home = home  # a host name that may only lead to allowed addresses
+        self._elsewhere = elsewhere  # entries that apply only to sources that start at another host
+        self._home = home  # a host name that may only resolve to allowed addresses
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, AddressPolicy):
@@ -105,14 +105,15 @@ class AddressPolicy:
 
     @property
     def needs_addresses(self) -> bool:
-        """Return whether the addresses of a name are needed to find the entries that cover it."""
+        """Return whether a name must be resolved to find the entries that cover it."""
         return any(entry.network is not None for entry in self._allowed)
 
     def at(self, host: str, ips: Sequence[str], *, pins: bool = True) -> "AddressPolicy":
-        """Return the policy for a source that starts at this host: only the entries that cover it.
+        """Return the policy for a source that starts at this host, with only the entries that cover the host.
 
-        A network covers a name only if every address that may be connected to is allowed: a name that also
-        leads to the public network is public. With `pins`, a name that a network covers may not leave it.
+        A network covers a name only if `allow` contains every connectable address of the name: a name with another
+        public address is public. With `pins`, a name that a network covers may not be resolved to an address outside
+        of it later.
         """
         name = _usual(host)
         free = [replace(entry, port=None) for entry in self._allowed]  # ports do not matter here
@@ -133,7 +134,7 @@ class AddressPolicy:
         return AddressPolicy((*self._allowed, place), elsewhere=self._elsewhere, home=self._home)
 
     def check(self, ip: str, host: str, port: int) -> str | None:
-        """Return what kind of forbidden address this is, or None if it may be connected to."""
+        """Return the kind of an IP address that is not allowed, or None if it is allowed."""
         try:
             outer = _address(ip)
         except ValueError:
@@ -142,11 +143,11 @@ class AddressPolicy:
         kinds = (self._kind(address, name, port) for address in _unwrapped(outer))
         kind = next((kind for kind in kinds if kind), None)
         if kind is None and name == self._home and not self.names(ip, name, port):
-            return "no longer in the network where the source starts"
+            return "no longer in the network in which the source starts"
         return kind
 
     def names(self, ip: str, host: str, port: int) -> bool:
-        """Return whether an entry of `allow` covers this place, whether public or not."""
+        """Return whether an entry of `allow` covers this address or host, even if it is public."""
         return any(entry.covers(_address(ip), _usual(host), port) for entry in self._allowed)
 
     def _kind(self, address: Address, host: str, port: int) -> str | None:
@@ -161,7 +162,7 @@ class AddressPolicy:
     def open_socket(
         self, info: tuple[int, int, int, str, tuple[str, int] | tuple[str, int, int, int]]
     ) -> socket.socket:
-        """Return a socket for the address that aiohttp connects to next, or raise AddressRefused."""
+        """Return a socket for an address that aiohttp is about to connect to; raise AddressRefused if not allowed."""
         family, kind, protocol, _, address = info
         refusal = self.check(address[0], asked_host.get(), address[1])
         if refusal:
@@ -178,7 +179,7 @@ def _address(ip: str) -> Address:
 
 
 def _unwrapped(address: Address) -> Iterator[Address]:
-    """Yield the address itself and every IPv4 address embedded in it."""
+    """Yield an address and every IPv4 address embedded in it."""
     yield address
     if isinstance(address, ipaddress.IPv4Address) or int(address) <= 1:
         return
@@ -193,9 +194,10 @@ def _unwrapped(address: Address) -> Iterator[Address]:
 
 
 def is_own_address(address: Address) -> bool:
-    """Return whether an interface of this machine has an address; interfaces change, so nothing is cached.
+    """Return whether an address belongs to an interface of this machine, which is checked anew on each call.
 
-    Connecting a datagram socket sends nothing. It picks a route, and a route to an own address starts at it.
+    Connecting a datagram socket sends nothing but chooses a route. A route to one of the machine's own addresses
+    has that address as its source.
     """
     family = socket.AF_INET if address.version == 4 else socket.AF_INET6
     try:
@@ -212,13 +214,13 @@ def _denied(address: Address) -> str | None:
             return kind
     if isinstance(address, ipaddress.IPv6Address) and address not in _GLOBAL_V6:
         if any(address in network for network in _LAST_32):
-            return None  # the IPv4 address inside decides
+            return None  # the embedded IPv4 address decides
         return "part of a reserved network"
     return None
 
 
 def _entry(text: str) -> _Allowed:
-    """Parse one entry: `10.0.0.0/8`, `::1` or `docs.internal`; the last two may have a `:port`."""
+    """Parse one entry of network.allow: `10.0.0.0/8`, `::1` or `docs.internal`; the last two may have a `:port`."""
     host, port = _split_port(text.strip())
     try:
         return _Allowed(network=ipaddress.ip_network(host, strict=False), port=port)
@@ -252,19 +254,19 @@ async def resolve_here(host: str, port: int) -> Sequence[str]:
 
 
 class AddressPolicies:
-    """Returns the policy for each of many root URLs; hosts are resolved once."""
+    """Creates the address policy for each of many root URLs; resolves each host once."""
 
     def __init__(
         self, allow: Sequence[str], *, pins: bool = True, seconds: float = 10.0, resolve: Resolve = resolve_here
     ) -> None:
         self._all = AddressPolicy(allow)
-        self._pins = pins  # a name may not leave the network that covers it
+        self._pins = pins  # a name may not be resolved to an address outside the network that covers it
         self._seconds = seconds
         self._resolve = resolve
         self._known: dict[str, AddressPolicy] = {}
 
     async def policy_at(self, root: str) -> AddressPolicy:
-        """Return the policy for a source that starts at a URL; without a host it opens nothing private."""
+        """Return the policy for a source that starts at a URL; for a URL without a host, only public addresses."""
         try:
             host = urlsplit(root).hostname or ""
         except ValueError:
@@ -273,10 +275,10 @@ class AddressPolicies:
             return self._known[host]
         ips: Sequence[str] = ()
         if host and self._all.needs_addresses:
-            with suppress(OSError, UnicodeError):  # the request to the host reports what is wrong
+            with suppress(OSError, UnicodeError):  # the later request to the host reports the error
                 async with asyncio.timeout(self._seconds):
                     ips = await self._resolve(host, 0)
         policy = self._all.at(host, ips, pins=self._pins)
-        if ips or not self._all.needs_addresses:  # otherwise resolve it again next time
+        if ips or not self._all.needs_addresses:  # otherwise try to resolve the host again next time
             self._known[host] = policy
         return policy

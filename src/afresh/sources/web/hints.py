@@ -1,8 +1,8 @@
-"""What a site offers in addition to its pages: feeds, llms.txt and Markdown files.
+"""Find what a site offers in addition to its pages: feeds, llms.txt and Markdown files.
 
-llms.txt is searched for below the root of the source first, then at the origin. `llms-full.txt` holds the
-text of all pages in one file; it lists nothing and is read only if it is the root itself (urls/scope.py).
-Markdown files follow the URL of the page, as llms.txt proposes it:
+llms.txt is looked for below the root of the source first, then at the origin. `llms-full.txt` contains the
+text of all pages in one file. It lists no pages and is read only if it is the root itself (urls/scope.py).
+The URL of a Markdown file is derived from that of its page, as llms.txt proposes it:
 
 | file               | page                           |
 |--------------------|--------------------------------|
@@ -11,8 +11,8 @@ Markdown files follow the URL of the page, as llms.txt proposes it:
 | `a/index.md`       | `a/`                           |
 | `a/b.md`           | `a/b`, `a/b.html` or `a/b/`    |
 
-If there are several, a site uses the same for all its pages: its *form*, the ending that replaces `.md`.
-A page is stored under the URL of its HTML; the Markdown file only provides the text.
+If a file may belong to several pages, the site has the same *form* for all of them: the ending that replaces
+`.md`. A page is stored under the URL of its HTML; the Markdown file only provides the text.
 """
 
 import html
@@ -27,8 +27,8 @@ from afresh.sources.registry import ClosableWeb, WrappedFetcher
 from afresh.urls.canonical import canonical, origin_of
 from afresh.urls.scope import home_of
 
-FORMS = ("", ".html", "/")  # what a site may put in the place of .md
-BARE = "none"  # the form of a site whose Markdown files are pages themselves
+FORMS = ("", ".html", "/")  # the endings that may replace `.md`
+BARE = "none"  # the form of a site whose Markdown files are pages of their own
 _SUFFIX = ".md"
 _INDEX = ("/index.html", "/index")
 
@@ -39,7 +39,7 @@ def is_alternate(url: str) -> bool:
 
 
 def page_of(url: str, form: str) -> str:
-    """Return the page of a Markdown file on a site of that form; any other URL is returned unchanged."""
+    """Return the page URL of a Markdown file on a site with this form; return other URLs unchanged."""
     if form == BARE or not is_alternate(url):
         return url
     stem = url.removesuffix(_SUFFIX)
@@ -57,12 +57,12 @@ def alternates_of(url: str) -> tuple[str, ...]:
 
 
 def form_among(url: str, pages: Container[str]) -> str | None:
-    """Return the form that matches a Markdown file to one of the known pages; None if none does."""
+    """Return the form with which a Markdown file belongs to one of the known pages; None if there is none."""
     return next((form for form in FORMS if page_of(url, form) in pages), None)
 
 
 def shows_form(url: str) -> bool:
-    """Return whether each form gives another page for a Markdown file."""
+    """Return whether a Markdown file shows the form of its site: each form gives it another page."""
     return page_of(url, FORMS[0]) != page_of(url, FORMS[1])
 
 
@@ -75,7 +75,7 @@ _FENCES = ("```", "~~~")
 
 
 def llms_txt_places(root: str) -> tuple[str, ...]:
-    """Return the possible URLs of the llms.txt of a source, nearest first."""
+    """Return the possible URLs of the llms.txt of a source: below its root first, then at the origin."""
     return tuple(dict.fromkeys((f"{home_of(root)}{LLMS_TXT}", f"{origin_of(root)}/{LLMS_TXT}")))
 
 
@@ -84,7 +84,7 @@ def is_llms(url: str) -> bool:
 
 
 def links_in(text: str, max_lines: int) -> Iterator[str]:
-    """Yield the link targets of a Markdown list as written, in order, without those in code blocks."""
+    """Yield the link targets of a Markdown text as written, in order, without those in code blocks."""
     fence = ""
     for line in lines_in(text, max_lines):
         mark = line.lstrip()[:3]
@@ -98,11 +98,11 @@ def links_in(text: str, max_lines: int) -> Iterator[str]:
 
 
 def lines_in(text: str, most: int) -> Iterator[str]:
-    """Yield the first lines that are not empty; a list of all would take many times their memory."""
+    """Yield at most `most` lines that are not empty, one by one to save memory."""
     return (found[0] for found in islice(_LINE.finditer(text), most))
 
 
-MAX_FEEDS = 2  # the entries, and perhaps the comments on them
+MAX_FEEDS = 2  # usually one with the entries, and one with the comments
 MAX_FEED_BYTES = 5 * 1024 * 1024
 _HEAD_BYTES = 64 * 1024
 _HTML = frozenset({"text/html", "application/xhtml+xml", ""})
@@ -131,16 +131,16 @@ def feeds_of(body: Body) -> tuple[str, ...]:
 
 @dataclass(slots=True)
 class SiteHints:
-    """The hints of one site during one run."""
+    """What one site offers in addition to its pages, as far as one run has found."""
 
     root: str
-    form: str | None = None  # how its Markdown files are named (see above); None: unknown
-    alternates: dict[str, str] = field(default_factory=dict)  # page to its Markdown file
-    modified: dict[str, datetime | None] = field(default_factory=dict)  # listed pages with their dates
-    feeds: tuple[str, ...] | None = None  # that the root names; None until it was read
+    form: str | None = None  # how the Markdown files are named (see above); None: unknown
+    alternates: dict[str, str] = field(default_factory=dict)  # page URL → URL of its Markdown file
+    modified: dict[str, datetime | None] = field(default_factory=dict)  # listed page URL → date of its last change
+    feeds: tuple[str, ...] | None = None  # the feeds that the root page names; None before it is read
 
     def page(self, url: str) -> str:
-        """Return the page of a Markdown file and remember the file; return any other URL unchanged."""
+        """Return the page URL of a Markdown file and store the file as its alternate; return other URLs unchanged."""
         if self.form is None or not is_alternate(url) or url == self.root:
             return url
         if origin_of(url) != origin_of(self.root):
@@ -152,12 +152,12 @@ class SiteHints:
 
 
 _MARKDOWN = frozenset({"text/markdown", "text/x-markdown"})
-_AS_FILE = _MARKDOWN | {"text/plain", "application/octet-stream", ""}  # how servers send an .md file
+_AS_FILE = _MARKDOWN | {"text/plain", "application/octet-stream", ""}  # media types of .md files on servers
 _HTML_START = re.compile(rb"[\xef\xbb\xbf \t\r\n]{0,247}(?:<!doctype|<html)", re.IGNORECASE)
 
 
 class HintedFetcher(WrappedFetcher):
-    """Fetches pages, as Markdown where the hints of the site offer it."""
+    """Fetches pages, as Markdown where the site offers it."""
 
     def __init__(self, web: ClosableWeb, hints: SiteHints, *, markdown: bool = True) -> None:
         super().__init__(web)
@@ -165,7 +165,7 @@ class HintedFetcher(WrappedFetcher):
         self._markdown = markdown
 
     async def fetch(self, request: Request) -> Fetched:
-        """Fetch a page, as its Markdown file if it was read from there before or the site lists one."""
+        """Fetch a page; use its Markdown file if the site lists one or the last run used one."""
         if request.url == self._hints.root:
             seen = await self._web.fetch(request)
             if isinstance(seen, Body):
@@ -187,5 +187,5 @@ class HintedFetcher(WrappedFetcher):
             if isinstance(seen, Body) and seen.media_type in _AS_FILE and not _HTML_START.match(seen.data):
                 validators = replace(seen.validators, url=seen.validators.url or alternate)
                 return replace(seen, media_type="text/markdown", validators=validators)
-            request = replace(request, validators=None)  # they belonged to the file
+            request = replace(request, validators=None)  # the validators belong to the Markdown file
         return await self._web.fetch(replace(request, markdown=True) if prefers_markdown else request)

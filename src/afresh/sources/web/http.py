@@ -1,4 +1,4 @@
-"""The HTTP client for sites: every request is guarded, bounded and paced per host."""
+"""Fetch pages over HTTP: check every IP address, limit size and time, and keep the delay between requests."""
 
 import asyncio
 import time
@@ -26,7 +26,7 @@ Sleep = Callable[[float], Awaitable[None]]
 
 
 class HostPacing:
-    """Lets requests to a host with a delay pass one by one; the delay counts from the last response."""
+    """Delays requests per host: one at a time, each some seconds after the last response."""
 
     def __init__(self, delay_seconds: float, *, sleep: Sleep, ticks: Callable[[], float]) -> None:
         self._min_delay = delay_seconds
@@ -37,15 +37,15 @@ class HostPacing:
         self._turns: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     def learn(self, domain: str, delay_seconds: float) -> None:
-        """Store the delay that a host asks for; the configured delay stays the minimum."""
+        """Store the delay that a host asks for; a longer configured delay takes precedence."""
         self._delays[domain] = delay_seconds
 
     def delay_of(self, domain: str) -> float:
-        """Return the seconds between a response and the next request."""
+        """Return the seconds between a response of a host and the next request to it."""
         return max(self._min_delay, self._delays.get(domain, 0.0))
 
     async def enter(self, domain: str) -> asyncio.Lock | None:
-        """Wait until the host may be requested; pass the returned lock to `leave` afterwards."""
+        """Wait until a request to the host is permitted; pass the returned lock to `leave` after the response."""
         if not self.delay_of(domain):
             return None
         turn = self._turns[domain]
@@ -62,7 +62,7 @@ class HostPacing:
         return turn
 
     def leave(self, domain: str, turn: asyncio.Lock | None) -> None:
-        """Note when the host responded, even without a delay: this may be a robots.txt that sets one."""
+        """Store when the host responded (a delay may be learned later), and release the lock."""
         self._answered[domain] = self._ticks()
         if turn is not None:
             turn.release()
@@ -78,11 +78,11 @@ _CHALLENGE_BYTES = 64 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpOptions(NetworkSettings):
-    """The limits of every request."""
+    """The settings and limits of every request."""
 
     connections_per_host: int = 16
-    delay_seconds: float = 0.0  # between a response of a host and the next request to it
-    finds_challenges: bool = False  # whether refused pages are searched for a browser check
+    delay_seconds: float = 0.0  # time between a response of a host and the next request to it
+    finds_challenges: bool = False  # read the bodies of refused pages, to detect browser checks
     policy: AddressPolicy = field(default_factory=AddressPolicy)
 
 
@@ -101,17 +101,17 @@ def http_options(config: Config, policy: AddressPolicy) -> HttpOptions:
 class _Terms:
     """The parameters of one request."""
 
-    asked: str  # the URL before redirects
+    asked: str  # the requested URL, before redirects
     deadline: Deadline
     limit: int
     validators: Validators | None = None
-    page: bool = True  # a page: a permanent redirect is a result, other sites and media are refused
-    cut: bool = False  # a body over the limit is cut there instead of failing
-    markdown: bool = False  # prefer Markdown
+    page: bool = True  # return permanent redirects as a result, and refuse other sites and media types
+    cut: bool = False  # return the start of a body that exceeds the limit, instead of failing
+    markdown: bool = False  # ask for Markdown in the Accept header
 
 
 class HttpFetcher:
-    """Fetches over HTTP and HTTPS; every outcome is a value, every IP address is checked on connecting."""
+    """Fetches over HTTP and HTTPS; returns failures as results, and checks every IP address before connecting."""
 
     def __init__(
         self,
@@ -125,19 +125,19 @@ class HttpFetcher:
     ) -> None:
         self._options = options
         self._clock = clock
-        self._refusal = refusal  # why a redirect is not followed; without it, other sites are refused
+        self._refusal = refusal  # returns why a redirect is not followed; None: redirects to other sites are refused
         self._resolver = resolver
         self._sleep = sleep
         self._session: aiohttp.ClientSession | None = None
         self.pace = HostPacing(options.delay_seconds, sleep=sleep, ticks=ticks)
 
     async def fetch(self, request: Request) -> Fetched:
-        """Fetch a page, conditionally if the request has validators."""
+        """Fetch a page, with a conditional request if there are validators."""
         limit, known = self._options.max_body_bytes, request.validators or None
         return await self._follow(_Terms(request.url, self._deadline(), limit, known, markdown=request.markdown))
 
     async def read(self, url: str, *, limit: int, cut: bool = False, validators: Validators | None = None) -> Fetched:
-        """Read a file that serves the crawl (robots.txt, a sitemap): any media type, any redirect."""
+        """Fetch a file such as robots.txt or a sitemap: accept any media type, and follow every redirect."""
         return await self._follow(_Terms(url, self._deadline(), limit, validators or None, page=False, cut=cut))
 
     async def close(self) -> None:
@@ -149,7 +149,7 @@ class HttpFetcher:
         return Deadline(self._options.timeout_seconds, self._options.idle_seconds)
 
     async def _follow(self, terms: _Terms) -> Fetched:
-        """Request a URL and follow redirects until there is a result or a deadline passes."""
+        """Request a URL and follow redirects until there is a result or a time limit is exceeded."""
         deadline, chain = terms.deadline, [terms.asked]
         try:
             async with deadline.timeout:
@@ -170,13 +170,13 @@ class HttpFetcher:
             return Failed(outcome=Outcome.TIMEOUT, reason=deadline.late)
 
     async def _request_in_turn(self, url: str, terms: _Terms) -> Fetched | Redirect | None:
-        """Send one request when the pacing of its host permits; the deadline pauses meanwhile."""
+        """Send one request when the pacing of its host permits; the wait does not count for the time limits."""
         try:
             target = URL(url, encoded=True)
         except ValueError:
             target = URL()
         if target.scheme not in ("http", "https") or not target.raw_host or target.raw_user is not None:
-            return Refused(reason="only http and https URLs without a user name are read")
+            return Refused(reason="only http and https URLs without a user name are supported")
         domain, turn = domain_of(url), None
         if self.pace.delay_of(domain):
             with terms.deadline.paused():
@@ -187,11 +187,11 @@ class HttpFetcher:
             self.pace.leave(domain, turn)
 
     async def _request(self, target: URL, url: str, terms: _Terms) -> Fetched | Redirect | None:
-        """Send one request; None if the server failed because it was conditional: repeat it unconditionally."""
+        """Send one request; return None if the server fails on conditional requests, so that the caller repeats it."""
         host = target.raw_host or ""
         asked_host.set(host)
         headers, known = None, terms.validators
-        if known is not None and (known.url or terms.asked) == url:  # only the URL that issued them gets them
+        if known is not None and (known.url or terms.asked) == url:  # send validators only to the URL that issued them
             headers = answers.conditions(known, self._clock())
         try:
             session = self._session or self._open()
@@ -239,7 +239,7 @@ class HttpFetcher:
         return answers.body_of(url, data, status, headers, validators)
 
     async def _read(self, response: aiohttp.ClientResponse, terms: _Terms) -> bytes | Failed | Refused:
-        """Return the decoded body; the limit applies to decoded bytes, and to an announced length."""
+        """Return the decoded body; the limit applies to the decoded bytes and to the Content-Length."""
         coded = response.headers.getall("Content-Encoding", [])
         coding = client.coding_of(coded)
         if coding is None:
@@ -255,11 +255,11 @@ class HttpFetcher:
             return Failed(reason=str(error), status_code=response.status)
         if not terms.cut and len(data) > terms.limit:
             return _too_large(terms.limit, response.status)
-        del data[terms.limit :]  # in place: a slice would be one more copy
+        del data[terms.limit :]  # in place, because a slice would be a copy
         return bytes(data)
 
     async def _bar_redirect(self, hop: Redirect, terms: _Terms) -> Refused | Failed | None:
-        """Return why a redirect is not followed, or None after the wait that it asks for."""
+        """Return why a redirect is not followed; otherwise wait as long as it asks for, and return None."""
         if terms.page and self._refusal is not None:
             if why := await self._refusal(hop.to or "", terms.asked):
                 return replace(why, reason=f"redirected to {hop.to}: {why.reason}", status_code=hop.status)
@@ -269,7 +269,7 @@ class HttpFetcher:
             )
         if hop.wait:
             if hop.wait >= self._options.idle_seconds:
-                reason = f"{answers.status_words(hop.status)}, to be followed after {hop.wait:g} s"
+                reason = f"{answers.status_words(hop.status)} that asks for a wait of {hop.wait:g} s"
                 return Failed(reason=reason, status_code=hop.status, retry_after=hop.wait)
             await self._sleep(hop.wait)
         terms.deadline.stir()

@@ -16,7 +16,7 @@ _FORMS = (
 
 
 def parse_http_date(value: str, now: datetime) -> datetime | None:
-    """Parse an HTTP date in any of its three forms; return None for anything else."""
+    """Parse an HTTP date in any of the three standard formats; return None for anything else."""
     return _parsed(value, now.year)
 
 
@@ -26,14 +26,14 @@ def is_past(value: str, now: datetime) -> bool:
     return moment is not None and moment <= now
 
 
-@lru_cache(maxsize=4096)  # a refresh parses one date per page, and pages of one deployment share it
+@lru_cache(maxsize=4096)  # a run parses a date per page, and pages deployed together have the same one
 def _parsed(value: str, this_year: int) -> datetime | None:
     found = next(filter(None, (form.fullmatch(value.strip()) for form in _FORMS)), None)
     if found is None or found["month"] not in _MONTHS:
         return None
     month = _MONTHS.index(found["month"]) + 1
     year = int(found["year"])
-    if len(found["year"]) == 2:  # RFC 9110: a year that seems over 50 years ahead is in the past
+    if len(found["year"]) == 2:  # RFC 9110: a date that seems over 50 years ahead means the last century
         year += this_year - this_year % 100
         year -= 100 if year > this_year + 50 else 0
     second = min(int(found["second"]), 59)  # a leap second is valid, but datetime cannot hold it
@@ -44,7 +44,7 @@ def _parsed(value: str, this_year: int) -> datetime | None:
 
 
 def parse_retry_after(value: str | None, now: datetime, max_seconds: float = MAX_WAIT_SECONDS) -> float | None:
-    """Return the seconds a Retry-After header asks for, at most `max_seconds`; None if it is unusable."""
+    """Return the wait that a Retry-After header asks for, at most `max_seconds`; None if it is missing or invalid."""
     text = (value or "").strip()
     if text.isascii() and text.isdigit():
         return max_seconds if len(text) > 9 else min(float(text), max_seconds)

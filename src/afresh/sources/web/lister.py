@@ -1,11 +1,11 @@
-"""List a web site: its root, and the pages in its sitemaps, llms.txt and feeds.
+"""List the pages of a web site: its root, and those in its sitemaps, llms.txt files and feeds.
 
-| file                 | is requested                                                                    |
+| kind of file         | when it is requested                                                            |
 |----------------------|---------------------------------------------------------------------------------|
 | sitemaps             | in every run: those that robots.txt names, else `/sitemap.xml`                  |
-| llms.txt             | where robots.txt names it or it was there before; where there is no sitemap,    |
+| llms.txt             | if robots.txt names it or the last run found it; for a site without sitemap,    |
 |                      | also in the first run and with `--full`                                         |
-| feeds the root names | from the second run on, where nothing else says when pages changed              |
+| feeds the root names | from the second run on, if no other file has the dates of changes               |
 
 If the root is itself an llms.txt or llms-full.txt, no other list is read.
 """
@@ -49,20 +49,20 @@ _MAX_MARK_CHARS = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListerState:
-    """The hints that a site gave in the last listing."""
+    """What a listing found besides pages, stored for the next run."""
 
-    looked: bool = False  # llms.txt was searched for without a reference to it
-    llms: tuple[str, ...] = ()  # the llms.txt files that existed
-    feeds: tuple[str, ...] = ()  # the feeds that existed
-    named: tuple[str, ...] = ()  # feeds that the root names and that were not requested yet
-    form: str | None = None  # how its Markdown files are named (sources/web/hints.py); None: unknown
-    dated: bool = False  # some listed page had the date of its last change
+    looked: bool = False  # llms.txt was looked for, although robots.txt does not name it
+    llms: tuple[str, ...] = ()  # URLs of existing llms.txt files
+    feeds: tuple[str, ...] = ()  # URLs of existing feeds
+    named: tuple[str, ...] = ()  # feeds that the root page names and that were not requested yet
+    form: str | None = None  # how Markdown files are named (sources/web/hints.py); None: unknown
+    dated: bool = False  # at least one listed page had the date of its last change
     files: dict[str, CachedSitemap] = field(default_factory=dict)
-    engine: str | None = None  # of the browser that renders its pages; None: none was needed
+    engine: str | None = None  # the browser engine that renders pages of the site; None: no browser was needed
 
     @property
     def text(self) -> str:
-        """Return the state as text, for storage with the source."""
+        """Return the state as the text that is stored with the source."""
         import msgspec
 
         return msgspec.json.encode(self).decode()
@@ -80,19 +80,19 @@ def mark_from(text: str | None) -> ListerState:
 
 @dataclass(slots=True)
 class ListedPages(SitemapListing):
-    """Pages with their newest date, and what to report and to store of the files."""
+    """The pages of all listed files, each with its newest date, and facts about the files."""
 
-    llms: list[str] = field(default_factory=list)  # that exist
-    feeds: list[str] = field(default_factory=list)  # that exist
-    tried: set[str] = field(default_factory=set)  # feeds that were requested
+    llms: list[str] = field(default_factory=list)  # existing llms.txt files
+    feeds: list[str] = field(default_factory=list)  # existing feeds
+    tried: set[str] = field(default_factory=set)  # requested feeds
 
     @property
     def dated(self) -> bool:
-        """Return whether any listed page has a date of its last change."""
+        """Return whether at least one page has the date of its last change."""
         return any(self.urls.values())
 
     async def take(self, listing: SitemapListing, page: Callable[[str], str | None] = str) -> None:
-        """Add the entries of files; `page` maps each URL to its page, or to None if that is out of scope."""
+        """Add the entries of a listing; `page` returns the page URL for an entry, or None if it is out of scope."""
         async for url, modified in yield_in_turns(listing.urls.items(), lambda listed: listed[0]):
             known = page(url)
             if known is not None:
@@ -112,7 +112,7 @@ _EXISTENCE_BYTES = 64 * 1024  # bytes that are read to check whether a page exis
 
 
 class WebLister:
-    """Lists the root of a site and the URLs in scope that the site itself lists."""
+    """Lists the root of a site, and the URLs in scope that the site lists in files."""
 
     kind = "web"
     unchanged = False
@@ -130,26 +130,26 @@ class WebLister:
         full: bool = False,
         engine: Callable[[], str | None] = lambda: None,
     ) -> None:
-        self._engine = engine  # of the browser that rendered its pages
+        self._engine = engine  # returns the browser engine that rendered pages of the site
         self._rules = rules
         self.refusal = rules.refusal
         self._reader = reader
         self._sitemaps = sitemaps
         self._parse = parse
         self._lists = use_sitemaps and not rules.root.endswith((f"/{hints.LLMS_TXT}", WHOLE_SITE))
-        self._expects_sitemap = expects_sitemap  # there was one before, so it may be gone but not forbidden
+        self._expects_sitemap = expects_sitemap  # there was a sitemap before, so a refusal is an error
         before = mark_from(mark)
         self._before = replace(before, looked=False, form=None, files={}) if full else before
-        self.has_change_dates = before.dated  # then a listing shows which pages changed
+        self.has_change_dates = before.dated
         self._found: ListedPages | None = None
         self.hints = hints.SiteHints(rules.root, form=self._before.form)
-        self.listing_errors: list[str] = []  # what could not be read of the files: the listing is incomplete
+        self.listing_errors: list[str] = []  # errors in reading the files; if any, the listing is incomplete
         self.notes: Sequence[str] = ()
-        self.dropped: Mapping[str, int] = {}  # not by the rules: reason to count
+        self.dropped: Mapping[str, int] = {}  # reason → number of URLs that were left out, except by the rules
 
     @property
     def mark(self) -> str | None:
-        """Return the hints that were found, for the next run; None if nothing was listed."""
+        """Return the state for the next run as text; None if nothing was listed."""
         found, before = self._found, self._before
         if found is None:
             return None
@@ -192,7 +192,7 @@ class WebLister:
                 yield ListedUrl(url, 1, modified=modified)
 
     def trim(self, url: str) -> str:
-        """Return the URL of the page that a link leads to, for a Markdown file that of its page."""
+        """Return the page URL that a link leads to; for a link to a Markdown file, that of its page."""
         trimmed = self._rules.trim(url)
         return trimmed if self.hints.form is None else self.hints.page(trimmed)
 
@@ -211,7 +211,7 @@ class WebLister:
                 return
 
     async def _read_feeds(self, found: ListedPages) -> None:
-        """Read the feeds that the root named, unless dates of changes are known already."""
+        """Read the feeds that the root page names, unless other files have the dates of changes."""
         before = self._before
         if found.dated:
             found.feeds.extend(before.feeds)
@@ -225,7 +225,7 @@ class WebLister:
                 found.feeds.append(url)
 
     async def _read_hint(self, found: ListedPages, url: str, largest: int, *, expected: bool) -> SitemapListing:
-        """Take the entries of a file; a missing file is no error unless it is expected."""
+        """Add the entries of a file; a missing file is an error only if it is expected."""
         listing = await self._read((url,), optional=not expected, largest=largest)
         if not listing.maps and not expected:
             return listing
@@ -235,7 +235,7 @@ class WebLister:
             page = self.hints.page(url)
             return page if page == url or self._rules.refusal(page, 1) is None else None
 
-        # such files link to other sites on purpose
+        # such files often link to other sites, so these links are not reported
         del listing.dropped[_OTHER_HOST]
         await found.take(listing, page_if_ours)
         return listing
@@ -274,7 +274,7 @@ class WebLister:
         return hints.BARE
 
     def _left_out(self, url: str) -> str | None:
-        """Return why a listed URL is left out, as one of a few kinds that can be counted."""
+        """Return why a listed URL is left out, as one of a few reasons that can be counted; None if it is in scope."""
         reason = self._rules.refusal(url, 1)
         if reason is None:
             return None
@@ -285,13 +285,13 @@ class WebLister:
             return _BY_THE_RULES
         try:
             private = not ipaddress.ip_address(host.strip("[]")).is_global
-        except ValueError:  # a name, which is not resolved
+        except ValueError:  # a host name; names are not resolved here
             private = "." not in host or host.endswith(_LOCAL_ENDS)
         return "private" if private else _OTHER_HOST
 
 
 def open_site(context: SourceContext) -> OpenedSource:
-    """Open a web site; redirects may lead to URLs in scope."""
+    """Open a web site as a source; redirects may only lead to URLs in scope."""
     rules = context.rules
 
     def outside(url: str, asked: str) -> str | None:
@@ -319,7 +319,7 @@ def open_site(context: SourceContext) -> OpenedSource:
 def open_client(
     context: SourceContext, outside: Callable[[str, str], str | None] = lambda url, asked: None, *, paced: bool = True
 ) -> RobotsFetcher:
-    """Open the guarded client behind robots.txt; `outside` says why a redirect may not lead to a URL."""
+    """Return an HTTP client that respects robots.txt; `outside` returns why a redirect to a URL is refused."""
 
     async def refusal(url: str, asked: str) -> Refused | Failed | None:
         why = outside(url, asked)
@@ -335,7 +335,7 @@ def open_client(
 
 
 def _with_browser(context: SourceContext, http: Fetcher, refusal: Refusal) -> Fetcher:
-    """Add a browser to the client, for pages that need one."""
+    """Return the client, extended by a browser for pages that need one if crawl.render permits it."""
     from afresh.sources.web.browser.launch import BrowserOptions, must_be_installed, why_unsandboxed
     from afresh.sources.web.browser.rendering import RenderEngines, RenderingFetcher
 

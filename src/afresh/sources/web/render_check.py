@@ -4,16 +4,16 @@ import re
 from collections.abc import Callable
 from functools import cache
 
-PLENTY_CHARS = 400  # characters of visible text: with this many, a page is content, whatever its scripts add
-BARE = 40  # characters: with fewer, a page with scripts shows almost nothing by itself
-_HEAD_CHARS = 300_000  # characters of a page that are searched; a shell is small apart from its scripts
-_MAX_HTML_CHARS = 3_000_000  # characters of HTML that are compared
+PLENTY_CHARS = 400  # with so much visible text, a page is read as it is, whatever its scripts add
+BARE = 40  # with less visible text, a page with scripts is almost empty
+_HEAD_CHARS = 300_000  # only the start of a page is searched: a shell is small apart from its scripts
+_MAX_HTML_CHARS = 3_000_000  # only the start of a page is compared
 
 BY_SCRIPT = "its content is created by scripts"
 ASKS = "it asks for JavaScript"
 CHALLENGE = "it is a browser check"
-TURNED_AWAY = "the site turns plain clients away"
-NOTHING = "it shows nothing but its shell: what its scripts ask for may be out of reach"
+TURNED_AWAY = "the site refuses clients that are not browsers"
+NOTHING = "the page shows no content: the data that its scripts request may be unreachable"
 WANTED = "crawl.render is always"
 STYLES = "it has too much CSS to know without a browser which text is hidden"
 
@@ -25,10 +25,10 @@ def _late(pattern: str, flags: int = re.IGNORECASE) -> Callable[[], re.Pattern[s
     return cache(lambda: re.compile(pattern, flags))
 
 
-_MANY_RULES = 5_000  # in `<style>` elements
+_MANY_RULES = 5_000  # CSS rules in `<style>` elements
 _SHEET = re.compile(rb"<style\b[^<]*+(?:<(?!/style)[^<]*+)*+", re.IGNORECASE)
-_WINDOW_CHARS = 8_192  # characters that are checked first: most pages show enough in them
-# Matches what lies between two pieces of visible text; an element that is never closed hides the rest.
+_WINDOW_CHARS = 8_192  # checked first, because most pages have enough visible text in this part
+# Matches what is between two pieces of visible text; an element without an end tag hides the rest.
 # The pattern never backtracks, so its time is linear in the length of the page.
 _UNSEEN = _late(
     r"<(?:!--(?:-?>|[^-]*+(?:-(?!->)[^-]*+)*+(?:-->)?)"
@@ -55,7 +55,7 @@ _CHALLENGES = _late(
     r"|anubis_challenge"
 )
 _WORD = _late(r"[^\W_]+")
-# Words of pages whose data does not load; a page with no other words shows no content.
+# Words of loading and error messages; a page with no other words shows no content.
 _PHRASES = (
     "loading load please wait waiting moment just one a is the this page app application data content"
     " error errors failed failure fail could not cannot couldn t be loaded to oops sorry something went wrong"
@@ -67,7 +67,7 @@ _LINKS = _late(r"<a\b[^<>]{0,500}?\bhref\s*=\s*(?:\"([^\"]{0,2000})\"|'([^']{0,2
 
 
 def visible_text(html: str) -> str:
-    """Return roughly the visible text of a page, with whitespace collapsed."""
+    """Return an estimate of the visible text of a page, with whitespace collapsed."""
     text = _UNSEEN().sub(" ", html)
     if "&" in text:
         text = text.replace("&nbsp;", " ").replace("&#160;", " ")
@@ -84,19 +84,19 @@ def _shows_plenty(html: str) -> bool:
 
 
 def is_readable(page: bytes) -> bool:
-    """Return whether a quick check shows that a page needs no browser: no script in it, or much text."""
+    """Return whether a quick check shows that a page needs no browser: it has no script, or much text."""
     if b"<script" not in page and b"<SCRIPT" not in page:
         return True
     return len(visible_text(page[:_WINDOW_CHARS].decode("latin-1"))) >= PLENTY_CHARS
 
 
 def has_many_styles(page: bytes) -> bool:
-    """Return whether a page has more rules in its own styles than are compared without a browser."""
+    """Return whether a page has too many CSS rules to find its hidden text without a browser."""
     return page.count(b"{") > _MANY_RULES and (sum(sheet.count(b"{") for sheet in _SHEET.findall(page)) > _MANY_RULES)
 
 
 def why_render(html: str) -> str | None:
-    """Return why a page shows its content only in a browser; None if it can be read as it is."""
+    """Return why a page has to be rendered in a browser; None if its HTML has the content."""
     if not _SCRIPT().search(html) or _shows_plenty(html):
         return None
     head = html[:_HEAD_CHARS]
@@ -109,19 +109,19 @@ def why_render(html: str) -> str | None:
 
 
 def challenge_in(html: str) -> bool:
-    """Return whether a page is a browser check, which lets browsers through after a moment."""
+    """Return whether a page is a browser check, which browsers pass after a moment."""
     return _CHALLENGES().search(html[:_HEAD_CHARS]) is not None
 
 
 def why_render_refused(status: int, *, challenge: bool) -> str | None:
-    """Return why a refused page may be tried in a browser; None if it takes waiting or a login instead."""
+    """Return why a refused page is tried in a browser; None if it needs a wait or a login instead."""
     if challenge:
         return CHALLENGE
     return TURNED_AWAY if status in (403, 406) else None
 
 
 def shows_the_same(plain: str, rendered: str) -> bool:
-    """Return whether scripts changed neither text nor links, so that the same validators hold for both."""
+    """Return whether two versions of a page have the same text and links, so that the validators apply to both."""
     if max(len(plain), len(rendered)) > _MAX_HTML_CHARS:
         return False
     if visible_text(plain) != visible_text(rendered):
@@ -131,6 +131,6 @@ def shows_the_same(plain: str, rendered: str) -> bool:
 
 
 def shows_nothing(rendered: str) -> bool:
-    """Return whether a rendered page shows only loading or error messages."""
+    """Return whether a rendered page shows nothing but loading and error messages."""
     text = visible_text(rendered[:_MAX_HTML_CHARS])
     return len(text) < PLENTY_CHARS and _WAITING.issuperset(_WORD().findall(text.casefold()))

@@ -1,4 +1,4 @@
-"""robots.txt (RFC 9309): parse its rules for one agent, and fetch only what they allow."""
+"""Parse robots.txt (RFC 9309) for one agent, and fetch only what it allows."""
 
 import asyncio
 import re
@@ -13,11 +13,11 @@ from afresh.sources.web.answers import EMPTY
 from afresh.urls.canonical import canonical, domain_of, origin_of
 
 MAX_DELAY_SECONDS = 60.0
-MAX_SITEMAPS = 1_000  # kept ones, each once; no more are ever read
+MAX_SITEMAPS = 1_000  # further sitemaps in a robots.txt are ignored
 
 _BOM = b"\xef\xbb\xbf"
 _MAX_LINE_BYTES = 16 * 1024  # as in the reference parser: the rest of a longer line is ignored
-_NAME = re.compile(  # matched by their beginning, with common typos
+_NAME = re.compile(  # field names, with common typos
     rb"(?P<agent>user[- ]?agent)|(?P<disallow>disallow|dissallow|dissalow|disalow|diasllow|disallaw)"
     rb"|(?P<allow>allow)|(?P<sitemap>site-?map)|(?P<delay>crawl[- ]?delay)|(?P<rate>request[- ]?rate)"
 )
@@ -38,16 +38,16 @@ class RobotsLine(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class RobotsText:
-    """What a robots.txt says to one agent, or to all agents."""
+    """The rules of a robots.txt for one agent, or for all agents."""
 
     named: bool = False
     lines: list[RobotsLine] = field(default_factory=list)
-    delay: float | None = None  # seconds, capped
+    delay: float | None = None  # seconds between requests, at most 60
 
 
 @dataclass(slots=True)
 class _Audience:
-    """The agents that a group applies to; User-agent lines add up until the group has begun."""
+    """The agents that a group of rules applies to; collects User-agent lines until the first rule."""
 
     members: list[RobotsText] = field(default_factory=list)
     begun: bool = False
@@ -58,7 +58,7 @@ def read(data: bytes, agent: str) -> tuple[RobotsText, tuple[str, ...]]:
     token = agent.lower().encode()
     own, common = RobotsText(), RobotsText()
     sitemaps: dict[str, None] = {}
-    ruled, paced = _Audience(), _Audience()  # a delay ends the agents before it, but begins no rules
+    ruled, paced = _Audience(), _Audience()  # separate, because a delay does not end a group of rules
     for number, name, value in _fields(data):
         if name == "agent":
             rules = _addressed(value, token, own, common)
@@ -84,13 +84,13 @@ def read(data: bytes, agent: str) -> tuple[RobotsText, tuple[str, ...]]:
 
 
 def _fields(data: bytes) -> Iterator[tuple[int, str, bytes]]:
-    """Yield line number, name and value of every line with a known name."""
+    """Yield line number, name and value of every line with a known field name."""
     lines = data.removeprefix(_BOM).replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
     for number, line in enumerate(lines, start=1):
         if not line:
             continue
         name, colon, value = line[:_MAX_LINE_BYTES].partition(b"#")[0].partition(b":")
-        if not colon:  # a common mistake
+        if not colon:  # a missing colon is a common mistake
             words = name.split()
             if len(words) != 2:
                 continue
@@ -101,7 +101,7 @@ def _fields(data: bytes) -> Iterator[tuple[int, str, bytes]]:
 
 
 def _addressed(value: bytes, token: bytes, own: RobotsText, common: RobotsText) -> RobotsText | None:
-    """Return the rules for a User-agent line; only its product token counts, in any case (RFC 9309 2.2.1)."""
+    """Return the rules that a User-agent line selects, by its product token in any case (RFC 9309 2.2.1), or None."""
     if _EVERYONE.match(value):
         return common
     found = _TOKEN.match(value.lower())
@@ -112,7 +112,7 @@ def _addressed(value: bytes, token: bytes, own: RobotsText, common: RobotsText) 
 
 
 def _seconds(name: str, value: bytes) -> float | None:
-    """Return the seconds between two requests, given as a delay or as a rate like `1/10s` or `100/15m`."""
+    """Return the seconds between requests from a delay, or from a rate like `1/10s` or `100/15m`; None if invalid."""
     if name == "delay":
         return float(value) if _NUMBER.fullmatch(value) else None
     found = _RATE.fullmatch(value)
@@ -121,10 +121,10 @@ def _seconds(name: str, value: bytes) -> float | None:
     return int(found[2]) * _UNITS[found[3].lower()] / int(found[1])
 
 
-MAX_COMPARED_CHARS = 4_000_000  # of one URL, over all rules it is compared with
-TOO_MANY = "robots.txt has too many rules that may concern this URL: it is not fetched"
+MAX_COMPARED_CHARS = 4_000_000  # limit of work for one URL: its length times the rules compared with it
+TOO_MANY = "robots.txt has too many rules that may apply to this URL, so it is not fetched"
 
-_PATH = re.compile(r"(?:[^/?#]*//)?[^/?;#]*([^#]*)")  # path and query
+_PATH = re.compile(r"(?:[^/?#]*//)?[^/?;#]*([^#]*)")  # the group contains path and query
 _ESCAPED = {code: f"%{code:02X}" for code in range(256) if not 0x20 <= code < 0x7F}
 _ESCAPE = re.compile("%[0-9A-Fa-f]{2}")
 _PLAIN = {f"%{ord(character):02X}": character for character in "-._~*$"}
@@ -133,18 +133,18 @@ _PLAINER = _PLAIN | {f"%{code:02X}": chr(code) for code in range(128) if chr(cod
 
 @dataclass(slots=True)
 class _Rule:
-    """One Allow or Disallow line, ready to be matched."""
+    """One Allow or Disallow line, parsed for matching."""
 
     line: int
     text: str
-    rank: int  # the longest rule decides; of two equally long ones, Allow (RFC 9309 2.2.2)
-    head: str  # what a path must begin with
-    pieces: tuple[str, ...]  # what must follow, in this order and with anything between
-    needle: str  # the longest of the pieces
-    whole: bool  # nothing may follow the last piece
+    rank: int  # the longest rule decides, and Allow between equal lengths (RFC 9309 2.2.2)
+    head: str  # the text that a path must begin with
+    pieces: tuple[str, ...]  # texts that must follow in this order, with anything between them
+    needle: str  # the longest piece
+    whole: bool  # the path must end after the last piece
 
     def matches(self, path: str) -> bool:
-        """Return whether a path that begins with `head` matches; every piece is searched for once."""
+        """Return whether a path matches, given that it begins with `head`; takes linear time."""
         at = len(self.head)
         if not self.whole:
             return _after(path, self.pieces, at) >= 0
@@ -155,11 +155,11 @@ class _Rule:
 
 
 class TooManyRules(Exception):
-    """More rules apply to a path than it can be compared with."""
+    """Raised if too many rules may apply to a path to compare all of them with it."""
 
 
 class _Index:
-    """Finds the strongest rule that matches, without trying all of them."""
+    """Finds the rule that decides about a path, without comparing all rules."""
 
     def __init__(self, rules: Iterable[_Rule]) -> None:
         self._by_head: dict[str, list[_Rule]] = {}
@@ -168,7 +168,7 @@ class _Index:
         self._lengths = sorted(set(map(len, self._by_head)))
 
     def decide(self, path: str) -> _Rule | None:
-        """Return the strongest rule for a path; raise TooManyRules if that takes too much work."""
+        """Return the matching rule with the highest rank, or None; raise TooManyRules if that takes too much work."""
         best: _Rule | None = None
         left = MAX_COMPARED_CHARS
         for length in self._lengths:
@@ -176,22 +176,22 @@ class _Index:
                 break
             for rule in self._by_head.get(path[:length], ()):
                 if best is not None and rule.rank <= best.rank:
-                    break  # the rest is weaker
+                    break  # the remaining rules have a lower rank
                 left -= len(path) + len(rule.text)
                 if left < 0:
                     raise TooManyRules
-                if rule.needle in path and rule.matches(path):  # the needle excludes nearly all rules
+                if rule.needle in path and rule.matches(path):  # the first check is fast and excludes nearly all rules
                     best = rule
                     break
         return best
 
 
 class RobotsRules:
-    """The rules of a robots.txt for one agent; any bytes can be parsed."""
+    """The rules of a robots.txt for one agent; invalid lines are ignored."""
 
     def __init__(self, data: bytes, agent: str) -> None:
         text, self.sitemaps = read(data, agent)
-        self.crawl_delay = text.delay  # seconds between two requests, capped; None if not given or invalid
+        self.crawl_delay = text.delay  # seconds between requests, at most 60; None if missing or invalid
         first: dict[tuple[bool, bytes], RobotsLine] = {}
         for line in text.lines:
             if line.value:
@@ -200,7 +200,7 @@ class RobotsRules:
         self._disallows = _Index(_rule(line, _PLAINER) for line in first.values() if not line.allow)
 
     def refusal(self, url: str) -> str | None:
-        """Return why the agent may not fetch `url`, naming the line; None if it may."""
+        """Return why the agent may not fetch `url`, with the line of the rule; None if it may."""
         found = _PATH.match(url)
         path = found[1] if found else ""
         path = path if path.startswith("/") else f"/{path}"
@@ -220,7 +220,7 @@ def _rule(line: RobotsLine, plain: dict[str, str]) -> _Rule:
     text = line.value.decode("latin-1").translate(_ESCAPED)
     whole = text.endswith("$")
     head, *rest = (_unescaped(piece, plain) for piece in text.removesuffix("$").split("*"))
-    if whole and rest and not rest[-1]:  # `*$` matches any end
+    if whole and rest and not rest[-1]:  # `*$` matches every end
         whole = False
     pieces = tuple(filter(None, rest))
     rank = 2 * len(text) + line.allow
@@ -228,7 +228,7 @@ def _rule(line: RobotsLine, plain: dict[str, str]) -> _Rule:
 
 
 def _after(path: str, pieces: Iterable[str], at: int) -> int:
-    """Return where the last piece ends, each at its first place after the one before; -1 if one is missing."""
+    """Return the end of the last piece if all pieces follow each other in `path` from `at` on, else -1."""
     for piece in pieces:
         found = path.find(piece, at)
         if found < 0:
@@ -238,10 +238,10 @@ def _after(path: str, pieces: Iterable[str], at: int) -> int:
 
 
 def _unescaped(text: str, plain: dict[str, str]) -> str:
-    """Undo the needless escapes of `plain` and write the others in upper case (RFC 9309 2.2.2).
+    """Resolve the unnecessary escapes that `plain` contains, and write others in upper case (RFC 9309 2.2.2).
 
-    The reference parser keeps escaped letters. For Disallow rules they are unescaped too, so that a rule is
-    never read more narrowly than intended.
+    The reference parser keeps escaped letters. Disallow rules are unescaped here too, so that they never forbid
+    less than intended.
     """
     if "%" not in text:
         return text
@@ -249,17 +249,17 @@ def _unescaped(text: str, plain: dict[str, str]) -> str:
 
 
 MAX_ROBOTS_BYTES = 500 * 1024
-_LARGE_BYTES = 16 * 1024  # larger ones are parsed in a thread
+_LARGE_BYTES = 16 * 1024  # a larger robots.txt is parsed in a thread
 _KEPT = timedelta(hours=24)
 _STALE_KEPT = timedelta(hours=1)
-_OUTAGE_SECONDS = 1.0  # concurrent pages share one result, a retry requests it again
+_OUTAGE_SECONDS = 1.0  # a failed request is not repeated for so long, so that concurrent pages share it
 _BACK_OFF_SECONDS = 60.0
 
 RobotsState = Literal["unknown", "ok", "none", "unreachable"]
 
 
 class RobotsReader(Protocol):
-    """Reads a file that serves the crawl, following every redirect."""
+    """Fetches files such as robots.txt and sitemaps, following every redirect."""
 
     async def read(
         self, url: str, *, limit: int, cut: bool = False, validators: Validators | None = None
@@ -268,22 +268,22 @@ class RobotsReader(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What is known of the robots.txt of one origin."""
+    """The robots.txt of one origin as it was last fetched."""
 
     state: RobotsState
     until: datetime
     rules: RobotsRules | None = None
-    sitemaps: tuple[str, ...] = ()  # that it names, in canonical form
-    answer: Refused | Failed | None = None  # for every page of an origin whose robots.txt is unreachable
+    sitemaps: tuple[str, ...] = ()  # the sitemaps that it names, as canonical URLs
+    answer: Refused | Failed | None = None  # the result for every page if the robots.txt is unreachable
 
     def refusal(self, url: str) -> Refused | Failed | None:
-        """Return why a page is not fetched, or None if it may be."""
+        """Return why a page may not be fetched, or None if it may."""
         reason = self.rules.refusal(url) if self.rules and self.answer is None else None
         return Refused(outcome=Outcome.BLOCKED_ROBOTS, reason=reason) if reason else self.answer
 
 
 class RobotsFetcher:
-    """Fetches only what robots.txt allows; use one per run, or call `forget` between runs."""
+    """Fetches only what robots.txt allows; needs a new instance for each run, or a call of `forget`."""
 
     def __init__(
         self,
@@ -300,7 +300,7 @@ class RobotsFetcher:
         self._agent = agent
         self._respect = respect
         self._clock = clock
-        self._learn = learn  # called with the delay that the host of a robots.txt asks for
+        self._learn = learn  # called with a host and the delay that its robots.txt asks for
         self._known: dict[str, _Known] = {}
         self._asking: dict[str, asyncio.Task[_Known]] = {}
 
@@ -308,18 +308,18 @@ class RobotsFetcher:
         return await self.refusal(request.url) or await self._inner.fetch(request)
 
     async def read(self, url: str, *, limit: int, cut: bool = False, validators: Validators | None = None) -> Fetched:
-        """Read a file that serves the crawl; a sitemap that robots.txt itself names is always allowed."""
+        """Fetch a file such as a sitemap if robots.txt allows it; a sitemap that robots.txt names is always allowed."""
         if self._respect:
             known = await self._of(origin_of(url))
             refusal = known.refusal(url)
-            if isinstance(refusal, Refused) and known.state == "unreachable":  # its listing is unknown
+            if isinstance(refusal, Refused) and known.state == "unreachable":  # its list of sitemaps is unknown
                 return Failed(reason=refusal.reason, status_code=refusal.status_code)
             if refusal and (known.answer or url not in known.sitemaps):
                 return refusal
         return await self._reader.read(url, limit=limit, cut=cut, validators=validators)
 
     async def refusal(self, url: str) -> Refused | Failed | None:
-        """Return why a page is not fetched, or None if it may be; request robots.txt if needed."""
+        """Return why a page may not be fetched, or None if it may; request robots.txt if needed."""
         if not self._respect:
             return None
         origin = origin_of(url)
@@ -329,7 +329,7 @@ class RobotsFetcher:
         return known.refusal(url)
 
     async def crawl_delay(self, url: str) -> float | None:
-        """Return the seconds between requests that the site asks for, at most 60; None if unknown."""
+        """Return the delay between requests that a site asks for, at most 60 seconds; None if it is unknown."""
         if not self._respect:
             return 0.0
         known = await self._of(origin_of(url))
@@ -338,7 +338,7 @@ class RobotsFetcher:
         return (known.rules.crawl_delay if known.rules else None) or 0.0
 
     async def sitemaps(self, origin: str) -> tuple[str, ...]:
-        """Return the sitemaps that the robots.txt of an origin names, in canonical form."""
+        """Return the canonical URLs of the sitemaps that the robots.txt of an origin names."""
         return (await self._of(origin_of(f"{origin}/"))).sitemaps
 
     def state(self, origin: str) -> RobotsState:
@@ -356,7 +356,7 @@ class RobotsFetcher:
         await self._inner.close()
 
     async def _of(self, origin: str) -> _Known:
-        """Return what is known of an origin; concurrent requests share one fetch of its robots.txt."""
+        """Return the robots.txt of an origin; concurrent calls share one request for it."""
         known = self._known.get(origin)
         if known is not None and known.until > self._clock():
             return known
@@ -371,7 +371,7 @@ class RobotsFetcher:
         known = await self._interpret(seen, origin)
         old = self._known.get(origin)
         if known.state == "unreachable" and old is not None and old.state == "ok":
-            # RFC 9309 2.4: a stale copy is better than none
+            # RFC 9309 2.4: an old copy may be used while the file is unreachable
             known = replace(old, until=max(known.until, self._clock() + _STALE_KEPT))
         self._known[origin] = known
         if self._learn is not None and known.rules is not None:
@@ -382,7 +382,7 @@ class RobotsFetcher:
         now = self._clock()
         if isinstance(seen, Body):
             data = seen.data
-            if len(data) >= MAX_ROBOTS_BYTES:  # a rule that the limit cut in two would forbid more
+            if len(data) >= MAX_ROBOTS_BYTES:  # drop the incomplete last line: a shortened rule would forbid more
                 data = data[: max(data.rfind(b"\n"), data.rfind(b"\r")) + 1]
             if len(data) <= _LARGE_BYTES:
                 return _parsed(data, self._agent, origin, now + _KEPT)
@@ -392,9 +392,9 @@ class RobotsFetcher:
         status = seen.status_code or 0
         if isinstance(seen, Refused) and (status in EMPTY or 400 <= status < 500):  # RFC 9309 2.3.1.3
             return _Known("none", now + _KEPT)
-        if isinstance(seen, Refused) and seen.status_code is None:  # its IP address is not allowed
+        if isinstance(seen, Refused) and seen.status_code is None:  # the IP address is not allowed
             return _Known("unreachable", now + _KEPT, answer=seen)
-        if isinstance(seen, Failed):  # an outage, or 429: every page fails until the next request
+        if isinstance(seen, Failed):  # an outage or a 429: until the next request, every page fails too
             wait = seen.retry_after
             if wait is None and status == 429:
                 wait = _BACK_OFF_SECONDS

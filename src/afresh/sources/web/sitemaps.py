@@ -1,8 +1,8 @@
-"""Read the sitemaps of a site: indexes up to three levels deep, each file once, everything bounded.
+"""Read the sitemaps of a site: each file once, indexes up to three levels deep, within limits.
 
-Whatever a cap cuts off makes the listing incomplete and is reported in `errors`; a URL that is missing
-then proves nothing. `lastmod` is only a hint. Feeds and llms.txt are read in the same way. Small files
-with validators are cached (`CachedSitemap`) and requested conditionally the next time.
+A listing that exceeds a limit is incomplete, and `errors` says so: a page that is missing from it may still
+exist. `lastmod` is only a hint. Feeds and llms.txt files are read in the same way. Small files with
+validators are cached (`CachedSitemap`) and requested conditionally the next time.
 """
 
 import asyncio
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
     from afresh.sources.web.robots import RobotsReader
 
 
-MAX_FILE_BYTES = 50 * 1024 * 1024  # of one file, unpacked
+MAX_FILE_BYTES = 50 * 1024 * 1024  # maximum size of one file, unpacked
 MAX_ENTRIES = 50_000
-MAX_PACKED_RATIO = 250  # of the unpacked to the packed size, for files above SMALL_UNPACKED_BYTES
+MAX_PACKED_RATIO = 250  # maximum ratio of unpacked to packed size, for files above SMALL_UNPACKED_BYTES
 SMALL_UNPACKED_BYTES = 1024 * 1024
-MAX_GZIP_MEMBERS = 1_000  # each may be empty, so the size alone does not bound the work
+MAX_GZIP_MEMBERS = 1_000  # members may be empty, so a size limit alone does not limit the work
 MAX_ELEMENTS = 1_000_000  # a file of MAX_FILE_BYTES with alternates in every language has 600,000
 MAX_LINES = 1_000_000
 MAX_LOC_CHARACTERS = 8_001  # one more than a URL may have: longer ones are cut here and refused later
-MAX_LISTED_CHARACTERS = 16 * 1024 * 1024  # of all URLs of a file
+MAX_LISTED_CHARACTERS = 16 * 1024 * 1024  # maximum length of all URLs of a file together
 
 Kind = Literal["urlset", "index", "none"]
 _ENTRIES = frozenset({"url", "sitemap", "item", "entry"})
@@ -51,7 +51,7 @@ _BLANK = b" \t\r\n\xef\xbb\xbf"
 
 
 class SitemapEntry(NamedTuple):
-    """One URL of a sitemap as written there, with its date of last change."""
+    """One URL as the sitemap writes it, with the date of its last change."""
 
     loc: str
     lastmod: datetime | None = None
@@ -64,21 +64,21 @@ class SitemapFile:
     kind: Kind
     entries: tuple[SitemapEntry, ...] = ()
     error: str | None = None
-    over: int = 0  # entries beyond the cap, as far as they were counted
-    size: int = 0  # bytes, unpacked
+    over: int = 0  # entries beyond the limit; counting stops at twice the limit
+    size: int = 0  # in bytes, unpacked
 
 
 class _Bomb(Exception):
-    """Raised for a packed file that is too large; the message says in which way."""
+    """Raised for a compressed file that exceeds a limit; the message names the limit."""
 
 
 def is_packed(data: bytes) -> bool:
-    """Return whether a file is compressed; its size then does not bound the work."""
+    """Return whether a file is compressed, so that its size does not limit the work of parsing it."""
     return data[:2] == b"\x1f\x8b"
 
 
 def parse_sitemap(data: bytes, largest: int = MAX_FILE_BYTES, most: int = MAX_ENTRIES) -> SitemapFile:
-    """Parse a sitemap; never raise, never fetch, never expand an entity."""
+    """Parse a sitemap; return errors instead of raising them, and never expand entities or fetch anything."""
     if is_packed(data):
         try:
             data = _gunzipped(data, largest)
@@ -97,18 +97,18 @@ def parse_sitemap(data: bytes, largest: int = MAX_FILE_BYTES, most: int = MAX_EN
 
 
 def _gunzipped(data: bytes, largest: int) -> bytes:
-    """Unpack gzip up to one byte more than `largest`; raise EOFError if the file is cut off."""
+    """Unpack gzip data to at most `largest` + 1 bytes; raise EOFError if the data ends too early."""
     out, packed, members = bytearray(), len(data), 0
     while is_packed(data) and len(out) <= largest:
         members += 1
         if members > MAX_GZIP_MEMBERS:
-            raise _Bomb(f"packed in more than {MAX_GZIP_MEMBERS:,} parts")
+            raise _Bomb(f"more than {MAX_GZIP_MEMBERS:,} gzip members")
         member = zlib.decompressobj(31)
         while data and not member.eof and len(out) <= largest:
             out += member.decompress(data, min(_UNPACKED_STEP, largest + 1 - len(out)))
             data = member.unconsumed_tail
             if len(out) > max(SMALL_UNPACKED_BYTES, MAX_PACKED_RATIO * packed):
-                raise _Bomb("packed like a bomb")
+                raise _Bomb("possible zip bomb")
         if not member.eof:
             if len(out) <= largest:
                 raise EOFError
@@ -131,7 +131,7 @@ def _from_text(data: bytes, most: int) -> SitemapFile:
 
 
 class _Room:
-    """Collects the entries of a file up to the cap, each URL once, and counts those beyond it."""
+    """Collects the entries of a file up to a limit, each URL once, and counts those beyond the limit."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -140,7 +140,7 @@ class _Room:
         self.over = 0
 
     def take(self, loc: str, lastmod: datetime | None) -> bool:
-        """Keep an entry or count it; return False as soon as there are twice as many as allowed."""
+        """Keep an entry, or count it if it is beyond the limit; return False at twice the limit."""
         loc = loc[:MAX_LOC_CHARACTERS]
         if loc in self.seen:
             return True
@@ -167,7 +167,7 @@ def _from_xml(data: bytes, most: int) -> SitemapFile:
     )  # fmt: skip
     room, entry = _Room(most), _OpenEntry()
     kind: Kind = "none"
-    elements = nested = 0  # nested: entries that have begun and not ended
+    elements = nested = 0  # nested: the number of open entries
     broken = False
     try:
         for event, element in events:
@@ -225,7 +225,7 @@ class _OpenEntry:
             self._lastmod = parse_lastmod(element.text or "")
 
     def close(self, element: Any, room: _Room) -> bool:
-        """Keep its URLs; return False once the file is full."""
+        """Pass the URLs of the entry to `room`; return False if it takes no more entries."""
         spare = self._guid or (element.text or "").strip()
         locs = self._locs or ([spare] if _ADDRESS.fullmatch(spare) else [])
         taken = [room.take(loc, self._lastmod) for loc in locs]
@@ -261,17 +261,17 @@ def parse_lastmod(text: str) -> datetime | None:
     return None
 
 
-MAX_CACHED_CHARS = 100_000  # characters of the entries of all cached files together
-_ENTRY = 50  # characters of an entry in addition to its URL
+MAX_CACHED_CHARS = 100_000  # size of all cached files together
+_ENTRY = 50  # size that an entry counts in addition to its URL
 
 
 class CachedSitemap(NamedTuple):
-    """A parsed sitemap, feed or llms.txt, used again while the site says that it has not changed."""
+    """A parsed sitemap, feed or llms.txt, which is used again when the site answers 304 Not Modified."""
 
     etag: str | None
     last_modified: str | None
-    issuer: str | None  # URL that issued the validators
-    base: str  # the URL it came from
+    issuer: str | None  # the URL whose response had the validators
+    base: str  # the URL of the file, after redirects
     kind: Kind
     entries: tuple[SitemapEntry, ...]
 
@@ -284,26 +284,26 @@ def has_room(files: Mapping[str, CachedSitemap], more: CachedSitemap) -> bool:
 MAX_DEPTH = 3
 MAX_FILES = 1_000
 MAX_URLS = 500_000
-MAX_TOTAL_BYTES = 10 * MAX_FILE_BYTES  # of all files together, unpacked
+MAX_TOTAL_BYTES = 10 * MAX_FILE_BYTES  # maximum size of all files together, unpacked
 MAX_ERRORS = 20  # after this many broken files the rest is skipped
-SMALL_BYTES = 16 * 1024  # larger or packed files are parsed by `parse`
+SMALL_BYTES = 16 * 1024  # larger and compressed files are parsed by `parse`, outside the event loop
 
 Parse = Callable[[bytes, int], Awaitable[SitemapFile]]
 
 
 @dataclass(slots=True)
 class SitemapListing:
-    """The URLs that the sitemaps of a site list together."""
+    """The URLs in all sitemaps of a site."""
 
     urls: dict[str, datetime | None] = field(default_factory=dict)  # canonical URL to its lastmod
     dropped: Counter[str] = field(default_factory=Counter)  # reason to count
     errors: list[str] = field(default_factory=list)  # files that could not be read: the listing is incomplete
-    maps: int = 0  # files read
+    maps: int = 0  # number of files that were read
     files: dict[str, CachedSitemap] = field(default_factory=dict)  # files that can be requested conditionally
 
 
 async def parse_in_thread(data: bytes, largest: int) -> SitemapFile:
-    """Parse a sitemap of at most `largest` bytes, unpacked, in a thread."""
+    """Parse a sitemap of at most `largest` bytes (unpacked) in a thread."""
     return await asyncio.to_thread(parse_sitemap, data, largest)
 
 
@@ -319,10 +319,10 @@ async def read_sitemaps(
     largest: int = MAX_FILE_BYTES,
     known: Mapping[str, CachedSitemap] | None = None,
 ) -> SitemapListing:
-    """Read sitemaps and the ones they point to; an `optional` one may be missing, forbidden or no sitemap.
+    """Return the URLs of sitemaps and of the sitemaps that they point to.
 
-    `parse` parses all but tiny files. At most `most_urls` URLs are kept; once there are more, no further
-    files are fetched.
+    An `optional` sitemap may be missing, forbidden or another kind of file without an error. `parse` parses all
+    but tiny files. At most `most_urls` URLs are kept; at that limit, no further files are fetched.
     """
     found = SitemapListing()
     walk = _Walk(found, reader, parse, trim, refusal, most_urls, largest, known or {})
@@ -334,7 +334,7 @@ async def read_sitemaps(
 
 @dataclass(slots=True)
 class _Walk:
-    """Reads sitemap files, breadth first."""
+    """Reads sitemap files, level by level."""
 
     _found: SitemapListing
     _reader: "RobotsReader"
@@ -347,11 +347,11 @@ class _Walk:
     _waiting: deque[tuple[str, int]] = field(default_factory=deque)
     _seen: set[str] = field(default_factory=set)
     _bytes: int = 0
-    _unlisted: int = 0  # URLs beyond the most that are kept
-    _unread: int = 0  # files beyond the most that are read
+    _unlisted: int = 0  # number of URLs beyond the limit
+    _unread: int = 0  # number of files beyond the limit
 
     def queue(self, url: str, depth: int) -> None:
-        """Read this file too, unless it was queued before or a cap is reached."""
+        """Queue a file, unless it was queued before or a limit is reached."""
         if url in self._seen:
             return
         if depth > MAX_DEPTH:
@@ -369,10 +369,10 @@ class _Walk:
             await self._read(url, depth, optional and depth == 1)
         unread = self._unread + len(self._waiting)
         if self._unlisted:
-            errors.append(f"sitemaps list more than {self._most_urls:,} addresses: {self._unlisted:,} left out")
+            errors.append(f"sitemaps list more than {self._most_urls:,} URLs: {self._unlisted:,} left out")
         if unread:
             files = "sitemap file was" if unread == 1 else "sitemap files were"
-            errors.append(f"{unread:,} {files} not read: more than is sensible")
+            errors.append(f"{unread:,} {files} not read: a limit per site was reached")
 
     async def _read(self, url: str, depth: int, optional: bool) -> None:
         known = self._known.get(url)
@@ -414,7 +414,7 @@ class _Walk:
         async for entry in yield_in_turns(entries, lambda entry: entry.loc):
             url = canonical(entry.loc, base)
             if url is None:
-                self._found.dropped["not a web address"] += 1
+                self._found.dropped["not a web URL"] += 1
             elif kind == "index":
                 self.queue(url, depth + 1)
             else:
@@ -433,7 +433,7 @@ class _Walk:
 
 
 def _problem(seen: Gone | Refused | Failed | Moved | NotModified, optional: bool) -> str | None:
-    """Return why a file without content leaves the listing incomplete, or None if it just does not exist."""
+    """Return why the listing is incomplete without this file, or None if the file just does not exist."""
     if isinstance(seen, Gone):
         return None
     if isinstance(seen, Refused):

@@ -1,4 +1,4 @@
-"""The browsers of one run: started when first needed, closed with all their processes."""
+"""Manage the browsers of one run: start them when first needed, and close them with all their processes."""
 
 import asyncio
 import secrets
@@ -25,7 +25,7 @@ _CLOSE_SECONDS = 3.0
 
 
 class BrowserSlot:
-    """Renders one page at a time, in its own context behind its own proxy."""
+    """Renders one page at a time, in a browser context with its own proxy."""
 
     def __init__(self, running: "RunningBrowser") -> None:
         self._running = running
@@ -34,7 +34,7 @@ class BrowserSlot:
         self._site = ""
 
     async def show(self, url: str) -> RenderedPage | RenderFailure:
-        """Render a page; cookies and cache of a site are kept while its pages follow each other here."""
+        """Render a page; keep cookies and cache as long as the pages in this slot are of one site."""
         options, context = self._running.options, await self._at(origin_of(url))
         stats = self._proxy.admit(options.max_page_bytes)
         page = await context.new_page()
@@ -51,7 +51,7 @@ class BrowserSlot:
             return RenderFailure(reason=f"the page and its files are larger than {most} MB", hopeless=True)
         barred = tuple(f"{host} is {kind}" for host, kind in stats.barred.items())
         if isinstance(seen, RenderFailure) and seen.led_to in stats.barred:
-            reason = f"its script leads to {seen.led_to}, which is not allowed: network.allow"
+            reason = f"the page's script leads to {seen.led_to}, which is blocked (see network.allow)"
             return replace(seen, reason=reason, refused=True, hopeless=True)
         if isinstance(seen, RenderFailure):
             why = f" (blocked: {', '.join(barred)})" if barred else ""
@@ -85,7 +85,7 @@ class BrowserSlot:
         )
         await self._context.add_init_script(PREPARE)
         await self._context.add_init_script(MARK_HIDDEN)
-        if running.engine != "chromium":  # Chromium does this by flags, and so keeps its cache
+        if running.engine != "chromium":  # Chromium has flags for this, which do not disable its cache
             await self._context.route("**/*", _without_pictures)
         return self._context
 
@@ -98,7 +98,7 @@ async def _without_pictures(route: Route) -> None:
 
 
 class RunningBrowser:
-    """One browser with its slots, from start to end."""
+    """A started browser and its slots."""
 
     def __init__(self, engine: str, options: BrowserOptions, browser: Browser, token: str) -> None:
         self.engine = engine
@@ -108,14 +108,14 @@ class RunningBrowser:
         self._first: Process | None = None
         self.user_agent = ""
         self.rendered = 0
-        self.spent = False  # no further page is rendered here
+        self.spent = False  # True: the next page is rendered in a new browser
         self._slots: list[BrowserSlot] = []
         self._free: list[BrowserSlot] = []
-        self.busy = 0  # pages that are being rendered
+        self.busy = 0  # number of pages that are being rendered
         self._guarding: asyncio.Task[None] | None = None
 
     async def prepare(self) -> None:
-        """Read the user agent of the browser, and watch its memory from now on."""
+        """Read the browser's user agent, and start a task that limits its memory."""
         if self.engine == "chromium":
             session = await self.browser.new_browser_cdp_session()
             own = (await session.send("Browser.getVersion"))["userAgent"]
@@ -128,7 +128,7 @@ class RunningBrowser:
         self._guarding = asyncio.ensure_future(self._guard())
 
     async def show(self, url: str, seconds: float) -> RenderedPage | RenderFailure:
-        """Render a page in a free slot, within some seconds."""
+        """Render a page in the next free slot, within a time limit."""
         if not self._free:
             self._slots.append(BrowserSlot(self))
             self._free.append(self._slots[-1])
@@ -139,7 +139,7 @@ class RunningBrowser:
             async with asyncio.timeout(seconds):
                 seen = await slot.show(url)
         except BaseException as error:
-            self.spent = True  # its page may still run, so the next page gets another browser
+            self.spent = True  # scripts of the page may still run in it
             if isinstance(error, TimeoutError):
                 return RenderFailure(reason=f"not rendered within {seconds:g} s", late=True, hopeless=True)
             raise
@@ -149,7 +149,7 @@ class RunningBrowser:
         return seen
 
     async def close(self) -> None:
-        """Close the browser: gracefully, or by force after an error."""
+        """Close the browser; kill its processes if that fails."""
         if self._guarding is not None:
             self._guarding.cancel()
         processes = family(self._first)
@@ -163,7 +163,7 @@ class RunningBrowser:
             await slot.close()
 
     async def _guard(self) -> None:
-        """Kill the process of a page when the whole browser takes too much memory."""
+        """Kill the page process with the most memory whenever the browser exceeds its limit."""
         while True:
             await asyncio.sleep(_WATCH_SECONDS)
             if self.busy and (guilty := heaviest_beyond(self.options.memory_mb, self._first)):
@@ -171,7 +171,7 @@ class RunningBrowser:
 
 
 class Browsers:
-    """Renders pages in a requested engine; replaces a browser after many pages or an error."""
+    """Renders pages with any engine; replaces a browser after many pages or an error."""
 
     def __init__(self, options: BrowserOptions) -> None:
         self._options = options
@@ -181,7 +181,7 @@ class Browsers:
         self._running: dict[str, RunningBrowser] = {}
         self._leaving: list[RunningBrowser] = []
         self._absent: dict[str, str] = {}
-        self._closed_proxy = BrowserProxy(options.policy)  # for requests of no page: it lets nothing through
+        self._closed_proxy = BrowserProxy(options.policy)  # blocks requests that the browser makes outside of pages
 
     async def render(self, engine: str, url: str, seconds: float) -> RenderedPage | RenderFailure:
         """Render a page; raise NoBrowser if the engine is not available."""
@@ -190,10 +190,10 @@ class Browsers:
             try:
                 return await running.show(url, min(seconds, self._options.timeout_seconds))
             except (Error, TimeoutError) as error:
-                message = (str(error).splitlines() or ["it does not answer"])[0]
-                return RenderFailure(reason=f"the browser broke down: {message[:200]}")
+                message = (str(error).splitlines() or ["it does not respond"])[0]
+                return RenderFailure(reason=f"the browser crashed: {message[:200]}")
             finally:
-                if running.spent and self._running.get(engine) is running:  # the next page may be hours away
+                if running.spent and self._running.get(engine) is running:  # close it now: the next page may take hours
                     self._leaving.append(self._running.pop(engine))
                 await self._close_replaced()
 
@@ -223,11 +223,11 @@ class Browsers:
                     if self._driver.is_up or not self._driver.may_start:
                         self._absent[engine] = str(error)
                         raise
-                else:  # if starting it kills the driver, try again a few times
+                else:  # the driver may die when the browser starts: try again a few times
                     return running
 
     async def _close_replaced(self) -> None:
-        """Close the replaced browsers that no longer render a page."""
+        """Close those replaced browsers that have finished their last page."""
         for running in [each for each in self._leaving if not each.busy]:
             self._leaving.remove(running)
             await running.close()
@@ -245,5 +245,5 @@ class Browsers:
         except Error as error:
             running.spent = True
             await running.close()
-            raise NoBrowser(f"{engine} broke down as it started") from error
+            raise NoBrowser(f"{engine} crashed while starting") from error
         return running

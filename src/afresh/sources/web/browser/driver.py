@@ -1,4 +1,4 @@
-"""Playwright's driver, which starts browsers, and its child processes: their memory and their end."""
+"""Start and stop Playwright's driver, and watch and kill the browser processes that it starts."""
 
 import asyncio
 import os
@@ -21,7 +21,7 @@ _GONE = (psutil.NoSuchProcess, psutil.AccessDenied, psutil.ZombieProcess)
 
 
 def first_process(token: str) -> psutil.Process | None:
-    """Return the browser process whose command line contains a token."""
+    """Return the first process of the browser whose command line contains a token, or None."""
     for process in psutil.Process().children(recursive=True):
         with suppress(*_GONE):
             if any(token in word for word in process.cmdline()):
@@ -36,7 +36,7 @@ def family(first: psutil.Process | None) -> list[psutil.Process]:
 
 
 def heaviest_beyond(limit_mb: int, first: psutil.Process | None) -> psutil.Process | None:
-    """Return the page process with the most memory if the browser exceeds the limit, else None."""
+    """Return the page process with the most memory if the whole browser exceeds the limit, else None."""
     sizes: dict[psutil.Process, int] = {}
     for process in family(first):
         with suppress(*_GONE):
@@ -64,17 +64,17 @@ def end(processes: Iterable[psutil.Process]) -> None:
             process.kill()
 
 
-MAX_STARTS = 4  # in one run
+MAX_STARTS = 4  # of the driver, in one run
 _CLOSE_SECONDS = 3.0
 _PREFIX = "afresh-"
 _SHORT = "/tmp"  # noqa: S108 - we create a folder in it, with an unpredictable name
-_MAX_FOLDER_CHARS = 40  # with what browsers add, it has to stay below 104
-_TRANSPORTS = ("playwright._impl.transport", "playwright._impl._transport")  # by the version of Playwright
-_PLACES = ("TMPDIR", "TEMP", "TMP")  # variables that programs read for the temporary folder
+_MAX_FOLDER_CHARS = 40  # socket paths, which browsers create in the folder, may have 103 characters
+_TRANSPORTS = ("playwright._impl.transport", "playwright._impl._transport")  # depends on the Playwright version
+_PLACES = ("TMPDIR", "TEMP", "TMP")  # variables for the temporary folder
 
 
 class Driver:
-    """The Playwright driver of one run, with a temporary folder for browsers that is removed at the end."""
+    """The Playwright driver of one run; its temporary folder for browsers is removed on closing."""
 
     def __init__(self) -> None:
         self._starts = 0
@@ -85,26 +85,26 @@ class Driver:
 
     @property
     def is_up(self) -> bool:
-        """Return whether it runs, as far as the system shows."""
+        """Return whether the driver process seems to be running."""
         return self._playwright is not None and (self._process is None or is_alive(self._process))
 
     @property
     def may_start(self) -> bool:
-        """Return whether it has not died too often."""
+        """Return whether the driver has been started fewer than MAX_STARTS times."""
         return self._starts < MAX_STARTS
 
     @property
     def environment(self) -> dict[str, str]:
-        """Return the environment for driver and browsers: no keys, no tokens, and our temporary folder."""
+        """Return the environment for the driver and the browsers, with its temporary folder and without secrets."""
         return child_environment() | (dict.fromkeys(_PLACES, self._folder) if self._folder else {})
 
     async def playwright(self) -> Playwright:
-        """Return Playwright, starting the driver if needed; raise NoBrowser if it cannot start any more."""
+        """Return Playwright; start the driver if needed, and raise NoBrowser if that fails."""
         if self._playwright is not None and self.is_up:
             return self._playwright
         await self.close()
         if not self.may_start:
-            raise NoBrowser(f"the driver of the browsers ended {MAX_STARTS} times in this run")
+            raise NoBrowser(f"the Playwright driver crashed {MAX_STARTS} times in this run")
         self._starts += 1
         self._playwright = await self._started()
         return self._playwright
@@ -118,9 +118,9 @@ class Driver:
                 playwright: Playwright = await self._manager.__aenter__()
         except NoBrowser:
             raise
-        except Exception as error:  # the driver raises bare exceptions
+        except Exception as error:  # the driver raises plain Exceptions
             message = (str(error).splitlines() or ["no reason given"])[0]
-            raise NoBrowser(f"the driver of the browsers does not start: {message[:200]}") from error
+            raise NoBrowser(f"the Playwright driver does not start: {message[:200]}") from error
         finally:
             _read_its_end(self._manager)
         for process in set(psutil.Process().children()) - before:
@@ -130,7 +130,7 @@ class Driver:
         return playwright
 
     async def close(self) -> None:
-        """Stop it and all its child processes, and remove its folder."""
+        """Stop the driver and all its child processes, and remove its temporary folder."""
         manager, self._manager, self._playwright = self._manager, None, None
         process, self._process = self._process, None
         folder, self._folder = self._folder, None
@@ -146,16 +146,17 @@ class Driver:
 
 def _folder() -> str:
     """Create a folder whose path is short enough for the sockets of browsers."""
-    usual = tempfile.gettempdir()  # determined first, or it might become the folder itself
+    usual = tempfile.gettempdir()  # called first: later it might return the new folder itself
     short = usual if len(usual) <= _MAX_FOLDER_CHARS or not os.access(_SHORT, os.W_OK) else _SHORT
     return tempfile.mkdtemp(prefix=_PREFIX, dir=short)
 
 
 @contextmanager
 def _driven_in(environment: dict[str, str]) -> Iterator[None]:
-    """Make Playwright start its driver in an environment.
+    """Make Playwright start its driver with this environment.
 
-    It has no option for that: it copies all of ours, by a function whose module has two names.
+    Playwright has no option for it and copies the environment of this process. This function replaces the one
+    that does so, which is in one of two modules, depending on the version.
     """
     for name in _TRANSPORTS:
         transport: Any = import_module(name) if find_spec(name) else None
@@ -163,7 +164,7 @@ def _driven_in(environment: dict[str, str]) -> Iterator[None]:
         if usual is not None:
             break
     else:
-        raise NoBrowser("this version of Playwright would hand our keys and tokens to browsers; use another")
+        raise NoBrowser("this version of Playwright would pass keys and tokens to browsers: install another version")
     own = {name: value for name, value in usual().items() if name.startswith("PW_")}
     transport.get_driver_env = lambda: environment | own
     try:
@@ -173,7 +174,7 @@ def _driven_in(environment: dict[str, str]) -> Iterator[None]:
 
 
 def _read_its_end(manager: Any) -> None:
-    """Retrieve the exception of the driver's end, or asyncio logs that it was never retrieved."""
+    """Retrieve the exception with which the driver ended; otherwise asyncio logs a warning about it."""
     for name in ("_client", "_connection"):  # depends on the version of Playwright
         transport = getattr(getattr(manager, name, None), "_transport", None)
         future = getattr(transport, "on_error_future", None)
@@ -182,7 +183,7 @@ def _read_its_end(manager: Any) -> None:
 
 
 def _remove(folder: str) -> None:
-    for _ in range(3):  # a process that was just killed may have made one more file
+    for _ in range(3):  # a killed process may have created another file meanwhile
         shutil.rmtree(folder, ignore_errors=True)
         if not os.path.exists(folder):
             return

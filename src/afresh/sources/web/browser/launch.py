@@ -1,4 +1,4 @@
-"""Start a browser through Playwright: choose the program, restrict what it may do; what rendering gives."""
+"""Find and start a browser with restricted rights, and define the results of rendering."""
 
 import os
 import re
@@ -23,7 +23,7 @@ _OFF = (
     *("AutofillServerCommunication", "CertificateTransparencyComponentUpdater", "MediaRouter"),
     *("OptimizationHints", "Translate", "WebRtcHideLocalIpsWithMdns", "DialMediaRouteProvider"),
 )
-# The proxy alone resolves names; images and fonts are never requested; nothing uses UDP.
+# Only the proxy resolves names, images and fonts are never requested, and nothing uses UDP.
 _CHROMIUM = (
     "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
     "--blink-settings=imagesEnabled=false",
@@ -44,7 +44,8 @@ _CHROMIUM = (
     "--mute-audio",
     f"--disable-features={','.join(_OFF)}",
 )
-_SANDBOX = re.compile(r"(?<![-\w])sandbox|without --no-sandbox", re.IGNORECASE)  # not in a command line
+# An error about the sandbox, unlike an option in a command line.
+_SANDBOX = re.compile(r"(?<![-\w])sandbox|without --no-sandbox", re.IGNORECASE)
 _FIREFOX = {
     "media.peerconnection.enabled": False,
     "network.http.http3.enable": False,
@@ -59,12 +60,12 @@ _FIREFOX = {
 class RenderedPage:
     """A page as rendered by a browser."""
 
-    url: str  # after redirects and scripts
+    url: str  # where the browser ended, after redirects and scripts
     html: str
     status: int
-    headers: Mapping[str, str] = field(default_factory=dict)  # of the document, names in lower case
+    headers: Mapping[str, str] = field(default_factory=dict)  # of the document's response, names in lower case
     is_stable: bool = True
-    barred: tuple[str, ...] = ()  # hosts that were blocked
+    barred: tuple[str, ...] = ()  # hosts that the proxy blocked
     engine: str = ""
 
 
@@ -75,22 +76,22 @@ class RenderFailure:
     reason: str
     late: bool = False
     hopeless: bool = False  # a retry in this run would fail too
-    refused: bool = False  # the policy forbids it
-    led_to: str | None = None  # the host that it navigated to, if that shows nothing
+    refused: bool = False  # the address policy forbids the page's host
+    led_to: str | None = None  # the host to which a script navigated, if that failed
 
 
 class NoBrowser(Exception):
-    """A browser cannot be started; the message names the fix."""
+    """Raised if no browser can be started; the message says how to fix that."""
 
 
 def must_be_installed() -> None:
-    """Raise ConfigError that names the fix if crawl.render is always and no browser can be used."""
+    """Raise ConfigError with instructions if crawl.render is `always` and Playwright is missing."""
     if find_spec("playwright") is None or find_spec("psutil") is None:
         raise ConfigError(f"crawl.render is always, but {MISSING}")
 
 
 def why_no_browser(engines: Sequence[str], executable_path: str | None, channel: str | None) -> str | None:
-    """Return how to install one of the engines, or None if one is installed; starts nothing."""
+    """Return how to install one of the engines, or None if one is installed; no browser is started."""
     try:
         must_be_installed()
     except ConfigError:
@@ -111,7 +112,7 @@ def why_no_browser(engines: Sequence[str], executable_path: str | None, channel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrowserOptions(BrowserSettings):
-    """How pages are rendered, and what they may request."""
+    """The settings for rendering, with the limits of what pages may request."""
 
     network: NetworkSettings = field(default_factory=NetworkSettings)
     policy: AddressPolicy = field(default_factory=AddressPolicy)
@@ -125,7 +126,7 @@ async def launch(
     proxy: str,
     environment: Mapping[str, str],
 ) -> "Browser":
-    """Start a browser; `token` is in the command line of its first process (Chromium)."""
+    """Start a browser; `token` is put into the command line of Chromium's first process, to find it later."""
     from playwright.async_api import Error
 
     kind = getattr(playwright, engine)
@@ -164,12 +165,12 @@ def _chromium(options: BrowserOptions, downloaded: str, token: str) -> dict[str,
 
 
 def _uses_sandbox(setting: str) -> bool:
-    """Return whether to use Chromium's sandbox; it does not work for root, so `auto` omits it there."""
+    """Return whether to use Chromium's sandbox: with `auto`, unless afresh runs as root, where it does not work."""
     return os.geteuid() != 0 if setting == "auto" and hasattr(os, "geteuid") else setting != "off"
 
 
 def why_unsandboxed(setting: str) -> str | None:
-    """Return a note if Chromium runs without its sandbox although that was not configured."""
+    """Return a warning if Chromium runs without its sandbox although the setting does not say so."""
     if setting != "auto" or _uses_sandbox(setting):
         return None
     return (

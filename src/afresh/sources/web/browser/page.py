@@ -1,4 +1,4 @@
-"""Render one page in a browser: wait until it no longer changes, then return it as HTML."""
+"""Render one page in a browser: load it, wait until it no longer changes, and return its HTML."""
 
 import asyncio
 from contextlib import suppress
@@ -16,32 +16,31 @@ def _script(name: str) -> str:
 
 # Disables WebRTC, notifications, windows and printing, and gives access to closed shadow roots.
 PREPARE = _script("prepare.js")
-# Marks what the browser does not show. It saves the functions it needs before scripts of the page can
-# replace them. Elements are marked by an attribute; text whose element has other, visible parts is put
-# into a marked span. "switched": a reader may be able to open it. The content of a closed <details> is
-# kept, as are MathML formulas.
+# Marks hidden elements with an attribute, and hidden text beside visible text with a span. The value
+# "switched" means that a reader may be able to open the element. The content of a closed <details> and MathML
+# formulas are not marked. The script first saves the functions it needs, as scripts of the page could replace them.
 MARK_HIDDEN = _script("mark_hidden.js")
-# What a reader sees, as two numbers in a string: a hash of text and link targets, and the length of the text.
-# It calls getters of the prototype, because a form named "links" replaces document.links.
+# Returns two numbers in a string: a hash of the visible text and link targets, and the length of the text.
+# The script calls getters of the prototype, because a form named "links" replaces document.links.
 FINGERPRINT = _script("fingerprint.js")
-# The document as HTML, with the content of components where a reader sees it; null if it is too large.
+# Returns the document as HTML, with the content of web components in place; null if it is too large.
 SNAPSHOT = _script("snapshot.js")
 
-CHECK_SECONDS = 0.1  # between two checks of a page that may still change
-QUIET_CHECKS = 4  # in a row with the same result
-DOUBTFUL_CHECKS = 20  # the same for a page that is almost empty, or for a refusal that may be a challenge
-BARE = 30  # characters; with fewer, a page counts as almost empty
+CHECK_SECONDS = 0.1  # time between two checks whether the page still changes
+QUIET_CHECKS = 4  # number of equal checks in a row after which a page is complete
+DOUBTFUL_CHECKS = 20  # the same for a page that is almost empty or may be a browser check
+BARE = 30  # a page with fewer characters counts as almost empty
 _UNHEEDED = frozenset({"image", "media", "font", "websocket", "eventsource", "ping", "manifest", "other"})
 
 
 class PageWatch:
-    """Observes requests, responses and the end of a page."""
+    """Observes the requests and responses of a page, and whether it crashes."""
 
     def __init__(self, page: Page) -> None:
         self._page = page
-        self.asked: set[Request] = set()  # pending requests that may change what is shown
-        self.answer: Response | None = None  # of the document that is shown
-        self.aim = ""  # URL of the last navigation
+        self.asked: set[Request] = set()  # pending requests that may change the page
+        self.answer: Response | None = None  # the response of the current document
+        self.aim = ""  # the URL of the last navigation
         self.crashed = asyncio.Event()
         page.on("request", self._begin)
         page.on("requestfinished", self._end)
@@ -49,7 +48,7 @@ class PageWatch:
         page.on("response", self._answered)
         page.on("crash", lambda _: self.crashed.set())
         page.on("close", lambda _: self.crashed.set())
-        page.on("popup", _close)  # dialogs and downloads need no handler: both are refused
+        page.on("popup", _close)  # dialogs and downloads need no handler, because Playwright refuses both
 
     def _begin(self, request: Request) -> None:
         if request.is_navigation_request() and request.frame == self._page.main_frame:
@@ -64,11 +63,11 @@ class PageWatch:
         request = response.request
         if request.is_navigation_request() and request.frame == self._page.main_frame:
             self.answer = response
-            self.asked.clear()  # requests of the previous document no longer matter
+            self.asked.clear()  # these requests belong to the previous document
 
 
 async def show(page: Page, url: str, *, settle_seconds: float, most: int) -> RenderedPage | RenderFailure:
-    """Navigate to a URL, wait until the page settles, and return it; the caller limits time and memory."""
+    """Load a URL, wait until the page no longer changes, and return it; the caller limits time and memory."""
     watch = PageWatch(page)
     rendering = asyncio.ensure_future(_render(page, watch, url, settle_seconds, most))
     crashing = asyncio.ensure_future(watch.crashed.wait())
@@ -93,12 +92,12 @@ async def _render(
     watch.answer = watch.answer or first
     is_stable = await _settle(page, watch, settle_seconds)
     if not page.url.startswith(("http://", "https://")):
-        own = page.url.startswith(("chrome-error:", "about:neterror"))  # a page of the browser itself
+        own = page.url.startswith(("chrome-error:", "about:neterror"))  # the browser's own error page
         place = watch.aim if own and watch.aim else page.url
-        reason = f"its script leads to {place[:200]}, which shows nothing"
+        reason = f"the page's script leads to {place[:200]}, which could not be loaded"
         return RenderFailure(reason=reason, hopeless=True, led_to=urlsplit(place).hostname)
     html: object = ""
-    for _ in range(3):  # retry after a navigation
+    for _ in range(3):  # try again if the page navigates meanwhile
         with suppress(Error):
             html = await page.evaluate(SNAPSHOT, most)
             break
@@ -112,16 +111,16 @@ async def _render(
 
 
 async def _settle(page: Page, watch: PageWatch, most: float) -> bool:
-    """Wait until text and links stay the same and no request is pending; return False on timeout."""
+    """Wait until text and links stay the same and no request is pending; return False if time runs out."""
     loop = asyncio.get_running_loop()
     until, before, quiet = loop.time() + most, None, 0
     while loop.time() < until:
         now = None
-        with suppress(Error):  # between two documents there is nothing to evaluate
+        with suppress(Error):  # evaluation fails during a navigation
             now = _parse_fingerprint(await page.evaluate(FINGERPRINT))
         quiet = quiet + 1 if now is not None and now == before and not watch.asked else 0
         before = now
-        refused = watch.answer is not None and watch.answer.status >= 400  # as a challenge is at first
+        refused = watch.answer is not None and watch.answer.status >= 400  # may be a browser check
         doubtful = now is None or now[1] < BARE or refused
         if quiet >= (DOUBTFUL_CHECKS if doubtful else QUIET_CHECKS):
             return True
@@ -130,21 +129,21 @@ async def _settle(page: Page, watch: PageWatch, most: float) -> bool:
 
 
 def _parse_fingerprint(text: object) -> tuple[str, int] | None:
-    """Parse the two numbers of a fingerprint; return None if the page has tampered with it."""
+    """Parse the two numbers of a fingerprint; return None if the page has manipulated the result."""
     digest, _, length = text.partition(" ") if isinstance(text, str) and len(text) < 50 else ("", "", "")
     return (digest, int(length)) if length.isascii() and length.isdigit() else None
 
 
 async def _close(page: Page) -> None:
-    """Close a window that a page opened; it may be closed already."""
+    """Close a window that a page opened; ignore the error if it is closed already."""
     with suppress(Error):
         await page.close()
 
 
 def _explain(error: Exception) -> str:
-    """Return the driver's message in one line, without its call log."""
+    """Return the driver's error message in one line, without its call log."""
     message = str(error).splitlines()[0] if str(error) else type(error).__name__
     message = message.removeprefix("Page.goto: ").removeprefix("Page.evaluate: ")
     if "Download is starting" in message or "ERR_ABORTED" in message:
-        return "it is a download, which is not opened in a browser"
+        return "the URL is a download, which is not opened in a browser"
     return f"the browser could not render it: {message.partition(' at http')[0][:200]}"

@@ -1,4 +1,4 @@
-"""The only network access of a browser: a local proxy that connects where the address policy allows it."""
+"""Run the local proxy through which a browser gets network access; it enforces the address policy."""
 
 import asyncio
 import os
@@ -14,7 +14,7 @@ from afresh.sources.web.guard import AddressPolicy, AddressRefused, asked_host
 _HOST = "127.0.0.1"
 _MAX_HEAD_BYTES = 64 * 1024
 _PIECE_BYTES = 64 * 1024
-_SINGLE = frozenset({b"connection", b"proxy-connection", b"keep-alive"})  # hop-by-hop headers
+_SINGLE = frozenset({b"connection", b"proxy-connection", b"keep-alive"})  # headers that are not forwarded
 _MAX_BARRED_HOSTS = 5  # blocked hosts that are reported per page
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
@@ -25,17 +25,17 @@ class ProxyStats:
     """The traffic of one page."""
 
     limit: int
-    passed: int = 0  # bytes towards the browser
-    barred: dict[str, str] = field(default_factory=dict)  # host: what kind of address it has
+    passed: int = 0  # bytes sent to the browser
+    barred: dict[str, str] = field(default_factory=dict)  # blocked host → kind of its IP address
 
     @property
     def spent(self) -> bool:
-        """Return whether the page has used up its bytes."""
+        """Return whether the page has used up its limit of bytes."""
         return self.passed > self.limit
 
 
 class BrowserProxy:
-    """Serves one browser context, which renders one page at a time; nothing passes before `admit`."""
+    """Serves one browser context, which renders one page at a time; blocks everything until `admit` is called."""
 
     def __init__(self, policy: AddressPolicy, *, connect_seconds: float = 10.0) -> None:
         self._policy = policy
@@ -51,19 +51,19 @@ class BrowserProxy:
     @property
     def address(self) -> str:
         if self._server is None:
-            raise RuntimeError("the proxy is not open")
+            raise RuntimeError("the browser proxy was not opened")
         return f"http://{_HOST}:{self._server.sockets[0].getsockname()[1]}"
 
     async def open(self) -> None:
         self._server = await asyncio.start_server(self._accept, _HOST, 0, limit=_MAX_HEAD_BYTES)
 
     def admit(self, limit: int) -> ProxyStats:
-        """Let the next page through, up to `limit` bytes."""
+        """Allow requests of the next page, up to `limit` bytes, and return its statistics."""
         self._stats = ProxyStats(limit)
         return self._stats
 
     def hang_up(self) -> None:
-        """Close every connection and let nothing through until the next page."""
+        """Close every connection, and block everything until `admit` is called again."""
         self._stats = None
         for connection in self._connections:
             connection.cancel()
@@ -87,7 +87,7 @@ class BrowserProxy:
                 stats = self._stats
                 if stats and not stats.spent and is_own(client[1].get_extra_info("peername")):
                     await self._serve(client, stats)
-        except asyncio.CancelledError:  # by `hang_up`; nothing waits for this task
+        except asyncio.CancelledError:  # caused by `hang_up`; no caller waits for this task
             pass
         finally:
             client[1].close()
@@ -107,7 +107,7 @@ class BrowserProxy:
         except AddressRefused as refused:
             if len(stats.barred) < _MAX_BARRED_HOSTS:
                 stats.barred.setdefault(place.hostname, refused.kind)
-            return  # no response, as a script could take it for one of the host
+            return  # without a response, which a script could mistake for one from the host
         try:
             if tunnel:
                 client[1].write(b"HTTP/1.1 200 Connected\r\n\r\n")
@@ -120,7 +120,7 @@ class BrowserProxy:
             upstream[1].close()
 
     async def _connect(self, host: str, port: int) -> Streams:
-        """Connect to an address that was checked; the name is not resolved again."""
+        """Resolve a host, check its IP addresses, and connect to one that is allowed."""
         asked_host.set(host)
         loop, refused = asyncio.get_running_loop(), None
         for info in await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM):
@@ -140,7 +140,7 @@ class BrowserProxy:
         raise refused or ConnectionError(f"no connection to {host}")
 
     async def _exchange(self, client: Streams, upstream: Streams, head: bytes, length: int, stats: ProxyStats) -> None:
-        """Forward one request and its response; the connection ends, as the next may be for another host."""
+        """Forward one request and its response, then end the connection: the next request may be for another host."""
         upstream[1].write(head)
         while length > 0:
             piece = await client[0].read(min(_PIECE_BYTES, length))
@@ -168,10 +168,10 @@ class BrowserProxy:
             await asyncio.gather(*ways, return_exceptions=True)
 
     async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, is_download: bool) -> None:
-        """Forward data until it ends or the page has used up its bytes; each page is counted separately."""
+        """Forward data until it ends or the current page has used up its limit of bytes."""
         while piece := await reader.read(_PIECE_BYTES):
             if is_download:
-                stats = self._stats  # of the current page: a connection may serve the next page too
+                stats = self._stats  # looked up again, because a connection may serve the next page too
                 if stats is None:
                     return
                 stats.passed += len(piece)
@@ -182,24 +182,24 @@ class BrowserProxy:
 
 
 def _single(first: bytes, headers: list[bytes]) -> bytes:
-    """Build a head for a connection that carries nothing else."""
+    """Return the head of a request with `Connection: close`, so that the connection carries only this one."""
     kept = [line for line in headers if line.partition(b":")[0].strip().lower() not in _SINGLE]
     return b"\r\n".join((first, *kept, b"Connection: close", b"", b""))
 
 
 def _length(headers: list[bytes]) -> int:
-    """Return the length of a request body; browsers always send it."""
+    """Return the length of a request body, 0 without one; raise ValueError for a chunked body."""
     named = {name.strip().lower(): value for name, _, value in (line.partition(b":") for line in headers)}
     if b"transfer-encoding" in named:
-        raise ValueError("a body of unknown length")
+        raise ValueError("the request body is chunked")
     return int(named.get(b"content-length", b"0"))
 
 
 def is_own(peer: tuple[str, int], table: Callable[[], str] = Path("/proc/net/tcp").read_text) -> bool:
-    """Return whether a local connection comes from this user, as far as the system shows."""
+    """Return whether a local connection comes from a process of this user; True if the system does not show it."""
     try:
         rows = table()
-    except OSError:  # not Linux: any local user may reach what the policy allows anyway
+    except OSError:  # not Linux; the address policy still applies
         return True
     local = f": {int.from_bytes(socket.inet_aton(peer[0]), 'little'):08X}:{peer[1]:04X} "
     at = rows.find(local)

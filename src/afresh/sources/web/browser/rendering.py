@@ -1,6 +1,6 @@
-"""Render pages in a browser that cannot be read otherwise: a fetcher around the HTTP fetcher.
+"""Fetch pages over HTTP, and render those in a browser that HTTP alone does not give.
 
-| the HTTP request gave | `auto`                                                      | `always` |
+| result of HTTP        | `crawl.render: auto`                                        | `always` |
 |-----------------------|-------------------------------------------------------------|----------|
 | 304                   | done                                                        | done     |
 | 200, HTML             | rendered if it is a shell for scripts or a browser check    | rendered |
@@ -9,11 +9,12 @@
 | 401, 403, 429, 503    | rendered if a browser check came with it                    | the same |
 | anything else         | done                                                        | done     |
 
-A shell that shows nothing in a browser either is a failed request, however often it happens: its data may be
-unreachable. The first engine that shows the home page of a site is kept for the site.
+A shell is HTML whose content is loaded by scripts. If it shows no content in a browser either, the request
+has failed, because the data may be unreachable. The first engine that shows the home page of a site is used
+for all pages of the site.
 
-The validators of the HTTP response are kept only if the browser shows the same text and links as the plain
-page. A shell stays the same while its data changes, so a shell is rendered in every run.
+The validators of the HTTP response are stored only if the browser shows the same text and links as the plain
+HTML. The HTML of a shell stays the same while its data changes, so a shell is rendered in every run.
 """
 
 import asyncio
@@ -46,7 +47,7 @@ class Renderer(Protocol):
 
 
 class RenderEngines:
-    """Renders each site in an engine that works for it; no browser starts before a page needs it."""
+    """Renders each site with an engine that works for it; starts no browser before a page needs one."""
 
     def __init__(
         self,
@@ -64,7 +65,7 @@ class RenderEngines:
         self._chosen: dict[str, str] = {}  # site to engine
         self._choosing = asyncio.Lock()
         self._absent: NoBrowser | None = None
-        self._unsandboxed = unsandboxed  # note about running Chromium without a sandbox
+        self._unsandboxed = unsandboxed  # warning that Chromium runs without its sandbox, or None
         self.used: list[str] = []
         self.notes: list[str] = []
         if known is not None and known in engines:
@@ -72,11 +73,11 @@ class RenderEngines:
 
     @property
     def remembered(self) -> str | None:
-        """Return the engine that works for the site of the source, for the next run."""
+        """Return the engine that works for the site of the source, so that the next run can use it."""
         return self._chosen.get(origin_of(self._root))
 
     async def show(self, url: str, seconds: float) -> RenderedPage | RenderFailure:
-        """Render a page, choosing an engine for its site first."""
+        """Render a page; for the first page of a site, choose an engine."""
         site = origin_of(url)
         if site not in self._chosen:
             async with self._choosing:
@@ -85,7 +86,7 @@ class RenderEngines:
         try:
             return await self._render(self._chosen[site], url, seconds)
         except NoBrowser:
-            del self._chosen[site]  # it worked in an earlier run and is gone now
+            del self._chosen[site]  # the engine worked in an earlier run but is no longer installed
             return await self.show(url, seconds)
 
     async def close(self) -> None:
@@ -94,7 +95,7 @@ class RenderEngines:
             await renderer.close()
 
     async def _choose(self, site: str, url: str, seconds: float) -> RenderedPage | RenderFailure | None:
-        """Choose an engine for a site; return the rendered page if it is the home page itself."""
+        """Choose an engine by rendering the home page of a site; return the result if `url` is the home page."""
         if self._absent is not None:
             raise self._absent
         home = self._root if origin_of(self._root) == site else url
@@ -115,7 +116,7 @@ class RenderEngines:
         self._chosen[site] = (good or list(tried))[0]
         if not good and len(self._engines) > 1:
             more = f" ({'; '.join(lacking)})" if lacking else ""
-            self.notes.append(f"no browser shows the content of {home}: {' and '.join(tried)} tried{more}")
+            self.notes.append(f"no browser shows content on {home}; tried: {' and '.join(tried)}{more}")
         return tried[self._chosen[site]] if home == url else None
 
     async def _render(self, engine: str, url: str, seconds: float) -> RenderedPage | RenderFailure:
@@ -134,7 +135,7 @@ class RenderEngines:
 
 
 def _is_content(seen: RenderedPage | RenderFailure) -> bool:
-    """Return whether an engine showed real content."""
+    """Return whether an engine rendered a page with real content."""
     if isinstance(seen, RenderFailure) or seen.status >= 400:
         return False
     text = render_check.visible_text(seen.html)
@@ -144,11 +145,11 @@ def _is_content(seen: RenderedPage | RenderFailure) -> bool:
 
 
 HTML = frozenset({"text/html", "application/xhtml+xml"})
-MAX_REFUSED = 3  # pages of a site in a row that were refused to the browser too
+MAX_REFUSED = 3  # after so many refusals in a row in a browser, pages of a site are no longer rendered
 
 
 class RenderingFetcher:
-    """Fetches over HTTP, and renders pages in a browser that HTTP alone does not give."""
+    """Fetches pages over HTTP, and renders those in a browser that need it; see the table above."""
 
     def __init__(
         self,
@@ -163,16 +164,16 @@ class RenderingFetcher:
         self._http = http
         self._engines = engines
         self._always = always
-        self._seconds = total_seconds  # for HTTP and rendering together
+        self._seconds = total_seconds  # time limit for HTTP and rendering together
         self._clock = clock
         self._refusal = refusal
-        self._rendered = self._unrendered = 0  # pages, and those for lack of a browser
-        self._missing: str | None = None  # how to install one
-        self._refused: Counter[str] = Counter()  # pages by site, in a row
-        self._open_sites: set[str] = set()  # that serve plain clients
+        self._rendered = self._unrendered = 0  # pages that were rendered, and that should have been
+        self._missing: str | None = None  # how to install a browser, if none was available
+        self._refused: Counter[str] = Counter()  # site → consecutive pages that refused the browser too
+        self._open_sites: set[str] = set()  # sites that answered a plain HTTP request
 
     async def fetch(self, request: Request) -> Fetched:
-        """Fetch a page; an unchanged page is never rendered."""
+        """Fetch a page, and render it if needed and if it has changed."""
         loop = asyncio.get_running_loop()
         end = loop.time() + self._seconds
         seen = await self._http.fetch(request)
@@ -180,7 +181,7 @@ class RenderingFetcher:
         if why is None:
             return seen
         seen = await self._show(request, seen, why, end - loop.time())
-        if isinstance(seen, Body) and seen.rendered and PROBE not in request.url:  # a probe is not a page
+        if isinstance(seen, Body) and seen.rendered and PROBE not in request.url:  # probes are not counted
             self._rendered += 1
         return seen
 
@@ -197,11 +198,11 @@ class RenderingFetcher:
             names = " and ".join(self._engines.used) or "a browser"
             notes.append(f"{_pages(self._rendered)} rendered in {names}")
         if self._unrendered:
-            notes.append(f"{_pages(self._unrendered)} read without a browser, which may show more: {self._missing}")
+            notes.append(f"{_pages(self._unrendered)} read without a browser and may lack content: {self._missing}")
         return (*notes, *self._engines.notes)
 
     def _why(self, seen: Fetched, url: str) -> str | None:
-        """Return why a page has to be rendered; None if the HTTP result is final."""
+        """Return why a page has to be rendered, or None if the HTTP result is final."""
         site = origin_of(url)
         if isinstance(seen, NotModified):
             self._open_sites.add(site)
@@ -225,7 +226,7 @@ class RenderingFetcher:
         return why or (render_check.STYLES if render_check.has_many_styles(body.data) else None)
 
     async def _show(self, request: Request, seen: Fetched, why: str, seconds: float) -> Fetched:
-        url = seen.url if isinstance(seen, Body) else request.url  # after HTTP redirects, which were checked
+        url = seen.url if isinstance(seen, Body) else request.url  # the checked target of HTTP redirects
         try:
             page = await self._engines.show(url, max(1.0, seconds))
         except NoBrowser as error:
@@ -240,7 +241,7 @@ class RenderingFetcher:
         if isinstance(seen, Refused | Failed):
             return await self._let_in(url, seen, page, why)
         refusal = answers.refusal_of(page.status, _headers(page), self._clock())
-        if isinstance(refusal, Gone):  # the HTTP request just found the page
+        if isinstance(refusal, Gone):  # contradicts the HTTP request, which just found the page
             reason = f"{page.engine} ended at {page.url[:200]} with {page.status}"
             return Refused(reason=reason, status_code=page.status)
         if refusal is not None or not isinstance(seen, Body):
@@ -248,17 +249,17 @@ class RenderingFetcher:
         return await self._read(url, seen, page, why)
 
     def _without(self, request: Request, seen: Fetched, fix: str) -> Fetched:
-        """Return the result without a browser; fail rather than replace a rendered page with unrendered HTML."""
+        """Return the result if no browser is available: the HTML, or Failed if the stored page was rendered."""
         if self._always or request.media_type == render_check.RENDERED:
             return Failed(reason=f"not rendered: {fix}", hopeless=True)
         self._unrendered += 1
         self._missing = fix
-        if isinstance(seen, Body):  # else a 304 would keep it from being rendered later
+        if isinstance(seen, Body):  # without validators: a 304 would prevent rendering in a later run
             return replace(seen, validators=Validators())
         return seen
 
     async def _let_in(self, url: str, seen: Refused | Failed, page: RenderedPage, why: str) -> Fetched:
-        """Return the rendered page of a site that refused the plain request."""
+        """Return the page if the browser got it after the plain request was refused; else the refusal."""
         site = origin_of(url)
         if page.status not in answers.CONTENT or render_check.why_render(page.html) == render_check.CHALLENGE:
             self._refused[site] += 1
@@ -268,18 +269,18 @@ class RenderingFetcher:
         return await self._read(url, body, page, why)
 
     async def _read(self, asked: str, body: Body, page: RenderedPage, why: str) -> Fetched:
-        """Return the page as rendered, if it ended at an allowed URL."""
+        """Return the rendered page; a failure or refusal if it ended at a URL that is not allowed."""
         url = canonical(page.url, asked)
         if url != asked:
             target, why_not = url or page.url, None
             if self._refusal is not None:
                 why_not = await self._refusal(target, asked)
             elif not same_site(asked, target):
-                return Refused(reason=f"its script leads to {target[:200]}, which is outside this source")
+                return Refused(reason=f"the page's script leads to {target[:200]}, which is outside this source")
             if why_not is not None:
-                return replace(why_not, reason=f"its script leads to {target[:200]}: {why_not.reason}")
+                return replace(why_not, reason=f"the page's script leads to {target[:200]}: {why_not.reason}")
         if render_check.why_render(page.html) == render_check.CHALLENGE:
-            reason = f"a check for browsers, which {page.engine} did not pass"
+            reason = f"a browser check (such as a captcha) that {page.engine} did not pass"
             return Refused(outcome=Outcome.BLOCKED_4XX, reason=reason, status_code=page.status)
         try:
             plain = body.data.decode(body.charset or "utf-8", "replace")
@@ -288,7 +289,7 @@ class RenderingFetcher:
         if why != render_check.TURNED_AWAY and render_check.why_render(plain) and render_check.shows_nothing(page.html):
             return Failed(reason=f"in {page.engine} {render_check.NOTHING}", hopeless=True)
         kept = render_check.why_render(plain) != render_check.ASKS and render_check.shows_the_same(plain, page.html)
-        note = f"rendered in {page.engine}: {why}" + ("" if page.is_stable else "; it kept changing")
+        note = f"rendered in {page.engine}: {why}" + ("" if page.is_stable else "; the page kept changing")
         if page.barred:
             note += f"; blocked: {', '.join(page.barred)}"
         return replace(
