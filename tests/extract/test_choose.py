@@ -37,7 +37,7 @@ def test_F66_other_things_sent_as_html_are_refused_with_the_reason(data: bytes, 
 
 @pytest.mark.parametrize("media_type", ["text/css", "application/javascript", "image/svg+xml", "text/xml"])
 def test_media_types_that_are_not_prose_are_refused(media_type: str) -> None:
-    with pytest.raises(ExtractError, match=f"media type {media_type.replace('+', '.')} is not text that afresh reads"):
+    with pytest.raises(ExtractError, match=f"media type {media_type.replace('+', '.')} is not supported"):
         extract(Body(url="https://x.org/", data=b"{}", media_type=media_type))
 
 
@@ -100,10 +100,10 @@ def test_a_pdf_is_recognised_by_its_first_bytes() -> None:
 @pytest.mark.parametrize(
     ("data", "media_type", "reason"),
     [
-        (b"\x89PNG\r\n\x1a\n", "image/png", "unknown binary (image/png)"),
-        (b"\x89PNG\r\n\x1a\n", "", "unknown binary (a PNG image)"),
-        (bytes(range(256)), "application/octet-stream", "unknown binary (binary data)"),
-        (b"PK\x05\x06" + bytes(18), "application/zip", "unknown binary (an empty ZIP archive)"),
+        (b"\x89PNG\r\n\x1a\n", "image/png", "unsupported binary format (image/png)"),
+        (b"\x89PNG\r\n\x1a\n", "", "unsupported binary format (a PNG image)"),
+        (bytes(range(256)), "application/octet-stream", "unsupported binary format (binary data)"),
+        (b"PK\x05\x06" + bytes(18), "application/zip", "unsupported binary format (an empty ZIP archive)"),
     ],
 )
 def test_F66_an_unknown_binary_is_refused_with_what_it_is(data: bytes, media_type: str, reason: str) -> None:

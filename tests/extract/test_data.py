@@ -36,7 +36,7 @@ def test_invalid_json_stays_as_it_is(data: bytes) -> None:
 
 def test_nothing_is_refused() -> None:
     for name in ("a.json", "a.yaml"):
-        with pytest.raises(ExtractError, match="without anything"):
+        with pytest.raises(ExtractError, match="file is empty"):
             read(b" \n", name)
 
 
@@ -245,8 +245,8 @@ def test_yaml_bombs_stay_small(bomb: str) -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("a: &x [*x]", "lead nowhere"),
-        ("a: *none", "broken YAML|lead nowhere"),
+        ("a: &x [*x]", "alias is undefined"),
+        ("a: *none", "broken YAML|alias is undefined"),
         ("[" * 1_000, "nested too deeply"),
         ("a: [1", "broken YAML"),
         ("a: &x 1\nb: [" + "*x, " * 10_001 + "]", "too many"),

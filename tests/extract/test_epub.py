@@ -38,9 +38,9 @@ def test_a_locked_book_is_refused_and_one_with_locked_fonts_is_read() -> None:
 @pytest.mark.parametrize(
     ("changed", "reason"),
     [
-        ({"META-INF/container.xml": "<container/>"}, "without a list of its chapters"),
-        ({"OEBPS/book.opf": "<package/>"}, "without chapters"),
-        ({"OEBPS/text/a.xhtml": ""}, "without text"),
+        ({"META-INF/container.xml": "<container/>"}, "no package file with the list of its chapters"),
+        ({"OEBPS/book.opf": "<package/>"}, "has no chapters"),
+        ({"OEBPS/text/a.xhtml": ""}, "has no text"),
         ({"OEBPS/book.opf": "no markup"}, "broken XML"),
     ],
 )

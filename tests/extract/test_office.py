@@ -96,13 +96,13 @@ def test_a_long_sheet_is_cut_and_says_so(monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.parametrize(
     ("data", "name", "reason"),
     [
-        (pptx(), "a.pptx", "without slides"),
-        (xlsx({"Empty": "<sheetData/>"}), "a.xlsx", "without anything in its sheets"),
-        (zipped({"word/other.xml": "<a/>"}), "a.docx", "without word/document.xml"),
+        (pptx(), "a.pptx", "has no slides"),
+        (xlsx({"Empty": "<sheetData/>"}), "a.xlsx", "all sheets of the workbook are empty"),
+        (zipped({"word/other.xml": "<a/>"}), "a.docx", "has no member word/document.xml"),
         (zipped({**docx_members(), "word/document.xml": "<w:document"}), "a.docx", "broken XML"),
-        (b"PK\x03\x04 and no more", "a.docx", "broken ZIP"),
-        (b"plain words", "a.docx", "the body is text and no DOCX"),
-        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(99), "a.docx", "old or encrypted office file and no DOCX"),
+        (b"PK\x03\x04 and no more", "a.docx", "ZIP file is broken"),
+        (b"plain words", "a.docx", "the body is text, not DOCX"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(99), "a.docx", "old or encrypted office file, not DOCX"),
     ],
 )
 def test_office_files_that_say_nothing_are_refused_with_the_reason(data: bytes, name: str, reason: str) -> None:

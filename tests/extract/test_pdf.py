@@ -99,10 +99,10 @@ ENCRYPTED = b"/Encrypt << /Filter /Standard /V 1 /R 2 /P -4 /O <%s> /U <%s> >> /
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (Pdf(encrypt=ENCRYPTED).page(*BODY).bytes(), "an encrypted PDF"),
-        (one_page(stream(b"0 0 9 9 re f")), "a PDF without text"),
-        (b"%PDF-1.7\n%\xe2\xe3", "a broken PDF"),
-        (b"<html>please log in</html>", "sent as application/pdf, but the body is text and no PDF"),
+        (Pdf(encrypt=ENCRYPTED).page(*BODY).bytes(), "the PDF is encrypted"),
+        (one_page(stream(b"0 0 9 9 re f")), "the PDF has no text"),
+        (b"%PDF-1.7\n%\xe2\xe3", "the PDF is broken"),
+        (b"<html>please log in</html>", "sent as application/pdf, but the body is text, not PDF"),
     ],
 )
 def test_F66_what_cannot_be_read_is_refused_with_the_reason(data: bytes, reason: str) -> None:

@@ -30,7 +30,7 @@ def test_names_that_lead_out_are_not_there(name: str) -> None:
 
 def test_a_bomb_is_refused_before_it_is_unpacked() -> None:
     file = ZipReader(zipped({"bomb": bytes(8 * MEGABYTE), "fine": b"ab" * 400_000}))
-    with pytest.raises(ExtractError, match="a ZIP bomb: bomb unpacks to 8 MB"):
+    with pytest.raises(ExtractError, match="possible zip bomb: bomb unpacks to 8 MB"):
         file.read("bomb")
     assert len(file.read("fine")) == 800_000
 
@@ -47,7 +47,7 @@ def test_a_size_that_lies_brings_no_more_than_it_says() -> None:
     data = bytearray(zipped({"a": bytes(100_000)}))
     for mark, at in ((b"PK\x03\x04", 22), (b"PK\x01\x02", 24)):
         struct.pack_into("<I", data, data.index(mark) + at, 10)
-    with pytest.raises(ExtractError, match="broken ZIP"):
+    with pytest.raises(ExtractError, match="ZIP file is broken"):
         ZipReader(bytes(data)).read("a")
 
 
@@ -63,14 +63,14 @@ def test_locked_and_oddly_packed_members_are_refused() -> None:
     data[data.index(b"PK\x01\x02") + 8] |= 1
     with pytest.raises(ExtractError, match="encrypted"):
         ZipReader(bytes(data)).read("a")
-    with pytest.raises(ExtractError, match="packed in a way"):
+    with pytest.raises(ExtractError, match="unsupported compression method"):
         ZipReader(zipped({"a": b"words"}, zipfile.ZIP_LZMA)).read("a")
 
 
 @pytest.mark.parametrize("cut", [0, 1, 30, 60, -1, -10, -30])
 def test_a_truncated_file_is_reported(cut: int) -> None:
     whole = zipped({"a": b"words" * 99})
-    with pytest.raises(ExtractError, match="broken ZIP"):
+    with pytest.raises(ExtractError, match="ZIP file is broken"):
         ZipReader(whole[:cut]).read("a")
 
 
@@ -91,7 +91,7 @@ def test_entities_in_office_files_are_refused(xml: str | bytes) -> None:
 def test_a_bomb_in_an_office_file_is_refused() -> None:
     text = paragraph("a" * 20 * MEGABYTE)
     assert len(zlib.compress(text.encode())) * TIGHTEST < len(text)
-    with pytest.raises(ExtractError, match="ZIP bomb"):
+    with pytest.raises(ExtractError, match="zip bomb"):
         read(docx(text), "a.docx")
 
 

@@ -1,4 +1,4 @@
-"""Convert bytes to documents: web pages, text and other files."""
+"""Convert the bytes of web pages and files to documents in Markdown, and split documents into chunks."""
 
 from afresh.extract.registry import extract, extract_visible
 

@@ -1,4 +1,4 @@
-"""Describe the programming languages that are divided by symbols: comments, strings and declarations."""
+"""Define the syntax of programming languages, by which source files are divided into declarations."""
 
 # ruff: noqa: E501 - patterns are cut where they can be read, not where they are long
 import re
@@ -8,20 +8,20 @@ from afresh.dataclass import dataclass
 
 
 class DeclarationRule(NamedTuple):
-    """A kind of declaration; its pattern has the group `name` and may have `owner`."""
+    """A pattern for a kind of declaration, with the group `name` and possibly `owner`."""
 
     pattern: re.Pattern[str]
-    holds: bool = False  # inner declarations are symbols, too
-    body: bool = False  # only with a body; without one it is a call or a mention
-    inner: bool = False  # only within another declaration
+    holds: bool = False  # declarations inside it are symbols, too
+    body: bool = False  # applies only if a body follows; without one, the match is a call or a mention
+    inner: bool = False  # applies only inside another declaration
 
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """What is needed to divide files of a language by symbols."""
+    """The syntax of a language: comments, strings, blocks and declarations."""
 
-    name: str  # as fences spell it
-    skipped: re.Pattern[str]  # comments and strings
+    name: str  # as Markdown code fences spell it
+    skipped: re.Pattern[str]  # matches comments and strings
     rules: tuple[DeclarationRule, ...] = ()
     blocks: str = "brace"  # brace, end (as in Ruby) or indent
     line_comment: str = "//"
@@ -32,7 +32,7 @@ def _rule(pattern: str, *, holds: bool = False, body: bool = False, inner: bool 
     return DeclarationRule(re.compile(pattern, re.MULTILINE), holds, body, inner)
 
 
-_ESCAPED = r"\\[\"'`]"  # outside of strings it starts none, and need not be scanned to the end
+_ESCAPED = r"\\[\"'`]"  # an escaped quote outside of strings does not begin a string
 _SLASHES = r"//[^\n]*|/\*[\s\S]*?(?:\*/|\Z)"
 _DOUBLE, _SINGLE = r'"(?:\\[\s\S]|[^"\\\n])*"', r"'(?:\\[\s\S]|[^'\\\n])*'"
 _CHARACTER = r"'(?:\\[^\n]{1,8}|[^'\\\n])'"

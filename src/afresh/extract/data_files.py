@@ -18,7 +18,7 @@ MAX_OUTPUT_CHARS = 1_000
 MAX_OUTPUT_LINES = 20
 MAX_CELLS = 10_000
 
-# Each match ends before the next image begins, so matching is linear.
+# Each match ends before the next image begins, so matching takes linear time.
 _PICTURE = re.compile(r"!\[((?:[^\]!]|!(?!\[))*+)\]\((?:data|attachment):(?:[^)!]|!(?!\[))*+\)")
 _DATA_SOURCE = re.compile(r"data:[\w/+.-]+;base64,[A-Za-z0-9+/=\s]*")
 _COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
@@ -28,7 +28,7 @@ _LANGUAGE = re.compile(r"[\w+#.-]{1,20}")
 def extract_notebook(body: Body) -> Document:
     value = parse_json_text(decode(body.data, body.charset))
     if not _is_notebook(value):
-        raise ExtractError("not a Jupyter notebook: it has no cells")
+        raise ExtractError("not a Jupyter notebook: the file has no cells")
     return _notebook_document(body, value)
 
 
@@ -73,7 +73,7 @@ def _blocks(cell: dict[str, Any], language: str) -> Iterator[str]:
 
 
 def _output(raw: Any) -> str:
-    """Return the text output of a cell, shortened; "" for images."""
+    """Return an output of a cell as Markdown, shortened; "" for images."""
     output = mapping(raw)
     data = mapping(output.get("data"))
     if any(kind.startswith("image/") for kind in data):
@@ -97,16 +97,16 @@ def _output_block(text: str) -> str:
 
 
 def _text(value: Any) -> str:
-    """Return a text that notebooks store as one string or as a list of lines."""
+    """Return a text that a notebook stores as one string or as a list of lines."""
     if isinstance(value, list):
         return "".join([line for line in value if isinstance(line, str)])
     return value if isinstance(value, str) else ""
 
 
-MAX_DATA_CHARS = 200_000  # characters of data; more is not useful as text
-MAX_READ_CHARS = 10 * MAX_DATA_CHARS  # before long lines are shortened
-MAX_STRING_CHARS = 2_000  # of one value; a longer one is an embedded file
-KEPT = 200  # of such a value
+MAX_DATA_CHARS = 200_000  # data beyond this size is not useful as text
+MAX_READ_CHARS = 10 * MAX_DATA_CHARS  # the same before long lines are shortened
+MAX_STRING_CHARS = 2_000  # a longer string is an embedded file
+KEPT = 200  # characters kept of such a string
 MAX_DATA_DEPTH = 100
 
 _DESCRIBES_API = re.compile(r"""^[ ]{0,8}["']?(?:openapi|swagger)["']?\s*:""", re.MULTILINE)
@@ -114,7 +114,7 @@ _LONG_LINE = re.compile(r"^([^\n]{200})[^\n]{1800,}+", re.MULTILINE)
 
 
 def extract_json(body: Body) -> Document:
-    """Return JSON pretty-printed, or as a reference if it describes an API; invalid JSON stays as it is."""
+    """Return JSON as an API reference if it is an OpenAPI description, else pretty-printed; keep invalid JSON."""
     text = decode(body.data, body.charset)
     try:
         value = parse_json_text(text)
@@ -128,10 +128,10 @@ def extract_json(body: Body) -> Document:
 
 
 def extract_yaml(body: Body) -> Document:
-    """Return YAML as it is, or as a reference if it describes an API; nothing else is parsed."""
+    """Return YAML as an API reference if it is an OpenAPI description, else unchanged."""
     text = decode(body.data, body.charset)
     if _DESCRIBES_API.search(text):
-        with suppress(ExtractError):  # invalid or malicious YAML stays as it is
+        with suppress(ExtractError):  # invalid or malicious YAML is kept as text
             value = parse_yaml(text)
             if is_openapi(value):
                 return written(body, reference(value), _title(value))
@@ -141,7 +141,7 @@ def extract_yaml(body: Body) -> Document:
 def _as_code(body: Body, text: str, language: str, title: str = "") -> Document:
     code = _LONG_LINE.sub(r"\1…", normalise(storable(text[:MAX_READ_CHARS])))
     if not code.strip():
-        raise ExtractError(f"{language.upper()} without anything in it")
+        raise ExtractError(f"the {language.upper()} file is empty")
     note = f"(cut after {MAX_READ_CHARS:,} characters)" if len(text) > MAX_READ_CHARS else ""
     if len(code) > MAX_DATA_CHARS:
         code, _, note = cut(code, MAX_DATA_CHARS).rpartition("\n\n")
@@ -150,14 +150,14 @@ def _as_code(body: Body, text: str, language: str, title: str = "") -> Document:
 
 
 def _title(value: Any) -> str:
-    """Return the title of an API or a schema, or the name of a package; "" if there is none."""
+    """Return the title of an API or schema, or the name of a package, that the data contains; else ""."""
     found = mapping(value)
     names = (mapping(found.get("info")).get("title"), found.get("title"), found.get("name"))
     return next((name.strip()[:200] for name in names if isinstance(name, str) and name.strip()), "")
 
 
 class _Pretty:
-    """Pretty-prints a value up to `MAX_DATA_CHARS` characters; embedded files in strings are cut."""
+    """Pretty-prints a value as at most `MAX_DATA_CHARS` characters, and shortens strings with embedded files."""
 
     def __init__(self) -> None:
         self._pieces: list[str] = []
@@ -208,7 +208,7 @@ _WORDS = {"true": True, "false": False, "null": None, "~": None, "": None}
 
 
 def parse_yaml(text: str) -> Any:
-    """Return the value of the first YAML document; aliases share their value instead of copying it."""
+    """Return the value of the first YAML document in a text; aliases refer to one value instead of copies."""
     if len(text) > MOST_CHARS:
         raise ExtractError(f"YAML of more than {MOST_CHARS:,} characters")
     import yaml
@@ -218,7 +218,7 @@ def parse_yaml(text: str) -> Any:
         events = yaml.parse(text, Loader=loader)
         first = next((event for event in events if isinstance(event, yaml.NodeEvent)), None)
         value = _YamlReader(events).read(first) if first is not None else None
-        next(events, None)  # the end of the document, up to which the text has to be valid
+        next(events, None)  # reads up to the end of the document, to detect errors there
     except (yaml.YAMLError, ValueError) as error:
         raise ExtractError(f"broken YAML ({' '.join(str(error).split())[:200]})") from error
     return value
@@ -231,19 +231,19 @@ class _YamlReader:
         self._aliases = 0
 
     def read(self, event: Any, depth: int = 0) -> Any:
-        """Return the value that begins with an event."""
+        """Return the value that begins with this event, reading further events as needed."""
         value: Any
         match type(event).__name__:
             case "AliasEvent":
                 self._aliases += 1
-                # An alias to an enclosing value is not known yet.
+                # An alias may not refer to a value that contains it, which is not stored yet.
                 if self._aliases > MAX_ALIASES or event.anchor not in self._named:
-                    raise ExtractError("YAML with aliases that lead nowhere or are too many")
+                    raise ExtractError("invalid YAML: an alias is undefined, or there are too many aliases")
                 return self._named[event.anchor]
             case "ScalarEvent":
                 value = event.value if event.style else _WORDS.get(event.value.lower(), event.value)
             case _ if depth >= MAX_YAML_DEPTH:
-                raise ExtractError("YAML that is nested too deeply")
+                raise ExtractError("the YAML is nested too deeply")
             case "SequenceStartEvent":
                 value = [self.read(each, depth + 1) for each in self._inside()]
             case _:
@@ -256,12 +256,12 @@ class _YamlReader:
         return value
 
     def _inside(self) -> Iterator[Any]:
-        """Yield the first event of each item or key of the mapping or sequence that is open."""
+        """Yield the first event of each item or key, until the current mapping or sequence ends."""
         return takewhile(lambda event: not type(event).__name__.endswith("EndEvent"), self._events)
 
 
 def _keep(into: dict[str, Any], key: str, value: Any) -> None:
-    """Set a key; `<<` adds the missing keys of other mappings."""
+    """Set a key of a mapping; for the merge key `<<`, add the missing keys of other mappings."""
     if key != "<<":
         into[key] = value
         return
@@ -271,7 +271,7 @@ def _keep(into: dict[str, Any], key: str, value: Any) -> None:
 
 
 def _key(value: Any) -> str:
-    """Return a key as a string: `200:` and `true:` are valid keys, too."""
+    """Return a YAML key as a string; numbers and booleans are valid keys, too."""
     if isinstance(value, str):
         return value
     return "…" if isinstance(value, dict | list) else "null" if value is None else str(value).lower()

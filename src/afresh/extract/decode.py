@@ -1,4 +1,4 @@
-"""Decode bytes to text as browsers do, without ever failing, and parse JSON."""
+"""Decode bytes to text as browsers do, without errors, and parse JSON."""
 
 import codecs
 import json
@@ -8,14 +8,14 @@ from typing import Any
 from afresh.errors import ExtractError
 
 USUAL_BYTES = 1_024
-PRESCAN_BYTES = 16_384  # browsers start over at a late meta element; we check a longer head at once
+PRESCAN_BYTES = 16_384  # start of a page in which a meta charset is found; browsers also find it later
 
 _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 _COMMENT = re.compile(rb"<!--.*?(?:-->|\Z)", re.DOTALL)
 _TAG = re.compile(rb"""<(?:[!/?][^>]*|([a-z]+)((?:[\s/](?:[^>"']|"[^"]*"|'[^']*')*)?))>""", re.IGNORECASE)
 _ATTRIBUTE = re.compile(rb"""([^\s/=>"']+)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s>"'][^\s>]*)))?""")
 _CHARSET = re.compile(rb"""charset\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s;"']+))""", re.IGNORECASE)
-# encodings that browsers use for labels with a narrower standard meaning
+# Browsers decode these labels with an encoding that has more characters than the standard says.
 _WIDER = {
     "ascii": "cp1252", "iso8859-1": "cp1252", "latin-1": "cp1252", "iso8859-9": "cp1254",
     "iso8859-11": "cp874", "tis-620": "cp874", "gb2312": "gb18030", "gbk": "gb18030",
@@ -33,9 +33,9 @@ _ALIASES = {
 
 
 def codec_of(label: str | None) -> str | None:
-    """Return the Python codec for a charset label as browsers understand it; None if it is unknown."""
+    """Return the Python codec for a charset label as browsers interpret it; None if the label is unknown."""
     name = (label or "").strip().lower()
-    if not _LABEL.fullmatch(name):  # Python ignores quotes, browsers do not
+    if not _LABEL.fullmatch(name):  # unlike browsers, Python would accept quotes
         return None
     try:
         found = codecs.lookup(_ALIASES.get(name, name))
@@ -45,7 +45,7 @@ def codec_of(label: str | None) -> str | None:
 
 
 def sniff_encoding(data: bytes, charset: str | None = None, *, html: bool = True) -> str:
-    """Return the codec of a body: by BOM, header, meta element (HTML), valid UTF-8, else windows-1252."""
+    """Return the codec of a body by its BOM, HTTP header, meta element (HTML) or valid UTF-8; else windows-1252."""
     for mark, codec in _BOMS:
         if data.startswith(mark):
             return codec
@@ -56,7 +56,7 @@ def sniff_encoding(data: bytes, charset: str | None = None, *, html: bool = True
 
 
 def decode(data: bytes, charset: str | None = None, *, html: bool = False) -> str:
-    """Return the text of a body without BOM, with U+FFFD for NUL and invalid bytes."""
+    """Return the text of a body without BOM, with U+FFFD in place of NUL and invalid bytes."""
     text = data.decode(sniff_encoding(data, charset, html=html), "replace")
     return text.removeprefix("\ufeff").replace("\0", "\ufffd")
 
@@ -77,7 +77,7 @@ def _declared_in(head: bytes) -> str | None:
     for tag in _TAG.finditer(_COMMENT.sub(b"", head)):
         if (tag[1] or b"").lower() == b"meta":
             codec = codec_of(_meta_charset(tag[2]))
-            if codec is not None:  # a readable ASCII meta element rules out UTF-16
+            if codec is not None:  # the element was readable as ASCII, so the encoding is not UTF-16
                 return "utf-8" if codec.startswith("utf-16") else codec
     return None
 
@@ -95,13 +95,13 @@ def _meta_charset(raw_attributes: bytes) -> str | None:
 
 
 def storable(text: str) -> str:
-    """Return the text without control characters and lone surrogates, which stores reject."""
+    """Return the text without control characters and lone surrogates, which databases reject."""
     text = text.encode("utf-8", "replace").decode() if not text.isascii() else text
     return _NEEDLESS.sub("\ufffd" if "\0" in text else "", text)
 
 
 class DecimalText(str):
-    """A number with a fraction as written: searches for `1.10` must not find `1.1`."""
+    """A decimal number as written in the JSON text, so that `1.10` does not become `1.1`."""
 
     __slots__ = ()
 
@@ -111,7 +111,7 @@ def parse_json_text(text: str) -> Any:
     try:
         return json.loads(text, parse_float=DecimalText)
     except RecursionError:
-        raise ExtractError("JSON that is nested too deeply") from None
+        raise ExtractError("the JSON is nested too deeply") from None
     except ValueError as error:
         raise ExtractError(f"broken JSON ({error})") from error
 

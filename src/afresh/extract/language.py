@@ -1,4 +1,4 @@
-"""Determine the language of a text: the declared one, unless the text clearly contradicts it."""
+"""Determine the language of a text: the declared language, unless the text clearly contradicts it."""
 
 import re
 from collections import Counter
@@ -11,18 +11,18 @@ from afresh.text.language import normalise_tag
 if TYPE_CHECKING:
     from py3langid.langid import LanguageIdentifier
 
-CLEAR = 0.6  # probability of a language
-CONFIRMED = 0.3  # the same if the small guess agrees
+CLEAR = 0.6  # minimum probability of a language in the large model
+CONFIRMED = 0.3  # the same if the guess from common words agrees
 SAMPLE_CHARS = 1_500
 FEWEST_VOTES = 6
-FEWEST_CHARS = 10  # of a script
-FEWEST_LETTERS = 80  # of a text that may contradict its page; an ideograph counts as three
+FEWEST_CHARS = 10  # minimum characters of a script to identify a language
+FEWEST_LETTERS = 80  # minimum letters of a text to contradict the declared language; an ideograph counts as three
 
 _NO_LANGUAGE = frozenset({"und", "mul", "zxx", "mis", "x", "i"})
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _ADDRESS = re.compile(r"://[^\s<>()\[\]]+")  # the scheme stays: finding its start would be slow
 
-# First and last code point of the blocks that identify a language, or a few, by their script.
+# First and last code point of scripts that identify one language or a few.
 _SCRIPTS = (
     ("ja", 0x3040, 0x30FF), ("ko", 0xAC00, 0xD7AF), ("zh", 0x4E00, 0x9FFF), ("el", 0x0370, 0x03FF),
     ("ru", 0x0400, 0x04FF), ("hy", 0x0530, 0x058F), ("he", 0x0590, 0x05FF), ("ar", 0x0600, 0x06FF),
@@ -44,7 +44,7 @@ _DISTINCTIVE: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
         ("hi", (" है", " हैं", " के ", " की ", " में ")),
     ),
 }  # fmt: skip
-# Languages that guesses often confuse: the declaration of the page decides between them.
+# Groups of languages that a guess may confuse, so that the declaration of the page decides between them.
 _SIMILAR = ("no nb nn da", "hr sr bs sh", "id ms", "zh yue wuu cmn", "pt gl", "cs sk", "fa prs", "fil tl")
 
 _FUNCTION_WORDS = {
@@ -74,9 +74,9 @@ for _language, _words in _FUNCTION_WORDS.items():
 
 
 def language_of(text: str, *declared: str | None) -> str | None:
-    """Return the tag of a text; the first declared tag that agrees with the text keeps its region and script.
+    """Return the language tag of a text: the first declared tag that agrees with the text, else a guess.
 
-    A small guess usually suffices; the large model is loaded only if it does not.
+    Common words usually suffice for the guess; the large model is loaded only if they do not.
     """
     hints = [tag for raw in declared if (tag := normalise_tag(raw)) and primary(tag) not in _NO_LANGUAGE]
     sample = prose_of(text)
@@ -93,7 +93,7 @@ def _agreeing(hints: Sequence[str], language: str | None) -> str | None:
 
 
 def _settle(sample: str, hints: Sequence[str], guess: str | None) -> str:
-    """Return the first declared tag if the text does not confirm any, unless it is clearly wrong."""
+    """Return the tag of a text that confirms no declared tag: the first declared one, unless it is clearly wrong."""
     doubtful = guess is not None or (primary(hints[0]) == "en" and contradicts_english(sample))
     if not doubtful or not is_long(sample):
         return hints[0]
@@ -104,7 +104,7 @@ def _settle(sample: str, hints: Sequence[str], guess: str | None) -> str:
 
 
 def classify(sample: str, enough: float = CLEAR) -> str | None:
-    """Return the language of prose according to a large model; None if it is not clear."""
+    """Return the language of prose according to the large model; None if its probability is below `enough`."""
     language, share = _model().classify(sample)
     return str(language) if share >= enough else None
 
@@ -124,13 +124,13 @@ def primary(tag: str) -> str:
 
 
 def are_similar(one: str, other: str) -> bool:
-    """Return whether two tags name the same language, or two that a sample cannot distinguish."""
+    """Return whether two tags name the same language, or two languages that are easily confused."""
     pair = {primary(one), primary(other)}
     return len(pair) == 1 or any(pair.issubset(group.split()) for group in _SIMILAR)
 
 
 def guess_by_sample(sample: str) -> str | None:
-    """Return the most likely language of prose in lower case; None if unclear."""
+    """Return the most likely language of prose (in lower case) by its script and common words; None if unclear."""
     counts = {} if sample.isascii() else _script_counts(sample)
     if counts:
         language, count = max(counts.items(), key=lambda item: item[1])
@@ -155,7 +155,7 @@ def prose_of(text: str) -> str:
 
 
 def is_plainly_english(sample: str) -> bool:
-    """Return whether the most common English words alone prove that a sample is English."""
+    """Return whether a sample is English, by its two most common words."""
     return sample.count(" the ") + sample.count(" and ") >= FEWEST_VOTES
 
 
@@ -186,7 +186,7 @@ def _script_counts(sample: str) -> dict[str, int]:
 
 
 def _relative(language: str, sample: str) -> str | None:
-    """Return which language of a script it is; None if no sign of one is found."""
+    """Return the language of a sample among those with the same script as `language`; None if unclear."""
     if language not in _DISTINCTIVE:
         return language
     relatives = _DISTINCTIVE[language]
@@ -202,5 +202,5 @@ def _by_words(sample: str) -> str | None:
     if not ranked or ranked[0][1] < FEWEST_VOTES:
         return None
     if len(ranked) == 2 and ranked[0][1] * 4 < ranked[1][1] * 5:
-        return None  # the lead is under a quarter: no answer is better than a wrong one
+        return None  # the best language leads by less than a quarter
     return ranked[0][0]

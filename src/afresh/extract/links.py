@@ -1,4 +1,4 @@
-"""Collect every link of a page, including navigation: its target and its visible text."""
+"""Collect the links of a page, including its navigation, with their targets and visible texts."""
 
 from collections.abc import Collection, Iterable, Mapping
 from types import MappingProxyType
@@ -12,27 +12,27 @@ from afresh.urls.files import link_target
 
 MAX_LINKS = 5_000
 MAX_LINK_TEXT_CHARS = 300
-MANY_TAGS = 200_000  # above this, nodes are traversed one by one to limit memory
+MANY_TAGS = 200_000  # in a page with more tags, nodes are visited one by one to save memory
 
 _TAGS = frozenset({"a", "area", "frame"})
 _NO_PAGES = ("data:", "javascript:", "mailto:", "blob:")
 
 
 class Links(NamedTuple):
-    """The links of a page, and how many were dropped."""
+    """The links of a page, and the number of omitted links."""
 
     kept: tuple[Link, ...]
-    left_out: int = 0  # beyond `MAX_LINKS`
-    too_long: int = 0  # with URLs that exceed the maximum length
-    by_href: Mapping[str, tuple[str, bool]] = MappingProxyType({})  # text and follow by raw URL
+    left_out: int = 0  # number of links beyond `MAX_LINKS`
+    too_long: int = 0  # number of links with too long a URL
+    by_href: Mapping[str, tuple[str, bool]] = MappingProxyType({})  # raw URL → text, and whether to follow the link
 
 
 def collect_links(
     tree: LexborHTMLParser, base: str, tag_count: int, refresh: str = "", alternate: str | None = None
 ) -> Links:
-    """Return the links of a page and `refresh`, one per target in document order, at most `MAX_LINKS`.
+    """Return the links of a page and the target `refresh`, one per target in document order, at most `MAX_LINKS`.
 
-    Links to `twin`, the same page as Markdown, are left out.
+    Links to `alternate`, the Markdown version of the page, are left out.
     """
     by_href, left_out = _by_href(tree, tag_count, refresh)
     links = _by_target(by_href, base)._replace(left_out=left_out, by_href=by_href)
@@ -42,9 +42,9 @@ def collect_links(
 
 
 def with_hidden(links: Links, hidden: Iterable[tuple[str, str]], base: str, same: Collection[str | None]) -> Links:
-    """Return the links, then hidden ones up to the limit; `same` are URLs of the page itself.
+    """Return the links, followed by hidden links up to the limit; `same` are URLs of the page itself.
 
-    Visible links take precedence: a hidden one only adds its text if the visible one has none.
+    If a visible link has the same target, the hidden one only provides the text if the visible one has none.
     """
     found = {link.url: link for link in links.kept}
     left_out = set()
@@ -63,7 +63,7 @@ def with_hidden(links: Links, hidden: Iterable[tuple[str, str]], base: str, same
 
 
 def with_seen_words(links: Links, tree: LexborHTMLParser, base: str, tag_count: int) -> Links:
-    """Return the links with the text that remains after hidden text was removed from the tree."""
+    """Return the links; read their texts again after hidden text was removed from the tree."""
     left, _ = _by_href(tree, tag_count)
     by_href = {href: (left.get(href, ("",))[0], follow) for href, (_, follow) in links.by_href.items()}
     if by_href == links.by_href:
@@ -73,7 +73,7 @@ def with_seen_words(links: Links, tree: LexborHTMLParser, base: str, tag_count: 
 
 
 def _by_href(tree: LexborHTMLParser, tag_count: int, refresh: str = "") -> tuple[dict[str, tuple[str, bool]], int]:
-    """Return text and follow of the links by raw URL, and how many were left out."""
+    """Return the links of a page by raw URL (text, and whether to follow), and the number of omitted links."""
     by_href: dict[str, tuple[str, bool]] = {refresh: ("", True)} if refresh else {}
     left_out = 0
     nodes: Iterable[LexborNode] = ()
@@ -99,7 +99,7 @@ def _by_href(tree: LexborHTMLParser, tag_count: int, refresh: str = "") -> tuple
 
 
 def _by_target(by_href: dict[str, tuple[str, bool]], base: str) -> Links:
-    """Return the links by canonical URL, because several spellings may lead to one page."""
+    """Merge links with different spellings of one URL, and return one link per canonical URL."""
     found: dict[str, tuple[str, bool]] = {}
     too_long = 0
     for href, (text, follow) in by_href.items():

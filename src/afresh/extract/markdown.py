@@ -1,4 +1,4 @@
-"""Convert text, Markdown and MDX to documents; helpers with which other extractors read lines and write Markdown."""
+"""Convert text, Markdown and MDX to documents, and provide functions for other extractors to write Markdown."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -20,7 +20,7 @@ _WORD = re.compile(r"\w")
 
 
 def extract_text(body: Body) -> Document:
-    """Return the document of a plain text body; it has no links, because text does not mark them."""
+    """Return the document of a plain text body, without links, because plain text does not mark them."""
     text = normalise(decode(body.data, body.charset))
     return _document(body, text, _first_line(text), (), body.language)
 
@@ -39,7 +39,7 @@ def _document(body: Body, text: str, title: str, links: tuple[Link, ...], *langu
 
 
 def _first_line(text: str) -> str:
-    """Return the first line that contains a word, as a title."""
+    """Return the first line that contains a word, for use as a title."""
     lines = (line for line in text.split("\n", 50)[:50] if _WORD.search(line))
     return one_line(next(lines, ""))[:MAX_TITLE_CHARS].strip()
 
@@ -48,7 +48,7 @@ _FRONT_MATTER = re.compile(r"---\n(.*?\n)?(?:---|\.\.\.)\n", re.DOTALL)
 _FRONT_FIELD = re.compile(r"^(title|lang|language|canonical|canonical_url|robots|noindex):[ \t]*(.+)$", re.MULTILINE)
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,}).*?(?:^ {0,3}\1|\Z)", re.DOTALL | re.MULTILINE)
 _CODE_SPAN = re.compile(r"(?<!`)(`++)[^`\n]+\1")
-# Text of a heading without its closing hashes; each run of blanks or hashes is scanned only once.
+# Matches the text of a heading without its closing hashes; scans each run of blanks or hashes only once.
 HEADING_TEXT = r"([ \t#](?=[ \t]*+#*+$)|.+?(?=(?<![ \t])[ \t]++#*+$|(?<![ \t#])#*+$))[ \t]*+#*+$"
 _HEADING = re.compile(rf"^ {{0,3}}#[ \t]+{HEADING_TEXT}|^(\S[^\n]*+)\n=++$", re.MULTILINE)
 _LINK = re.compile(
@@ -76,7 +76,7 @@ def _markdown_document(body: Body, source: str) -> Document:
     return replace(
         document,
         index=body.index and index and fields.get("noindex", "").lower() != "true",
-        follow=body.follow and follow and not body.url.endswith(WHOLE_SITE),  # it contains the targets
+        follow=body.follow and follow and not body.url.endswith(WHOLE_SITE),  # llms-full.txt contains the linked pages
         foreign_canonical=foreign_canonical(
             fields.get("canonical") or fields.get("canonical_url", ""), body.url, body.url
         ),
@@ -114,7 +114,7 @@ def _raw_links(prose: str) -> Iterator[tuple[str, str]]:
 
 
 MAX_TAG_CHARS = 5_000
-MAX_OPEN_TAGS = 100  # unclosed tags; a text with more is not MDX
+MAX_OPEN_TAGS = 100  # a text with more unclosed tags is not MDX
 
 _MDX_FENCE = re.compile(r"^ {0,3}(`{3,}+|~{3,}+)[^\n]*\n.*?(?:^ {0,3}\1[^\n]*$|\Z)", re.DOTALL | re.MULTILINE)
 _STATEMENT = re.compile(r"^(?:import|export)[ \t{*][^\n]*(?:\n(?!\s*\n|#|<)[^\n]+)*", re.MULTILINE)
@@ -128,7 +128,7 @@ def extract_mdx(body: Body) -> Document:
 
 
 def without_components(text: str) -> str:
-    """Return MDX as plain Markdown; code stays unchanged."""
+    """Convert MDX to plain Markdown; keep code unchanged."""
     parts, at = [], 0
     for fence in _MDX_FENCE.finditer(text):
         parts += [_plain_mdx(text[at : fence.start()]), fence[0]]
@@ -142,7 +142,7 @@ def _plain_mdx(prose: str) -> str:
 
 
 def _pieces(prose: str) -> Iterator[str]:
-    """Yield the prose in pieces, with each tag replaced by its title or label."""
+    """Yield the text in pieces, with each component tag replaced by its title or label."""
     at, open_tags, start = 0, 0, _TAG.search(prose)
     while start is not None and open_tags < MAX_OPEN_TAGS:
         end = None if start[1] else _end_of_tag(prose, start.end())
@@ -161,7 +161,7 @@ def _pieces(prose: str) -> Iterator[str]:
 
 
 def _end_of_tag(text: str, at: int) -> int | None:
-    """Return where a tag ends; `>` in quotes or braces does not end it."""
+    """Return the end of a tag, or None if it is not closed; ignore `>` in quotes and braces."""
     depth, quote = 0, ""
     for place in range(at, min(len(text), at + MAX_TAG_CHARS)):
         character = text[place]
@@ -176,7 +176,7 @@ def _end_of_tag(text: str, at: int) -> int | None:
     return None
 
 
-MOST_CHARS = 4_000_000  # of one document: some thousand pages of a book
+MOST_CHARS = 4_000_000  # of one document, which is several thousand book pages
 
 _TICKS = re.compile(r"`{3,}")
 _MARKED = re.compile(r"^(\d{1,9}(?=[.)]\s)|(?=[#>+*|=~`-]))(.)")
@@ -185,7 +185,7 @@ _MARKED = re.compile(r"^(\d{1,9}(?=[.)]\s)|(?=[#>+*|=~`-]))(.)")
 def written(
     body: Body, markdown: str, title: str = "", *languages: str | None, links: Iterable[tuple[str, str]] | None = None
 ) -> Document:
-    """Return the document of a body converted to Markdown; given `links` replace those found in the text."""
+    """Return the document for a body that was converted to Markdown, with `links` or else those in the text."""
     text = normalise(cut(storable(markdown)))
     prose = _FENCE.sub("", text)  # fenced code contains no headings or links
     found = _links_in(prose, body.url) if links is None else _known(links, body.url)
@@ -205,12 +205,12 @@ def _known(links: Iterable[tuple[str, str]], base: str) -> tuple[Link, ...]:
 
 
 def file_name(body: Body) -> str:
-    """Return the file name of a body, as a title of last resort."""
+    """Return the file name of a body, for use as a title if there is no other."""
     return one_line(unquote(body.url.partition("?")[0].partition("#")[0].rstrip("/").rpartition("/")[2]))
 
 
 def cut(text: str, most: int = MOST_CHARS) -> str:
-    """Return the text; if it is too long, cut at a line end, with a note."""
+    """Return the text; if it is too long, cut it at a line end and add a note."""
     if len(text) <= most:
         return text
     end = text.rfind("\n", most // 2, most)
@@ -218,7 +218,7 @@ def cut(text: str, most: int = MOST_CHARS) -> str:
 
 
 def fenced(code: str, language: str = "") -> str:
-    """Return code as a fenced block, with a fence longer than any backticks in it."""
+    """Return code as a fenced block; the fence is longer than any run of backticks in the code."""
     code = code.strip("\n")
     max_ticks = max((len(ticks) for ticks in _TICKS.findall(code)), default=2)
     mark = "`" * (max_ticks + 1)
@@ -226,7 +226,7 @@ def fenced(code: str, language: str = "") -> str:
 
 
 def table(rows: Sequence[Sequence[str]]) -> str:
-    """Return rows as a Markdown table with the first as its head; "" if all cells are empty."""
+    """Return rows as a Markdown table with the first row as its head; "" if all cells are empty."""
     width = max((len(row) for row in rows), default=0)
     if not any(cell.strip() for row in rows for cell in row):
         return ""
@@ -238,18 +238,18 @@ def table(rows: Sequence[Sequence[str]]) -> str:
 
 
 def plain(text: str) -> str:
-    """Return plain text escaped so that no line begins a list, a heading or code in Markdown."""
+    """Escape plain text so that no line becomes a list, a heading or code in Markdown."""
     return "\n".join([_MARKED.sub(r"\1\\\2", line.strip()) for line in text.split("\n")])
 
 
 def heading(level: int, text: str) -> str:
-    """Return a heading on one line; "" without text."""
+    """Return a Markdown heading; "" if the text is empty."""
     words = one_line(text)[:MAX_TITLE_CHARS]
     return f"{'#' * min(max(level, 1), 6)} {words}" if words else ""
 
 
 def linked(text: str, url: str) -> str:
-    """Return a Markdown link, or only its text if the URL cannot be written in one."""
+    """Return a Markdown link, or only its text if the URL has characters that a link cannot contain."""
     words = one_line(text)
     if not words or not url.startswith(("http://", "https://", "mailto:")) or re.search(r"[\s<>()]", url):
         return words
@@ -257,12 +257,12 @@ def linked(text: str, url: str) -> str:
 
 
 def joined(blocks: Iterable[str]) -> str:
-    """Return the blocks with blank lines between them, without empty ones."""
+    """Join blocks with blank lines between them, leaving out empty blocks."""
     return "\n\n".join([block for block in blocks if block.strip()])
 
 
 def run_end(lines: Sequence[str], at: int, belongs: Callable[[str], object]) -> int:
-    """Return the index of the first line from `at` on that does not belong."""
+    """Return the index of the first line from `at` on for which `belongs` is false."""
     while at < len(lines) and belongs(lines[at]):
         at += 1
     return at

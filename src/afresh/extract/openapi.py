@@ -1,4 +1,4 @@
-"""Convert OpenAPI and Swagger descriptions to a document, with short forms of their schemas."""
+"""Convert OpenAPI and Swagger descriptions to a document with summaries of their schemas."""
 
 import json
 import re
@@ -12,7 +12,7 @@ from afresh.extract.html.head import one_line
 from afresh.extract.markdown import HEADING_TEXT, MOST_CHARS, heading, joined, table
 
 DEEPEST = 2
-MAX_PARTS = 12  # of the properties, values or alternatives of one schema
+MAX_PARTS = 12  # properties, values or alternatives of a schema that its summary names
 MOST_PROPERTIES = 300
 MOST_HOPS = 5
 MAX_SUMMARY_CHARS = 300
@@ -21,7 +21,7 @@ _JOINTS = (("oneOf", " or "), ("anyOf", " or "), ("allOf", " and "))
 
 
 def resolved(spec: dict[str, Any], value: Any) -> dict[str, Any]:
-    """Return the target of a reference within the file, or the value itself; other files are never read."""
+    """Return the target of a reference within the file (never in other files), or the value itself."""
     found = mapping(value)
     for _ in range(MOST_HOPS):
         pointer = found.get("$ref")
@@ -35,7 +35,7 @@ def resolved(spec: dict[str, Any], value: Any) -> dict[str, Any]:
 
 
 def _properties(spec: dict[str, Any], raw_schema: Any) -> Iterator[list[str]]:
-    """Yield rows for the properties of a schema and its `allOf` parts, each property once."""
+    """Yield a table row for each property of a schema and its `allOf` parts."""
     seen: set[str] = set()
     schema = resolved(spec, raw_schema)
     for part in [schema, *(resolved(spec, each) for each in sequence(schema.get("allOf"))[:MAX_PARTS])]:
@@ -48,7 +48,7 @@ def _properties(spec: dict[str, Any], raw_schema: Any) -> Iterator[list[str]]:
 
 
 def summary(schema: Any) -> str:
-    """Return a short form of a schema on one line."""
+    """Return a summary of a schema on one line."""
     text = one_line(_summary(schema, 0))
     return text if len(text) <= MAX_SUMMARY_CHARS else f"{text[:MAX_SUMMARY_CHARS]}…"
 
@@ -93,7 +93,7 @@ def _type(schema: dict[str, Any]) -> str:
 
 MOST_OPERATIONS = 5_000
 MOST_SCHEMAS = 5_000
-MOST_ROWS = 200  # of one table
+MOST_ROWS = 200  # rows per table
 MAX_PROSE_CHARS = 20_000
 MAX_CELL_CHARS = 500
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace", "query")
@@ -112,13 +112,13 @@ def is_openapi(value: Any) -> bool:
 
 
 def reference(spec: Spec) -> str:
-    """Return the Markdown of an API: introduction, operations and schemas, up to the size limit."""
+    """Return the reference of an API as Markdown: introduction, operations and schemas, up to the size limit."""
     blocks: list[str] = []
     size = 0
     for block in chain(_introduction(spec), _operations(spec), _schemas(spec)):
         blocks.append(block)
         size += len(block)
-        if size > MOST_CHARS:  # YAML aliases may repeat content without end
+        if size > MOST_CHARS:  # YAML aliases may repeat content many times
             break
     return joined(blocks)
 
@@ -231,7 +231,7 @@ def _schemas(spec: Spec) -> Iterator[str]:
 
 
 def _prose(value: Any) -> str:
-    """Return a Markdown description with its headings in bold, because they would compete with ours."""
+    """Return a description with its headings in bold, so that they do not mix with those of the reference."""
     return _HEADING.sub(r"**\1**", words(value)[:MAX_PROSE_CHARS]).strip()
 
 

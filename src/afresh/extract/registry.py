@@ -1,4 +1,4 @@
-"""Choose the extractor of a body: by its media type, else by its name, else by its bytes."""
+"""Choose the extractor for a body: by its media type, else by its file name, else by its bytes."""
 
 import re
 from collections.abc import Callable
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 _LANGUAGES = {ending: name for name, endings in {
-    # divided by symbols, see code_languages.py
+    # languages that are divided into symbols, see code_languages.py
     "python": (".py", ".pyi", ".pyw", ".pyx", ".pxd"), "javascript": (".js", ".mjs", ".cjs", ".jsx"),
     "typescript": (".ts", ".tsx", ".mts", ".cts"), "go": (".go",), "rust": (".rs",), "csharp": (".cs",),
     "java": (".java", ".groovy", ".gradle"), "kotlin": (".kt", ".kts"), "swift": (".swift",),
@@ -27,7 +27,7 @@ _LANGUAGES = {ending: name for name, endings in {
     "cpp": (".c", ".h", ".cc", ".cpp", ".cxx", ".hpp", ".hh", ".hxx", ".inl", ".ipp", ".cu", ".ino"),
     "ruby": (".rb", ".rake", ".gemspec", "rakefile", "gemfile"), "elixir": (".ex", ".exs"),
     "bash": (".sh", ".bash", ".zsh", ".ksh", ".bats"), "perl": (".pl", ".pm"),
-    # code without symbols
+    # languages that are not divided
     "sql": (".sql",), "toml": (".toml",), "ini": (".ini", ".cfg", ".conf", ".properties"),
     "css": (".css", ".scss"), "makefile": ("makefile", ".mk"), "dockerfile": ("dockerfile",),
     "protobuf": (".proto",), "graphql": (".graphql",), "hcl": (".tf",), "haskell": (".hs",),
@@ -38,7 +38,7 @@ _LANGUAGES = {ending: name for name, endings in {
 
 
 def language_of_name(name: str) -> str:
-    """Return the language of a file by its name, as fences spell it; "" if it is not code."""
+    """Return the code language for a file name, as Markdown fences spell it; "" if the file is not code."""
     lower = name.lower()
     return _LANGUAGES.get(lower) or _LANGUAGES.get("." + lower.rpartition(".")[2], "")
 
@@ -47,18 +47,18 @@ SNIFFED_BYTES = 1_024
 
 
 class Format(NamedTuple):
-    """A supported format; a row of `FORMATS`."""
+    """A supported file format."""
 
     name: str  # as shown in error messages
-    reader: "str | Callable[[], Extractor]"  # ours: module and function below `afresh.extract`, imported late
+    reader: "str | Callable[[], Extractor]"  # built in: `module:function` in `afresh.extract`, imported on first use
     media: tuple[str, ...] = ()
     names: tuple[str, ...] = ()  # endings such as `.md`, or whole names such as `makefile`, in lower case
-    magic: bytes = b""  # the first bytes of a binary format; text formats have none
-    member: str = ""  # of a ZIP file: a folder or file that identifies the format
+    magic: bytes = b""  # the first bytes of a binary format; empty for text formats
+    member: str = ""  # a folder or file in a ZIP file that identifies the format
 
 
 _ZIP = b"PK\x03\x04"
-_PDF = b"%PDF-"  # anywhere in the first bytes: some writers put a line before it
+_PDF = b"%PDF-"  # searched for in the first bytes, because some programs put a line before it
 _OFFICE = "application/vnd.openxmlformats-officedocument"
 _HTML = Format("HTML", "html.html:extract_html", ("text/html", "application/xhtml+xml"), (".html", ".htm", ".xhtml"))
 _TEXT = Format("text", "markdown:extract_text", (), (".txt", ".text"))
@@ -96,7 +96,7 @@ FORMATS = (
 _BY_MEDIA = {media: each for each in FORMATS for media in each.media}
 _BY_ENDING = {name: each for each in FORMATS for name in each.names}
 
-# media types that say nothing, or that servers use for unknown files
+# Media types that servers use for unknown files.
 _VAGUE_TYPES = frozenset((
     "", "application/octet-stream", "application/unknown", "application/x-zip-compressed",
     "application/zip", "binary/octet-stream", "text/plain",
@@ -152,9 +152,9 @@ def _by_look(body: Body, media: str) -> Format:
                 return each
     binary = _binary(head)
     if binary is not None:
-        raise ExtractError(f"unknown binary ({media if media not in _VAGUE_TYPES else binary})")
+        raise ExtractError(f"unsupported binary format ({media if media not in _VAGUE_TYPES else binary})")
     if media not in _VAGUE_TYPES:
-        raise ExtractError(f"media type {media} is not text that afresh reads")
+        raise ExtractError(f"media type {media} is not supported")
     is_page = media != "text/plain" and _MARKUP.match(head.removeprefix(b"\xef\xbb\xbf"))
     return _HTML if is_page else _TEXT
 
@@ -169,7 +169,7 @@ def _by_name(url: str) -> Format | None:
 
 
 def _by_plugin(body: Body) -> Format | None:
-    """Return the plugin format that names the media type or the file name of a body, or None."""
+    """Return the format of a plug-in for the media type or the file name of a body, or None."""
     name = body.url.partition("?")[0].rpartition("/")[2].lower()
     for each in plugin_formats():
         if body.media_type in each.media or name in each.names or name.endswith(tuple(each.names) or " "):
@@ -179,7 +179,7 @@ def _by_plugin(body: Body) -> Format | None:
 
 @cache
 def plugin_formats() -> tuple[Format, ...]:
-    """Return the formats of installed plugins; those that fail to load are skipped."""
+    """Return the formats of installed plug-ins; skip plug-ins that fail to load."""
     found: list[Format] = []
     for name in installed_plugins(EXTRACTORS):
         with suppress(PluginError):
@@ -205,7 +205,7 @@ def _refuse_another(chosen: Format, body: Body) -> None:
     name = body.url.partition("?")[0].rpartition("/")[2]
     called = f"sent as {body.media_type}" if body.media_type else f"called {name[:100]}"
     if magic:
-        raise ExtractError(f"{called}, but the body is {binary or 'text'} and no {chosen.name}")
+        raise ExtractError(f"{called}, but the body is {binary or 'text'}, not {chosen.name}")
     if binary is not None:
         raise ExtractError(f"{called}, but the body is {binary}")
 

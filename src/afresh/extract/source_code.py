@@ -1,8 +1,7 @@
-"""Convert source code to a document that is divided by symbols: declarations with their extent and nesting.
+"""Convert source code to a document with a section for each symbol (declaration).
 
-Only Python has a parser. In other languages, comments and strings are masked, braces (or indents) are
-matched, and patterns find declarations where one is possible. A missed declaration stays part of the
-enclosing symbol.
+Python is parsed. In other languages, comments and strings are masked, blocks are found by braces or indents,
+and declarations by patterns. A declaration that no pattern matches stays part of the enclosing symbol.
 """
 
 import ast
@@ -26,7 +25,7 @@ from afresh.extract.registry import language_of_name
 from afresh.model.fetch import Body, Document
 from afresh.text.normalize import normalise
 
-MOST_PARSED = 2_000_000  # characters; the syntax tree of a larger file takes too much memory
+MOST_PARSED = 2_000_000  # the syntax tree of a file with more characters takes too much memory
 MAX_BLANK_CHARS = 60
 
 _WIDE = re.compile(r"(?<![ \t])[ \t]{60,}+")
@@ -42,7 +41,7 @@ _ABOVE = re.compile(r"\s*(?:@|#\[|\[|template\b|\*)")
 
 
 class Symbol(NamedTuple):
-    """A declaration with its first and last line, counted from 0."""
+    """A declaration with the numbers of its first and last line, counted from 0."""
 
     name: str
     first: int
@@ -59,7 +58,7 @@ class _Found(NamedTuple):
 
 
 def outline(text: str, language: Language) -> list[Symbol]:
-    """Return the symbols of a text in order, without those inside functions."""
+    """Return the symbols of a source text in order, without those inside functions."""
     parsed = _parsed(text) if language.name == "python" and len(text) <= MOST_PARSED else None
     if parsed is not None:
         return parsed
@@ -69,9 +68,9 @@ def outline(text: str, language: Language) -> list[Symbol]:
     found = _braced(masked, language) if language.blocks == "brace" else _indented(masked, language, starts)
     lines, bare = text.split("\n"), masked.split("\n")
     made: list[Symbol] = []
-    free = 0  # the line after the declaration of the previous symbol
+    free = 0  # index of the first line that may belong to the next symbol
     for symbol in _held(found, starts):
-        first = symbol.first  # includes the comment and the attributes right above
+        first = symbol.first  # is moved up to include the comment and attributes right above
         while (
             first > free
             and lines[first - 1].strip()
@@ -113,13 +112,13 @@ def _members(body: Iterable[ast.stmt], level: int, lines: Sequence[str]) -> Iter
 
 
 def _mask(found: re.Match[str]) -> str:
-    """Return the mask of a comment (nothing) or a string (an empty one), with its line breaks."""
+    """Return the replacement of a comment (nothing) or a string (an empty string), with the same line breaks."""
     lines = "\n" * found[0].count("\n")
     return '""' + lines if found[0][0] in "\"'`" else lines
 
 
 def _first_branches(text: str, masked: str) -> str:
-    """Blank out the branches after `#else` and `#elif`, because both branches may open the same brace."""
+    """Blank out the branches of `#else` and `#elif`, because each branch may open the same brace."""
     kept, branches = [], list[bool]()
     for line, bare in zip(text.split("\n"), masked.split("\n"), strict=True):
         directive = _ELSE.match(line)
@@ -132,7 +131,7 @@ def _first_branches(text: str, masked: str) -> str:
 
 
 def _matches(masked: str, rules: Iterable[DeclarationRule]) -> list[tuple[re.Match[str], DeclarationRule]]:
-    """Return what looks like a declaration, in order; at the same position the first rule wins."""
+    """Return the matches of declarations in order, each with its rule; at one position the first rule wins."""
     at: dict[int, tuple[re.Match[str], DeclarationRule]] = {}
     for rule in rules:
         for found in rule.pattern.finditer(masked):
@@ -163,13 +162,13 @@ def _braced(masked: str, language: Language) -> list[_Found]:
 
 
 class _Braces:
-    """Finds where each brace closes, and the innermost open brace at a position."""
+    """Finds the closing brace of each brace, and the innermost open brace at a position."""
 
     def __init__(self, masked: str) -> None:
         self.closes: dict[int, int] = {}
-        self.looks = len(masked) + 20_000  # budget for checked marks; most files need a tenth of it
+        self.looks = len(masked) + 20_000  # limit of characters to check; most files need a tenth of it
         self._places: list[int] = []
-        self._innermost: list[int | None] = []  # after each position
+        self._innermost: list[int | None] = []  # the innermost open brace after each brace
         stack: list[int] = []
         for brace in _BRACES.finditer(masked):
             if brace[0] == "{":
@@ -187,7 +186,7 @@ class _Braces:
 
 
 def _extent(masked: str, found: re.Match[str], braces: _Braces, language: Language) -> tuple[int, int]:
-    """Return the brace of a declaration's body (-1 if none), and where the declaration ends."""
+    """Return the position of the body's brace (-1 if there is none), and the end of a declaration."""
     at, depth, passed = found.end(found.lastgroup or 0), 0, -1
     for mark in _NEXT.finditer(masked, at, min(len(masked), at + 20_000)):
         if mark.start() <= passed:
@@ -219,7 +218,7 @@ def _goes_on(masked: str, at: int) -> bool:
 
 
 def _indented(masked: str, language: Language, starts: Sequence[int]) -> list[_Found]:
-    """Return declarations with indented bodies, closed by `end` in languages that have it."""
+    """Return the declarations in a language with indented bodies or with bodies closed by `end`."""
     lines = masked.split("\n")
     made = []
     for found, rule in _matches(masked, language.rules):
@@ -246,7 +245,7 @@ def _width(line: str) -> int:
 
 
 def _held(found: Sequence[_Found], starts: Sequence[int]) -> Iterable[Symbol]:
-    """Yield declarations with their line numbers; skip those inside symbols that cannot contain others."""
+    """Yield declarations as symbols with line numbers; skip those inside symbols that cannot contain others."""
     around: list[_Found] = []
     for each in found:
         while around and around[-1].end < each.end:
@@ -258,7 +257,7 @@ def _held(found: Sequence[_Found], starts: Sequence[int]) -> Iterable[Symbol]:
         around.append(each)
 
 
-LONG_LINE = 1_000  # characters; files that mostly consist of such lines are generated
+LONG_LINE = 1_000  # characters; a file that consists mostly of longer lines is generated
 DEEPEST = 6
 
 _PREFACES = ("package ", "import ", "#include", "use ", "namespace ", "module ")
@@ -276,13 +275,13 @@ def extract_code(body: Body) -> Document:
     """Return the document of a source file; raise ExtractError for generated or minified code."""
     text = normalise(decode(body.data, body.charset))
     if 2 * sum(len(line) for line in text.split("\n") if len(line) > LONG_LINE) > len(text):
-        raise ExtractError(f"generated or minified code: most of it is in lines over {LONG_LINE:,} characters")
+        raise ExtractError(f"generated or minified code: most of it is in lines of over {LONG_LINE:,} characters")
     name = unquote(body.url.partition("?")[0].partition("#")[0].rpartition("/")[2])
     return replace(written(body, to_markdown(text, name)), title=name[:MAX_TITLE_CHARS])
 
 
 def to_markdown(text: str, name: str) -> str:
-    """Return the text as Markdown with a heading for each symbol, in the order of the file."""
+    """Return source code as Markdown with a heading for each symbol, in the order of the file."""
     called = language_of_name(name)
     language = LANGUAGES.get(called)
     if language is None:
@@ -300,7 +299,7 @@ def to_markdown(text: str, name: str) -> str:
 
 
 def _parts(lines: Sequence[str], symbols: Sequence[Symbol], after: int, name: str) -> Iterator[_Part]:
-    """Yield the lines, each once, with the symbol that they belong to; level 0 is outside of symbols."""
+    """Yield all lines with the symbol that they belong to; level 0 is for lines outside of symbols."""
     around: list[Symbol] = []
     at = after
     for symbol, following in zip_longest(symbols, symbols[1:]):
@@ -316,7 +315,7 @@ def _parts(lines: Sequence[str], symbols: Sequence[Symbol], after: int, name: st
 
 
 def _leave(around: list[Symbol], lines: Sequence[str], at: int, until: int, name: str) -> Generator[_Part, None, int]:
-    """Pop the symbols that end before a line, yield their remaining lines, and return the next line."""
+    """Remove the symbols that end before a line, yield their remaining lines, and return the next line's index."""
     while around and around[-1].last < until:
         yield _holder(around, name, lines[at : around[-1].last + 1])
         at = max(at, around[-1].last + 1)
@@ -332,7 +331,7 @@ def _holder(around: Sequence[Symbol], name: str, lines: Sequence[str]) -> _Part:
 
 
 def _head(text: str, language: Language) -> tuple[str, int]:
-    """Return the prose at the start of a file, without licences, and the line where code begins."""
+    """Return the comment at the start of a file, without licences, and the index of the first line of code."""
     lines = text.split("\n")
     at = 1 if lines[0].startswith(("#!", "<?php")) else 0
     comments: list[str] = []
@@ -344,7 +343,7 @@ def _head(text: str, language: Language) -> tuple[str, int]:
         if block.strip() and not _LICENCE.search(block):
             below = lines[stop].strip() if stop < len(lines) else ""
             if comments or (below and not below.startswith(_PREFACES)):
-                break  # it describes the code right below; above a package line it describes the file
+                break  # the comment describes the code right below, not the file
             comments.append(block)
         at = skip_blank(lines, stop)
     docstring = _DOCSTRING.match("\n".join(lines[at:])) if language.name == "python" else None
@@ -356,7 +355,7 @@ def _head(text: str, language: Language) -> tuple[str, int]:
 
 
 def _comment_end(lines: Sequence[str], at: int, language: Language) -> int:
-    """Return the line after the comment that begins at a line, or the line itself if none does."""
+    """Return the index of the line after a comment that begins at a line; the line itself if none begins there."""
     bare = lines[at].lstrip()
     if language.line_comment == "//" and bare.startswith("/*"):
         return run_end(lines, at, lambda line: "*/" not in line) + 1

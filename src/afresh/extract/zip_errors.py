@@ -1,4 +1,4 @@
-"""The exceptions of reading a ZIP file that is broken or has an unsupported compression."""
+"""List the exceptions raised by reading a ZIP file that is broken or has an unsupported compression."""
 
 import struct
 import zlib

@@ -1,4 +1,4 @@
-"""Split a Markdown text into blocks, and into the pieces that chunks are packed from."""
+"""Split a Markdown text into blocks, and blocks into the pieces from which chunks are formed."""
 
 import re
 from collections.abc import Iterator
@@ -8,14 +8,14 @@ import pyromark
 
 MIN_CHARS = 800
 MAX_CHARS = 2000
-TINY_CHARS = 200  # an introduction up to this size stays with the section after it
-SHORT_CHARS = 80  # a block up to this size is joined with the next one
+TINY_CHARS = 200  # an introduction up to this size stays in one chunk with the section after it
+SHORT_CHARS = 80  # a block shorter than this is joined with the next one of its kind
 MAX_TITLE = 200
 MAX_REPEAT = 400  # longer table heads and fence lines are not repeated in the next chunk
 
-# ranks; headings rank by their level, 1 to 6
+# Ranks of cuts: a text is cut first before the block with the lowest rank. The rank of a heading is its level.
 BLOCK = 8
-ROW = 9  # or a list item
+ROW = 9  # a table row or a list item
 INNER = 10  # a block within a list item or a quote
 NESTED = 12  # an item of a nested list
 BLANK_LINE = 13
@@ -29,7 +29,7 @@ _PARSER = pyromark.Markdown(options=pyromark.Options.ENABLE_HEADING_ATTRIBUTES)
 
 
 def plain_title(raw: str) -> str:
-    """Return the title without markup, closing hashes and attributes, cut at `MAX_TITLE`."""
+    """Return the text of a heading without markup, closing hashes and attributes, cut at `MAX_TITLE`."""
     if _MARKUP.search(raw):
         events = _PARSER.events("# " + raw.replace("\n", " "), merge_text=True)
         texts = (event.get("Text") or event.get("Code") or "" for event in events if isinstance(event, dict))
@@ -51,9 +51,9 @@ _HTML = re.compile(
     r"section|summary|table|tbody|td|tfoot|th|thead|title|tr|ul)(?=[\s/>]|$)",
     re.IGNORECASE,
 )
-_MARKS = frozenset("#`~>|<-*+=_:0123456789 \t")  # any other character can only begin a paragraph
+_MARKS = frozenset("#`~>|<-*+=_:0123456789 \t")  # a line with another first character is paragraph text
 
-# what the following lines belong to
+# The kind of block that is open, to which following lines may belong.
 _NOTHING, _PARAGRAPH, _LIST, _QUOTE, _TABLE, _HTML_BLOCK, _INDENTED = range(7)
 _FLOWING = frozenset({_PARAGRAPH, _LIST, _QUOTE, _TABLE, _HTML_BLOCK})
 _JOINED = ("text", "list")
@@ -61,13 +61,13 @@ _ENDED_BY_BLANK = frozenset({_PARAGRAPH, _QUOTE, _TABLE, _HTML_BLOCK})
 
 
 class Block(NamedTuple):
-    """A block that begins with the line at `start` and lasts until the next one."""
+    """A block that begins with the line at offset `start` and ends where the next block begins."""
 
     start: int
     kind: str = "text"  # text, code, table, list
     rank: int = BLOCK
-    level: int = 0  # of a heading
-    title: str = ""  # of a heading
+    level: int = 0  # the level of a heading, 0 for other blocks
+    title: str = ""  # the text of a heading
 
 
 class _Fence(NamedTuple):
@@ -79,7 +79,7 @@ class _Fence(NamedTuple):
 
 
 def scan(text: str) -> list[Block]:
-    """Return the blocks of a text; the first one begins at its start."""
+    """Return the blocks of a text; the first block begins at offset 0."""
     found = _Scan(text)
     front = _FRONT_MATTER.match(text)
     start = front.end() if front else 0
@@ -100,7 +100,7 @@ def width(blanks: str) -> int:
 
 
 class _Scan:
-    """The state of `scan`: the blocks so far, and what is open at the current line."""
+    """The state of `scan`: the blocks so far, and the block that is open at the current line."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -110,12 +110,12 @@ class _Scan:
         self.quote_blank = False
         self.fence: _Fence | None = None
         self.html_end = ""
-        self.flowing = False  # a line that begins with a letter would only continue the block
+        self.flowing = False  # a line that begins with a letter continues the open block
         self.before = ""
-        self.paragraph = 0  # start of the open paragraph
+        self.paragraph = 0  # offset of the open paragraph
 
     def take(self, start: int, line: str, before: str) -> None:
-        """Process the next line; `before` is the one above it."""
+        """Process the next line; `before` is the line above it."""
         if self.fence and self._fenced(line, self.fence):
             return
         if self.html_end:
@@ -189,7 +189,7 @@ class _Scan:
         self.paragraph = start
 
     def _marked(self, start: int, bare: str, indent: int, listed: bool) -> bool:
-        """Handle a line by its first character; return whether it begins or underlines a block."""
+        """Handle a line that has a mark as its first character; return False if it is ordinary text."""
         first = bare[0]
         if first in "`~":
             return self._open_fence(start, bare, indent, listed, quoted=False)
@@ -250,7 +250,7 @@ class _Scan:
         return True
 
     def _underline(self, start: int, bare: str) -> bool:
-        """If the line underlines the paragraph above, turn that into a heading and return True."""
+        """If the line underlines the paragraph above, make that paragraph a heading and return True."""
         if self.inside != _PARAGRAPH or bare[0] not in "=-" or bare.rstrip(" \t").strip(bare[0]):
             return False
         title = plain_title(self.text[self.paragraph : start])
@@ -259,7 +259,7 @@ class _Scan:
         return True
 
     def _table(self, start: int, bare: str) -> bool:
-        """If the line is the row of dashes below a table head, begin a table and return True."""
+        """If the line is the row of dashes below a table's head, begin a table there and return True."""
         head = self.before
         if self.inside == _TABLE or "|" not in bare or "|" not in head or not _DASHES.match(bare):
             return False
@@ -281,39 +281,39 @@ class _Scan:
         return True
 
     def _add(self, start: int, kind: str = "text", rank: int = BLOCK, level: int = 0, title: str = "") -> None:
-        """Add a block; one that begins with the same line as the last replaces it but keeps its rank."""
+        """Add a block; if the last block begins with the same line, replace it and keep its rank."""
         last = self.blocks[-1]
         alike = kind == last.kind and kind in _JOINED and not (level or last.level)
         if alike and start - last.start < SHORT_CHARS:
-            return  # a label, a term or a short item stays with what follows
+            return  # do not separate a label, a term or a short item from the next block
         if start > last.start:
             self.blocks.append(Block(start, kind, rank, level, title))
         else:
             self.blocks[-1] = Block(start, kind, last.rank, level, title)
 
 
-Trail = tuple[tuple[int, str], ...]  # levels and titles of the headings above, outermost first
+Trail = tuple[tuple[int, str], ...]  # level and title of each enclosing heading, outermost first
 
 _CODE_FENCE = re.compile(r"(`{3,}|~{3,})[^\n]*")
-_LINES = re.compile(r"[^\n]+\n*|\n+")  # with the blank lines after them
+_LINES = re.compile(r"[^\n]+\n*|\n+")  # a line and the blank lines after it
 _SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])\s*")
 _WORDS = re.compile(r".{1,400}(?:\s+|\Z)|.{1,400}", re.DOTALL)
 
 
 class Piece(NamedTuple):
-    """A piece of text that is never cut; `rank` says how well the text may be cut before it, best first."""
+    """A piece of text that is never cut; the lower its `rank`, the better is a cut before it."""
 
     text: str
     rank: int
     kind: str
     trail: Trail
     heading: bool = False
-    close: str = ""  # appended to the previous chunk if the text is cut here
-    reopen: str = ""  # prepended to the chunk that begins here
+    close: str = ""  # appended to the previous chunk if the text is cut before this piece
+    reopen: str = ""  # put at the start of the chunk that begins with this piece
 
 
 def pieces_of(text: str) -> list[Piece]:
-    """Return the pieces of a Markdown text; joined, they are the text."""
+    """Return the pieces of a Markdown text; joined, they are equal to the text."""
     blocks = scan(text)
     ends = [block.start for block in blocks[1:]]
     ends.append(len(text))
@@ -340,9 +340,9 @@ def _apart(large: Piece) -> Iterator[Piece]:
         parts = _code_parts(large.text)
     elif large.kind == "table":
         lines = large.text.splitlines(keepends=True)
-        head = "".join(lines[:2])  # with the row of dashes
+        head = "".join(lines[:2])  # the head and the row of dashes
         reopen = head if len(head) <= MAX_REPEAT else ""
-        # A head alone says nothing, so the first row stays with it.
+        # The first row stays with the head, which is useless alone.
         parts = (part for row in ("".join(lines[:3]), *lines[3:]) for part in _words(row, ROW))
     for number, (text, rank) in enumerate(parts):
         if number == 0:
@@ -354,7 +354,7 @@ def _apart(large: Piece) -> Iterator[Piece]:
 
 
 def _fence(code: str) -> tuple[str, str]:
-    """Return the lines that close and reopen a fenced block, with its indent; "" for indented code."""
+    """Return the lines that close and reopen a fenced code block, with its indent; "" for code without fences."""
     first = code[: code.find("\n") + 1]
     mark = _CODE_FENCE.search(first)
     if mark is None:
@@ -365,7 +365,7 @@ def _fence(code: str) -> tuple[str, str]:
 
 
 def _code_parts(code: str) -> Iterator[tuple[str, int]]:
-    """Yield code cut at line ends; the fence lines stay with the lines next to them."""
+    """Yield code, cut at line ends, with ranks; fence lines stay with the lines next to them."""
     lines = code.splitlines(keepends=True)
     while len(lines) > 2 and not lines[-1].strip(" \t\n`~>"):
         lines[-2:] = [lines[-2] + lines[-1]]
@@ -378,7 +378,7 @@ def _code_parts(code: str) -> Iterator[tuple[str, int]]:
 
 
 def _text_parts(text: str) -> Iterator[tuple[str, int]]:
-    """Yield text cut at line ends, long lines after sentences, and long sentences between words."""
+    """Yield text with ranks: cut at line ends, long lines after sentences, long sentences between words."""
     for line in _LINES.findall(text):
         if len(line.rstrip()) <= MAX_CHARS:
             yield line, LINE
@@ -391,7 +391,7 @@ def _text_parts(text: str) -> Iterator[tuple[str, int]]:
 
 
 def _words(text: str, rank: int) -> Iterator[tuple[str, int]]:
-    """Yield a text whole, or cut between words if it is too long for a chunk."""
+    """Yield a text with its rank; cut it between words if it is too long for a chunk."""
     if len(text) <= MAX_CHARS:
         yield text, rank
         return

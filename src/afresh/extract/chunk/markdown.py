@@ -12,15 +12,15 @@ from afresh.text.normalize import text_hash, with_terms
 from afresh.text.plain import TargetlessText
 
 _LAST_HEADING = 6
-_DEPTH = 28  # a deeper text was made to be costly: cut it in the middle
+_DEPTH = 28  # deeper recursion is a sign of a malicious text, which is cut in the middle
 
 
 class _Packing:
-    """Groups pieces into chunks, as `ranges`; a key is `rank << 32 | mark`, and the smallest is cut first.
+    """Groups pieces into chunks, whose pieces are given by `ranges`.
 
-    Greedy filling would shift every later border after an edit. Instead, a range that is too large is cut at
-    the smallest key that leaves enough on both sides, and then its parts likewise. Far from an edit the keys
-    stay the same, and so do the cuts.
+    A range that is too large is cut before the piece with the smallest key (`rank << 32 | hash`) that leaves
+    enough on both sides, and its parts are cut in the same way. After an edit, the keys elsewhere are the same,
+    and so are the cuts. (Filling chunks in order would shift all later cuts.)
     """
 
     def __init__(self, sizes: Sequence[int], keys: Sequence[int]) -> None:
@@ -33,7 +33,7 @@ class _Packing:
         return self.at[high] - self.at[low]
 
     def cut(self, low: int, first: int, high: int, depth: int) -> None:
-        """Cut `low:high` if it is too large; borders up to `first` are not used."""
+        """Add the range `low:high`, cut if it is too large; do not cut at `first` or before."""
         if self.size(low, high) <= MAX_CHARS or high - first < 2:
             self.ranges.append((low, high))
             return
@@ -55,20 +55,21 @@ class _Packing:
         self.cut(border, border, high, depth + 1)
 
     def _best(self, low: int, borders: Sequence[int], high: int, depth: int) -> int:
-        """Return the border with the smallest key that leaves enough on both sides, else the middle one."""
+        """Return the border with the smallest key that leaves enough text on both sides, else the middle one."""
         at = self.at
         start = bisect_left(borders, at[low] + MIN_CHARS, key=at.__getitem__)
         stop = bisect_right(borders, at[high] - MIN_CHARS, key=at.__getitem__)
         if start < stop and depth < _DEPTH:
             best = min(borders[start:stop], key=self.keys.__getitem__)
+            # If all keys are equal, cut in the middle: the smallest key would always be that of the first border.
             if best != borders[start] or self.keys[best] != self.keys[borders[stop - 1]]:
-                return best  # otherwise all keys are equal, and the first would be cut off each time
+                return best
         middle = (at[low] + at[high]) // 2
         near = bisect_left(borders, middle, key=at.__getitem__)
         return min(borders[max(near - 1, 0) : near + 1], key=lambda i: abs(at[i] - middle))
 
     def _runs(self, low: int, first: int, borders: list[int], high: int) -> list[tuple[int, int, int]]:
-        """Return runs of sections: those too large for a chunk alone, smaller neighbours together."""
+        """Return runs of sections: each section that is too large for a chunk alone, smaller neighbours together."""
         runs: list[tuple[int, int, int]] = []
         joinable = False
         for start, stop in pairwise((low, *borders, high)):
@@ -88,14 +89,15 @@ _TYPES = ("text", "code", "table", "list")
 
 
 def chunk(document: Document) -> Sequence[Chunk]:
-    """Return chunks of about 800 to 2000 characters, without counting link targets, in order.
+    """Return the chunks of a document in order, of about 800 to 2000 characters without link targets.
 
-    Sections, code and table rows stay whole if they fit, and borders stay stable where nothing changed.
+    Sections, code blocks and table rows are not cut if they fit into a chunk. Chunks far from an edit stay the
+    same.
     """
     markdown = document.markdown
     if "\r" in markdown:
         markdown = markdown.replace("\r\n", "\n").replace("\r", "\n")
-    if not markdown.isascii():  # lone surrogates have no UTF-8
+    if not markdown.isascii():  # lone surrogates cannot be encoded as UTF-8
         markdown = markdown.encode("utf-8", "replace").decode()
     text = TargetlessText(markdown)
     pieces = pieces_of(text.short)
@@ -106,13 +108,13 @@ def chunk(document: Document) -> Sequence[Chunk]:
 
 
 def _keys(pieces: Sequence[Piece]) -> list[int]:
-    """Return the keys of the pieces: the rank of a cut before each, then a hash of its first words."""
+    """Return the key of each piece: the rank of a cut before it, then a hash of its first words."""
     keys = []
     before = ""
     for index, piece in enumerate(pieces):
         words = piece.text[:48]
         if piece.heading and index + 1 < len(pieces):
-            words += pieces[index + 1].text[:32]  # "Example" may be the title of many sections
+            words += pieces[index + 1].text[:32]  # many sections may have the same title, such as "Example"
         introduced = not piece.heading and before.endswith(":")
         keys.append((piece.rank + introduced) << 32 | crc32(words.encode()))
         before = piece.text[-8:].rstrip()
@@ -140,7 +142,7 @@ def _chunk(pieces: Sequence[Piece], low: int, high: int, text: str) -> Chunk:
 
 
 def _common_trail(inside: Sequence[Piece]) -> Trail:
-    """Return the headings above everything in the chunk; a heading without text does not count."""
+    """Return the headings that enclose everything in a chunk; ignore headings without text below them."""
     trails = [piece.trail for piece in inside if not piece.heading] or [piece.trail for piece in inside]
     common = trails[0]
     for trail in trails:

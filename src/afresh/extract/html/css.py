@@ -1,6 +1,6 @@
-"""Parse CSS in linear time: declarations, rules that apply on a screen, and selectors.
+"""Parse CSS in linear time (declarations, rules that apply on a screen, selectors) and match selectors.
 
-Selectors are not matched by the HTML parser's engine, because some of them would take it unbounded time.
+The HTML parser has its own selector engine, but with some selectors it would take unlimited time.
 """
 
 import re
@@ -31,7 +31,7 @@ _TRANSPARENT_BLOCKS = ("@supports", "@layer", "@starting-style")
 
 
 class Declaration(NamedTuple):
-    """One property with its value, both in lower case and without escapes."""
+    """One property and its value, both in lower case and with escapes resolved."""
 
     name: str
     value: str
@@ -49,7 +49,7 @@ def parse_sheet(text: str) -> Iterator[tuple[str, tuple[Declaration, ...]]]:
 
     A block that is never closed ends with the sheet.
     """
-    # Selectors and body of each open block; None if the block never applies on a screen.
+    # Selectors (None if the block never applies on a screen) and content of each open block.
     blocks: list[tuple[str | None, list[str]]] = [("", [])]
     prelude: list[str] = []
     closing = ["}"] * (MAX_NESTED_BLOCKS + 1)
@@ -101,7 +101,7 @@ def _declarations(pieces: Iterable[str]) -> tuple[Declaration, ...]:
 
 
 def split_outside(text: str, mark: str) -> list[str]:
-    """Return the pieces between marks that are outside of strings and brackets."""
+    """Split a text at those marks that are outside of strings and brackets."""
     parts: list[list[str]] = [[]]
     depth = 0
     for piece in _PIECE.findall(text):
@@ -114,7 +114,7 @@ def split_outside(text: str, mark: str) -> list[str]:
 
 
 def _selectors_of(outer: str | None, prelude: str) -> str | None:
-    """Return the selectors of a block; "" if it only groups rules, None if it does not apply."""
+    """Return the selectors of a block; "" if it only groups rules, None if it does not apply on a screen."""
     if outer is None:
         return None
     if not prelude.startswith("@"):
@@ -161,7 +161,7 @@ def _part_holds(part: str) -> bool:
 
 MAX_COMPOUNDS = 12
 MAX_ANCESTORS = 400
-MAX_DEPTH = 6  # of nested selectors
+MAX_DEPTH = 6  # maximum nesting of selectors
 
 _NAME = r"(?:[-\w]|\\[0-9a-fA-F]{1,6}+[ \t\n\r\f]?+|\\[^0-9a-fA-F\n])++"
 _SIMPLE = re.compile(
@@ -209,14 +209,14 @@ class Compound(NamedTuple):
     classes: frozenset[str] = frozenset()
     attributes: tuple[AttributeTest, ...] = ()
     excluded: tuple["Selector", ...] = ()
-    any_of: tuple[tuple["Selector", ...], ...] = ()  # one of each group matches
-    has: tuple[tuple["Selector", ...], ...] = ()  # one of each group is inside or beside it
+    any_of: tuple[tuple["Selector", ...], ...] = ()  # of each group, one selector must match the element
+    has: tuple[tuple["Selector", ...], ...] = ()  # of each group, one must match inside or beside the element
     places: tuple[NthRule, ...] = ()
     combinator: str = ""  # relation to the previous compound: " ", ">", "+" or "~"
 
     @property
     def key(self) -> str:
-        """Return an id, class, attribute or tag that every matching element has; "*" if there is none."""
+        """Return an id, class, attribute or tag that all matching elements have; "*" if there is none."""
         if self.id is not None:
             return f"#{self.id}"
         if self.classes:
@@ -227,15 +227,15 @@ class Compound(NamedTuple):
 
 
 class Selector(NamedTuple):
-    """Compounds from the outermost one to that of the element itself, with their specificity."""
+    """A selector: its compounds from the outermost to that of the element itself, and its specificity."""
 
     compounds: tuple[Compound, ...]
     specificity: tuple[int, int, int]
-    doubtful: bool = False  # not fully understood: it matches at least what a browser matches
+    doubtful: bool = False  # has unsupported parts; matches all elements that a browser matches, and maybe more
 
     @property
     def keys(self) -> frozenset[str]:
-        """Return a set of keys; every matching element has at least one of them."""
+        """Return keys of which every matching element has at least one."""
         last = self.compounds[-1]
         if last.key == "*" and last.any_of:
             return frozenset().union(*(each.keys for each in last.any_of[0]))
@@ -243,7 +243,7 @@ class Selector(NamedTuple):
 
 
 class ElementFeatures(NamedTuple):
-    """An element as selectors see it."""
+    """The tag, id, classes and attributes of an element, for matching selectors."""
 
     tag: str
     attributes: dict[str, str | None]
@@ -259,7 +259,7 @@ FeaturesOf = Callable[[LexborNode], ElementFeatures]
 
 
 def parse_selector(text: str, depth: int = 0) -> Selector | None:
-    """Return a parsed selector; None if it is invalid or matches no element in its initial state."""
+    """Parse a selector; return None if it is invalid, or only matches in a state such as `:hover`."""
     text = text.strip()
     if not text or len(text) > 2 * MAX_SELECTOR_CHARS or depth > MAX_DEPTH:
         return None
@@ -287,7 +287,7 @@ class _Reader:
         self._depth = depth
         self._at = 0
         self.doubtful = False
-        self.inner: list[tuple[int, int, int]] = []  # specificity of nested selectors
+        self.inner: list[tuple[int, int, int]] = []  # specificities of nested selectors
 
     def at_end(self) -> bool:
         return self._at >= len(self._text)
@@ -347,7 +347,7 @@ class _Reader:
             argument = ", ".join(f"* {each.strip()}" for each in split_outside(argument, ","))
             found = self._selectors(argument)
             plain = all(len(each.compounds) == 2 and each.compounds[1].combinator == " " for each in found)
-            self.doubtful = self.doubtful or not plain  # `_finds` does not check where they begin
+            self.doubtful = self.doubtful or not plain  # `_finds` ignores the start of such selectors
             return parts._replace(has=(*parts.has, found)) if found else None
         if name.startswith(":-") and name not in _ALWAYS:
             return None
@@ -379,7 +379,7 @@ def _place(name: str, argument: str) -> tuple[NthRule, ...]:
 
 
 def matches(selector: Selector, node: LexborNode, features: FeaturesOf) -> bool:
-    """Return whether a selector matches an element; `features` is called for every checked element."""
+    """Return whether a selector matches an element; `features` returns the features of each checked element."""
     *outer, last = selector.compounds
     if not _fits(last, node, features):
         return False
@@ -392,8 +392,8 @@ def matches(selector: Selector, node: LexborNode, features: FeaturesOf) -> bool:
 
 
 def _matches_upwards(outer: list[Compound], last: Compound, node: LexborNode, features: FeaturesOf) -> bool:
-    """Return whether the outer compounds match, checking each ancestor once."""
-    open_ends = {(len(outer), last.combinator)}  # number of compounds left, and the combinator of the next
+    """Return whether the compounds before the last one match, checking each ancestor once."""
+    open_ends = {(len(outer), last.combinator)}  # number of remaining compounds, and the combinator after them
     here = node.parent
     for _ in range(MAX_ANCESTORS):
         if here is None or not open_ends:
@@ -448,7 +448,7 @@ def _stands(place: NthRule, node: LexborNode, tag: str, features: FeaturesOf) ->
 
 
 def _finds(selector: Selector, node: LexborNode, features: FeaturesOf) -> bool:
-    """Return whether an element satisfies `:has()`: inside, or for `+` and `~` beside it."""
+    """Return whether a selector in `:has()` matches inside an element, or beside it for `+` and `~`."""
     if len(selector.compounds) < 2:
         return False
     inside = selector.compounds[1].combinator in (" ", ">")

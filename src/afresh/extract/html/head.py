@@ -28,16 +28,16 @@ class Head:
     language: str | None = None
     generator: str = ""
     site_name: str = ""
-    canonical: str = ""  # as written
+    canonical: str = ""  # URL of rel=canonical, as written
     markdown: str = ""  # URL of the same page as Markdown, as written
     refresh: str = ""  # target of a meta refresh, as written
-    onward: list[tuple[str, str]] = field(default_factory=list)  # related pages: URL as written, title
+    onward: list[tuple[str, str]] = field(default_factory=list)  # URL (as written) and title of related pages
     index: bool = True
     follow: bool = True
 
 
 def read_head(tree: LexborHTMLParser, url: str) -> Head:
-    """Return the facts in the head of a page, in one pass over its children."""
+    """Read the head of a page in one pass over its children."""
     head = Head()
     if tree.root is not None:
         attributes = tree.root.attributes
@@ -73,7 +73,7 @@ def _read_link(head: Head, attributes: dict[str, str | None]) -> None:
 
 
 def foreign_canonical(raw_url: str, base: str, url: str) -> str | None:
-    """Return the target of rel=canonical if it is on another host: any page could claim to be a copy."""
+    """Return the target of rel=canonical if it is on another host; any page can name any URL, so it is only a hint."""
     named = canonical(raw_url, base) if raw_url else None
     return named if named is not None and host_of(named) != host_of(url) else None
 
@@ -104,7 +104,7 @@ def one_line(text: str) -> str:
 
 
 def choose_title(title: str, heading: str, site_name: str = "") -> str:
-    """Return the title without the site's name, if `heading` or `site_name` shows which part that is."""
+    """Return a title without the name of the site, if `heading` or `site_name` shows which part is the name."""
     chosen = title or heading
     for separator in _SEPARATOR.finditer(title):
         first, last = title[: separator.start()], title[separator.end() :]

@@ -1,7 +1,7 @@
-"""Find links that a reader can follow although no anchor names them.
+"""Find links that a reader can follow although they are not in anchor elements.
 
-Each kind of hidden link has its own finder, which first checks for a sign of such links, so that pages
-without any cost almost nothing. Hidden links come after the visible ones and do not replace them.
+Each kind of hidden link has its own finder. A finder first checks whether the page may contain such links,
+so that other pages take almost no time. Hidden links come after the visible ones and do not replace them.
 """
 
 import json
@@ -21,14 +21,14 @@ from afresh.extract.html.main_content import around
 from afresh.extract.links import MAX_LINK_TEXT_CHARS
 from afresh.urls.canonical import domain_of
 
-MAX_SCRIPTS = 200  # of a page
-MAX_NODES = 60  # visited for the text of one element, because elements nest
+MAX_SCRIPTS = 200  # scripts that are read, per page
+MAX_NODES = 60  # nodes that are read for the text of one element
 
 _TAG = re.compile(r"<[^<>]{0,500}>")
 
 
 class HiddenLink(NamedTuple):
-    """A link as written in the page, with the text beside it."""
+    """A link target as written in the page, with its text."""
 
     raw_url: str
     text: str = ""
@@ -46,7 +46,7 @@ class LinkPage(NamedTuple):
     head: Head
     host: str  # of the page, with its port
     scripts: tuple[Script, ...]
-    visible: Mapping[str, tuple[str, bool]]  # text and follow of visible links by raw URL
+    visible: Mapping[str, tuple[str, bool]]  # visible links: raw URL → text, and whether to follow the link
 
 
 def scripts_of(tree: LexborHTMLParser) -> tuple[Script, ...]:
@@ -55,7 +55,7 @@ def scripts_of(tree: LexborHTMLParser) -> tuple[Script, ...]:
 
 
 def _plain_text(text: str) -> str:
-    """Return a text from data as a reader would see it: one line without markup, cut at `MAX_LINK_TEXT_CHARS`."""
+    """Return a text from data as one line without markup, cut at `MAX_LINK_TEXT_CHARS`."""
     text = text[: 4 * MAX_LINK_TEXT_CHARS]
     if "&" in text or "<" in text:
         text = unescape(_TAG.sub(" ", text))
@@ -63,7 +63,7 @@ def _plain_text(text: str) -> str:
 
 
 def _text_of(node: LexborNode) -> str:
-    """Return the visible text of an element's first nodes, or else its label, title or value attribute."""
+    """Return the visible text of an element's first nodes, else its label, title or value attribute."""
     pieces, length, waiting, seen = [], 0, [node.first_child], 0
     while waiting and seen < MAX_NODES and length < MAX_LINK_TEXT_CHARS:
         here = waiting.pop()
@@ -98,7 +98,7 @@ _CALL = re.compile(
     re.IGNORECASE,
 )
 
-# valid for one response only: the next response contains another URL
+# URLs that are valid for one response only: the next response contains another token
 _PASSING = re.compile(r"[?&](?:[\w-]*token|csrf\w*|_?\w*nonce|sig|signature|form_build_id|destination)=", re.IGNORECASE)
 
 
@@ -110,12 +110,12 @@ def leads_to_page(raw_url: str) -> bool:
     return not dot or ending.lower() not in _ASSETS
 
 
-MAX_SCRIPT_CHARS = 1_000_000  # of all scripts of one kind on a page; further scripts are skipped
-MAX_VALUES = 20_000  # of one script
+MAX_SCRIPT_CHARS = 1_000_000  # total size of scripts of one kind; further scripts of a page are skipped
+MAX_VALUES = 20_000  # values that are read, per script
 MAX_DEPTH = 20
 MAX_KIND_CHARS = 100
 
-# ranks of fields that describe their object, best first; without case, dashes, underscores
+# Names of fields that describe their object, best first; in lower case, without dashes and underscores.
 _RANKS = {name: rank for rank, name in enumerate((
     "linktitle", "linktext", "title", "label", "text", "heading", "headline", "name", "displayname", "caption",
     "anchor", "linklabel", "menutitle", "navtitle", "shorttitle", "arialabel", "alt", "description", "summary",
@@ -124,12 +124,12 @@ _RANKS = {name: rank for rank, name in enumerate((
 
 
 class DataLink(NamedTuple):
-    """A value found in data (at last a URL), with its field and the text beside it."""
+    """A value in parsed data that may be a URL, with the name of its field and a text that describes it."""
 
     value: Any
     field: str = ""  # normalized by `_plain_name`
     text: str = ""
-    kind: str = ""  # `@type` of the object around it
+    kind: str = ""  # `@type` of the object that contains the field
     depth: int = 0
 
 
@@ -152,7 +152,7 @@ def _script_texts(scripts: Iterable[Script]) -> Iterator[str]:
 
 
 def _urls_in(data: Any) -> Iterator[DataLink]:
-    """Yield every string in the data that starts like a URL, in order."""
+    """Yield every string in the data that begins like a URL, in order."""
     waiting, left = [DataLink(data)], MAX_VALUES
     while waiting and left:
         here = waiting.pop()
@@ -177,10 +177,10 @@ def _plain_name(field: str) -> str:
 
 
 def _inside(held: dict[str, Any] | list[Any], place: DataLink, most: int) -> Iterator[DataLink]:
-    """Yield the fields of an object or the items of a list.
+    """Yield the fields of an object or the items of a list, each with a descriptive text.
 
-    A URL in an object without descriptive text, as in `link: {url}`, gets the text around that object, and so
-    do URLs in a list.
+    If the object has no such text itself, as in `link: {url}`, its fields get the text of the object that
+    contains it. The items of a list get the text of the object that contains the list.
     """
     fields: Iterable[tuple[str, Any]]
     if isinstance(held, dict):
@@ -194,7 +194,7 @@ def _inside(held: dict[str, Any] | list[Any], place: DataLink, most: int) -> Ite
 
 
 def _text_beside(held: dict[str, Any]) -> str:
-    """Return the text of the best descriptive field of an object, or ""."""
+    """Return the text of an object's most descriptive field; "" if it has none."""
     best, chosen = len(_RANKS), ""
     for name, value in held.items():
         if isinstance(value, str) and value and not _is_url(value):
@@ -206,7 +206,7 @@ def _text_beside(held: dict[str, Any]) -> str:
 
 MAX_ELEMENTS = 2_000
 MAX_HANDLER_CHARS = 2_000
-SIGNS = ("lick=", "data-href=", "data-url=")  # the first one matches onClick, too
+SIGNS = ("lick=", "data-href=", "data-url=")  # "lick=" matches both onclick and onClick
 
 _SENT_TO = re.compile(
     r"(?:\blocation(?:\.href)?\s*=(?!=)\s*|\blocation\.(?:assign|replace)\(\s*|\bwindow\.open\(\s*)"
@@ -217,7 +217,7 @@ _ADDRESS = ("/", "http://", "https://", "./", "../", "?")
 
 
 def in_attributes(page: LinkPage) -> Iterator[HiddenLink]:
-    """Yield the targets of elements that are clicked like links, with their visible text."""
+    """Yield the targets of elements with a click handler or a data attribute, with their visible text."""
     named = any(sign in page.html for sign in SIGNS)
     for node in islice(page.tree.css("[onclick], [data-href], [data-url]") if named else (), MAX_ELEMENTS):
         attributes = node.attributes
@@ -247,7 +247,7 @@ def _uses_get(node: LexborNode) -> bool:
     return (method or "get").lower() == "get"
 
 
-MAX_OPTIONS = 2_000  # of one page
+MAX_OPTIONS = 2_000  # options that are read, per page
 
 _JUMPS = re.compile(r"jump|goto|go-to|quick|navig|redirect|location|open\(|href")
 _JUMP_ADDRESS = ("/", "http://", "https://", "./", "../")
@@ -264,7 +264,7 @@ def in_jump_menus(page: LinkPage) -> Iterator[HiddenLink]:
             if left < 0:
                 return
             value = option.attributes.get("value") or ""
-            raw_url = value.rpartition("::")[2].strip()  # ctools writes `key::url`
+            raw_url = value.rpartition("::")[2].strip()  # Drupal's ctools module writes `key::url`
             if raw_url.startswith(_JUMP_ADDRESS) and raw_url != "/":
                 yield HiddenLink(raw_url, _text_of(option))
 
@@ -272,7 +272,7 @@ def in_jump_menus(page: LinkPage) -> Iterator[HiddenLink]:
 _PROGRAMS = ("", "text/javascript", "application/javascript")
 _DECODER = json.JSONDecoder()
 _OLD_FORM = re.compile(r"Drupal\.settings\s*(?:,|=(?!=))\s*(?=\{)")  # jQuery.extend(Drupal.settings, {…});
-# paths of Drupal itself, never of pages with content
+# Paths of Drupal's own pages, which have no content.
 _SYSTEM = re.compile(
     r"/(?:core|modules|themes|profiles|libraries|misc|admin|batch|contextual|quickedit|history|big_pipe|system"
     r"|views|session|entity_embed|editor|media/oembed)(?:/|$)|/sites/[^/]+/(?:modules|themes|libraries|files/(?:css|js|styles))/"
@@ -286,7 +286,7 @@ _NO_DRUPAL_LINK = re.compile(
 
 
 def in_drupal_settings(page: LinkPage) -> Iterator[HiddenLink]:
-    """Yield the URLs in Drupal's settings; those of other hosts only with text beside them."""
+    """Yield the URLs in Drupal's settings; those on other hosts only if they have a descriptive text."""
     new = (s for s in page.scripts if s.attributes.get("data-drupal-selector") == "drupal-settings-json")
     settings = (*_parse_scripts(new), *_old_settings(page.scripts))
     return _links_in(settings, lambda value: _is_drupal_link(value, page.host))
@@ -322,8 +322,8 @@ _NO_LINK = re.compile(r"image|img|icon|logo|thumb|avatar|poster|asset|font|api|e
 
 
 def in_hydration_data(page: LinkPage) -> Iterator[HiddenLink]:
-    """Yield the URLs in hydration data whose fields are named like links and that have text beside them."""
-    # such as `__NEXT_DATA__`; Drupal settings have their own finder
+    """Yield the URLs in hydration data (JSON for scripts) that have a descriptive text and a field name of a link."""
+    # Scripts such as `__NEXT_DATA__`, without Drupal's settings, which have their own finder.
     scripts = [s for s in page.scripts if s.type == "application/json" and "data-drupal-selector" not in s.attributes]
     yield from _links_in(_parse_scripts(each for each in scripts if each.attributes.get("id") != NUXT), _is_link)
     for data in _parse_scripts(each for each in scripts if each.attributes.get("id") == NUXT):
@@ -336,7 +336,7 @@ def _is_link(value: DataLink) -> bool:
 
 
 def _in_nuxt(data: Any) -> Iterator[HiddenLink]:
-    """Yield the links in Nuxt data: one list holds every value once, and objects refer to it by index."""
+    """Yield the links in Nuxt data, in which one list contains all values and objects refer to them by index."""
     values = data if isinstance(data, list) else []
     places = range(len(values))
     for held in values:
@@ -356,7 +356,7 @@ _NO_PAGE = re.compile(r"Image|Video|Audio|Media|Action|EntryPoint|DataDownload")
 
 
 def in_json_ld(page: LinkPage) -> Iterator[HiddenLink]:
-    """Yield the URLs in `url`, `@id`, `sameAs` and similar fields, except media and URLs with fragments."""
+    """Yield the URLs in JSON-LD fields such as `url`, `@id` and `sameAs`, except media and URLs with fragments."""
     scripts = (each for each in page.scripts if each.type == "application/ld+json")
     return _links_in(_parse_scripts(scripts), _is_json_ld_link)
 
@@ -366,18 +366,18 @@ def _is_json_ld_link(value: DataLink) -> bool:
 
 
 def in_head(page: LinkPage) -> Iterable[HiddenLink]:
-    """Return related pages, such as `<link rel=next>`."""
+    """Return the related pages that the head names, such as `<link rel=next>`."""
     return starmap(HiddenLink, page.head.onward)
 
 
-# in order of priority, for pages with more links than the limit; the text of elements may be hidden, too
+# Finders in order of priority, for pages with more links than the limit. The text of elements may be hidden.
 _Finders = tuple[Callable[[LinkPage], Iterable[HiddenLink]], ...]
 ELEMENT_FINDERS: _Finders = (in_attributes, in_jump_menus)
 DATA_FINDERS: _Finders = (in_head, in_drupal_settings, in_hydration_data, in_json_ld)
 
 
 def hidden_links(page: LinkPage, *, of_elements: bool) -> Iterator[HiddenLink]:
-    """Yield the links of elements or in data that may lead to pages, without those that a visible link has."""
+    """Yield hidden links that may lead to pages, from elements (`of_elements`) or data, except visible ones."""
     for find in ELEMENT_FINDERS if of_elements else DATA_FINDERS:
         for found in find(page):
             if not page.visible.get(found.raw_url, ("", True))[0] and leads_to_page(found.raw_url):

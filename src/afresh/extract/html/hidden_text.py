@@ -1,6 +1,6 @@
-"""Remove text that a reader does not see from a page, so that it reaches no agent.
+"""Remove text from a page that a reader does not see, because it may contain instructions for AI agents.
 
-External style sheets are not fetched; only a browser applies them (`crawl.render`).
+External style sheets are not fetched; only rendering in a browser applies them (`crawl.render`).
 """
 
 import re
@@ -38,10 +38,10 @@ from afresh.extract.html.visibility import (
     text_colour,
 )
 
-MAX_CSS_CHARS = 3_000_000  # of all `<style>` elements of a page
-MAX_SELECTORS = 60_000  # of rules with a property in `_PROPERTIES`
-MAX_STEPS = 100_000  # elements compared with selectors, for one page
-MAX_EXPANDED_CHARS = 4_000  # of a value after expansion of its variables
+MAX_CSS_CHARS = 3_000_000  # in all `<style>` elements of a page
+MAX_SELECTORS = 60_000  # selectors of rules with a property in `_PROPERTIES`
+MAX_STEPS = 100_000  # comparisons of an element with a selector, per page
+MAX_EXPANDED_CHARS = 4_000  # length of a value with its variables replaced
 
 _PROPERTIES = frozenset((
     "display", "visibility", "content-visibility", "opacity", "filter", "-webkit-filter", "font", "font-size",
@@ -67,31 +67,31 @@ _HIDING = re.compile(
 _VARIABLE = re.compile(r"var\(\s*(--[-\w]+)\s*(?:,([^()]*))?\)")
 
 _Rule = tuple[Selector, tuple[Declaration, ...], int]
-_Place = tuple[bool, tuple[int, int, int], int]  # in a style attribute, specificity, order
+_Place = tuple[bool, tuple[int, int, int], int]  # is in a style attribute, specificity, position
 _Rank = tuple[bool, _Place]
 _INLINE = (0, 0, 0)
 _MOST = (1_000, 0, 0)
 
 
 class _NoStepsLeftError(Exception):
-    """The page has used up `MAX_STEPS`."""
+    """Raised if the page has used up `MAX_STEPS`."""
 
 
 class PageStyles:
-    """Computes the relevant style properties of each element of a page."""
+    """Computes the style properties of elements that can hide them."""
 
     def __init__(self, tree: LexborHTMLParser) -> None:
         self._tree = tree
         self._count = 0
         self._by_key: dict[str, list[_Rule]] = defaultdict(list)
-        self._hiding: set[str] = set()  # keys of rules that may hide
-        self._sure: dict[str, tuple[Declaration, ...]] = {}  # declarations that hide, by class or id
+        self._hiding: set[str] = set()  # keys of rules that may hide elements
+        self._sure: dict[str, tuple[Declaration, ...]] = {}  # class or id → declarations that hide elements
         self._inline: dict[str, tuple[Declaration, ...]] = {}
         self._known: dict[int, Style] = {}
         self._elements: dict[int, ElementFeatures] = {}
         self._root: dict[str, str] = {}
         self._steps_left = MAX_STEPS
-        self.is_cut = False  # styles exceed a limit, so that some hidden text may count as visible
+        self.is_cut = False  # the styles exceed a limit, so some hidden text may count as visible
         chars_left = MAX_CSS_CHARS
         for sheet in tree.css("style"):
             text = sheet.text() or ""
@@ -100,7 +100,7 @@ class PageStyles:
             chars_left = max(0, chars_left - len(text))
 
     def suspects(self) -> Iterator[LexborNode]:
-        """Yield elements that a `style` attribute or a rule may hide; some occur more than once."""
+        """Yield elements that a `style` attribute or a rule may hide; an element may occur several times."""
         yield from self._tree.css("[style], font[color]")
         if not self._hiding:
             return
@@ -110,7 +110,7 @@ class PageStyles:
                 yield node
 
     def of(self, node: LexborNode) -> Style:
-        """Return the properties of an element, without inherited ones."""
+        """Return the relevant style properties of an element, without inherited ones."""
         known = self._known.get(node.mem_id)
         if known is None:
             known = self._known[node.mem_id] = self._compute(node)
@@ -135,7 +135,7 @@ class PageStyles:
                 if selector.doubtful and (not sure or "*" in keys):
                     self.is_cut = self.is_cut or bool(sure)
                     continue
-                # A selector that is not fully understood may hide elements, but never shows hidden ones.
+                # A selector with unsupported parts may hide elements, but never makes hidden ones visible.
                 declarations = sure if selector.doubtful else matter
                 for key in keys:
                     self._by_key[key].append((selector, declarations, self._count))
@@ -153,7 +153,7 @@ class PageStyles:
                 for selector, declarations, order in self._by_key.get(key, ()):
                     if matches(selector, node, self._features):
                         _lay(held, declarations, (False, selector.specificity, order))
-        except _NoStepsLeftError:  # from now on, apply every hiding declaration of a class or id
+        except _NoStepsLeftError:  # from now on, apply every declaration for a class or id that hides elements
             self.is_cut = True
             for key in _keys(element):
                 _lay(held, self._sure.get(key, ()), (False, _MOST, 0))
@@ -207,7 +207,7 @@ def _that_matter(declarations: Iterable[Declaration]) -> tuple[Declaration, ...]
 
 @lru_cache(maxsize=4_096)
 def _may_hide(declaration: Declaration, *, by_colour: bool) -> bool:
-    """Return whether a declaration hides an element, possibly together with others."""
+    """Return whether a declaration can hide an element, alone or together with others."""
     style = {declaration.name: declaration.value}
     if "var(" in declaration.value or (by_colour and text_colour(style) is not None):
         return True
@@ -217,9 +217,9 @@ def _may_hide(declaration: Declaration, *, by_colour: bool) -> bool:
 MARK = "data-afresh-hidden"  # set by sources/web/browser/page.py on elements that a browser does not show
 MAX_CONTROLS = 2_000
 MAX_PANELS_IN_PANELS = 5
-MAX_INSIDE = 2_000  # elements inside of a hidden one, checked for undoing it
-MAX_ASKED = 50_000  # of those, for one page
-MAX_AROUND = 60  # ancestors of text checked for a background
+MAX_INSIDE = 2_000  # elements inside a hidden element that are checked for being visible again
+MAX_ASKED = 50_000  # the same for a whole page
+MAX_AROUND = 60  # ancestors of a text that are checked for its background colour
 
 NEVER_VISIBLE = ", ".join((
     "template", "noscript", "datalist", "dialog:not([open])", "[popover]", "rp", "noembed", "noframes", "canvas",
@@ -237,11 +237,11 @@ _ABSOLUTE_SIZES = ("px", "rem", "pt", "vw", "medium", "large", "small")
 
 
 class RemovedText(NamedTuple):
-    """What `drop_hidden` removed from a page."""
+    """The result of `drop_hidden`."""
 
     some: bool  # whether anything was removed
-    by_styles: bool = False  # whether styles hid some of it
-    is_cut: bool = False  # whether styles exceed a limit, so that hidden text may remain
+    by_styles: bool = False  # whether some of the removed text was hidden by styles
+    is_cut: bool = False  # whether the styles exceed a limit, so that hidden text may remain
 
 
 def drop_hidden(tree: LexborHTMLParser, *, rendered: bool) -> RemovedText:
@@ -264,7 +264,7 @@ def drop_hidden(tree: LexborHTMLParser, *, rendered: bool) -> RemovedText:
 
 
 class _Controls:
-    """Finds what a reader can open: tab panels, and elements that a visible control refers to."""
+    """Finds hidden elements that a reader can open: tab panels, and those that a visible control refers to."""
 
     def __init__(self, tree: LexborHTMLParser, styles: PageStyles | None, *, rendered: bool) -> None:
         self._tree = tree
@@ -300,7 +300,7 @@ class _Controls:
         return self._named
 
     def _hidden_around(self, control: LexborNode) -> list[LexborNode]:
-        """Return the hidden elements among a control and its ancestors."""
+        """Return those of a control and its ancestors that are hidden."""
         mark, styles = MARK if self._rendered else "hidden", self._styles
         inside = takewhile(lambda here: here.tag not in _ROOTS, islice(around(control), MAX_AROUND))
         return [here for here in inside if mark in here.attributes or (styles and hidden_by(styles.of(here)))]
@@ -311,7 +311,7 @@ class _Pruning:
         self._tree = tree
         self._controls = controls
         self._styles = styles
-        self._plain = tree.css_first("link[rel~=stylesheet]") is None  # no external sheet sets backgrounds
+        self._plain = tree.css_first("link[rel~=stylesheet]") is None  # no external style sheet can set backgrounds
         self._backgrounds: dict[int, Colour | None] = {}
         self._asked = 0
 
@@ -333,7 +333,7 @@ class _Pruning:
         return dropped
 
     def _melts(self, node: LexborNode, style: Style) -> HiddenBy | None:
-        """Return how text is hidden by having the known colour of its background, or None."""
+        """Return how text is hidden if it has the same colour as its background, else None."""
         colour = text_colour(style) or colour_of((node.attributes.get("color") or "").lower())
         if colour is None:
             return None
@@ -360,7 +360,7 @@ class _Pruning:
         return found
 
     def _drop_around(self, node: LexborNode, hidden: HiddenBy) -> bool:
-        """Remove what is hidden inside an element except parts that undo it; return False if no part does."""
+        """Remove the hidden parts of an element but not those that are visible again; return False if none is."""
         inside = list(islice(node.traverse(), min(MAX_INSIDE, max(0, MAX_ASKED - self._asked))))
         self._asked += len(inside)
         undoing = [each for each in inside if each.mem_id != node.mem_id and self._undoes(each, hidden)]

@@ -18,8 +18,8 @@ from afresh.model.fetch import Body, Document
 from afresh.text.normalize import links_hash, text_hash
 from afresh.urls.canonical import canonical, domain_of
 
-DEEPEST = 400  # levels of one element within itself; the converter stops at 1,024 levels in total
-SHALLOW_TAGS = 2 * DEEPEST  # fewer tags cannot nest too deeply
+DEEPEST = 400  # nesting of one kind of element; the converter fails at 1,024 levels in total
+SHALLOW_TAGS = 2 * DEEPEST  # a page with fewer tags cannot be nested too deeply
 PIECE_CHARS = 4_096
 
 _TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)")
@@ -30,7 +30,7 @@ _NEVER_NEST = frozenset((
 
 
 def flatten(html: str, tag_count: int) -> str:
-    """Return the markup without the tags of elements that nest deeper than `DEEPEST`; their content stays."""
+    """Remove the tags of elements that are nested deeper than `DEEPEST`, but keep their content."""
     deep = _deep_names(html) if tag_count >= SHALLOW_TAGS and _may_be_deep(html) else ()
     if not deep:
         return html
@@ -38,13 +38,13 @@ def flatten(html: str, tag_count: int) -> str:
 
 
 def _may_be_deep(html: str) -> bool:
-    """Return whether far more tags are open somewhere than closed, counted cheaply on short pieces.
+    """Return whether a page may be nested too deeply, by a fast estimate from the tags in short pieces of it.
 
-    One piece can hide some 500 levels, which neither parser nor converter has trouble with.
+    The estimate can miss about 500 levels, which are no problem for the parser and the converter.
     """
     surplus = 0
     for start in range(0, len(html), PIECE_CHARS):
-        piece = html[start : start + PIECE_CHARS + 1]  # one more, for a "</" across the border
+        piece = html[start : start + PIECE_CHARS + 1]  # one more character, for a "</" across the border
         surplus += piece.count("<", 0, PIECE_CHARS) - 2 * piece.count("</")
         if surplus > DEEPEST:
             return True
@@ -88,7 +88,7 @@ def extract_html(body: Body, *, with_hidden_links: bool = True) -> Document:
         seen = with_seen_words(links, tree, base, tag_count)
         seen_clicked = _with_seen_words(clicked, page)
     heading, markdown = _content(tree, head, body.url, base)
-    if dropped.by_styles and not any(map(str.isalnum, markdown)):  # hidden until a script shows it
+    if dropped.by_styles and not any(map(str.isalnum, markdown)):  # the page is hidden until a script shows it
         seen, seen_clicked = links, clicked
         heading, markdown = _content(LexborHTMLParser(flatten(html, tag_count)), head, body.url, base)
     links = seen
@@ -116,7 +116,7 @@ def extract_html(body: Body, *, with_hidden_links: bool = True) -> Document:
 
 
 def _with_seen_words(hidden: tuple[HiddenLink, ...], page: LinkPage) -> tuple[HiddenLink, ...]:
-    """Return links of elements with the text that remains after hidden text was removed from the tree."""
+    """Return the hidden links of elements; read their texts again after hidden text was removed from the tree."""
     words: dict[str, str] = {}
     for found in hidden_links(page, of_elements=True) if hidden else ():
         words[found.raw_url] = words.get(found.raw_url) or found.text
@@ -124,7 +124,7 @@ def _with_seen_words(hidden: tuple[HiddenLink, ...], page: LinkPage) -> tuple[Hi
 
 
 def _content(tree: LexborHTMLParser, head: Head, url: str, base: str) -> tuple[str, str]:
-    """Return the first heading and the Markdown of the main content, which is modified."""
+    """Return the first heading and the Markdown of the main content; the tree is modified."""
     main = find_main(tree, head.generator)
     if main is None:
         return "", ""

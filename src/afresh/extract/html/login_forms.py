@@ -35,12 +35,12 @@ _TO_START = re.compile(r"#?|/|https?://[^/]+/?", re.IGNORECASE)
 
 
 class LoginForm(NamedTuple):
-    is_all: bool = False  # the page offers nothing else
-    has_field: bool = False  # in the content, not in a header or a dialog
+    is_all: bool = False  # the page has no other content
+    has_field: bool = False  # the form is in the content, not in a header or a dialog
 
 
 def find_login(html: str, text_chars: int) -> LoginForm:
-    """Return the login form of a page with this much text; pages with much text are not checked."""
+    """Return the login form of a page with `text_chars` characters of text; a page with much text is not checked."""
     html = html[:MAX_LOGIN_HTML_CHARS]
     if text_chars > MAX_LOGIN_TEXT_CHARS or _HINT.search(html) is None:
         return LoginForm()

@@ -1,11 +1,11 @@
-"""Find the main content of a page, and remove chrome and small tools from it."""
+"""Find the main content of a page, and remove navigation, banners and small tools such as edit links."""
 
 from collections.abc import Iterator
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 FEWEST_CHARS = 80
-FEWEST_SHARE = 0.2  # of the text of the body without chrome
+FEWEST_SHARE = 0.2  # the main content has at least this share of the text without navigation and banners
 
 
 GENERATORS = {  # name prefix of a documentation generator, and its content selectors
@@ -26,7 +26,7 @@ USUAL_PLACES = (
 
 
 def find_main(tree: LexborHTMLParser, generator: str) -> LexborNode | None:
-    """Return the element that holds the content of a page; chrome may be removed from the tree."""
+    """Return the element with the main content of a page; navigation and banners may be removed from the tree."""
     if tree.body is None:
         return None
     for name, selectors in GENERATORS.items():
@@ -43,7 +43,7 @@ def _usual(tree: LexborHTMLParser, body: LexborNode) -> LexborNode | None:
     for selector in USUAL_PLACES:
         nodes = tree.css(selector)
         if not nodes or (selector == "article" and len(nodes) > 1):
-            continue  # several articles are a list of teasers: none of them is the content
+            continue  # several articles are a list of teasers, none of which is the content
         size = _size(nodes[0])
         if size >= FEWEST_CHARS and size >= FEWEST_SHARE * whole:
             return nodes[0]
@@ -60,11 +60,11 @@ HOLDERS = frozenset((
 ))  # fmt: skip
 NEARLY_ALL = 0.85
 DEEPEST = 60
-LINK_LIST = 0.8  # a block with a larger share of link text is a list of links
+LINK_LIST = 0.8  # a block in which more of the text is link text is a list of links
 
 
 def densest(body: LexborNode) -> LexborNode | None:
-    """Return the smallest element with nearly all text and the main heading; link lists are removed."""
+    """Remove lists of links, and return the smallest element with nearly all text and the main heading."""
     node, whole = body, plain_size(body)
     if whole < FEWEST_CHARS:
         return None
@@ -76,7 +76,7 @@ def densest(body: LexborNode) -> LexborNode | None:
         if node.css_first("h1") is not None and inner.css_first("h1") is None:
             break
         node, whole = inner, size
-    for block in node.css("ul, ol, table, tr, div, p"):  # blocks that consist of links are leftovers of menus
+    for block in node.css("ul, ol, table, tr, div, p"):  # remove the rest of menus: blocks that consist of links
         links = block.css("a[href]")
         if len(links) >= 3 and block.mem_id != node.mem_id and block.css_first("pre, h1") is None:
             ink = _ink_of(block)
@@ -95,13 +95,13 @@ def _ink_of(node: LexborNode) -> int:
     return len("".join(node.text(skip_empty=True).split()))
 
 
-# Never content. The converter skips most of them, but their text would be counted.
+# Elements that are never content. The converter skips most of them, but their text would be counted.
 SILENT_TAGS = ", ".join((
     "script", "style", "noscript", "template", "iframe", "object", "embed", "svg", "canvas", "audio",
     "video", "select", "textarea", "dialog", "noembed", "noframes", "xmp", "plaintext", "map",
 ))  # fmt: skip
 
-# chrome around the content, on pages of unknown generators
+# Navigation and banners around the content, on pages of unknown generators.
 CHROME = ", ".join((
     "nav", "footer", "body > header", "[role=navigation]", "[role=banner]", "[role=contentinfo]", "[role=search]",
     "[role=complementary]", "[role=dialog]", "#header", "#footer", "#sidebar", "#nav", "#navigation", "#menu",
@@ -114,7 +114,7 @@ CHROME = ", ".join((
 ))  # fmt: skip
 CONSENT = "[id*=cookie], [class*=cookie], [id*=consent], [class*=consent], [id*=gdpr], [class*=gdpr]"
 
-# small tools within the content
+# Small tools within the content.
 TOOLS = ", ".join((
     "nav", "a.headerlink", "a.hash-link", "a.header-anchor", "a.anchorjs-link", "a.anchor", "a.heading-anchor",
     ".anchor-link", ".navheader", ".navfooter", ".linenos", ".lineno", ".linenodiv", ".line-numbers-rows",
@@ -123,7 +123,7 @@ TOOLS = ", ".join((
     ".breadcrumbs", "[role=navigation]", "[aria-hidden=true]", "footer", "form", "a[href*='/edit/']", "button",
     "select", "textarea", "dialog", "iframe", "object", "video", "audio", "noembed", "noframes", "xmp", "plaintext",
 ))  # fmt: skip
-# Sphinx and DocBook pages need only these; few selectors keep them fast.
+# For Sphinx and DocBook these few selectors are enough, and faster.
 FEW_TOOLS = {
     "sphinx": "nav, a.headerlink, .linenos, .viewcode-link, [role=navigation], form, footer, button",
     "docbook": ".navheader, .navfooter, form",
@@ -134,11 +134,11 @@ CALLOUT_NAMES = ("admonition", "aside", "note", "tip", "warn", "caution", "callo
 _EDIT_WORDS = ("edit", "improve", "suggest")
 _LONG_FORM = 400
 _LONG_BANNER = 1_500
-MOST_CONTENTS = 20  # a page with more is hostile: it would only cost time
+MOST_CONTENTS = 20  # tables of contents that are checked, per page
 
 
 def around(node: LexborNode) -> Iterator[LexborNode]:
-    """Yield a node and its ancestors, from the inside out."""
+    """Yield a node and its ancestors, innermost first."""
     here: LexborNode | None = node
     while here is not None:
         yield here
@@ -167,7 +167,7 @@ def drop_chrome(tree: LexborHTMLParser) -> None:
 
 
 def drop_tools(main: LexborNode, generator: str, url: str) -> None:
-    """Remove permalinks, line numbers, edit links, hidden parts and in-page contents from the content."""
+    """Remove permalinks, line numbers, edit links, hidden parts and tables of contents from the main content."""
     few = next((tools for name, tools in FEW_TOOLS.items() if generator.startswith(name)), None)
     for node in main.css(few or TOOLS):
         if not _is_kept(node):
@@ -177,11 +177,11 @@ def drop_tools(main: LexborNode, generator: str, url: str) -> None:
         links = node.css("a[href]")
         targets = [(link.attributes.get("href") or "").partition("#") for link in links]
         if links and all(mark and path.rpartition("/")[2] in ("", page) for path, mark, _ in targets):
-            detach(node)  # all links stay on the page
+            detach(node)  # a table of contents: all its links lead to the same page
 
 
 def _is_kept(node: LexborNode) -> bool:
-    """Return whether an apparent tool is content: a tab panel, a large form, no real edit link."""
+    """Return whether an element that looks like a tool is content: a tab panel, a large form, no edit link."""
     attributes = node.attributes
     if node.tag == "form":
         return len(node.text()) > _LONG_FORM

@@ -1,4 +1,4 @@
-"""Convert cleaned HTML to Markdown: simplify code, callouts and tables, trim the HTML, run the converter."""
+"""Convert HTML to Markdown: simplify code, callouts and tables, remove noise, and run the converter."""
 
 import re
 from collections.abc import Iterable
@@ -14,10 +14,10 @@ from afresh.extract.html.main_content import around, detach
 from afresh.text.normalize import normalise
 from afresh.urls.canonical import directory_of
 
-# A page with more links is a listing: its Markdown has only their text, `Document.links` the targets.
+# A page with more links is a listing: its Markdown has only the link texts, and `Document.links` the targets.
 MANY_LINKS = 20_000
 
-# Enum members instead of names: the converter would look up each name for every page.
+# Enum members, because the converter would look up names again for every page.
 OPTIONS = converter.ConversionOptions(
     heading_style=converter.HeadingStyle.ATX,
     list_indent_type=converter.ListIndentType.SPACES,
@@ -39,8 +39,8 @@ OPTIONS = converter.ConversionOptions(
     tier_strategy=converter.TierStrategy.TIER2,
 )
 
-# The converter writes no blank line before a block quote, so adjacent quotes would merge: a marked paragraph
-# separates them and is removed again. U+FDD0 is a noncharacter, so no page uses it.
+# The converter writes no blank line before a block quote, so adjacent quotes would merge. A paragraph with this
+# mark separates them and is removed afterwards. U+FDD0 is a noncharacter, which pages do not contain.
 _MARK = "\ufdd0"
 _CODE_PLACE = "\ufdd1"  # placeholder for a code block while the surrounding text is trimmed
 _RUNS_OF_BLANKS = (" " * 8, " " * 4, "  ", "  ")  # four replacements are faster than one split
@@ -76,12 +76,12 @@ def render(html: str, base: str) -> str:
 
 @lru_cache(maxsize=64)
 def _options(directory: str) -> converter.ConversionOptions:
-    """Return the options for all pages of one directory; creating them costs as much as a small page."""
+    """Return the options for all pages of a directory; cached, because creating them takes as long as a small page."""
     return replace(OPTIONS, base_url=directory)
 
 
 def _trim(html: str, base: str) -> str:
-    """Remove noise: markup in code blocks, white space and attributes elsewhere."""
+    """Remove markup inside code blocks, and white space and attributes elsewhere."""
     texts, blocks = _split_code(html.replace(_CODE_PLACE, ""))
     text = _CODE_PLACE.join(texts).replace("\n", " ")
     for blanks in _RUNS_OF_BLANKS:
@@ -91,7 +91,7 @@ def _trim(html: str, base: str) -> str:
 
 
 def _split_code(html: str) -> tuple[list[str], list[str]]:
-    """Return the texts around code blocks, and the blocks without inner markup; plain splits are fast."""
+    """Return the texts around code blocks, and the code blocks without inner markup."""
     first, *rest = html.split("<pre")
     texts, blocks = [first], []
     for part in rest:
@@ -103,7 +103,7 @@ def _split_code(html: str) -> tuple[list[str], list[str]]:
 
 
 def _trim_text(html: str, base: str) -> str:
-    """Remove what Markdown cannot express, make URLs absolute, and emphasise terms."""
+    """Remove markup that Markdown cannot express, make URLs absolute, and set terms in bold."""
     path = escape(base.partition("?")[0])
     html = _TITLE_ATTRIBUTE.sub("", html).replace(' href="#', f' href="{escape(base)}#')
     html = _ODD_ADDRESS.sub("", html).replace(' href="?', f' href="{path}?')
@@ -123,14 +123,14 @@ def _trim_text(html: str, base: str) -> str:
 
 
 def _plain_image(image: re.Match[str]) -> str:
-    """Return an image without its query, which often is a version; without a source, only its text."""
+    """Return an image without the query of its URL, which is often a version; without a URL, return its text."""
     alt, src = _ALT.search(image[1]), _SRC.search(image[1])
     words = alt[1].strip() if alt else ""
     return f'<img src="{src[1]}" alt="{words}">' if words and src else words
 
 
 def _plain_heading(heading: re.Match[str]) -> str:
-    """Return a heading without links, so that it reads well in an outline."""
+    """Return a heading without links, for readable outlines."""
     return heading[1] + _ANCHOR.sub("", heading[2]) + heading[3] if "<a" in heading[2] else heading[0]
 
 
@@ -173,7 +173,7 @@ def tidy(tree: LexborHTMLParser, main: LexborNode, generator: str) -> None:
     """Simplify code blocks, callouts and layout tables of the content, in place."""
     _name_code_languages(main)
     few = next((selector for name, selector in FEW_CALLOUTS.items() if generator.startswith(name)), None)
-    callouts = {node.mem_id: node for node in main.css(few or CALLOUTS)}  # a node may match two selectors
+    callouts = {node.mem_id: node for node in main.css(few or CALLOUTS)}  # by id, as a node may match twice
     for node in callouts.values():
         _quote(tree, node)
     for table in reversed(main.css("table")):  # layout tables and lists
@@ -186,13 +186,13 @@ def tidy(tree: LexborHTMLParser, main: LexborNode, generator: str) -> None:
     if few is None:
         _free_headings(main)
         main.unwrap_tags(["font", "center"])
-    for contents in reversed(main.css("dl.toc")):  # becomes a list, with nested ones inside their item
+    for contents in reversed(main.css("dl.toc")):  # convert to lists, the inner ones first
         _refill(tree, contents, "ul", "li", contents.iter(), terms=True)
     main.unwrap_tags(["span"])
 
 
 def code_language(names: str) -> str | None:
-    """Return the language in class names as fences spell it; "" if explicitly none, None if missing."""
+    """Return the code language in class names as fences spell it; "" for plain text, None if none is named."""
     found = _LANGUAGE.search(names)
     if found is None:
         return None
@@ -267,7 +267,7 @@ def _quote(tree: LexborHTMLParser, node: LexborNode) -> None:
 def _refill(
     tree: LexborHTMLParser, node: LexborNode, outer: str, inner: str, parts: Iterable[LexborNode], terms: bool = False
 ) -> None:
-    """Replace a node by new elements with its parts; with `terms`, each `dt` begins a new inner element."""
+    """Replace a node by an `outer` element that contains each part in an `inner` one; with `terms`, one per `dt`."""
     node.insert_before(tree.create_node(outer))
     placed = node.prev
     if placed is None:

@@ -1,4 +1,4 @@
-"""Decide whether style declarations hide an element from a reader, and by which property."""
+"""Decide from the style of an element whether it is hidden from a reader, and by which property."""
 
 import math
 import re
@@ -28,11 +28,11 @@ _NAMED = {
     "canvas": "fff", "field": "fff", "window": "fff", "canvastext": "000", "windowtext": "000",
 }  # fmt: skip
 _SHARE_OF_COLOUR = re.compile(r"(?<=\S)\s++\S*%\s*+$")  # `red 30%` in `color-mix()`
-_SAME_COLOUR = 12  # of 255, in every channel
+_SAME_COLOUR = 12  # maximum difference of two similar colours in each channel, of 255
 
 
 class Colour(NamedTuple):
-    """A colour with its opacity from 0 to 1."""
+    """A colour and its opacity from 0 to 1."""
 
     red: float
     green: float
@@ -48,13 +48,13 @@ WHITE = Colour(255, 255, 255)
 
 
 def share_of(value: str | None) -> float:
-    """Return a number or a percentage as a number; 1 for other values."""
+    """Parse a number or a percentage; return 1 for other values."""
     found = px_of(value, _SHARE)
     return 1.0 if found is None else found
 
 
 def px_of(value: str | None, units: Mapping[str, float] = PX) -> float | None:
-    """Return a length in pixels, or a number in other units; None if it is not understood."""
+    """Parse a length; return it in pixels (or in the base of `units`), or None if it is not supported."""
     if not value:
         return None
     try:
@@ -66,7 +66,7 @@ def px_of(value: str | None, units: Mapping[str, float] = PX) -> float | None:
 
 
 class _Reader:
-    """Reads a number, or a sum with calls such as `calc()` and `min()`; raises an error for all else."""
+    """Evaluates a number, or an expression with functions such as `calc()` and `min()`; raises an error for others."""
 
     def __init__(self, text: str, units: Mapping[str, float]) -> None:
         self._units = units
@@ -116,7 +116,7 @@ class _Reader:
         parts = [self.sum()]
         while self._sign(","):
             parts.append(self.sum())
-        if not self.at_end() and not self._sign(")"):  # an unclosed call ends with the value
+        if not self.at_end() and not self._sign(")"):  # a missing parenthesis at the end is allowed
             raise ValueError
         self._depth -= 1
         call = _CALLS.get((name, _ANY_NUMBER)) or _CALLS[name, len(parts)]
@@ -175,7 +175,7 @@ def _called_colour(name: str, inside: str) -> Colour | None:
 
 
 def _channels(name: str, parts: list[str]) -> tuple[float, float, float] | None:
-    """Return red, green and blue from 0 to 255; in hue-based notations only for greys, else None."""
+    """Return red, green and blue from 0 to 255, or None; hue-based notations are supported only for greys."""
     if any(px_of(part, _DEGREES) is None and not part.endswith("%") for part in parts):
         return None
     first, second, third = parts
@@ -209,7 +209,7 @@ def _channels(name: str, parts: list[str]) -> tuple[float, float, float] | None:
 
 Style = Mapping[str, str]  # the values of one element, by property
 
-FAR_PX = 500.0  # from here on, an element is off the screen
+FAR_PX = 500.0  # an element shifted by more is off the screen
 TINY_FONT_PX = 2.0
 TINY_PX = 1.0
 FAINT = 0.1
@@ -239,13 +239,13 @@ _PATH_NUMBER = re.compile(r"[-+]?(?:\d++\.?\d*+|\.\d++)(?:e[-+]?\d{1,3})?", re.I
 
 
 class HiddenBy(NamedTuple):
-    by: str  # the property
-    switched: bool = False  # the way scripts hide what a reader can open
-    inherited: bool = False  # an inner element may undo it
+    by: str  # the property that hides the element
+    switched: bool = False  # scripts use this property for elements that a reader can open
+    inherited: bool = False  # inner elements may be visible again
 
 
 def is_valid(name: str, value: str) -> bool:
-    """Return whether a browser accepts a value; otherwise the earlier one stays."""
+    """Return whether a browser accepts a value for a property; it ignores invalid declarations."""
     if "var(" in value:
         return True
     if name == "display":
@@ -256,7 +256,7 @@ def is_valid(name: str, value: str) -> bool:
 
 
 def hidden_by(style: Style) -> HiddenBy | None:
-    """Return how an element is hidden; None if it is visible."""
+    """Return how an element with this style is hidden; None if it is visible."""
     if not style:
         return None
     if style.get("display") == "none":
@@ -289,7 +289,7 @@ def text_colour(style: Style) -> Colour | None:
 
 
 def background_of(style: Style) -> Colour | None:
-    """Return the opaque background colour of a style."""
+    """Return the background colour of a style; None if it is not set or not opaque."""
     for name in ("background-color", "background"):
         for word in re.findall(r"[-#\w]+(?:\([^()]*\))?", style.get(name, "")[:500]):
             colour = colour_of(word)
@@ -348,7 +348,7 @@ def _is_flat(name: str, sides: list[float | None]) -> bool:
 
 
 def _encloses_nothing(path: str) -> bool:
-    """Return whether a `clip-path` path has no area on the element, judged by its points; never with arcs."""
+    """Return whether a `clip-path` path shows no area of the element; judged by its points, False with arcs."""
     across: list[float] = []
     down: list[float] = []
     here = (0.0, 0.0)
@@ -390,7 +390,7 @@ def _leaves_nothing(name: str, value: str) -> bool:
 
 
 def _is_transformed_away(style: Style) -> bool:
-    if "zoom" in style and style["zoom"] != "0" and share_of(style["zoom"]) < FAINT:  # 0 counts as 1
+    if "zoom" in style and style["zoom"] != "0" and share_of(style["zoom"]) < FAINT:  # browsers treat 0 as 1
         return True
     if "scale" in style and any(abs(share_of(part)) < 0.02 for part in _WORDS.findall(style["scale"])):
         return True
@@ -400,7 +400,7 @@ def _is_transformed_away(style: Style) -> bool:
         case _, _, within, angle if _turns_edge(angle, within):
             return True
     transform = style.get("transform", "") or style.get("-webkit-transform", "")
-    for _ in range(3):  # nested sums
+    for _ in range(3):  # resolve nested sums
         transform = _SUMS.sub(_number, transform)
     return any(_flattens(name, value.replace(",", " ").split()) for name, value in _CALL.findall(transform))
 
@@ -424,7 +424,7 @@ def _flattens(name: str, parts: list[str]) -> bool:
 
 
 def _turns_edge(angle: str, within: str = "0") -> bool:
-    """Return whether a rotation turns an element edge-on; rotations within the page do not."""
+    """Return whether a rotation makes an element invisible because it is seen from the side."""
     degrees = px_of(angle, _DEGREES)
     is_upright = degrees is not None and abs(math.cos(math.radians(degrees))) < 0.02
     return is_upright and abs(share_of(within)) < 0.01

@@ -1,4 +1,4 @@
-"""Convert AsciiDoc to a document: blocks, lists, tables and inline markup as Markdown."""
+"""Convert AsciiDoc (blocks, lists, tables, inline markup) to a document in Markdown."""
 
 import re
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from afresh.extract.markup.tables import MOST_COLUMNS, ExpansionBudget, Rows, cs
 from afresh.model.fetch import Body, Document
 from afresh.text.normalize import normalise
 
-MAX_ATTRIBUTE_DEPTH = 3  # attributes in the values of other attributes
+MAX_ATTRIBUTE_DEPTH = 3  # nesting of attributes in the values of other attributes
 
 _ATTRIBUTE = re.compile(r"\\?\{([\w][\w-]*)\}")
 _KNOWN = {
@@ -78,7 +78,7 @@ def _convert_inline(found: re.Match[str]) -> str:
 
 
 def _page(page: str, text: str) -> str:
-    """Return a link to another page, or only its text if just the site generator could resolve it."""
+    """Return a link to another page, or only its text if the URL is known only to the site generator."""
     path = page.partition("#")[0]
     name = path.rpartition("/")[2]
     converted = _WINDOW.sub("", text).strip('" ') or name.removesuffix(".adoc") or page.strip("#")
@@ -115,11 +115,11 @@ def to_markdown(text: str) -> str:
 
 
 class _Asciidoc:
-    """The state of one conversion: attributes, and options and title of the next block."""
+    """The state of one conversion: the document's attributes, and the options and title of the next block."""
 
     def __init__(self, written: int) -> None:
         self.attributes: dict[str, str] = {}
-        self.room = ExpansionBudget(written)  # for the values of attributes
+        self.room = ExpansionBudget(written)  # limits the text that attributes may add
         self.options = self.title = ""
 
     def prose(self, text: str) -> str:
@@ -128,7 +128,7 @@ class _Asciidoc:
         return "\\" + converted if _LEADING.match(converted) else converted
 
     def in_text(self, text: str, depth: int = 0) -> str:
-        """Return the text with its attributes replaced by their values; unknown ones stay as written."""
+        """Replace the attributes in a text by their values; leave unknown attributes as they are."""
 
         def value_of(found: re.Match[str]) -> str:
             if found[0].startswith("\\"):
@@ -150,7 +150,7 @@ class _Asciidoc:
         return found
 
     def _after_header(self, lines: list[str], found: list[str]) -> int:
-        """Read title, authors and attributes at the start; return the line where the text begins."""
+        """Read title, authors and attributes at the start; return the index of the first line after them."""
         at = 0
         while at < len(lines) and (not lines[at].strip() or lines[at].startswith("//") or _ENTRY.match(lines[at])):
             self._set(lines[at])
@@ -166,7 +166,7 @@ class _Asciidoc:
         return at
 
     def _set(self, line: str) -> bool:
-        """Set an attribute if the line defines one; return whether it does."""
+        """Set an attribute if the line defines one; return whether the line does."""
         entry = _ENTRY.match(line)
         if entry is None:
             return False
@@ -243,7 +243,7 @@ class _Asciidoc:
     # ---- lists and paragraphs -----------------------------------------------------------------
 
     def _list(self, lines: list[str], at: int, depth: int) -> tuple[list[str], int]:
-        """Return the items of all depths until another block follows, and the line after them."""
+        """Return a list with its nested lists as Markdown, and the index of the line after it."""
         marks: list[str] = []
         counts: dict[int, int] = {}
         converted: list[str] = []
@@ -309,7 +309,7 @@ def _ends_paragraph(line: str) -> bool:
 
 
 def _item_text(lines: list[str], at: int, first: str) -> tuple[str, int]:
-    """Return the text of an item, up to a blank line, another item or a block, and the line after it."""
+    """Return the text of an item, up to a blank line, item or block, and the index of the next line."""
     parts = [first] if first else []
     at = at if first else skip_blank(lines, at)
     while at < len(lines) and lines[at].strip() and not _ITEM.match(lines[at]) and not _ends_paragraph(lines[at]):
@@ -330,7 +330,7 @@ def _indented(first: str, more: list[str], mark: str, indent: int) -> list[str]:
 
 
 def _code(lines: list[str], options: str, beside: str, attributes: dict[str, str]) -> str:
-    """Return code without callout marks as a fenced block, in the language that its options name."""
+    """Return code as a fenced block without callout marks; its options name the language."""
     parts = [part.strip().strip("\"'") for part in options.split(",")]
     style = parts[0].split("%")[0].split("#")[0]
     language = next((part.removeprefix("language=") for part in parts if part.startswith("language=")), "")
@@ -346,14 +346,14 @@ _TIMES = re.compile(r"(\d+)\*")
 
 
 def table_rows(lines: Sequence[str], attributes: str, mark: str) -> tuple[Rows, bool]:
-    """Return the rows of a table between its borders, and whether the first is its head."""
+    """Return the rows of a table, given the lines between its borders, and whether the first row is its head."""
     is_text = "header" in attributes and "noheader" not in attributes
     if mark == "," or "format=csv" in attributes.replace('"', ""):
         return csv_rows("\n".join(lines)), is_text
     cells, first = _cells(lines)
     wide = min(_columns(attributes) or first or 1, MOST_COLUMNS)
     rows = [cells[at : at + wide] for at in range(0, len(cells), wide)]
-    # a blank line after the first line makes that the head
+    # the first line is the head if a blank line follows
     is_head = len(lines) > 1 and bool(lines[0].strip()) and not lines[1].strip()
     return rows, is_text or (first == wide > 0 and is_head and "noheader" not in attributes)
 
@@ -371,7 +371,7 @@ def _cells(lines: Sequence[str]) -> tuple[list[str], int]:
 
 
 def _columns(attributes: str) -> int:
-    """Return the number of columns that the attributes set: `cols="1,2"`, `cols="3*"`, `cols=2*,1`."""
+    """Return the number of columns in the attributes (`cols="1,2"`, `cols="3*"`, `cols=2*,1`); 0 if not set."""
     found = re.search(r"cols=(?:\"([^\"]*)\"|'([^']*)'|([^,\]]*))", attributes)
     if found is None:
         return 0

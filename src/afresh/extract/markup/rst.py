@@ -1,7 +1,7 @@
 """Convert reStructuredText, including Sphinx directives with text, to a document.
 
-The parser knows the lines that begin, end and indent blocks, not every rule of the standard. Unknown
-constructs stay as text. Other files are never included, and `raw` content is dropped.
+The parser recognises the lines that begin, end and indent blocks, but not every rule of the standard. It
+keeps unknown constructs as text, includes no other files, and drops the content of `raw` directives.
 """
 
 import re
@@ -15,8 +15,8 @@ from afresh.extract.markup.tables import csv_rows, grid_rows, is_grid, is_simple
 from afresh.model.fetch import Body, Document
 from afresh.text.normalize import normalise
 
-MAX_LANGUAGE_CHARS = 50  # a document may set it once for any number of blocks
-DEEPEST = 20  # deeper nesting is kept as text
+MAX_LANGUAGE_CHARS = 50  # limited because the name is repeated in every code block
+DEEPEST = 20  # blocks that are nested deeper are kept as text
 
 _ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1{1,}\s*$")
 _BULLET = re.compile(r"([-*+•‣⁃])(?:[ \t]+|$)")
@@ -38,12 +38,12 @@ class Directive(NamedTuple):
 
 
 class RstConverter:
-    """The state of one conversion: names, levels of headings, the language of code."""
+    """The state of one conversion: defined names, heading levels, and the language of code blocks."""
 
     def __init__(self, text: str) -> None:
         self.names: RstNames = names_of(text)
         self.language = ""
-        self.level = 0  # of the innermost heading
+        self.level = 0  # level of the innermost heading
         self._styles: list[tuple[str, bool]] = []
 
     def prose(self, text: str) -> str:
@@ -61,7 +61,7 @@ class RstConverter:
         return found
 
     def _block(self, lines: list[str], at: int, depth: int) -> tuple[list[str], int]:
-        """Return the block that begins at a non-blank line, and the line where the next one begins."""
+        """Return the block that begins at a non-blank line, and the index of the line after it."""
         line = lines[at]
         if line[0] in " \t":
             inner, at = _indented(lines, at)
@@ -116,7 +116,7 @@ class RstConverter:
         if note := _NOTE.match(first):
             blocks = self.blocks([note[2], *body], depth + 1)
             return [f"[{note[1]}] " + "\n\n".join(blocks)], after
-        return [], after  # a target, a substitution or a comment
+        return [], after  # link targets, substitutions and comments have no output
 
     # ---- tables, lists ------------------------------------------------------------------------
 
@@ -184,7 +184,7 @@ class RstConverter:
         return [self.prose(converted), code_block(code, self.language)], after
 
     def _term(self, lines: list[str], at: int, depth: int) -> tuple[list[str], int]:
-        """Return a term with its indented definition, and the line after it."""
+        """Return a term with its indented definition, and the index of the line after it."""
         inner, after = _indented(lines, at + 1)
         text = lines[at].strip()
         if text.endswith("::"):
@@ -218,7 +218,7 @@ def item(mark: str, blocks: list[str]) -> str:
 
 
 def _indented(lines: list[str], at: int) -> tuple[list[str], int]:
-    """Return the indented lines from `at` on without their common indent, and the line after them."""
+    """Return the indented lines from `at` on without their common indent, and the index of the line after them."""
     stop = run_end(lines, at, lambda line: not line.strip() or line[0] in " \t")
     while stop > at and not lines[stop - 1].strip():
         stop -= 1
@@ -228,7 +228,7 @@ def _indented(lines: list[str], at: int) -> tuple[list[str], int]:
 
 
 def _literal(lines: list[str], at: int) -> tuple[list[str], int]:
-    """Return a literal block, indented or marked by one character per line, and the line after it."""
+    """Return a literal block (indented, or with a mark on each line), and the index of the line after it."""
     if at < len(lines) and lines[at][0] not in " \t" and not lines[at][0].isalnum():
         stop = run_end(lines, at, lambda line: line[:1] == lines[at][0])
         return lines[at:stop], stop
@@ -236,11 +236,11 @@ def _literal(lines: list[str], at: int) -> tuple[list[str], int]:
 
 
 def _simple_end(lines: list[str], at: int) -> int:
-    """Return the line after a simple table: after its second border, or its third if it has a head."""
+    """Return the index of the line after a simple table, which ends with its second border, or third with a head."""
     borders = list(islice((n for n in range(at, len(lines)) if is_simple(lines[n])), 3))
     last = borders[-1]
     if len(borders) == 3 and any(not line.strip() for line in lines[borders[1] + 1 : borders[1] + 2]):
-        last = borders[1]  # a blank line follows: the third border belongs to the next table
+        last = borders[1]  # after a blank line, the third border belongs to another table
     return last + 1
 
 
@@ -249,7 +249,7 @@ def _is_border(line: str) -> bool:
 
 
 def _begins_item(kind: re.Pattern[str], lines: list[str], at: int) -> bool:
-    """Return whether a line begins an item; a line of prose may begin with a number, too."""
+    """Return whether a line begins a list item and is not prose that begins with a number."""
     if kind.match(lines[at]) is None:
         return False
     if kind is _BULLET or at + 1 >= len(lines):
@@ -259,14 +259,14 @@ def _begins_item(kind: re.Pattern[str], lines: list[str], at: int) -> bool:
 
 
 def _option(lines: list[str], at: int) -> re.Match[str] | None:
-    """Match a command-line option with its description beside or below it."""
+    """Return the match if a line is a command-line option with its description beside or below it, else None."""
     found = _OPTION.match(lines[at])
     below = "".join(lines[at + 1 : at + 2])
     return found if found and (found.end() < len(lines[at]) or below.startswith(" ")) else None
 
 
 def _directive(start: re.Match[str], body: list[str]) -> Directive:
-    """Return a directive: its argument ends at a blank line or an option, content follows the options."""
+    """Parse a directive: an argument up to a blank line or an option, then options, then content."""
     at = run_end(body, 0, lambda line: line.strip() and not _FIELD.match(line))
     argument, options = [start[2] or "", *map(str.strip, body[:at])], dict[str, str]()
     while at < len(body) and (field := _FIELD.match(body[at])):
@@ -320,7 +320,7 @@ def to_markdown(text: str) -> str:
 
 
 def _render(rst: RstConverter, directive: Directive, depth: int) -> list[str]:
-    """Return the blocks of a directive; unknown directives keep their text."""
+    """Convert a directive to Markdown blocks; keep the text of unknown directives."""
     name = directive.name.rpartition(":")[2]
     if name == "highlight":
         rst.language = directive.argument.strip()
@@ -370,7 +370,7 @@ def _code(rst: RstConverter, directive: Directive) -> str:
     name = directive.name.rpartition(":")[2]
     language, content = directive.argument, directive.content
     if name in ("parsed-literal", "productionlist", "testoutput", "literal", "math") and language:
-        content = [*language.split("\n"), *content]  # the first line of the text is beside the name
+        content = [*language.split("\n"), *content]  # not a language but the first line of the code
     if name in ("code-block", "code", "sourcecode"):
         language = language.split("\n")[0].strip() or rst.language
     else:
@@ -412,7 +412,7 @@ def _table(rst: RstConverter, directive: Directive, depth: int) -> list[str]:
 
 
 def _object(rst: RstConverter, directive: Directive, depth: int) -> list[str]:
-    """Return a symbol and its description; outside of lists with a heading, so that search finds its name."""
+    """Return the symbol of a directive and its description; unless in a list, the symbol becomes a heading."""
     names = [line.rstrip("\\").strip() for line in directive.argument.split("\n") if line.strip()]
     converted, level = ", ".join(f"`{name}`" for name in names), rst.level
     if converted and depth <= level:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from afresh.extract.markup.tables import ExpansionBudget
 
-DEEPEST = 3  # substitutions in the texts of others
+DEEPEST = 3  # nesting of substitutions in the texts of other substitutions
 
 _TARGET = re.compile(r"^[ \t]*\.\. _(`[^`\n]+`|[^\n:`]+(?:\\:[^\n:]+)*):[ \t]+(\S+)[ \t]*$", re.MULTILINE)
 _SUBSTITUTION = re.compile(r"^[ \t]*\.\. \|([^|\n]+)\| (\w+)::[ \t]*([^\n]*)$", re.MULTILINE)
@@ -18,7 +18,7 @@ _INLINE = re.compile(
     r"|\[(?P<note>\#?[\w.+-]*|\*)\]_(?!\w)"
     r"|\|(?P<mark>[^\s|](?:[^|\n]*[^\s|])?)\|_{0,2}"
     r"|(?<![\w`])(?P<word>[A-Za-z0-9](?:[\w.+-]{0,100}[A-Za-z0-9])?)_{1,2}(?![\w`])"
-    r"|(?<!\w)(?P<plain>[A-Za-z0-9]\w*+(?:[.+-]++\w++)++)"  # else each of its parts is tried as a word
+    r"|(?<!\w)(?P<plain>[A-Za-z0-9]\w*+(?:[.+-]++\w++)++)"  # plain text, matched as a whole to save time
     r"|\\(?P<escaped>[\s\S])"
 )
 _MARKED = re.compile(r"[`|\\_]")
@@ -37,7 +37,7 @@ class RstNames(NamedTuple):
 
     targets: Mapping[str, str]
     substitutions: Mapping[str, str]
-    room: ExpansionBudget  # for both, because names may be used any number of times
+    room: ExpansionBudget  # limits the text that both may add, because names may be used any number of times
 
     def target(self, name: str) -> str:
         """Return the URL of a link target; "" if it is unknown or the budget is used up."""

@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from itertools import islice
 
 TIMES = 4
-AT_LEAST = 64 * 1024  # characters
+AT_LEAST = 64 * 1024  # minimum budget in characters
 
 
 class ExpansionBudget:
-    """The characters left for substituted values; once it is used up, names stay as written."""
+    """Limits how many characters substituted values may add to a text; beyond that, names stay unresolved."""
 
     def __init__(self, written: int) -> None:
         self._left = TIMES * written + AT_LEAST
 
     def take(self, value: str) -> bool:
-        """Count a value if there is room for it; return whether there is."""
+        """Subtract the length of a value if the budget allows it; return whether it does."""
         if len(value) > self._left:
             return False
         self._left -= len(value)
@@ -24,7 +24,7 @@ class ExpansionBudget:
 
 
 MOST_COLUMNS = 100
-MOST_BLANK = 1_000  # cells that may always be added to short rows
+MOST_BLANK = 1_000  # number of empty cells that may always be added to short rows
 
 _GRID = re.compile(r"\+(?:[-=]+\+)+\s*$")
 _SIMPLE = re.compile(r"=+(?:[ \t]+=+)+\s*$")
@@ -59,12 +59,12 @@ def grid_rows(lines: Sequence[str]) -> tuple[Rows, bool]:
 
 
 def _fill(cells: list[str], line: str, edges: Sequence[int]) -> None:
-    """Put the text of a line into its cells; text across several cells goes into the first."""
+    """Append the text of a line to its cells; text that spans several cells goes into the first."""
     start = 0
     for column in range(len(cells)):
         stop = edges[column + 1]
         if column + 1 < len(cells) and line[stop : stop + 1] not in ("|", "+", ""):
-            continue  # the cell extends into the next column
+            continue  # the cell spans the next column too
         text = line[edges[start] + 1 : stop].strip(" \t+|")
         if text and text.strip("-="):
             cells[start] = f"{cells[start]} {text}".strip()
@@ -102,7 +102,7 @@ def csv_rows(text: str, delimiter: str = ",") -> Rows:
 
 
 def list_rows(lines: Sequence[str]) -> Rows:
-    """Return the rows of a list of lists: `* - a` begins a row, `  - b` continues it."""
+    """Return the rows of a nested list, in which `* - a` begins a row and `  - b` continues it."""
     rows: Rows = []
     for line in lines:
         bare = line.strip()
@@ -117,11 +117,11 @@ def list_rows(lines: Sequence[str]) -> Rows:
 
 
 def markdown_table(rows: Rows, head: bool) -> str:
-    """Return rows as a table; without a head it gets an empty one, because Markdown requires one."""
+    """Return rows as a Markdown table, with an empty head if there is none, because Markdown requires a head."""
     wide = max((len(row) for row in rows), default=0)
     if not wide:
         return ""
-    if wide * len(rows) <= MOST_BLANK + 4 * sum(map(len, rows)):  # otherwise short rows stay short
+    if wide * len(rows) <= MOST_BLANK + 4 * sum(map(len, rows)):  # otherwise do not fill up short rows
         rows = [row + [""] * (wide - len(row)) for row in rows]
     first, rest = (rows[0], rows[1:]) if head else ([""] * wide, rows)
     return "\n".join([_row(first), "|" + " --- |" * wide, *map(_row, rest)])

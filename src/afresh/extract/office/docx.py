@@ -1,4 +1,4 @@
-"""Convert DOCX to a document: headings, paragraphs, lists, tables, code and links; accept tracked changes."""
+"""Convert DOCX (headings, paragraphs, lists, tables, code, links) to a document, with tracked changes accepted."""
 
 import re
 from collections.abc import Iterator
@@ -9,8 +9,8 @@ from afresh.extract.markdown import fenced, heading, joined, linked, plain, tabl
 from afresh.extract.office.package import OfficePackage, PartRelation, attribute, name_of, number_in
 from afresh.model.fetch import Body, Document
 
-DEEPEST = 40  # of nested tables and the like
-MOST_DIGITS = 5  # of a level or a span
+DEEPEST = 40  # nesting of elements, such as tables in tables
+MOST_DIGITS = 5  # of a heading level or a column span
 
 _HEADING = re.compile(r"heading (\d)")
 _CODE = re.compile(r"\bcode\b|preformatted|verbatim|source ?code")
@@ -18,10 +18,10 @@ _UNSEEN = frozenset({"del", "moveFrom", "Fallback", "instrText", "delText", "pPr
 
 
 class Style(NamedTuple):
-    """What a paragraph style means for the structure of a text."""
+    """The meaning of a paragraph style: a heading, a list item or code."""
 
-    level: int = 0  # of a heading
-    listed: str = ""  # the number of the list it belongs to
+    level: int = 0  # heading level, 0 for other paragraphs
+    listed: str = ""  # id of the list that paragraphs with this style belong to
     code: bool = False
 
 
@@ -39,7 +39,7 @@ class _Text:
         self._numbered = _numbered(package.read_if_there(package.related(part, "numbering")))
 
     def blocks(self, root: Any) -> Iterator[str]:
-        """Yield the Markdown blocks, with each list and each run of code as one block."""
+        """Yield Markdown blocks, in which each list and each run of code lines is one block."""
         for kind, run in groupby(self._pieces(root, 0), key=lambda piece: piece[0]):
             texts = [text for _, text in run]
             if kind in ("list", "code"):
@@ -86,7 +86,7 @@ class _Text:
 
     def _table(self, element: Any, depth: int) -> Iterator[tuple[str, str]]:
         rows = element.findall("{*}tr")
-        if len(rows) == 1 and len(rows[0].findall("{*}tc")) == 1:  # a frame around a text
+        if len(rows) == 1 and len(rows[0].findall("{*}tc")) == 1:  # a table of one cell is a frame around text
             yield from self._pieces(rows[0].find("{*}tc"), depth + 1)
             return
         cells: list[list[str]] = []
@@ -99,7 +99,7 @@ class _Text:
         yield "table", table(cells)
 
     def _inline(self, parent: Any, depth: int) -> str:
-        """Return the text of a paragraph, without deleted and duplicate content."""
+        """Return the text of a paragraph, without deleted text and fallback copies."""
         parts: list[str] = []
         for child in parent if depth < DEEPEST else ():
             match name_of(child):
@@ -134,7 +134,7 @@ def _styles(root: Any) -> dict[str, Style]:
 
 
 def _numbered(root: Any) -> set[tuple[str, int]]:
-    """Return the lists and depths whose items are numbered instead of bulleted."""
+    """Return the list ids and depths that have numbered items."""
     counted: dict[str, list[int]] = {}
     for abstract in root.iterfind("{*}abstractNum"):
         levels = []

@@ -1,4 +1,4 @@
-"""Convert EPUB to a document: its chapters in reading order, each read as an HTML page."""
+"""Convert EPUB to a document: the chapters in reading order, each converted as an HTML page."""
 
 import re
 from posixpath import dirname, join, normpath
@@ -12,7 +12,7 @@ from afresh.extract.office.package import ZipReader, attribute, parse_xml
 from afresh.model.fetch import Body, Document
 
 MOST_CHAPTERS = 2_000
-INSIDE = "https://inside.invalid/"  # base URL of chapters while they are read; no real link leads there
+INSIDE = "https://inside.invalid/"  # base URL of chapters during conversion, different from all real URLs
 
 _PAGES = frozenset({"application/xhtml+xml", "text/html"})
 _INNER_LINK = re.compile(rf"!?\[((?:[^\[\]\\]|\\.)*)\]\(<?{re.escape(INSIDE)}[^\s()]*(?:\([^()\s]*\)[^\s()]*)*\)")
@@ -24,7 +24,7 @@ def extract_epub(body: Body) -> Document:
     root = parse_xml(zipped.read(path), mend=True)
     chapters = _chapters(zipped, root, dirname(path))
     if set(chapters) & _encrypted(zipped):
-        raise ExtractError("encrypted: it cannot be read without its key")
+        raise ExtractError("the book is encrypted and cannot be read")
     texts: list[str] = []
     size = 0
     for name in chapters[:MOST_CHAPTERS]:
@@ -36,7 +36,7 @@ def extract_epub(body: Body) -> Document:
     if len(chapters) > MOST_CHAPTERS:
         texts.append(f"(cut after {MOST_CHAPTERS:,} chapters)")
     if not size:
-        raise ExtractError("a book without text")
+        raise ExtractError("the book has no text")
     return written(body, joined(texts), _metadata(root, "title"), _metadata(root, "language") or None)
 
 
@@ -49,7 +49,7 @@ def _chapters(zipped: ZipReader, root: Any, folder: str) -> list[str]:
     spine = [attribute(item, "idref") for item in root.iterfind("{*}spine/{*}itemref")]
     chapters = [pages[item] for item in dict.fromkeys(spine) if pages.get(item, "") in zipped]
     if not chapters:
-        raise ExtractError("a book without chapters")
+        raise ExtractError("the book has no chapters")
     return chapters
 
 
@@ -59,7 +59,7 @@ def _package_path(zipped: ZipReader) -> str:
         path = normpath(attribute(each, "full-path"))
         if path in zipped:
             return path
-    raise ExtractError("a book without a list of its chapters")
+    raise ExtractError("the book has no package file with the list of its chapters")
 
 
 def _metadata(root: Any, name: str) -> str:
@@ -68,7 +68,7 @@ def _metadata(root: Any, name: str) -> str:
 
 
 def _encrypted(zipped: ZipReader) -> set[str]:
-    """Return the encrypted files of a book; fonts are often among them."""
+    """Return the names of encrypted files of a book, which are often only fonts."""
     name = "META-INF/encryption.xml"
     if name not in zipped:
         return set()

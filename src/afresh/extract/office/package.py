@@ -1,7 +1,7 @@
-"""Read ZIP packages of office files and e-books, and the XML in them, within limits.
+"""Read the ZIP packages of office files and e-books, and the XML in them, within limits.
 
-XML has no entities, no DTD and no network access. Members are limited in number, size and compression
-ratio, and those outside of the package folder are ignored.
+XML is parsed without entities, DTDs and network access. Members are limited in number, size and compression
+ratio. Members with a path outside the package are ignored.
 """
 
 from collections.abc import Iterator
@@ -18,9 +18,9 @@ from afresh.extract.zip_errors import BROKEN_ZIP
 
 MEGABYTE = 1024 * 1024
 MOST_MEMBERS = 10_000
-MOST_BYTES = 128 * MEGABYTE  # of all unpacked members that are read
+MOST_BYTES = 128 * MEGABYTE  # total size of the unpacked members that are read
 LARGEST_MEMBER = 64 * MEGABYTE
-TIGHTEST = 250  # compression ratio; a sheet of equal rows may reach a hundred
+TIGHTEST = 250  # maximum compression ratio; a sheet of equal rows may have a ratio of a hundred
 SMALL = MEGABYTE  # up to this size, any compression ratio is accepted
 
 _ENTRY = b"PK\x01\x02"
@@ -31,16 +31,16 @@ class ZipReader:
     """A ZIP archive in memory; raises ExtractError if it is broken or exceeds a limit."""
 
     def __init__(self, data: bytes, *, most_members: int = MOST_MEMBERS, most_bytes: int = MOST_BYTES) -> None:
-        if data.count(_ENTRY) > most_members:  # before an object is created for each of them
-            raise ExtractError(f"a ZIP file with more than {most_members:,} members")
+        if data.count(_ENTRY) > most_members:  # checked first, because ZipFile creates an object for each member
+            raise ExtractError(f"the ZIP file has more than {most_members:,} members")
         self._left = most_bytes
-        with _translated("a broken ZIP file", *BROKEN_ZIP):
+        with _translated("the ZIP file is broken", *BROKEN_ZIP):
             self._file = ZipFile(BytesIO(data))
         self._infos = {info.filename: info for info in self._file.infolist() if is_inside(info.filename)}
 
     @property
     def names(self) -> list[str]:
-        """Return the files in archive order, without those that would be unpacked outside of the folder."""
+        """Return the names of files in archive order, without those with a path outside the package."""
         return [name for name, info in self._infos.items() if not info.is_dir()]
 
     def __contains__(self, name: str) -> bool:
@@ -50,16 +50,16 @@ class ZipReader:
         """Return the bytes of a member; raise ExtractError if it is larger than `most`."""
         info = self._infos.get(name)
         if info is None:
-            raise ExtractError(f"a ZIP file without {name}")
+            raise ExtractError(f"the ZIP file has no member {name}")
         _refuse_member(info, min(most, self._left))
-        with _translated("a broken ZIP file", *BROKEN_ZIP), self._file.open(info) as member:
+        with _translated("the ZIP file is broken", *BROKEN_ZIP), self._file.open(info) as member:
             data = member.read(info.file_size)
         self._left -= len(data)
         return data
 
 
 def is_inside(name: str) -> bool:
-    """Return whether a member's name stays below the folder that the archive is unpacked to."""
+    """Return whether a member's path is inside the folder into which the archive would be unpacked."""
     if not name or name[0] in "/\\" or name[1:2] == ":" or "\0" in name:
         return False
     return ".." not in name.replace("\\", "/").split("/")
@@ -67,13 +67,13 @@ def is_inside(name: str) -> bool:
 
 def _refuse_member(info: ZipInfo, most: int) -> None:
     if info.flag_bits & _ENCRYPTED:
-        raise ExtractError("encrypted: it cannot be read without its password")
+        raise ExtractError("the file is encrypted: it cannot be read without its password")
     if info.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
-        raise ExtractError("a ZIP file packed in a way that is not read")
+        raise ExtractError("the ZIP file uses an unsupported compression method")
     if info.file_size > most:
-        raise ExtractError(f"a ZIP file that unpacks to more than {most // MEGABYTE} MB ({info.filename[:80]})")
+        raise ExtractError(f"the ZIP file unpacks to more than {most // MEGABYTE} MB ({info.filename[:80]})")
     if info.file_size > SMALL and info.file_size > TIGHTEST * info.compress_size:
-        raise ExtractError(f"a ZIP bomb: {info.filename[:80]} unpacks to {info.file_size // MEGABYTE} MB")
+        raise ExtractError(f"possible zip bomb: {info.filename[:80]} unpacks to {info.file_size // MEGABYTE} MB")
 
 
 @contextmanager
@@ -97,15 +97,15 @@ class OfficePackage:
         self.zipped = ZipReader(data)
 
     def main(self, usual: str) -> str:
-        """Return the name of the main part, or `usual` if no relation names it."""
+        """Return the name of the main part; `usual` if the package does not name it."""
         return self.related("", "officeDocument") or usual
 
     def read(self, part: str) -> Any:
-        """Return the root element of a part."""
+        """Parse a part and return its root element."""
         return parse_xml(self.zipped.read(part))
 
     def read_if_there(self, part: str | None) -> Any:
-        """Return the root element of an optional part, or an empty element."""
+        """Parse an optional part and return its root element; an empty element if the part is missing."""
         return self.read(part) if part and part in self.zipped else etree.Element("none")
 
     def relations(self, part: str) -> dict[str, PartRelation]:
@@ -127,12 +127,12 @@ class OfficePackage:
         return None
 
     def core_property(self, name: str) -> str:
-        """Return a property of the file such as `title` or `language`; "" if it is not set."""
+        """Return a property of the document such as `title` or `language`; "" if it is not set."""
         root = self.read_if_there("docProps/core.xml")
         return next((each.text for each in root if name_of(each) == name and each.text), "")
 
 
-LARGEST_TREE = 24 * MEGABYTE  # a tree takes about ten times the memory of its text
+LARGEST_TREE = 24 * MEGABYTE  # of XML; its tree takes about ten times as much memory
 _OPTIONS: dict[str, Any] = {
     "resolve_entities": False, "no_network": True, "load_dtd": False, "huge_tree": False,
     "remove_comments": True, "remove_pis": True,
@@ -140,10 +140,10 @@ _OPTIONS: dict[str, Any] = {
 
 
 def parse_xml(data: bytes, *, mend: bool = False) -> Any:
-    """Return the root element; `mend` tolerates small mistakes, for formats that people write by hand."""
+    """Parse XML and return its root element; with `mend`, tolerate small mistakes in hand-written files."""
     _refuse_entities(data)
     if len(data) > LARGEST_TREE:
-        raise ExtractError(f"XML of more than {LARGEST_TREE // MEGABYTE} MB")
+        raise ExtractError(f"the XML is larger than {LARGEST_TREE // MEGABYTE} MB")
     with _translated("broken XML", etree.XMLSyntaxError, ValueError):
         root = etree.fromstring(data, etree.XMLParser(recover=mend, **_OPTIONS))
     if root is None:
@@ -152,7 +152,7 @@ def parse_xml(data: bytes, *, mend: bool = False) -> Any:
 
 
 def elements(data: bytes, *names: str) -> Iterator[Any]:
-    """Yield each element with one of these names and clear it afterwards, for large files."""
+    """Yield each element with one of these names, and free its memory afterwards; for large files."""
     _refuse_entities(data)
     with _translated("broken XML", etree.XMLSyntaxError, ValueError):
         for _, element in etree.iterparse(BytesIO(data), events=("end",), tag=names, **_OPTIONS):
@@ -176,7 +176,7 @@ def attribute(element: Any | None, name: str) -> str:
 
 
 def number_in(text: str, most_digits: int = 8) -> int | None:
-    """Return the number if the text consists of at most `most_digits` digits."""
+    """Return the number if the text consists of at most `most_digits` digits, else None."""
     return int(text) if text.isascii() and text.isdigit() and len(text) <= most_digits else None
 
 
@@ -184,4 +184,4 @@ def _refuse_entities(data: bytes) -> None:
     head = data[:200]
     wide = head.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in head
     if b"<!ENTITY" in data or (wide and b"<!ENTITY" in data.replace(b"\0", b"")):
-        raise ExtractError("XML that declares entities")
+        raise ExtractError("the XML declares entities, which are not supported")

@@ -1,4 +1,4 @@
-"""Convert PDF to a document: find headings, paragraphs, lists and code by size, position and font."""
+"""Convert PDF to a document; recognise headings, paragraphs, lists and code by size, position and font."""
 
 import ctypes
 import re
@@ -20,13 +20,13 @@ from afresh.extract.markdown import MOST_CHARS, fenced, heading, joined, plain, 
 from afresh.model.fetch import Body, Document
 from afresh.text.quantities import count
 
-LARGER = 1.15  # times the usual size: a heading
+LARGER = 1.15  # a line with this ratio to the usual text size is a heading
 MAX_HEADING_CHARS = 160
 MOST_LEVELS = 5
 FEWEST_IN_OUTLINE = 3
-FEWEST_REPEATS = 3  # pages that begin or end with the same line
-LOOSER = 1.3  # times the usual line distance: a new paragraph
-MORE_HEADINGS = 0.3  # share of all lines; then size does not indicate headings
+FEWEST_REPEATS = 3  # a line that begins or ends so many pages is a page header or footer
+LOOSER = 1.3  # a distance with this ratio to the usual line distance begins a paragraph
+MORE_HEADINGS = 0.3  # if more of the lines are large, size does not indicate headings
 
 _BULLET = re.compile(r"[•◦▪●‣∙⁃■□–]\s*(?=\S)")
 _LEADERS = re.compile(r"(?<!\s)(?:\s*+[.·…]){4,}+\s*+")
@@ -36,7 +36,7 @@ _DIGITS = re.compile(r"\d+")
 _NOT_ALPHABETIC = re.compile(r"[\W\d_]+")
 _ENDED = (".", "!", "?", ":", "。", "！", "？")
 
-Outline = Mapping[tuple[int, str], int]  # (page, letters of a title) to heading level
+Outline = Mapping[tuple[int, str], int]  # (page, letters of a title) → heading level
 
 
 class PdfLine(NamedTuple):
@@ -44,18 +44,18 @@ class PdfLine(NamedTuple):
     page: int
     size: float = 10.0
     left: float = 0.0
-    base: float = 0.0  # height of its baseline above the bottom of the page
-    foot: float = 0.0  # the same at its end: hyphenation may join two lines
-    fixed: bool = False  # in a monospaced font
+    base: float = 0.0  # height of the baseline above the bottom of the page
+    foot: float = 0.0  # the same at the end of the line, which differs if hyphenation joined two lines
+    fixed: bool = False  # has a monospaced font
 
 
 def letters(text: str) -> str:
-    """Return the letters of a title in lower case, to compare spellings."""
+    """Return the letters of a title in lower case, to compare titles with different spellings."""
     return _NOT_ALPHABETIC.sub("", text).casefold()
 
 
 def markdown_of(lines: Sequence[PdfLine], outline: Outline) -> str:
-    """Return the Markdown of all pages, without repeated headers and footers."""
+    """Return the Markdown of all pages, without page headers and footers."""
     kept = _without_margins(lines)
     named = dict(_by_outline(kept, outline))
     levels = named if len(named) >= FEWEST_IN_OUTLINE else _by_size(kept)
@@ -65,7 +65,7 @@ def markdown_of(lines: Sequence[PdfLine], outline: Outline) -> str:
 
 
 def title_in(lines: Sequence[PdfLine]) -> str:
-    """Return the largest text of the first page if it is a heading, else ""."""
+    """Return the text in the largest font on the first page if it is a heading, else ""."""
     first = [line for line in lines if line.page == lines[0].page and _may_head(line)][:30]
     largest = max((line.size for line in first), default=0.0)
     if not first or largest <= median(line.size for line in lines) * LARGER:
@@ -75,7 +75,7 @@ def title_in(lines: Sequence[PdfLine]) -> str:
 
 
 def _without_margins(lines: Sequence[PdfLine]) -> list[PdfLine]:
-    """Return the lines without page numbers and repeated page headers and footers."""
+    """Return the lines without page numbers, page headers and page footers."""
     pages = [list(group) for _, group in groupby(lines, key=lambda line: line.page)]
     edges = [[at for at in {0, 1, len(page) - 2, len(page) - 1} if 0 <= at < len(page)] for page in pages]
     repeated: Counter[str] = Counter()
@@ -99,13 +99,13 @@ def _without_margins(lines: Sequence[PdfLine]) -> list[PdfLine]:
 
 
 def _shifts(line: PdfLine) -> Iterator[int]:
-    """Yield number minus page for the numbers at both ends of a line; constant if they are page numbers."""
+    """Yield the difference to the page index for numbers at both ends of a line; page numbers have a constant one."""
     for number in _END_NUMBERS.findall(line.text):
         yield int(number) - line.page
 
 
 def _by_outline(lines: Sequence[PdfLine], outline: Outline) -> Iterator[tuple[int, int]]:
-    """Yield the lines that are headings according to the outline, with their levels."""
+    """Yield the index and level of each line that is a heading according to the file's outline."""
     left = dict(outline)
     for at, line in enumerate(lines):
         key = (line.page, letters(line.text))
@@ -163,7 +163,7 @@ def _goes_on(before: PdfLine, line: PdfLine, level_before: int | None, level: in
 
 
 def _block(lines: Sequence[PdfLine], level: int | None) -> str:
-    if lines[0].fixed:  # code; indents are estimated from the left edges
+    if lines[0].fixed:  # code, whose indents are estimated from the left edges
         edge, width = min(line.left for line in lines), max(lines[0].size * 0.6, 1.0)
         indents = [" " * min(round((line.left - edge) / width), 40) for line in lines]
         return fenced("\n".join([indent + line.text for indent, line in zip(indents, lines, strict=True)]))
@@ -176,9 +176,9 @@ def _block(lines: Sequence[PdfLine], level: int | None) -> str:
 
 MOST_PAGES = 2_000
 MOST_PAGE_CHARS = 200_000
-MOST_TITLES = 5_000  # of the outline
+MOST_TITLES = 5_000  # titles of the outline that are read
 MAX_URL_CHARS = 2_000
-LARGEST_SIZE = 1_000  # of a letter, in points
+LARGEST_SIZE = 1_000  # font size in points; larger values are invalid
 
 _FIXED_FONT = re.compile(r"mono|courier|consol|typewriter|cmtt|menlo|inconsolata|code", re.IGNORECASE)
 _FIXED_FLAG = 1
@@ -196,15 +196,15 @@ def extract_pdf(body: Body) -> Document:
             return _document(body, pdf)
     except pypdfium2.PdfiumError as error:
         if getattr(error, "err_code", None) == pdfium.FPDF_ERR_PASSWORD:
-            raise ExtractError("an encrypted PDF: it cannot be read without its password") from error
-        raise ExtractError("a broken PDF") from error
+            raise ExtractError("the PDF is encrypted: it cannot be read without its password") from error
+        raise ExtractError("the PDF is broken") from error
 
 
 def _document(body: Body, pdf: Any) -> Document:
     lines, links, note = _read(pdf)
     markdown = markdown_of(lines, _outline(pdf))
     if not letters(markdown):
-        raise ExtractError("a PDF without text: its pages are pictures or empty")
+        raise ExtractError("the PDF has no text: its pages are images or empty")
     title = _WRITERS.sub("", one_line(pdf.get_metadata_value("Title")))
     title = title_in(lines) if not title or _NO_TITLE.fullmatch(title) else title
     if not title and not markdown.startswith("# ") and "\n# " not in markdown:
@@ -213,7 +213,7 @@ def _document(body: Body, pdf: Any) -> Document:
 
 
 def _read(pdf: Any) -> tuple[list[PdfLine], dict[str, str], str]:
-    """Return the lines and links of all pages, and a note if the file was cut or pages are unreadable."""
+    """Return the lines and links of all pages, and a note if the text was cut or pages are unreadable."""
     lines: list[PdfLine] = []
     links: dict[str, str] = {}
     size = broken = 0
@@ -238,7 +238,7 @@ def _read(pdf: Any) -> tuple[list[PdfLine], dict[str, str], str]:
 
 
 def _line(text: Any, raw: str, start: int, text_line: str, page: int) -> PdfLine:
-    """Return a line with its layout, taken from some of its characters."""
+    """Return a line with its size, position and font, measured at some of its characters."""
     first = start + len(raw) - len(raw.lstrip())
     last = start + len(raw.rstrip()) - 1
     middle = next((at for at in range((first + last) // 2, last) if not raw[at - start].isspace()), first)
@@ -281,7 +281,7 @@ def _links(pdf: Any, page: Any, text: Any) -> Iterator[tuple[str, str]]:
 
 
 def _outline(pdf: Any) -> dict[tuple[int, str], int]:
-    """Return the outline of the file: heading levels by page and title."""
+    """Return the heading levels in the file's outline, by page and title."""
     found: dict[tuple[int, str], int] = {}
     with suppress(pypdfium2.PdfiumError):
         for item in islice(pdf.get_toc(max_depth=6), MOST_TITLES):

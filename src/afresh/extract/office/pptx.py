@@ -1,4 +1,4 @@
-"""Convert PPTX to a document: a section for each slide, with its title, text, tables and notes."""
+"""Convert PPTX to a document with a section for each slide: its title, text, tables and notes."""
 
 import re
 from collections.abc import Iterator
@@ -20,11 +20,11 @@ def extract_pptx(body: Body) -> Document:
     package = OfficePackage(body.data)
     slides = list(_slides(package))
     if not slides:
-        raise ExtractError("a presentation without slides")
+        raise ExtractError("the presentation has no slides")
     sections = [_section(package, part, number) for number, part in enumerate(slides[:MOST_SLIDES], 1)]
     if len(slides) > MOST_SLIDES:
         sections.append(f"(cut after {MOST_SLIDES:,} slides)")
-    # The title of the file, else of its first slide, unless it is generated.
+    # Use the title of the file, else that of the first slide, but no generated title.
     titles = (package.core_property("title"), sections[0].partition("\n")[0].removeprefix("## "))
     title = next((each for each in titles if each and not _NO_TITLE.fullmatch(each)), "")
     return written(body, joined(sections), title or file_name(body))
@@ -67,7 +67,7 @@ def _place(shape: Any) -> str:
 
 
 def _listed(shape: Any, relations: dict[str, PartRelation]) -> str:
-    """Return the text of a shape: a paragraph, or a list if there are several."""
+    """Return the text of a shape: as a paragraph, or as a list if it has several paragraphs."""
     found = [(depth, text) for depth, text in _paragraphs(shape, relations) if text]
     if len(found) < 2:
         return plain(found[0][1]) if found else ""

@@ -1,4 +1,4 @@
-"""Convert XLSX to a document: a table for each visible sheet, within limits of rows and cells."""
+"""Convert XLSX to a document with a table for each visible sheet, within limits of rows and cells."""
 
 import re
 from collections.abc import Iterator
@@ -11,13 +11,13 @@ from afresh.extract.markdown import file_name, heading, joined, linked, table, w
 from afresh.extract.office.package import OfficePackage, attribute, elements, name_of, number_in
 from afresh.model.fetch import Body, Document
 
-MOST_ROWS = 2_000  # of one sheet
+MOST_ROWS = 2_000  # rows that are read, per sheet
 MOST_COLUMNS = 64
-MOST_CELLS = 200_000  # of one file
-MOST_TEXTS = 500_000  # shared between sheets
+MOST_CELLS = 200_000  # cells that are read, per file
+MOST_TEXTS = 500_000  # shared strings that are read, per file
 MAX_CELL_CHARS = 1_000
 
-_DATE_FORMATS = frozenset([*range(14, 23), *range(45, 48)])  # built-in formats
+_DATE_FORMATS = frozenset([*range(14, 23), *range(45, 48)])  # ids of Excel's built-in date formats
 _DATE_CODE = re.compile(r"[ymdhs]", re.IGNORECASE)
 MAX_FORMAT_CHARACTERS = 1_000  # Excel allows 255
 _NO_CODE = re.compile(r'"[^"]*"|\[[^\]]*\]|\\.')
@@ -27,10 +27,10 @@ _LATER_FIRST_DAY = datetime(1904, 1, 1)  # noqa: DTZ001
 
 
 class Workbook(NamedTuple):
-    """What all sheets of a file share."""
+    """The strings, styles and settings that all sheets of a file share."""
 
     texts: list[str]
-    dates: frozenset[int]  # styles that show a number as a date
+    dates: frozenset[int]  # ids of styles that show a number as a date
     first_day: datetime
 
 
@@ -49,7 +49,7 @@ def extract_xlsx(body: Body) -> Document:
             sections.append(f"(cut after {MOST_CELLS:,} cells)")
             break
     if not sections:
-        raise ExtractError("a workbook without anything in its sheets")
+        raise ExtractError("all sheets of the workbook are empty")
     return written(body, joined(sections), package.core_property("title") or file_name(body))
 
 
@@ -106,7 +106,7 @@ def _section(package: OfficePackage, part: str, book: Workbook, left: int) -> tu
 
 
 class _Sheet:
-    """The non-empty rows of one sheet, by row number and then by column."""
+    """The non-empty cells of one sheet, by row number and column."""
 
     def __init__(self, book: Workbook) -> None:
         self._book = book
@@ -134,7 +134,7 @@ class _Sheet:
             row[column] = linked(row[column], url)
 
     def to_table(self) -> str:
-        """Return the table without empty columns on its left; the first row is its head."""
+        """Return a Markdown table without the empty columns on the left; the first row is the head."""
         columns = [column for row in self.rows.values() for column in row]
         first, last = min(columns, default=0), max(columns, default=0)
         return table([[row.get(at, "") for at in range(first, last + 1)] for row in self.rows.values()])

@@ -1,4 +1,4 @@
-"""The process started by `pool.py`: reads calls from standard input, writes answers to standard output."""
+"""Run a parser process, which `pool.py` starts: read calls from standard input, write answers to standard output."""
 
 import ctypes
 import gc
@@ -13,8 +13,8 @@ from typing import BinaryIO
 from afresh.extract.pool.wire import FRAME, LENGTH, encode, encode_failure
 
 MEGABYTE = 1024 * 1024
-ROOM = 1536 * MEGABYTE  # address space for the work, in addition to that at the start
-GROWN = 256 * MEGABYTE  # a process that holds more memory after an answer is replaced
+ROOM = 1536 * MEGABYTE  # address space in addition to that at the start
+GROWN = 256 * MEGABYTE  # a process that uses more memory after a call is replaced
 _STATM = Path("/proc/self/statm")
 _PAGE = 1 if sys.platform == "win32" else os.sysconf("SC_PAGESIZE")
 
@@ -41,7 +41,7 @@ def _answer(payload: bytes) -> tuple[bytes, bool]:
         function, args, kwargs = pickle.loads(payload)  # noqa: S301 - from our own parent
         return encode(function(*args, **kwargs)), False
     except MemoryError:
-        return encode_failure("reading the page needs too much memory"), True
+        return encode_failure("parsing the page needs too much memory"), True
     except Exception as error:
         return encode_failure(str(error) or type(error).__name__), False
     except BaseException as error:  # a panic of a Rust library
@@ -63,7 +63,7 @@ def _sizes() -> tuple[int, int]:
 
 
 def limit_itself() -> None:
-    """Limit the address space, and disable core files, because they would contain page content."""
+    """Limit the address space of this process, and disable core files, which would contain page content."""
     if sys.platform == "win32":
         return
     import resource
@@ -77,15 +77,15 @@ def limit_itself() -> None:
 
 
 if __name__ == "__main__":
-    if sys.platform == "linux":  # the kernel kills this process when its parent dies, even in an endless loop
+    if sys.platform == "linux":  # let the kernel kill this process when its parent dies
         with suppress(OSError, AttributeError):
             ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
-    # One thread for numpy: thread pools would fill the address space on a large machine.
+    # One thread for numpy, because thread pools would fill the address space on a machine with many cores.
     os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
     limit_itself()
     gc.freeze()
     answers = os.fdopen(os.dup(1), "wb")
-    nowhere = os.open(os.devnull, os.O_WRONLY)  # for output of libraries, including C code
+    nowhere = os.open(os.devnull, os.O_WRONLY)  # libraries, including C code, must not write to the answers
     os.dup2(nowhere, 1)
     os.dup2(nowhere, 2)
     os.close(nowhere)

@@ -1,4 +1,4 @@
-"""Run blocking work in our own processes, which can be killed and replaced."""
+"""Run blocking functions, such as parsers, in child processes that can be killed and replaced."""
 
 import asyncio
 import os
@@ -14,19 +14,19 @@ from afresh.errors import ExtractError, ParserCrashed, ParserTimeout, ParserUnav
 from afresh.extract.pool.wire import FRAME, LENGTH, MAX_ANSWER_BYTES, decode
 from afresh.ops.processes import child_environment, wait_for_exit
 
-PIECE = 256 * 1024  # read at a time, of a large answer
-SECONDS = 30.0  # for one call, from the moment the process begins it
+PIECE = 256 * 1024  # bytes of a large answer that are read at a time
+SECONDS = 30.0  # time limit of a call, from its start in the process
 STARTING_SECONDS = 60.0
-LEAVING_SECONDS = 5.0  # for a process that has closed its output
+LEAVING_SECONDS = 5.0  # time until a process that has closed its output is killed
 Buffer = bytes | bytearray
 
 
 class CallDropped(Exception):
-    """The process ended while the call waited behind another; its result is unknown."""
+    """Raised if the process ended while the call was waiting behind another call."""
 
 
 class ParserProcess:
-    """One process and its unanswered calls, in order; it works on the first of them."""
+    """One process and its unanswered calls in order; the process is executing the first of them."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self.process = process
@@ -38,7 +38,7 @@ class ParserProcess:
 
     @classmethod
     async def start(cls) -> "ParserProcess":
-        """Start a process; it sends a frame when it is ready."""
+        """Start a process, which sends a frame when it is ready."""
         try:
             process = await asyncio.create_subprocess_exec(
                 sys.executable,
@@ -55,14 +55,14 @@ class ParserProcess:
         return cls(process)
 
     async def call(self, call: object) -> Buffer:
-        """Send one call and return its answer; pickling happens only now, to save memory while calls wait."""
+        """Send a call and return its answer; the call is pickled only now, because waiting calls would take memory."""
         stdin = self.process.stdin
         if stdin is None or self.broken:
             raise CallDropped
         payload = pickle.dumps(call, pickle.HIGHEST_PROTOCOL)
         stdin.write(LENGTH.pack(len(payload)))
         stdin.write(payload)
-        del payload  # a page's size, and the answer may take seconds
+        del payload  # free its memory, because it is as large as a page and the answer may take seconds
         answer: asyncio.Future[Buffer] = asyncio.get_running_loop().create_future()
         self._waiting.append(answer)
         if self._ready and len(self._waiting) == 1:
@@ -86,7 +86,7 @@ class ParserProcess:
             self._begin()
             while not retired:
                 answer, retired = await self._frame()
-                if not self._waiting:  # an unrequested answer
+                if not self._waiting:  # an answer to no call
                     self.distrust()
                     break
                 future = self._waiting.popleft()
@@ -106,12 +106,12 @@ class ParserProcess:
         if stdout is None:
             raise ConnectionError
         size, last = FRAME.unpack(await stdout.readexactly(FRAME.size))
-        if size > MAX_ANSWER_BYTES:  # our own code never sends so much
+        if size > MAX_ANSWER_BYTES:  # a process that works correctly never sends so much
             self._kill()
             raise ConnectionError
         if size <= PIECE:
             return await stdout.readexactly(size), last
-        answer = bytearray(size)  # filled in place, so that a large answer is not held twice
+        answer = bytearray(size)  # filled in place, so that a large answer is in memory only once
         filled = 0
         while filled < size:
             piece = await stdout.readexactly(min(PIECE, size - filled))
@@ -128,18 +128,18 @@ class ParserProcess:
         if not self._ready:
             return ExtractError("the parser process does not start")
         if self._late:
-            return ParserTimeout(f"reading the page took longer than {SECONDS:g} s")
+            return ParserTimeout(f"parsing the page took longer than {SECONDS:g} s")
         code = self.process.returncode or 0
         how = signal.Signals(-code).name if -code in set(signal.Signals) else f"exit code {code}"
         return ParserCrashed(f"the parser crashed on this page ({how})")
 
     @property
     def broken(self) -> bool:
-        """Return whether the process will never answer again."""
+        """Return whether the process can no longer answer calls."""
         return self._distrusted or self._reader.done() or self.process.returncode is not None
 
     def distrust(self) -> None:
-        """Kill the process and ignore its further answers; waiting calls are repeated in another process."""
+        """Kill the process and ignore its further answers; the pool repeats waiting calls in another process."""
         self._distrusted = True
         while self._waiting:
             self._blame(CallDropped())
@@ -159,7 +159,7 @@ class ParserProcess:
                 transport.close()
 
     async def _leave(self) -> None:
-        """Wait for a process that has closed its output; killing it at once would hide how it ended."""
+        """Wait for a process that has closed its output to end; killing it would hide its exit code."""
         self._clock.cancel()
         try:
             async with asyncio.timeout(LEAVING_SECONDS):
@@ -179,7 +179,7 @@ AHEAD = 2  # calls sent to a process at a time: one in progress, one waiting in 
 
 
 class ParserPool:
-    """Calls module-level functions in a few processes, which start when first needed."""
+    """Calls module-level functions in a few child processes, which are started when first needed."""
 
     def __init__(self, processes: int | None = None) -> None:
         self._number = processes or max(1, min(4, os.cpu_count() or 1))
@@ -193,7 +193,7 @@ class ParserPool:
     async def call(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         """Return a function's result; raise ExtractError if it fails, ParserCrashed on a crash or timeout.
 
-        The result is plain data, or of the type that the function names as its `answer` (`LazyFunction`).
+        The result is plain data, or has the type that a `LazyFunction` names as its `answer`.
         """
         call, kind = (function, args, kwargs), getattr(function, "answer", Any)
         while True:
@@ -206,13 +206,13 @@ class ParserPool:
                 except ParserCrashed:
                     child.distrust()
                     raise
-            except CallDropped:  # another call crashed; each repeat has one crash less before it
+            except CallDropped:  # another call crashed the process: repeat this one
                 continue
             finally:
                 self._free.put_nowait(slot)
 
     async def everywhere(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> None:
-        """Call a function in each process, so that all have started and imported it."""
+        """Call a function in each process, so that all of them have started and imported it."""
         await asyncio.gather(*(self.call(function, *args, **kwargs) for _ in range(self._number)))
 
     async def _child(self, slot: int) -> ParserProcess:

@@ -1,7 +1,7 @@
-"""Encode calls by name, and answers of parser processes as MessagePack, decoded into the expected type.
+"""Encode calls as function names, and answers as MessagePack, which is decoded into the expected type.
 
-A parser process reads untrusted content. If it were taken over, its answers could contain wrong data about a
-page, but nothing else: decoding imports and runs nothing, and every field has its declared type.
+A parser process reads untrusted content. If an attacker took control of it, its answers could contain wrong
+data about a page but do no other harm: decoding runs no code, and every field has its declared type.
 """
 
 import struct
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
     from msgspec.msgpack import Decoder
 
 
-FRAME = struct.Struct(">I?")  # length of an answer, and whether it is the last one of its process
-LENGTH = struct.Struct(">I")  # of a call
+FRAME = struct.Struct(">I?")  # head of an answer: its length, and whether it is the last one of its process
+LENGTH = struct.Struct(">I")  # head of a call: its length
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
 MAX_REASON_CHARACTERS = 10_000
 _DONE, _FAILED = b"\1", b"\0"
 
 
 def encode(value: object) -> bytes:
-    """Return a result as bytes; raise TypeError if it is not plain data, ValueError if it is too large."""
+    """Encode a result; raise TypeError if it is not plain data, ValueError if it is too large."""
     from msgspec import msgpack
 
     answer = _DONE + msgpack.encode(value)
     if len(answer) <= MAX_ANSWER_BYTES:
         return answer
-    raise ValueError(f"the page makes an answer of more than {MAX_ANSWER_BYTES // (1024 * 1024)} MB")
+    raise ValueError(f"the result of parsing the page is larger than {MAX_ANSWER_BYTES // (1024 * 1024)} MB")
 
 
 def encode_failure(reason: str) -> bytes:
@@ -41,9 +41,9 @@ def encode_failure(reason: str) -> bytes:
 
 
 def decode(answer: bytes | bytearray, kind: Any) -> Any:
-    """Return the result, which has the type `kind`; raise ExtractError with the reason if the call failed.
+    """Decode a result of the type `kind`; raise ExtractError with the reason if the call failed.
 
-    Raise ParserCrashed for other bytes: the process that sent them must not be trusted any more.
+    Raise ParserCrashed for invalid bytes, because the process that sent them can no longer be trusted.
     """
     from msgspec import DecodeError
 
@@ -53,7 +53,7 @@ def decode(answer: bytes | bytearray, kind: Any) -> Any:
             return _decoder(kind).decode(rest)
         if mark == _FAILED:
             raise ExtractError(str(rest[: 4 * MAX_REASON_CHARACTERS], "utf-8"))
-    raise ParserCrashed("the parser gave an answer that is not understood")
+    raise ParserCrashed("the parser process sent an invalid answer")
 
 
 @cache
@@ -65,14 +65,14 @@ def _decoder(kind: Any) -> "Decoder[Any]":
 
 @dataclass(frozen=True)
 class LazyFunction:
-    """Calls a function of a module that is imported only when the call is made."""
+    """Imports a module when it is called, and calls a function of the module."""
 
     module: str
     name: str
-    answer: Any = Any  # the type of its result, if that is not plain data
+    answer: Any = Any  # the type of the result, if it is not plain data
 
     def __reduce__(self) -> tuple[type["LazyFunction"], tuple[str, str]]:
-        """Pickle without the result type, which only the parent needs."""
+        """Return the pickled form, without the result type, which only the parent process needs."""
         return LazyFunction, (self.module, self.name)
 
     def __call__(self, *args: Any) -> Any:
