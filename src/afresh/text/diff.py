@@ -1,4 +1,4 @@
-"""Compute the difference of two Markdown texts, within limits of time and size for any texts."""
+"""Compute the difference of two Markdown texts within limits of time and size."""
 
 from bisect import bisect_left
 from collections import Counter
@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from difflib import Match, SequenceMatcher
 from itertools import islice
 
-CONTEXT = 3  # lines around a change
-MAX_LINE = 1_000  # longer lines are cut in the output
-_DEPTH = 12  # how often a gap is searched again for lines that are unique within it
+CONTEXT = 3  # unchanged lines shown before and after a change
+MAX_LINE = 1_000  # characters; longer lines are cut in the output
+_DEPTH = 12  # maximum depth of the recursion for lines between matched ones
 
 
 def markdown_diff(old: str, new: str, *, limit: int = 65_536) -> str:
@@ -27,10 +27,10 @@ def markdown_diff(old: str, new: str, *, limit: int = 65_536) -> str:
 def _common(
     a: Sequence[str], b: Sequence[str], a_low: int, a_high: int, b_low: int, b_high: int, depth: int
 ) -> Iterator[Match]:
-    """Yield runs of equal lines in order: the equal start and end, and runs around unique lines between them.
+    """Yield runs of equal lines in order: at the start, at the end, and around unique lines in between.
 
-    Lines that occur once in both texts are matched in their longest common order, and so are the gaps between
-    them. This takes n log n steps, whereas the shortest edit would take n squared.
+    Lines that occur exactly once in each text are matched in their longest common order. The lines between them
+    are compared in the same way. This takes n log n steps; the shortest difference would take n squared.
     """
     head = _equal(a, b, range(a_low, a_high), range(b_low, b_high))
     yield Match(a_low, b_low, head)
@@ -61,7 +61,7 @@ def _equal(a: Sequence[str], b: Sequence[str], a_range: range, b_range: range) -
 def _anchors(
     a: Sequence[str], b: Sequence[str], a_low: int, a_high: int, b_low: int, b_high: int
 ) -> list[tuple[int, int]]:
-    """Return pairs of lines that are unique on both sides, as many as keep their order."""
+    """Return pairs of equal lines that are unique in both texts: the longest sequence in the same order."""
     old_counts = Counter(islice(a, a_low, a_high))
     new_counts = Counter(islice(b, b_low, b_high))
     places = {b[j]: j for j in range(b_low, b_high) if new_counts[b[j]] == 1}
@@ -70,9 +70,9 @@ def _anchors(
 
 
 def _rising(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the longest subsequence of pairs, sorted by the first number, whose second number rises, too."""
-    ends: list[int] = []  # the smallest second number that ends a sequence of each length
-    at: list[int] = []  # index of that pair
+    """Return the longest subsequence of pairs in which both numbers increase, given pairs sorted by the first."""
+    ends: list[int] = []  # for each length, the smallest second number that ends a sequence of this length
+    at: list[int] = []  # for each length, the index of that pair
     before = [-1] * len(pairs)
     for index, (_, j) in enumerate(pairs):
         length = bisect_left(ends, j)
@@ -99,7 +99,7 @@ def _joined(runs: Iterator[Match]) -> list[Match]:
 
 
 class _Matched(SequenceMatcher[str]):
-    """Groups changes into hunks, given the runs of equal lines."""
+    """Groups changes into hunks with difflib, given the runs of equal lines."""
 
     def __init__(self, runs: list[Match]) -> None:
         super().__init__()
@@ -118,14 +118,14 @@ def _written(hunk: Sequence[tuple[str, int, int, int, int]], a: Sequence[str], b
 
 
 def _span(low: int, high: int) -> str:
-    """Return lines in the notation of a hunk header: from 1, an empty range by the line before it."""
+    """Return a range of lines as written in a hunk header: counted from 1, an empty range as the line before it."""
     count = high - low
     return f"{low + 1 if count else low},{count}"
 
 
 def _cut_lines(lines: Iterator[str], limit: int) -> str:
     kept: list[str] = []
-    room = limit - 32  # for the line that counts the rest
+    room = limit - 32  # leaves space for the line with the number of omitted lines
     for line in lines:
         cut = line if len(line) <= MAX_LINE else line[:MAX_LINE] + "…"
         room -= len(cut) + 1

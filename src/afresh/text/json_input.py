@@ -1,8 +1,8 @@
-"""Parse untrusted JSON, with limits on bytes and values that are checked before parsing.
+"""Parse untrusted JSON, and check the limits of bytes and values before parsing.
 
-A parser blocks every thread while it works, so a thread alone does not keep the event loop free: the standard
-library takes four seconds and a gigabyte for 15 MB of empty lists. Large JSON is therefore parsed in a thread
-and in pieces, and other threads run between them.
+The parser of the standard library blocks all threads while it works; for 15 MB of empty lists it takes four
+seconds and a gigabyte. Large JSON is therefore parsed in a thread and in pieces, so that other threads can
+run between the pieces.
 """
 
 import json
@@ -11,12 +11,12 @@ from typing import Any
 
 MAX_JSON_BYTES = 64 * 1024
 MAX_JSON_VALUES = 50_000
-PIECE_BYTES = 256 * 1024  # parsed at a time
-MAX_PIECE_DEPTH = 4  # each level scans the whole text again
+PIECE_BYTES = 256 * 1024  # size of a piece that is parsed at once
+MAX_PIECE_DEPTH = 4  # nesting of lists that are split, because each level scans the whole text again
 
 
 class BadJson(ValueError):
-    """Invalid or too large JSON; the message says which."""
+    """Raised if JSON is invalid or too large; the message gives the reason."""
 
 
 def read_json(data: bytes, *, max_bytes: int = MAX_JSON_BYTES, max_values: int = MAX_JSON_VALUES) -> Any:
@@ -29,7 +29,7 @@ def read_json(data: bytes, *, max_bytes: int = MAX_JSON_BYTES, max_values: int =
 
 
 def read_large_json(data: bytes, *, max_bytes: int, max_values: int) -> Any:
-    """Parse JSON in a thread, like `read_json` but in pieces, so that other threads can run."""
+    """Parse JSON within limits, in pieces so that other threads can run; call this in a thread."""
     if len(data) <= PIECE_BYTES:
         return read_json(data, max_bytes=max_bytes, max_values=max_values)
     from msgspec import DecodeError
@@ -63,7 +63,7 @@ def _read_pieces(text: memoryview, depth: int) -> Any:
 
 
 def _pieces(items: Iterable[memoryview]) -> Iterator[list[memoryview]]:
-    """Yield the items of a list, as many at a time as fit one piece; a larger one comes alone."""
+    """Yield the items of a list in groups that fit into one piece; a larger item forms a group alone."""
     piece: list[memoryview] = []
     held = 0
     for item in items:
@@ -84,5 +84,5 @@ def _read_items(piece: list[memoryview], depth: int) -> list[Any]:
 
 
 def count_values(data: bytes) -> int:
-    """Return an upper bound for the number of values, without parsing: marks within strings count, too."""
+    """Return an upper bound for the number of values without parsing, by counting all separators, also in strings."""
     return 1 + data.count(b",") + data.count(b"[") + data.count(b"{")

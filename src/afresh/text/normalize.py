@@ -1,4 +1,4 @@
-"""Normalise text, compute the hashes that detect changes, and sketches that estimate similarity."""
+"""Normalise text, and compute hashes that detect changes and sketches that estimate similarity."""
 
 import hashlib
 import re
@@ -12,13 +12,13 @@ from afresh.search.stemming import analysed
 
 
 def normalise(text: str) -> str:
-    """Return the text with `\\n` line ends, no trailing blanks on a line, no blank lines at either end."""
+    """Return the text with `\\n` line ends, without blanks at line ends and blank lines at the start and end."""
     unified = text.replace("\r\n", "\n").replace("\r", "\n")
     return "\n".join([line.rstrip() for line in unified.split("\n")]).strip("\n")
 
 
 def text_hash(text: str) -> str:
-    """Return the SHA-256 (hex) of the exact text; lone surrogates are hashed, too."""
+    """Return the SHA-256 (hex) of a text as it is; lone surrogates are allowed."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -30,27 +30,27 @@ def bytes_hash(data: bytes) -> str:
 
 
 def content_hash(text: str) -> str:
-    """Return the SHA-256 (hex) of the normalised text; indexing, embedding and summaries depend on it."""
+    """Return the SHA-256 (hex) of the normalised text; a page is indexed again only if this hash changes."""
     return text_hash(normalise(text))
 
 
 def links_hash(links: Sequence[Link]) -> str:
-    """Return the SHA-256 (hex) of targets, visible texts and nofollow marks of the links, in any order.
+    """Return the SHA-256 (hex) of the sorted links: their targets, visible texts and nofollow flags.
 
-    They are sorted, because a menu or a list of teasers in another order is the same set of links: a move
-    costs no scoring, but a new, lost, renamed or newly nofollow link always changes the hash.
+    The order of links does not change the hash, so that links are not scored again if a menu is reordered. Any
+    other change of a link does.
     """
     lines = sorted({f"{link.url}\x1f{link.text}\x1f{link.follow:d}" for link in links})
     return text_hash("\x1e".join(lines))
 
 
 def headings_over(chunk: Chunk) -> str:
-    """Return the headings above and in a chunk, one per line."""
+    """Return the headings that enclose a chunk and those inside it, one per line."""
     return "\n".join(dict.fromkeys([*chunk.path, *headings_in(chunk.content)]))
 
 
 def with_terms(chunk: Chunk, config: str) -> Chunk:
-    """Return a chunk with its search terms for a configuration."""
+    """Return a chunk with its search terms for a language configuration of the full-text index."""
     content = analysed(chunk.content, config)
     if content is None and all(analysed(title, config) is None for title in chunk.path):
         return chunk
@@ -58,7 +58,7 @@ def with_terms(chunk: Chunk, config: str) -> Chunk:
 
 
 def headings_in(markdown: str) -> list[str]:
-    """Return the headings in a piece of Markdown, outside of code, in order."""
+    """Return the headings in a piece of Markdown in order, except those in code."""
     found, fence = [], ""
     for line in markdown.splitlines():
         mark = line.lstrip()[:3]
@@ -71,16 +71,16 @@ def headings_in(markdown: str) -> list[str]:
     return found
 
 
-SIZE = 48  # numbers in a sketch: similarity is accurate within about 0.07
-WIDTH = 8  # hex digits of one number
-MOST = 400_000  # characters; the rest is ignored
-_WORD = re.compile(r"\b[^\W\d]+\b")  # without numbers, dates and ids, which contain digits
+SIZE = 48  # hashes per sketch, with which the estimated similarity has an error of about 0.07
+WIDTH = 8  # hex digits per hash
+MOST = 400_000  # characters of a text that are used
+_WORD = re.compile(r"\b[^\W\d]+\b")  # words without digits, so that numbers, dates and ids do not count
 
 
 def sketch_of(text: str, url: str = "") -> str:
-    """Return the smallest hashes of the word pairs of a text, in order, as hex; "" without words.
+    """Return the sketch of a text: the smallest hashes of its word pairs, sorted, as hex; "" without words.
 
-    The URL of the page is left out: an error page that contains it is the same error page everywhere.
+    The URL of the page is removed from the text, so that error pages that quote their URL have equal sketches.
     """
     text = text[:MOST]
     path = "/" + url.partition("://")[2].partition("/")[2]
@@ -93,7 +93,7 @@ def sketch_of(text: str, url: str = "") -> str:
 
 
 def likeness(one: str, other: str) -> float:
-    """Return the share of common word pairs of two texts from 0 to 1, estimated from their sketches."""
+    """Return the estimated share of common word pairs of two texts (0 to 1), given their sketches."""
     first, second = _numbers(one), _numbers(other)
     smallest = sorted(first | second)[:SIZE]
     if not smallest:

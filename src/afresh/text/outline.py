@@ -1,4 +1,4 @@
-"""Divide a Markdown text into headings, prose, list items and the rest."""
+"""Divide a Markdown text into headings, prose, list items, and tables and code."""
 
 import re
 from typing import NamedTuple
@@ -14,7 +14,7 @@ _ASIDE = re.compile(r"\[[^\]]{1,200}\]:|:::|!!!|\.\. |<")
 
 
 class Heading(NamedTuple):
-    """A heading without its marks, with its level."""
+    """The level and the text of a heading."""
 
     level: int
     text: str
@@ -31,8 +31,8 @@ class Paragraph(NamedTuple):
 class Outline:
     headings: list[Heading] = field(default_factory=list)
     paragraphs: list[Paragraph] = field(default_factory=list)
-    items: list[str] = field(default_factory=list)  # of lists, and quotes
-    rest: list[str] = field(default_factory=list)  # rows of tables and lines of code
+    items: list[str] = field(default_factory=list)  # list items and quotes
+    rest: list[str] = field(default_factory=list)  # table rows and code lines
 
 
 def outline_of(markdown: str) -> Outline:
@@ -44,7 +44,7 @@ def outline_of(markdown: str) -> Outline:
 
 
 def _without_comments(text: str) -> str:
-    """Return the text without HTML comments; an unclosed one stays, because it hides nothing."""
+    """Return the text without HTML comments; keep an unclosed one, because it hides no text."""
     kept, at = [], 0
     while (start := text.find("<!--", at)) >= 0 and (end := text.find("-->", start + 4)) >= 0:
         kept.append(text[at:start])
@@ -108,7 +108,7 @@ class _Reader:
     def _open_fence(self, text: str) -> None:
         self.end_paragraph()
         mark = text[: len(text) - len(text.lstrip(text[0]))]
-        if text[0] not in text[len(mark) :]:  # ```code``` on one line opens no fence
+        if text[0] not in text[len(mark) :]:  # ```code``` on one line does not open a fence
             self._fence = mark
         else:
             self.outline.rest.append(text.strip(text[0]))

@@ -1,4 +1,4 @@
-"""Convert Markdown to plain text, remove invisible characters, and cut text at the end of a sentence."""
+"""Convert Markdown to plain text, remove invisible characters, and shorten text at the end of a sentence."""
 
 import html
 import re
@@ -8,13 +8,13 @@ from collections.abc import Iterable, Iterator
 from itertools import accumulate
 
 _BREAKS = re.compile("\r\n?|[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
-# Terminal controls, direction marks, invisible characters and noncharacters. The two joiners stay, because
-# Persian words and emoji families need them.
+# Terminal controls, direction marks, invisible characters and noncharacters, but not the two joiners that
+# Persian words and emoji sequences need.
 _UNSEEN = re.compile(
     "[\x00-\x08\x0e-\x1b\x1f\x7f-\x84\x86-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f"
     "\ufeff\ufff9-\ufffb\ufffe\uffff\ud800-\udfff\U000e0000-\U000e007f]"
 )
-# It begins with a character set: positions without such a character are skipped ten times faster.
+# The pattern begins with a character set, because that makes the search ten times faster.
 _MARKS = re.compile(
     r"[`!\[{¶<\\*_~](?:"
     r"(?<=`)(?P<ticks>`*)(?P<code>[^`]{1,500})`(?P=ticks)(?!`)"
@@ -28,7 +28,7 @@ _MARKS = re.compile(
 )
 _LINK = re.compile(r"\[([^\[\]]{0,500})\](?:\([^()]{0,2000}(?:\([^()]{0,200}\)[^()]{0,200})?\)|\[[^\[\]]{0,200}\])")
 _LEADING = re.compile(r"(?:#{1,6}(?=\s)|>|[-*+•](?=\s)|\|+|~{3,}|\[[ xX]\](?=\s)|\s)+")
-_ITEM = re.compile(r"^ *(?:[-*+]|\d{1,9}[.)]) ", re.MULTILINE)  # of a list
+_ITEM = re.compile(r"^ *(?:[-*+]|\d{1,9}[.)]) ", re.MULTILINE)  # the start of a list item
 _SENTENCE_END = re.compile(r"[。！？]+[」』”）]*|(?<![.!?…।॥؟۔።։။។])[.!?…।॥؟۔።։။។]++[\"'”’»)\]]*+(?=\s|$)")
 _SHORTENED = re.compile(
     r"(?:\b\w|\b(?:e\.g|i\.e|etc|vs|cf|approx|dr|mrs?|ms|prof|st|no|nos|fig|figs|sec|vol|pp|ca|bzw|z\.b|usw|nr))\.",
@@ -45,9 +45,9 @@ def visible(text: str) -> str:
 
 
 def dedent_lists(markdown: str) -> str:
-    """Return the text with lists that begin at the margin and have four spaces per level.
+    """Return Markdown in which lists begin at the margin and are indented by four spaces per level.
 
-    A passage may begin deep in a list, where Markdown would take its lines for code.
+    A passage may begin inside a nested list, so that Markdown would treat its indented lines as code.
     """
     if not _ITEM.search(markdown):
         return markdown
@@ -71,13 +71,13 @@ def dedent_lists(markdown: str) -> str:
 
 
 def without_thoughts(answer: str) -> str:
-    """Return a model's answer without the thoughts before it."""
+    """Return a model's answer without the reasoning text at its start (`<think>…</think>`)."""
     thoughts = _THOUGHTS.match(answer)
     return answer[thoughts.end() :] if thoughts else answer
 
 
 def without_marks(markdown: str) -> str:
-    """Return the words of a piece of Markdown on one line."""
+    """Return the text of a piece of Markdown on one line, without markup."""
     text = html.unescape(markdown) if "&" in markdown else markdown
     text = _MARKS.sub(lambda found: found["code"] or found["escaped"] or "", visible(text))
     if "](" in text or "][" in text:
@@ -88,7 +88,7 @@ def without_marks(markdown: str) -> str:
 
 
 def sentences(text: str) -> list[str]:
-    """Return the sentences of a text on one line, in order; the end counts even without a full stop."""
+    """Return the sentences of a one-line text in order; the last one may lack its full stop."""
     found, start = [], 0
     for end in (*_ends(text), len(text)):
         found.append(text[start:end].strip())
@@ -105,7 +105,7 @@ def _ends(text: str) -> Iterator[int]:
 
 
 def joined(parts: Iterable[str]) -> str:
-    """Return sentences as one text, with spaces where their script has them."""
+    """Join sentences to one text, with spaces between them except in scripts without spaces."""
     text = ""
     for part in parts:
         text += part if not text or text[-1] in _WIDE_ENDS else f" {part}"
@@ -113,7 +113,7 @@ def joined(parts: Iterable[str]) -> str:
 
 
 def cut(text: str, most: int) -> str:
-    """Return at most `most` characters of a text on one line: whole sentences if they fill half of it."""
+    """Return a text on one line, cut to `most` characters: after a sentence if that keeps at least half of them."""
     if len(text) <= most:
         return text
     end = max((end for end in _ends(text[: most + 1]) if end <= most), default=0)
@@ -121,7 +121,7 @@ def cut(text: str, most: int) -> str:
 
 
 def shortened(text: str, most: int) -> str:
-    """Return at most `most` characters of a text, cut after a word if possible, with an ellipsis."""
+    """Return a text, cut to `most` characters with an ellipsis, after a word if possible."""
     if len(text) <= most:
         return text
     end = max(most - 1, 0)
@@ -132,7 +132,7 @@ def shortened(text: str, most: int) -> str:
     return f"{kept}…" if kept else text[:most]
 
 
-# In `[text](https://host/path "title")`, the part between the parentheses, which may contain balanced ones.
+# The part between the parentheses of `[text](https://host/path "title")`, which may contain parentheses in pairs.
 _TARGET = re.compile(
     r"(?<=\]\()<?https?://[^()\s]{0,2000}(?:\([^()\s]{0,500}\)[^()\s]{0,500}){0,4}"
     r"(?: \"[^\"\n]{0,500}\")?(?=\))"
@@ -140,12 +140,12 @@ _TARGET = re.compile(
 
 
 def without_targets(markdown: str) -> str:
-    """Return the text with empty link targets, so that it is equal wherever its pages are hosted."""
+    """Return Markdown with empty link targets, so that moved link targets do not change the text."""
     return _TARGET.sub("", markdown) if "](" in markdown else markdown
 
 
 class TargetlessText:
-    """A Markdown text and its version without link targets, with positions mapped between them."""
+    """A Markdown text and its version without link targets; converts positions between them."""
 
     def __init__(self, markdown: str) -> None:
         self.whole = markdown
@@ -155,7 +155,7 @@ class TargetlessText:
         self._at = [start - gone for (start, _), gone in zip(spans, self._gone, strict=False)]
 
     def between(self, start: int, end: int) -> str:
-        """Return the whole text between two positions of the short one, with the link targets."""
+        """Return the part of the original text between two positions in the version without link targets."""
         return self.whole[self._in_whole(start) : self._in_whole(end)]
 
     def _in_whole(self, place: int) -> int:

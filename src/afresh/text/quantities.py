@@ -12,17 +12,17 @@ _PART = re.compile(r"(?<![0-9])([0-9]+)([smhdw])", re.IGNORECASE)
 
 
 def read_duration(text: str) -> timedelta:
-    """Return the duration that a text means; raise UsageError if it is invalid."""
+    """Parse a duration; raise UsageError if it is invalid."""
     typed = text.strip()
     if not _DURATION.fullmatch(typed):
-        raise UsageError(f"expected a length of time such as 90s, 15m, 1h, 7d or 2w, got {text[:40]!r}")
+        raise UsageError(f"expected a duration such as 90s, 15m, 1h, 7d or 2w, got {text[:40]!r}")
     seconds = sum(int(number) * _SECONDS[unit.lower()] for number, unit in _PART.findall(typed))
     if seconds > MAX_DURATION.total_seconds():
-        raise UsageError(f"{text[:40]!r} is longer than a hundred years")
+        raise UsageError(f"the duration {text[:40]!r} is longer than a hundred years")
     return timedelta(seconds=seconds)
 
 
 def count(number: int, noun: str = "", plural: str = "") -> str:
-    """Return a number with its noun: `1,169 pages`, `1 page`."""
+    """Return a number with its noun, such as `1,169 pages` or `1 page`."""
     word = noun if number == 1 else plural or f"{noun}s"
     return f"{number:,} {word}" if noun else f"{number:,}"

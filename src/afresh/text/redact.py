@@ -1,4 +1,4 @@
-"""Make text safe to show: mask secrets, escape control characters."""
+"""Mask secrets in text, and escape control characters, so that it can be displayed."""
 
 import re
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ _SECRET_ENDS = (
     *("auth", "authorization", "credential", "credentials", "jwt", "session", "sessionid", "sid"),
 )
 _NAMES = r"api[_-]?key|[a-z]+[_-](?:token|secret|key)|token|secret|password|passwd|signature"
-# Placeholders for secrets in advice, and words that continue a sentence after a name.
+# Placeholders and ordinary words after a name such as `token`, which are not secrets.
 _ADVICE = (
     r"(?!\*\*\*|<[a-z][a-z _-]{0,30}>|\$AFRESH_[A-Z_]+"
     r"|(?:a|an|and|cannot|expected|is|may|missing|must|no|not|or|set|the|this|unknown)\s)"
@@ -45,7 +45,7 @@ def one_line(text: str) -> str:
 
 
 def mask_pairs(text: str) -> str:
-    """Return the text with the values of secret query parameters masked, in all URLs it contains."""
+    """Return a text with the values of secret query parameters masked in all URLs that it contains."""
     return _PAIR.sub(_masked_pair, text)
 
 
@@ -56,10 +56,10 @@ def _masked_pair(found: re.Match[str]) -> str:
 
 
 def mask_secrets(text: str, known: Iterable[str] = ()) -> str:
-    """Return the text without passwords, tokens and keys: those in `known` and those that look like secrets.
+    """Return a text with passwords, tokens and keys masked: those in `known`, and parts that look like secrets.
 
-    A text beyond MAX_MASKED_CHARACTERS is cut before it is masked, after a word, so that no unrecognisable
-    half of a secret remains.
+    A text longer than MAX_MASKED_CHARACTERS is first cut after a word, because half of a secret might not be
+    recognised.
     """
     for secret in known:
         text = text.replace(secret, MASK)
@@ -71,16 +71,16 @@ def mask_secrets(text: str, known: Iterable[str] = ()) -> str:
 
 
 def _cut(text: str) -> str:
-    """Return the beginning of a long text, up to the end of a nearby word."""
+    """Return the beginning of a long text, cut after a word."""
     kept = text[:MAX_MASKED_CHARACTERS]
     end = max(kept.rfind(" "), kept.rfind("\n"))
     kept = kept[:end] if end > MAX_MASKED_CHARACTERS // 2 else kept
-    last = kept.rfind("://")  # a password may contain blanks: a URL that was cut before its `@`
+    last = kept.rfind("://")  # drop a URL that was cut before its `@`: its password may contain blanks
     return kept[: last + 3] if last >= 0 and "@" not in kept[last:] and "\n" not in kept[last:] else kept
 
 
 def _mask_databases(text: str) -> str:
-    """Mask the user of every database URL; its host may be missing, its password unescaped."""
+    """Mask user and password of every database URL, even if its host is missing or its password is unescaped."""
     parts, at = [], 0
     for found in _DATABASE.finditer(text):
         end = _DATABASE_END.search(text, found.end())
