@@ -31,7 +31,7 @@ def at(path: str) -> str:
         ("x/a/a/a/y.html", "the path repeats /a"),
         ("a/b/a/b/a/b", "the path repeats /a/b"),
         ("a/b/c/a/b/c/a/b/c", "the path repeats /a/b/c"),
-        ("s?tag=1&tag=2&tag=3", "the parameter tag stands 3 times"),
+        ("s?tag=1&tag=2&tag=3", "the parameter tag occurs 3 times"),
         ("s?" + "&".join(f"p{number}=x" for number in range(13)), "13 parameters"),
     ],
 )

@@ -1,23 +1,23 @@
-"""The canonical form of a web URL, and fast functions for URLs in that form.
+"""Convert web URLs to their canonical form, and provide fast functions for canonical URLs.
 
-`canonical` follows the WHATWG URL standard (parsing, joining, punycode, default ports, dot segments) and does
-a little more, so that one page has one URL:
+`canonical` follows the WHATWG URL standard (parsing, joining, punycode, default ports, dot segments) and goes
+further, so that one page has one URL:
 
 | beyond WHATWG                   | example                                        |
 |---------------------------------|------------------------------------------------|
-| fragment off                    | `/a#b` → `/a`                                  |
-| empty query off                 | `/a?` → `/a`                                   |
+| no fragment                     | `/a#b` → `/a`                                  |
+| no empty query                  | `/a?` → `/a`                                   |
 | escapes in upper case           | `%c3` → `%C3`                                  |
 | unreserved characters unescaped | `%7Euser` → `~user`                            |
-| trailing dot of the host off    | `x.org.` → `x.org`                             |
-| tracking parameters off         | `?utm_source=n&id=7` → `?id=7`                 |
-| session ids off                 | `/a;jsessionid=9F` → `/a`, `?PHPSESSID=x` → ``  |
-| refused                         | user name or password, raw control characters, |
+| no trailing dot of the host     | `x.org.` → `x.org`                             |
+| no tracking parameters          | `?utm_source=n&id=7` → `?id=7`                 |
+| no session ids                  | `/a;jsessionid=9F` → `/a`, `?PHPSESSID=x` → ``  |
+| not accepted                    | user name or password, raw control characters, |
 |                                 | a host that ends in `..`, > 2,000 characters   |
 
-What could change the page is kept: order of parameters, `+`, `b=` against `b`, doubled slashes, case of the
-path, `www.`, `index.html`, the trailing slash, http against https. A path or query with a stray `%` keeps
-all its escapes, because unescaping next to it could make a new one (`%%37e` → `%7e`).
+Differences that could select another page are kept: the order of parameters, `+`, `b=` or `b`, doubled slashes,
+the case of the path, `www.`, `index.html`, the trailing slash, http or https. A path or query with a stray `%`
+keeps all its escapes, because unescaping next to it could create a new escape (`%%37e` → `%7e`).
 """
 
 import re
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 MAX_LENGTH = 2_000
-_MAX_RAW = 4 * MAX_LENGTH  # longer ones cannot become short enough, or are not worth parsing
+_MAX_RAW = 4 * MAX_LENGTH  # longer URLs are refused without parsing
 _SCHEMES = ("http://", "https://")
 
 _TRACKING = frozenset({
@@ -45,17 +45,17 @@ _TRACKING = frozenset({
 })  # fmt: skip
 _TRACKING_PREFIXES = ("utm_", "hsa_", "mtm_", "pk_")
 _ASP_SESSION = re.compile("aspsessionid[a-z]*")
-_SESSION_ID = re.compile(r"[\w,-]{8,}")  # a value of `sid`, with a digit in it
-# in the path: `;jsessionid=…` of servlets, `/(S(…))/` of ASP.NET
+_SESSION_ID = re.compile(r"[\w,-]{8,}")  # a value of the parameter `sid` that is a session id if it has a digit
+# Session ids in the path: `;jsessionid=…` of servlets, `/(S(…))/` of ASP.NET.
 _PATH_SESSION = re.compile(
     r";(?:jsessionid|phpsessid|sessionid|sid)=[^/;]*|/\((?:[A-Z]\([^/()]+\))+\)(?=/)", re.IGNORECASE
 )
-_ESCAPE = re.compile(  # of an unreserved character, or not in upper case; all others are kept
+_ESCAPE = re.compile(  # an escape of an unreserved character, or one that is not in upper case
     "%(?:2[DE]|3[0-9]|4[1-9A-F]|5[0-9AF]|6[1-9A-F]|7[0-9AE]|[0-9A-Fa-f][a-f]|[a-f][0-9A-F])"
 )
 _STRAY_PERCENT = re.compile("%(?![0-9A-Fa-f]{2})")
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")  # tab, LF and CR are removed by the standard
-_STRIPPED = "".join(map(chr, range(0x21)))  # C0 and space, which the standard strips at both ends
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")  # without tab, LF and CR, which the URL standard removes
+_STRIPPED = "".join(map(chr, range(0x21)))  # C0 controls and space, which the URL standard strips at both ends
 
 
 def _plain_form(escape: str) -> str:
@@ -69,7 +69,7 @@ _PLAIN = {escape: _plain_form(escape) for escape in (f"%{high}{low}" for high in
 
 
 def canonical(raw_url: str, base: str | None = None) -> str | None:
-    """Return the canonical http(s) form of a URL, resolved against `base`, or None if it is refused."""
+    """Return the canonical form of an http(s) URL, resolved against `base`; None if the URL is not accepted."""
     if len(raw_url) > _MAX_RAW:
         raw_url = raw_url[: raw_url.find("#") + 1] or raw_url
         if len(raw_url) > _MAX_RAW:
@@ -85,7 +85,7 @@ def canonical(raw_url: str, base: str | None = None) -> str | None:
 
 def _narrowed(href: str) -> str | None:
     href = href.partition("#")[0]
-    if len(href) > _MAX_RAW:  # escapes made it longer
+    if len(href) > _MAX_RAW:  # escaping has made the URL longer
         return None
     slash = href.find("/", 8)
     origin, rest = href[:slash], href[slash:]
@@ -106,7 +106,7 @@ def _narrowed(href: str) -> str | None:
         path, mark, query = rest.partition("?")
         plain = _PATH_SESSION.sub("", path) or "/"
         if plain != path:
-            return canonical(f"{origin}{plain}{mark}{query}")  # `..;sid=%` hid dots
+            return canonical(f"{origin}{plain}{mark}{query}")  # again, because a session id may have hidden `..`
     url = origin + rest
     return url if len(url) <= MAX_LENGTH else None
 
@@ -116,11 +116,11 @@ def _plain_query(query: str) -> str:
     if not query:
         return query
     kept = "&".join([part for part in query.split("&") if not part or not _is_tracking(part)])
-    return kept if kept == query else _plain_query(kept)  # a removed parameter may have held a stray %
+    return kept if kept == query else _plain_query(kept)  # again, because a removed parameter may have had a stray %
 
 
 def _is_tracking(parameter: str) -> bool:
-    """Return whether a parameter is for sessions or tracking and does not select the page."""
+    """Return whether a query parameter is only for sessions or tracking."""
     name, _, value = parameter.lower().partition("=")
     if name in _TRACKING or name.startswith(_TRACKING_PREFIXES):
         return True
@@ -135,21 +135,21 @@ def _plain_escapes(text: str) -> str:
     return _ESCAPE.sub(lambda found: _PLAIN[found[0]], text)
 
 
-# ---- functions for canonical URLs: string cuts, no second parse ------------------------------
+# ---- functions for canonical URLs, which need no parser -------------------------------------
 
 
 def domain_of(url: str) -> str:
-    """Return host and non-default port, the key for rate limits."""
+    """Return the host and a non-default port of a URL; rate limits apply per domain."""
     return url.split("/", 3)[2]
 
 
 def origin_of(url: str) -> str:
-    """Return scheme, host and non-default port, without a slash at the end."""
+    """Return the scheme, host and a non-default port of a URL, without a slash at the end."""
     return "/".join(url.split("/", 3)[:3])
 
 
 def host_of(url: str) -> str:
-    """Return the host without port; an IPv6 address keeps its brackets."""
+    """Return the host of a URL without the port; an IPv6 address keeps its brackets."""
     domain = url.split("/", 3)[2]
     return domain if domain.endswith("]") else domain.rpartition(":")[0] or domain
 
@@ -159,13 +159,13 @@ def path_components(url: str) -> int:
 
 
 def directory_of(url: str) -> str:
-    """Return the URL up to and including the last slash of its path."""
+    """Return a URL up to the last slash of its path, including the slash."""
     path = url.partition("?")[0]
     return path[: path.rfind("/") + 1]
 
 
 def trim_params(url: str, limit: int | None) -> str:
-    """Keep the first `limit` query parameters, all of them if it is None (C23)."""
+    """Return a URL with only the first `limit` query parameters; with all of them if `limit` is None (C23)."""
     if limit is None or "?" not in url:
         return url
     path, _, query = url.partition("?")
@@ -178,10 +178,10 @@ def trim_params(url: str, limit: int | None) -> str:
 
 @lru_cache(maxsize=4096)
 def registrable_domain(host: str) -> str:
-    """Return the name registered below a public suffix; IPs, single labels and suffixes stay as they are.
+    """Return the registrable domain of a host; IP addresses, single labels and public suffixes are unchanged.
 
-    Private suffixes count, so `alice.github.io` and `bob.github.io` differ. Below an unknown top-level domain
-    (as in an intranet) it is the last two labels, by the default rule of the public suffix list.
+    Private suffixes count, so `alice.github.io` and `bob.github.io` are different domains. Below an unknown
+    top-level domain (as in an intranet) the domain has two labels, by the default rule of the public suffix list.
     """
     if "." not in host or host.endswith("]") or host.rpartition(".")[2].isdigit():
         return host
@@ -202,7 +202,7 @@ _LOCAL = re.compile(r"localhost(:\d+)?$|[\d.]+(:\d+)?$|\[")  # hosts that rarely
 
 
 def typed_address(raw_url: str) -> str:
-    """Return the canonical form of a typed URL; raise UsageError that says what to type instead."""
+    """Return the canonical form of a typed URL; if it is invalid, raise UsageError with an example."""
     text = raw_url.strip()
     host = text.split("/")[0]
     url = canonical(text) if "://" in text else None
@@ -210,7 +210,7 @@ def typed_address(raw_url: str) -> str:
         scheme = "http" if _LOCAL.match(host) else "https"
         url = canonical(f"{scheme}://{text}")
     if url is None and "@" in text:
-        raise UsageError(f"{raw_url!r} holds a user name or password; leave it out, it is never sent")
+        raise UsageError(f"{raw_url!r} contains a user name or password; remove it, because it is never sent")
     if url is None:
-        raise UsageError(f"{raw_url!r} is not a web address; it should look like https://docs.example.org/")
+        raise UsageError(f"{raw_url!r} is not a web URL: write it like https://docs.example.org/")
     return url

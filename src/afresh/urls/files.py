@@ -1,4 +1,4 @@
-"""Convert file paths to `file:///…` URLs, whatever bytes their names contain, and back."""
+"""Convert file paths, whose names may contain any bytes, to `file:///…` URLs and back."""
 
 import re
 from urllib.parse import quote_from_bytes, unquote_to_bytes
@@ -8,17 +8,17 @@ from ada_url import join_url
 from afresh.urls.canonical import MAX_LENGTH, canonical
 
 SCHEME = "file://"
-_SAFE = "/!$&'()*+,;=:@~"  # unescaped characters of a path, by RFC 3986
-_ELSEWHERE = re.compile(r"\s*(?://|\\\\|[A-Za-z][A-Za-z0-9+.-]*:)")  # a link with its own scheme or host
+_SAFE = "/!$&'()*+,;=:@~"  # characters that RFC 3986 allows in a path without escaping
+_ELSEWHERE = re.compile(r"\s*(?://|\\\\|[A-Za-z][A-Za-z0-9+.-]*:)")  # the start of a link with a scheme or host
 
 
 def file_url(path: str) -> str:
-    """Return the URL of an absolute path; bytes that are not valid UTF-8 are percent-encoded, too."""
+    """Return the URL of an absolute path; percent-encode bytes that are not valid UTF-8."""
     return SCHEME + quote_from_bytes(path.encode("utf-8", "surrogateescape"), safe=_SAFE)
 
 
 def path_of(url: str) -> str:
-    """Return the path of a file URL, as the operating system takes it."""
+    """Return the path of a file URL in the form of the operating system."""
     return unquote_to_bytes(url.removeprefix(SCHEME)).decode("utf-8", "surrogateescape")
 
 
@@ -27,7 +27,7 @@ def is_file_url(url: str) -> bool:
 
 
 def link_target(raw_url: str, base: str) -> str | None:
-    """Return the URL that a link leads to, or None; only files may link to files."""
+    """Return the canonical target of a link; None if it is invalid or leads from a web page to a file."""
     url = canonical(raw_url, base)
     if url is not None or not is_file_url(base) or _ELSEWHERE.match(raw_url):
         return url

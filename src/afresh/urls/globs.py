@@ -1,8 +1,7 @@
-"""Globs with the syntax of `fnmatch` (`*`, `?`, `[…]`), matched without backtracking.
+"""Match globs with the syntax of `fnmatch` (`*`, `?`, `[…]`) without backtracking.
 
-All positions that a glob may have reached in a text are the bits of one number, and every token of the
-glob moves them at once. So the work is one step per token, whatever the text, while a regular expression
-tries what follows a star at every position of the text.
+All positions in the text that a glob may have reached are stored as the bits of one number, and each token of
+the glob moves all of them in one step. A regular expression would have to try every position after a star.
 """
 
 import re
@@ -13,7 +12,7 @@ from functools import lru_cache
 from afresh.dataclass import dataclass
 
 MAX_GLOB_CHARACTERS = 200
-MAX_GLOBS = 100  # of one setting
+MAX_GLOBS = 100  # per setting
 
 _SPECIAL = re.compile(r"[*?\[]")
 _MAX_NEEDLE_CHARACTERS = 16
@@ -22,9 +21,9 @@ _ASCII = tuple(map(chr, range(128)))
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Class:
-    """Characters between brackets."""
+    """A character class, such as `[a-z]`."""
 
-    pattern: re.Pattern[str]  # for one character
+    pattern: re.Pattern[str]  # matches one character
     ascii: frozenset[str]
 
     def takes(self, character: str) -> bool:
@@ -35,17 +34,17 @@ class _Class:
 
 @dataclass(frozen=True, slots=True)
 class Glob:
-    """One pattern, ready to be matched."""
+    """One parsed pattern."""
 
     text: str
-    signs: tuple[str | _Class, ...]  # `*`, `?`, any other character as itself, or a class
-    head: str  # what a text must begin with
-    tail: str  # what it must end with
-    needle: str  # what it must contain: short, as searching for long texts can take quadratic time
+    signs: tuple[str | _Class, ...]  # its tokens: `*`, `?`, a class, or any other character
+    head: str  # text with which a match must begin
+    tail: str  # text with which a match must end
+    needle: str  # text that a match must contain; short, as a search for a long text can take quadratic time
 
 
 def parse_glob(text: str) -> Glob:
-    """Parse a pattern; any text is one."""
+    """Parse a pattern; every text is valid."""
     first = _SPECIAL.search(text)
     if first is None:
         return Glob(text, tuple(text), text, text, "")
@@ -74,24 +73,24 @@ def _class_of(text: str) -> _Class:
 
 
 def _class_end(text: str, at: int) -> int:
-    """Return where the class that begins at `at` ends; 0 if it is not closed and the bracket is literal."""
+    """Return the end of the class that begins at `at`; 0 if it is not closed, so that its bracket is literal."""
     at += 1
     at += text.startswith("!", at)
     return text.find("]", at + text.startswith("]", at)) + 1
 
 
 class GlobSubject:
-    """A text to match globs against: from each start to its end, and from the last start to `inner_end`."""
+    """A text against which globs are matched: from each of `starts` to the end, and from the last to `inner_end`."""
 
     def __init__(self, text: str, starts: tuple[int, ...], inner_end: int = -1) -> None:
         self._text = text
         self._starts = starts
         self._inner_end = inner_end if inner_end >= 0 else len(text)
-        self._places: dict[str, int] | None = None  # positions of each character, as bits
+        self._places: dict[str, int] | None = None  # character → its positions, as bits
         self._class_places: dict[_Class, int] = {}
 
     def matches(self, glob: Glob) -> bool:
-        """Return whether a glob matches everything from a start to an end."""
+        """Return whether a glob matches the text from one of the starts to an end."""
         text, inner_end = self._text, self._inner_end
         if glob.needle not in text or not any(text.startswith(glob.head, start) for start in self._starts):
             return False
@@ -105,11 +104,11 @@ class GlobSubject:
         return bool(self._reached(glob, 1 << self._starts[-1]) >> inner_end & 1)
 
     def _reached(self, glob: Glob, reached: int) -> int:
-        """Return the positions where the glob may end that begins at the positions `reached`."""
+        """Return the positions (as bits) at which a glob may end if it begins at the positions `reached`."""
         places, everywhere = self._read_places(), (1 << (len(self._text) + 1)) - 1
         for sign in glob.signs:
             if sign == "*":
-                reached = everywhere & -(reached & -reached)  # all from the first on
+                reached = everywhere & -(reached & -reached)  # all positions from the first one on
             elif sign == "?":
                 reached = (reached << 1) & everywhere
             else:

@@ -1,23 +1,23 @@
-"""Decide what belongs to a source: host, path, globs, depth and limits.
+"""Decide which URLs belong to a source, by host, path, globs, depth and limits.
 
-`subpages`, the default, is the site of the root below the root's directory. http and https of one host and
-port are one site. The directory depends on the root:
+The default scope `subpages` contains the pages of the root's site below the root's directory. http and https
+of one host and port are one site. The directory depends on the root:
 
 | root                    | directory                | because                                     |
 |-------------------------|--------------------------|---------------------------------------------|
-| `…/docs/`               | `…/docs/`                | it is one                                   |
+| `…/docs/`               | `…/docs/`                | the root is a directory                     |
 | `…/docs/index.html`     | `…/docs/`                | a file is in its directory                  |
 | `…/docs/index`          | `…/docs/`                | the same without the suffix                 |
-| `…/docs`, `…/docs/v1.2` | `…/docs/`, `…/docs/v1.2/`| no file: most servers redirect it to `…/`   |
+| `…/docs`, `…/docs/v1.2` | `…/docs/`, `…/docs/v1.2/`| most servers redirect such a URL to `…/`    |
 
-The last row is a choice: the literal directory of `https://x.org/docs` would be the whole of x.org, which is
-rarely wanted. To start at a page without suffix and include its neighbours, name their directory or use the
-scope `hostname`.
+The last row is a design decision: the literal directory of `https://x.org/docs` would be all of x.org, which
+users rarely want. To start at a page without suffix and include its siblings, use their directory as the root,
+or the scope `hostname`.
 
-`hostname` is the same host and port (`www.x.org` is not `x.org`), `domain` the same registrable domain on any
-port. A glob is matched against the whole URL, against path and query, and against the path alone; `*`, like
-`**`, matches slashes. The root always belongs, also in the forms that redirects give it: the other scheme,
-with or without its last slash.
+The scope `hostname` is the same host and port (`www.x.org` is not `x.org`), and `domain` is the same registrable
+domain on any port. A glob is matched against the whole URL, against path and query, and against the path alone.
+`*`, like `**`, also matches slashes. The root is always in scope, also with the other scheme and with or without
+its last slash, because servers redirect to such forms.
 """
 
 import re
@@ -30,12 +30,12 @@ from afresh.urls.canonical import directory_of, domain_of, host_of, path_compone
 from afresh.urls.globs import Glob, GlobSubject, parse_glob
 from afresh.urls.traps import trap_in
 
-WHOLE_SITE = "/llms-full.txt"  # all pages at once: useful as a source of its own, not beside its pages
+WHOLE_SITE = "/llms-full.txt"  # has the text of all pages, so it is only useful as a source of its own
 _FILE = re.compile(r"(?:.*\.[A-Za-z][A-Za-z0-9]{1,5}|index)", re.IGNORECASE)
 
 
 class CrawlScope(StrEnum):
-    """How far a source extends from its root."""
+    """The URLs that a source may include, relative to its root."""
 
     SUBPAGES = "subpages"
     HOSTNAME = "hostname"
@@ -44,7 +44,7 @@ class CrawlScope(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """What belongs to a source, as configured; the store enforces `max_pages`."""
+    """The settings that decide which URLs belong to a source; the store enforces `max_pages`."""
 
     root: str
     scope: CrawlScope = CrawlScope.SUBPAGES
@@ -54,10 +54,10 @@ class Rules:
     max_pages: int = 10_000
     max_params: int | None = None
     max_components: int = 10
-    max_per_pattern: int = 200  # pages that look endless, per pattern (traps.py); 0: no limit
-    aside: str | None = None  # where the root redirects temporarily, outside its own scope
-    former: tuple[str, ...] = ()  # earlier roots: pages below them are requested to find out where they moved
-    may_move: bool = False  # the root may lead to another site
+    max_per_pattern: int = 200  # maximum number of generated-looking URLs per pattern (traps.py); 0: no limit
+    aside: str | None = None  # the target of a temporary redirect of the root that is out of scope
+    former: tuple[str, ...] = ()  # earlier roots; known pages below them are requested to find their new URLs
+    may_move: bool = False  # the root may redirect to another site
 
     def refusal(self, url: str, depth: int) -> str | None:
         """Return why a canonical URL is not part of the source, or None if it is."""
@@ -65,7 +65,7 @@ class Rules:
         if url in edge.roots:
             return None
         if url.endswith(WHOLE_SITE):
-            return "the text of all pages in one file"
+            return "a file with the text of all pages"
         if not url.startswith(edge.prefixes) and not edge.shares_domain(url):
             return f"outside the scope {self.scope} of {self.root}"
         if depth > self.max_depth:
@@ -78,7 +78,7 @@ class Rules:
         return trap_in(url) if edge.detects_traps else None
 
     def trim(self, url: str) -> str:
-        """Remove the query parameters beyond `max_params` (C23); map the root's target to the root."""
+        """Return a URL without query parameters beyond `max_params` (C23); for the target of the root, the root."""
         trimmed = url if self.max_params is None else trim_params(url, self.max_params)
         return self.root if trimmed == self.aside else trimmed
 
@@ -87,7 +87,7 @@ class Rules:
         return any(replace(self, root=root, aside=None).refusal(url, depth) is None for root in self.former)
 
     def may_lead(self, asked: str, to: str) -> bool:
-        """Return whether a redirect may lead to a URL: in scope, or for the root on the same site."""
+        """Return whether a redirect may lead to a URL: it must be in scope or, for the root, on the same site."""
         if self.refusal(to, 0) is None:
             return True
         return asked == self.root and (self.may_move or is_same_site(asked, to))
@@ -101,19 +101,19 @@ OTHER_SITE = (
 
 @dataclass(frozen=True, slots=True)
 class Globs:
-    """Include and exclude patterns, for paths that begin with a slash."""
+    """Include and exclude patterns for paths, which begin with a slash."""
 
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
 
     def refusal(self, path: str) -> str | None:
-        """Return why a path is left out, or None if it is not."""
+        """Return why a path is left out, or None if it is included."""
         return _glob_refusal(_parsed(self.include), _parsed(self.exclude), GlobSubject(path, (0, 1)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Edge:
-    """Rules, prepared for many URLs."""
+    """The values that checking URLs against rules needs, computed once per source."""
 
     roots: frozenset[str]
     prefixes: tuple[str, ...]
@@ -129,7 +129,7 @@ class _Edge:
 
 
 def _subject(url: str) -> GlobSubject:
-    """Return what a glob is matched against: the URL, its path and query, its path."""
+    """Return the subject for matching globs: the URL, its path and query, and its path."""
     path = len(url) - len(url.split("/", 3)[3]) - 1
     return GlobSubject(url, (0, path), url.find("?", path))
 
@@ -156,7 +156,7 @@ def _edge(rules: Rules) -> _Edge:
 
 
 def _prefixes(root: str, scope: CrawlScope) -> tuple[str, ...]:
-    """Return what a URL in scope begins with, without the scheme."""
+    """Return the possible starts of URLs in scope, without the scheme."""
     if scope is not CrawlScope.SUBPAGES:
         return (f"{domain_of(root)}/",)
     path = root.partition("?")[0].partition("://")[2]
@@ -173,7 +173,7 @@ def is_same_site(one: str, other: str) -> bool:
 
 
 def home_of(root: str) -> str:
-    """Return the directory that a root means, with a slash at the end."""
+    """Return the directory of a root (see the table above), with a slash at the end."""
     path = root.partition("?")[0]
     directory = directory_of(path)
     if path == directory or _FILE.fullmatch(path.removeprefix(directory)):
@@ -182,7 +182,7 @@ def home_of(root: str) -> str:
 
 
 def _root_forms(root: str) -> tuple[str, ...]:
-    """Return the root as redirects often change it: both schemes, with and without the last slash."""
+    """Return the forms of the root to which servers often redirect: both schemes, with and without the last slash."""
     path, mark, query = root.partition("://")[2].partition("?")
     other = path.removesuffix("/") if path.endswith("/") else f"{path}/"
     return _both_schemes((f"{path}{mark}{query}", f"{other}{mark}{query}"))
@@ -193,7 +193,7 @@ def _both_schemes(rests: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def address_filter(glob: str) -> Callable[[str], bool]:
-    """Return a function that matches URLs against a glob; a glob without wildcards is a prefix."""
+    """Return a function that says whether a URL matches a glob; a glob without wildcards is a prefix."""
     whole = glob if re.search(r"[*?\[]", glob) else f"{glob}*"
     anywhere = whole.startswith(("/", "*")) or "://" in whole
     parsed = parse_glob(whole if anywhere else f"/{whole}")

@@ -1,4 +1,4 @@
-"""Find stored URLs that are similar to one that is not stored, as suggestions."""
+"""Find stored URLs that are similar to a URL that is not stored, as suggestions for users."""
 
 import re
 from collections.abc import Iterable
@@ -8,12 +8,12 @@ from afresh.urls.canonical import directory_of, domain_of
 
 _SUFFIX = re.compile(r"\.(?:html?|xhtml|php|aspx?|md|mdx|rst|txt)$", re.IGNORECASE)
 _INDEX = re.compile(r"(?:index|default)(?:\.[a-z]+)?", re.IGNORECASE)
-_MAX_COMPARED_CHARS = 300  # longer URLs mean nothing to a reader
+_MAX_COMPARED_CHARS = 300  # longer URLs are not useful as suggestions
 _ALIKE = 0.75
 
 
 def stem_of(url: str) -> str:
-    """Return the last meaningful part of the path: `retries` of `/guide/retries/index.html`."""
+    """Return the last meaningful part of a URL's path, such as `retries` for `/guide/retries/index.html`."""
     parts = [part for part in url.partition("?")[0].split("/")[3:] if part]
     while parts and _INDEX.fullmatch(parts[-1]):
         parts.pop()
@@ -21,7 +21,7 @@ def stem_of(url: str) -> str:
 
 
 def clues(url: str) -> tuple[str, ...]:
-    """Return what similar URLs contain, most significant first: the last part, the folder, the host."""
+    """Return texts that similar URLs contain, most significant first: the last part, the folder, the host."""
     stem, site = stem_of(url), f"//{domain_of(url)}/"
     folder = directory_of(url).partition("?")[0].partition("://")[2]
     near = (f"/{stem}" if stem else "", f"//{folder}" if f"//{folder}" != site else "", site)
@@ -34,7 +34,7 @@ def nearest(url: str, candidates: Iterable[str], limit: int = 3) -> tuple[str, .
 
 
 def _likeness(url: str, other: str) -> float:
-    """Return the similarity of two URLs; the same last part outweighs everything else."""
+    """Return the similarity of two URLs; an equal last part counts more than everything else."""
     alike = SequenceMatcher(None, _spoken(url), _spoken(other), autojunk=False).ratio()
     return 1.0 + alike if stem_of(url) == stem_of(other) else alike
 

@@ -1,6 +1,6 @@
-"""Detect traps by their form: URLs that a site could generate without end.
+"""Detect crawler traps: URLs of which a site could generate infinitely many.
 
-Some URLs are recognised and refused one by one (`trap_in`):
+`trap_in` recognises some of them by their form alone:
 
 | form                                    | example                                    |
 |-----------------------------------------|--------------------------------------------|
@@ -8,15 +8,15 @@ Some URLs are recognised and refused one by one (`trap_in`):
 | a parameter occurs 3 times              | `?tag=1&tag=2&tag=3`                       |
 | more than 12 parameters                 | `?a=1&b=2&c=3…`                            |
 
-Others look normal one by one and are endless together. They share a *pattern*: the URL with placeholders for
-what programs count: whole path components that are a number, a date, a long hexadecimal id or a UUID,
-and digits in the query. `/cal/2024/05` and `/cal/2031/11` are both `/cal/{n}/{n}`. Names are not counters:
-`pep-0484`, `chapter3.html` and versions like `4.2` are kept as they are, and so is the URL of the root.
+Others look normal one by one, but there are too many of them. They have the same *pattern*: the URL with
+placeholders for path components that are a number, a date, a long hexadecimal id or a UUID, and for digits in
+the query. The pattern of both `/cal/2024/05` and `/cal/2031/11` is `/cal/{n}/{n}`. Names with digits, such as
+`pep-0484`, `chapter3.html` and versions like `4.2`, have no placeholders, nor has the URL of the root.
 
-Only pages that might be generated on request are counted. A page is *vouched for*, and accepted whatever its
-pattern, if a page without numbers in its URL links to it (a table of contents), or if it lies below the page
-that links to it, unless a number follows a number as in `/2024/` → `/2024/05/`. Sitemaps vouch for what
-they list.
+The number of pages per pattern is limited, except for pages that are *vouched for*, because then they were
+probably not generated on request. A page is vouched for if a page without numbers in its URL links to it
+(a table of contents), or if it is below the page that links to it, unless a number follows a number as in
+`/2024/` → `/2024/05/`. Sitemaps vouch for all pages that they list.
 """
 
 import re
@@ -24,22 +24,22 @@ from collections import Counter
 
 from afresh.urls.canonical import directory_of
 
-ENDLESS = "looks endless: "  # how the reason of every trap begins
+ENDLESS = "looks endless: "  # the reason for refusing a trap begins with this
 REPEATS = 3
 MAX_PARAMS = 12
-_MAX_UNIT_PARTS = 5  # path components that are tried as one repeating unit
+_MAX_UNIT_PARTS = 5  # maximum length of a repeating sequence of path components
 
 _DIGIT = re.compile(r"\d")
 _DIGITS = re.compile(r"\d+")
 _SUFFIX = re.compile(r"\.[A-Za-z][A-Za-z0-9]{1,4}$")
-_NUMBER = re.compile(r"\d+(?:[-_:,T+]\d+)*Z?")  # without dots, as versions are names
+_NUMBER = re.compile(r"\d+(?:[-_:,T+]\d+)*Z?")  # no dots, because versions such as 4.2 are names
 _ID = re.compile(r"(?=[^/]*\d)(?=[^/]*[A-Fa-f])[0-9A-Fa-f]{8,}|[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
-_TOKEN = re.compile(r"(?=\w*\d)[A-Za-z0-9_]{16,}")  # in a query, where no names are that long
+_TOKEN = re.compile(r"(?=\w*\d)[A-Za-z0-9_]{16,}")  # in queries, in which names are not so long
 _OPEN = frozenset({"{n}", "{id}"})
 
 
 def trap_in(url: str) -> str | None:
-    """Return why a canonical URL looks endless, or None."""
+    """Return why a canonical URL looks like a crawler trap, or None."""
     path, _, query = url.partition("?")
     if path.count("/") > REPEATS + 1 and (unit := _repeated(path.split("/")[3:])):
         return f"{ENDLESS}the path repeats /{unit}"
@@ -47,13 +47,13 @@ def trap_in(url: str) -> str | None:
     if len(names) > MAX_PARAMS:
         return f"{ENDLESS}{len(names)} parameters"
     name, times = Counter(names).most_common(1)[0] if names else ("", 0)
-    return f"{ENDLESS}the parameter {name} stands {times} times" if times >= REPEATS else None
+    return f"{ENDLESS}the parameter {name} occurs {times} times" if times >= REPEATS else None
 
 
 def _repeated(parts: list[str]) -> str | None:
-    """Return the components that occur three times in a row."""
+    """Return the sequence of path components that occurs three times in a row, or None."""
     for size in range(1, min(_MAX_UNIT_PARTS, len(parts) // REPEATS) + 1):
-        same = 0  # components in a row that equal the one `size` before them
+        same = 0  # number of consecutive components that are equal to the one `size` before them
         for at in range(size, len(parts)):
             same = same + 1 if parts[at] == parts[at - size] and parts[at] else 0
             if same == size * (REPEATS - 1):
@@ -62,7 +62,7 @@ def _repeated(parts: list[str]) -> str | None:
 
 
 def pattern_of(url: str, root: str) -> str | None:
-    """Return the URL with placeholders for its counters, or None without any; those of the root are kept."""
+    """Return the pattern of a URL (see above); None if it has no placeholders beyond the part of the root."""
     home = directory_of(root)
     start = len(home) if url.startswith(home) else url.find("/", 8) + 1
     if not _DIGIT.search(url, start):
@@ -87,7 +87,7 @@ def _part(part: str) -> str:
 
 
 def _query(query: str) -> str:
-    """Return the parameters with placeholders for digits; if that changes them, sorted and each once."""
+    """Return a query with placeholders for digits; if it has any, sort the parameters and remove duplicates."""
     parts = [_param(part) for part in query.split("&")]
     opened = "&".join(parts)
     return opened if opened == query else "&".join(sorted(set(parts)))
@@ -100,7 +100,7 @@ def _param(part: str) -> str:
 
 
 def is_vouched_for(url: str, found_on: str, root: str) -> bool:
-    """Return whether the page that links to a URL shows that it was not generated on request."""
+    """Return whether the page `found_on`, which links to a URL, vouches for it (see above)."""
     if pattern_of(found_on, root) is None:
         return True
     above = found_on.partition("?")[0].removesuffix("/") + "/"
