@@ -45,7 +45,7 @@ def test_C19_keywords_are_typed_with_or_without_a_weight() -> None:
         ("budget:high", "a weight from 0 to 1 for 'budget', got 'high'"),
         ("budget:", "a weight from 0 to 1 for 'budget', got ''"),
         (":0.5", "expected keywords such as budget,contact:0.5, got ''"),
-        ("budget,BUDGET :0.2", "the keyword 'budget' is given twice"),
+        ("budget,BUDGET :0.2", "the keyword 'budget' occurs twice"),
         ("a\x00b", "expected keywords such as"),
         ("x" * 101, "expected keywords such as"),
         (",".join(map(str, range(MAX_KEYWORDS + 1))), f"at most {MAX_KEYWORDS} keywords"),

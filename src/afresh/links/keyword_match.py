@@ -1,4 +1,4 @@
-"""Match keywords with the words of a link's text and URL: the scores of the offline scorer."""
+"""Score links offline, by matching keywords with the words of a link's text and URL."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
@@ -26,9 +26,9 @@ SCORES = {
     WordMatch.STEM: 0.8,
     WordMatch.ROOT: 0.7,
 }
-RELATED_SCORE = 0.6  # a synonym or related phrase
-APART_SCORE = 0.8  # the words of a keyword occur, but not side by side
-# Minimum similarity of meaning for words that look alike; less is chance, as with `court` and `courtyard`.
+RELATED_SCORE = 0.6  # factor for a synonym or related phrase
+APART_SCORE = 0.8  # factor if the words of a keyword occur, but not side by side
+# Minimum similarity in meaning for words with similar letters; `court` and `courtyard` have less.
 MIN_SIMILARITY = {
     WordMatch.FORM: 0.4,
     WordMatch.STEM: 0.2,
@@ -37,19 +37,19 @@ MIN_SIMILARITY = {
     WordMatch.ROOT: 0.3,
 }
 _MIN_SIMILARITY_LONG_HEAD = 0.15
-_LONG_FORM_LETTERS = 5  # such a plural needs no check
-_LONG_PART_LETTERS = 6  # such a part rarely occurs in another word by chance
+_LONG_FORM_LETTERS = 5  # a plural with so many letters needs no check of its meaning
+_LONG_PART_LETTERS = 6  # a part of a compound with so many letters needs no check of its meaning
 
 
 class KeywordMatch(NamedTuple):
-    """How well a keyword fits a link, and the matching word of the link."""
+    """The score of a keyword for a link, and the words of the link that match it."""
 
     score: float
     word: str
 
 
 class _Entry(NamedTuple):
-    """A keyword as a phrase, or a phrase related to it."""
+    """A phrase to search for: a keyword, or a phrase related to one."""
 
     keyword: str
     words: tuple[KeywordForms, ...]
@@ -67,7 +67,7 @@ class KeywordFinder:
         self._alike = alike
         self._entries = [entry for keyword in keywords for entry in _entries(keyword)]
         self._own: list[_Place] = []
-        self._related: dict[str, list[_Place]] = {}  # by form
+        self._related: dict[str, list[_Place]] = {}  # word form → its places in related phrases
         for number, entry in enumerate(self._entries):
             for part, word in enumerate(entry.words):
                 if not entry.is_related:
@@ -77,7 +77,7 @@ class KeywordFinder:
         self._known: dict[str, list[_Hit]] = {}
 
     def matches(self, link: LinkToScore) -> dict[str, KeywordMatch]:
-        """Return the keywords that occur in the words of a link, each with its best match."""
+        """Return the keywords that match words of a link, each with its best match."""
         found: dict[str, KeywordMatch] = {}
         for words in link_words(link.text, link.url):
             for keyword, match in self._matches_in(words):
@@ -96,7 +96,7 @@ class KeywordFinder:
                 yield entry.keyword, match
 
     def _hits(self, word: str) -> list[_Hit]:
-        """Return the matches of a word; only keywords, not related phrases, match as part of a compound."""
+        """Return the matches of a word; parts of compounds are only matched with keywords, not with related phrases."""
         if word not in self._known:
             hits = self._known[word] = []
             related = (place for form in spellings(word) for place in self._related.get(form, ()))
@@ -124,7 +124,7 @@ def _entries(keyword: str) -> Iterator[_Entry]:
 
 
 def _best_match(entry: _Entry, parts: Mapping[int, Mapping[int, float]], words: Sequence[str]) -> KeywordMatch | None:
-    """Return the best match of an entry; words of related phrases count only side by side."""
+    """Return the best match of a phrase, or None; the words of a related phrase must be side by side."""
     inner = range(1, len(entry.words))
     whole = {
         at: min(score, *(parts[part][at + part] for part in inner)) if inner else score
@@ -143,14 +143,14 @@ def _best_match(entry: _Entry, parts: Mapping[int, Mapping[int, float]], words: 
     )
 
 
-NEAR_MEANING = 0.40  # similarity at which more than two thirds of such links are about the keyword
+NEAR_MEANING = 0.40  # of links with at least this similarity, more than two thirds are about the keyword
 SAME_MEANING = 0.60
-_NEAR_SCORE, _SAME_SCORE = 0.3, 0.5  # lower than those of any matching word
+_NEAR_SCORE, _SAME_SCORE = 0.3, 0.5  # lower than the score of any matching word
 _MIN_WORD_LETTERS = 3
 
 
 def significant_words(link: LinkToScore) -> list[str]:
-    """Return the significant words of a link: of its text, and of the last segment of its path."""
+    """Return the significant words in the text of a link and in the last segment of its path."""
     path = link.url.partition("?")[0].partition("#")[0].rstrip("/")
     found = dict.fromkeys(chain(*link_words(link.text, f"/{path.rpartition('/')[2]}")))
     ignored = all_stop_words()
@@ -158,12 +158,12 @@ def significant_words(link: LinkToScore) -> list[str]:
 
 
 def looks_alike(word: str, other: str) -> bool:
-    """Return whether two words share letters that may mislead a model: `taxi` and `tax`."""
+    """Return whether two words have so many letters in common that a model may confuse them, as `taxi` and `tax`."""
     return word[:3] == other[:3] or word[-4:] == other[-4:]
 
 
 def score_similarity(similarity: float) -> float | None:
-    """Return the score of a similarity; None if it is too low."""
+    """Convert a similarity in meaning to a score; return None if it is too low."""
     if not similarity >= NEAR_MEANING:
         return None
     share = min((similarity - NEAR_MEANING) / (SAME_MEANING - NEAR_MEANING), 1.0)

@@ -1,4 +1,4 @@
-"""Score links: keywords with weights, scores of one link, and their weighted sum."""
+"""Define the scores of links: keywords with weights, scores per keyword, and their weighted sum."""
 
 import hashlib
 import json
@@ -9,7 +9,7 @@ from typing import NamedTuple
 from afresh.dataclass import dataclass, field, replace
 from afresh.text.plain import shortened
 
-UNKNOWN_WEIGHT = 0.25  # of an unrequested keyword that a scorer names
+UNKNOWN_WEIGHT = 0.25  # weight of a keyword that a scorer returns although it was not requested
 MAX_KEYWORD_CHARS = 100
 MAX_COMMENT_CHARS = 200
 MAX_KEYWORDS = 200
@@ -17,15 +17,15 @@ _MAX_SCORE = math.nextafter(2.0, 0.0)  # the sum approaches 2 and reaches it onl
 
 
 class LinkToScore(NamedTuple):
-    """A link as shown to a scorer; nothing else affects its score."""
+    """A link as a scorer gets it; its score depends on nothing else."""
 
     url: str
-    text: str  # as visible to readers, may be ""
+    text: str  # the visible text, which may be empty
 
 
 @dataclass(frozen=True, slots=True)
 class LinkJudgement:
-    """A scorer's answer for one link: at least one keyword, each with a score from 0 to 1."""
+    """A scorer's answer for one link: one or more keywords, each with a score from 0 to 1."""
 
     url: str
     text: str
@@ -38,12 +38,12 @@ class UnscoredLink:
     """A link that is not scored yet, or not for all keywords."""
 
     link: LinkToScore
-    keywords: tuple[str, ...]  # still missing
+    keywords: tuple[str, ...]  # keywords without a score
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoredLink:
-    """The keywords that a scorer was asked about for a link with one text, and its answer."""
+    """A stored answer of a scorer for a link with a text, and the keywords that it was asked about."""
 
     link: LinkToScore
     recipe: str
@@ -52,7 +52,7 @@ class ScoredLink:
     comment: str = ""
 
     def merge(self, later: "ScoredLink") -> "ScoredLink":
-        """Return this with a later answer: the same recipe adds keywords, another one replaces it."""
+        """Merge a later answer: with the same recipe its keywords are added, otherwise it replaces this one."""
         if later.recipe != self.recipe:
             return later
         comment = "; ".join(dict.fromkeys(filter(None, (self.comment, later.comment))))
@@ -72,14 +72,14 @@ class KeywordWeights:
     unknown: float = UNKNOWN_WEIGHT
 
     def seal(self, recipe: str) -> str:
-        """Return a hash of the recipe, the keywords and the weights, to detect changes."""
+        """Return a hash of the scorer's recipe, the keywords and the weights, to detect changes."""
         text = json.dumps([recipe, sorted(self.weights.items()), self.unknown])
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)
 class LinkWorth:
-    """The total score of a link with its keywords; without any keyword the score is None."""
+    """The total score of a link and its keywords; the score is None if no keyword matches."""
 
     score: float | None = None
     keywords: Mapping[str, float] = field(default_factory=dict)
@@ -87,14 +87,14 @@ class LinkWorth:
 
 
 class KeywordError(ValueError):
-    """Invalid keywords; the message says what was expected."""
+    """Raised if keywords are invalid; the message says what was expected."""
 
 
 def parse_keywords(typed: str) -> dict[str, float]:
-    """Return the keywords of `budget,contact:0.5` with their weights; the default weight is 1."""
+    """Parse keywords such as `budget,contact:0.5`; return their weights, which are 1 by default."""
     pairs = []
     parts = list(filter(None, map(str.strip, typed.split(","))))
-    if typed.strip() and not parts:  # an empty text clears the keywords, a list without any is a mistake
+    if typed.strip() and not parts:  # an empty text removes all keywords, but a lone comma is a mistake
         raise KeywordError(f"expected keywords such as budget,contact:0.5, got {typed[:60]!r}")
     for part in parts:
         keyword, colon, weight = part.rpartition(":")
@@ -113,7 +113,7 @@ def checked_keywords(pairs: Iterable[tuple[str, float]]) -> dict[str, float]:
         if not keyword or len(keyword) > MAX_KEYWORD_CHARS or not keyword.isprintable() or "," in keyword:
             raise KeywordError(f"expected keywords such as budget,contact:0.5, got {typed[:60]!r}")
         if keyword in keywords:
-            raise KeywordError(f"the keyword {keyword!r} is given twice: keep one")
+            raise KeywordError(f"the keyword {keyword!r} occurs twice: remove one of them")
         if not (math.isfinite(weight) and 0 <= weight <= 1):
             raise KeywordError(f"expected a weight from 0 to 1 for {keyword!r}, got {weight:g}")
         keywords[keyword] = float(weight)
@@ -123,21 +123,21 @@ def checked_keywords(pairs: Iterable[tuple[str, float]]) -> dict[str, float]:
 
 
 def normalize_keyword(keyword: str) -> str:
-    """Return the normal form of a keyword: case-folded, with single blanks."""
+    """Return the normal form of a keyword: in lower case, with single blanks."""
     return " ".join(keyword.casefold().split())
 
 
 def total_score(
     scores: Mapping[str, float], weights: Mapping[str, float], unknown_weight: float = UNKNOWN_WEIGHT
 ) -> float:
-    """Return the sum of the weighted scores, highest first, each counting half as much as the previous."""
+    """Return the sum of the weighted scores, in which the highest counts full and each next one half as much."""
     best = (score * weights.get(word, unknown_weight) for word, score in normalize_scores(scores).items())
     ranked = enumerate(sorted(best, reverse=True))
     return min(sum(math.ldexp(score, -rank) for rank, score in ranked), _MAX_SCORE)
 
 
 def normalize_scores(scores: Mapping[str, float]) -> dict[str, float]:
-    """Return scores clamped to 0 to 1 by keywords in normal form; for duplicates the highest score."""
+    """Return scores limited to 0 to 1, by the normal form of keywords; of duplicates, keep the highest score."""
     found: dict[str, float] = {}
     for keyword, score in scores.items():
         word = normalize_keyword(keyword)
@@ -152,7 +152,7 @@ def missing_keywords(known: ScoredLink | None, recipe: str, keywords: Sequence[s
 
 
 def weigh_link(answers: Iterable[ScoredLink], weighing: KeywordWeights) -> LinkWorth:
-    """Return the worth of a link over all of its texts; for each keyword the highest score counts."""
+    """Return the total score of a link from the answers for all its texts; per keyword, the highest score counts."""
     best: dict[str, float] = {}
     comments: list[tuple[float, str]] = []
     for answer in answers if weighing.weights else ():

@@ -1,4 +1,4 @@
-"""Score links during a run, and read the best links first."""
+"""Score links during a run, and queue the best links first."""
 
 import asyncio
 from collections import defaultdict
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from afresh.crawl.context import RunContext
 
 
-MAX_SEEN = 200_000  # links with texts seen in a run; beyond that, some are looked up again
+MAX_SEEN = 200_000  # links that a run remembers; beyond that, some are looked up in the store again
 
 
 class LinkScoring:
-    """Scores the links of one run; after an error, links stay unscored for the next run."""
+    """Scores the links of one run; after an error of the scorer, the remaining links wait for the next run."""
 
     def __init__(
         self,
@@ -42,31 +42,31 @@ class LinkScoring:
         guesser: LinkScorer | None = None,
     ) -> None:
         self.weighing = weighing
-        self.is_free = scorer.is_free  # batches need not be full
-        self._guesser = guesser  # free; its scores decide what is read first and are never stored
+        self.is_free = scorer.is_free  # calls cost nothing, so batches need not be full
+        self._guesser = guesser  # a free scorer, whose scores only set the order of pages and are not stored
         self._unguessed: dict[LinkToScore, None] = {}
-        self._guesses: dict[str, float] = {}  # by URL
+        self._guesses: dict[str, float] = {}  # URL → guessed score
         self._has_guessed = False
-        self.last_error: str | None = None  # why links stay unscored
-        self.unscored = 0  # counted at the end of a run
+        self.last_error: str | None = None  # why links were not scored
+        self.unscored = 0  # number of links without a score, counted at the end of a run
         self._store = store
         self._scorer = scorer
         self._clock = clock
         self._stopping = stopping
         self._keywords = tuple(weighing.weights)
         self._seen: set[int] = set()
-        self._new: list[LinkToScore] = []  # seen in this run, not yet looked up
-        self._ready: dict[tuple[str, ...], dict[LinkToScore, None]] = defaultdict(dict)  # by keywords
-        self._left: set[LinkToScore] = set()  # without an answer
+        self._new: list[LinkToScore] = []  # links of this run whose stored scores were not looked up yet
+        self._ready: dict[tuple[str, ...], dict[LinkToScore, None]] = defaultdict(dict)  # links to score, by keywords
+        self._left: set[LinkToScore] = set()  # links that the scorer did not answer
         self._down = False
         self._enough = asyncio.Event()
         self._over = False
         self._sealed = False
-        self._counted = (scorer.calls, scorer.tokens)  # already added to the run
+        self._counted = (scorer.calls, scorer.tokens)  # the part that was already added to the counts of the run
         self._asking = asyncio.Lock()
 
     def note(self, visits: Sequence[Visit]) -> None:
-        """Collect the links of visits that were just written; if the scorer is down, only for guesses."""
+        """Collect the links of visits that were just stored, to score them; if the scorer is down, only to guess."""
         if self._down and self._guesser is None:
             return
         for visit in visits:
@@ -82,7 +82,7 @@ class LinkScoring:
 
     @asynccontextmanager
     async def beside(self, run: Run) -> AsyncIterator[None]:
-        """Score full batches in the background; on exit, wait for the current call."""
+        """Score full batches in the background of this context; on exit, wait for the current call."""
         self._over = False
         asking = asyncio.create_task(self._ask_full_batches(run))
         try:
@@ -102,7 +102,7 @@ class LinkScoring:
             await self.ask(run, full=True)
 
     async def ask(self, run: Run, *, full: bool = False) -> None:
-        """Score the links collected so far; with `full`, only in full batches."""
+        """Score the collected links; with `full`, only those that fill a batch."""
         if full and not self._may_ask:
             return
         async with self._asking:
@@ -113,13 +113,13 @@ class LinkScoring:
                     for link in batch:
                         del links[link]
                     await self._ask(run, batch, keywords)
-            if self._down:  # the end of the run counts what is left
+            if self._down:  # the remaining links are counted at the end of the run
                 self._ready.clear()
                 self._left.clear()
                 self._new = self._new if self._guesser else []
 
     async def guesses(self, run: Run) -> Mapping[str, float]:
-        """Return guessed scores of links that are not scored yet, by URL, from the free scorer."""
+        """Return the scores that the free scorer guesses for links without a score, by URL."""
         if self._guesser is None:
             return {}
         async with self._asking:
@@ -139,11 +139,11 @@ class LinkScoring:
             self._sort(await self._unasked(run.source_id, new))
 
     async def begin(self, run: Run) -> None:
-        """Check whether all stored links are scored; then only links found by this run matter."""
+        """Check whether all stored links are scored already, so that only new links need scores."""
         self._sealed = await self._is_sealed(run.source_id)
 
     async def finish(self, run: Run) -> None:
-        """Score every remaining link, including those of earlier runs."""
+        """Score all links without a score, including those of earlier runs."""
         if not self._sealed and not self._down:
             async with self._asking:
                 self._new.clear()
@@ -160,7 +160,7 @@ class LinkScoring:
         await self._keep(run, [])
 
     async def settle(self, source: SourceId) -> None:
-        """Recompute the stored scores at the end of a run, unless they are up to date."""
+        """Recompute the total scores of a source's links unless they are up to date."""
         if not await self._is_sealed(source):
             seal = "" if self.unscored else self.weighing.seal(self._scorer.recipe)
             await self._store.link_scores.weigh(source, self.weighing, seal)
@@ -189,8 +189,8 @@ class LinkScoring:
                 self._ready[each.keywords][each.link] = None
 
     async def _ask(self, run: Run, links: Sequence[LinkToScore], keywords: tuple[str, ...]) -> None:
-        """Score links in one call and store them in one transaction; unanswered links stay unscored."""
-        is_whole = True  # in a complete answer, a missing link fits no keyword
+        """Score links with one call and store the answers in one transaction; links without an answer stay unscored."""
+        is_whole = True  # the answer is complete, so that a missing link matches no keyword
         try:
             judgements = await self._score_unless_stopped(links, keywords)
         except ScoreError as error:
@@ -213,7 +213,7 @@ class LinkScoring:
             for link in links
             if is_whole or link in found
         ]
-        for link in (answer.link for answer in answers):  # the real score counts, even if no keyword fits
+        for link in (answer.link for answer in answers):  # the answer replaces the guess, even if no keyword matches
             self._unguessed.pop(link, None)
             self._guesses.pop(link.url, None)
         failpoint("links.answered")
@@ -231,7 +231,7 @@ class LinkScoring:
     async def _score_unless_stopped(
         self, links: Sequence[LinkToScore], keywords: tuple[str, ...]
     ) -> Sequence[LinkJudgement] | None:
-        """Return the answer of the scorer; None if the run is stopped first."""
+        """Return the answer of the scorer; None if the run is stopped meanwhile."""
         task = asyncio.ensure_future(self._scorer.score(links, keywords))
         stop = asyncio.create_task(self._stopping.wait())
         try:
@@ -245,7 +245,7 @@ class LinkScoring:
 
 
 async def count_scores(scoring: LinkScoring | None, run: Run, counts: dict[str, int], notes: list[str]) -> None:
-    """Add the numbers of unscored links and saved calls to the counts, and a note about unscored links."""
+    """Add the numbers of unscored links and saved calls to `counts`, and a note about unscored links to `notes`."""
     if scoring is None or run.mode is RunMode.CHECK:
         return
     counts["links_unscored"] = scoring.unscored
@@ -256,7 +256,7 @@ async def count_scores(scoring: LinkScoring | None, run: Run, counts: dict[str, 
 
 
 async def settle_scores(store: Store, scoring: LinkScoring | None, run: Run) -> None:
-    """Recompute the stored scores at the end of a run; without keywords, clear them."""
+    """Recompute the stored total scores at the end of a run; without keywords, delete them."""
     if run.mode is RunMode.CHECK:
         return
     if scoring is not None:
@@ -265,11 +265,11 @@ async def settle_scores(store: Store, scoring: LinkScoring | None, run: Run) -> 
         await store.link_scores.weigh(run.source_id, KeywordWeights(weights={}), None)
 
 
-BATCH_PAGES = 8  # new ones to queue; if some links have a score, only those
+BATCH_PAGES = 8  # pages that are queued at a time
 
 
 class BestFirst:
-    """Admits the best links of a run to the queue, as far as its limits allow."""
+    """Queues the best links of a run, within the limits of the run."""
 
     def __init__(self, context: "RunContext", scoring: LinkScoring) -> None:
         self._context = context
@@ -277,7 +277,7 @@ class BestFirst:
         self._first = True
 
     async def admit(self) -> bool:
-        """Queue the best waiting links; return False if none can be queued."""
+        """Queue the links with the best scores; return False if none can be queued."""
         context, store = self._context, self._context.tools.store
         await self._scoring.ask(context.run, full=not self._scoring.is_free)
         waiting, good = await self._ranked()
@@ -289,7 +289,7 @@ class BestFirst:
             some = waiting[start : start + number]
             listed = {item.url for item in context.held_back}
             queued = await store.queue.enqueue(context.run, some, context.limits, context.tools.clock())
-            # Listed URLs are stored in the listing once they become pages.
+            # Listed URLs are stored in the listing only after they are queued as pages.
             taken = {item.url for item in some}
             if found := [item for item in context.held_back if item.url in taken]:
                 await store.listings.record(context.source.id, found, complete=False)
@@ -297,18 +297,18 @@ class BestFirst:
             if queued:
                 return True
             if any(item.url not in listed for item in some):
-                break  # no room is left for a link that is not a page yet
+                break  # the maximum number of pages is reached
         await store.links.close_frontier(context.source.id, context.fingerprint, context.rules.max_depth)
         return False
 
     async def _ranked(self) -> tuple[list[ListedUrl], int]:
-        """Return candidate links and listed URLs, best first, and how many of them have a score."""
+        """Return candidate links and listed URLs, best first, and the number of those with a score."""
         context, store = self._context, self._context.tools.store
         frontier = await store.queue.frontier(context.source.id)
         waiting = {item.url: item for item in [*context.held_back, *frontier]}
         near = [item for item in waiting.values() if item.depth <= context.rules.max_depth]
         scores = await self._known_scores()
-        if near and not scores and self._first:  # without any score, a partial batch is worth a call
+        if near and not scores and self._first:  # no link has a score yet, so score a partial batch
             self._first = False
             await self._scoring.ask(context.run)
             scores = await self._known_scores()
@@ -322,7 +322,7 @@ class BestFirst:
 
 
 def applies(context: "RunContext") -> bool:
-    """Return whether the run discovers its pages by links and may choose their order."""
+    """Return whether the run finds pages by links and may choose their order."""
     tools = context.tools
     asked = tools.best_first and tools.scoring is not None
     return asked and context.starts_at_root and context.run.mode in (RunMode.CRAWL, RunMode.REFRESH)

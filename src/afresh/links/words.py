@@ -1,4 +1,4 @@
-"""Compare words of links and keywords: spellings, inflections, compounds and synonyms."""
+"""Compare the words of links and keywords, including spellings, inflections, compounds and synonyms."""
 
 import re
 import unicodedata
@@ -11,7 +11,7 @@ from urllib.parse import unquote_plus, urlsplit
 from afresh.dataclass import dataclass
 from afresh.search.stemming import ENGLISH, is_run, shared_start, snowball, words_in
 
-_MAX_TEXT_CHARS = 500  # real link texts are shorter
+_MAX_TEXT_CHARS = 500  # of a link text; real ones are shorter
 _MAX_PATH_CHARS = 1_000
 _MAX_WORDS = 60
 _HUMP = re.compile(r"(?<=[^\W\d_A-Z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[^\W\d_])(?=\d)|(?<=\d)(?=[^\W\d_])")
@@ -20,7 +20,7 @@ TRANSCRIBED = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "æ": "ae", "ø
 
 
 def link_words(text: str, url: str) -> list[list[str]]:
-    """Return the words of a link's text and of its URL; `meetingMinutes_2026` equals `meeting-minutes-2026`."""
+    """Return the words of a link's text and of its URL; `meetingMinutes_2026` is split into three words."""
     both = (each.replace("_", " ") for each in (text[:_MAX_TEXT_CHARS], _url_text(url)))
     return [words_in(_HUMP.sub(" ", each))[:_MAX_WORDS] for each in both]
 
@@ -35,7 +35,7 @@ def spellings(word: str) -> frozenset[str]:
 
 
 def _url_text(url: str) -> str:
-    """Return path and query values of a URL as text; the host says nothing about a single link."""
+    """Return the path and the query values of a URL as text, without the host, which all links have in common."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -59,10 +59,10 @@ _ENDINGS = (
 )  # fmt: skip
 _SIBILANTS = ("s", "x", "z", "ch", "sh", "o")
 _UMLAUTS = {"a": "ä", "o": "ö", "u": "ü"}
-_LONG_LETTERS = 5  # longer words that are similar are rarely so by chance
+_LONG_LETTERS = 5  # words with more letters are rarely similar by chance
 _STEMMERS = "german french spanish italian portuguese dutch swedish danish norwegian russian"
 _PREFIXES = "re pre un non sub co inter multi anti mid eco geo bio vor ab an aus ein ver be"
-_LINKING = ("s", "n", "en", "es", "")  # German connects the parts of a compound with these
+_LINKING = ("s", "n", "en", "es", "")  # letters between the parts of a German compound
 _MIN_PART_LETTERS = 4
 _MIN_REST_LETTERS = 3
 _MIN_ROOT_LETTERS = 3
@@ -80,22 +80,22 @@ class WordMatch(Enum):
     """How a word matches a keyword."""
 
     SAME = "the word or its plural"
-    FORM = "what may be its plural"
+    FORM = "a form that may be its plural"
     STEM = "one stem"
-    HEAD = "a compound that ends with it, and so is one: `Stadtbibliothek`"
-    COMPOUND = "a compound that begins with it: `Haushaltsplan`"
+    HEAD = "a compound that ends with the keyword: `Stadtbibliothek` for `Bibliothek`"
+    COMPOUND = "a compound that begins with the keyword: `Haushaltsplan` for `Haushalt`"
     ROOT = "one root"
 
 
 @dataclass(frozen=True, slots=True)
 class KeywordForms:
-    """A keyword with all forms that count as a match."""
+    """A word of a keyword with all forms that count as a match."""
 
     word: str
     forms: frozenset[str]
-    unsure: frozenset[str]  # forms that may be other words
+    unsure: frozenset[str]  # forms that may also be other words
     stems: frozenset[str]
-    beginnings: tuple[str, ...]  # every word related to it contains one of them
+    beginnings: tuple[str, ...]  # every matching word contains one of these
 
 
 @cache
@@ -108,7 +108,7 @@ def keyword_forms(word: str) -> KeywordForms:
 
 
 def match_word(sought: KeywordForms, word: str) -> WordMatch | None:
-    """Return the closest way in which a word in lower case matches a keyword, or None."""
+    """Return how a word in lower case matches a keyword, as the closest kind of match; None if it does not."""
     spelt = spellings(word)
     if spelt & sought.forms or (is_run(sought.word) and sought.word in word):
         return WordMatch.SAME
@@ -128,7 +128,7 @@ def match_word(sought: KeywordForms, word: str) -> WordMatch | None:
 
 @lru_cache(maxsize=65_536)
 def stems_of(word: str) -> frozenset[str]:
-    """Return the stems of a word; short ones only in English, because others would match by chance."""
+    """Return the stems of a word in several languages; short stems only in English, as others match by chance."""
     found = {f"{ENGLISH} {stem}" for stem in snowball(ENGLISH)([word]) if len(stem) > 2}
     forms = list(spellings(word))
     for language in _STEMMERS.split():
@@ -170,7 +170,7 @@ def _umlaut_forms(word: str) -> Iterator[str]:
 
 
 def _unsure_forms(word: str) -> Iterator[str]:
-    """Yield German and Dutch plurals that are often other words in English, such as `listen` for `list`."""
+    """Yield German and Dutch plurals that may be other words in English, such as `listen` for `list`."""
     yield f"{word}en"
     if word.endswith(("e", "el", "er")):
         yield f"{word}n"
@@ -203,7 +203,7 @@ def _synonyms() -> list[list[Phrase]]:
 
 @cache
 def related_phrases(keyword: Phrase) -> tuple[Phrase, ...]:
-    """Return phrases related to a keyword from the synonym list; empty if it is not listed."""
+    """Return the phrases that the synonym list relates to a keyword; none if it is not in the list."""
     lines = [line for line in _synonyms() if any(_is_same(keyword, phrase) for phrase in line)]
     found = dict.fromkeys(phrase for line in lines for phrase in line if not _is_same(keyword, phrase))
     return tuple(found)[:MAX_RELATED]
