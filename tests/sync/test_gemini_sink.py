@@ -55,7 +55,7 @@ async def test_the_document_of_an_upload_is_named_by_its_operation_or_by_its_id(
     assert (second.id, gemini.waited >= 3) == (server.documents[1].name, True)
 
     server.mute_operations = True
-    with pytest.raises(SinkBusy, match="nothing is known of it yet"):
+    with pytest.raises(SinkBusy, match="its result is unknown"):
         await gemini.sink.put(page(3))
     assert [each.mark and each.mark.page async for each in gemini.sink.all()] == [1, 2, 3]
 
@@ -133,7 +133,7 @@ async def test_F98_an_error_after_the_upload_leaves_a_doubt_and_no_second_upload
 async def test_an_upload_address_elsewhere_is_not_asked(gemini: GeminiTools) -> None:
     with GeminiServer() as elsewhere:
         gemini.server.upload_base_url = elsewhere.base_url
-        with pytest.raises(SinkBusy, match="not an API that the settings name"):
+        with pytest.raises(SinkBusy, match="not one of the APIs in the settings"):
             await gemini.sink.put(page(1))
         assert len(elsewhere.requests) == 0
         assert not elsewhere.saw(KEY)
@@ -142,7 +142,7 @@ async def test_an_upload_address_elsewhere_is_not_asked(gemini: GeminiTools) -> 
 @pytest.mark.parametrize("body", [b"", b"[]", b"<html>", b'{"fileSearchStores": 7}', b'{"name": 7}'])
 async def test_an_answer_of_another_form_is_no_crash(gemini: GeminiTools, body: bytes) -> None:
     gemini.server.bend = body
-    with pytest.raises(SinkBusy, match="in a form that is not understood"):
+    with pytest.raises(SinkBusy, match="sent an unexpected answer"):
         await gemini.sink.put(page(1))
     assert gemini.server.documents == []
 
@@ -203,6 +203,6 @@ async def test_S2_F165_the_SDK_is_not_handed_more_than_it_may_parse(body: bytes)
 
     settings = SinkSettings(kind="gemini", api_key=KEY, store="kb", base_url="https://gemini.example")
     sink = GeminiSink("team", settings, Large())
-    with pytest.raises(SinkBusy, match="more than a page of a listing holds"):
+    with pytest.raises(SinkBusy, match="too large for one page of a listing"):
         await sink.put(page(1))
     await sink.close()

@@ -1,4 +1,4 @@
-"""Sync sinks after runs, in the background, one sync per sink at a time."""
+"""Sync external stores (sinks) in the background after runs, with one sync per sink at a time."""
 
 import asyncio
 import logging
@@ -16,42 +16,42 @@ from afresh.sync.reports import SyncReport
 
 log = logging.getLogger(__name__)
 
-FIRST_RETRY_SECONDS = 60.0  # seconds until the next sync of a sink that was unfinished or busy
-MAX_RETRY_SECONDS = 3600.0  # seconds; the longest such wait
+FIRST_RETRY_SECONDS = 60.0  # first wait before syncing an unfinished or busy sink again
+MAX_RETRY_SECONDS = 3600.0  # maximum wait before syncing such a sink again
 
 
 @dataclass(slots=True)
 class PostRunSync:
-    """Syncs sinks in the background while runs continue; retries unfinished ones later."""
+    """Syncs sinks in the background while runs continue, and syncs unfinished sinks again later."""
 
     sinks: SinkSync
     stopping: asyncio.Event
     on_report: Callable[[SyncReport], None]
     listener: Listener
-    once: bool = False  # no retries
-    failed: bool = False  # whether a sync failed
+    once: bool = False  # do not retry
+    failed: bool = False  # at least one sync failed
     _asked: dict[str, asyncio.Event] = field(default_factory=dict)
     _going: dict[str, asyncio.Task[None]] = field(default_factory=dict)
-    _problems: dict[str, tuple[str | None, int]] = field(default_factory=dict)  # last reported: error, stuck documents
+    _problems: dict[str, tuple[str | None, int]] = field(default_factory=dict)  # sink → reported error, stuck documents
 
     def want(self, sinks: Iterable[str]) -> None:
-        """Request a sync of sinks; a sink that is being synced is synced once more afterwards."""
+        """Start a sync of each sink; sync a sink again later if its sync is already in progress."""
         for name in sinks:
             self._asked.setdefault(name, asyncio.Event()).set()
             if name not in self._going:
                 self._going[name] = asyncio.create_task(self._keep(name))
 
     def leave(self) -> None:
-        """Cancel running syncs, as a sink that is down is retried forever; the next process resumes them."""
+        """Cancel all syncs, because a sink that is down would be retried forever; the next process continues them."""
         if not self.stopping.is_set():
             for task in self._going.values():
                 task.cancel()
 
     async def drain(self) -> None:
-        """Wait for running syncs; they end soon after a stop request."""
+        """Wait until all syncs have ended, which happens soon after a stop request."""
         while self._going:
             await asyncio.wait(list(self._going.values()))
-            # a task cancelled before its first step could not remove itself
+            # a task that was cancelled before its first step did not remove itself
             self._going = {name: task for name, task in self._going.items() if not task.done()}
 
     async def _keep(self, name: str) -> None:
@@ -74,23 +74,23 @@ class PostRunSync:
         try:
             reports = await self.sinks.sync([name], idle_runs=False, listener=self.listener)
         except RunBusy as busy:
-            log.info("%s is skipped: %s", name, busy)
+            log.info("the sync of %s was skipped: %s", name, busy)
             return False
-        except StoreUnavailable as error:  # stop requested while the database was down
+        except StoreUnavailable as error:  # a stop was requested while the database was down
             log.info("the sync of %s was stopped: %s", name, error)
             return True
         except Exception as error:  # an internal error must not stop the other syncs
             if not isinstance(error, AfreshError):
                 log.exception("the sync of %s failed", name)
             self.failed = True
-            self.listener(Notice(text=f"{name} was not synced: {error}; it is retried after the next run"))
+            self.listener(Notice(text=f"{name} was not synced: {error}; the next attempt is after the next run"))
             return True
         for report in reports:
             self._pass_on(report)
         return not any(report.waiting or report.error for report in reports)
 
     def _pass_on(self, report: SyncReport) -> None:
-        """Report a sync that did something or met a new problem."""
+        """Pass a report to the listener if the sync changed something or has a new problem."""
         did = report.uploaded or report.replaced or report.deleted or report.verified
         problem = (report.error, report.stuck)
         if did or report.failed or problem != self._problems.get(report.sink, (None, 0)):
@@ -99,19 +99,19 @@ class PostRunSync:
         self.failed = self.failed or report.error is not None or bool(report.failed or report.stuck)
 
 
-RECENT_RUNS = 100  # runs that may start and end between two polls
+RECENT_RUNS = 100  # maximum number of runs that start and end between two polls
 GOING = (RunState.QUEUED, RunState.RUNNING)
 
 
 @dataclass(slots=True)
 class FinishedRuns:
-    """Polls for sources whose runs have ended."""
+    """Finds the sources whose runs have ended, by polling the store."""
 
     store: Store
     _seen: Mapping[RunId, Run] | None = None
 
     async def poll(self) -> set[SourceId]:
-        """Return the sources of runs that ended or were confirmed since the last call; none at first."""
+        """Return the sources of runs that ended or were confirmed since the last call; none on the first call."""
         runs = [*await self.store.runs.records(None, limit=RECENT_RUNS), *await self.store.runs.live()]
         before, now = self._seen, {run.id: run for run in runs if run.mode is not RunMode.SYNC}
         self._seen = now

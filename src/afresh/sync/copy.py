@@ -1,7 +1,7 @@
-"""Records of copies: one page in one external store (sink), and the document there.
+"""Define copies: the state of one page in one external store (sink).
 
-The content that a sink should have is the content hash of the page itself. It is stored only once, so the
-transaction that changes a page is the order to change its copies, and nothing can be lost in between.
+The sink should have the content with the page's own content hash. As that hash is stored only once, with the
+page, the transaction that changes a page also makes its copies outdated, and no change can be lost.
 """
 
 from datetime import datetime
@@ -11,11 +11,11 @@ from afresh.dataclass import dataclass
 from afresh.model.records import PageId, PageStatus, SourceId
 from afresh.text.plain import visible
 
-MAX_NAME_BYTES = 512  # of a display name in Gemini File Search
+MAX_NAME_BYTES = 512  # limit for display names in Gemini File Search
 
 
 class ReplaceOrder(StrEnum):
-    """The order of deletion and upload when a document is replaced."""
+    """The order in which the old document is deleted and the new one is uploaded."""
 
     DELETE_FIRST = "delete_first"
     UPLOAD_FIRST = "upload_first"
@@ -23,23 +23,23 @@ class ReplaceOrder(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Copy:
-    """One page in one sink: what is there, and what is planned."""
+    """The state of one page in one sink: its documents there, and the planned changes."""
 
     id: int
     sink: str
     source_id: SourceId
-    source: str  # label, as in the tag
+    source: str  # label of the source, as in the document's tag
     page_id: PageId | None  # None: the page is no longer stored
     url: str
     state: PageStatus = PageStatus.READY_FOR_INDEXING
-    wanted_hash: str | None = None  # of the last upload or attempt
-    held_hash: str | None = None  # of the document `remote_id`
+    wanted_hash: str | None = None  # content hash of the last upload, successful or not
+    held_hash: str | None = None  # content hash of the document `remote_id`
     remote_id: str | None = None
     remote_name: str | None = None
-    putting: bool = False  # upload intended: a document with unknown id may exist
-    former: tuple[str, ...] = ()  # documents that stay until the new one is active
-    leftovers: tuple[str, ...] = ()  # documents to delete
-    attempts: int = 0  # failed uploads in a row
+    putting: bool = False  # an upload was started, so a document with an unknown id may exist
+    former: tuple[str, ...] = ()  # ids of documents to keep until the new one is active
+    leftovers: tuple[str, ...] = ()  # ids of documents to delete
+    attempts: int = 0  # number of failed uploads in a row
     put_at: datetime | None = None
     failed_at: datetime | None = None  # since when the sink reports FAILED
     next_try_at: datetime | None = None
@@ -50,16 +50,16 @@ class Copy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DesiredCopy:
-    """A copy and the content hash that its sink should have; None: nothing."""
+    """A copy, and the content hash that its sink should have (None: the document should be deleted)."""
 
     copy: Copy
     hash: str | None
-    moved: bool = False  # the page redirects elsewhere now
+    moved: bool = False  # the page now redirects to another URL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UploadText:
-    """The text of a page for an upload, read in one query."""
+    """The data of a page that an upload needs, read in one query."""
 
     hash: str
     url: str
@@ -71,18 +71,18 @@ class UploadText:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SinkRecord:
     name: str
-    place: str  # location from the settings
-    worker: str | None = None  # that syncs it
-    audit: bool = True  # list the sink before anything else
-    audited_at: datetime | None = None  # last listing
-    resume_at: datetime | None = None  # the sink asked for a pause until then
+    place: str  # identifies the remote store, from the settings
+    worker: str | None = None  # id of the worker that is syncing the sink
+    audit: bool = True  # the next sync has to list the sink first
+    audited_at: datetime | None = None  # time of the last listing
+    resume_at: datetime | None = None  # end of the pause that the sink asked for
     synced_at: datetime | None = None
-    error: str | None = None  # of the last sync
-    failing_since: datetime | None = None  # since when no sync has succeeded
+    error: str | None = None  # why the last sync failed
+    failing_since: datetime | None = None  # time of the first failed sync since the last success
 
 
 def display_name(title: str | None, url: str) -> str:
-    """Return the name for documents of a page: its title or else its URL, truncated for sinks."""
+    """Return the display name for documents of a page: its title, else its URL, at the maximum length of sinks."""
     name = " ".join(visible(title or "").split()) or url
     if len(name.encode("utf-8", "replace")) <= MAX_NAME_BYTES:
         return name
@@ -98,12 +98,12 @@ class RemoteState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class OwnerTag:
-    """Identifies our documents; stored in their metadata."""
+    """Metadata of a document that marks it as uploaded by afresh."""
 
-    store: str  # id of the afresh store, so that two of them can share one sink
+    store: str  # id of the afresh store, because two stores may share one sink
     source: str  # label of the source
-    page: int  # page id
-    hash: str  # content hash
+    page: int  # id of the page
+    hash: str  # content hash of the page
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ class Remote:
     id: str
     name: str
     state: RemoteState
-    mark: OwnerTag | None  # None: foreign
-    url: str | None = None  # of its page, from the metadata; None if missing
+    mark: OwnerTag | None  # None: the document was not uploaded by afresh
+    url: str | None = None  # URL of its page, from the metadata
     size: int = 0
     reason: str | None = None

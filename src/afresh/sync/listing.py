@@ -1,7 +1,7 @@
-"""List an external store (sink) and compare it with our records: adopt, correct, mark for deletion.
+"""List an external store (sink), and correct the stored copies by what the sink really contains.
 
-This settles uploads whose answer was lost and repairs manual changes. It never affects documents without our
-tag.
+A listing shows whether uploads without an answer succeeded, and detects manual changes. Documents without the
+tag of afresh are never changed.
 """
 
 from collections import Counter
@@ -24,7 +24,7 @@ def audit(
     times: SyncTimes,
     sums: Counter[str],
 ) -> Copy:
-    """Return a copy as the listed documents of its page show it, and add what was found to `sums`."""
+    """Return a copy, corrected by the listed documents of its page, and count the differences in `sums`."""
     copy, by_id = wanted.copy, {remote.id: remote for remote in listed}
     former, leftovers = (tuple(each for each in ids if each in by_id) for ids in (copy.former, copy.leftovers))
     copy = replace(copy, former=former, leftovers=leftovers)
@@ -40,13 +40,13 @@ def audit(
     sums["doubled"] += len(extra)
     if copy.state is PageStatus.ACTIVE or order is ReplaceOrder.DELETE_FIRST:
         return replace(copy, leftovers=(*copy.leftovers, *copy.former, *extra), former=())
-    return replace(copy, former=(*copy.former, *extra))  # they stay until the new one is active
+    return replace(copy, former=(*copy.former, *extra))  # keep them until the new document is active
 
 
 def _adopt(
     copy: Copy, wanted: str | None, listed: Sequence[Remote], now: datetime, times: SyncTimes, sums: Counter[str]
 ) -> Copy:
-    """Adopt a document with the right content if none of the known documents exists."""
+    """Return the copy with a listed document of the right content, if none of its known documents exists."""
     lost = copy.remote_id is not None
     spoken_for = {*copy.former, *copy.leftovers}
     fit = [
@@ -81,7 +81,7 @@ def _adopt(
 
 @dataclass(slots=True)
 class StoreListing:
-    """The documents in a sink: ours by page, and the number of others."""
+    """The documents in a sink: those with our tag by page, and the number of others."""
 
     ours: dict[tuple[str, int], list[Remote]] = field(default_factory=dict)
     listed: int = 0
@@ -89,7 +89,7 @@ class StoreListing:
     foreign_names: list[str] = field(default_factory=list)
 
     def take(self, copy: Copy) -> list[Remote]:
-        """Return the documents of a copy; take those of a page off the listing: the rest is orphaned."""
+        """Return the documents of a copy, and remove those of its page, so that orphaned documents remain."""
         if copy.page_id is not None:
             return self.ours.pop((copy.source, int(copy.page_id)), [])
         known = {copy.remote_id, *copy.former, *copy.leftovers}
@@ -98,17 +98,17 @@ class StoreListing:
 
 @dataclass(slots=True)
 class Audit:
-    """One pass over all copies of a sink with its listing."""
+    """Compares all copies of a sink with its listing, batch by batch."""
 
     listing: StoreListing
     order: ReplaceOrder
     times: SyncTimes
     verified: int = 0
-    _spoken_for: set[str] = field(default_factory=set)  # by copies whose page is no longer stored
+    _spoken_for: set[str] = field(default_factory=set)  # ids in copies whose page is no longer stored
     _sums: Counter[str] = field(default_factory=Counter)
 
     def judge(self, batch: Sequence[DesiredCopy], now: datetime) -> list[Copy]:
-        """Return the copies of a batch that the listing changes."""
+        """Return those copies of a batch that have to be changed, in their new state."""
         changed = []
         for wanted in batch:
             copy = wanted.copy
@@ -121,7 +121,7 @@ class Audit:
         return changed
 
     def orphans(self) -> list[tuple[str, str, str]]:
-        """Return our documents without a page, after all copies were judged: source label, URL or name, and id."""
+        """Return source label, URL or name, and id of our documents without a page; call it after all batches."""
         rest = [each for remotes in self.listing.ours.values() for each in remotes if each.id not in self._spoken_for]
         return [(each.mark.source if each.mark else "", each.url or each.name, each.id) for each in rest]
 
@@ -136,7 +136,7 @@ class Audit:
 
 
 async def list_documents(sink: Sink, store: str | None) -> StoreListing:
-    """Return everything in a sink; an interrupted listing has to be restarted by the caller."""
+    """Return all documents in a sink; after an error, the caller has to list the sink again from the start."""
     listing = StoreListing()
     async for remote in sink.all():
         listing.listed += 1

@@ -1,11 +1,11 @@
-"""Decide what to do with a copy and compute its next state and its view; pure functions.
+"""Decide the next step for a copy, and compute its next state and its view, with pure functions.
 
-`plan` returns the next step. Before a step its intent is stored (`to_drop`, `to_put`), after it the result
-(`dropped`, `put`, `seen`, `refused`). An upload whose answer was lost leaves `putting` set: then only a
-listing of the sink tells whether the document exists (`listing.py`).
+`plan` returns the next step. Before the step its intent is stored (`to_drop`, `to_put`), and afterwards its
+result (`dropped`, `put`, `seen`, `refused`). If the answer of an upload is lost, `putting` remains set, and
+only a listing of the sink shows whether the document exists (`listing.py`).
 
-With `delete_first` the old document is deleted before the upload of the new one. With `upload_first` it stays
-in `former` until the sink reports the new one as ACTIVE.
+With `delete_first` the old document is deleted before the new one is uploaded. With `upload_first` the old
+one stays in `former` until the sink reports the new one as ACTIVE.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from afresh.sync.copy import Copy, DesiredCopy, Remote, RemoteState, ReplaceOrde
 from afresh.sync.reports import CopyView, SyncedDocument
 
 GONE = (PageStatus.DELETED, PageStatus.REDIRECT)
-STUCK = "stuck: "  # prefix of the error of a document that the sink does not finish; SQL uses it, too
+STUCK = "stuck: "  # prefix of the error of a document that stays in processing; SQL statements use it, too
 
 
 class CopyStep(StrEnum):
@@ -28,29 +28,29 @@ class CopyStep(StrEnum):
     DROP = "drop"
     PUT = "put"
     LOOK = "look"
-    ASK = "ask"  # a listing is needed to know what the sink contains
+    ASK = "ask"  # list the sink, to find out which documents it contains
     WAIT = "wait"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncTimes:
-    recheck: timedelta = timedelta(minutes=10)  # FAILED is checked again before it is final
-    deadline: timedelta = timedelta(minutes=30)  # of PROCESSING; then a document is stuck and uploaded again
-    retry: timedelta = timedelta(days=1)  # until another attempt for a page that was given up
+    recheck: timedelta = timedelta(minutes=10)  # wait after FAILED before the document is checked again
+    deadline: timedelta = timedelta(minutes=30)  # maximum time of PROCESSING; then the document counts as stuck
+    retry: timedelta = timedelta(days=1)  # wait before another attempt after too many failures
     attempts: int = 3
-    audit: timedelta = timedelta(days=1)  # after which a sync lists the sink
+    audit: timedelta = timedelta(days=1)  # time after which a sync lists the sink again
 
 
 USUAL = SyncTimes()
 
 
-_BLANK: dict[str, Any] = dict.fromkeys(  # fields of a copy without a document
+_BLANK: dict[str, Any] = dict.fromkeys(  # the values of these fields for a copy without a document
     ("remote_id", "remote_name", "held_hash", "put_at", "failed_at", "next_try_at", "error")
 )
 
 
 class UnknownTransition(ValueError):
-    """A transition between states that is not allowed: a bug."""
+    """Raised for a transition between states that is not allowed, which is a bug."""
 
 
 def plan(wanted: DesiredCopy, order: ReplaceOrder, now: datetime) -> CopyStep:
@@ -62,7 +62,7 @@ def plan(wanted: DesiredCopy, order: ReplaceOrder, now: datetime) -> CopyStep:
         return CopyStep.DROP if holds_anything(copy) or copy.state not in GONE else CopyStep.NOTHING
     came_back = (
         order is ReplaceOrder.UPLOAD_FIRST and copy.state in GONE
-    )  # old documents stay until the new one is active
+    )  # keep old documents until the new one is active
     if copy.leftovers and not came_back:
         return CopyStep.DROP
     waits = copy.next_try_at is not None and copy.next_try_at > now
@@ -93,7 +93,7 @@ def ready(copy: Copy) -> Copy:
 
 
 def to_drop(wanted: DesiredCopy, order: ReplaceOrder) -> Copy:
-    """Return the copy with the intent to delete: all documents to delete are in `leftovers`."""
+    """Return the copy before a deletion, with all documents to delete in `leftovers`."""
     copy = wanted.copy
     if wanted.hash is None:
         state = PageStatus.REDIRECT if wanted.moved else PageStatus.DELETED
@@ -119,7 +119,7 @@ def dropped(copy: Copy, remote_id: str) -> Copy:
 
 
 def to_put(wanted: DesiredCopy) -> Copy:
-    """Return the copy with the intent to upload: a document with this content may exist from now on."""
+    """Return the copy before an upload, with `putting` set, because a document may exist from now on."""
     copy = wanted.copy
     if copy.state in GONE:
         copy = replace(copy, former=(*copy.former, *copy.leftovers), leftovers=())
@@ -143,21 +143,21 @@ def put(copy: Copy, remote: Remote, now: datetime, times: SyncTimes = USUAL) -> 
         remote_name=remote.name,
         held_hash=remote.mark.hash if remote.mark else copy.wanted_hash,
         put_at=now,
-        former=tuple(each for each in copy.former if each != remote.id),  # a sink may reuse an id
+        former=tuple(each for each in copy.former if each != remote.id),  # the sink may have reused an id
         leftovers=tuple(each for each in copy.leftovers if each != remote.id),
     )
     return seen(taken, remote, now, times)
 
 
 def unput(copy: Copy, error: str, *, sure: bool) -> Copy:
-    """Return the copy after a failed upload; if `sure` is false, a listing has to confirm the failure."""
+    """Return the copy after a failed upload; if not `sure`, a listing has to show whether the document exists."""
     if not sure:
         return replace(copy, error=error)
     return replace(ready(copy), putting=False, error=error)
 
 
 def refused(copy: Copy, error: str) -> Copy:
-    """Return the copy after the sink refused its document; every sync tries once more."""
+    """Return the copy after the sink refused its document; each later sync tries once more."""
     return move(copy, PageStatus.ERROR, putting=False, error=error)
 
 
@@ -184,7 +184,7 @@ def _active(copy: Copy) -> Copy:
 
 
 def _processing(copy: Copy, remote: Remote, now: datetime, times: SyncTimes) -> Copy:
-    """Return a copy still in processing; after the deadline it is stuck, and the next sync uploads again."""
+    """Return a copy that is still in processing; after the deadline it is stuck and uploaded again."""
     if copy.put_at is None or now - copy.put_at < times.deadline:
         return replace(copy, failed_at=None, next_try_at=None, error=None)
     if is_stuck(copy):
@@ -194,7 +194,7 @@ def _processing(copy: Copy, remote: Remote, now: datetime, times: SyncTimes) -> 
 
 
 def _failed(copy: Copy, remote: Remote, now: datetime, times: SyncTimes) -> Copy:
-    """Return a failed copy; FAILED can become ACTIVE, so it is checked again before another upload."""
+    """Return a failed copy, which is checked again before another upload, because FAILED can become ACTIVE."""
     reason = f"FAILED: {remote.reason or 'the store gives no reason'}"
     if copy.failed_at is None:
         return replace(copy, failed_at=now, next_try_at=now + times.recheck, error=reason)
@@ -204,7 +204,7 @@ def _failed(copy: Copy, remote: Remote, now: datetime, times: SyncTimes) -> Copy
 
 
 def _put_again(copy: Copy, remote: Remote, reason: str, now: datetime, times: SyncTimes) -> Copy:
-    """Return the copy without its useless document, for another upload; after a few only once a day."""
+    """Return the copy for another upload, with its document in `leftovers`; after several attempts, wait a day."""
     bad = {"remote_id": None, "held_hash": None, "leftovers": (*copy.leftovers, remote.id), "failed_at": None}
     if copy.attempts + 1 < times.attempts:
         again = {"attempts": copy.attempts + 1, "next_try_at": None, "error": reason}
@@ -216,7 +216,7 @@ def is_stuck(copy: Copy) -> bool:
     return copy.state is PageStatus.PROCESSING and (copy.error or "").startswith(STUCK)
 
 
-# The status of a page is the first of these that any copy has; it is active if all copies are.
+# The status of a page is the first of these states that any of its copies has; without any, the page is active.
 FIRST = (PageStatus.ERROR, PageStatus.READY_FOR_INDEXING, PageStatus.PROCESSING)
 CONTENT = (PageStatus.ACTIVE, *FIRST)
 _VIEW_FIELDS = ("remote_id", "remote_name", "held_hash", "error", "next_try_at", "updated_at")
@@ -234,7 +234,7 @@ def copy_state(wanted: DesiredCopy) -> PageStatus:
 
 
 def copy_view(wanted: DesiredCopy | None, sink: str) -> CopyView:
-    """Return the view of a copy in a sink; None stands for a copy that does not exist yet."""
+    """Return the view of a copy in a sink, for None that of a copy that does not exist yet."""
     if wanted is None:
         return CopyView(sink=sink, state=PageStatus.READY_FOR_INDEXING)
     copy, state = wanted.copy, copy_state(wanted)
@@ -244,7 +244,7 @@ def copy_view(wanted: DesiredCopy | None, sink: str) -> CopyView:
 
 
 def synced_document(now: DesiredCopy | None, **then: Any) -> SyncedDocument:
-    """Return a document as a sync left it and as it is now; None: page and document are gone."""
+    """Return a document as a sync left it (`then`) and as it is now (None: page and document are gone)."""
     if now is None:
         return SyncedDocument(page_id=None, state_now=PageStatus.DELETED, **then)
     then |= {"remote_id_now": now.copy.remote_id, "error_now": now.copy.error}
@@ -252,7 +252,7 @@ def synced_document(now: DesiredCopy | None, **then: Any) -> SyncedDocument:
 
 
 def with_copies(view: PageView, sinks: Sequence[str], copies: Sequence[DesiredCopy]) -> PageView:
-    """Return a page with its copies in some sinks and the resulting status."""
+    """Return the view of a page with its copies in some sinks and the resulting status."""
     known = {each.copy.sink: each for each in copies}
     held = [sink for sink in sinks if sink in known or view.content_hash is not None]
     views = [copy_view(known.get(sink), sink) for sink in held]

@@ -1,4 +1,4 @@
-"""Open the configured external stores (sinks) on demand, and sync them."""
+"""Open the configured external stores (sinks) when they are needed, and sync them."""
 
 import asyncio
 import secrets
@@ -24,7 +24,7 @@ from afresh.sync.sync_pass import ConfiguredSink
 
 @dataclass(frozen=True, slots=True)
 class SinkSync:
-    """Opens the sinks in the settings for one sync after the other."""
+    """Opens the sinks in the settings, and syncs or previews them."""
 
     tools: RunToolFactory
     stopping: asyncio.Event
@@ -39,9 +39,9 @@ class SinkSync:
         idle_runs: bool = True,
         listener: Listener = ignore,
     ) -> list[SyncReport]:
-        """Sync the named sinks or all, with all pages or those of some sources; return a report for each.
+        """Sync the named sinks (or all) with the pages of all or some sources; return a report for each sink.
 
-        Each source gets a stored run; without `idle_runs`, only sources with something to report get one.
+        Each source gets a stored run; without `idle_runs`, only sources with changes or errors get one.
         """
         self.tools.check_everywhere()
         chosen = _chosen(self.tools.config, names)
@@ -71,8 +71,8 @@ def _chosen(config: Config, names: Sequence[str]) -> dict[str, SinkSettings]:
         raise UsageError("no external store is configured: add one under `sinks:` (docs/howto/sinks.md)")
     for name in names:
         if name not in sinks:
-            raise UsageError(f"there is no sink {name}; there are: {', '.join(sorted(sinks))}")
-    start = config.file.parent if config.file else Path()  # where relative paths start
+            raise UsageError(f"there is no sink {name}; configured are: {', '.join(sorted(sinks))}")
+    start = config.file.parent if config.file else Path()  # the base of relative paths
     chosen = {name: sinks[name] for name in sorted(sinks) if not names or name in names}
     return {
         name: replace(each, path=str((start / Path(each.path).expanduser()).absolute())) if each.path else each
@@ -81,13 +81,13 @@ def _chosen(config: Config, names: Sequence[str]) -> dict[str, SinkSettings]:
 
 
 def open_sink(name: str, settings: SinkSettings, user_agent: str) -> Sink:
-    """Return the external store that settings describe; import its library only now."""
+    """Return the sink for these settings; import its library only now."""
     try:
         kind = load_plugin(SINKS, settings.kind, SinkKind)
     except ImportError as missing:
-        raise ConfigError(f"sinks.{name}: kind: {settings.kind} is not installed ({missing})") from None
+        raise ConfigError(f"sinks.{name}.kind: {settings.kind} is not installed ({missing})") from None
     if kind is None:
-        raise ConfigError(f"sinks.{name}: kind: {settings.kind} is not installed")
+        raise ConfigError(f"sinks.{name}.kind: {settings.kind} is not installed: check the name or install its plug-in")
     if kind.base_url is None:
         return kind.open(name, settings)
     from afresh.sources.web.api_client import ApiClient

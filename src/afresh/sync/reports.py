@@ -1,4 +1,4 @@
-"""Records of external stores (sinks) for users."""
+"""Define the reports and views of external stores (sinks) that users see."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -8,19 +8,19 @@ from afresh.model.records import PageId, PageStatus, RunId
 from afresh.sync.copy import Copy
 
 DOCUMENTS = "documents_"  # prefix of the counts of a sync in its run
-SYNC_INTERRUPTED = "interrupted; the next sync continues it"
+SYNC_INTERRUPTED = "interrupted; the next sync continues"
 
 
 class DocumentOutcome(StrEnum):
-    """What a sync did with a document."""
+    """The result of a sync for one document."""
 
     UPLOADED = "uploaded"
     REPLACED = "replaced"
     DELETED = "deleted"
-    ADOPTED = "adopted"  # it existed and was not stored
-    VERIFIED = "verified"  # the sink reports it as searchable
-    WAITING = "waiting"  # the sink is processing it
-    STUCK = "stuck"  # in processing for too long
+    ADOPTED = "adopted"  # the document existed in the sink but was not recorded
+    VERIFIED = "verified"  # the sink reports the document as searchable
+    WAITING = "waiting"  # the sink is processing the document
+    STUCK = "stuck"  # the sink has been processing the document for too long
     FAILED = "failed"
 
 
@@ -38,14 +38,14 @@ class DocumentCounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncedDocument:
-    """A document of a sync: as the sync left it, and as it is now."""
+    """A document as a sync left it, and as it is now."""
 
     id: int
     page_id: PageId | None  # None: the page is no longer stored
     sink: str
     url: str
     outcome: DocumentOutcome
-    state: PageStatus  # after the sync
+    state: PageStatus  # the state after the sync
     remote_id: str | None = None
     remote_name: str | None = None
     error: str | None = None
@@ -57,14 +57,14 @@ class SyncedDocument:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopyView:
-    """One page in one external store."""
+    """The state of one page in one sink, as users see it."""
 
     sink: str
     state: PageStatus
     remote_id: str | None = None
     remote_name: str | None = None
     held_hash: str | None = None
-    stuck: bool = False  # in processing for too long
+    stuck: bool = False  # the sink has been processing the document for too long
     error: str | None = None
     next_try_at: datetime | None = None
     updated_at: datetime | None = None
@@ -72,7 +72,7 @@ class CopyView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageCopy:
-    """A page with content and its copy in one sink."""
+    """A page and the state of its copy in one sink."""
 
     id: PageId
     url: str
@@ -88,49 +88,49 @@ class SyncFailure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditView:
-    """The differences that a listing of a sink showed."""
+    """The numbers of differences that a listing of a sink showed."""
 
     listed: int = 0
-    missing: int = 0  # ours, known, and not there
-    orphaned: int = 0  # ours, without a page
-    doubled: int = 0  # ours, a second document of a page
-    stale: int = 0  # ours, with other content than stored
-    adopted: int = 0  # ours, existing, and not stored
-    foreign: int = 0  # not ours: never changed
-    foreign_names: tuple[str, ...] = ()  # the first few
+    missing: int = 0  # recorded documents that the sink does not have
+    orphaned: int = 0  # our documents whose page is no longer stored
+    doubled: int = 0  # our documents that are a second one of a page
+    stale: int = 0  # our documents with outdated content
+    adopted: int = 0  # our documents that were not recorded
+    foreign: int = 0  # documents that afresh did not upload and never changes
+    foreign_names: tuple[str, ...] = ()  # names of the first of those
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncReport:
-    """What a sync did in one sink, or would do."""
+    """The result of a sync of one sink, or of its preview."""
 
     sink: str
     kind: str
     state: str  # completed, partial, failed, busy (another process syncs it) or planned
-    dry_run: bool = False  # the counts are what a sync would do
-    runs: tuple[int, ...] = ()  # ids of its runs, one per source
+    dry_run: bool = False  # a preview: the counts are what a sync would do
+    runs: tuple[int, ...] = ()  # ids of the stored runs, one per source
     uploaded: int = 0
     replaced: int = 0
     deleted: int = 0
-    verified: int = 0  # documents that the sink confirmed
-    waiting: int = 0  # in processing, or left for the next sync
+    verified: int = 0  # documents that the sink reported as searchable
+    waiting: int = 0  # documents in processing, or left for the next sync
     failed: int = 0
-    stuck: int = 0  # of the waiting ones: in processing for too long
-    failures: tuple[SyncFailure, ...] = ()  # the first few
-    audit: AuditView | None = None  # if the sink was listed
+    stuck: int = 0  # waiting documents that have been in processing for too long
+    failures: tuple[SyncFailure, ...] = ()  # the first failures
+    audit: AuditView | None = None  # None: the sink was not listed
     seconds: float = 0.0
-    error: str | None = None  # why it stopped
+    error: str | None = None  # why the sync stopped
     notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SinkView:
-    """A sink with the number of pages by state, of one source or all."""
+    """A sink with the number of pages in each state, of one source or of all."""
 
     sink: str
     kind: str
     states: dict[str, int]
-    stuck: int = 0  # of those in processing: for too long
+    stuck: int = 0  # pages that have been in processing for too long
     synced_at: datetime | None = None
     error: str | None = None
     failing_since: datetime | None = None
@@ -138,11 +138,11 @@ class SinkView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentNote:
-    """What a sync did with a copy, and its state after that."""
+    """The result of a sync for one copy, and its state afterwards."""
 
     run: RunId
     copy: Copy
     outcome: DocumentOutcome
 
 
-MAX_LISTED = 20  # failures and foreign names in a report
+MAX_LISTED = 20  # maximum failures and foreign names in a report

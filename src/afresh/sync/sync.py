@@ -1,7 +1,7 @@
-"""Sync external stores (sinks): each one is reserved by a worker, updated and reported.
+"""Sync external stores (sinks): reserve each sink for this worker, update it and return a report.
 
-A crawl never calls a sink. The pages themselves show what has changed (`sync/copy.py`), so a sync may run at
-any time, twice, or after a crash: it does what is left.
+A crawl never calls a sink. The stored pages and copies show what has changed (`sync/copy.py`), so a sync can
+run at any time, also after a crash, and does what is left to do.
 """
 
 import asyncio
@@ -29,20 +29,20 @@ log = logging.getLogger(__name__)
 
 @dataclass(slots=True, kw_only=True)
 class SyncRunner:
-    """Syncs external stores as a registered worker."""
+    """Syncs sinks as a registered worker."""
 
     store: Store
     heartbeat: Heartbeat
     stopping: asyncio.Event
     listener: Listener
-    new_id: str  # for a store without an id
-    idle_runs: bool = True  # also create runs for sources with nothing to do
-    sleep: Callable[[float], Awaitable[None]] | None = None  # for tests
+    new_id: str  # id for an afresh store that has none yet
+    idle_runs: bool = True  # create runs also for sources without changes
+    sleep: Callable[[float], Awaitable[None]] | None = None  # replaced in tests
 
     async def sync(
         self, targets: Sequence[ConfiguredSink], only: Sequence[Source] | None = None, *, verify: bool = False
     ) -> list[SyncReport]:
-        """Sync sinks, for all pages or some sources; return a report for each, even if others fail."""
+        """Sync sinks with the pages of all or some sources; return a report for each, also if another one fails."""
         reports: list[SyncReport] = []
         async with registered_worker(self.heartbeat, self.stopping):
             sources = frozenset(source.id for source in await self.store.sources.all())
@@ -87,7 +87,7 @@ class SyncRunner:
             listener=self.listener,
             sleep=self.sleep,
             runs=runs,
-            # it may have been changed by hand
+            # list it once a day, because it may have been changed manually
             needs_listing=verify or record.audit or not audited or audited < clock() - target.times.audit,
         )
         if self.idle_runs:
@@ -115,11 +115,11 @@ class SyncRunner:
         return replace(report, runs=runs.numbers(affected))
 
     async def _update(self, work: SyncPass, record: SinkRecord, affected: Sequence[SourceId]) -> SinkError | None:
-        """Update a sink; return the error that stopped it, or that it still asks for a pause."""
+        """Update a sink; return the error that stopped the update, such as a pause that the sink asked for."""
         target, clock = work.target, self.heartbeat.clock
         if record.resume_at is not None and record.resume_at > clock():
             wait = (record.resume_at - clock()).total_seconds()
-            return SinkError(f"it asked for a pause until {record.resume_at:%H:%M:%S} UTC", wait)
+            return SinkError(f"the service asked for a pause until {record.resume_at:%H:%M:%S} UTC", wait)
         await self.store.copies.add(target.name, work.worker, affected, clock())
         try:
             await work.run()
@@ -131,7 +131,7 @@ class SyncRunner:
     async def _sources_of(
         self, target: ConfiguredSink, only: Sequence[Source] | None
     ) -> tuple[list[SourceId], list[SourceId] | None, list[SourceId]]:
-        """Return the sources that a sink should contain, those of this sync (None: all), and those in both."""
+        """Return the sources that belong in a sink, those of this sync (None: all), and those in both groups."""
         sources = [each.id for each in await self.store.sources.all() if is_among(each.label, target.settings.sources)]
         chosen = None if only is None else [source.id for source in only]
         return sources, chosen, [source for source in sources if chosen is None or source in chosen]
@@ -139,7 +139,7 @@ class SyncRunner:
     async def preview(
         self, targets: Sequence[ConfiguredSink], only: Sequence[Source] | None = None, *, verify: bool = False
     ) -> list[SyncReport]:
-        """Return what a sync would do, without writing; a sink is only listed with `verify`."""
+        """Return reports of what a sync would do, without changing anything; list sinks only with `verify`."""
         reports = [await self._preview(target, only, verify) for target in targets]
         return [replace(report, dry_run=True) for report in reports]
 
@@ -173,7 +173,7 @@ class SyncRunner:
 async def sink_views(
     store: Store, sources: Sequence[Source], sinks_of: Callable[[Source], Mapping[str, str]]
 ) -> tuple[SinkView, ...]:
-    """Return the state of the pages of some sources in each of their sinks."""
+    """Return the sinks of some sources, with the number of pages in each state."""
     attached: dict[tuple[str, str], list[SourceId]] = {}
     for source in sources:
         for sink in sinks_of(source).items():

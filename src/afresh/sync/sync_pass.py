@@ -1,7 +1,7 @@
-"""Update one external store (sink): delete what has to go, upload what is new, then check its state.
+"""Update one external store (sink): delete old documents, upload new ones, then check their state.
 
-Every step is stored before it is made and again when its outcome is known. A sync that dies at any point
-therefore leaves either a known state or an intent that a listing of the sink settles.
+The intent of each step is stored before the step, and its result afterwards. If a sync is killed at any
+point, the stored state is therefore either correct or an intent, whose result a listing of the sink shows.
 """
 
 import asyncio
@@ -45,13 +45,13 @@ from afresh.text.redact import mask_secrets
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 BATCH_SIZE = 500  # copies read at a time
-MAX_LISTINGS = 3  # per sync, to settle uploads whose answer was lost
-MAX_REFUSALS = 3  # in a row without any success, after which the sink counts as refusing everything
-FIRST_CHECK_SECONDS, MAX_CHECK_SECONDS = 1.0, 15.0  # seconds between two checks of documents in processing
-NO_TEXT = "its text is not stored: storage.body is none, or was when it was read"
+MAX_LISTINGS = 3  # per sync, to find documents of uploads without an answer
+MAX_REFUSALS = 3  # so many refusals without any success count as a problem of the whole sink
+FIRST_CHECK_SECONDS, MAX_CHECK_SECONDS = 1.0, 15.0  # time between two checks of documents in processing
+NO_TEXT = "the text of the page is not stored: set storage.body: markdown, then `afresh refresh` reads it again"
 MAX_TRIES = 4
 FIRST_PAUSE_SECONDS = 1.0
-MAX_PAUSE_SECONDS = 60.0  # seconds; longer waits are left to the next sync
+MAX_PAUSE_SECONDS = 60.0  # if the sink asks for a longer pause, the sync ends
 
 
 @dataclass(slots=True)
@@ -95,7 +95,7 @@ def is_failed(copy: Copy) -> bool:
 
 
 def is_replaced(wanted: DesiredCopy) -> bool:
-    """Return whether a document with other content was there, or was to be there, before."""
+    """Return whether the sink has, or may have, a document with older content."""
     return wanted.copy.wanted_hash not in (None, wanted.hash)
 
 
@@ -117,12 +117,12 @@ class ConfiguredSink:
 
 @dataclass(slots=True, kw_only=True)
 class SyncRuns:
-    """Stores what a sync does, document by document, in one run per source."""
+    """Stores the results of a sync for each document, in one run per source."""
 
     store: Store
     worker: str
     clock: Clock
-    sources: frozenset[SourceId]  # existing sources: documents of others belong to no run
+    sources: frozenset[SourceId]  # existing sources; documents of deleted sources belong to no run
     _runs: dict[SourceId, Run] = field(default_factory=dict)
     _errors: dict[SourceId, str] = field(default_factory=dict)
 
@@ -164,23 +164,23 @@ class SyncPass:
     worker: str
     store_id: str
     sources: Sequence[SourceId]  # sources that the sink should contain
-    only: Sequence[SourceId] | None  # sources of this sync; None: all
+    only: Sequence[SourceId] | None  # the sources of this sync; None: all sources
     clock: Clock
     stopping: asyncio.Event
     listener: Listener
-    sleep: Callable[[float], Awaitable[None]] | None  # for tests
+    sleep: Callable[[float], Awaitable[None]] | None  # replaced in tests
     runs: SyncRuns
-    needs_listing: bool  # list the sink first
+    needs_listing: bool  # the sink has to be listed first
     tally: SyncTally = field(default_factory=SyncTally)
-    audited_at: datetime | None = None  # by this sync
+    audited_at: datetime | None = None  # when this sync listed the sink
     _refused: list[Copy] = field(default_factory=list)
-    _taken: int = 0  # documents that the sink accepted
-    _processed: bool = False  # whether documents in processing are worth another check soon
-    _undropped: int = 0  # refused deletions in a row
+    _taken: int = 0  # number of documents that the sink accepted
+    _processed: bool = False  # documents in processing may be ready soon
+    _undropped: int = 0  # number of refused deletions in a row
     _tried: set[int] = field(default_factory=set)  # copies to skip until the next sync
 
     async def run(self) -> None:
-        """Do everything that is to do; raise SinkError if the sink prevents it."""
+        """Update the sink completely; raise SinkError if the sink fails."""
         listings, pause, waited = MAX_LISTINGS, FIRST_CHECK_SECONDS, 0.0
         while True:
             if self.needs_listing:
@@ -189,7 +189,7 @@ class SyncPass:
             await self._looks()
             await self._drops()
             lost = await self._puts()
-            await self._drops()  # former documents that were replaced
+            await self._drops()  # delete old documents whose replacement is active now
             if self.stopping.is_set():
                 return
             if lost is not None:
@@ -206,7 +206,7 @@ class SyncPass:
         await (wait_event(self.stopping, seconds) if self.sleep is None else self.sleep(seconds))
 
     async def _retry(self, what: str, call: Callable[[], Awaitable[T]], *, only_with_delay: bool = False) -> T:
-        """Return the result of a retried call; with `only_with_delay`, retry only if the sink names a delay."""
+        """Repeat a call while the sink is busy, and return its result; `only_with_delay`: only if it names a delay."""
         for failures in count(1):
             try:
                 return await call()
@@ -217,17 +217,17 @@ class SyncPass:
                 )
                 if wait is None or (only_with_delay and asked is None) or self.stopping.is_set():
                     raise
-                log.info("%s: %s; again in %.0f s", what, busy, wait)
+                log.info("%s: %s; retrying in %.0f s", what, busy, wait)
                 await self._pause(wait)
         raise AssertionError("the last try raises")
 
     # ---- listing
 
     async def _audit(self) -> None:
-        """List the sink, adopt our documents, and store what has to be deleted or uploaded again."""
+        """List the sink, and correct the stored copies by the listing."""
         name, call = self.target.name, partial(list_documents, self.target.sink, self.store_id)
         listing = await self._retry(f"{name}: list", call)
-        log.info("%s: listed %d documents, %d of others", name, listing.listed, listing.foreign)
+        log.info("%s: listed %d documents, of which %d are not from afresh", name, listing.listed, listing.foreign)
         failpoint("sync.audited")
         audit = Audit(listing, self.target.order, self.target.times)
         async for batch in self._read(to_do=False, only=None):
@@ -260,7 +260,7 @@ class SyncPass:
             ]
             await self.runs.note(deleted)
             self.tally.counts["deleted"] += len(deleted)
-            for copy, error in results:  # failed deletions are remembered
+            for copy, error in results:  # failed deletions stay in `leftovers`
                 if error is not None:
                     self._tried.add(copy.id)
                     if not isinstance(error, SinkRefused) or self._undropped >= MAX_REFUSALS:
@@ -284,7 +284,7 @@ class SyncPass:
     # ---- uploads
 
     async def _puts(self) -> SinkBusy | None:
-        """Upload what is missing; return the error that left an upload in doubt, or None."""
+        """Upload new and changed pages; return the error after which the result of an upload is unknown, or None."""
         lost: SinkBusy | None = None
         async for batch in self._steps(CopyStep.PUT):
             begun = await self._begun(batch)
@@ -318,17 +318,17 @@ class SyncPass:
         return lost
 
     async def _begun(self, batch: Sequence[DesiredCopy]) -> list[tuple[Copy, UploadText, bool]]:
-        """Return the pages of a batch in their current state, after storing the intent to upload them."""
+        """Store the intent to upload the pages of a batch, and return the pages in their current state."""
         begun, without = [], []
         for wanted in batch:
             page = wanted.copy.page_id
             text = None if page is None else await self.store.copies.page_text(page)
-            if text is None:  # just deleted: for the next sync
+            if text is None:  # the page was just deleted: the next sync handles that
                 continue
             if text.markdown is None:
                 without.append(refused(to_put(wanted), NO_TEXT))
                 continue
-            current = replace(wanted, hash=text.hash)  # it may have changed since the batch was read
+            current = replace(wanted, hash=text.hash)  # the page may have changed since the batch was read
             if plan(current, self.target.order, self.clock()) is CopyStep.PUT:
                 begun.append((to_put(current), text, is_replaced(current)))
         self._tried.update(copy.id for copy in without)
@@ -360,7 +360,7 @@ class SyncPass:
         return put(copy, remote, self.clock(), self.target.times), None
 
     async def _judge_refusals(self, *, at_end: bool = False) -> None:
-        """Fail refused pages one by one, or the whole sink if it has accepted nothing at all."""
+        """Record refused pages as failed; if the sink has accepted no page at all, raise SinkError instead."""
         copies, refuses_all = self._refused, not self._taken and len(self._refused) >= MAX_REFUSALS
         if not copies or not (refuses_all or self._taken or at_end):
             return
@@ -391,7 +391,7 @@ class SyncPass:
         return seen(copy, remote, self.clock(), self.target.times)
 
     def _leave_stuck(self, before: Sequence[Copy], after: Sequence[Copy]) -> None:
-        """Skip documents newly found stuck until the next sync, so that users see them first."""
+        """Skip documents that have just become stuck until the next sync, so that users see them first."""
         known = {copy.id for copy in before if is_stuck(copy)}
         self._tried.update(copy.id for copy in after if is_stuck(copy) and copy.id not in known)
 
@@ -406,7 +406,7 @@ class SyncPass:
             after = batch[-1].copy.id
 
     async def _steps(self, step: CopyStep) -> AsyncIterator[Sequence[DesiredCopy]]:
-        """Yield the copies whose next step is this one, in batches of concurrent calls."""
+        """Yield the copies with this next step, in batches for concurrent calls."""
         size = max(1, self.target.sink.at_once)
         async for batch in self._read(to_do=True, only=self.only):
             now = self.clock()
@@ -418,7 +418,7 @@ class SyncPass:
                 yield found[start : start + size]
 
     async def count_left(self) -> None:
-        """Count what is left to do."""
+        """Count the copies that still need a step."""
         async for batch in self._read(to_do=True, only=self.only):
             now = self.clock()
             left = [each for each in batch if plan(each, self.target.order, now) is not CopyStep.NOTHING]
@@ -431,7 +431,7 @@ class SyncPass:
         await self.store.copies.record(self.target.name, self.worker, copies, self.clock())
 
     async def _together(self, calls: Sequence[Callable[[], Awaitable[T]]]) -> list[T]:
-        """Return all results; every call ends before the first exception is raised."""
+        """Run calls concurrently and return their results; raise the first exception after all calls have ended."""
         tasks = [asyncio.ensure_future(call()) for call in calls]
         await asyncio.gather(*tasks, return_exceptions=True)
         return [task.result() for task in tasks]

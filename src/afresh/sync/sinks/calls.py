@@ -1,4 +1,4 @@
-"""Calls to external stores through the guarded client, and the tag that identifies our documents."""
+"""Send requests to the APIs of external stores, explain errors, and read and write the tag of our documents."""
 
 import asyncio
 import logging
@@ -21,14 +21,14 @@ log = logging.getLogger("afresh.sinks")
 
 _MAX_MESSAGE_CHARS = 200
 TIMEOUT_SECONDS = 60.0
-MAX_ANSWER_BYTES = 4 * 1024 * 1024  # a page of a listing has a hundred documents
+MAX_ANSWER_BYTES = 4 * 1024 * 1024  # more than a listing page with a hundred documents needs
 _PASSES = frozenset({408, 409, 425, 429})
 _FULL = ("storage limit", "storage quota", "insufficient_quota", "maximum storage")
 _DELAY = re.compile(r"(\d+(?:\.\d+)?)s")
 
 
 class RemoteMissing(SinkMissing):
-    """The requested document, or the whole store, does not exist."""
+    """Raised if the requested document, or the whole store, does not exist."""
 
 
 def variable(sink: str) -> str:
@@ -36,7 +36,7 @@ def variable(sink: str) -> str:
 
 
 class SinkCalls:
-    """Calls the server of one sink; every failure raises a SinkError that says what to check."""
+    """Sends requests to the server of one sink; on failure, raises a SinkError that says what to check."""
 
     def __init__(self, asker: HttpApi, sink: str, base_url: str, *, secrets: Sequence[str]) -> None:
         self.section = f"sinks.{sink}"
@@ -47,10 +47,10 @@ class SinkCalls:
     async def send(
         self, method: str, url: str, headers: Mapping[str, str], data: bytes | None = None, *, adds: bool = False
     ) -> ApiResponse:
-        """Return the answer to a successful request; it is sent once, as the reconciler decides on retries.
+        """Send a request once and return its answer; the caller decides on retries.
 
-        A request that `adds` a document may have succeeded before its answer failed. Then the error is a
-        SinkBusy without a delay, which tells the reconciler to check.
+        A request that `adds` a document may succeed even if its answer is lost. In this case, raise a SinkBusy
+        without a delay, so that the caller checks whether the document exists.
         """
         began = time.monotonic()
         try:
@@ -58,7 +58,7 @@ class SinkCalls:
         except ApiError as error:
             self._log(method, url, "no answer", began)
             raise SinkBusy(
-                f"{self._safe(str(error))}: see if the service is well and {self.section}.base_url is right"
+                f"{self._safe(str(error))}: check that the service is available and {self.section}.base_url is correct"
             ) from None
         self._log(method, url, str(answer.status), began)
         if 200 <= answer.status < 300:
@@ -74,15 +74,13 @@ class SinkCalls:
         return bool(stores)
 
     def doubt(self, error: SinkError) -> SinkBusy:
-        """Return the error for a problem after a document was sent."""
-        return SinkBusy(f"an upload was sent and nothing is known of it yet: {error}")
+        """Return the error for a lost answer after a document was sent."""
+        return SinkBusy(f"an upload was sent, but its result is unknown: {error}")
 
     def odd(self, error: Exception | str) -> SinkError:
-        """Return the error for an answer with a good status that could not be understood."""
+        """Return the error for a successful answer with unexpected content."""
         why = error if isinstance(error, str) else type(error).__name__
-        return SinkBusy(
-            f"{self.host} answered in a form that is not understood ({self._safe(why)}): check {self.section}.base_url"
-        )
+        return SinkBusy(f"{self.host} sent an unexpected answer ({self._safe(why)}): check {self.section}.base_url")
 
     def failure(self, answer: ApiResponse) -> SinkError:
         error = _error(answer.data)
@@ -95,16 +93,16 @@ class SinkCalls:
         text = f'{words} ("{self._safe(message)[:_MAX_MESSAGE_CHARS]}")' if message else words
         full = f"{message} {error.get('code')}".lower()
         if status in (402, 507) or (status == 429 and any(each in full for each in _FULL)):
-            return SinkFull(f"{text}: make room there, or ask for a larger quota", wait)
+            return SinkFull(f"{text}: delete documents there, or ask for a larger quota", wait)
         if status == 404 or (status == 403 and "may not exist" in message):
             return RemoteMissing(f"{text}: check {self.section}.store")
         if status in _PASSES or status >= 500:
-            return SinkBusy(f"{text}: it is tried again later", wait)
+            return SinkBusy(f"{text}: the request is repeated later", wait)
         if status in (401, 403) or "api key" in full:  # some services repeat the key in their message
-            return SinkUnauthorized(f"{words}: check {self.section}.api_key and what it may use")
+            return SinkUnauthorized(f"{words}: check {self.section}.api_key and its permissions")
         if 300 <= status < 400:
-            return SinkRefused(f"{words}: set {self.section}.base_url to the address it moved to")
-        return SinkRefused(f"{text}: this request will not be taken as it is")
+            return SinkRefused(f"{words}: set {self.section}.base_url to the new URL of the API")
+        return SinkRefused(f"{text}: the service does not accept this document or request")
 
     def _safe(self, text: str) -> str:
         return one_line(mask_secrets(text, self._secrets))
@@ -125,7 +123,7 @@ async def as_object(data: bytes) -> dict[str, Any]:
 
 
 def _error(data: bytes) -> Mapping[str, Any]:
-    """Return the error object of an answer; empty if there is none or it is too long."""
+    """Return the error object of an answer; an empty one if it is missing or too long."""
     try:
         found = read_json(data)
     except BadJson:
@@ -137,7 +135,7 @@ def _error(data: bytes) -> Mapping[str, Any]:
 
 
 def _delay(error: Mapping[str, Any]) -> float | None:
-    """Return the seconds that Google's RetryInfo asks for."""
+    """Return the delay in seconds that Google's RetryInfo asks for, or None."""
     details = error.get("details")
     for each in details if isinstance(details, list) else ():
         delay = each.get("retryDelay") if isinstance(each, dict) else None
@@ -148,14 +146,14 @@ def _delay(error: Mapping[str, Any]) -> float | None:
 
 _STORE, _SOURCE, _PAGE, _HASH = "afresh_store", "afresh_source", "afresh_page", "afresh_hash"
 _URL = "url"
-MAX_VALUE_CHARS = 512  # characters of a value
+MAX_VALUE_CHARS = 512  # limit for a metadata value
 
 
 def metadata(upload: Upload) -> dict[str, str]:
-    """Return the metadata of a document: our tag, and fields to filter by."""
+    """Return the metadata of a document: the tag of afresh, and fields that searches can filter by."""
     mark = upload.mark
     fields = {_STORE: mark.store, _SOURCE: mark.source, _PAGE: str(mark.page), _HASH: mark.hash}
-    if len(upload.url) <= MAX_VALUE_CHARS:  # a truncated URL would be wrong
+    if len(upload.url) <= MAX_VALUE_CHARS:  # a truncated URL would be misleading
         fields[_URL] = upload.url
     if title := upload.title.strip():
         fields["title"] = title[:MAX_VALUE_CHARS]
@@ -165,7 +163,7 @@ def metadata(upload: Upload) -> dict[str, str]:
 
 
 def mark_in(metadata: Mapping[str, object]) -> OwnerTag | None:
-    """Return the tag of a document; None if it is not ours."""
+    """Return the tag of a document; None if afresh did not upload it."""
     match [metadata.get(key) for key in (_STORE, _SOURCE, _PAGE, _HASH)]:
         case [str(store), str(source), str(page), str(digest)] if page.isascii() and page.isdigit():
             return OwnerTag(store=store, source=source, page=int(page), hash=digest)
@@ -173,13 +171,13 @@ def mark_in(metadata: Mapping[str, object]) -> OwnerTag | None:
 
 
 def content(upload: Upload) -> bytes:
-    """Return the bytes of a document: never empty, as sinks refuse empty files."""
+    """Return the content of a document; for an empty page a heading, because sinks refuse empty files."""
     text = upload.markdown if upload.markdown.strip() else f"# {upload.title.strip() or upload.url}\n"
     return text.encode("utf-8", "replace")
 
 
 def document_name(upload: Upload) -> str:
-    """Return the display name of an upload, valid for sinks."""
+    """Return the display name of an upload, with the characters and length that sinks accept."""
     return display_name(sendable(upload.name), sendable(upload.url))
 
 
@@ -189,5 +187,5 @@ def url_in(metadata: Mapping[str, object]) -> str | None:
 
 
 def sendable(text: str) -> str:
-    """Return the text without what is not valid UTF-8."""
+    """Return the text without characters that cannot be encoded as UTF-8."""
     return text.encode("utf-8", "replace").decode()

@@ -1,8 +1,8 @@
-"""A folder of Markdown files as a sink: one file per page, with our tag in its front matter.
+"""Write pages to a folder of Markdown files: one file per page, with the tag of afresh in its front matter.
 
-The name of a file comes from the URL of its page, so it stays when the page changes, and writes are atomic.
-The id also contains page and content, so that deleting an old version leaves a newer one alone. Files without
-our tag belong to others: they are listed and never changed.
+A file is named after the URL of its page, so that the name stays the same when the page changes. Writes are
+atomic. A document id also contains the page id and the content hash, so that deleting an old version does not
+delete a newer one in the same file. Files without the tag are listed but never changed.
 """
 
 import asyncio
@@ -38,18 +38,18 @@ def open_sink(name: str, settings: SinkSettings) -> "FolderSink":
 
 @dataclass(slots=True)
 class FolderSink:
-    """Implements `ports.Sink` with files."""
+    """Implements `ports.Sink` with files in a folder."""
 
     name: str
     folder: Path
     at_once: int = 10
 
     async def put(self, upload: Upload) -> Remote:
-        """Write the file of a page; refuse to overwrite a file that is not ours."""
+        """Write the file of a page; raise SinkRefused instead of overwriting a file without the tag of afresh."""
         return await self._off_loop(lambda: self._put(upload))
 
     async def drop(self, remote_id: str) -> None:
-        """Delete a file if it still is this version."""
+        """Delete a file if it still has the content with this id."""
         await self._off_loop(lambda: self._drop(remote_id))
 
     async def look(self, remote_id: str) -> Remote | None:
@@ -62,7 +62,7 @@ class FolderSink:
                 yield found
 
     async def close(self) -> None:
-        """Do nothing: nothing is open."""
+        """Do nothing, because a folder has no connections."""
 
     def _put(self, upload: Upload) -> Remote:
         self._check_folder()
@@ -75,7 +75,7 @@ class FolderSink:
         replace_whole(self.folder / relative, text_of(upload).encode())
         written = self._read(relative)
         if written is None:
-            raise SinkBusy(f"{relative} was deleted while it was written")
+            raise SinkBusy(f"{relative} was deleted while afresh was writing it")
         return written
 
     def _drop(self, remote_id: str) -> None:
@@ -95,7 +95,7 @@ class FolderSink:
         if self.folder.exists() and not self.folder.is_dir():
             raise SinkMissing(f"{self.folder} is a file: sinks.{self.name}.path has to be a folder")
         if not self.folder.absolute().parent.is_dir():
-            raise SinkMissing(f"{self.folder} is not there, nor is the folder above it")
+            raise SinkMissing(f"neither {self.folder} nor the folder above it exists: check sinks.{self.name}.path")
 
     def _files(self) -> list[str]:
         self._check_folder()
@@ -129,7 +129,7 @@ class FolderSink:
 
 
 def file_name(upload: Upload) -> str:
-    """Return the path of the file of a page inside the folder, by source and URL."""
+    """Return the path of a page's file inside the folder, derived from its source and URL."""
     source = _slug(upload.mark.source, 60)
     digest = hashlib.sha256(f"{upload.mark.source}\n{upload.url}".encode()).hexdigest()[:10]
     return f"{source}/{_slug(upload.url.partition('://')[2] or upload.url, 80)}-{digest}.md"
@@ -138,12 +138,12 @@ def file_name(upload: Upload) -> str:
 def relative_of(remote_id: str) -> str:
     relative = remote_id.rpartition("#")[0] or remote_id
     if Path(relative).is_absolute() or ".." in Path(relative).parts:
-        raise SinkRefused(f"{remote_id} is no file of the folder")
+        raise SinkRefused(f"{remote_id} is not the id of a file in the folder")
     return relative
 
 
 def text_of(upload: Upload) -> str:
-    """Return the file of a page: YAML front matter and the Markdown."""
+    """Return the content of a page's file: YAML front matter, then the Markdown."""
     body = upload.markdown if upload.markdown.endswith("\n") else f"{upload.markdown}\n"
     head = {
         "title": upload.title,
@@ -165,7 +165,7 @@ def _slug(text: str, max_chars: int) -> str:
 
 
 def _head(data: bytes) -> dict[str, str] | None:
-    """Return the front matter of a file that we wrote; None for any other."""
+    """Return the front matter of a file that afresh wrote; None for any other file."""
     lines = data.decode("utf-8", "replace").split("\n")
     if lines[0] != FENCE or FENCE not in lines[1:]:
         return None
@@ -178,7 +178,7 @@ def _head(data: bytes) -> dict[str, str] | None:
 
 
 def _mark(head: dict[str, str], data: bytes) -> OwnerTag | None:
-    """Return the tag of a file; if the text was changed by hand, its hash matches no known content."""
+    """Return the tag of a file; if the text was edited manually, with a hash that matches no content."""
     try:
         page = int(head["afresh_page"])
         digest = hashlib.sha256(data.split(f"\n{FENCE}\n\n".encode(), 1)[1]).hexdigest()

@@ -1,4 +1,4 @@
-"""Gemini File Search as a sink, with Google's SDK."""
+"""Upload pages to Gemini File Search, with Google's SDK."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -23,16 +23,16 @@ from afresh.sync.sinks.calls import (
 
 BASE_URL = "https://generativelanguage.googleapis.com"
 API_VERSION = "v1beta"
-PAGE_SIZE = 20  # maximum of the API
+PAGE_SIZE = 20  # documents per listing page, the maximum of the API
 WAITS = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0)  # seconds between checks for the document of an upload
 _CODES = {3: 400, 4: 504, 5: 404, 7: 403, 8: 429, 9: 400, 13: 500, 14: 503, 16: 401}  # gRPC → HTTP
-_STATES = {"STATE_ACTIVE": RemoteState.ACTIVE, "STATE_FAILED": RemoteState.FAILED}  # all others: PROCESSING
-_ODD = (ValueError, KeyError, TypeError, AttributeError)  # raised by the SDK for unexpected answers
+_STATES = {"STATE_ACTIVE": RemoteState.ACTIVE, "STATE_FAILED": RemoteState.FAILED}  # others mean PROCESSING
+_ODD = (ValueError, KeyError, TypeError, AttributeError)  # exceptions of the SDK for unexpected answers
 Sleep = Callable[[float], Awaitable[None]]
 
 
 class _Ended(Exception):
-    """An upload that has definitely failed."""
+    """Raised if an upload has certainly failed."""
 
     def __init__(self, error: SinkError) -> None:
         super().__init__(str(error))
@@ -40,22 +40,22 @@ class _Ended(Exception):
 
 
 class GeminiSink:
-    """Implements `ports.Sink`; `store` is a resource name, or a display name that is found or created."""
+    """Implements `ports.Sink`; `store` is a resource name, or a display name (the store is created if missing)."""
 
     def __init__(self, name: str, settings: SinkSettings, asker: HttpApi, *, sleep: Sleep = asyncio.sleep) -> None:
         if not settings.api_key:
             key = variable(name)
             raise ConfigError(f"sinks.{name}.api_key is missing: set {key} to a key of Google AI Studio")
         self.name = name
-        self.at_once = settings.at_once  # with 50 to 100 concurrent uploads Google lets documents fail
-        self._asker = asker  # closed with the sink
+        self.at_once = settings.at_once  # Google fails to index some documents with 50 to 100 concurrent uploads
+        self._asker = asker  # the HTTP client, closed with the sink
         self._key = settings.api_key
         self._wanted = settings.store or name
         self._base_url = settings.base_url or BASE_URL
         self._version = settings.api_version or API_VERSION
         self._sleep = sleep
         self._calls = SinkCalls(asker, name, self._base_url, secrets=(settings.api_key,))
-        self._sdk: Any = None  # google.genai.Client, after the first call
+        self._sdk: Any = None  # a google.genai.Client, created by the first call
         self._store: str | None = None
         self._opening, self._finding = asyncio.Lock(), asyncio.Lock()
 
@@ -75,7 +75,7 @@ class GeminiSink:
                 raise self._calls.doubt(error) from None
 
     async def drop(self, remote_id: str) -> None:
-        """Delete a document with its chunks."""
+        """Delete a document and its chunks."""
         await self._open()
         with self._understood():
             try:
@@ -109,7 +109,7 @@ class GeminiSink:
     # ---- the store ---------------------------------------------------------------------------
 
     async def _found_store(self) -> str:
-        """Return the resource name of the store; concurrent callers wait, so that only one is created."""
+        """Return the resource name of the store; concurrent callers wait, so that only one store is created."""
         await self._open()
         async with self._finding:
             if self._store is None:
@@ -127,7 +127,7 @@ class GeminiSink:
         return _name(await self._stores.create(config={"display_name": self._wanted[:MAX_VALUE_CHARS]}))
 
     async def _check_store(self) -> None:
-        """Raise SinkMissing if the whole store is missing, not only a document."""
+        """Raise SinkMissing if the store itself does not exist."""
         if self._store is None:
             await self._found_store()
         else:
@@ -136,9 +136,9 @@ class GeminiSink:
     # ---- documents ---------------------------------------------------------------------------
 
     async def _made_by(self, operation: Any, store: str) -> Remote:
-        """Return the document of an upload, as soon as it has a name.
+        """Wait until the document of an upload has a name, and return it.
 
-        Some operations never report completion; their document is found by the operation's id.
+        Some operations never report completion. Their document is found by the id of the operation.
         """
         for wait in (*WAITS, None):
             name = getattr(operation.response, "document_name", None) or ""
@@ -154,7 +154,7 @@ class GeminiSink:
                 raise _Ended(self._calls.refusal(code, operation.error))
             if not operation.done:
                 await self._sleep(wait)
-        raise SinkBusy(f"{self._calls.host} does not name the document")
+        raise SinkBusy(f"{self._calls.host} did not return the name of the document in time")
 
     async def _get(self, remote_id: str) -> Remote | None:
         try:
@@ -169,7 +169,7 @@ class GeminiSink:
         return self._sdk.aio.file_search_stores
 
     async def _open(self) -> None:
-        """Load the SDK once, in a thread: its import takes seconds."""
+        """Load the SDK once, in a thread, because its import takes seconds."""
         async with self._opening:
             self._sdk = self._sdk or await asyncio.to_thread(self._load)
 
@@ -185,7 +185,7 @@ class GeminiSink:
 
     @contextmanager
     def _understood(self) -> Iterator[None]:
-        """Convert exceptions of the SDK to SinkError; our own pass unchanged."""
+        """Convert exceptions of the SDK to SinkError; pass on others unchanged."""
         from google.genai.errors import APIError
         from httpx2 import HTTPError, InvalidURL
 

@@ -1,4 +1,4 @@
-"""A client of Google's SDK on our guarded connections; imported only for a Gemini sink."""
+"""Create a client of Google's SDK that sends requests through `SinkCalls`; imported only for a Gemini sink."""
 
 import httpx2
 from google import genai
@@ -7,16 +7,16 @@ from google.genai import types
 from afresh.sync.sinks.calls import SinkCalls
 from afresh.text.json_input import count_values
 
-MAX_PARSED_BYTES = 1024 * 1024  # the SDK parses on the event loop; a page of twenty documents is far smaller
+MAX_PARSED_BYTES = 1024 * 1024  # limited because the SDK parses on the event loop; real answers are far smaller
 MAX_PARSED_VALUES = 10_000
 _OURS = frozenset({"host", "user-agent", "connection", "content-length", "accept-encoding", "transfer-encoding"})
 _SPENT = frozenset({"content-encoding", "content-length", "transfer-encoding"})
 
 
 class GuardedTransport(httpx2.AsyncBaseTransport):
-    """Passes each request of the SDK to `SinkCalls`, so that the SDK opens no connection.
+    """Passes each request of the SDK to `SinkCalls`, so that the SDK itself opens no connection.
 
-    Errors are raised here, because the SDK would block the event loop to retry uploads.
+    Errors are raised here, because the SDK blocks the event loop while it retries uploads.
     """
 
     def __init__(self, calls: SinkCalls) -> None:
@@ -31,20 +31,20 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         if uploads and "x-goog-upload-status" not in answer.headers:
             raise self._calls.odd("an upload without a status")
         if len(answer.data) > MAX_PARSED_BYTES or count_values(answer.data) > MAX_PARSED_VALUES:
-            raise self._calls.odd("more than a page of a listing holds")
+            raise self._calls.odd("the answer is too large for one page of a listing")
         kept = {name: value for name, value in answer.headers.items() if name not in _SPENT}
         return httpx2.Response(answer.status, headers=kept, content=answer.data, request=request)
 
 
 class _Nobody(httpx2.BaseTransport):
-    """The transport of the SDK's blocking client, which is not used."""
+    """A transport that refuses all requests, for the SDK's blocking client, which is not used."""
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         raise httpx2.UnsupportedProtocol("only the async client is used", request=request)
 
 
 def open_client(calls: SinkCalls, *, api_key: str, base_url: str, api_version: str) -> genai.Client:
-    """Return a client that sends requests only through `calls`, whatever the environment says."""
+    """Return a client that sends requests only through `calls` and ignores the environment's proxy settings."""
     options = types.HttpOptions(
         base_url=base_url,
         api_version=api_version,

@@ -1,4 +1,4 @@
-"""A vector store with OpenAI's API as a sink: files, and their entries in the store with attributes."""
+"""Upload pages to a vector store with OpenAI's API: as files, and as entries for them in the store."""
 
 import asyncio
 import json
@@ -25,26 +25,26 @@ from afresh.sync.sinks.calls import (
 )
 
 BASE_URL = "https://api.openai.com/v1"
-PAGE_SIZE = 100  # maximum of the API
-_NAME = "name"  # an attribute: the store itself only knows the id of a file
+PAGE_SIZE = 100  # documents per listing page, the maximum of the API
+_NAME = "name"  # attribute for the display name, because entries have only the id of the file
 _STATES = {
     "completed": RemoteState.ACTIVE,
     "failed": RemoteState.FAILED,
     "cancelled": RemoteState.FAILED,
-}  # all others: PROCESSING
+}  # other states mean PROCESSING
 
 
 class OpenAISink:
-    """Implements `ports.Sink`; `store` is an id (`vs_…`), or a name that is found or created."""
+    """Implements `ports.Sink`; `store` is an id (`vs_…`), or a name (the store is created if missing)."""
 
     def __init__(self, name: str, settings: SinkSettings, asker: HttpApi) -> None:
         key, base_url = settings.api_key, settings.base_url or BASE_URL
-        if not key and settings.base_url is None:  # self-hosted servers may need none
+        if not key and settings.base_url is None:  # self-hosted servers may need no key
             raise ConfigError(f"sinks.{name}.api_key is missing: set {variable(name)} to a key of OpenAI")
         self.name = name
         self.at_once = settings.at_once
         self.page_size = PAGE_SIZE
-        self._asker = asker  # closed with the sink
+        self._asker = asker  # the HTTP client, closed with the sink
         self._wanted = settings.store or name
         self._base_url = base_url.rstrip("/")
         self._headers = {"Authorization": f"Bearer {key}"} if key else {}
@@ -53,7 +53,7 @@ class OpenAISink:
         self._finding = asyncio.Lock()
 
     async def put(self, upload: Upload) -> Remote:
-        """Upload a file and add it to the store; a file that cannot be added is deleted again."""
+        """Upload a file and add it to the store; if that fails, delete the file again."""
         store = await self._found_store()
         border = f"afresh-{secrets.token_hex(16)}"
         head = {"Content-Type": f"multipart/form-data; boundary={border}"}
@@ -73,7 +73,7 @@ class OpenAISink:
         """Delete a file and its entry in the store."""
         store = await self._found_store()
         if not await self._forget(remote_id, store):
-            await self._json("GET", f"/vector_stores/{store}")  # raises if the whole store is missing
+            await self._json("GET", f"/vector_stores/{store}")  # raises an error if the store itself does not exist
 
     async def look(self, remote_id: str) -> Remote | None:
         """Return the current state of a document, or None if it does not exist."""
@@ -95,7 +95,7 @@ class OpenAISink:
     # ---- the store ---------------------------------------------------------------------------
 
     async def _found_store(self) -> str:
-        """Return the id of the store; concurrent callers wait, so that only one is created."""
+        """Return the id of the store; concurrent callers wait, so that only one store is created."""
         async with self._finding:
             if self._store is None:
                 self._store = await self._find_store()
@@ -112,13 +112,13 @@ class OpenAISink:
             made = await self._json("POST", "/vector_stores", {"name": self._wanted[:MAX_VALUE_CHARS]})
             return self._text(made, "id")
         if found[0].get("status") == "expired":
-            raise SinkMissing(f'the store "{self._wanted}" has expired: set {self._calls.section}.store anew')
+            raise SinkMissing(f'the store "{self._wanted}" has expired: set {self._calls.section}.store to another one')
         return ids[0]
 
     # ---- documents ---------------------------------------------------------------------------
 
     async def _forget(self, file: str, store: str) -> bool:
-        """Delete a file, then its entry, so that an interrupted call can be repeated; return whether any existed."""
+        """Delete a file and then its entry, so that an interrupted call can be repeated; return whether any existed."""
         gone = [await self._delete(f"/files/{quote(file, safe='')}"), await self._delete(_place(store, file))]
         return any(gone)
 
@@ -189,7 +189,7 @@ def _place(store: str, file: str) -> str:
 
 
 def _form(border: str, name: str, data: bytes) -> bytes:
-    """Return the body of an upload; the file name is quoted as browsers do."""
+    """Return the multipart body of an upload, with the file name quoted as browsers do."""
     quoted = name.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
     purpose = '\r\nContent-Disposition: form-data; name="purpose"\r\n\r\nassistants\r\n'
     file = f'\r\nContent-Disposition: form-data; name="file"; filename="{quoted}"'
