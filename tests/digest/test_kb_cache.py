@@ -235,7 +235,7 @@ WRONG = {
     "rel_path": each(
         *IN_FILE, "file", "rel_path", values=["/etc/passwd", "../a", "a/../b", "", "a//b", "a\0b", "a\ud800b", 1]
     ),
-    "it is about": [
+    "the record is for another source": [
         put(*IN_FILE, "file", "rel_path", value="notes/b.md"),
         put(*IN_LINK, "url", "url", value=f"{LINK}b"),
     ],
@@ -252,17 +252,17 @@ WRONG = {
         changed(lambda plain: plain["sources"][FILE].pop("summary_text")),
         changed(lambda plain: plain["sources"][LINK]["url"].pop("etag")),
     ],
-    "is no key of the schema": [
+    "unknown key": [
         put("comment", value="x"),
         put(*IN_FILE, "url", value={}),
         put(*IN_LINK, "url", "retries", value=1),
     ],
     "expected an object": [b"[]", b"null", b'"x"', b"1"],
-    "stands twice": [
+    "occurs twice": [
         b'{"schema_version": 1, "schema_version": 1}',
         written(two()).replace(b'"etag": ', b'"etag": null, "etag": '),
     ],
-    "is no number": [
+    "is not a valid number": [
         written(two()).replace(b'"size_bytes": 3', b'"size_bytes": ' + word) for word in (b"NaN", b"-Infinity")
     ],
     "too long": [written(two()).replace(b'"size_bytes": 3', b'"size_bytes": ' + b"9" * 10_000)],
@@ -286,14 +286,14 @@ def test_E8_whatever_is_not_the_schema_is_refused_with_path_place_and_remedy(wor
 
 
 def test_E8_a_newer_cache_with_a_huge_number_is_reported_in_short() -> None:
-    with pytest.raises(KbError, match="of a newer afresh") as caught:
+    with pytest.raises(KbError, match="from a newer afresh") as caught:
         parse_cache(b'{"schema_version": 1' + b"0" * 4000 + b"}", PATH)
     assert len(str(caught.value)) < 400
 
 
 def test_E8_a_newer_cache_asks_for_a_newer_afresh() -> None:
     newer = b'{"schema_version": 2, "files": [], "generated_at": "later"}'
-    with pytest.raises(KbError, match="schema_version 2 is of a newer afresh, this one knows 1") as caught:
+    with pytest.raises(KbError, match="schema_version 2 is from a newer afresh, this one supports 1") as caught:
         parse_cache(newer, PATH)
     assert str(caught.value).endswith(UPDATE)
 

@@ -1,4 +1,4 @@
-"""The cache of the digest: a record for every file and link, written as JSON and read back strictly."""
+"""Write and parse the cache file of the digest (`init-kb`): JSON with a record for every file and link."""
 
 import hashlib
 import json
@@ -15,11 +15,11 @@ from afresh.errors import KbError
 from afresh.text.redact import one_line
 
 SCHEMA_VERSION = 1
-NOTHING_READ = hashlib.sha256(b"").hexdigest()  # hash of a source that was never read
-NEVER = datetime(1970, 1, 1, tzinfo=UTC)  # stands for "not yet" in the file, whose times are never null
+NOTHING_READ = hashlib.sha256(b"").hexdigest()  # hash of a file or link that was never read
+NEVER = datetime(1970, 1, 1, tzinfo=UTC)  # means "not yet" in the file, in which times are never null
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _ENCODE = json.JSONEncoder(ensure_ascii=False).encode
-REPAIR = "Repair it, restore a copy, or move it away and it is written anew"
+REPAIR = "Repair the file, restore a backup, or move it away so that a new one is written"
 UPDATE = "Update afresh, or name another file in kb.index_cache_path"
 _MAX_VALUE_CHARS = 60  # characters of a value in an error message
 
@@ -31,7 +31,7 @@ class FetchStatus(StrEnum):
     NOT_MODIFIED = "not_modified"
     TIMEOUT = "timeout"
     ERROR = "error"
-    REFUSED = "refused"  # in the store only; the cache has `error`
+    REFUSED = "refused"  # only in the store; the cache has `error` for it
 
 
 STATUSES = {status.value: status for status in FetchStatus}
@@ -39,7 +39,7 @@ CACHE_STATUSES = {name: status for name, status in STATUSES.items() if status is
 
 
 class SeenCache(NamedTuple):
-    """The cache file that a store agrees with."""
+    """The path and the hash of the cache file that was last imported into the store."""
 
     path: str
     digest: str
@@ -54,7 +54,7 @@ class FileRecord:
     mtime_ns: int
     content_hash: str
     summary_text: str
-    last_indexed_at: datetime  # when the content of hash and summary was last read
+    last_indexed_at: datetime  # when the content with this hash and summary was read
 
     @property
     def source_id(self) -> str:
@@ -68,7 +68,7 @@ class UrlRecord:
     url: str
     content_hash: str
     summary_text: str
-    last_indexed_at: datetime | None  # when the content of hash and summary was last read; None: never
+    last_indexed_at: datetime | None  # when the content with this hash and summary was read; None: never
     last_fetched_at: datetime | None  # when a request last succeeded (200 or 304); None: never
     etag: str | None
     last_modified: str | None
@@ -90,21 +90,21 @@ class Cache:
     sources: Mapping[str, Record]
 
     def with_sources(self, sources: Mapping[str, Record], now: datetime) -> "Cache":
-        """Return the cache with other records, or this one if they are equal."""
+        """Return a cache with these records, or this cache if the records are equal."""
         return self if self.sources == sources else Cache(generated_at=now, sources=sources)
 
 
 def format_cache(cache: Cache) -> str:
-    """Return the text of the cache file, one line per source; equal caches give equal texts."""
+    """Return the text of the cache file, with one line per record; equal caches give equal texts."""
     head = f'{{\n  "schema_version": {SCHEMA_VERSION},\n  "generated_at": "{rfc3339(cache.generated_at)}",\n'
     lines = [f"    {_ENCODE(name)}: {_ENCODE(_plain(cache.sources[name]))}" for name in sorted(cache.sources)]
     body = "{\n" + ",\n".join(lines) + "\n  }" if lines else "{}"
-    # File names that are not UTF-8 contain lone surrogates, which JSON can only write as escapes.
+    # File names that are not UTF-8 contain lone surrogates, which JSON can only represent as escapes.
     return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", f'{head}  "sources": {body}\n}}\n')
 
 
 def rfc3339(at: datetime | None) -> str:
-    """Return a time as RFC 3339 in UTC; the beginning of 1970 for None."""
+    """Return a time in UTC as RFC 3339 text; for None, the beginning of 1970."""
     return (at or NEVER).astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
@@ -118,19 +118,19 @@ def _written(record: Record, keys: Iterable[str]) -> dict[str, object]:
     return {key: rfc3339(value) if key.endswith("_at") else value for key, value in values.items()}
 
 
-# ---- reading: exactly the schema, or an error that says where it differs
+# ---- reading: a file that does not match the schema exactly is an error
 
 
 class _Wrong(ValueError):
-    """A value that violates the schema."""
+    """Raised for a value that does not match the schema."""
 
 
 class _Newer(_Wrong):
-    """A file with a newer schema."""
+    """Raised for a file with a newer schema version."""
 
 
 def parse_cache(data: bytes, path: str) -> Cache:
-    """Return the cache from a file; raise KbError, naming the path, for anything that violates the schema."""
+    """Parse a cache file; raise KbError with its path if it does not match the schema."""
     try:
         return _cache(_json(data))
     except _Wrong as wrong:
@@ -146,23 +146,23 @@ def _json(data: bytes) -> object:
     except json.JSONDecodeError as error:
         raise _Wrong(f"line {error.lineno} is not JSON ({error.msg})") from None
     except RecursionError:
-        raise _Wrong("it is nested too deeply") from None
+        raise _Wrong("the JSON is nested too deeply") from None
     except _Wrong:
         raise
     except ValueError:  # Python refuses integers with thousands of digits
-        raise _Wrong("it holds a number that is too long") from None
+        raise _Wrong("a number is too long") from None
 
 
 def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
     held = dict(pairs)
     if len(held) < len(pairs):
         twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
-        raise _Wrong(f"{_describe(twice)} stands twice in one object")
+        raise _Wrong(f"{_describe(twice)} occurs twice in one object")
     return held
 
 
 def _no_number(word: str) -> NoReturn:
-    raise _Wrong(f"{word} is no number")
+    raise _Wrong(f"{word} is not a valid number")
 
 
 def _cache(held: object) -> Cache:
@@ -172,8 +172,8 @@ def _cache(held: object) -> Cache:
     if type(version) is not int or version < SCHEMA_VERSION:
         raise _Wrong(f"schema_version: expected {SCHEMA_VERSION}, got {_describe(version)}")
     if version > SCHEMA_VERSION:
-        known = f"this one knows {SCHEMA_VERSION}"
-        raise _Newer(f"schema_version {_describe(version)} is of a newer afresh, {known}")
+        known = f"this one supports {SCHEMA_VERSION}"
+        raise _Newer(f"schema_version {_describe(version)} is from a newer afresh, {known}")
     forms = {"generated_at": _TIME, "sources": _OBJECT}
     _check_keys(held, {"schema_version", *forms})
     top, sources = _read(held, forms), {}
@@ -200,7 +200,7 @@ def _record(name: str, held: object) -> Record:
         forms = {**_FORMS, "last_indexed_at": _TIME_OR_NEVER}
         record = UrlRecord(**_read(held, forms), **_read(about, _ABOUT[kind]))
     if record.source_id != name:
-        raise _Wrong(f"it is about {_describe(record.source_id)}")
+        raise _Wrong(f"the record is for another source, {_describe(record.source_id)}")
     return record
 
 
@@ -208,7 +208,7 @@ def _check_keys(held: Mapping[str, object], keys: AbstractSet[str]) -> None:
     if missing := sorted(keys - held.keys()):
         raise _Wrong(f"{missing[0]} is missing")
     if odd := sorted(held.keys() - keys):
-        raise _Wrong(f"{_describe(odd[0])} is no key of the schema")
+        raise _Wrong(f"unknown key {_describe(odd[0])}")
 
 
 def _read(held: Mapping[str, object], forms: "Mapping[str, _Form]") -> dict[str, Any]:
@@ -232,14 +232,14 @@ def _describe(value: object) -> str:
 
 
 class _Form(NamedTuple):
-    """What a value has to be, and its parser, which raises ValueError, TypeError or KeyError."""
+    """The expected form of a value, and its parser, which raises ValueError, TypeError or KeyError."""
 
     expected: str
     read: Callable[[Any], object]
 
 
 def _valid(is_valid: Callable[[Any], object]) -> Callable[[Any], Any]:
-    """Return a parser that accepts a value as it is."""
+    """Return a parser that returns valid values unchanged."""
 
     def read(value: object) -> object:
         if not is_valid(value):
@@ -274,10 +274,10 @@ def _is_path(value: str) -> bool:
 
 
 _RFC3339 = re.compile(r"(\d{4}-\d\d-\d\d)[tT ](\d\d:\d\d:\d\d)(?:\.(\d+))?(?:[zZ]|[+-]00:00)", re.ASCII)
-_NO_NAME = re.compile("[\0\ud800-\udc7f\udd00-\udfff]")  # the other surrogates are bytes of a file name
-_YEARS = range(1970, 9999)  # what databases can store and compute with
+_NO_NAME = re.compile("[\0\ud800-\udc7f\udd00-\udfff]")  # other surrogates represent bytes of a file name
+_YEARS = range(1970, 9999)  # years that databases can store and compute with
 _LARGEST = 2**63 - 1
-_MOST_FAILURES = 1_000_000_000  # so that it can still be incremented
+_MOST_FAILURES = 1_000_000_000  # limited so that the number can be incremented
 _LINE = "[^\x00-\x1f\x7f\ud800-\udfff]"
 _OBJECT = _Form("an object", _valid(lambda value: isinstance(value, dict)))
 _TIME = _Form("a time in UTC such as 2026-03-01T12:00:00Z", _time)
@@ -285,7 +285,7 @@ _TIME_OR_NEVER = _Form(_TIME.expected, _time_or_never)
 _hash, _header = _text("[0-9a-f]{64}"), _text(f"{_LINE}*")
 _HEADER = _Form("text without control characters, or null", lambda value: None if value is None else _header(value))
 _FORMS = {
-    # other programs may write an empty hash for "not read yet"
+    # other programs may write an empty hash if the source was not read yet
     "content_hash": _Form("a SHA-256 in hex", lambda value: _hash(value) if value != "" else NOTHING_READ),
     "summary_text": _Form("text", _text("[^\ud800-\udfff]*")),
     "last_indexed_at": _TIME,
@@ -297,7 +297,7 @@ _ABOUT = {
         "mtime_ns": _Form("a whole number", _number(-_LARGEST, _LARGEST)),
     },
     "url": {
-        "url": _Form("an http or https address", _text(f"https?://(?!/){_LINE}+", re.IGNORECASE)),
+        "url": _Form("an http or https URL", _text(f"https?://(?!/){_LINE}+", re.IGNORECASE)),
         "last_fetched_at": _TIME_OR_NEVER,
         "etag": _HEADER,
         "last_modified": _HEADER,

@@ -1,4 +1,4 @@
-"""The cache and the index on disk, and the lock for writing them."""
+"""Read and write the cache and index files of the digest, and lock them for writing."""
 
 import asyncio
 import hashlib
@@ -19,13 +19,13 @@ from afresh.text.redact import one_line
 
 LOCK_WAIT_SECONDS = 30.0
 _POLL_SECONDS = 0.05
-_MAX_HOLDER_BYTES = 200  # bytes to read of the description of the lock holder
+_MAX_HOLDER_BYTES = 200  # maximum size of the text in the lock file that names its holder
 _OPEN = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
 
 if sys.platform == "win32":
     import msvcrt
 
-    _FAR = 1 << 30  # Windows forbids reading locked bytes, so a byte after the text is locked
+    _FAR = 1 << 30  # lock a byte after the text, because Windows does not allow reading locked bytes
 
     def _take(file: int) -> None:
         os.lseek(file, _FAR, os.SEEK_SET)
@@ -47,17 +47,17 @@ else:
 
 @asynccontextmanager
 async def one_writer(path: Path, clock: Clock, seconds: float = LOCK_WAIT_SECONDS) -> AsyncIterator[None]:
-    """Hold the lock, against this process and others; raise KbBusy, naming the holder, after a timeout.
+    """Hold the write lock in this context; raise KbBusy, which names the holder, after a timeout.
 
-    The lock file stays when the lock is released; only its text is removed.
+    The lock also works within one process. The lock file is not deleted afterwards, only emptied.
     """
     until = time.monotonic() + seconds
     while (file := _try(path)) is None:
         if time.monotonic() >= until:
-            raise KbBusy(f"{_holder(path)} is writing the index: try again later (the lock is {path})")
+            raise KbBusy(f"{_holder(path)} is writing the index: try again later (lock file: {path})")
         await asyncio.sleep(_POLL_SECONDS)
     try:
-        with suppress(OSError):  # on a full disk the holder is unknown, but the lock works
+        with suppress(OSError):  # on a full disk the lock file has no text, but the lock works
             os.ftruncate(file, 0)
             os.lseek(file, 0, os.SEEK_SET)
             os.write(file, f"process {os.getpid()} since {rfc3339(clock())}\n".encode())
@@ -85,7 +85,7 @@ def _try(path: Path) -> int | None:
     except OSError as error:
         os.close(file)
         raise KbError(f"cannot lock {path}: {error.strerror or error}") from None
-    os.close(file)  # held by another process, or the file was removed before we had the lock
+    os.close(file)  # another process has the lock, or the file was removed before it was locked
     return None
 
 
@@ -99,27 +99,27 @@ def _holder(path: Path) -> str:
 
 
 class DigestFiles:
-    """Cache and index on disk; writers hold the lock."""
+    """The cache and index files; writers must hold the lock."""
 
     def __init__(self, *, index: Path, cache: Path, lock: Path | None = None) -> None:
         self.index = index
         self.cache = cache
         self.lock = lock or cache.with_name(cache.name + ".lock")
-        self.digest: str | None = None  # of the cache as last read or written
-        self._held: Cache | None = None  # content of the file
+        self.digest: str | None = None  # hash of the cache file as last read or written
+        self._held: Cache | None = None  # content of the cache file as last read or written
 
     def read(self) -> Cache | None:
-        """Return the cache, or None if there is none; raise KbError if it cannot be used."""
+        """Read the cache file; return None if it does not exist, and raise KbError if it is invalid."""
         data = read_whole(self.cache)
         self.digest = None if data is None else _digest(data)
         self._held = None if data is None else parse_cache(data, str(self.cache))
         return self._held
 
     def write(self, cache: Cache) -> bool:
-        """Update both files; return whether one had to be written.
+        """Write those of the two files that have changed; return whether any has.
 
-        The cache is written first: after a crash in between it is complete, and the index, which is derived
-        from it, is corrected by the next call.
+        The cache is written first. After a crash in between, the next call corrects the index, which is derived
+        from the cache.
         """
         failpoint("kb.cache")
         changed = False

@@ -1,4 +1,4 @@
-"""Summaries without a model: title, first sentences, headings and terms; and excerpts for a model."""
+"""Summarise a text without a model, from its title, first sentences, headings and terms; cut excerpts for models."""
 
 import re
 from collections import Counter
@@ -13,12 +13,12 @@ from afresh.text.plain import cut, joined, sentences, shortened, visible, withou
 
 _OUTLINE = "Headings of the whole document:"
 _BEGINNING = "Its beginning:"
-_READ = 1_000_000  # characters to search for headings
+_READ = 1_000_000  # characters of a text in which headings are searched
 _MAX_HEADING_CHARS = 120
 
 
 def excerpt(text: str, most: int) -> str:
-    """Return the visible text; if it is too long, its headings and its beginning."""
+    """Return the visible text; if it is too long, its beginning after a list of its headings."""
     whole = visible(text[: max(most, _READ)])
     if len(whole) <= most:
         return whole
@@ -41,8 +41,8 @@ def _headings(text: str, room: int) -> str:
 
 
 RECIPE = "extract-1"
-READ = 40_000  # characters, which are enough to know what a document is about
-WEIGHED = 6_000  # characters of prose whose words are counted
+READ = 40_000  # characters of a text that a summary is made from
+WEIGHED = 6_000  # characters of prose in which words are counted
 EMPTY = "(empty document)"
 UNREADABLE = "(no readable text)"
 _ABSTRACT = re.compile(
@@ -63,11 +63,11 @@ _LINK_TEXT = re.compile(r"\[([^\[\]]{0,500})\]\(")
 _LETTERS = re.compile(r"[^\W\d_]")
 _CROWDED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _MOST_LINES = 100
-_NOTE = 3  # minimum length of a text with terms, in summaries
+_NOTE = 3  # a text that is longer than this many summaries gets a list of its terms
 
 
 def summary_of(title: str, text: str, most: int = 400) -> str:
-    """Return a summary of at most so many characters: not empty, no blank line, no markup, deterministic."""
+    """Return a summary of at most `most` characters without markup and blank lines, never empty."""
     outline = outline_of(text[:READ])
     prose = _meaningful(outline.paragraphs)
     title = without_marks(title) or next((heading.text for heading in outline.headings), "")
@@ -78,7 +78,7 @@ def summary_of(title: str, text: str, most: int = 400) -> str:
     long = len(body) > _NOTE * most
     room = most - len(name) - len(sections) - 2 - (most // 5 if long else 0)
     lead = _lead(_abstract(outline) or prose, scraps, max(room, most // 3))
-    repeats = lead and lead.casefold().startswith(name.casefold())  # then the title adds nothing
+    repeats = lead and lead.casefold().startswith(name.casefold())  # leave out a title that the text repeats
     lines = [*([] if repeats else [name]), lead, sections]
     if long:
         left = most - sum(map(len, lines)) - len(lines)
@@ -107,7 +107,7 @@ def _meaningful(paragraphs: Iterable[Paragraph]) -> list[str]:
 
 
 def _prose(raw: str) -> str:
-    """Return the words of a meaningful paragraph; empty for a menu, a badge or a fragment."""
+    """Return the text of a paragraph; "" if it is not prose but a menu, a badge or a fragment."""
     words = without_marks(raw)
     if len(words) < 12 or _BOILERPLATE.match(words):
         return ""
@@ -141,7 +141,7 @@ def _abstract(outline: Outline) -> list[str]:
 
 
 def _second_best(outline: Outline) -> list[str]:
-    """Return lines of a text without prose: fragments, else lists, else code and tables."""
+    """Return lines for the summary of a text without prose: fragments, else lists, else code and tables."""
     scraps = [each.raw[:WEIGHED] for each in outline.paragraphs[:_MOST_LINES]]
     kinds = (scraps, outline.items[:_MOST_LINES], outline.rest[:_MOST_LINES])
     for lines in kinds:
@@ -183,15 +183,15 @@ def _listed(label: str, between: str, entries: Sequence[str], room: int, more: s
 _IDEOGRAPHS = re.compile("[\u3005\u30a1-\u30fa\u30fc\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]{2,}")
 _FUNCTION = re.compile("[的了是在和与及或也就都而其这那我你他她它们被把个着不有为以可等使用对于从到]")
 _SPACELESS = re.compile(f"[{SPACELESS}]")
-_SAMPLE = 1_500  # characters of a script without spaces, which has many pairs
-# Scripts whose words contain marks that are not letters: they need the slow pattern.
+_SAMPLE = 1_500  # characters that are counted in scripts without spaces, because counting pairs takes long
+# Scripts in which words contain combining marks, so that a slower pattern is needed.
 _INTRICATE = re.compile("[\u0300-\u036f\u0483-\u0487\u0590-\u1dff\u2e80-\ua4cf\ua500-\uffef\U00010000-\U0010ffff]")
 _SIMPLE = re.compile(r"[^\W\d_][^\W_]*")
-_SHORTEST = 4  # letters, unless all are upper case
+_SHORTEST = 4  # minimum letters of a term, unless it is in upper case
 
 
 def keywords(text: str, mentioned: str, most: int = 8) -> list[str]:
-    """Return up to so many repeated words of a text, most significant first, without those in `mentioned`."""
+    """Return at most `most` frequent words of a text, most significant first, without those in `mentioned`."""
     if text.isascii() or not _INTRICATE.search(text):
         return _words(text, mentioned, _SIMPLE)[:most]
     sample = text[:_SAMPLE]
@@ -227,13 +227,13 @@ def _dull_words() -> frozenset[str]:
 
 
 def _key(form: str) -> str:
-    """Return the same key for a word and its plural."""
+    """Return a key that is equal for a word and its plural."""
     key = form.casefold()
     return key[:-1] if len(key) > 4 and key.endswith("s") and not key.endswith("ss") else key
 
 
 def _runs(text: str) -> list[str]:
-    """Return repeated strings of two to four characters; of overlapping ones the best."""
+    """Return repeated strings of two to four characters, the most significant of overlapping ones."""
     counts = Counter(_pieces(text))
     often = [piece for piece, count in counts.items() if count > 2]
     ranked = sorted(often, key=lambda piece: -counts[piece] * len(piece))

@@ -1,4 +1,4 @@
-"""Digest pages in the store, and their records in the cache."""
+"""Convert between the pages of the digest in the store and their records in the cache file."""
 
 from datetime import datetime
 from typing import Any
@@ -7,7 +7,7 @@ from afresh.dataclass import dataclass, replace
 from afresh.digest.cache import NOTHING_READ, FetchStatus, FileRecord, Record, UrlRecord
 from afresh.model.fetch import Outcome
 
-FILES, LINKS = "kb/files", "kb/links"  # names of the two sources, which form the library `kb`
+FILES, LINKS = "kb/files", "kb/links"  # names of the digest's two sources
 _STATUS = {
     Outcome.SUCCESS: FetchStatus.SUCCESS,
     Outcome.NOT_MODIFIED: FetchStatus.NOT_MODIFIED,
@@ -17,7 +17,7 @@ _STATUS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DigestUpdate:
-    """What one visit adds to the record of a page; None leaves a field unchanged."""
+    """The fields of a digest page that one visit changes; None leaves a field unchanged."""
 
     text_hash: str | None = None
     summary: str | None = None
@@ -29,7 +29,7 @@ class DigestUpdate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DigestPage:
-    """The stored data of a file or a link, from all tables."""
+    """A file or link of the digest as it is stored."""
 
     url: str
     depth: int = 0
@@ -51,7 +51,7 @@ def status_of(outcome: Outcome, *, refused: bool) -> FetchStatus:
 
 
 def is_dead(page: DigestPage) -> bool:
-    """Return whether the last request for a link failed; a link that refuses us exists."""
+    """Return whether the last request for a link failed; a refused request is no failure, as the page exists."""
     return page.failures > 0 and page.status is not FetchStatus.REFUSED
 
 
@@ -92,7 +92,7 @@ def page_of(record: Record, url: str) -> DigestPage:
             depth=record.rel_path.count("/"),
             size=record.size_bytes,
             mtime_ns=record.mtime_ns,
-            text_hash=record.content_hash,  # empty files count as read, too
+            text_hash=record.content_hash,  # also for empty files
             summary=record.summary_text,
             indexed_at=record.last_indexed_at,
         )
@@ -112,7 +112,7 @@ def page_of(record: Record, url: str) -> DigestPage:
 
 
 def as_cached(page: DigestPage, *, is_file: bool) -> DigestPage:
-    """Return the page without fields that the cache does not have for its kind, for a comparison."""
+    """Return the page without fields that the cache does not store for its kind, for comparison with a cache record."""
     if is_file:
         none: Any = dict.fromkeys(("next_at", "fetched_at", "status", "etag", "last_modified"))
         return replace(page, failures=0, **none)

@@ -1,4 +1,4 @@
-"""Digest records of visits; a summary is made only if the text has changed."""
+"""Create the digest data of visited pages, with a new summary only if the text has changed."""
 
 import asyncio
 
@@ -10,20 +10,20 @@ from afresh.ports import Summarizer
 from afresh.store.store import Store
 from afresh.text.normalize import content_hash
 
-AT_A_TIME = 4  # concurrent summaries
+AT_A_TIME = 4  # summaries that are made concurrently
 OFFLINE = "offline"
 
 
 @dataclass(frozen=True, slots=True)
 class DigestSummaries:
-    """Creates the digest records of a run; a summary is made only if the text differs from the stored one."""
+    """Creates the digest data for the pages of a run; makes a summary only if the text has changed."""
 
     store: Store
     summarizer: Summarizer
     _turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_A_TIME))
 
     async def of(self, claim: Claim, decision: Decision, seen: Seen, text_hash: str | None) -> DigestUpdate:
-        """Return what to store; raise SummaryError if the text is new and cannot be summarised."""
+        """Return the digest data of a visit; raise SummaryError if a new text cannot be summarised."""
         if isinstance(seen, Gone | Moved):
             return DigestUpdate()
         status, at = status_of(decision.outcome, refused=decision.refused), decision.page.checked_at
@@ -34,10 +34,10 @@ class DigestSummaries:
         known = await self.store.digest.records(claim.page.id)
         same = seen.validators.mtime_ns is not None and seen.validators == claim.page.validators
         if same and known is not None and known.text_hash is not None:
-            return DigestUpdate(status=status)  # not read because of a change: the record stays
+            return DigestUpdate(status=status)  # no new content, so only the status changes
         update = DigestUpdate(status=status, fetched_at=at, indexed_at=at)
         title, text, found = seen.document.title, seen.document.markdown, text_hash
-        if decision.page.refused_hash is not None:  # the user restored the former text
+        if decision.page.refused_hash is not None:  # the user restored an earlier text
             held = await self.store.pages.content(claim.page.id)
             title, text, found = decision.page.title or "", held.markdown or "", decision.page.content_hash
         found = found or seen.document.content_hash
@@ -50,7 +50,7 @@ class DigestSummaries:
 
 
 def file_hash(body: Body) -> str | None:
-    """Return the hash of a file for the cache: of its text if it is UTF-8, else None."""
+    """Return the hash of a file's text for the cache; None if the file is not UTF-8."""
     if not body.proven:
         return None
     try:

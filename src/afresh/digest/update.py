@@ -1,4 +1,4 @@
-"""Update the digest, once or continuously: cache, two sources and both files."""
+"""Update the digest (`init-kb`) once or continuously: its two sources, its cache and its index."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
@@ -29,13 +29,13 @@ SETTINGS = {FILES: "kb.sources_dir", LINKS: "kb.links_file_path"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DigestPaths:
-    roots: Mapping[str, str]  # name of a source → its URL, if set
+    roots: Mapping[str, str]  # name of a source → its URL, if it is configured
     cache: str
     index: str
     digest_files: DigestFiles
-    is_filled: Callable[[str], bool]  # whether the root of a source exists and is not empty
-    typed: Callable[[], Mapping[str, str]]  # URL → as written in the list of links
-    brake: Callable[[int, int], bool]  # whether so many of all are too many to remove at once
+    is_filled: Callable[[str], bool]  # returns whether the root of a source exists and is not empty
+    typed: Callable[[], Mapping[str, str]]  # returns canonical URL → URL as written in the list of links
+    brake: Callable[[int, int], bool]  # (removed, all) → whether that is too many to remove without confirmation
 
 
 ALL_FILES = RunOptions(mode=RunMode.REFRESH)
@@ -43,7 +43,7 @@ ALL_FILES = RunOptions(mode=RunMode.REFRESH)
 
 @dataclass(frozen=True, slots=True)
 class DigestUpdater:
-    """Updates cache and index, one update at a time."""
+    """Updates the digest; only one update runs at a time."""
 
     store: Store
     paths: DigestPaths
@@ -53,7 +53,7 @@ class DigestUpdater:
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def sources(self) -> dict[str, Source]:
-        """Return the sources of the digest; create them if they are missing or had another root."""
+        """Return the sources of the digest; create those that are missing or have another root."""
         return (await self._rooted(await self.store.digest.cache_seen()))[0]
 
     async def whole(self, budget: int) -> KbReport:
@@ -61,7 +61,7 @@ class DigestUpdater:
         return await self.part({FILES: ALL_FILES, LINKS: _due_links(budget)})
 
     async def part(self, parts: Mapping[str, RunOptions]) -> KbReport:
-        """Check some sources or pages, under the write lock; if that fails, both files stay unchanged."""
+        """Check some sources or pages under the write lock; if that fails, leave cache and index unchanged."""
         paths = self.paths
         async with self.turn, one_writer(paths.digest_files.lock, self.clock):
             cache = await asyncio.to_thread(paths.digest_files.read)
@@ -72,13 +72,13 @@ class DigestUpdater:
                 if fresh or seen != self._taken_over():
                     await self._impose(sources, cache.sources if cache else {})
                     await self.store.digest.see_cache(self._taken_over())
-                parts = {FILES: ALL_FILES, LINKS: parts.get(LINKS, _due_links(0))}  # all that may differ from the cache
+                parts = {FILES: ALL_FILES, LINKS: parts.get(LINKS, _due_links(0))}  # the cache is new: check everything
             reports = {name: await self._ran(sources[name], each) for name, each in parts.items() if name in sources}
             now = self.clock()
             before = cache or Cache(generated_at=now, sources={})
             after = before.with_sources(await self._records(sources, before, now), now)
             if imposed and (held := self._held(before, after)):
-                again = SeenCache(paths.cache, "held")  # the cache has to be imported again
+                again = SeenCache(paths.cache, "held")  # makes the next update import the cache again
                 await self.store.digest.see_cache(again)
                 raise held
             written = await asyncio.to_thread(paths.digest_files.write, after)
@@ -88,7 +88,7 @@ class DigestUpdater:
         return replace(report, failing_links=await self._failing(sources.get(LINKS), after, now))
 
     async def run(self, source: Source, options: RunOptions, listener: Listener) -> RunReport:
-        """Check what changed in one source, as the watcher asks; added links wait for the next tick."""
+        """Check changed files or links of one source for the watcher; new links are checked at the next tick."""
         budget = 0 if source.name == LINKS else None
         done = await self.part({source.name: replace(options, budget=budget)})
         report = done.links if source.name == LINKS else done.files
@@ -107,7 +107,7 @@ class DigestUpdater:
         return source is None or not due(await self.store.due.waiting(source.id), now, budget=1)
 
     async def _failing(self, links: Source | None, cache: Cache, now: datetime) -> tuple[BackingOffPage, ...]:
-        """Return the links that cannot be read, whether this update requested them or not."""
+        """Return all links whose last request failed, also in earlier updates."""
         records = [each for each in cache.sources.values() if isinstance(each, UrlRecord)]
         if links is None or not any(each.consecutive_failures for each in records):
             return ()
@@ -126,15 +126,15 @@ class DigestUpdater:
         return None if digest is None else SeenCache(self.paths.cache, digest)
 
     def _taken_over(self) -> SeenCache:
-        """Return the mark of a cache that was imported while the update is unfinished.
+        """Return a mark that says that the cache was imported, but the update is not finished.
 
-        If the update fails, the next one finds the mark and keeps what was made since, so that nothing is
-        paid twice.
+        If the update fails, the next one finds this mark and does not import the cache again, so that new summaries
+        are not lost.
         """
         return SeenCache(self.paths.cache, f"taken over: {self.paths.digest_files.digest or 'none'}")
 
     async def _rooted(self, seen: SeenCache | None) -> tuple[dict[str, Source], bool]:
-        """Return the sources, and whether one of them is new; remove a source whose root is no longer set."""
+        """Return the sources, and whether one of them is new; remove a source that is no longer configured."""
         found, fresh = {}, False
         for name, kind in KINDS.items():
             root, known = self.paths.roots.get(name), await self.store.sources.find(name, None)
@@ -153,13 +153,13 @@ class DigestUpdater:
         return found, fresh
 
     async def _impose(self, sources: Mapping[str, Source], records: Mapping[str, Record]) -> None:
-        """Update the store where the cache differs: the cache takes precedence."""
+        """Change pages in the store that differ from the cache, which takes precedence."""
         now = self.clock()
         for name, source in sources.items():
             is_file = name == FILES
             cached = {page.url: page for page in _pages(records.values(), source, is_file=is_file)}
             known = {page.url: page for page in await self.store.digest.pages(source.id)}
-            next_at = None if is_file else now  # pages missing in the cache are new, and links are due now
+            next_at = None if is_file else now  # a page that is missing in the cache is new, so a link is due now
             uncached = [page for url, page in known.items() if url not in cached]
             lost = [DigestPage(url=page.url, depth=page.depth, next_at=next_at) for page in uncached]
             changed = [page for page in lost if page != known[page.url]]
@@ -173,18 +173,18 @@ class DigestUpdater:
     async def _ran(self, source: Source, options: RunOptions) -> RunReport:
         report = await self.runner.run(source, replace(options, for_digest=True), self.listener)
         if report.state == RunState.FAILED and not report.checked:
-            raise KbError(f"{SETTINGS[source.name]}: {report.error}; cache and index are as they were")
+            raise KbError(f"{SETTINGS[source.name]}: {report.error}; cache and index are unchanged")
         return report
 
     def _held(self, before: Cache, after: Cache) -> KbError | None:
-        """Return an error if too many cache records would vanish, which no deletion limit of a run sees."""
+        """Return an error if too many cache records would be removed, which the deletion limit of runs does not see."""
         gone = before.sources.keys() - after.sources.keys()
         if not self.paths.brake(len(before.sources), len(gone)):
             return None
         return KbError(
-            f"{len(gone)} of {len(before.sources)} sources that {self.paths.cache} knows are not there, "
-            f"such as {one_line(min(gone))}: cache and index are as they were. Check "
-            f"{' and '.join(SETTINGS.values())}; if they are to go, take them out of the cache"
+            f"{len(gone)} of {len(before.sources)} sources in the cache {self.paths.cache} are missing, "
+            f"such as {one_line(min(gone))}: cache and index are unchanged. Check "
+            f"{' and '.join(SETTINGS.values())}; if these sources were removed on purpose, delete them from the cache"
         )
 
     async def _records(self, sources: Mapping[str, Source], before: Cache, now: datetime) -> dict[str, Record]:
@@ -198,7 +198,7 @@ class DigestUpdater:
         if LINKS in sources:
             pages = await self.store.digest.pages(sources[LINKS].id)
             names = await asyncio.to_thread(self.paths.typed)
-            if any(page.url not in names for page in pages):  # not listed any more, and kept by the deletion limit
+            if any(page.url not in names for page in pages):  # no longer listed, but kept because of the deletion limit
                 known = [each.url for each in before.sources.values() if isinstance(each, UrlRecord)]
                 names = {**{url: raw_url for raw_url in known if (url := canonical(raw_url))}, **names}
             for page in pages:
@@ -213,16 +213,16 @@ def _due_links(budget: int) -> RunOptions:
 
 def _taken(known: Source, seen: SeenCache) -> KbError:
     return KbError(
-        f"{known.name} in this store is {path_of(known.url)} of the knowledge base with the cache "
-        f"{seen.path}: a store holds one knowledge base, so name another store for this one (store.url), "
-        f"or, if that one is no more or was moved here, type `afresh remove {known.name}`"
+        f"{known.name} in this store is {path_of(known.url)} and belongs to the knowledge base with the cache "
+        f"{seen.path}. A store can have only one knowledge base: set store.url to another store, "
+        f"or, if that knowledge base was deleted or moved here, run `afresh remove {known.name}`"
     )
 
 
 def _keeps_its_place(known: Source, root: str) -> KbError:
     return KbError(
-        f"{SETTINGS[known.name]}: {path_of(root)} is not there or holds nothing, so it does not "
-        f"take the place of {path_of(known.url)}: everything is kept; cache and index are as they were"
+        f"{SETTINGS[known.name]}: {path_of(root)} is missing or empty, so it does not "
+        f"replace {path_of(known.url)}; all pages, the cache and the index are unchanged"
     )
 
 
@@ -261,7 +261,7 @@ def _report(
 
 @dataclass(slots=True)
 class DigestWatcher:
-    """Runs the three parts of the runtime refresh that are enabled."""
+    """Keeps the digest up to date while afresh runs: watches files, watches the list of links, checks due links."""
 
     update: DigestUpdater
     settings: KbSettings
@@ -299,7 +299,7 @@ class DigestWatcher:
     async def _tick(self) -> None:
         budget = self.settings.url_refresh_budget_per_tick
         try:
-            if await self.update.is_idle(self.update.clock()):  # age alone would request dead links at every tick
+            if await self.update.is_idle(self.update.clock()):  # otherwise dead links would be requested at every tick
                 return
             done = await self.update.part({LINKS: _due_links(budget)})
         except AfreshError as error:
@@ -307,7 +307,7 @@ class DigestWatcher:
                 raise
             if str(error) != self._problem:
                 self._problem = str(error)
-                self.on_report(Notice(text=f"{LINKS}: {error}; it is tried again"))
+                self.on_report(Notice(text=f"{LINKS}: {error}; retrying later"))
             return
         self._problem = None
         if done.links is not None:
