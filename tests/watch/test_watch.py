@@ -271,7 +271,7 @@ async def test_a_source_that_is_removed_is_no_longer_watched() -> None:
         await at.notice()
         await at.store.sources.remove(at.source.id, NOW)
         at.feed.on_change(["/docs/a.md"])
-        assert await at.notice() == "docs: it was removed and is no longer watched"
+        assert await at.notice() == "docs: the source was removed and is no longer watched"
         async with asyncio.timeout(TIMEOUT_SECONDS):
             await at.task
 
@@ -280,7 +280,7 @@ async def test_a_source_that_is_removed_while_its_settings_are_wrong_is_no_longe
     async with scene(rules={"bogus": 1}) as at:
         await at.notice()
         await at.store.sources.remove(at.source.id, NOW)
-        assert await at.notice() == "docs: it was removed and is no longer watched"
+        assert await at.notice() == "docs: the source was removed and is no longer watched"
         await at.task
 
 

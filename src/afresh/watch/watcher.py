@@ -1,4 +1,4 @@
-"""Watch sources on this machine: collect changed paths, and check just those."""
+"""Watch local sources for changes, and check only the changed files."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -14,13 +14,13 @@ from afresh.ports import ChangeFeed
 from afresh.store.store import Store
 from afresh.urls.files import is_file_url
 
-MAX_QUIET_PERIODS = 10  # after which a path that keeps changing is due
-MAX_SINGLE_PATHS = 1_000  # paths, above which a full listing is cheaper
+MAX_QUIET_PERIODS = 10  # a path that keeps changing is checked after so many quiet periods
+MAX_SINGLE_PATHS = 1_000  # with more changed paths, a full listing is cheaper
 
 
 @dataclass(frozen=True, slots=True)
 class DuePaths:
-    """What to check now: some paths, or everything."""
+    """The paths to check now, or the whole source."""
 
     paths: frozenset[str] = frozenset()
     everything: bool = False
@@ -32,15 +32,15 @@ class _Activity:
     last: float
 
     def at(self, quiet: float) -> float:
-        """Return when it is due: after a quiet time, or after changing for too long."""
+        """Return when the path is due: after it was quiet for a while, or if it keeps changing for too long."""
         return min(self.last + quiet, self.first + MAX_QUIET_PERIODS * quiet)
 
 
 @dataclass(slots=True)
 class Debounce:
-    """Collects paths until each has been quiet for a while; too many become a check of everything."""
+    """Collects changed paths until each was quiet for a while; too many of them become a check of everything."""
 
-    quiet: float  # seconds
+    quiet: float  # seconds without a change after which a path is due
     max_paths: int = MAX_SINGLE_PATHS
     _paths: dict[str, _Activity] = field(default_factory=dict)
     _everything: _Activity | None = None
@@ -55,19 +55,19 @@ class Debounce:
             self.add_everything(now, since=min(each.first for each in self._paths.values()))
 
     def add_everything(self, now: float, *, since: float | None = None) -> None:
-        """Record that anything may have changed, since a time; this includes single paths."""
+        """Record that any file may have changed since a time, which includes the collected paths."""
         self._paths.clear()
         if self._everything is None or since is not None:
             self._everything = _Activity(now if since is None else since, now)
         self._everything.last = max(now, self._everything.last)
 
     def next_at(self) -> float | None:
-        """Return when something will be due if nothing else changes, or None."""
+        """Return when the next path is due if no more changes arrive; None if there is none."""
         active = [self._everything] if self._everything is not None else self._paths.values()
         return min((activity.at(self.quiet) for activity in active), default=None)
 
     def take(self, now: float) -> DuePaths | None:
-        """Remove and return what is due, with paths that were quiet half as long; None if nothing is due."""
+        """Remove and return the due paths, with those that were quiet for half the time; None if no path is due."""
         if self._everything is not None:
             if self._everything.at(self.quiet) > now:
                 return None
@@ -83,12 +83,12 @@ class Debounce:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchTimes:
-    """Intervals of a watch, in seconds."""
+    """The intervals of a watch in seconds."""
 
     debounce: float = 0.5
     rescan: float = 3_600.0
-    again: float = 60.0  # after changes: until a full listing, to find missed ones
-    tick: float = 1.0  # between checks that the root still exists
+    again: float = 60.0  # time from changes to a full listing, which finds missed changes
+    tick: float = 1.0  # time between checks that the root still exists
 
 
 DEFAULT_TIMES = WatchTimes()
@@ -97,12 +97,12 @@ WatchListener = Callable[[WatchReport], None]
 
 
 RunSource = Callable[[Source, RunOptions, Listener], Awaitable[RunReport]]
-RETRY_SECONDS = (1.0, 2.0, 5.0, 15.0)  # seconds until the next attempt after a failed check; the last one repeats
+RETRY_SECONDS = (1.0, 2.0, 5.0, 15.0)  # time until the next attempt after failures; the last one repeats
 
 
 @dataclass(slots=True)
 class SourceWatcher:
-    """Watches one source, as a part of a watch."""
+    """Watches one of the sources of a watch."""
 
     source: Source
     watch: "Watcher"
@@ -112,12 +112,12 @@ class SourceWatcher:
     _waking: asyncio.Event = field(default_factory=asyncio.Event)
     _loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
     _removed: bool = False
-    _lost: bool = False  # events are no longer received
-    _list_at: float = 0.0  # time of the next full listing
+    _lost: bool = False  # the change feed no longer reports events
+    _list_at: float = 0.0  # when the next full listing is due
     _retry_at: float = 0.0
     _failures: int = 0
     _pause: float = 0.0  # seconds until the next attempt to receive events
-    _problem: str | None = None  # the last reported problem, to report it once
+    _problem: str | None = None  # the last reported problem, which is not reported again
     _announced: bool = False
 
     def __post_init__(self) -> None:
@@ -128,14 +128,14 @@ class SourceWatcher:
         self._waking.set()
 
     async def keep(self) -> None:
-        """Watch until a stop or until the source is removed; wait for a missing root."""
+        """Watch until the watch is stopped or the source is removed; wait while the root is missing."""
         while self._is_active():
             change_feed = await self._open_feed()
             if change_feed is None or not await self._start_feed(change_feed):
                 await self._sleep_until(self._loop.time() + self._pause)
                 continue
             try:
-                self._list_at = self._loop.time()  # find changes from before
+                self._list_at = self._loop.time()  # list now, to find earlier changes
                 while self._is_active() and not self._lost and await asyncio.to_thread(change_feed.stands):
                     await self._attend(change_feed)
             finally:
@@ -154,7 +154,7 @@ class SourceWatcher:
         source = await self.watch.store.sources.get(self.source.id)
         if source is None:
             self._removed = True
-            self._say("it was removed and is no longer watched")
+            self._say("the source was removed and is no longer watched")
         else:
             self.source = source
         return source
@@ -178,7 +178,7 @@ class SourceWatcher:
             self._say(f"{change_feed.place} does not exist; its pages are kept, and watching resumes when it is back")
             return False
         except OSError as error:
-            self._say(f"no file events ({error}); it is listed every {self.watch.times.again:g} s instead")
+            self._say(f"no file events ({error}); listing all files every {self.watch.times.again:g} s instead")
             self._pause, self._list_at = self.watch.times.again, self._loop.time()
             await self._attend(change_feed)
             return False
@@ -194,7 +194,7 @@ class SourceWatcher:
         self.wake()
 
     def _lose_feed(self) -> None:
-        """Mark the feed as lost; the listing after the next start finds missed changes."""
+        """Record that the feed is lost; the listing after the next start finds missed changes."""
         self._lost = True
         self.wake()
 
@@ -215,7 +215,7 @@ class SourceWatcher:
         except AfreshError as error:
             if isinstance(error, StoreError) and not isinstance(error, StoreUnavailable):
                 raise
-            self._changes.add_everything(self._loop.time())  # nothing is lost: check everything later
+            self._changes.add_everything(self._loop.time())  # check everything later, so that no change is missed
             self._retry_at = self._loop.time() + RETRY_SECONDS[min(self._failures, len(RETRY_SECONDS) - 1)]
             self._failures += 1
             if not isinstance(error, RunBusy):
@@ -270,7 +270,7 @@ MAX_CONCURRENT_RUNS = 3  # concurrent runs, so that a slow list of links does no
 
 
 def select_watched(labelled: Mapping[str, Sequence[Source]], everything: Sequence[Source]) -> list[Source]:
-    """Return the sources to watch: those on this machine, of the given labels or of all."""
+    """Return the sources to watch: those with the given labels, or else all local ones."""
     for label, sources in labelled.items():
         if not any(map(_is_watchable, sources)):
             raise UsageError(
@@ -299,7 +299,7 @@ class Watcher:
     listener: Listener
 
     async def keep(self, sources: Sequence[Source]) -> None:
-        """Watch until a stop, or until no source is left."""
+        """Watch until the watch is stopped or all sources were removed."""
         turns = asyncio.Semaphore(MAX_CONCURRENT_RUNS)
         watchers = [SourceWatcher(source, self, turns, Debounce(self.times.debounce)) for source in sources]
 
