@@ -137,7 +137,7 @@ def test_F111_texts_of_others_are_no_commands_to_a_service() -> None:
     assert "@everyone" not in text
     assert "hush" not in text
     title, text = plain_text({"event": "run.braked", "error": None, **run})
-    assert (title, text[-16:]) == ("afresh: docs@2 waits for you", "afresh confirm 7")
+    assert (title, text[-16:]) == ("afresh: docs@2 needs confirmation", "afresh confirm 7")
     page = {"event": "page.moved", "url": "https://x.example/a", "moved_to": "https://x.example/b"}
     _, text = plain_text({"event": "pages", "pages": [page] * 30, "more": False, "error": None, **run})
     assert text.splitlines()[1] == "moved https://x.example/a -> https://x.example/b"

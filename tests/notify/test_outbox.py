@@ -114,7 +114,7 @@ async def test_F101_a_target_that_is_down_is_tried_again_for_a_day(
                 assert await kb.webhooks.send() == 0
             assert tries[:6] == [timedelta(seconds=each) for each in (0, 10, 70, 370, 2170, 9370)]
             assert timedelta(hours=20) < tries[-1] <= timedelta(days=1)
-            assert (message.state, message.error) == ("dead", "it answered 503")
+            assert (message.state, message.error) == ("dead", "the receiver answered 503")
             assert len({asked.headers["webhook-id"] for asked in wire.asked}) == 1
             assert len(wire.asked) == len(tries)
 

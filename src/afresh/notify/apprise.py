@@ -13,9 +13,9 @@ from afresh.ops.processes import wait_for_exit
 from afresh.sources.web.client import not_allowed
 from afresh.text.json_input import read_json
 
-SECONDS = 30.0  # per message, including the start of the process
+SECONDS = 30.0  # time limit per message, including the start of the process
 CHILD = "afresh.notify.apprise_child"
-# No proxies, credentials or settings of ours: the child only gets what it needs to start.
+# Variables that the child process gets: only those it needs to start, without proxies, credentials and settings.
 _PASSED = (
     *("PATH", "PYTHONPATH", "LANG", "LC_ALL", "SYSTEMROOT"),
     *("REQUESTS_CA_BUNDLE", "SSL_CERT_FILE", "SSL_CERT_DIR"),
@@ -23,7 +23,7 @@ _PASSED = (
 
 
 async def notify(url: str, title: str, text: str, allow: Sequence[str]) -> None:
-    """Send one message, to a public address or one in `allow`; raise ApiError without parts of the URL."""
+    """Send one message to a public host or one in `allow`; raise ApiError, whose text has no part of the URL."""
     order = {"url": url, "title": title, "text": text, "allow": list(allow)}
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-P", "-m", CHILD),
@@ -38,7 +38,7 @@ async def notify(url: str, title: str, text: str, allow: Sequence[str]) -> None:
     except TimeoutError:
         if not deadline.expired():
             raise
-        raise ApiTimeout(f"the service gave no answer within {SECONDS:g} s") from None
+        raise ApiTimeout(f"the service did not answer within {SECONDS:g} s") from None
     finally:
         if process.returncode is None:
             with suppress(ProcessLookupError):
@@ -48,7 +48,7 @@ async def notify(url: str, title: str, text: str, allow: Sequence[str]) -> None:
         result = read_json(output)
         refused, reason = result["refused"], result["reason"]
     except (ValueError, KeyError, TypeError):
-        raise ApiError("apprise ended without saying how it went") from None
+        raise ApiError("apprise ended without a result") from None
     if refused is not None:
         raise ApiError(not_allowed(*refused))
     if reason is not None:

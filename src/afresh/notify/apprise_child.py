@@ -1,4 +1,4 @@
-"""The process that sends one message with apprise; it reads its order from stdin."""
+"""Run the process that sends one message with apprise; it reads the message from standard input."""
 
 import json
 import logging
@@ -14,7 +14,7 @@ _STATUS = re.compile(r"error[=: ]+(\d{3})\b")
 
 
 class ConnectGuard:
-    """Checks every connection of the process before it is made, and refuses forbidden ones."""
+    """Audit hook that checks every connection of the process before it is opened, and refuses forbidden ones."""
 
     def __init__(self, policy: AddressPolicy) -> None:
         self._policy = policy
@@ -46,11 +46,11 @@ class ConnectGuard:
 
 
 class LogSummary(logging.Handler):
-    """Summarises log messages of apprise, which may contain parts of the URL."""
+    """Summarises log messages of apprise without their text, which may contain parts of the URL."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
-        self.gist = "the service did not take the message"
+        self.gist = "the service did not accept the message"
 
     def emit(self, record: logging.LogRecord) -> None:
         line = record.getMessage()
@@ -69,8 +69,8 @@ def send(order: dict[str, Any]) -> dict[str, object]:
     asset = AppriseAsset(http_redirects=False, async_mode=False, app_id="afresh", app_desc="afresh")
     service = Apprise.instantiate(order["url"], asset=asset)
     if not service:
-        return _result("apprise does not know this kind of address, or it lacks a part")
-    service.redirects = False  # whatever the URL says
+        return _result("apprise does not support this kind of URL, or a part of the URL is missing")
+    service.redirects = False  # even if the URL enables redirects
     sys.addaudithook(guard)
     if service.notify(title=order["title"], body=order["text"], body_format=NotifyFormat.TEXT):
         return _result(None)
@@ -84,7 +84,7 @@ def _result(reason: str | None, refused: tuple[str, str] | None = None) -> dict[
 def main() -> None:
     try:
         result = send(json.load(sys.stdin))
-    except Exception as error:  # plugins may raise anything, with the URL in the text
+    except Exception as error:  # plugins may raise any exception, with the URL in its text
         result = _result(f"apprise failed ({type(error).__name__})")
     print(json.dumps(result))
 

@@ -1,4 +1,4 @@
-"""Incoming webhooks: check signatures, and read what they ask to refresh."""
+"""Check the signatures of incoming webhooks, and read which pages or sources they ask to refresh."""
 
 import base64
 import binascii
@@ -16,34 +16,34 @@ from afresh.model.records import SourceId
 from afresh.sources.git.address import GitAddress
 from afresh.sources.github.address import GithubAddress
 
-TOLERANCE_SECONDS = 300  # between the clocks of two machines
-MAX_URLS = 1_000  # per message
-MAX_TEXT_CHARS = 2_000  # characters of a URL or an id
+TOLERANCE_SECONDS = 300  # maximum age of a message, and difference between the clocks of two machines
+MAX_URLS = 1_000  # in one message
+MAX_TEXT_CHARS = 2_000  # length of a URL or an id
 _HEX = re.compile(r"sha256=[0-9a-f]{64}")
 _BRANCH, _TAG = "refs/heads/", "refs/tags/"
 _REMOTE = re.compile(r"(?:git\+)?(?:[a-z]+://)?(?:[^@/]*@)?(?P<host>[^/:]+)(?::\d+)?[:/]+(?P<path>.*?)(?:\.git)?/*")
 
 
 class BadMessage(ValueError):
-    """A malformed message; the text says what is expected."""
+    """Raised if a message is malformed; the text says what is expected."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefreshRequest:
-    """A request to check a page or, without a URL, a whole source."""
+    """A request to check one page or, without a URL, a whole source."""
 
     id: int
     source_id: SourceId
     url: str
-    times: int  # number of requests; a repeated one is served again
+    times: int  # number of equal requests; a new one during a check causes another check
     at: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReceivedMessage:
-    """What was done with a message."""
+    """The result of receiving a message."""
 
-    state: str  # taken, known (a duplicate), nothing (nothing to do)
+    state: str  # taken (accepted), known (a duplicate) or nothing (no source is affected)
     sources: tuple[str, ...] = ()
     pages: int = 0
     unknown: int = 0
@@ -51,21 +51,21 @@ class ReceivedMessage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Push:
-    web: str  # URL of the repository
-    remotes: tuple[str, ...]  # its other URLs
+    web: str  # web URL of the repository
+    remotes: tuple[str, ...]  # other URLs of the repository, for git
     ref: str  # refs/heads/… or refs/tags/…
     default: str  # the default branch
-    paths: frozenset[str] | None  # changed paths; None: unknown
+    paths: frozenset[str] | None  # the changed files; None: unknown
     wiki: bool = False
 
 
 def may_be_signed_by_github(header: str | None) -> bool:
-    """Return whether a header has the form of a GitHub signature, before the body is read."""
+    """Return whether a header has the form of a GitHub signature; a fast check before the body is read."""
     return header is not None and _HEX.fullmatch(header) is not None
 
 
 def github_signed(secret: str, body: bytes, header: str | None) -> bool:
-    """Return whether GitHub signed a body; False if the secret is empty."""
+    """Return whether the GitHub signature of a body is valid; False if the secret is empty."""
     if not secret or header is None or not may_be_signed_by_github(header):
         return False
     digest = hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
@@ -73,7 +73,7 @@ def github_signed(secret: str, body: bytes, header: str | None) -> bool:
 
 
 def sign(secret: str, message: str, timestamp: int, body: bytes) -> str:
-    """Return the signature of a message as in Standard Webhooks."""
+    """Return the signature of a message by the specification Standard Webhooks."""
     signed_text = f"{message}.{timestamp}.".encode() + body
     digest = hmac.new(_key(secret), signed_text, hashlib.sha256).digest()
     return f"v1,{base64.b64encode(digest).decode()}"
@@ -87,7 +87,7 @@ def _key(secret: str) -> bytes:
 
 
 def may_be_signed(message: str | None, timestamp: str | None, header: str | None, now: datetime) -> bool:
-    """Return whether the headers of a message are complete and recent, before the body is read."""
+    """Return whether the headers of a message are complete and recent; a fast check before the body is read."""
     if not message or not header or not re.fullmatch(r"[0-9]{1,12}", timestamp or ""):
         return False
     return abs(now.timestamp() - int(timestamp or "")) <= TOLERANCE_SECONDS
@@ -96,7 +96,7 @@ def may_be_signed(message: str | None, timestamp: str | None, header: str | None
 def signed(
     secret: str, message: str | None, timestamp: str | None, body: bytes, header: str | None, now: datetime
 ) -> bool:
-    """Return whether a message has a valid and recent signature; a header may contain several."""
+    """Return whether a message has a valid and recent signature; its header may contain several signatures."""
     if not secret or not message or not header or not may_be_signed(message, timestamp, header, now):
         return False
     wanted = sign(secret, message, int(timestamp or ""), body)
@@ -104,12 +104,12 @@ def signed(
 
 
 def read_push(body: Any, event: str) -> Push:
-    """Return the push, or the edit of a wiki, from a GitHub message."""
+    """Return the push that a GitHub message reports; an edit of a wiki is a push to the wiki's repository."""
     repository = body.get("repository") if isinstance(body, dict) else None
     if not isinstance(repository, dict) or not isinstance(web := repository.get("html_url"), str):
         raise BadMessage("repository.html_url is missing")
     if not web.startswith(("http://", "https://")):
-        raise BadMessage("repository.html_url is no address of the web")
+        raise BadMessage("repository.html_url is not a web URL")
     remotes = (repository.get(name) for name in ("clone_url", "ssh_url", "git_url"))
     ref = "" if event == "gollum" else body.get("ref")
     if not isinstance(ref, str):
@@ -125,7 +125,7 @@ def read_push(body: Any, event: str) -> Push:
 
 
 def _paths(body: Mapping[str, Any]) -> frozenset[str] | None:
-    """Return the changed paths; None if a push adds no commits or rewrites some."""
+    """Return the changed paths; None if the commits of the message do not show all changes, as after a forced push."""
     commits = body.get("commits")
     if body.get("forced") or body.get("created") or not isinstance(commits, list) or not commits:
         return None
@@ -138,7 +138,7 @@ def _paths(body: Mapping[str, Any]) -> frozenset[str] | None:
 
 
 def concerns_github(push: Push, address: GithubAddress) -> bool:
-    """Return whether a push may change the content that is read from a repository."""
+    """Return whether a push may change the pages of a GitHub source."""
     if push.wiki:
         return address.has_wiki
     branch = push.ref.removeprefix(_BRANCH) if push.ref.startswith(_BRANCH) else None
@@ -152,14 +152,14 @@ def concerns_github(push: Push, address: GithubAddress) -> bool:
 
 
 def concerns_git(push: Push, address: GitAddress) -> bool:
-    """Return whether a push may change the content that is read from a repository with git."""
+    """Return whether a push may change the pages of a git source."""
     folder = address.folder.decode("utf-8", "replace")
     is_target = not push.wiki and _is_pushed_to(push, address.ref)
     return is_target and is_pushed(push, address) and (not folder or _touches(push, folder))
 
 
 def is_pushed(push: Push, address: GitAddress) -> bool:
-    """Return whether a push is to this repository, on any branch and in any folder."""
+    """Return whether a push is to this repository, to any branch and folder."""
     ours = _place(address.remote)
     return ours is not None and ours in {_place(each) for each in (push.web, *push.remotes)}
 
@@ -184,5 +184,5 @@ def read_urls(body: Any) -> Sequence[str]:
     if not isinstance(urls, list) or not urls or not all(isinstance(url, str) for url in urls):
         raise BadMessage('expected {"urls": ["https://…", …]}')
     if len(urls) > MAX_URLS or any(len(url) > MAX_TEXT_CHARS for url in urls):
-        raise BadMessage(f"a message lists at most {MAX_URLS:,} addresses of {MAX_TEXT_CHARS:,} characters")
+        raise BadMessage(f"expected at most {MAX_URLS:,} URLs of at most {MAX_TEXT_CHARS:,} characters")
     return list(dict.fromkeys(urls))

@@ -1,4 +1,4 @@
-"""Outgoing messages: events of runs, their targets, and retries."""
+"""Define outgoing messages: the events of a run, their targets, and the times of retries."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
@@ -11,11 +11,11 @@ from afresh.model.records import UNFINISHED, ChangeKind, RunId, RunState
 from afresh.model.reports import ChangeView, RunReport
 
 FINISHED, BRAKED = "run.finished", "run.braked"
-PAGES = "pages"  # changes of pages: one message per run
-DROPPED = "pages.dropped"  # only deletions of a confirmed run: the rest was sent before
+PAGES = "pages"  # all changes of pages in a run
+DROPPED = "pages.dropped"  # only the deletions of a confirmed run, whose other changes were sent before
 DROPS = (ChangeKind.DELETED, ChangeKind.MOVED)
-MAX_CHANGES = 1_000  # in one message
-_PAUSES = (10, 60, 300, 1_800, 7_200, 14_400)  # seconds before each retry; the last one repeats
+MAX_CHANGES = 1_000  # changes in one message
+_PAUSES = (10, 60, 300, 1_800, 7_200, 14_400)  # seconds before each retry; the last value repeats
 LIFE = timedelta(days=1)
 
 
@@ -28,11 +28,11 @@ class MessageState(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageTarget:
     name: str
-    events: frozenset[str] = frozenset()  # empty: all
-    sources: frozenset[str] = frozenset()  # empty: all
+    events: frozenset[str] = frozenset()  # names of events; empty: all events
+    sources: frozenset[str] = frozenset()  # labels of sources; empty: all sources
 
     def concerns(self, label: str) -> bool:
-        """Return whether it receives events of a source."""
+        """Return whether the target receives events of a source."""
         return is_among(label, self.sources)
 
     def wants(self, event: str) -> bool:
@@ -44,7 +44,7 @@ class MessageTarget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutboxMessage:
-    """A message to one target."""
+    """A stored message to one target."""
 
     id: int
     target: str
@@ -59,14 +59,14 @@ class OutboxMessage:
 
     @property
     def message(self) -> str:
-        """Return the message id, the same for every attempt, so that receivers can detect duplicates."""
+        """Return the message id, which is equal for all attempts, so that receivers can detect duplicates."""
         return f"afresh_{self.id}_{self.created_at:%Y%m%d%H%M%S}"
 
 
 def letters(
     targets: Sequence[MessageTarget], label: str, state: RunState, counts: Mapping[str, int], *, confirmed: bool = False
 ) -> list[tuple[str, str]]:
-    """Return target and event of each message to send when a run ends like this."""
+    """Return target and event of each message to send when a run ends with this state and these counts."""
     if state in UNFINISHED:
         return []
     ended = BRAKED if state is RunState.NEEDS_CONFIRMATION else FINISHED
@@ -100,7 +100,7 @@ def kinds_in(message: OutboxMessage, target: MessageTarget) -> list[ChangeKind]:
 
 
 def pages_body(message: OutboxMessage, report: RunReport, changes: Sequence[ChangeView]) -> dict[str, Any]:
-    """Return the body of a message about pages: the first changes, and whether there are more."""
+    """Return the body of a message about changed pages: the first changes, and whether there are more."""
     names = ("old_hash", "new_hash", "moved_to")
     body = [
         {"event": f"page.{change.kind}", "url": change.url, "at": change.at.isoformat()}
@@ -112,6 +112,6 @@ def pages_body(message: OutboxMessage, report: RunReport, changes: Sequence[Chan
 
 
 def next_try(message: OutboxMessage, now: datetime) -> datetime | None:
-    """Return the next attempt for a failed message; None once it is a day old."""
+    """Return the time of the next attempt for a failed message; None if the message is a day old."""
     at = now + timedelta(seconds=_PAUSES[min(message.attempts, len(_PAUSES) - 1)])
     return at if at <= message.created_at + LIFE else None

@@ -1,4 +1,4 @@
-"""Send messages: signed to webhooks or as plain text through apprise, per target, with retries for a day."""
+"""Send messages to each target with retries for a day: signed to webhooks, or as plain text through apprise."""
 
 import asyncio
 import json
@@ -43,13 +43,13 @@ from afresh.text.redact import NOT_ALLOWED, mask_secrets, one_line
 log = logging.getLogger(__name__)
 
 MessageBody = Mapping[str, Any]
-Outcome = tuple[str | None, bool]  # why sending failed, and whether that is final
+Outcome = tuple[str | None, bool]  # why sending failed (None: it did not), and whether retries are useless
 
-TIMEOUT_SECONDS = 15.0  # seconds per message
+TIMEOUT_SECONDS = 15.0  # time limit per message
 RESOLVE_SECONDS = 5.0
-LEASE = timedelta(seconds=120)  # after which another sender may take over a message
-MAX_LINES = 20  # pages listed in one message
-_MAX_TEXT_CHARS = 300  # of a URL or a reason
+LEASE = timedelta(seconds=120)  # time after which another sender may send a message
+MAX_LINES = 20  # pages listed in a plain-text message
+_MAX_TEXT_CHARS = 300  # length of a URL or a reason in a plain-text message
 _MARKS = re.compile(r"[<>`*|@]")
 _CALLS = re.compile(r"[<>`*|]|@(?=everyone|here|channel|all)")
 _COUNTED = ("new", "changed", "deleted", "moved", "missing", "failed", "refused")
@@ -63,8 +63,8 @@ def plain_text(body: Mapping[str, Any]) -> tuple[str, str]:
     counts = body["counts"]
     if body["event"] == BRAKED:
         held = count(counts["held"], "page")
-        waits = f"{run} would delete {held}, so it waits. To let it: afresh confirm {body['run']}"
-        return f"afresh: {label} waits for you", waits
+        waits = f"{run} would delete {held} and needs confirmation. To confirm, run: afresh confirm {body['run']}"
+        return f"afresh: {label} needs confirmation", waits
     parts = ", ".join(f"{counts[name]} {name}" for name in _COUNTED if counts[name]) or "none changed"
     why = f"\nWhy: {_safe(body['error'])}" if body["error"] else ""
     ended = f"{run} ended: {body['state']}.\n{counts['checked']} checked, {parts}.{why}"
@@ -83,23 +83,23 @@ def _of_pages(run: str, pages: Sequence[Mapping[str, Any]], *, more: bool) -> st
 
 
 def _address(url: str) -> str:
-    """Return a URL that mentions no user: some services would act on `@everyone` in a path."""
+    """Return a URL with `@` escaped, because some services notify users for `@everyone` in a path."""
     return mask_secrets(_MARKS.sub(lambda found: quote(found[0]), one_line(url)))[:_MAX_TEXT_CHARS]
 
 
 def _safe(text: str) -> str:
-    """Return one line without markup and without mentions of everyone."""
+    """Return a text as one line without markup and mentions of users."""
     return mask_secrets(_CALLS.sub(" ", one_line(text)))[:_MAX_TEXT_CHARS]
 
 
 class Transport(Protocol):
-    """Sends messages to one target."""
+    """Sends the messages of one target."""
 
     @property
     def target(self) -> MessageTarget: ...
 
     async def send(self, message: OutboxMessage, body: MessageBody, now: datetime) -> Outcome:
-        """Try to send a message once; return the outcome."""
+        """Try once to send a message, and return the outcome."""
         ...
 
 
@@ -125,17 +125,17 @@ class WebhookTransport:
         if 200 <= answer.status < 300:
             return None, True
         if 300 <= answer.status < 400:
-            return f"it answered {answer.status}: redirects are not followed, set the address itself", False
-        return f"it answered {answer.status}", answer.status == 410
+            return f"the receiver answered {answer.status}: redirects are not followed, so set the final URL", False
+        return f"the receiver answered {answer.status}", answer.status == 410
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppriseTransport:
-    """Sends messages as a few lines of text."""
+    """Sends messages through apprise, as a few lines of text."""
 
     target: MessageTarget
     url: str
-    allow: Sequence[str]  # addresses that are not public
+    allow: Sequence[str]  # hosts and networks that are not public but allowed
 
     async def send(self, message: OutboxMessage, body: MessageBody, now: datetime) -> Outcome:
         try:
@@ -156,7 +156,7 @@ class MessageSender:
     clock: Clock
 
     async def deliver(self) -> int:
-        """Try to send all due messages, concurrently per target; return how many were sent."""
+        """Try to send all due messages, with targets in parallel; return the number of sent messages."""
         due = sorted(await self.store.messages.due(self.clock()), key=lambda message: message.target)
         rounds = [list(group) for _, group in groupby(due, key=lambda message: message.target)]
         done = await asyncio.gather(*map(self._round, rounds), return_exceptions=True)  # let all targets finish
@@ -166,7 +166,7 @@ class MessageSender:
         return sum(each for each in done if isinstance(each, int))
 
     async def _round(self, letters: list[OutboxMessage]) -> int:
-        """Send the messages of one target, oldest first, until one fails; return how many were sent."""
+        """Send the messages of one target, oldest first, until one fails; return the number of sent messages."""
         sent = 0
         for message in letters:
             if not await self.store.messages.reserve(message, self.clock() + LEASE):
@@ -175,12 +175,12 @@ class MessageSender:
             body = await self._body_of(message, transport.target) if transport is not None else None
             if transport is None or body is None:
                 setting = message.target if "." in message.target else f"webhooks.{message.target}"
-                gone = f"{setting} is not set any more" if transport is None else "its run is gone"
+                gone = f"{setting} is no longer set" if transport is None else "the run of the message was deleted"
                 await self._settle(message, gone, final=True)
                 continue
             try:
                 reason, final = await transport.send(message, body, self.clock())
-            except asyncio.CancelledError:  # so that the next sender need not wait for the lease
+            except asyncio.CancelledError:  # release the lease, so that the next sender need not wait for its end
                 waiting, now = MessageState.WAITING, self.clock()
                 await self.store.messages.record_attempt(message, waiting, now, again=now, error=None)
                 raise
@@ -196,7 +196,7 @@ class MessageSender:
         state = MessageState.SENT if reason is None else MessageState.WAITING if again else MessageState.DEAD
         if state is MessageState.DEAD:
             body = {"target": message.target, "event": message.event, "why": reason}
-            log.warning("a message was given up", extra={"data": body})
+            log.warning("a message could not be delivered and is not retried", extra={"data": body})
         await self.store.messages.record_attempt(message, state, now, again=again, error=reason)
 
     async def _body_of(self, message: OutboxMessage, target: MessageTarget) -> dict[str, Any] | None:
@@ -213,7 +213,7 @@ class MessageSender:
 
 
 def why_not_posted(url: str, allow: Sequence[str]) -> str | None:
-    """Return why nothing would be sent to a URL; None also if its host cannot be resolved now."""
+    """Return why a webhook URL is not allowed; None if it is, or if its host cannot be resolved now."""
     parts = urlsplit(url)
     host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
     policy = AddressPolicy(allow)
@@ -222,7 +222,7 @@ def why_not_posted(url: str, allow: Sequence[str]) -> str | None:
 
 
 def _addresses(host: str, port: int) -> list[str]:
-    """Return the IP addresses of a host; none if the resolver does not answer in time."""
+    """Return the IP addresses of a host; an empty list if it cannot be resolved in time."""
     found: list[str] = []
 
     def resolve() -> None:
@@ -236,7 +236,7 @@ def _addresses(host: str, port: int) -> list[str]:
 
 
 def why_not_notified(url: str) -> str | None:
-    """Return why apprise cannot use a URL, without its secrets."""
+    """Return why apprise cannot use a URL, without quoting its secrets; None if it can."""
     kind = url.partition("://")[0].lower()
     with _silence_apprise():
         from apprise import Apprise
@@ -248,15 +248,15 @@ def why_not_notified(url: str) -> str | None:
     if kind not in known:
         near = get_close_matches(kind, known, 5, 0.5) or ("discord", "mailtos", "ntfys", "slack", "tgram")
         return (
-            f"apprise knows no {kind[:20]}://; it knows {', '.join(f'{each}://' for each in near)} and "
+            f"apprise does not support {kind[:20]}://; it supports {', '.join(f'{each}://' for each in near)} and "
             f"{len(known) - len(near)} others (`apprise --details` lists them)"
         )
-    return None if usable else f"apprise cannot use this address: a part of {kind}:// is missing or wrong"
+    return None if usable else f"apprise cannot use this URL: a part of {kind}://… is missing or wrong"
 
 
 @contextmanager
 def _silence_apprise() -> Iterator[None]:
-    """Silence apprise: its log messages contain the secret URL, and its plugins emit warnings."""
+    """Suppress log messages of apprise, which contain the secret URL, and warnings of its plugins."""
     logger = logging.getLogger("apprise")
     before, logger.disabled = logger.disabled, True
     try:
