@@ -1,4 +1,4 @@
-"""Idempotent requests: a request with a repeated name runs once, and its response is kept for a day."""
+"""Answer repeated requests with the same idempotency key from a stored response, for a day."""
 
 import asyncio
 import logging
@@ -14,16 +14,16 @@ from afresh.ports import Clock
 if TYPE_CHECKING:
     from afresh.store.store import Store
 
-KEPT = timedelta(hours=24)  # how long a response is replayed
-RENEWED = timedelta(seconds=15)  # how often a claim is renewed
-GIVEN_UP = timedelta(minutes=1)  # a claim that was not renewed for so long is abandoned
+KEPT = timedelta(hours=24)  # how long a response is stored
+RENEWED = timedelta(seconds=15)  # time between two renewals of a claim
+GIVEN_UP = timedelta(minutes=1)  # another process may take over a claim that was not renewed for so long
 
 
 @dataclass(frozen=True, slots=True)
 class StoredResponse:
-    """A request with a name, and its response; no status while it is being answered."""
+    """A request with an idempotency key, and its response; the status is None until there is a response."""
 
-    asked: str  # a fingerprint of the request
+    asked: str  # hash of the request, to detect another request with the same key
     status: int | None = None
     location: str | None = None
     body: str | None = None
@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 
 
 class RequestClaim:
-    """A renewed claim to answer a request; if the request fails, the claim is deleted."""
+    """The exclusive right to answer a request; it is renewed regularly, and deleted if the request fails."""
 
     def __init__(self, store: "Store", clock: Clock, caller: str, name: str, began: datetime) -> None:
         self._store = store
@@ -59,7 +59,7 @@ class RequestClaim:
         await self._store.access.keep_answer(*self._key, self._began, answer)
 
     async def renew(self) -> bool:
-        """Renew the claim; return False if another process took it over."""
+        """Renew the claim; return False if another process has taken it over."""
         now = self._clock()
         if not await self._store.access.renew_answer(*self._key, self._began, now):
             return False
@@ -72,7 +72,7 @@ class RequestClaim:
             try:
                 ours = await self.renew()
             except AfreshError as error:
-                log.warning("an answer under way cannot be renewed: %s", error)
+                log.warning("the claim of a request in progress cannot be renewed: %s", error)
 
     async def _end(self, *, forget: bool) -> None:
         await self._rest()
@@ -80,14 +80,14 @@ class RequestClaim:
             await self._store.access.forget_answer(*self._key, self._began)
 
     async def _rest(self) -> None:
-        """Stop renewing; wait for a renewal in progress, since it may have changed the claim time."""
+        """Stop renewing; wait for a renewal in progress, because it changes the time of the claim."""
         self._over.set()
         if self._renewing is not None:
             await asyncio.wait({self._renewing})
 
 
 async def begin(store: "Store", clock: Clock, caller: str, name: str, asked: str) -> StoredResponse | RequestClaim:
-    """Return the stored response to a request with this name, or a claim to answer it."""
+    """Return the stored response to a request with this idempotency key (`name`), or a claim to answer it."""
     now = clock()
     known = await store.access.begin_answer(caller, name, asked, now)
     return known if known is not None else RequestClaim(store, clock, caller, name, now)

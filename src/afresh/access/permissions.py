@@ -1,4 +1,4 @@
-"""Stored tokens, and the permissions of a request."""
+"""Define access tokens, and the permissions that a request gets from its token."""
 
 import hashlib
 import hmac
@@ -8,15 +8,15 @@ from enum import StrEnum
 from afresh.dataclass import dataclass
 from afresh.errors import Forbidden
 
-PREFIX = "afresh_"  # lets secret scanners recognise tokens
+PREFIX = "afresh_"  # start of every token, by which secret scanners recognise it
 MAX_TOKEN_CHARS = 200
-MAX_LOGINS = 1_000  # per token; one more ends the oldest
-READ_ONLY = "this token may only read: use one that was made with --scope write"
-BOUND = "this token is bound to some sources, and this concerns all of them"
+MAX_LOGINS = 1_000  # web logins per token; a further one ends the oldest
+READ_ONLY = "this token may only read: use a token that was created with --scope write"
+BOUND = "this token is limited to some sources, but the request affects all sources: use a token without --source"
 
 
 class TokenScope(StrEnum):
-    """How much a token allows."""
+    """The operations that a token allows."""
 
     READ = "read"
     WRITE = "write"
@@ -24,12 +24,12 @@ class TokenScope(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccessToken:
-    """A stored token, without its text."""
+    """A stored token; the token text itself is not stored."""
 
     id: int
     name: str
     scope: TokenScope
-    sources: tuple[str, ...]  # labels; empty: all sources
+    sources: tuple[str, ...]  # labels of allowed sources; empty: all sources
     created_at: datetime
     expires_at: datetime | None = None
     revoked_at: datetime | None = None
@@ -43,7 +43,7 @@ class AccessToken:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreatedToken:
-    """A new token with its text, which is shown once and not stored."""
+    """A new token and its text, which is displayed once and not stored."""
 
     token: str
     id: int
@@ -54,10 +54,9 @@ class CreatedToken:
 
 
 def digest_of(text: str) -> str:
-    """Return the stored hash of a token.
+    """Return the hash under which a token is stored.
 
-    A plain SHA-256 is enough: the text is 32 random bytes, so no list of likely ones can be tried, which is
-    all that a slow hash would prevent.
+    SHA-256 is sufficient: a slow hash only protects guessable secrets, and a token has 32 random bytes.
     """
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -70,11 +69,11 @@ def same(one: str | bytes, other: str | bytes) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Permissions:
-    """What a request may do; every route and tool checks it."""
+    """The permissions of a request, which every route and tool checks."""
 
-    caller: str  # for logs and limits: a token id or the peer
+    caller: str  # id of the token or address of the peer, for logs and rate limits
     scope: TokenScope = TokenScope.READ
-    sources: frozenset[str] | None = None  # labels; None: all sources
+    sources: frozenset[str] | None = None  # labels of allowed sources; None: all sources
 
     @property
     def may_write(self) -> bool:
@@ -85,9 +84,9 @@ class Permissions:
         return self.sources is None
 
     def sees(self, label: str) -> bool:
-        """Return whether a source is allowed, by its own label or that of its library.
+        """Return whether a source is allowed, by its own label or that of the library it belongs to.
 
-        `react` allows every version of `react` and of `react/site`; `react@18` only that version of both.
+        `react` allows every version of `react` and of `react/site`; `react@18` allows only that version of both.
         """
         name, _, version = label.partition("@")
         parts = name.split("/")
@@ -97,7 +96,7 @@ class Permissions:
         )
 
     def check_write(self) -> None:
-        """Raise Forbidden without write permission."""
+        """Raise Forbidden if the request has no write permission."""
         if not self.may_write:
             raise Forbidden(READ_ONLY)
 
