@@ -121,7 +121,7 @@ def test_F87_a_named_file_must_exist(tmp_path: Path) -> None:
         ("crawl:\n  respect_robots: maybe\n", "crawl.respect_robots: expected true or false, got 'maybe'"),
         (
             "crawl:\n  include: docs\n",
-            "crawl.include: expected a list of strings, 100 at most, got 'docs': write [docs]",
+            "crawl.include: expected a list of strings, at most 100, got 'docs': write [docs]",
         ),
         ("crawl:\n  include: [1]\n", "which YAML reads as a number"),
         ("crawl:\n  include: [[a]]\n", "crawl.include: expected strings or numbers, got a list"),
@@ -129,7 +129,7 @@ def test_F87_a_named_file_must_exist(tmp_path: Path) -> None:
         ("crawl: [a]\n", "line 1: crawl: expected keys, indented below it"),
         (
             "network:\n  allow: ['http://localhost/']\n",
-            "network.allow: expected an address block, an address or a host name, such as 10.0.0.0/8, "
+            "network.allow: expected a network, an IP address or a host name, such as 10.0.0.0/8, "
             "127.0.0.1:8000, docs.internal; got 'http://localhost/'",
         ),
         ('network:\n  user_agent: "a\\nHost: b"\n', "network.user_agent: expected printable ASCII text"),
@@ -169,7 +169,7 @@ def test_F87_every_problem_of_a_file_is_reported_at_once(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("crawl:\n\tscope: domain\n", "line 2: a tab at the start of the line"),
+        ("crawl:\n\tscope: domain\n", "line 2: begins with a tab"),
         ("crawl:\n  scope: domain\n  scope: hostname\n", "line 3: crawl.scope is also set in line 2"),
         ("crawl: {}\ncrawl: {}\n", "line 2: crawl is also set"),
         ("crawl: &a {scope: domain}\n", "line 1: anchors and aliases"),
@@ -184,7 +184,7 @@ def test_F87_every_problem_of_a_file_is_reported_at_once(tmp_path: Path) -> None
         ("crawl: {scope: domain\n", "line "),
         ("crawl: {}\n---\ncrawl: {}\n", "a second YAML document"),
         ("crawl: \x00\n", "line 1: a character that YAML does not allow"),
-        ("[" * 5000, "nested deeper"),
+        ("[" * 5000, "nested too deeply"),
         ("? [a]\n: b\n", "a key must be a string"),
         ("# " + "x" * 1_100_000, "larger than 1 MB"),
         ("# " + "x" * 10_000_000, "larger than 1 MB"),
@@ -376,5 +376,5 @@ def test_S7_F182_patterns_are_bounded_in_length_and_number(name: str, tmp_path: 
     assert (kept.files if name == "ignore" else kept.crawl).__getattribute__(name) == (glob,) * 100
     with pytest.raises(ConfigError, match=rf"^{name}: expected patterns of at most 200 characters, got one of 201: "):
         apply_overrides(config, [{name: [glob + "b"]}])
-    with pytest.raises(ConfigError, match=rf"^{name}: expected a list of strings, 100 at most, got 101$"):
+    with pytest.raises(ConfigError, match=rf"^{name}: expected a list of strings, at most 100, got 101$"):
         apply_overrides(config, [{name: ["*.pdf"] * 101}])

@@ -48,7 +48,7 @@ def test_C19_keywords_of_a_variable_and_of_a_source_take_the_place_of_those_in_t
             "line 2: links.keywords: expected a weight from 0 to 1 for 'budget', got 2",
         ),
         ("links:\n  keywords: {budget: high}\n", "links.keywords: expected a number from 0 to 1, got 'high'"),
-        ("links:\n  keywords: {budget: 1, BUDGET: 1}\n", "links.keywords: the keyword 'budget' is given twice"),
+        ("links:\n  keywords: {budget: 1, BUDGET: 1}\n", "links.keywords: the keyword 'budget' occurs twice"),
         ("links:\n  keywords: 7\n", "links.keywords: expected keywords with weights from 0 to 1"),
         ("links:\n  keywords: {a: {b: 1}}\n", "links.keywords: expected keywords with weights from 0 to 1"),
         ("links: {keywords: a, scorer: model}\n", "links.scorer: model needs ai.provider: openai"),

@@ -1,4 +1,4 @@
-"""Settings: one typed tree, loaded once from defaults, file, environment and flags, in this order."""
+"""Load the settings once, as a typed tree, from defaults, file, environment and flags; later ones win."""
 
 from afresh.config.kb import kb_paths
 from afresh.config.layers import default_files, find_file, load

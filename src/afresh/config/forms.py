@@ -1,4 +1,4 @@
-"""Parsers of text settings; each returns the normalised value or raises InvalidValue."""
+"""Define the parsers of text settings; each returns the normalised value or raises InvalidValue."""
 
 import re
 from collections.abc import Callable
@@ -11,9 +11,7 @@ from afresh.text.quantities import read_duration
 from afresh.text.redact import MASK, mask_pairs, mask_secrets
 from afresh.urls.globs import MAX_GLOB_CHARACTERS
 
-EXPECTED_PLACE = (
-    "expected an address block, an address or a host name, such as 10.0.0.0/8, 127.0.0.1:8000, docs.internal"
-)
+EXPECTED_PLACE = "expected a network, an IP address or a host name, such as 10.0.0.0/8, 127.0.0.1:8000, docs.internal"
 _LABEL = r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?"
 _NAME = re.compile(rf"({_LABEL}\.)*(?!\d+$){_LABEL}")  # a last label of digits is a mistyped IP address
 _WITH_PORT = re.compile(r"(?P<host>[^\s:/\[\]]+|\[[0-9a-f:.]+\]):(?P<port>[0-9]{1,5})")
@@ -27,7 +25,10 @@ def _form(
     secret: bool = False,
     lower: bool = False,
 ) -> Form:
-    """Return a parser that takes what `accepts` does, in lower case if `lower`; secrets are never quoted."""
+    """Return a parser for texts that `accepts` is true for; with `lower`, it converts them to lower case.
+
+    Its error says that `expected` was expected; the value of a `secret` is not quoted.
+    """
 
     def read(text: str) -> str:
         value = text.lower() if lower else text
@@ -86,7 +87,7 @@ def store_url(url: str) -> str:
     if is_postgres(url):
         return url
     if ":memory:" in url:
-        raise InvalidValue("expected sqlite:///FILE, got :memory:, which is lost after each command")
+        raise InvalidValue("expected sqlite:///FILE, got :memory:, which would be lost after each command")
     if url.startswith(SQLITE_PREFIX) and not url.endswith("/"):
         return url
     hint = f"; did you mean sqlite:///{url}?" if re.fullmatch(r"[\w./~-]*[\w~-]", url) else ""
@@ -104,7 +105,7 @@ key = _form(
     operator=True,
     secret=True,
 )
-secret = _form(  # a blank secret must not make every signature valid
+secret = _form(  # not blank, because anyone could sign messages with a blank secret
     "printable text that is not blank", lambda text: text.strip() and text.isprintable(), operator=True, secret=True
 )
 host_name = _form("a host such as docs.example.org", _HOST.fullmatch, operator=True, lower=True)
@@ -131,7 +132,7 @@ def api_url(url: str) -> str:
 
 
 def user_folder(kind: str) -> Path | None:
-    """Return the data, config or cache folder of the user; None without a home folder."""
+    """Return the user's data, config or cache folder; None if the user has no home folder."""
     import platformdirs
 
     try:
@@ -141,7 +142,7 @@ def user_folder(kind: str) -> Path | None:
 
 
 def secret_text(default: str | None, doc: str, form: Form = key) -> Any:
-    """Return a setting whose value is masked wherever it would be printed."""
+    """Return a text setting whose value is masked in all output."""
     return text(default, doc, secret=True, form=form)
 
 
@@ -187,21 +188,21 @@ def zone(name: str) -> str:
 
 
 def mask(value: object) -> object:
-    """Return a value without the password in its URL."""
+    """Return a value with the password in its URL masked."""
     if not isinstance(value, str):
         return value
     return mask_pairs(_PASSWORD.sub(rf"\1:{MASK}@", value))
 
 
 def find_password(value: object) -> str:
-    """Return the password in a URL, or an empty text."""
+    """Return the password in a URL; "" if it has none."""
     found = _PASSWORD.search(value) if isinstance(value, str) else None
     return found[2] if found else ""
 
 
 @operator_only
 def repository_place(text: str) -> str:
-    """Return a host of repositories, or an owner or repository on it."""
+    """Parse a host of repositories, or an owner or a repository on it, such as `github.com/acme`."""
     host, slash, path = text.strip().rstrip("/").partition("/")
     if not _HOST.fullmatch(host.lower()) or (slash and not _REPOSITORY_PATH.fullmatch(path)):
         raise InvalidValue(f"expected a host or an owner such as github.com/acme, got {quote_value(text)}")
@@ -210,7 +211,7 @@ def repository_place(text: str) -> str:
 
 @operator_only
 def service(text: str) -> str:
-    """Return a URL in the format of apprise; it contains a secret, so errors never quote it."""
+    """Parse a URL in the format of apprise; errors do not quote it, because it contains a secret."""
     kind, separator, rest = text.strip().partition("://")
     if not (separator and rest and kind.replace("+", "").isalnum() and text.strip().isprintable()):
         raise InvalidValue(f"expected a URL such as slack://…, got {HIDDEN}")
@@ -226,7 +227,7 @@ def is_postgres(url: str) -> bool:
 
 
 def sqlite_path(url: str) -> Path:
-    """Return the file of `sqlite:///path`; three slashes are relative, four absolute."""
+    """Return the path in `sqlite:///path`, which is relative after three slashes and absolute after four."""
     if not url.startswith(SQLITE_PREFIX) or len(url) == len(SQLITE_PREFIX):
         raise ConfigError(
             "store.url must look like sqlite:///path/to/afresh.db or postgresql://host/database, "
@@ -236,5 +237,5 @@ def sqlite_path(url: str) -> Path:
 
 
 def store_file(url: str) -> Path | None:
-    """Return the file of a store; None if it is a PostgreSQL database."""
+    """Return the file of an SQLite store; None for a PostgreSQL database."""
     return None if is_postgres(url) else sqlite_path(url)

@@ -1,4 +1,4 @@
-"""The settings of the section `kb` (files and links for the digest), and the paths of its files."""
+"""Define the settings of the section `kb` (the digest of files and links), and check the paths of its files."""
 
 import os
 from collections.abc import Iterator
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
 DAY = 86_400
 YEAR = 366 * DAY
-MAX_BUDGET = 10_000_000  # links
+MAX_BUDGET = 10_000_000  # maximum value of the limits of links
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KbSettings:
-    """What the digest consists of, when its links are checked, and how it follows changes.
+    """The files and links of the digest, when links are checked, and how changes are detected.
 
-    A relative path in the settings file, and a default, starts at that file's folder. A path in a variable, and
-    any path without a settings file, starts at the working directory.
+    Relative paths in the settings file, and defaults, are relative to the folder of that file. Paths in
+    environment variables, and all paths if there is no settings file, are relative to the working directory.
     """
 
     sources_dir: str | None = text(None, "the folder whose text files are sources; null: none", form=forms.file)
@@ -60,7 +60,7 @@ _BESIDE = ("-wal", "-shm", "-journal")  # suffixes of files that SQLite keeps ne
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KbPaths:
-    """The paths of the digest; None for a part that is not set."""
+    """The absolute paths of the digest; None for settings that are not set."""
 
     sources_dir: Path | None
     links_file: Path | None
@@ -74,14 +74,14 @@ class KbPaths:
 
     @property
     def no_sources(self) -> list[tuple[Path, str]]:
-        """Return paths below `sources_dir` that are not sources, each with a pattern for its suffix."""
-        written = [(self.index, ".*"), (self.cache, ".*")]  # lock and temporary files
-        read = [self.links_file, self.settings]  # settings may contain keys, which must not be indexed
+        """Return files that must not become sources, each with a pattern for suffixes of related files."""
+        written = [(self.index, ".*"), (self.cache, ".*")]  # with their lock and temporary files
+        read = [self.links_file, self.settings]  # the settings may contain keys, which must not be indexed
         return [*written, *((path, "") for path in read if path)]
 
 
 def kb_paths(config: "Config", cwd: Path) -> KbPaths:
-    """Return the configured paths; raise ConfigError if writing one would destroy another file."""
+    """Return the configured paths; raise ConfigError if two of them are the same file."""
     kb = config.kb
     paths = KbPaths(
         sources_dir=_place(config, cwd, "sources_dir", kb.sources_dir) if kb.sources_dir else None,
@@ -104,11 +104,11 @@ def _resolved(start: Path, typed: str, key: str) -> Path:
     try:
         return Path(os.path.realpath(start / Path(typed).expanduser()))
     except RuntimeError:
-        raise ConfigError(f"{key}: {typed} needs a home folder, and there is none: write the whole path") from None
+        raise ConfigError(f"{key}: {typed} needs a home folder, but there is none: write an absolute path") from None
 
 
 def _others(config: "Config", cwd: Path) -> Iterator[tuple[Path, str]]:
-    """Yield files of afresh that the digest must not overwrite, with their names."""
+    """Yield other files of afresh that the digest must not overwrite, with a description of each."""
     file = config.store.url.removeprefix("sqlite:///")
     named = {"store.url": file if file != config.store.url else "", "log.file": config.log.file}
     if config.file:
@@ -132,5 +132,5 @@ def _refuse_same(paths: KbPaths, taken: dict[Path, str]) -> None:
         if path is None:
             continue
         if path in taken:
-            raise ConfigError(f"{taken[path]} and {name} are the same file ({path}): name two")
+            raise ConfigError(f"{taken[path]} and {name} are the same file ({path}): use two different files")
         taken[path] = name

@@ -1,7 +1,7 @@
-"""Load settings in layers: defaults < file < environment < flags < rules of a source.
+"""Load settings in layers, of which later ones win: defaults, file, environment, flags, settings of a source.
 
-A variable is named AFRESH_<SECTION>__<KEY>, or AFRESH_SINKS__<NAME>__<KEY> for a named entry; AFRESH_STORE
-and AFRESH_LOG are short names.
+The variable of a setting is AFRESH_<SECTION>__<KEY>, for a named entry AFRESH_SINKS__<NAME>__<KEY>.
+AFRESH_STORE and AFRESH_LOG are short forms.
 """
 
 from collections.abc import Container, Iterable, Mapping
@@ -19,26 +19,26 @@ from afresh.errors import ConfigError
 PREFIX = "AFRESH_"
 SHORT = {"AFRESH_STORE": ("store", "url"), "AFRESH_LOG": ("log", "file")}
 PER_SOURCE = ("crawl", "files", "policy", "storage", "links")
-# Names in the rules and policy of a source that differ from the key in the tree.
+# Names of a source's own settings that differ from the key in the tree.
 SHORT_NAMES = {"max_params": "max_url_params", "max_components": "max_path_components", "delay": "delay_seconds"}
-# Settings of a source that are rules; all others are policy.
+# Those settings of a source that belong to its rules; all others belong to its policy.
 RULES = (
     *("scope", "include", "exclude"),
     *("max_depth", "max_pages", "max_params", "max_components", "max_per_pattern"),
 )
-_BACKOFFS = (  # the first wait of each must not exceed the longest
+_BACKOFFS = (  # pairs of settings, of which the first (a wait) must not exceed the second (the maximum wait)
     ("policy", "backoff_base_seconds", "backoff_max_seconds"),
     ("kb", "url_refresh_fail_backoff_base_seconds", "url_refresh_fail_backoff_max_seconds"),
 )
 
 
-Layer = dict[Place, tuple[object, str]]  # values with their origins
+Layer = dict[Place, tuple[object, str]]  # setting → its value, and where it was set
 
 
 def load(path: Path | None, env: Mapping[str, str], flags: Mapping[str, object], cwd: Path) -> Config:
-    """Return the settings of all layers; raise ConfigError with every invalid one.
+    """Return the settings of all layers; raise ConfigError, which lists all invalid settings.
 
-    `path` is the file that the user named, if any; `flags` maps dotted keys such as `store.url` to values.
+    `path` is the file that the user named, or None; `flags` maps dotted keys such as `store.url` to values.
     """
     file, named = find_file(path, env, cwd)
     found = _from_file(file, named=named) if file else {}
@@ -51,7 +51,7 @@ def load(path: Path | None, env: Mapping[str, str], flags: Mapping[str, object],
     except InvalidValue as wrong:
         raise ConfigError(str(wrong)) from None
     if not config.store.url:
-        raise ConfigError("no home folder to put the store in: name a file with --store sqlite:///FILE")
+        raise ConfigError("there is no home folder to put the store in: name a file with --store sqlite:///FILE")
     config = _reconcile(config, origins)
     if config.kb.in_use:
         kb_paths(config, cwd)
@@ -62,7 +62,7 @@ def load(path: Path | None, env: Mapping[str, str], flags: Mapping[str, object],
 
 
 def find_file(path: Path | None, env: Mapping[str, str], cwd: Path) -> tuple[Path | None, bool]:
-    """Return the settings file in use, and whether the user named it; a named file must exist."""
+    """Return the settings file to read (or None), and whether the user named it; a named file must exist."""
     if path is not None:
         return _named(cwd / path, f"--config {path}"), True
     if variable := env.get("AFRESH_CONFIG"):
@@ -71,7 +71,7 @@ def find_file(path: Path | None, env: Mapping[str, str], cwd: Path) -> tuple[Pat
 
 
 def default_files(cwd: Path) -> tuple[Path, ...]:
-    """Return where a settings file is searched if none is named; the first existing one is used."""
+    """Return the default paths of a settings file; the first existing file is used if the user names none."""
     here, folder = (cwd / "afresh.yaml", cwd / "config.yaml"), user_folder("config")
     return (*here, folder / "config.yaml") if folder else here
 
@@ -104,13 +104,13 @@ def _from_file(file: Path, *, named: bool) -> Layer:
 
 
 def _place(entry: FileEntry) -> Place | None:
-    """Return what an entry of the file sets; None for a section or what another error covers."""
+    """Return the setting of an entry in the file; None for a section, and inside entries with an error."""
     section, *rest = entry.path
     if section not in SECTIONS and section not in NAMED:
         if rest:
             return None
         raise InvalidValue(f"unknown key {section}{suggest_key(section)}")
-    depth = 2 if section in NAMED else 1  # of its values
+    depth = 2 if section in NAMED else 1  # levels of keys above a value
     if len(rest) >= depth:
         return (section, ".".join(rest)) if section in NAMED or len(rest) == 1 else None
     empty = isinstance(entry.value, Scalar) and entry.value.kind == "null" and not rest
@@ -142,7 +142,7 @@ def _value(entry: FileEntry, spec: SettingSpec) -> object:
 
 
 def _from_environment(env: Mapping[str, str], entries: Iterable[str]) -> Layer:
-    """Read the variables; an empty one counts as not set."""
+    """Return the settings in environment variables; an empty variable counts as not set."""
     names = {f"{PREFIX}{section}__{key}".upper(): (section, key) for section, key in settings()} | SHORT
     found: Layer = {}
     problems: list[str] = []
@@ -208,7 +208,7 @@ def _from_flags(flags: Mapping[str, object]) -> Layer:
 
 
 def _reconcile(config: Config, given: Container[str]) -> Config:
-    """Return the tree with defaults adapted to given values; refuse given values that conflict."""
+    """Adapt defaults to values that the user has set; raise ConfigError if set values conflict."""
     policy = config.policy
     if policy.heartbeat_seconds * 2 > policy.lease_seconds:
         if "policy.heartbeat_seconds" in given:
@@ -257,7 +257,7 @@ def _why_no_models(config: Config) -> str | None:
 
 
 def apply_overrides(config: Config, partials: Iterable[Mapping[str, object]]) -> Config:
-    """Return the tree with the keys of each partial replace_values; a later partial wins."""
+    """Return the settings with the values of each partial applied in order, so that later ones win."""
     values: dict[Place, object] = {}
     for partial in partials:
         for name, value in partial.items():
@@ -276,13 +276,13 @@ def split_settings(settings: Mapping[str, object]) -> tuple[dict[str, object], d
 
 
 def drop_operator_settings(stored: Mapping[str, object]) -> dict[str, object]:
-    """Return the stored settings of a source without operator-only ones, which older versions allowed."""
+    """Return the stored settings of a source without operator-only ones, which older versions accepted."""
     return {name: value for name, value in stored.items() if name not in operator_only_keys()}
 
 
 @cache
 def operator_only_keys() -> frozenset[str]:
-    """Return the keys that no source may set because they name a path, a key or a program."""
+    """Return the keys that a source may not set, because they name a path, a secret or a program."""
     return frozenset(
         key for (section, key), spec in settings().items() if section in PER_SOURCE and spec.is_operator_only
     )
@@ -290,7 +290,7 @@ def operator_only_keys() -> frozenset[str]:
 
 @cache
 def source_settings() -> Mapping[str, tuple[str, str, SettingSpec]]:
-    """Return the settings that a source may have of its own, by all their names."""
+    """Return section, key and specification of the settings that a source may have, by all their names."""
     places = {
         key: (section, key, spec)
         for (section, key), spec in settings().items()

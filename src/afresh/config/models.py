@@ -1,4 +1,4 @@
-"""Settings of the models that embed, summarise and score links."""
+"""Define the settings of the models that make embeddings and summaries and score links."""
 
 from collections.abc import Mapping
 
@@ -22,7 +22,7 @@ MODELS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbeddingSettings:
-    """Which model turns texts into vectors; changing it takes effect with `afresh reindex`."""
+    """The model that converts texts to vectors; after a change, run `afresh reindex`."""
 
     provider: str = text(
         "local",
@@ -63,7 +63,7 @@ class EmbeddingSettings:
 
     @property
     def address(self) -> str | None:
-        """Return the URL of the API; None for a provider without one."""
+        """Return the URL of the API; None if the provider has no API."""
         return (self.base_url or BASE_URLS[self.provider]) if self.provider in REMOTE else None
 
 
@@ -73,12 +73,12 @@ AI_BASE_URL = "https://api.openai.com/v1"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AiSettings:
-    """Which model writes summaries and scores links, and what it may cost."""
+    """The model that writes summaries and scores links, and the limits of its use."""
 
     provider: str = text(
         "none",
-        "what writes summaries: `none` takes them from the text itself, offline; `openai` is any API with its chat "
-        "completions",
+        "what writes summaries: `none` takes sentences from the text itself, offline; `openai` is any API with "
+        "OpenAI's chat completions",
         choices=AI_PROVIDERS,
     )
     model: str | None = text(None, "the name of the model; `ai.provider: openai` needs one", form=forms.name)
@@ -123,15 +123,15 @@ SCORERS = ("auto", "offline", "model")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinksSettings:
-    """By which keywords links are scored, and how."""
+    """The keywords by which links are scored, and how."""
 
     keywords: Mapping[str, float] = weights(
-        "the keywords that links are scored by, each with its weight from 0 to 1; none: no link is scored"
+        "the keywords by which links are scored, each with a weight from 0 to 1; none: links are not scored"
     )
     scorer: str = text(
         "auto",
         "how links are scored: `offline` compares words, `model` asks the model of the section `ai`, "
-        "`auto` asks it if `ai.provider` names one",
+        "`auto` asks that model if `ai.provider` is set, else compares words",
         choices=SCORERS,
     )
     unknown_keyword_weight: float = number(0.25, "the weight of a keyword that the model adds by itself", 0, 1)

@@ -1,4 +1,4 @@
-"""Settings of the server, access, logs, telemetry, sinks, webhooks and notifications."""
+"""Define the settings of the server, access, logs, telemetry, sinks, webhooks and notifications."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -21,8 +21,8 @@ class AccessSettings:
     """Which requests the server accepts: host names, origins, tokens and limits."""
 
     hosts: tuple[str, ...] = texts(
-        "host names of the server besides those of this machine; requests for any other name are refused, which "
-        "stops DNS rebinding",
+        "host names of the server besides those of this machine; requests for other names are refused, to "
+        "prevent DNS rebinding",
         form=forms.host_name,
     )
     origins: tuple[str, ...] = texts(
@@ -74,11 +74,11 @@ class LogSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TelemetrySettings:
-    """OpenTelemetry spans; sent only if an endpoint is set, here or as `OTEL_EXPORTER_OTLP_ENDPOINT`."""
+    """OpenTelemetry spans, which are sent only if an endpoint is set here or by `OTEL_EXPORTER_OTLP_ENDPOINT`."""
 
     endpoint: str | None = text(
         None,
-        "the collector for spans, by OTLP over HTTP, such as `http://localhost:4318`; null: that of "
+        "the collector of spans (OTLP over HTTP), such as `http://localhost:4318`; null: that of "
         "`OTEL_EXPORTER_OTLP_ENDPOINT`, if set (docs/howto/deploy.md)",
         form=forms.api_url,
     )
@@ -91,12 +91,12 @@ _ENTRY_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 
 @dataclass(frozen=True, slots=True)
 class NamedSection:
-    """A section of named entries of the same kind."""
+    """A section that contains named entries, such as `sinks` and `webhooks`."""
 
     name: str
-    kind_of: Callable[[str], type[Any]]  # returns the class of a named entry
+    kind_of: Callable[[str], type[Any]]  # returns the settings class of a named entry
     check: Callable[[str, Mapping[str, Any]], None]  # raises InvalidValue for an incomplete entry
-    agree: Callable[[Mapping[str, Any]], None] | None = None  # raises InvalidValue for conflicts
+    agree: Callable[[Mapping[str, Any]], None] | None = None  # raises InvalidValue if entries conflict
 
     def specs(self, name: str = "") -> dict[str, SettingSpec]:
         return {item.name: item.metadata["spec"] for item in fields(self.kind_of(name))}
@@ -112,7 +112,7 @@ class NamedSection:
         return specs[key]
 
     def from_variable(self, rest: str, names: Iterable[str]) -> str:
-        """Return `NAME.key` for the rest of a variable, `NAME__KEY`; known names may contain a hyphen."""
+        """Return `NAME.key` for the end `NAME__KEY` of a variable; known names may contain a hyphen."""
         name, _, key = rest.lower().rpartition("__")
         known = {each.replace("-", "_"): each for each in names}
         return f"{known.get(name, name)}.{key}"
@@ -135,7 +135,7 @@ NEEDED = {"folder": ("path",), "gemini": ("store",), "openai": ("store",)}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SinkSettings:
-    """One external store."""
+    """One external store to which pages are uploaded."""
 
     kind: str = text(
         None,
@@ -173,19 +173,21 @@ class SinkSettings:
 
     @property
     def place(self) -> str:
-        """Return what distinguishes this remote store from others."""
+        """Return a text that identifies the remote store."""
         return " ".join(filter(None, (self.kind, self.path, self.base_url, self.store)))
 
 
 def _check_places(sinks: Mapping[str, Any]) -> None:
-    """Refuse two stores in one place: each would treat the documents of the other as orphans."""
+    """Raise InvalidValue if two sinks are the same store, because each would delete the documents of the other."""
     for (one, first), (two, second) in combinations(sinks.items(), 2):
         same = first.place == second.place
         if first.kind == second.kind == "folder":
             outer, inner = (Path(str(each.path)).expanduser().resolve() for each in (first, second))
             same = outer.is_relative_to(inner) or inner.is_relative_to(outer)
         if same:
-            raise InvalidValue(f"sinks.{two} and sinks.{one} are the same place, or one is inside the other: name two")
+            raise InvalidValue(
+                f"sinks.{two} and sinks.{one} are the same place, or one is inside the other: use separate places"
+            )
 
 
 def _check_sink(name: str, given: Mapping[str, Any]) -> None:
@@ -203,17 +205,17 @@ SINKS = NamedSection("sinks", lambda name: SinkSettings, _check_sink, _check_pla
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoSettings:
-    """The settings of a plugin that declares none."""
+    """The settings of a plug-in that declares none."""
 
 
 def _plugin_settings(name: str) -> type[Any]:
-    """Return the settings class that the source kind of a plugin declares."""
+    """Return the settings class that the source kind of a plug-in declares."""
     installed = installed_plugins(PLUGIN_SOURCES)
     found = load_plugin(PLUGIN_SOURCES, name, object) if name in installed else None
     section: type[Any] | None = getattr(found, "settings", None) if name else NoSettings
     if section is None:
         known = ", ".join(installed) or "none"
-        raise InvalidValue(f"plugins.{name}: no such plugin with settings; installed source kinds: {known}")
+        raise InvalidValue(f"plugins.{name}: there is no plug-in of this name with settings; installed: {known}")
     return section
 
 
@@ -225,7 +227,7 @@ GITHUB = "github"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookSettings:
-    """One webhook: incoming without a URL, outgoing with one."""
+    """One webhook: outgoing if it has a URL, else incoming."""
 
     secret: str = forms.secret_text(
         "",
@@ -259,7 +261,7 @@ WEBHOOKS = NamedSection("webhooks", lambda name: WebhookSettings, _check_webhook
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotifySettings:
-    """One place where people are notified."""
+    """One service through which people are notified."""
 
     url: str = forms.secret_text(
         "",
@@ -275,7 +277,7 @@ class NotifySettings:
 
 def _check_notify(name: str, given: Mapping[str, Any]) -> None:
     if not given.get("url"):
-        raise InvalidValue(f"notify.{name}.url is missing: name where people are notified")
+        raise InvalidValue(f"notify.{name}.url is missing: set the URL of a service in the format of apprise")
 
 
 NOTIFY = NamedSection("notify", lambda name: NotifySettings, _check_notify)

@@ -1,4 +1,4 @@
-"""Settings of sources: requests, browser, crawling, policy, storage, files, git, GitHub and retention."""
+"""Define the settings of sources: requests, browser, crawling, policy, storage, files, git, GitHub, retention."""
 
 from pathlib import Path
 
@@ -50,10 +50,10 @@ YEAR = 366 * DAY
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NetworkSettings:
-    """How requests leave this machine."""
+    """How requests are sent, and which private hosts they may reach."""
 
     allow: tuple[str, ...] = texts(
-        "private or local addresses that sources starting there may reach: address blocks, addresses and host names, "
+        "private or local hosts that sources starting there may reach: networks, IP addresses and host names, "
         "the last two also with a port, such as `10.0.0.0/8`, `127.0.0.1:8000`, `docs.internal`",
         form=forms.network_place,
     )
@@ -78,7 +78,7 @@ class NetworkSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrawlSettings:
-    """Which pages belong to a source, and how fast they are fetched; flags of `crawl` override it per source."""
+    """The pages that belong to a source, and how fast they are fetched; `crawl` has flags for each source."""
 
     concurrency: int = whole(3, "concurrent requests per host", 1, 64)
     delay_seconds: float = number(0.0, "pause between two requests to a host", 0, 3600)
@@ -143,7 +143,7 @@ class CrawlSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicySettings:
-    """When pages are checked again, and when they are deleted."""
+    """The times at which pages are checked again, and the conditions for deleting them."""
 
     gone_after: int = whole(1, "404 or 410 responses in a row before a page is deleted", 1, 1000)
     missing_after: int = whole(3, "complete runs in a row that did not reach a page before it is deleted", 1, 1000)
@@ -186,7 +186,7 @@ class PolicySettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StorageSettings:
-    """What is stored of a page besides its index."""
+    """The parts of a page that are stored besides the index."""
 
     body: str = text(
         "markdown",
@@ -197,7 +197,7 @@ class StorageSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilesSettings:
-    """Which files of a folder are read, and how changes are detected."""
+    """The files of a folder that are read, and how changes are detected."""
 
     verify: str = text(
         "stat",
@@ -217,7 +217,7 @@ class FilesSettings:
 
 
 def default_cache_dir() -> str:
-    """Return the cache folder of the user, or a temporary one without a home folder."""
+    """Return the user's cache folder; a temporary folder if the user has no home folder."""
     import tempfile
 
     folder = forms.user_folder("cache") or Path(tempfile.gettempdir()) / "afresh"
@@ -226,7 +226,7 @@ def default_cache_dir() -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GitSettings:
-    """How git repositories are read; section `files` says which of their files."""
+    """How git repositories are read; the section `files` says which of their files are read."""
 
     cache_dir: str | None = text(None, "the folder of clones; null: in the user's cache folder", form=forms.file)
     cache_max_bytes: int = whole(2_147_483_648, "maximum size of all clones; the longest unused are removed", 0, 2**50)
@@ -255,7 +255,7 @@ WEB_URL = "https://github.com"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GithubSettings:
-    """Which GitHub server is used; an Enterprise server has its own three URLs."""
+    """The GitHub server that is used; an Enterprise server has its own three URLs."""
 
     web_url: str = text(
         WEB_URL,
@@ -276,7 +276,7 @@ class GithubSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetentionSettings:
-    """How long records are kept before `afresh prune`, runs and the scheduler remove them."""
+    """How long old records are kept until `afresh prune`, a run or the scheduler deletes them."""
 
     deleted_pages: str | None = text(
         "30d",

@@ -1,4 +1,4 @@
-"""The specification of a setting: its type, range, choices, and the errors for invalid values."""
+"""Specify a setting (type, range, choices), and check values, with an error for invalid ones."""
 
 import math
 import re
@@ -27,21 +27,21 @@ OPERATOR_FORMS: set[Form] = set()
 
 
 def operator_only(form: Form) -> Form:
-    """Mark a form of paths, keys, endpoints or programs: remote callers may not set them."""
+    """Mark the parser of a path, key, endpoint or program, so that remote callers may not set it."""
     OPERATOR_FORMS.add(form)
     return form
 
 
-HIDDEN = "a value that is kept secret"
+HIDDEN = "a secret value (not shown)"
 
 
 class InvalidValue(ValueError):
-    """A value that a setting does not accept; the message says what was expected."""
+    """Raised if a setting does not accept a value; the message says what was expected."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """A value as typed in a file or variable, before it gets its type."""
+    """A value as text from a file or variable, before it is converted to the type of its setting."""
 
     text: str
     kind: str = "str"  # the type in YAML: str, bool, int, float, null, timestamp …
@@ -50,12 +50,12 @@ class Scalar:
 
 @dataclass(frozen=True, slots=True)
 class FileEntry:
-    """A key of a file with its line; `value` is None if the key holds a mapping."""
+    """A key in a settings file and its line; `value` is None if the key has a mapping."""
 
     path: tuple[str, ...]
     value: Scalar | list[Scalar] | None
     line: int
-    items: Mapping[str, Scalar] | None = None  # of a mapping with plain values
+    items: Mapping[str, Scalar] | None = None  # the entries of a mapping with plain values
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,17 +66,17 @@ class SettingSpec:
     doc: str
     low: float | None = None
     high: float | None = None
-    most: int | None = None  # items of a list at most
+    most: int | None = None  # maximum number of items in a list
     choices: tuple[str, ...] = ()
-    plugins: str = ""  # entry point group whose names are choices, too
+    plugins: str = ""  # group of entry points, whose names are choices, too
     optional: bool = False
     secret: bool = False
     form: Form | None = None  # checks and normalises a text; raises InvalidValue
-    operator: bool = False  # names a path, a key, an endpoint or a program, and has no operator-only form
+    operator: bool = False  # a path, key, endpoint or program, so that only the operator may set it
 
     @property
     def is_operator_only(self) -> bool:
-        """Return whether only file, environment and flags may set it, never a source."""
+        """Return whether only file, environment and flags may set it, but not a source."""
         return self.operator or self.secret or self.form in OPERATOR_FORMS
 
     @property
@@ -89,7 +89,7 @@ class SettingSpec:
         some_of = "a list of" if self.kind == "list" else "one of"
         words = f"{some_of} {', '.join(self.allowed)}" if self.choices else KINDS[self.kind]
         if self.most is not None:
-            words += f", {self.most} at most"
+            words += f", at most {self.most}"
         if self.low is not None and self.high is not None:
             words += f" from {format_number(self.low)} to {format_number(self.high)}"
         return f"{words}, or null" if self.optional else words
@@ -124,7 +124,7 @@ class SettingSpec:
                 return _number(raw, self)
 
     def accept(self, value: object) -> object:
-        """Return the value in the type of the setting; raise InvalidValue if it is not accepted."""
+        """Convert a value to the type of the setting; raise InvalidValue if it is not accepted."""
         if value is None:
             if self.optional:
                 return None
@@ -192,7 +192,7 @@ def weights(doc: str) -> Any:
 
 
 def _setting(kind: str, default: Any, doc: str, more: Mapping[str, Any]) -> Any:
-    """Return a field with its spec; a setting without a default may be null, unless `optional` says otherwise."""
+    """Return a dataclass field with a specification; a setting without default may be null unless `optional` is set."""
     spec = SettingSpec(kind=kind, doc=doc, **{"optional": default is None, **more})
     usual: dict[str, Any] = {"default_factory" if callable(default) else "default": default}
     return field(**usual, repr=not spec.secret, metadata={"spec": spec})
@@ -205,12 +205,12 @@ def quote_value(value: object) -> str:
 
 
 def format_number(value: float) -> str:
-    """Return a number without needless decimals: 60, not 60.0."""
+    """Return a number without unnecessary decimals: 60, not 60.0."""
     return str(int(value)) if math.isfinite(value) and value == int(value) else str(value)
 
 
 def suggest_nearest(word: str, words: Sequence[str]) -> str:
-    """Return `; did you mean …?` if one of the words is close, else an empty text."""
+    """Return `; did you mean …?` with the most similar of the words; "" if none is similar."""
     import difflib
 
     close = difflib.get_close_matches(word, words, n=1, cutoff=0.5)
@@ -227,7 +227,7 @@ def _text(raw: Scalar, expected: str) -> str:
 def _number(raw: Scalar, spec: SettingSpec) -> float:
     typed = "" if raw.quoted else raw.text.strip()
     try:
-        # YAML 1.1 would read 010 as eight and 1:30 as ninety; here they are decimal digits.
+        # Read digits as decimal; YAML 1.1 would read 010 as eight and 1:30 as ninety.
         if spec.kind == "whole" and _WHOLE.fullmatch(typed):
             return int(typed)
         if spec.kind == "number":

@@ -1,4 +1,4 @@
-"""The tree of settings, and how to show it: secrets masked, each value with its origin."""
+"""Define the tree of all settings, and list its values with their origin and with secrets masked."""
 
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -27,26 +27,25 @@ from afresh.text.redact import MASK
 
 
 def default_store_url() -> str:
-    """Return a SQLite file in the data folder of the user; an empty text without a home folder."""
+    """Return the URL of an SQLite file in the user's data folder; "" if the user has no home folder."""
     folder = forms.user_folder("data")
     return f"sqlite:///{(folder / 'afresh.db').as_posix()}" if folder else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)  # the URL may contain a password
 class StoreSettings:
-    """Where everything is stored."""
+    """The database that contains everything."""
 
     url: str = text(
         default_store_url,
-        "where everything is stored: `sqlite:///FILE`, three slashes and then the path, "
-        "or `postgresql://USER@HOST/DATABASE`",
+        "the database: `sqlite:///FILE` (three slashes, then the path) or `postgresql://USER@HOST/DATABASE`",
         form=forms.store_url,
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
-    """All settings, read once; each part of afresh is handed its own section."""
+    """All settings; each part of afresh gets its own section."""
 
     store: StoreSettings = field(default_factory=StoreSettings)
     network: sources.NetworkSettings = field(default_factory=sources.NetworkSettings)
@@ -74,7 +73,7 @@ class Config:
     origins: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
 
     def with_overrides(self, *partials: Mapping[str, object]) -> "Config":
-        """Return a copy with the rules and policy of a source applied."""
+        """Return a copy of the settings with the own settings of a source applied."""
         from afresh.config.layers import apply_overrides
 
         return apply_overrides(self, partials)
@@ -85,7 +84,7 @@ SECTIONS: dict[str, Any] = {
 }
 NAMED = {section.name: section for section in (SINKS, WEBHOOKS, NOTIFY, PLUGINS)}
 
-Place = tuple[str, str]  # of a setting: section and key, or section and `NAME.key` of a named entry
+Place = tuple[str, str]  # section and key of a setting; for named entries, section and `NAME.key`
 
 
 @cache
@@ -94,7 +93,7 @@ def settings() -> Mapping[Place, SettingSpec]:
 
 
 def suggest_key(dotted: str) -> str:
-    """Return `; did you mean crawl.concurrency?` for a misspelled key or one in the wrong section."""
+    """Return a suggestion like `; did you mean crawl.concurrency?` for a misspelled key or wrong section; else ""."""
     key = dotted.rpartition(".")[2]
     if same := next((place for place in settings() if place[1] == key), None):
         return f"; did you mean {'.'.join(same)}?"
@@ -103,7 +102,7 @@ def suggest_key(dotted: str) -> str:
 
 
 def replace_values(config: Config, values: Mapping[Place, object]) -> Config:
-    """Return a copy of the tree with the given values, which are already checked."""
+    """Return a copy of the settings with these values, which must be checked already."""
     changed: dict[str, Any] = {}
     for name in dict.fromkeys(section for section, _ in values):
         own = {key: value for (section, key), value in values.items() if section == name}
@@ -116,7 +115,7 @@ def replace_values(config: Config, values: Mapping[Place, object]) -> Config:
 class SettingValue:
     key: str
     value: object
-    origin: str  # the layer it came from
+    origin: str  # where the value was set: default, file, variable or flag
     spec: SettingSpec
 
 
@@ -130,14 +129,14 @@ def _leaves(config: Config) -> Iterator[tuple[str, Any, SettingSpec]]:
 
 
 def list_values(config: Config) -> Iterator[SettingValue]:
-    """Yield every setting in the order of the tree, secrets masked."""
+    """Yield every setting in the order of the tree, with secrets masked."""
     for dotted, value, spec in _leaves(config):
         masked = MASK if spec.secret and value else mask(value)
         yield SettingValue(dotted, masked, config.origins.get(dotted, "default"), spec)
 
 
 def describe(config: Config) -> dict[str, dict[str, Any]]:
-    """Return the whole tree as plain values, secrets masked."""
+    """Return the whole tree as plain values, with secrets masked."""
     tree: dict[str, dict[str, Any]] = {section: {} for section in (*SECTIONS, *NAMED)}
     if not config.plugins:
         del tree[PLUGINS.name]
@@ -149,6 +148,6 @@ def describe(config: Config) -> dict[str, dict[str, Any]]:
 
 
 def secret_values(config: Config) -> tuple[str, ...]:
-    """Return all secrets in the settings, to keep them out of logs."""
+    """Return all secrets in the settings, so that logs can mask them."""
     found = (str(value) if spec.secret and value else find_password(value) for _, value, spec in _leaves(config))
     return tuple(secret for secret in found if secret)

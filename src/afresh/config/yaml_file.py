@@ -1,4 +1,4 @@
-"""Read a settings file into (key path, value, line), and refuse YAML features that settings do not need."""
+"""Read a settings file as entries (key path, value, line), and refuse YAML features that settings do not need."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +15,7 @@ _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def read(path: Path) -> list[FileEntry]:
-    """Return every key of the file, sections included, in file order."""
+    """Return all keys of a file, including sections, in file order."""
     text, name = _text(path), path.name
     try:
         _refuse_tricks(text, name)
@@ -30,7 +30,7 @@ def read(path: Path) -> list[FileEntry]:
 
 
 def flow_list(text: str) -> list[Scalar] | None:
-    """Return the items of a YAML list such as `[a, b]`; None if the text is not one."""
+    """Return the items of a YAML list such as `[a, b]`; None if the text is not a list."""
     try:
         _refuse_tricks(text, "the value")
         root = yaml.compose(text, Loader=_LOADER)
@@ -48,7 +48,7 @@ def _text(path: Path) -> str:
     except OSError as error:
         raise ConfigError(f"cannot read {path}: {error.strerror or error}") from None
     if len(data) > MAX_BYTES:
-        raise ConfigError(f"{path.name} is larger than 1 MB, too large for a settings file")
+        raise ConfigError(f"{path.name} is larger than 1 MB, the maximum for a settings file")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -67,9 +67,9 @@ def _refuse_tricks(text: str, name: str) -> None:
             raise ConfigError(f"{where}: tags ({quote_value(event.tag)}) are not allowed in settings: remove it")
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > MAX_DEPTH:
-            raise ConfigError(f"{where}: nested deeper than any setting")
+            raise ConfigError(f"{where}: nested too deeply: no setting has so many levels")
         if documents > 1:
-            raise ConfigError(f"{where}: a second YAML document (---): keep one")
+            raise ConfigError(f"{where}: a second YAML document begins here (---): keep only one")
 
 
 def _walk(mapping: Any, path: tuple[str, ...], name: str) -> Iterator[FileEntry]:
@@ -122,10 +122,10 @@ def _broken(error: yaml.YAMLError, text: str, name: str) -> str:
     if mark is None:
         position = getattr(error, "position", 0)
         line = text[:position].count("\n") + 1
-        return f"{name} line {line}: a character that YAML does not allow"
+        return f"{name} line {line}: a character that YAML does not allow; remove it"
     lines = text.split("\n")
     typed = lines[mark.line] if mark.line < len(lines) else ""
     if "\t" in typed[: len(typed) - len(typed.lstrip())]:
-        return f"{name} line {mark.line + 1}: a tab at the start of the line: indent YAML with spaces"
+        return f"{name} line {mark.line + 1}: begins with a tab: indent YAML with spaces"
     problem = getattr(error, "problem", None) or "not YAML"
     return f"{name} line {mark.line + 1}: {problem}: {quote_value(typed.strip())}"
