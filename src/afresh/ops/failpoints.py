@@ -1,7 +1,7 @@
-"""Points where a test can kill, stop or fail the process, only if AFRESH_FAILPOINTS is set.
+"""Define points at which a test can kill, stop or fail the process; they do nothing without AFRESH_FAILPOINTS.
 
-`AFRESH_FAILPOINTS="commit.pages=kill, fetch.body=raise@3"`: the action at a point, and at which hit of it (by
-default the first).
+`AFRESH_FAILPOINTS="commit.pages=kill, fetch.body=raise@3"` sets the action at a point, and at which hit of the
+point it is executed (by default the first).
 """
 
 import os
@@ -13,7 +13,7 @@ from afresh.errors import AfreshError, ConfigError
 
 VARIABLE = "AFRESH_FAILPOINTS"
 ACTIONS = ("kill", "raise", "stop")
-POINTS = (  # each is passed after the step that it names, and before the next one
+POINTS = (  # the process passes each point between the step in its name and the next step
     *("run.started", "run.filled"),
     *("page.claimed", "page.request", "fetch.body", "page.fetched", "page.extracted", "page.decided"),
     *("page.chunked", "embed.made", "embed.kept", "links.answered", "links.kept", "page.prepared"),
@@ -29,20 +29,20 @@ POINTS = (  # each is passed after the step that it names, and before the next o
 
 
 class FailpointRaised(AfreshError):
-    """Raised by a failpoint on request."""
+    """Raised by a failpoint with the action `raise`."""
 
 
 @dataclass(slots=True)
 class _Armed:
     action: str
-    left: int  # hits until it acts
+    left: int  # number of hits until the action is executed
 
 
 _armed: dict[str, _Armed] = {}
 
 
 def failpoint(name: str) -> None:
-    """Do what the environment requests for this point; usually nothing."""
+    """Execute the action that the environment sets for this point; without one, do nothing."""
     if _armed:
         _hit(name)
 
@@ -59,7 +59,7 @@ def _hit(name: str) -> None:
 
 
 def arm(environment: Mapping[str, str] = os.environ) -> None:
-    """Arm exactly the failpoints that the environment names; raise ConfigError for an unknown one."""
+    """Set the failpoints that the environment names, and clear all others; raise ConfigError for an unknown one."""
     wanted = dict(_parsed(part) for part in environment.get(VARIABLE, "").split(",") if part.strip())
     _armed.clear()
     _armed.update(wanted)

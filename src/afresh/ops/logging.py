@@ -1,4 +1,4 @@
-"""Log one line per event, without control characters and secrets; log errors never stop the work."""
+"""Log one line per event, without control characters and secrets; errors in logging are ignored."""
 
 import errno
 import json
@@ -16,12 +16,12 @@ from afresh.files import open_private_log
 from afresh.text.redact import mask_secrets, one_line
 
 LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
-MAX_VALUE_CHARS = 4_000  # characters of one value, to keep the log readable
+MAX_VALUE_CHARS = 4_000  # length of one value, to keep the log readable
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG)
 
 
 class LineFormatter(logging.Formatter):
-    """Formats an event as a line of text or as a JSON object; `data` of a record holds its named values."""
+    """Formats an event as a line of text or a JSON object, with the named values in the attribute `data`."""
 
     def __init__(self, *, as_json: bool = False, secrets: Sequence[str] = ()) -> None:
         super().__init__()
@@ -40,7 +40,7 @@ class LineFormatter(logging.Formatter):
         data: Mapping[str, object] = getattr(record, "data", {})
         try:
             event = record.getMessage()
-        except (TypeError, ValueError):  # a library passed the wrong number of values
+        except (TypeError, ValueError):  # the arguments do not match the format string of a library
             event = str(record.msg)
         fields = {
             "at": moment.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
@@ -58,7 +58,7 @@ class LineFormatter(logging.Formatter):
         return fields
 
     def _safe(self, text: str) -> str:
-        """Escape first, then mask: a line break must not hide the rest of a secret."""
+        """Escape control characters, then mask secrets (in this order, as a secret may continue after a line break)."""
         line = mask_secrets(one_line(text), self._secrets)
         return line if len(line) <= MAX_VALUE_CHARS else f"{line[:MAX_VALUE_CHARS]}…"
 
@@ -69,7 +69,7 @@ def _quoted(value: str) -> str:
 
 
 class SafeHandler(logging.Handler):
-    """Writes lines and ignores errors, except for one message on stderr."""
+    """Writes lines; reports the first error on stderr and ignores further ones."""
 
     def __init__(self, place: str, write: Callable[[str], None], level: int, lines: LineFormatter) -> None:
         super().__init__(level)
@@ -86,7 +86,7 @@ class SafeHandler(logging.Handler):
             why = getattr(error, "strerror", None) or error
             with suppress(OSError, ValueError):
                 if not was_reported:
-                    to_stderr(f"afresh: {self._place} cannot be written ({why}); the work goes on\n")
+                    to_stderr(f"afresh: {self._place} cannot be written ({why}); afresh continues without this log\n")
 
 
 def event_line(text: str, level: int = logging.INFO) -> str:
@@ -95,14 +95,14 @@ def event_line(text: str, level: int = logging.INFO) -> str:
 
 
 def to_stderr(line: str) -> None:
-    """Write a line to stderr, looked up each time because a live display replaces it for a while."""
+    """Write a line to the current `sys.stderr`, which a live display may replace temporarily."""
     if sys.stderr is not None:
         sys.stderr.write(line)
         sys.stderr.flush()
 
 
 class LogFile:
-    """A file to which lines are appended unbuffered; several processes may share it."""
+    """A log file to which lines are appended without buffering; several processes may share it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -127,7 +127,7 @@ class LogFile:
 def configure_logging(
     config: Config, *, verbose: int = 0, quiet: bool = False, as_json: bool = False
 ) -> Iterator[None]:
-    """Log in this context: to stderr with the requested verbosity, and to the configured file."""
+    """Log to stderr with the requested verbosity, and to the configured file, in this context."""
     secrets = secret_values(config)
     stderr_level = logging.CRITICAL if quiet else (logging.ERROR, logging.INFO, logging.DEBUG)[min(verbose, 2)]
     with ExitStack() as stack:
@@ -145,6 +145,6 @@ def configure_logging(
 
 
 def _hang(stack: ExitStack, handler: logging.Handler) -> None:
-    """Add a handler to the root logger, so that it gets the records of libraries too."""
+    """Add a handler to the root logger (so that it also gets records of libraries) until the stack is closed."""
     logging.getLogger().addHandler(handler)
     stack.callback(logging.getLogger().removeHandler, handler)

@@ -1,4 +1,4 @@
-"""Send spans to an OpenTelemetry collector; its packages are imported only if one is configured."""
+"""Send spans to an OpenTelemetry collector; import OpenTelemetry only if a collector is configured."""
 
 import logging
 import os
@@ -22,14 +22,14 @@ log = logging.getLogger(__name__)
 
 VARIABLES = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
 TIMEOUT = "OTEL_EXPORTER_OTLP_TIMEOUT"
-SECONDS = 3.0  # for the collector at the end of a command
+SECONDS = 3.0  # time limit for sending the last spans at the end of a command
 INSTALL = "pip install 'afresh[otel]'"
-MAX_VALUE_CHARS = 1_000  # characters of one value
+MAX_VALUE_CHARS = 1_000  # length of one value
 
 
 @contextmanager
 def export_spans(config: Config) -> Iterator[None]:
-    """Record and send spans in this context, if the settings or the environment name a collector."""
+    """Record and send spans in this context if the settings or the environment name a collector."""
     endpoint = config.telemetry.endpoint
     off = [os.environ.get(name, "").strip().lower() for name in ("OTEL_TRACES_EXPORTER", "OTEL_SDK_DISABLED")]
     if not (endpoint or any(map(os.environ.get, VARIABLES))) or off[0] == "none" or off[1] == "true":
@@ -40,7 +40,9 @@ def export_spans(config: Config) -> Iterator[None]:
     except ModuleNotFoundError as missing:
         if endpoint:
             raise ConfigError(f"telemetry.endpoint needs OpenTelemetry: {INSTALL}") from missing
-        log.info("no spans are sent to what %s names: %s", VARIABLES[1], INSTALL)
+        log.info(
+            "no spans are sent to the collector in %s, because OpenTelemetry is missing: %s", VARIABLES[1], INSTALL
+        )
         yield
         return
     with record_spans(exporter, config.telemetry.looks):
@@ -49,7 +51,7 @@ def export_spans(config: Config) -> Iterator[None]:
 
 @contextmanager
 def record_spans(exporter: "SpanExporter", share: float) -> Iterator[None]:
-    """Record spans for an exporter; of checks only this share."""
+    """Record spans for an exporter in this context; of frequent spans (page checks) only this share."""
     from opentelemetry import trace
     from opentelemetry.sdk.resources import Resource
     from opentelemetry.sdk.trace import TracerProvider
@@ -59,7 +61,7 @@ def record_spans(exporter: "SpanExporter", share: float) -> Iterator[None]:
     resource = Resource.create({**named, "service.version": __version__})
     provider = TracerProvider(resource=resource, shutdown_on_exit=False)
     provider.add_span_processor(BatchSpanProcessor(exporter))
-    trace.set_tracer_provider(provider)  # spans of libraries, such as MCP, use it too
+    trace.set_tracer_provider(provider)  # also for spans of libraries, such as MCP
     tracing.set_recorder(Spans(provider.get_tracer("afresh", __version__), share))
     try:
         yield
@@ -82,7 +84,7 @@ def _exporter(endpoint: str | None) -> "SpanExporter":
 
 
 class Spans:
-    """Records spans; `caller` holds the headers of an incoming request."""
+    """Records spans with OpenTelemetry."""
 
     def __init__(self, tracer: "Tracer", share: float) -> None:
         self._tracer = tracer
@@ -95,7 +97,7 @@ class Spans:
     def span(
         self, name: str, attributes: Mapping[str, Value], caller: Mapping[str, str] | None = None
     ) -> Iterator["OpenSpan"]:
-        """Yield an open span; of an error only the type is recorded."""
+        """Yield an open span, a child of the span in the request headers `caller`; of errors, record only the type."""
         from opentelemetry import propagate
         from opentelemetry.trace import SpanKind, Status, StatusCode
 
@@ -125,7 +127,7 @@ class OpenSpan:
         self._span.set_attributes(_safe(attributes))
 
     def rename(self, name: str, *, failed: bool = False) -> None:
-        """Rename the span once its final name is known."""
+        """Set the final name of the span, and whether it failed."""
         from opentelemetry.trace import Status, StatusCode
 
         self._span.update_name(name)

@@ -1,4 +1,4 @@
-"""Environment and exit of child processes."""
+"""Provide the environment of child processes, and wait for their exit."""
 
 import asyncio
 import os
@@ -6,7 +6,7 @@ from asyncio.subprocess import Process
 from contextlib import suppress
 
 _PIECE = 65_536
-# What a process needs to run; it includes no keys, tokens or settings.
+# Variables that a process needs to run, without keys, tokens and settings.
 _PASSED_ON = frozenset(
     {
         *("PATH", "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "TZ", "TMPDIR", "TEMP", "TMP"),
@@ -20,7 +20,7 @@ _PASSED_ON = frozenset(
 
 
 def child_environment() -> dict[str, str]:
-    """Return the environment for a process that handles outside input: it holds no secret."""
+    """Return an environment without secrets, for a process that handles untrusted input."""
     return {
         name: value
         for name, value in os.environ.items()
@@ -29,9 +29,10 @@ def child_environment() -> dict[str, str]:
 
 
 async def wait_for_exit(process: Process) -> int:
-    """Return the exit code of a process that ends, and discard the rest of its output.
+    """Wait until a process has ended, discard the rest of its output, and return the exit code.
 
-    asyncio reports an exit only when the pipes are closed, which never happens while a full one is not read.
+    The output must be read: asyncio reports the exit only after the pipes are closed, and a full pipe that
+    nobody reads is never closed.
     """
     await asyncio.gather(_drain(process.stdout), _drain(process.stderr))
     return await process.wait()

@@ -1,4 +1,4 @@
-"""Spans for a tracing system; without a recorder they do nothing."""
+"""Create spans for a tracing system; without a recorder they do nothing."""
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
@@ -11,7 +11,7 @@ Value = str | int | float | bool
 
 
 class SpanNotes(Protocol):
-    """Adds to an open span."""
+    """Adds attributes to an open span, or renames it."""
 
     def add(self, attributes: Mapping[str, Value]) -> None: ...
 
@@ -19,7 +19,7 @@ class SpanNotes(Protocol):
 
 
 class _NullSpan:
-    """A span that is not recorded; one instance is enough."""
+    """A span that is not recorded; all such spans share one instance."""
 
     def __enter__(self) -> SpanNotes:
         return self
@@ -36,7 +36,7 @@ class _NullSpan:
 
 NULL_SPAN = _NullSpan()
 
-_recorders: "list[Spans]" = []  # at most one
+_recorders: "list[Spans]" = []  # empty, or contains the current recorder
 
 
 def set_recorder(recorder: "Spans | None") -> None:
@@ -48,10 +48,10 @@ def get_recorder() -> "Spans | None":
 
 
 def span(name: str, attributes: Mapping[str, Value]) -> AbstractContextManager[SpanNotes]:
-    """Return a span that is always recorded."""
+    """Return a span that is recorded whenever there is a recorder."""
     return _recorders[0].span(name, attributes) if _recorders else NULL_SPAN
 
 
 def sampled_span(name: str, attributes: Mapping[str, Value]) -> AbstractContextManager[SpanNotes]:
-    """Return a span of frequent work, of which only a share is recorded."""
+    """Return a span for frequent operations, of which only a share is recorded."""
     return _recorders[0].span(name, attributes) if _recorders and _recorders[0].picks() else NULL_SPAN
