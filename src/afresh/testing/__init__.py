@@ -1,4 +1,4 @@
-"""Fakes for the tests of afresh, its demo, and the tests of extensions."""
+"""Provide fakes for the tests of afresh, for its demo, and for the tests of plug-ins."""
 
 from afresh.testing.embedder import EmbedderFault, FakeEmbedder
 from afresh.testing.script import FrozenClock, Gate, ScriptedFetcher

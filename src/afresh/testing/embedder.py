@@ -1,4 +1,4 @@
-"""An embedder without a model: hashed bags of words, with failures on demand."""
+"""Provide a fake embedder that hashes words instead of using a model, and fails on request."""
 
 import asyncio
 import re
@@ -16,22 +16,22 @@ _WORD = re.compile(r"\w+")
 
 
 class EmbedderFault(Enum):
-    """What the embedder does instead of its work."""
+    """A failure that the fake embedder can simulate."""
 
     FAIL = "fail"  # raises EmbedError
     DOWN = "down"  # raises EmbedderUnavailable
     HANG = "hang"  # waits until it is cancelled
     NAN = "nan"
     ZEROS = "zeros"
-    FEWER = "fewer"  # one vector less than texts
-    WIDER = "wider"  # vectors of another dimension
+    FEWER = "fewer"  # returns one vector less than there are texts
+    WIDER = "wider"  # returns vectors of another dimension
 
 
 class FakeEmbedder:
-    """Implements `ports.Embedder`: texts with common words are close, equal texts have equal vectors.
+    """Implements `ports.Embedder`: texts with common words have similar vectors, equal texts have equal ones.
 
-    `troubles` maps the number of an `embed` call, from 1, to what happens then. The results then violate the
-    protocol on purpose.
+    `troubles` maps the number of an `embed` call (counted from 1) to the failure of that call, whose result may
+    violate the protocol on purpose.
     """
 
     def __init__(
@@ -40,15 +40,15 @@ class FakeEmbedder:
         self.model = model
         self.dimension = dimension
         self.troubles = dict(troubles or {})
-        self.always: EmbedderFault | None = None  # for every call that is not in `troubles`
+        self.always: EmbedderFault | None = None  # failure of all calls that are not in `troubles`
         self.calls = 0
-        self.texts: list[str] = []  # in the order of the calls
+        self.texts: list[str] = []  # all embedded texts, in the order of the calls
         self.queries: list[str] = []
-        self.hanging = asyncio.Event()  # set while a call hangs
+        self.hanging = asyncio.Event()  # is set while a call hangs
         self.closed = False
 
     async def embed(self, texts: Sequence[str]) -> "Matrix":
-        """Return one row for each text, or cause the scheduled failure."""
+        """Return one vector (row) for each text, or cause the scheduled failure."""
         self.calls += 1
         self.texts.extend(texts)
         rows = self._rows(texts)
@@ -71,7 +71,7 @@ class FakeEmbedder:
         return rows
 
     async def embed_query(self, text: str) -> "Matrix":
-        """Return the row of a query; scheduled failures apply only to `embed`."""
+        """Return the vector of a query; `troubles` does not apply to this call."""
         self.queries.append(text)
         return self._rows([text])
 

@@ -1,4 +1,4 @@
-"""A scripted site (pages, failures, gates, conditional requests), a clock and a fetcher, without sockets."""
+"""Provide a scripted site (pages, failures, gates, conditional requests), a clock and a fetcher, without sockets."""
 
 import asyncio
 import hashlib
@@ -18,7 +18,7 @@ START = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 
 
 class FrozenClock:
-    """Implements `ports.Clock`: returns the same aware UTC time until it is moved."""
+    """Implements `ports.Clock`: always returns the same UTC time until the test changes it."""
 
     def __init__(self, at: datetime = START) -> None:
         self._at = _utc(at)
@@ -27,7 +27,7 @@ class FrozenClock:
         return self._at
 
     def advance(self, seconds: float = 0.0, **more: float) -> datetime:
-        """Move the clock by seconds or other parts of a `timedelta`, also backwards; return the new time."""
+        """Change the time by seconds or other arguments of `timedelta`, also backwards; return the new time."""
         self._at += timedelta(seconds=seconds, **more)
         return self._at
 
@@ -55,12 +55,12 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SitePage:
-    """The page at a path; its content may be generated for each request."""
+    """A page of a scripted site; a function may create its content for each request."""
 
     content: Content
     media_type: str
     headers: Mapping[str, str]
-    listed: bool  # in the sitemap
+    listed: bool  # whether the sitemap contains the page
     modified_at: datetime
 
     def body(self) -> bytes:
@@ -76,7 +76,7 @@ class SitePage:
 
 
 def notice(status: int, headers: Mapping[str, str] | None = None) -> Answer:
-    """Return a small page that names a status."""
+    """Return an answer with this status and a small HTML page that names it."""
     phrase = HTTPStatus(status).phrase
     body = f"<!doctype html><title>{status} {phrase}</title><h1>{phrase}</h1>\n".encode()
     return Answer(status=status, headers={"Content-Type": "text/html", **(headers or {})}, body=body)
@@ -122,7 +122,7 @@ def _content_type(media_type: str) -> str:
 
 
 class Gate:
-    """Holds requests; `wait` returns when they have arrived, `release` lets all of them continue."""
+    """Holds requests: `wait` returns when they have arrived, and `release` lets all of them continue."""
 
     def __init__(self) -> None:
         self._open: Future[None] = Future()
@@ -130,43 +130,43 @@ class Gate:
         self.waiting = 0
 
     def wait(self, count: int = 1, *, timeout: float = 10.0) -> None:
-        """Block until that many requests have arrived, or raise TimeoutError."""
+        """Block until `count` requests have arrived; raise TimeoutError if they do not."""
         with self._came:
             if not self._came.wait_for(lambda: self.waiting >= count, timeout):
-                raise TimeoutError(f"{self.waiting} of {count} requests came to the gate in {timeout} s")
+                raise TimeoutError(f"only {self.waiting} of {count} requests arrived at the gate within {timeout} s")
 
     async def arrived(self, count: int = 1, *, timeout: float = 10.0) -> None:
-        """Wait like `wait` without blocking the event loop."""
+        """Wait until `count` requests have arrived, without blocking the event loop."""
         await asyncio.to_thread(self.wait, count, timeout=timeout)
 
     def release(self) -> None:
-        """Open the gate; a second call has no effect."""
+        """Open the gate; do nothing if it is open."""
         with self._came:
             if not self._open.done():
                 self._open.set_result(None)
 
     async def passed(self) -> None:
-        """Wait, on the server's loop, until the gate is open."""
+        """Wait on the event loop of the server until the gate is open."""
         with self._came:
             self.waiting += 1
             self._came.notify_all()
-        # Shielded, so that a client that disconnects does not open the gate for the others.
+        # Shielded, so that a client that disconnects does not open the gate for other requests.
         await asyncio.shield(asyncio.wrap_future(self._open))
 
 
 @dataclass(slots=True)
 class _ScriptedAnswer:
-    """A scripted answer instead of the page, for a number of requests or until it is removed."""
+    """An answer that replaces the page, for a number of requests or until it is removed."""
 
     answer: Answer
     times: int | None = None
 
 
 class SiteScript:
-    """Pages that can be edited, deleted, moved, broken, slowed and held from any thread.
+    """A site whose pages can be edited, deleted, moved, broken, slowed and held from any thread.
 
-    Times in Last-Modified are artificial: each change is a minute after the one before, so that changes
-    within one second differ.
+    Times in Last-Modified are artificial: each change is dated a minute after the last one, so that changes within
+    one second have different times.
     """
 
     def __init__(self, *, etags: bool = True) -> None:
@@ -182,7 +182,7 @@ class SiteScript:
 
     @property
     def paths(self) -> list[str]:
-        """Return the paths that answer with a page of their own, in order."""
+        """Return the paths of all pages that are not replaced by a scripted answer, sorted."""
         with self._lock:
             return sorted(path for path in self._pages if path not in self._scripted)
 
@@ -195,7 +195,7 @@ class SiteScript:
         headers: Mapping[str, str] | None = None,
         listed: bool = True,
     ) -> None:
-        """Add or replace a page; a callable returns its content for each request."""
+        """Add or replace a page; if `html` is a function, it returns the content for each request."""
         with self._lock:
             self._scripted.pop(path, None)
             self._pages[path] = SitePage(
@@ -210,7 +210,7 @@ class SiteScript:
         return self._page(path).body().decode()
 
     def edit(self, path: str, old: str = "", new: str = "", *, add_paragraph: str | None = None) -> None:
-        """Replace a text of a page, or add a paragraph (plain text) at the end of its article."""
+        """Replace the text `old` of a page by `new`, or add a paragraph (plain text) at the end of its article."""
         with self._lock:
             html = self.read(path)
             if add_paragraph is not None:
@@ -222,34 +222,34 @@ class SiteScript:
             self._pages[path] = replace(self._page(path), content=html, modified_at=self._clock.advance(60))
 
     def touch(self, path: str) -> None:
-        """Change Last-Modified of a page but not its content."""
+        """Change the Last-Modified date of a page but not its content."""
         with self._lock:
             self._pages[path] = replace(self._page(path), modified_at=self._clock.advance(60))
 
     def delete(self, path: str) -> None:
-        """Answer 404 from now on."""
+        """Answer requests for a path with 404 from now on."""
         self.fail(path, 404)
 
     def gone(self, path: str) -> None:
-        """Answer 410 from now on."""
+        """Answer requests for a path with 410 from now on."""
         self.fail(path, 410)
 
     def move(self, path: str, to: str, *, permanent: bool = True) -> None:
-        """Move a page to a new path, unless it exists, and redirect the old one."""
+        """Move a page to a new path (unless that has a page already), and redirect the old path."""
         with self._lock:
             if path in self._pages and to.startswith("/"):
                 self._pages.setdefault(to, self._pages[path])
             self.redirect(path, to, status=301 if permanent else 302)
 
     def redirect(self, path: str, to: str, *, status: int = 302) -> None:
-        """Answer with a redirect; `to` may be anything, even a loop."""
+        """Answer requests for a path with a redirect; `to` may be any text, even a loop."""
         with self._lock:
             self._scripted[path] = _ScriptedAnswer(notice(status, {"Location": to}))
 
     def fail(
         self, path: str, status: int = 503, *, times: int | None = None, retry_after: int | str | None = None
     ) -> None:
-        """Answer with an error, for a number of requests or until `restore`."""
+        """Answer requests for a path with an error: the next `times`, or all until `restore` is called."""
         headers = {} if retry_after is None else {"Retry-After": str(retry_after)}
         with self._lock:
             self._scripted[path] = _ScriptedAnswer(notice(status, headers), times)
@@ -259,43 +259,43 @@ class SiteScript:
             self._delays[path] = seconds
 
     def hold(self, path: str) -> Gate:
-        """Hold requests for a path until `release`; the gate reports their arrival."""
+        """Hold requests for a path until `release` is called; return the gate at which they wait."""
         with self._lock:
             return self._gates.setdefault(path, Gate())
 
     def release(self, path: str) -> None:
-        """Answer the held requests for a path, and stop holding."""
+        """Answer the held requests for a path, and hold no further ones."""
         with self._lock:
             gate = self._gates.pop(path, None)
         if gate is not None:
             gate.release()
 
     def restore(self, path: str) -> None:
-        """Undo everything that was scripted for a path: deleted, gone, moved, failing, slow and held."""
+        """Undo everything that was scripted for a path: deletions, moves, failures, delays and gates."""
         with self._lock:
             self._scripted.pop(path, None)
             self._delays.pop(path, None)
         self.release(path)
 
     def robots(self, text: str | None) -> None:
-        """Serve this robots.txt ({url} is replaced by the root), or none."""
+        """Serve this text as robots.txt, with `{url}` replaced by the root URL; with None, serve no robots.txt."""
         with self._lock:
             self._robots = text
 
     def sitemap(self, on: bool) -> None:
-        """Serve a sitemap.xml of the listed pages, or none."""
+        """Serve or do not serve a sitemap.xml with the listed pages."""
         with self._lock:
             self._sitemap = on
 
     # ---- answers to requests ----------------------------------------------------------------
 
     def delays(self, path: str) -> tuple[Gate | None, float]:
-        """Return what an answer has to wait for: a gate, then some seconds."""
+        """Return the gate at which requests for a path have to wait (or None), and the seconds of delay after it."""
         with self._lock:
             return self._gates.get(path), self._delays.get(path, 0.0)
 
     def find(self, path: str, root: str) -> Answer:
-        """Return the answer for a path, with its query or else without."""
+        """Return the answer for a path with its query; if there is none, for the path without query."""
         with self._lock:
             for each in dict.fromkeys((path, path.partition("?")[0])):
                 if scripted := self._scripted_answer(each):
@@ -348,7 +348,10 @@ def _with_paragraph(html: str, text: str) -> str:
 
 
 class ScriptedFetcher:
-    """Implements `ports.Fetcher`: returns the answers of a URL in turn, repeats the last, else `Gone`."""
+    """Implements `ports.Fetcher`: returns the scripted results of a URL in turn and repeats the last one.
+
+    For other URLs, it returns `Gone`.
+    """
 
     def __init__(self, answers: Mapping[str, Sequence[Fetched]] | None = None) -> None:
         self.answers: dict[str, list[Fetched]] = {url: list(each) for url, each in (answers or {}).items()}
@@ -356,7 +359,7 @@ class ScriptedFetcher:
         self.closed = False
 
     async def fetch(self, request: Request) -> Fetched:
-        """Record the request and return the next answer of its URL."""
+        """Record the request, and return the next result for its URL."""
         self.requests.append(request)
         left = self.answers.get(request.url)
         if not left:

@@ -1,4 +1,4 @@
-"""An external store in memory with scripted failures: slow, failing, busy, full, missing or disconnected."""
+"""Provide an external store in memory that can be slow, failing, busy, full, missing or disconnected."""
 
 import asyncio
 from collections import deque
@@ -12,35 +12,35 @@ from afresh.sync.copy import OwnerTag, Remote, RemoteState, Upload
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """An error that a call raises; with `after`, the store has done its work before."""
+    """An error that a call raises; with `after`, the call has its effect before."""
 
     error: Exception
     after: bool = False
 
 
-CUT = Fault(SinkBusy("the connection was cut"), after=True)  # the work was done, but the answer was lost
+CUT = Fault(SinkBusy("the connection was cut"), after=True)  # the call had its effect, but its answer is lost
 
 
 @dataclass(slots=True)
 class ScriptedSink:
-    """Implements `ports.sinks.Sink`; every call takes the next fault of its kind, then works."""
+    """Implements `ports.sinks.Sink` in memory; each call raises the next scripted fault of its kind, if any."""
 
     name: str = "scripted"
     at_once: int = 3
     arrives: RemoteState = RemoteState.ACTIVE  # the state of new documents
     documents: dict[str, Remote] = field(default_factory=dict)
-    texts: dict[str, str] = field(default_factory=dict)  # Markdown by id
-    faults: dict[str, deque[Fault | None]] = field(default_factory=dict)  # by call: put, drop, look, all
-    fates: deque[RemoteState] = field(default_factory=deque)  # states of the next documents, before `arrives`
-    down: Exception | None = None  # raised by every call
-    calls: list[tuple[str, str]] = field(default_factory=list)  # kind, and url or id
+    texts: dict[str, str] = field(default_factory=dict)  # document id → its Markdown
+    faults: dict[str, deque[Fault | None]] = field(default_factory=dict)  # put, drop, look or all → next faults
+    fates: deque[RemoteState] = field(default_factory=deque)  # states of the next documents; then `arrives`
+    down: Exception | None = None  # every call raises this
+    calls: list[tuple[str, str]] = field(default_factory=list)  # kind of each call, and its URL or id
     most_at_once: int = 0
     closed: bool = False
     _under_way: int = 0
     _numbers: "count[int]" = field(default_factory=lambda: count(1))
 
     def script(self, call: str, *faults: Fault | None) -> None:
-        """Set the faults of the next calls of a kind; None: no fault."""
+        """Set the faults of the next calls of a kind; a call with None succeeds."""
         self.faults.setdefault(call, deque()).extend(faults)
 
     def settle(self, state: RemoteState = RemoteState.ACTIVE, reason: str | None = None) -> None:
@@ -50,7 +50,7 @@ class ScriptedSink:
                 self.documents[remote.id] = replace(remote, state=state, reason=reason)
 
     def add(self, name: str, mark: OwnerTag | None = None, text: str = "", *, url: str | None = None) -> Remote:
-        """Add a document as if it was uploaded manually."""
+        """Add a document as if a user had uploaded it manually."""
         number = next(self._numbers)
         remote = Remote(id=f"documents/{number}", name=name, state=RemoteState.ACTIVE, mark=mark, url=url)
         self.documents[remote.id], self.texts[remote.id] = remote, text
@@ -76,7 +76,7 @@ class ScriptedSink:
         return remote
 
     async def drop(self, remote_id: str) -> None:
-        """Delete a document; a missing one is no error."""
+        """Delete a document; do nothing if it does not exist."""
         fault = await self._meet("drop", remote_id)
         self.documents.pop(remote_id, None)
         self._raise(fault)

@@ -1,4 +1,4 @@
-"""A scripted web site on loopback with a log of its requests, and the documentation for the demo."""
+"""Serve a scripted web site on loopback with a log of its requests, and provide the pages of the demo."""
 
 import asyncio
 import re
@@ -26,25 +26,25 @@ if TYPE_CHECKING:
 
 HOST = "127.0.0.1"
 T = TypeVar("T")
-SHUTDOWN_SECONDS = 0.01  # seconds for active answers at shutdown; aiohttp takes 0 as "forever"
+SHUTDOWN_SECONDS = 0.01  # time for active answers at shutdown; not 0, which aiohttp treats as "forever"
 
 HangUp = Callable[[], Awaitable[None]]
-Listen = Callable[[socket.socket], Awaitable[HangUp]]  # starts to serve on a bound socket
+Listen = Callable[[socket.socket], Awaitable[HangUp]]  # starts to serve on a bound socket; returns how to stop
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedRequest:
-    """A request that reached the site.
+    """A request that the site received.
 
-    `status` is None if the site disconnected before its answer, and for raw answers of HostileSite.
+    `status` is None if the site disconnected instead of answering, and for raw answers of HostileSite.
     """
 
     method: str
     path: str  # as sent, with its query
     status: int | None = None
     headers: Mapping[str, str] = field(default_factory=dict)  # names in lower case
-    visit: int = 1  # counts the requests for its path; only HostileSite sets it
-    body: bytes = b""  # only raw servers read it
+    visit: int = 1  # number of this request among those for its path; only HostileSite sets it
+    body: bytes = b""  # only raw servers set it
     at: float = 0.0  # time.monotonic() on arrival
 
     @property
@@ -65,12 +65,12 @@ class RecordedRequest:
 
 
 class RequestLog:
-    """The requests in order, without probes; can be read from any thread."""
+    """The requests in order of arrival, without probes; can be read from any thread."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._asked: list[RecordedRequest] = []
-        self.probes: list[RecordedRequest] = []  # requests for a URL that cannot exist
+        self.probes: list[RecordedRequest] = []  # requests for a URL that cannot exist, to find error pages
 
     def add(self, asked: RecordedRequest) -> None:
         with self._lock:
@@ -82,7 +82,7 @@ class RequestLog:
             self.probes.clear()
 
     def count(self, path: str | None = None, *, status: int | None = None) -> int:
-        """Return how many requests there were, for one path or with one status."""
+        """Return the number of requests, optionally only those for a path or with a status."""
         return sum(1 for each in self if path in (None, each.path) and status in (None, each.status))
 
     def paths(self) -> list[str]:
@@ -102,7 +102,7 @@ class RequestLog:
 
 
 class LoopbackServer:
-    """Serves on 127.0.0.1 from its own thread and event loop; `listen` handles the socket."""
+    """Runs a server on 127.0.0.1 in its own thread and event loop; `listen` starts to serve on a socket."""
 
     def __init__(self, listen: Listen, port: int = 0) -> None:
         self.port = port
@@ -113,7 +113,7 @@ class LoopbackServer:
         self._place: socket.socket | None = None  # reserves the port while the server is down
 
     def start(self) -> None:
-        """Start to listen; return when connections are accepted."""
+        """Start the server, and return when it accepts connections."""
         self._thread.start()
         try:
             self.up()
@@ -122,11 +122,11 @@ class LoopbackServer:
             raise
 
     def up(self) -> None:
-        """Listen again on the same port."""
+        """Accept connections again on the same port."""
         self._call(self._open())
 
     def down(self) -> None:
-        """Disconnect all clients and refuse connections until `up`."""
+        """Disconnect all clients, and refuse connections until `up` is called."""
         self._call(self._shut())
         self._place = _bound(self.port)
 
@@ -168,7 +168,7 @@ class LoopbackServer:
 
 
 def _bound(port: int) -> socket.socket:
-    """Return a bound socket; without `listen` it refuses connections but keeps the port."""
+    """Return a socket that is bound to a port but does not listen, so that it refuses connections."""
     sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -180,7 +180,7 @@ def _bound(port: int) -> socket.socket:
 
 
 class ServedSite(SiteScript, ABC):
-    """A scripted site on loopback, with its own server thread; subclasses provide the server in `_listening`."""
+    """A scripted site with a server on loopback in its own thread; subclasses define the server in `_listening`."""
 
     def __init__(self, *, port: int = 0, etags: bool = True) -> None:
         super().__init__(etags=etags)
@@ -190,10 +190,10 @@ class ServedSite(SiteScript, ABC):
 
     @abstractmethod
     def _listening(self) -> Listen:
-        """Return the function that serves a socket."""
+        """Return the function that starts to serve on a socket."""
 
     def start(self) -> Self:
-        """Start to serve; return when connections are accepted."""
+        """Start the server, and return when it accepts connections."""
         if self._server is None:
             server = LoopbackServer(self._listening(), self._port)
             server.start()
@@ -201,7 +201,7 @@ class ServedSite(SiteScript, ABC):
         return self
 
     def close(self) -> None:
-        """Stop serving; release all gates."""
+        """Release all gates, and stop the server."""
         server, self._server = self._server, None
         for gate in list(self._gates.values()):
             gate.release()
@@ -212,7 +212,7 @@ class ServedSite(SiteScript, ABC):
         self._running().down()
 
     def up(self) -> None:
-        """Accept connections again, at the same URL."""
+        """Accept connections again at the same URL."""
         self._running().up()
 
     def __enter__(self) -> Self:
@@ -253,7 +253,7 @@ class TinySite(ServedSite):
 
     @classmethod
     def docs(cls) -> Self:
-        """Return a site with the documentation of Harbor, a fictional product, of about thirty pages."""
+        """Return a site with about thirty pages of documentation of Harbor, a fictional product."""
         site = cls()
         for path, html in pages().items():
             site.put(path, html, listed=path not in UNLISTED)
@@ -304,12 +304,12 @@ def _asked(request: "web.BaseRequest", status: int | None, at: float) -> Recorde
 
 ROBOTS = "User-agent: *\nDisallow: /private/\n\nSitemap: {url}sitemap.xml\n"
 UNLISTED = frozenset({"/private/runbook/"})  # linked from other pages, but not in the sitemap
-ORPHAN = "/guide/migrating-from-1x/"  # in the sitemap, but not linked
+ORPHAN = "/guide/migrating-from-1x/"  # in the sitemap, but not linked from any page
 
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """One line of the navigation."""
+    """One entry of the navigation."""
 
     section: str
     path: str
@@ -327,7 +327,7 @@ def pages() -> Mapping[str, str]:
 
 
 def _fragments(folder: Traversable, base: str) -> list[tuple[str, str]]:
-    """Return the articles below a folder by path: `guide/retries.html` is at /guide/retries/."""
+    """Return path and HTML of the articles below a folder; the path of `guide/retries.html` is `/guide/retries/`."""
     found = []
     for each in folder.iterdir():
         name = each.name.removesuffix(".html")
