@@ -66,7 +66,7 @@ def test_a_debounce_is_read(afresh: Afresh, kb: Opened, typed: str, seconds: flo
         (("--debounce", "1h"), "--debounce: expected a time from 50ms to 60s such as 0.5s, got '1h'"),
         (("--debounce", "0s"), "--debounce: expected a time from 50ms to 60s"),
         (("--debounce", "0.5"), "--debounce: expected a time from 50ms to 60s"),
-        (("--rescan", "soon"), "--rescan: expected a length of time such as 90s"),
+        (("--rescan", "soon"), "--rescan: expected a duration such as 90s"),
         (("--rescan", "0s"), "--rescan: expected at least a second"),
     ],
 )

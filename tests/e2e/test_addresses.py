@@ -212,7 +212,7 @@ async def test_S4_the_operator_is_reported_that_the_source_does_not_start_there(
         await crawl(here, store, allow=(OUT, PRIVATE))
         async with opened(store) as kb:
             why = (await kb.pages.explain(here.inside())).summary
-    assert "open only to sources that start there (network.allow)" in why
+    assert "allowed only for sources that start there (network.allow)" in why
     assert "AFRESH_NETWORK__ALLOW" not in why, "it is there already"
 
 
@@ -228,7 +228,7 @@ async def test_S4_a_name_that_starts_inside_and_then_leads_out_is_not_followed(
         here.public.routes |= FLOWS["a link to the bare address"](here)
         report = await crawl(here, store, allow=(f"{IN}/32",))
         assert (report.state, here.connected) == ("failed", [])
-        assert "no longer in the network where the source starts" in str(report.error)
+        assert "no longer in the network in which the source starts" in str(report.error)
 
 
 async def test_S4_each_url_of_a_list_is_a_root_of_its_own(

@@ -39,5 +39,5 @@ async def test_documents_are_found_where_they_stand_and_unchanged_ones_cost_noth
         (report,) = await kb.runs.refresh(["docs"])
         assert report.not_modified == 4
     reported = rows(store, "select error_message from page_crawls where error_message is not null limit 1")
-    assert reported == [("200, but not read: a PDF without text: its pages are pictures or empty",)]
+    assert reported == [("200, but not read: the PDF has no text: its pages are images or empty",)]
     assert_sound(store)

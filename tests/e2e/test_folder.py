@@ -141,7 +141,7 @@ async def test_F80_a_root_that_became_something_else_keeps_everything(
 
 async def test_what_is_cut_off_names_the_setting_that_says_so(kb: KnowledgeBase, docs: Path) -> None:
     report = await kb.runs.crawl(str(docs), name="docs", rules={"max_pages": 2})
-    assert any("crawl.max_pages sets the limit" in note for note in [*report.notes, str(report.error)])
+    assert any("the limit is crawl.max_pages" in note for note in [*report.notes, str(report.error)])
 
 
 async def test_F84_a_moved_file_keeps_its_vectors(kb: KnowledgeBase, docs: Path) -> None:

@@ -178,7 +178,7 @@ async def test_F75_a_rate_limit_stops_the_run_with_its_end(
     (report,) = await hub.runs.refresh(["docs"])
     assert report.state == "failed"
     assert "rate limit is used up until" in (report.error or "")
-    assert "a token raises it" in (report.error or "")
+    assert "set a token for a higher limit" in (report.error or "")
     assert index_of(store) == before
     server.limit = 60 + server.used
     assert await refreshed(hub) == {"changed": 1, "not_modified": 2}

@@ -62,7 +62,7 @@ TROUBLES: dict[str, tuple[Script, str]] = {
     "F59-unknown": (coded("br", b"<p>plain</p>"), "content coding br is not supported"),
     "F66-pdf": (answer(200, b"%PDF-1.7\n%\xe2\xe3", content_type="text/html"), "the body is PDF"),
     "F66-binary": (answer(200, bytes(range(256)) * 9, content_type="text/html"), "binary data"),
-    "F66-image": (answer(200, b"\x89PNG", content_type="image/png"), "media type image/png is not read"),
+    "F66-image": (answer(200, b"\x89PNG", content_type="image/png"), "media type image/png is not supported"),
 }
 QUICK = {"network.timeout_seconds": 3, "policy.retries": 0}
 

@@ -75,7 +75,7 @@ def test_the_best_first_without_keywords_says_that_it_needs_them(city: TinySite,
     [
         (["--keywords", "budget:3"], "expected a weight from 0 to 1 for 'budget', got 3"),
         (["--keywords", ",,,"], "expected keywords such as budget,contact:0.5, got ',,,'"),
-        (["--keywords", "a,A"], "the keyword 'a' is given twice"),
+        (["--keywords", "a,A"], "the keyword 'a' occurs twice"),
         (["--crawl-order", "best"], "--crawl-order: expected one of breadth, score"),
     ],
 )

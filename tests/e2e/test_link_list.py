@@ -226,7 +226,7 @@ async def test_A17_G12_an_address_that_moved_for_good_keeps_its_page_and_shows_w
     tiny.redirect("/a", new, status=301)
     (report,) = await kb.runs.refresh(["links.txt"])
     assert (report.state, counts(report)) == ("completed", {"changed": 1})
-    assert report.notes == (f"moved permanently, and read at their new URL: {a} → {new}",)
+    assert report.notes == (f"moved permanently and read at the new URL: {a} → {new}",)
     assert await found(kb, word("/new"), "links.txt") == {a}
     other.requests.clear()
     (report,) = await kb.runs.refresh(["links.txt"])

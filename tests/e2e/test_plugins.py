@@ -119,7 +119,7 @@ def test_an_installed_package_adds_a_source_kind_and_a_sink(installed: Path, tmp
     [
         ("plugins: {mbox: {max_messages: 0}}", "plugins.mbox.max_messages: expected a whole number from 1"),
         ("plugins: {mbox: {max_mesages: 5}}", "unknown key plugins.mbox.max_mesages; did you mean max_messages?"),
-        ("plugins: {imap: {host: x}}", "plugins.imap: no such plugin with settings; installed source kinds: mbox"),
+        ("plugins: {imap: {host: x}}", "plugins.imap: there is no plug-in of this name with settings; installed: mbox"),
         ("sinks: {lines: {kind: jsonl}}", "sinks.lines.path is missing: kind: jsonl needs it"),
         ("sinks: {lines: {kind: jsnl}}", "got 'jsnl'; did you mean jsonl?"),
     ],

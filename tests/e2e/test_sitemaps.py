@@ -29,7 +29,7 @@ async def test_F77_foreign_and_private_addresses_are_dropped_and_reported(
     serve(tiny, "/a", *private, *foreign, "file:///etc/passwd")
     report = await kb.runs.crawl(tiny.url, name="docs")
     assert set(index_of(store)) == {tiny.url, tiny.at("/a")}
-    assert report.notes == ("sitemap: 49,005 URLs left out: 49,000 other host, 4 private, 1 not a web address",)
+    assert report.notes == ("sitemap: 49,005 URLs left out: 49,000 other host, 4 private, 1 not a web URL",)
     assert report.state == "completed"
 
 

@@ -114,7 +114,7 @@ async def test_D12_D15_one_sync_of_a_store_at_a_time_and_what_is_left_is_tried_a
     ]
     syncs.want(["one"])
     await syncs.drain()
-    assert message == ["one was not synced: broken; it is retried after the next run"]
+    assert message == ["one was not synced: broken; the next attempt is after the next run"]
     stopping.set()
     syncs.want(["one"])
     await syncs.drain()

@@ -263,7 +263,7 @@ async def test_E29_a_list_of_links_is_read_when_it_is_saved_and_only_what_is_new
         message = watching.message()
         assert (message["mode"], message["new"], message["deleted"]) == ("due", 1, 1)
         links.unlink()
-        assert "does not exist: everything is kept" in watching.message()["error"]
+        assert "does not exist: all stored pages are kept" in watching.message()["error"]
         links.write_text(f"{b}\n{a}\n{c}\n")
         assert watching.message()["new"] == 1
     finally:

@@ -354,4 +354,4 @@ async def test_problems_with_one_run_are_reported_and_leave_the_others_alone(
             assert not await kb.runs.work(once=True, on_report=ends.append, listener=message.append)
             assert [end.source for end in ends] == ["docs"]
             [notice] = [each.text for each in message if isinstance(each, Notice)]
-            assert "cannot look at a source of the kind of tomorrow" in notice
+            assert "sources of kind of tomorrow are not supported" in notice

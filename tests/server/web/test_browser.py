@@ -208,7 +208,7 @@ def test_a_source_is_added_with_a_preview_watched_and_cancelled(stand: Stand, ch
         page.goto("/add")
         page.fill("#target", "ftp://nowhere")
         page.click("text=Preview")
-        expect(page.get_by_role("alert")).to_contain_text("not a web address")
+        expect(page.get_by_role("alert")).to_contain_text("not a web URL")
         page.fill("#target", site.url)
         page.click("text=Preview")
         expect(page.locator(".preview h2").first).to_have_text("Harbor")
