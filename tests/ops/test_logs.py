@@ -135,7 +135,7 @@ def test_F13_a_full_disk_for_the_log_does_not_stop_the_work(
     reported = capsys.readouterr().err
     assert (
         reported
-        == "afresh: log.file /dev/full cannot be written (No space left on device); afresh continues without this log\n"
+        == "afresh: log.file /dev/full cannot be written (No space left on device); afresh continues\n"
     )
 
 

@@ -50,7 +50,7 @@ class RequestClaim:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop renewing; after an error, delete the claim so that the request can be repeated."""
+        """Stop renewing the claim; after an error, delete it, so that the request can be repeated."""
         await wait_done(asyncio.ensure_future(self._end(forget=error is not None)))
 
     async def keep(self, answer: StoredResponse) -> None:

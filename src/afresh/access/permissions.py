@@ -101,7 +101,7 @@ class Permissions:
             raise Forbidden(READ_ONLY)
 
     def check_everywhere(self) -> None:
-        """Raise Forbidden if only some sources are allowed."""
+        """Raise Forbidden if the request's token is limited to some sources."""
         if not self.everywhere:
             raise Forbidden(BOUND)
 

@@ -85,7 +85,7 @@ class SettingSpec:
 
     @property
     def expected(self) -> str:
-        """Return the part of an error message that says what the setting accepts."""
+        """Describe the values that the setting accepts, for error messages."""
         some_of = "a list of" if self.kind == "list" else "one of"
         words = f"{some_of} {', '.join(self.allowed)}" if self.choices else KINDS[self.kind]
         if self.most is not None:

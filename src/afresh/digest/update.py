@@ -57,7 +57,7 @@ class DigestUpdater:
         return (await self._rooted(await self.store.digest.cache_seen()))[0]
 
     async def whole(self, budget: int) -> KbReport:
-        """Check all files and the links that are due."""
+        """Check all files and at most `budget` due links; return a report."""
         return await self.part({FILES: ALL_FILES, LINKS: _due_links(budget)})
 
     async def part(self, parts: Mapping[str, RunOptions]) -> KbReport:

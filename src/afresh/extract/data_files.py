@@ -48,7 +48,7 @@ def _notebook_document(body: Body, value: dict[str, Any]) -> Document:
 
 
 def _cells(value: dict[str, Any]) -> list[Any] | None:
-    """Return the cells, which older notebooks keep in worksheets; None if there are none."""
+    """Return the cells of a notebook (in old formats, those of its worksheets); None if it has none."""
     if isinstance(value.get("cells"), list):
         return sequence(value["cells"])
     sheets = value.get("worksheets")

@@ -104,7 +104,7 @@ Spec = dict[str, Any]
 
 
 def is_openapi(value: Any) -> bool:
-    """Return whether a value describes an API in OpenAPI 3 or Swagger 2."""
+    """Return whether parsed data is an OpenAPI 3 or Swagger 2 description."""
     spec = mapping(value)
     declared = words(spec.get("openapi")) or words(spec.get("swagger"))
     has_content = any(isinstance(spec.get(key), dict) for key in ("paths", "webhooks", "components"))

@@ -49,7 +49,7 @@ class Symbol(NamedTuple):
 
 
 class _Found(NamedTuple):
-    """A declaration before its nesting is known."""
+    """A declaration that was found in the text, before its nesting is known."""
 
     name: str
     start: int
@@ -112,7 +112,7 @@ def _members(body: Iterable[ast.stmt], level: int, lines: Sequence[str]) -> Iter
 
 
 def _mask(found: re.Match[str]) -> str:
-    """Return the replacement of a comment (nothing) or a string (an empty string), with the same line breaks."""
+    """Return the text that replaces a comment or a string: nothing or an empty string, with the same line breaks."""
     lines = "\n" * found[0].count("\n")
     return '""' + lines if found[0][0] in "\"'`" else lines
 

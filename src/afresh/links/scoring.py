@@ -66,7 +66,7 @@ class LinkScoring:
         self._asking = asyncio.Lock()
 
     def note(self, visits: Sequence[Visit]) -> None:
-        """Collect the links of visits that were just stored, to score them; if the scorer is down, only to guess."""
+        """Collect the links of visits that were just stored, to score them later (or guess, if the scorer is down)."""
         if self._down and self._guesser is None:
             return
         for visit in visits:
@@ -166,7 +166,7 @@ class LinkScoring:
             await self._store.link_scores.weigh(source, self.weighing, seal)
 
     async def saved(self, run: Run) -> tuple[int, int]:
-        """Return the number of links that needed no new score, and the calls that this saved."""
+        """Return the number of links with a stored score, and the number of calls that these scores saved."""
         scored = run.counts.get("links_scored", 0)
         links = max(0, await self._store.link_scores.count_asked(run.source_id) - scored)
         return links, 0 if self.is_free else -(-links // self._scorer.batch)

@@ -77,7 +77,7 @@ _SUFFIX_SET = frozenset(_SUFFIXES.split())
 
 
 class WordMatch(Enum):
-    """How a word matches a keyword."""
+    """The ways in which a word can match a keyword."""
 
     SAME = "the word or its plural"
     FORM = "a form that may be its plural"
@@ -157,7 +157,7 @@ def _forms(word: str) -> Iterator[str]:
 
 
 def _umlaut_forms(word: str) -> Iterator[str]:
-    """Yield plurals with an umlaut: `Anträge`, `Häuser`."""
+    """Yield possible German plurals with an umlaut, such as `Anträge` and `Häuser`."""
     at = max(map(word.rfind, _UMLAUTS))
     if at < 0 or len(word) - at > 4 or len(word) < 3:
         return

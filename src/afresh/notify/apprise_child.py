@@ -61,7 +61,7 @@ class LogSummary(logging.Handler):
 
 
 def send(order: dict[str, Any]) -> dict[str, object]:
-    """Send a message; return the reason if that failed."""
+    """Send the message of an order; return the result with the reason of a failure."""
     from apprise import Apprise, AppriseAsset, NotifyFormat
 
     summary, guard = LogSummary(), ConnectGuard(AddressPolicy(order["allow"]))

@@ -86,7 +86,7 @@ class SafeHandler(logging.Handler):
             why = getattr(error, "strerror", None) or error
             with suppress(OSError, ValueError):
                 if not was_reported:
-                    to_stderr(f"afresh: {self._place} cannot be written ({why}); afresh continues without this log\n")
+                    to_stderr(f"afresh: {self._place} cannot be written ({why}); afresh continues\n")
 
 
 def event_line(text: str, level: int = logging.INFO) -> str:

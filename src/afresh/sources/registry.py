@@ -103,7 +103,7 @@ class SourceKind:
 
 @dataclass(slots=True)
 class SourceContext:
-    """What a source kind gets to open a source; the opened source sets the fields after `listed`."""
+    """The data with which a source kind opens a source; opening it sets the fields after `listed`."""
 
     config: "Config"  # includes the source's own settings
     rules: "Rules"

@@ -70,7 +70,7 @@ class PostRunSync:
             del self._going[name]
 
     async def _sync_once(self, name: str) -> bool:
-        """Sync a sink; return False if a retry may help."""
+        """Sync a sink once; return False if the sync should be retried."""
         try:
             reports = await self.sinks.sync([name], idle_runs=False, listener=self.listener)
         except RunBusy as busy:

@@ -81,7 +81,7 @@ def holds_anything(copy: Copy) -> bool:
 
 
 def move(copy: Copy, state: PageStatus, **changes: Any) -> Copy:
-    """Return the copy in another state; raise UnknownTransition if that is not allowed."""
+    """Return the copy in a new state; raise UnknownTransition if that transition is not allowed."""
     if not may_live_on(copy.state, state):
         raise UnknownTransition(f"{copy.url}: {copy.state} cannot become {state}")
     return replace(copy, state=state, **changes)

@@ -83,7 +83,7 @@ def notice(status: int, headers: Mapping[str, str] | None = None) -> Answer:
 
 
 def unless_known(answer: Answer, if_none_match: str | None, if_modified_since: str | None) -> Answer:
-    """Return the answer, or a 304 if the validators of the request match (RFC 9110, 13.2.2)."""
+    """Return the answer, or a 304 if the request's validators show that the client has it (RFC 9110, 13.2.2)."""
     if answer.status != HTTPStatus.OK:
         return answer
     if if_none_match is not None:

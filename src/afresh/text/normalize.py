@@ -93,7 +93,7 @@ def sketch_of(text: str, url: str = "") -> str:
 
 
 def likeness(one: str, other: str) -> float:
-    """Return the estimated share of common word pairs of two texts (0 to 1), given their sketches."""
+    """Return the estimated similarity of two texts (0 to 1), the share of common word pairs, from their sketches."""
     first, second = _numbers(one), _numbers(other)
     smallest = sorted(first | second)[:SIZE]
     if not smallest:

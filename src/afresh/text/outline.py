@@ -21,7 +21,7 @@ class Heading(NamedTuple):
 
 
 class Paragraph(NamedTuple):
-    """Lines of prose as written, with the number of headings before them."""
+    """A paragraph of prose as written, and the number of headings before it."""
 
     raw: str
     under: int

@@ -165,7 +165,7 @@ def _prefixes(root: str, scope: CrawlScope) -> tuple[str, ...]:
 
 
 def is_same_site(one: str, other: str) -> bool:
-    """Return whether two URLs have the same registrable domain and port; default ports count as the same."""
+    """Return whether two URLs have the same registrable domain and port; all default ports count as equal."""
     if registrable_domain(host_of(one)) != registrable_domain(host_of(other)):
         return False
     port, other_port = (domain_of(url).removeprefix(host_of(url)) for url in (one, other))

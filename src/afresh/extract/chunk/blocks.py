@@ -139,7 +139,7 @@ class _Scan:
     # ---- inside of fences and raw HTML ---------------------------------------------------------
 
     def _fenced(self, line: str, fence: _Fence) -> bool:
-        """Return whether a line belongs to the open fence; close the fence where it ends."""
+        """Return whether a line belongs to the open code fence; close the fence if the line ends it."""
         if not (fence.quoted or fence.listed or fence.mark in line):
             return True
         bare = line.lstrip(" \t>" if fence.quoted else " \t")

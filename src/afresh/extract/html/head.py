@@ -94,7 +94,7 @@ def _read_meta(head: Head, attributes: dict[str, str | None]) -> None:
 
 
 def robots_rules(content: str) -> tuple[bool, bool]:
-    """Return whether a page with this robots value may be indexed, and its links followed."""
+    """Return whether a robots meta value allows indexing the page, and whether it allows following its links."""
     words = set(_LIST.split(content.lower()))
     return not words & {"noindex", "none"}, not words & {"nofollow", "none"}
 

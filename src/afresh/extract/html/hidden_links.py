@@ -293,7 +293,7 @@ def in_drupal_settings(page: LinkPage) -> Iterator[HiddenLink]:
 
 
 def _old_settings(scripts: Iterable[Script]) -> Iterator[Any]:
-    """Yield the settings that Drupal 7 and older pass to a function."""
+    """Yield the settings in scripts of Drupal 7 and older, which pass them to `jQuery.extend`."""
     programs = (each for each in scripts if each.type in _PROGRAMS and "src" not in each.attributes)
     for text in _script_texts(programs):
         found = _OLD_FORM.search(text) if "Drupal.settings" in text else None

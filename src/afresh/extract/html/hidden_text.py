@@ -183,7 +183,7 @@ class PageStyles:
 
 
 def _lay(held: dict[str, tuple[_Rank, str]], declarations: Iterable[Declaration], place: _Place) -> None:
-    """Apply declarations by the rules of the cascade."""
+    """Add declarations to an element's properties, if they take precedence by the rules of the CSS cascade."""
     for name, value, important in declarations:
         rank = (important, place)
         if (name not in held or held[name][0] <= rank) and is_valid(name, value):
@@ -300,7 +300,7 @@ class _Controls:
         return self._named
 
     def _hidden_around(self, control: LexborNode) -> list[LexborNode]:
-        """Return those of a control and its ancestors that are hidden."""
+        """Return the hidden elements among a control and the elements around it."""
         mark, styles = MARK if self._rendered else "hidden", self._styles
         inside = takewhile(lambda here: here.tag not in _ROOTS, islice(around(control), MAX_AROUND))
         return [here for here in inside if mark in here.attributes or (styles and hidden_by(styles.of(here)))]
@@ -360,7 +360,7 @@ class _Pruning:
         return found
 
     def _drop_around(self, node: LexborNode, hidden: HiddenBy) -> bool:
-        """Remove the hidden parts of an element but not those that are visible again; return False if none is."""
+        """Remove the content of a hidden element except its visible parts; return False if it has no visible part."""
         inside = list(islice(node.traverse(), min(MAX_INSIDE, max(0, MAX_ASKED - self._asked))))
         self._asked += len(inside)
         undoing = [each for each in inside if each.mem_id != node.mem_id and self._undoes(each, hidden)]

@@ -135,7 +135,7 @@ def _plain_heading(heading: re.Match[str]) -> str:
 
 
 def _plain_term(term: re.Match[str]) -> str:
-    """Return a signature as code, and any other term in bold unless it contains markup."""
+    """Return a definition term as code if it is a signature, else in bold unless it contains markup."""
     attributes, inner = term[1], term[2]
     if 'class="sig' in attributes or " sig-object" in attributes:
         return f"<dt><code>{' '.join(_TAG.sub('', inner).split())}</code></dt>"

@@ -36,7 +36,7 @@ def _write(answers: BinaryIO, answer: bytes, *, last: bool) -> None:
 
 
 def _answer(payload: bytes) -> tuple[bytes, bool]:
-    """Return the encoded answer, and whether the process may be damaged."""
+    """Execute a call; return the encoded answer, and whether the process may be damaged and has to be replaced."""
     try:
         function, args, kwargs = pickle.loads(payload)  # noqa: S301 - from our own parent
         return encode(function(*args, **kwargs)), False

@@ -62,7 +62,7 @@ class ArchiveLimits:
 
 
 class BadEntry(Exception):
-    """One entry cannot be read; the rest of the archive may be intact."""
+    """Raised if one entry cannot be read; the rest of the archive may be intact."""
 
 
 class OpeningDeadline:
@@ -169,7 +169,7 @@ class TarArchive:
         return data
 
     def _records(self) -> Iterator[_Record]:
-        """Yield the files in order, merged with the extra headers before them."""
+        """Yield the files of the archive in order, each merged with the extra headers before it."""
         at, extra = 0, _Record()
         for _ in range(3 * self._limits.entries):  # a file may have two headers before its own
             self._deadline.check()

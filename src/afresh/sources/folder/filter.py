@@ -52,7 +52,7 @@ class FolderRules:
 
 
 class FileFilter:
-    """Decides about paths relative to the root of a folder, with forward slashes."""
+    """Decides which paths of a folder are accepted; paths are relative to its root, with forward slashes."""
 
     def __init__(self, root: str, rules: FolderRules, globs: Globs | None = None) -> None:
         self.root = root

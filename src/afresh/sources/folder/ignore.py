@@ -93,7 +93,7 @@ def _stars(glob: str, place: int, first: int) -> tuple[str, int]:
 
 
 def _class(glob: str, place: int) -> tuple[str | None, int]:
-    """Parse a character class, which never contains the slash."""
+    """Parse a character class such as `[a-z]`, which never matches the slash; return its regular expression."""
     place += 1
     negated = glob[place : place + 1] in ("!", "^")
     place += negated
@@ -112,7 +112,10 @@ def _class(glob: str, place: int) -> tuple[str | None, int]:
 
 
 def _member(glob: str, place: int, before: str) -> tuple[str, str, int] | None:
-    """Parse the next class member; return it, a range start and the next position, or None if invalid."""
+    """Parse the next member of a character class.
+
+    Return its regular expression, the start of a possible range and the next position; None if it is invalid.
+    """
     sign = glob[place]
     if sign == "-" and before and glob[place + 1 : place + 2] not in ("", "]"):
         place += 2 if glob[place + 1] == "\\" else 1
@@ -262,7 +265,7 @@ def parse_rule(line: str) -> Rule | None:
 
 
 def _trimmed(line: str) -> str:
-    """Remove spaces at the end, unless a backslash keeps the last one."""
+    """Remove spaces at the end of a line, except one that is escaped by a backslash."""
     bare = line.rstrip(" ")
     slashes = len(bare) - len(bare.rstrip("\\"))
     return bare + " " if slashes % 2 and bare != line else bare

@@ -70,7 +70,7 @@ class GitAddress:
 
     @property
     def connects_to(self) -> tuple[str, int] | None:
-        """Return the host without brackets and the port; None for a local repository."""
+        """Return host (an IPv6 address without brackets) and port of the server; None for a local repository."""
         return None if self.scheme == "file" else (self.host.strip("[]"), self.port or _PORTS[self.scheme])
 
     @property
@@ -191,7 +191,7 @@ class GitState:
 
 
 class GitFile(NamedTuple):
-    """One entry of a tree."""
+    """One entry in the file list of a commit."""
 
     path: bytes
     blob: str

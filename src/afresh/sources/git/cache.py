@@ -209,7 +209,7 @@ class GitClone:
             await self._fetch(("-c", "fetch.negotiationAlgorithm=noop"), ("--stdin", "origin"), asked)
 
     def reading(self) -> GitCall:
-        """Return the git call that reads files, one after the other."""
+        """Return the git command for a process that reads files by their ids."""
         return self._call(("cat-file", "--batch"))
 
     async def _listing(self, commit: str, folder: bytes) -> bytes | None:

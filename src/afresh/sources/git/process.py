@@ -24,7 +24,7 @@ _BOUNDED = 'ulimit -f "$1"; ulimit -v "$2" 2>/dev/null || :; shift 2; exec "$@"'
 
 
 class GitError(SourceError):
-    """A git command failed."""
+    """Raised if a git command fails."""
 
     def __init__(
         self, reason: str, *, late: bool = False, explained: bool = True, named: frozenset[str] = frozenset()
@@ -36,11 +36,11 @@ class GitError(SourceError):
 
 
 class GitOutputTooLarge(GitError):
-    """The output of git is too large."""
+    """Raised if git writes more output than allowed."""
 
 
 class DamagedClone(GitError):
-    """A clone lacks files or has invalid ones."""
+    """Raised if a clone lacks files or has invalid ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

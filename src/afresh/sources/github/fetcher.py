@@ -71,7 +71,7 @@ class GithubFetcher:
         return root
 
     async def refusal(self, url: str) -> Refused | Failed | None:
-        """Return why robots.txt forbids a wiki page; files come from an API without robots.txt."""
+        """Return why robots.txt forbids a wiki page, or None; for files there is no robots.txt."""
         return await self._web.refusal(url) if self.walks(url) else None
 
     async def crawl_delay(self, url: str) -> float | None:

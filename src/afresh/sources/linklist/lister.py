@@ -151,7 +151,7 @@ class LinkListFetcher(WrappedFetcher):
         return _one_check(seen) if self._never_gone else seen
 
     async def _after_moves(self, request: Request, seen: Fetched) -> Fetched:
-        """Return the content of the URL that a listed URL moved to."""
+        """Follow the redirects of a listed URL that moved permanently, and return the last result."""
         validators = request.validators
         if validators is not None:  # with their URL, so that they are sent to no other URL
             validators = replace(validators, url=validators.url or request.url)

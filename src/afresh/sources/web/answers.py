@@ -35,7 +35,7 @@ _TAG_VALUES = ("unavailable_after", "max-snippet", "max-image-preview", "max-vid
 
 
 def conditions(validators: Validators, now: datetime) -> dict[str, str]:
-    """Return the headers of a conditional request; invalid or future dates are not sent."""
+    """Return the headers of a conditional request, without invalid or future dates."""
     asked: dict[str, str] = {}
     if validators.etag:
         asked["If-None-Match"] = validators.etag

@@ -342,7 +342,7 @@ class RobotsFetcher:
         return (await self._of(origin_of(f"{origin}/"))).sitemaps
 
     def state(self, origin: str) -> RobotsState:
-        """Return the state of an origin's robots.txt; "unreachable" makes the run incomplete."""
+        """Return the state of an origin's robots.txt; if it is "unreachable", the run is incomplete."""
         known = self._known.get(origin_of(f"{origin}/"))
         return known.state if known else "unknown"
 

@@ -205,7 +205,7 @@ def _whole_text(element: Any) -> str:
 
 
 class _OpenEntry:
-    """Collects the fields of an entry whose element has not ended."""
+    """Collects the fields of an entry while its XML element is being read."""
 
     def __init__(self) -> None:
         self._locs: list[str] = []

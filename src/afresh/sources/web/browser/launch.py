@@ -180,7 +180,7 @@ def why_unsandboxed(setting: str) -> str | None:
 
 
 def _installed() -> str | None:
-    """Return the path of a system-wide Chromium, such as Debian's."""
+    """Return the path of the Chromium that is installed on this system, or None."""
     return next((path for name in _PROGRAMS if (path := shutil.which(name))), None)
 
 
