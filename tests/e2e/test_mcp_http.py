@@ -258,7 +258,7 @@ async def test_agents_are_kept_from_files_and_private_addresses(tmp_path: Path) 
         async with Client(make_server(kb)) as client:
             for url in ("/etc", "file:///etc", "~/.ssh", "git+file:///srv/repo", "git+ssh://h/r", "docs.txt"):
                 result = await client.call_tool("scrape_docs", {"url": url})
-                assert "not on the web" in result.content[0].text  # type: ignore[union-attr]
+                assert "is not a web URL" in result.content[0].text  # type: ignore[union-attr]
             for typed in ("~", ".", "..", "~root/x", "~root/://x", "/etc/passwd", "a.zip!/b", "docs.txt"):
                 with pytest.raises(MCPError, match="no whole address") as refused:
                     await client.read_resource(f"afresh://page/{typed}")

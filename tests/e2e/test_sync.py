@@ -150,7 +150,7 @@ async def test_F99_several_stores_hold_different_sources_and_what_is_removed_lea
         assert [(view.sink, view.states) for view in views] == [("one", {"active": 1}), ("two", {"active": 1})]
         why = await kb.pages.explain((tmp_path / "b" / "b.md").as_uri())
         assert [(copy.sink, copy.state) for copy in why.page.copies] == [("two", PageStatus.ACTIVE)]
-        with pytest.raises(UsageError, match="there is no sink three; there are: one, two"):
+        with pytest.raises(UsageError, match="there is no sink three; configured are: one, two"):
             await kb.sinks.sync(to=["three"])
         await kb.sources.remove("a")
         reports = {report.sink: report for report in await kb.sinks.sync()}

@@ -133,10 +133,7 @@ def test_F13_a_full_disk_for_the_log_does_not_stop_the_work(
         log.warning("one")
         log.warning("two")
     reported = capsys.readouterr().err
-    assert (
-        reported
-        == "afresh: log.file /dev/full cannot be written (No space left on device); afresh continues\n"
-    )
+    assert reported == "afresh: log.file /dev/full cannot be written (No space left on device); afresh continues\n"
 
 
 def test_F13_a_closed_stderr_does_not_stop_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
