@@ -252,7 +252,7 @@ async def test_S4_a_url_that_an_agent_names_is_its_own_root(
     async with world(monkeypatch) as here:
         here.public.routes |= {"/r": redirect(here.inside(), 301), "/s": redirect(here.inside(), 302)}
         async with opened(store, {"network.allow": [OUT, IN]}) as kb:
-            with pytest.raises(SourceError, match="open only to sources that start there"):
+            with pytest.raises(SourceError, match="allowed only for sources that start there"):
                 await kb.pages.fetch_once(here.outside(path))
             assert here.private.connections == 0
             assert SECRET in (await kb.pages.fetch_once(here.inside())).markdown

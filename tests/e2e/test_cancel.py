@@ -58,7 +58,7 @@ async def test_a_single_fetch_reads_any_web_page_and_keeps_nothing(
             with pytest.raises(SourceError, match="nothing at"):
                 await kb.pages.fetch_once(site.at("/nowhere"))
             for typed in ("/etc/passwd", "file:///etc/passwd", "ftp://example.org/", ""):
-                with pytest.raises(UsageError, match="web address"):
+                with pytest.raises(UsageError, match="web URL"):
                     await kb.pages.fetch_once(typed)
             site.put("/robots.txt", "User-agent: *\nCrawl-delay: 30")
             assert (await kb.pages.fetch_once(site.at("/p0"))).markdown

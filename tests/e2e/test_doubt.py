@@ -362,7 +362,7 @@ class Endless(InProcess):
         body = args[0] if args else None
         if isinstance(body, Body) and b"endless" in body.data:
             type(self).kills += 1
-            raise ParserTimeout("reading the page took longer than 30 s")
+            raise ParserTimeout("parsing the page took longer than 30 s")
         return await super().call(function, *args, **kwargs)
 
 

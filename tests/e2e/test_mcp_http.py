@@ -260,7 +260,7 @@ async def test_agents_are_kept_from_files_and_private_addresses(tmp_path: Path) 
                 result = await client.call_tool("scrape_docs", {"url": url})
                 assert "is not a web URL" in result.content[0].text  # type: ignore[union-attr]
             for typed in ("~", ".", "..", "~root/x", "~root/://x", "/etc/passwd", "a.zip!/b", "docs.txt"):
-                with pytest.raises(MCPError, match="no whole address") as refused:
+                with pytest.raises(MCPError, match="is not a full URL") as refused:
                     await client.read_resource(f"afresh://page/{typed}")
                 assert str(Path.home()) not in str(refused.value)
                 assert str(Path.cwd()) not in str(refused.value)

@@ -155,7 +155,7 @@ def test_R2_the_command_prunes_and_says_how_much(
     assert "to the disk" in displayed
     assert _statuses(store) == {"active": 3}
     assert main(["prune", *place, "--attempts", "soon"]) == 2
-    assert "expected a length of time" in capsys.readouterr().err
+    assert "expected a duration" in capsys.readouterr().err
 
 
 async def test_R2_the_scheduler_prunes_by_itself(store: Path, tiny: TinySite, monkeypatch: pytest.MonkeyPatch) -> None:

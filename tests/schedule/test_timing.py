@@ -23,7 +23,7 @@ def utc(text: str) -> datetime:
     ("text", "reason"),
     [
         ("every", "it has 1 field, not five"),
-        ("every day", "expected a length of time"),
+        ("every day", "expected a duration"),
         ("every 30s", "the shortest interval is a minute"),
         ("every 0h", "the shortest interval is a minute"),
         ("0 0 30 2 *", "does not exist in any year"),

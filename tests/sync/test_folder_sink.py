@@ -58,7 +58,7 @@ async def test_F97_F99_what_is_not_ours_is_listed_and_left_alone(tmp_path: Path)
         await sink.put(PAGE)
     assert place.read_text() == "---\ntitle: x\n---\n\nmine"
     assert {(each.name, each.mark) async for each in sink.all()} == {("notes.txt", None), (file_name(PAGE), None)}
-    with pytest.raises(SinkRefused, match="no file of the folder"):
+    with pytest.raises(SinkRefused, match="is not the id of a file"):
         await sink.drop("../../etc/passwd#1-a")
     with pytest.raises(SinkMissing, match="not there"):
         await FolderSink("out", tmp_path / "gone" / "out").put(PAGE)

@@ -72,7 +72,7 @@ async def test_a_driver_that_dies_again_and_again_is_not_started_without_end(
 ) -> None:
     monkeypatch.setenv("PLAYWRIGHT_NODEJS_PATH", "/bin/false")
     browser = browsers()
-    with pytest.raises(NoBrowser, match="driver of the browsers does not start"):
+    with pytest.raises(NoBrowser, match="Playwright driver does not start"):
         await browser.render("chromium", "http://127.0.0.1:9/", 15)
     assert isinstance(browser._driver, Driver)
     assert browser._driver._starts == browser_driver.MAX_STARTS

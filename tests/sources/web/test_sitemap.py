@@ -260,7 +260,7 @@ async def test_S2_F180_long_addresses_are_judged_in_turns_by_their_length(
 
 async def test_F76_a_sitemap_that_breaks_its_parser_is_reported() -> None:
     async def parse(data: bytes, largest: int) -> SitemapFile:
-        raise ExtractError("reading the page took longer than 60 s")
+        raise ExtractError("parsing the page took longer than 60 s")
 
     found = await _listing({"/sitemap.xml": answer(200, b" " * 300_000 + urlset("/a"))}, parse=parse)
     assert (len(found.urls), len(found.errors)) == (0, 1)
