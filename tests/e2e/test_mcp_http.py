@@ -267,7 +267,7 @@ async def test_agents_are_kept_from_files_and_private_addresses(tmp_path: Path) 
             for url in ("http://127.0.0.1:9/", "http://169.254.169.254/latest/", "http://[::1]/", "file:///etc/passwd"):
                 result = await client.call_tool("fetch_url", {"url": url})
                 assert result.is_error
-                assert re.search("not allowed|web address", result.content[0].text)  # type: ignore[union-attr]
+                assert re.search("not allowed|web URL", result.content[0].text)  # type: ignore[union-attr]
         assert await kb.sources.views() == []
 
 

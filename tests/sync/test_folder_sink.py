@@ -60,7 +60,7 @@ async def test_F97_F99_what_is_not_ours_is_listed_and_left_alone(tmp_path: Path)
     assert {(each.name, each.mark) async for each in sink.all()} == {("notes.txt", None), (file_name(PAGE), None)}
     with pytest.raises(SinkRefused, match="is not the id of a file"):
         await sink.drop("../../etc/passwd#1-a")
-    with pytest.raises(SinkMissing, match="not there"):
+    with pytest.raises(SinkMissing, match="nor the folder above it exists"):
         await FolderSink("out", tmp_path / "gone" / "out").put(PAGE)
     with pytest.raises(SinkMissing, match=r"sinks\.out\.path has to be a folder"):
         await FolderSink("out", tmp_path / "notes.txt").put(PAGE)

@@ -112,7 +112,7 @@ async def test_S8_the_driver_inherits_no_secret_of_the_environment(
 async def test_S8_a_playwright_that_would_hand_on_every_secret_is_not_started(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(browser_driver, "_TRANSPORTS", ("playwright._impl.renamed",))
     driver = Driver()
-    with pytest.raises(NoBrowser, match="use another"):
+    with pytest.raises(NoBrowser, match="install another version"):
         await driver.playwright()
     await driver.close()
     assert drivers() == []

@@ -193,7 +193,7 @@ class AttributeTest(NamedTuple):
 
 
 class NthRule(NamedTuple):
-    """A condition of a selector on the position among siblings: every `step`-th from `first` on."""
+    """A condition such as `:nth-child(2n+1)`: the positions `first`, `first + step` and so on among siblings."""
 
     step: int
     first: int
