@@ -120,7 +120,7 @@ class SourceContext:
     has_change_dates: bool = False  # the listing shows which pages changed
     notes: Callable[[], Sequence[str]] = tuple  # returns notes about rendered pages
     engine: Callable[[], str | None] = field(default=lambda: None)  # returns the browser engine for this site
-    trim: Callable[[str], str] = str  # the URL under which the target of a link is stored; first that of the rules
+    trim: Callable[[str], str] = str  # returns the URL under which a link's target is stored; set to that of the rules
 
     def __post_init__(self) -> None:
         self.trim = self.rules.trim

@@ -108,7 +108,7 @@ class SourceWatcher:
     watch: "Watcher"
     turns: asyncio.Semaphore  # limits concurrent runs
     _changes: Debounce
-    _label: str = ""  # at the start of the watch
+    _label: str = ""  # the label of the source at the start of the watch
     _waking: asyncio.Event = field(default_factory=asyncio.Event)
     _loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
     _removed: bool = False
