@@ -36,7 +36,7 @@ def _receipt() -> RunSavings:
 def test_U4_messages_say_one_page_of_one() -> None:
     counts = {"held": 1}
     body = {"event": "run.braked", "source": "docs", "version": None, "run": 3, "counts": counts}
-    assert "would delete 1 page, so" in plain_text(body)[1]
+    assert "would delete 1 page and needs confirmation" in plain_text(body)[1]
     rules = Rules(root="https://docs.test/", max_per_pattern=1)
     pattern = pattern_of("https://docs.test/list?page=2", rules.root)
     assert pattern is not None

@@ -19,6 +19,7 @@ from afresh.model.records import RunMode, RunState, Source
 from afresh.model.reports import BackingOffPage, KbReport, RunReport
 from afresh.ports import ChangeFeed, Clock
 from afresh.store.store import Store
+from afresh.text.quantities import count
 from afresh.text.redact import one_line
 from afresh.urls.canonical import canonical
 from afresh.urls.files import file_url, path_of
@@ -182,7 +183,7 @@ class DigestUpdater:
         if not self.paths.brake(len(before.sources), len(gone)):
             return None
         return KbError(
-            f"{len(gone)} of {len(before.sources)} sources in the cache {self.paths.cache} are missing, "
+            f"{len(gone)} of {count(len(before.sources), 'source')} in the cache {self.paths.cache} are missing, "
             f"such as {one_line(min(gone))}: cache and index are unchanged. Check "
             f"{' and '.join(SETTINGS.values())}; if these sources were removed on purpose, delete them from the cache"
         )
