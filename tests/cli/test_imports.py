@@ -32,3 +32,15 @@ def test_a_command_imports_only_what_it_uses(
     assert code == "0", ended.stderr
     assert {name.partition(".")[0] for name in modules} - sys.stdlib_module_names - packages == set()
     assert len([name for name in modules if name.startswith("afresh")]) <= most
+
+
+def test_the_garbage_collector_works_while_a_command_does(template: Path, tmp_path: Path) -> None:
+    store = shutil.copy(template, tmp_path / "kb.db")
+    code = (
+        "import gc; from afresh.cli import main; from afresh.kb import KnowledgeBase; at_end = KnowledgeBase.close\n"
+        "async def close(self): print(gc.isenabled(), gc.get_freeze_count() > 0); await at_end(self)\n"
+        "KnowledgeBase.close = close; main()"
+    )
+    call = [sys.executable, "-c", code, "--store", f"sqlite:///{store}", "sources", "--quiet"]
+    ended = subprocess.run(call, capture_output=True, text=True, check=True)
+    assert ended.stdout.splitlines()[0] == "True True", ended

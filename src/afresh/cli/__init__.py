@@ -9,6 +9,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     import gc
     import sys
 
+    if arguments is None:  # a process of its own
+        gc.disable()  # until the store is open: what is imported stays
     from afresh.cli.program import run_program
 
     atexit.unregister(gc.freeze)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from afresh.cli.session import Session, here
+from afresh.cli.session import Session, here, start_collecting
 from afresh.cli.shell import Group, argument, command, option, switch
 from afresh.config import default_files, describe, find_file, list_values
 from afresh.errors import ConfigError, StoreError, UsageError
@@ -152,6 +152,7 @@ def migrate(session: Session, dry_run: bool) -> None:
     from afresh.store.open import migrate_store
 
     url = session.config.store.url
+    start_collecting()
     with session.record_logs():
         done = asyncio.run(migrate_store(url, dry_run=dry_run))
     did = f"{'would be' if dry_run else 'was'} upgraded from schema {done.before} to {done.newest}"
@@ -193,6 +194,7 @@ def copy(session: Session, origin: str, target: str, labels: tuple[str, ...], re
                 stopping=stopping,
             )
 
+    start_collecting()
     with session.record_logs():
         done = asyncio.run(work())
     session.inform(done, _copy_summary(done))

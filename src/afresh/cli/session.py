@@ -1,6 +1,7 @@
 """One invocation of the command line: its settings, its output streams and its verbosity."""
 
 import codecs
+import gc
 import os
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -211,6 +212,7 @@ class Session:
         async def work() -> Answer:
             opened = partial(self.open_kb, config or self.config, access or StoreAccess.READ)
             kb = await (open_when_up(opened) if open_when_up else opened())
+            start_collecting()
             try:
                 for label in _typed_labels():
                     if note := await kb.sources.version_note(label):
@@ -239,6 +241,13 @@ class Session:
             otel.export_spans(own),
         ):
             yield
+
+
+def start_collecting() -> None:
+    """Start the garbage collector if `main` stopped it; it ignores what was imported so far."""
+    if not gc.isenabled():
+        gc.freeze()
+        gc.enable()
 
 
 def here() -> Path:
