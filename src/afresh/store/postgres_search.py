@@ -83,6 +83,12 @@ class PostgresVectorRepository(VectorRepository):
             await self._index_if_many()
         return forgotten
 
+    async def _encode(self, tx: Transaction, row: Row) -> None:
+        """Do nothing: pgvector compares the vectors."""
+
+    async def _encode_left(self, tx: Transaction, gone: Sequence[Row]) -> None:
+        """Do nothing: pgvector compares the vectors."""
+
     async def _index_if_many(self) -> None:
         async with self.db.read() as tx:
             row = await tx.one("many_vectors", most=MIN_INDEXED)

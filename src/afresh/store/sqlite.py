@@ -291,6 +291,8 @@ class SqliteDatabase:
             row = await tx.only("not_indexed")
             if row["english"] or row["simple"]:
                 return f"the text index has missing or extra chunks (English: {row['english']}, other: {row['simple']})"
+            if row["vectors"]:
+                return f"the compact codes of vectors have missing or extra vectors ({row['vectors']})"
         if self.read_only:  # checking the text index needs write access
             return None
         async with self.write() as tx:
