@@ -17,12 +17,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.forking import forking
 from tests.store.crawler import ManualCrawler, read
+from tests.strategies import law
 
 from afresh.model.fetch import Seen
 from afresh.ops.failpoints import VARIABLE, arm
 from afresh.ports import StoreAccess
 from afresh.search.records import SearchFilter
 from afresh.store import vectors as stored
+from afresh.store.compact import unpack_rows
 from afresh.store.open import open_store
 from afresh.store.store import Store
 from afresh.store.vector_codes import BLOCK, CodeBlock, VectorCodes, blocks_of, code_bytes, is_whole
@@ -83,6 +85,7 @@ def test_the_nearest_are_among_the_candidates(made: Callable[[int, int], "Matrix
     assert np.mean(shares) >= 0.98
 
 
+@law
 @given(st.lists(st.integers(0, 2_000), min_size=1, max_size=60, unique=True), st.data())
 def test_blocks_put_in_parts_are_the_same_as_all_at_once(numbers: list[int], data: st.DataObject) -> None:
     ids = sorted(numbers)
@@ -169,9 +172,8 @@ def blocks_in(file: Path) -> list[tuple[object, ...]]:
 def remade(file: Path) -> list[tuple[object, ...]]:
     """The blocks that the vectors of the file should have."""
     rows = look(file, "select id, vector from vectors order by id")
-    vectors = np.frombuffer(b"".join(bytes(row[1]) for row in rows), "<f2")  # type: ignore[call-overload]
-    ids = [int(str(row[0])) for row in rows]
-    found: list[CodeBlock] = list(blocks_of(ids, vectors.reshape(len(rows), 64).astype(np.float32)))
+    vectors = unpack_rows([bytes(row[1]) for row in rows], 64)  # type: ignore[call-overload]
+    found: list[CodeBlock] = list(blocks_of([int(str(row[0])) for row in rows], vectors))
     return [(each.number, each.places, each.codes) for each in found]
 
 

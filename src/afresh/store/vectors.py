@@ -15,6 +15,7 @@ from afresh.errors import EmbedError
 from afresh.model.fetch import Chunk
 from afresh.model.records import SourceId
 from afresh.search.records import ChunkMatch, SearchFilter, StoredModel, VectorMatches
+from afresh.store.compact import pack_rows, unpack_rows
 from afresh.store.dialect import Row, Transaction
 from afresh.store.records import record
 from afresh.store.repository import Repository
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 CANDIDATES = 1_000  # vectors to compare exactly
 READ_BLOCKS = 32  # whose vectors are read at a time
-BYTES = 2  # per number of a vector, a float16
+BYTES = 2  # per number of a new vector, a float16
 
 
 class VectorRepository(Repository):
@@ -61,7 +62,11 @@ class VectorRepository(Repository):
                     f"{model} gave vectors of {max(sizes)} numbers, but its stored vectors have {row['dimensions']}: "
                     "set embedding.dimensions or another embedding.model, then run `afresh reindex`"
                 )
-            made = [{"model": row["id"], "text_hash": h, "vector": v, "now": now} for h, v in vectors.items()]
+            rows = self._stored(list(vectors.values()), row["dimensions"])
+            made = [
+                {"model": row["id"], "text_hash": key, "vector": vector, "now": now}
+                for key, vector in zip(vectors, rows, strict=True)
+            ]
             await tx.many("keep_vector", made)
             await self._encode(tx, row)
 
@@ -71,6 +76,12 @@ class VectorRepository(Repository):
             gone = await tx.all("forget_vectors", before=before)
             await self._encode_left(tx, gone)
             return len(gone)
+
+    def _stored(self, vectors: Sequence[bytes], dimensions: int) -> Sequence[bytes]:
+        """Return vectors as the store holds them."""
+        import numpy as np
+
+        return pack_rows(np.frombuffer(b"".join(vectors), "<f2").reshape(-1, dimensions))
 
     async def _encode(self, tx: Transaction, row: Row) -> None:
         """Encode vectors that were added after `model_and_newest`, or all if some have no codes yet."""
@@ -196,10 +207,7 @@ class VectorRepository(Repository):
 
 def decoded(rows: Sequence[Row], dimensions: int) -> "Matrix":
     """Return the vectors of rows as numbers."""
-    import numpy as np
-
-    halves = np.frombuffer(b"".join([row["vector"] for row in rows]), dtype="<f2")
-    return halves.reshape(len(rows), dimensions).astype(np.float32)
+    return unpack_rows([row["vector"] for row in rows], dimensions)
 
 
 def _matches(rows: Sequence[Row], codes: VectorCodes, vector: "Matrix", limit: int) -> VectorMatches:

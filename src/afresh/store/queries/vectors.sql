@@ -32,7 +32,7 @@ where used_at < :before and not exists (select 1 from runs where state = 'runnin
 returning id, model_id
 
 -- unembedded
-select c.id, c.content, c.metadata, c.text_hash
+select c.id, {text c.content} as content, c.metadata, c.text_hash
 from chunks c join pages p on p.id = c.page_id
 where c.id > :after and c.whole = 1 and (:source is null or p.source_id = :source)
     and not exists (select 1 from vectors v where v.model_id = :model and v.text_hash = c.text_hash)
