@@ -17,7 +17,7 @@ from afresh.errors import StoreError
 from afresh.search.records import SearchFilter
 from afresh.store import sqlite
 from afresh.store.compact import add_functions
-from afresh.store.open import open_store
+from afresh.store.open import migrate_store, open_store
 from afresh.store.sqlite_file import DDL, split, ways_in
 from afresh.testing import FakeEmbedder
 
@@ -157,8 +157,9 @@ async def test_P20_what_an_older_afresh_has_indexed_is_found(
     await store.close()
 
 
+@pytest.mark.parametrize("command", [True, False])
 async def test_P20_vectors_of_an_older_afresh_are_made_smaller_and_found(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    command: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Schema 28 had two bytes per number and no codes."""
     monkeypatch.setattr("afresh.store.sqlite_file.migrations", lambda dialect: FIRST)
@@ -174,15 +175,22 @@ async def test_P20_vectors_of_an_older_afresh_are_made_smaller_and_found(
         vector = "insert into vectors values (null, 1, ?, ?, '2099')"
         kept = [(f"hash of {text}", row.tobytes()) for text, row in zip(texts, rows, strict=True)]
         connection.executemany(vector, kept)
+    if command:
+        assert (await migrate_store(f"sqlite:///{file}")).before == 28
     store = await open_store(f"sqlite:///{file}")
     for again in range(2):
         near = await store.vectors.nearest("old", await embedder.embed_query(texts[7]), SearchFilter(), 1)
         assert near.chunks[0].score > 0.99
         assert near.chunks[0].chunk == 9
+        assert _coded(file) == (command or bool(again))
         if not again:
             await store.vectors.forget(datetime(2026, 1, 1, tzinfo=UTC))
     assert await store.stats.integrity() is None
     await store.close()
     with closing(sqlite3.connect(file)) as connection:
         assert connection.execute("select sum(length(vector)), count(*) from vectors").fetchall() == [(40 * 32, 40)]
-        assert connection.execute("select coded from models").fetchall() == [(1,)]
+
+
+def _coded(file: Path) -> bool:
+    with closing(sqlite3.connect(file)) as connection:
+        return connection.execute("select coded from models").fetchall() == [(1,)]

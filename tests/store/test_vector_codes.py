@@ -23,6 +23,7 @@ from afresh.model.fetch import Seen
 from afresh.ops.failpoints import VARIABLE, arm
 from afresh.ports import StoreAccess
 from afresh.search.records import SearchFilter
+from afresh.services.copy_store import copy_store
 from afresh.store import vectors as stored
 from afresh.store.compact import unpack_rows
 from afresh.store.open import open_store
@@ -278,6 +279,14 @@ async def test_missing_or_damaged_codes_change_no_answer_and_are_made_again(
         await store.vectors.forget(sqlite_crawler.clock() - timedelta(days=1))
         assert blocks_in(sqlite_file) == remade(sqlite_file)
         assert await store.stats.integrity() is None
+
+
+async def test_a_copied_store_gets_codes(sqlite_crawler: ManualCrawler, sqlite_file: Path, tmp_path: Path) -> None:
+    store = await filled(sqlite_crawler, 5)
+    target = tmp_path / "copy.db"
+    await copy_store(store.url, f"sqlite:///{target}")
+    assert blocks_in(target) == remade(target) == blocks_in(sqlite_file)
+    assert look(target, "select coded from models") == [(1,)]
 
 
 async def test_a_check_of_the_store_reports_codes_that_are_missing(

@@ -83,6 +83,11 @@ class VectorRepository(Repository):
 
         return pack_rows(np.frombuffer(b"".join(vectors), "<f2").reshape(-1, dimensions))
 
+    async def encode(self) -> None:
+        """Encode the vectors of models that have no codes yet, as after a migration or a copy."""
+        async with self.db.write() as tx:
+            await self._encode_left(tx, ())
+
     async def _encode(self, tx: Transaction, row: Row) -> None:
         """Encode vectors that were added after `model_and_newest`, or all if some have no codes yet."""
         newest = await tx.number("newest_vector")
