@@ -22,8 +22,8 @@ from afresh.store.records import record
 
 if TYPE_CHECKING:
     from afresh.ports import Matrix
+    from afresh.store.compact import VectorCodes
     from afresh.store.search import IndexStats
-    from afresh.store.vector_codes import VectorCodes
 
 
 T = TypeVar("T")

@@ -15,12 +15,11 @@ from afresh.errors import EmbedError
 from afresh.model.fetch import Chunk
 from afresh.model.records import SourceId
 from afresh.search.records import ChunkMatch, SearchFilter, StoredModel, VectorMatches
-from afresh.store.compact import pack_rows, unpack_rows
+from afresh.store.compact import BLOCK, CodeBlock, VectorCodes, blocks_of, is_whole, pack_rows, unpack_rows
 from afresh.store.dialect import Row, Transaction
 from afresh.store.records import record
 from afresh.store.repository import Repository
 from afresh.store.search import chunk_from, pages_within
-from afresh.store.vector_codes import BLOCK, CodeBlock, VectorCodes, blocks_of, is_whole
 
 if TYPE_CHECKING:
     from afresh.ports import Matrix
