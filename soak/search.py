@@ -27,6 +27,7 @@ from afresh.models.choose import FAST, builtin
 from afresh.ports import Embedder, StoreAccess
 from afresh.search.records import SearchFilter, SearchMode, SearchRequest
 from afresh.search.search import answer
+from afresh.store.compact import add_functions
 from afresh.store.open import open_store
 from afresh.store.store import Store
 from afresh.text.normalize import text_hash
@@ -98,6 +99,7 @@ async def _fill(file: Path, texts: Sequence[str], number: int, embedder: Embedde
         await store.vectors.keep(FAST, kept, datetime.now(UTC))
     await store.close()
     with closing(sqlite3.connect(file)) as connection, connection:
+        add_functions(connection)
         _insert(connection, made)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from afresh.config.forms import sqlite_path
+from afresh.store.compact import add_functions
 from afresh.store.sqlite import SqliteDatabase
 from afresh.store.store import Store
 
@@ -30,6 +31,7 @@ def execute(store: Store, sql: str, *values: object) -> list[sqlite3.Row]:
     """Run one statement in the file of a store, past its methods."""
     with closing(sqlite3.connect(sqlite_path(store.url))) as connection:
         connection.row_factory = sqlite3.Row
+        add_functions(connection)
         connection.execute("pragma synchronous = off")
         with connection:
             return connection.execute(sql, values).fetchall()

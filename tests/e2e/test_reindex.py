@@ -264,7 +264,7 @@ async def test_F93_vectors_of_another_dimension_are_refused_midway(
         [report] = await kb.runs.refresh(["docs"])
         assert report.state != "completed"
         assert [hit.url for hit in (await kb.search.search(word("/p3"), mode="text")).hits] == [tiny.at("/p3")]
-    assert rows(store, "select distinct length(vector) from vectors") == [(2 * DIMENSION,)]
+    assert rows(store, "select distinct length(vector) from vectors") == [(DIMENSION,)]
 
 
 async def test_a_stop_is_received_and_nothing_is_embedded_twice(

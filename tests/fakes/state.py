@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from afresh.store.compact import add_functions, inflated
+
+ZLIB = b"\x78\x5e"  # how a compressed text begins
 CONTENT = "select id from pages where content_hash is not null"
 UNSOUND = {
     "content without its document": f"{CONTENT} and id not in (select page_id from documents)",
@@ -35,7 +38,7 @@ UNSOUND = {
     "group by run_id, source_id, url, kind having count(*) > 1",
 }
 VECTORS = "select v.id from vectors v join models m on m.id = v.model_id where "
-OF_SQLITE = {"a vector of a wrong length": VECTORS + "length(v.vector) <> 2 * m.dimensions"}
+OF_SQLITE = {"a vector of a wrong length": VECTORS + "length(v.vector) <> m.dimensions"}
 OF_POSTGRES = {
     "a vector of a wrong length": VECTORS + "vector_dims(v.vector) <> m.dimensions",
     "a chunk that no word finds": "select id from chunks where words is null",
@@ -61,7 +64,12 @@ def rows(store: Place, sql: str, *values: object) -> list[tuple[Any, ...]]:
         with ThreadPoolExecutor(1) as beside:  # a test that asks may have a loop of its own
             return beside.submit(asyncio.run, _fetched(store, sql, values)).result()
     with closing(sqlite3.connect(f"file:{store}?mode=ro", uri=True, timeout=30)) as connection:
-        return connection.execute(sql, values).fetchall()
+        add_functions(connection)
+        return [tuple(map(_readable, row)) for row in connection.execute(sql, values)]
+
+
+def _readable(value: Any) -> Any:
+    return inflated(value) if isinstance(value, bytes) and value.startswith(ZLIB) else value
 
 
 async def _fetched(url: str, sql: str, values: tuple[object, ...]) -> list[tuple[Any, ...]]:
@@ -102,6 +110,7 @@ def _file_faults(store: Path) -> list[str]:
 def _full_text_faults(store: Path) -> list[str]:
     found = []
     with closing(sqlite3.connect(store, timeout=30)) as connection:
+        add_functions(connection)
         for table, which in FULL_TEXT.items():
             count = f"select (select count(*) from {table}_docsize), (select count(*) from chunks where {which})"
             indexed, chunks = connection.execute(count).fetchone()

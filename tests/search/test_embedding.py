@@ -102,7 +102,7 @@ async def test_F93_vectors_of_another_dimension_are_refused_midway(store: Store)
     (outcome,) = await setup.outcomes(["e"])
     assert isinstance(outcome, EmbedError)
     sizes = execute(store, "select distinct length(vector) as size from vectors")
-    assert [row["size"] for row in sizes] == [2 * setup.embedder.dimension]
+    assert [row["size"] for row in sizes] == [setup.embedder.dimension]
     assert not setup.embedding._promises
 
 

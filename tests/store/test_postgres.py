@@ -140,13 +140,13 @@ async def test_P20_an_older_schema_comes_up_to_date(postgres: Postgres) -> None:
 
 @pytest.mark.parametrize("version", [1, migrations("postgres")[0][0] - 1])
 async def test_P20_a_schema_older_than_the_first_is_refused(url: str, version: int) -> None:
-    first = migrations("postgres")[0][0]
+    newest = migrations("postgres")[-1][0]
     await fetched(url, f"update afresh_schema set version = {version} returning 1")
     try:
         with pytest.raises(StoreError, match=r"much older afresh .*or move it away and crawl again"):
             await open_store(url)
     finally:
-        await fetched(url, f"update afresh_schema set version = {first} returning 1")
+        await fetched(url, f"update afresh_schema set version = {newest} returning 1")
 
 
 async def test_P20_a_newer_schema_is_refused(url: str) -> None:

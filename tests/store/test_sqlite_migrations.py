@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -13,9 +14,12 @@ from tests.store.asking import search
 from tests.store.dying import FIRST, STEPS
 
 from afresh.errors import StoreError
+from afresh.search.records import SearchFilter
 from afresh.store import sqlite
-from afresh.store.open import open_store
+from afresh.store.compact import add_functions
+from afresh.store.open import migrate_store, open_store
 from afresh.store.sqlite_file import DDL, split, ways_in
+from afresh.testing import FakeEmbedder
 
 ROOT = Path(__file__).resolve().parents[2]
 NEWEST = STEPS[-1][0]
@@ -40,6 +44,7 @@ def _make_old(file: Path, version: int) -> None:
         return
     with closing(sqlite3.connect(file, isolation_level=None)) as connection:
         connection.execute("pragma journal_mode = wal")
+        add_functions(connection)
         for number, script in STEPS:
             for sql in split(script.format(**DDL)) if number <= version else ():
                 connection.execute(sql)
@@ -150,3 +155,42 @@ async def test_P20_what_an_older_afresh_has_indexed_is_found(
         assert [hit.language for hit in await search(store, query, language=asked)] == [language]
     assert await store.stats.integrity() is None
     await store.close()
+
+
+@pytest.mark.parametrize("command", [True, False])
+async def test_P20_vectors_of_an_older_afresh_are_made_smaller_and_found(
+    command: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Schema 28 had two bytes per number and no codes."""
+    monkeypatch.setattr("afresh.store.sqlite_file.migrations", lambda dialect: FIRST)
+    file, embedder = tmp_path / "old.db", FakeEmbedder(dimension=32)
+    texts = [f"text {number}" for number in range(40)]
+    rows = (await embedder.embed(texts)).astype("<f2")
+    _make_old(file, 28)
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute("insert into models values (1, 'old', 32, 1, '2026')")
+        connection.executescript(OLD_ROWS.format(language="en", config="english", text="old"))
+        chunk = "insert into chunks select null, 1, ?, 'T', '', ?, null, '{}', 'simple', 1, ?, '2026'"
+        connection.executemany(chunk, [(at, text, f"hash of {text}") for at, text in enumerate(texts, 1)])
+        vector = "insert into vectors values (null, 1, ?, ?, '2099')"
+        kept = [(f"hash of {text}", row.tobytes()) for text, row in zip(texts, rows, strict=True)]
+        connection.executemany(vector, kept)
+    if command:
+        assert (await migrate_store(f"sqlite:///{file}")).before == 28
+    store = await open_store(f"sqlite:///{file}")
+    for again in range(2):
+        near = await store.vectors.nearest("old", await embedder.embed_query(texts[7]), SearchFilter(), 1)
+        assert near.chunks[0].score > 0.99
+        assert near.chunks[0].chunk == 9
+        assert _coded(file) == (command or bool(again))
+        if not again:
+            await store.vectors.forget(datetime(2026, 1, 1, tzinfo=UTC))
+    assert await store.stats.integrity() is None
+    await store.close()
+    with closing(sqlite3.connect(file)) as connection:
+        assert connection.execute("select sum(length(vector)), count(*) from vectors").fetchall() == [(40 * 32, 40)]
+
+
+def _coded(file: Path) -> bool:
+    with closing(sqlite3.connect(file)) as connection:
+        return connection.execute("select coded from models").fetchall() == [(1,)]

@@ -39,6 +39,11 @@ async def copy_store(
         copying = StoreCopy(begin, end, numbers, listener, stopping or asyncio.Event())
         await copying.prepare(UnfinishedCopy(names[0], ", ".join(sorted(labels))), resume=resume)
         tables = await copying.run()
+    store = await open_store(target, StoreAccess.CHANGE)
+    try:
+        await store.vectors.encode()
+    finally:
+        await store.close()
     return CopyReport(
         origin=names[0],
         target=names[1],

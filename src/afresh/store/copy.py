@@ -1,6 +1,6 @@
 """Copy a store into another one, table by table in atomic batches, and compare both.
 
-Rows are exchanged in the form of SQLite: times as text of fixed width, vectors as bytes.
+Rows are exchanged in the form of SQLite, but with plain texts: times as text of fixed width, vectors as bytes.
 """
 
 import asyncio
@@ -19,6 +19,7 @@ from afresh.errors import CopyStopped, StoreError
 from afresh.events import Listener, MaintenanceProgress, Notice
 from afresh.model.reports import CopiedTable
 from afresh.ops.failpoints import failpoint
+from afresh.store.compact import add_functions
 from afresh.store.dialect import migrations, without_nul
 from afresh.store.sqlite import BUSY_SECONDS
 from afresh.store.sqlite_file import DDL, explain, split
@@ -29,6 +30,7 @@ Key = tuple[Any, ...]
 BATCH = 500  # rows per transaction
 PAGE_BATCH = 50  # rows per transaction if a row may be as large as a page
 LARGE = frozenset({"markdown", "diff"})
+COMPRESSED = {"chunks": ("content",), "documents": ("markdown", "former")}  # columns of texts in SQLite
 MARKER = "afresh_copying"  # a table that exists until the copy is complete
 STOPPED = "the copy was stopped; add --resume to continue it"
 NO_VECTORS = (
@@ -129,6 +131,10 @@ class CopyEndpoint(AbstractAsyncContextManager["CopyEndpoint"]):
     def columns(self, table: CopyTable) -> str:
         return table.listed
 
+    def mark(self, table: CopyTable, column: str) -> str:
+        """Return the SQL expression of a new value."""
+        return "?"
+
     async def count(self, table: CopyTable, sources: Sequence[int] | None = None) -> int:
         rows = await self.fetch(f"select count(*) from {table.name} where {table.of_sources(sources)}")
         return int(rows[0][0])
@@ -160,7 +166,7 @@ class CopyEndpoint(AbstractAsyncContextManager["CopyEndpoint"]):
 
     async def write(self, table: CopyTable, rows: Sequence[Record]) -> None:
         """Insert rows in one transaction."""
-        marks = ", ".join("?" for _ in table.columns)
+        marks = ", ".join(self.mark(table, name) for name in table.columns)
         await self.apply((), f"insert into {table.name} ({table.listed}) values ({marks})", rows)
 
     async def finish(self) -> None:
@@ -183,6 +189,7 @@ class SqliteEndpoint(CopyEndpoint):
             connection = sqlite3.connect(
                 self._path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
             )
+            add_functions(connection)
             connection.executescript("pragma synchronous = full; pragma foreign_keys = on")
             if self._reading:
                 connection.execute("begin")
@@ -207,6 +214,13 @@ class SqliteEndpoint(CopyEndpoint):
                 raise explain(error, self._path) from error
 
         return await asyncio.shield(asyncio.to_thread(attempt))
+
+    def columns(self, table: CopyTable) -> str:
+        short = COMPRESSED.get(table.name, ())
+        return ", ".join(f'inflated("{name}")' if name in short else f'"{name}"' for name in table.columns)
+
+    def mark(self, table: CopyTable, column: str) -> str:
+        return "deflated(?)" if column in COMPRESSED.get(table.name, ()) else "?"
 
     async def fetch(self, sql: str, values: Key = ()) -> Sequence[Record]:
         return await self._off_loop(lambda: self._connection.execute(sql, values).fetchall())

@@ -1,21 +1,22 @@
 """A PostgreSQL database as endpoint of a copy."""
 
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
 from itertools import count
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import asyncpg
 import numpy as np
 
 from afresh.errors import StoreBusy
 from afresh.ops.failpoints import failpoint
+from afresh.store.compact import pack_rows, unpack_rows
 from afresh.store.copy import MARKER, TIME, CopyEndpoint, CopyTable, Key, Record, UnfinishedCopy
 from afresh.store.dialect import without_nul
 from afresh.store.postgres import KIND_OF_VECTORS, SERVER_ERRORS, explain
-from afresh.store.postgres_search import as_halfvec, with_words
+from afresh.store.postgres_search import as_text, with_words
 from afresh.store.sqlite import write_time
 from afresh.text.redact import mask_secrets
 
@@ -24,7 +25,15 @@ OLD_INDEXES = """
 select format('drop index %I', relname) from pg_class
 where relkind = 'i' and relname like 'vectors\\_near\\_%' and relnamespace = current_schema()::regnamespace
 """  # of deleted models, whose ids the copy may reuse with longer vectors
-SHAPES = {"vectors": as_halfvec, "chunks": with_words}  # conversions of rows that the server needs
+
+
+def _unpacked(row: Mapping[str, object]) -> dict[str, object]:
+    """Return a row of `vectors` in the text format of pgvector."""
+    vector = cast("bytes", row["vector"])
+    return {**row, "vector": as_text(unpack_rows([vector], len(vector))[0].astype("<f2"))}
+
+
+SHAPES = {"vectors": _unpacked, "chunks": with_words}  # conversions of rows that the server needs
 CASTS = {"vector": "?::text::halfvec", "words": "?::text::tsvector"}
 
 
@@ -109,7 +118,7 @@ def _kept(value: Any) -> Any:
     """Return a value in the form that SQLite stores: a time as text, a vector as bytes."""
     if isinstance(value, datetime):
         return write_time(value)
-    return np.asarray(value, dtype="<f2").tobytes() if isinstance(value, list) else value
+    return pack_rows(np.array([value], np.float32))[0] if isinstance(value, list) else value
 
 
 def _wanted(table: CopyTable, row: Record) -> Record:

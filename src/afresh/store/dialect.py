@@ -5,6 +5,7 @@ Every statement is text under a line `-- name` in `queries/`, in a file named af
 
 - `{list x}`: the members of the list parameter x
 - `{rows a b}`: a table with these columns, passed as one parameter set
+- `{text x}`: a stored text, which may be compressed
 - `{holds x}`: whether a column contains a text, ignoring case
 - `{for update}`, `{for update skip locked}`: row locks, for dialects with several writers
 - `{of sources}`: whether a page belongs to some sources. The statement exists twice: NAME for any number of
@@ -191,6 +192,7 @@ def _cases(char: str) -> str:
 
 LIST_TOKEN = re.compile(r"\{list (\w+)\}")
 ROWS_TOKEN = re.compile(r"\{rows ([\w ]+)\}")
+TEXT_TOKEN = re.compile(r"\{text ([\w.]+)\}")
 HOLDS_TOKEN = re.compile(r"\{holds ([\w.]+)\}")
 _LOCK = re.compile(r"\{(for update[\w ]*)\}")
 _HELD = r"translate(lower(\1), :capitals, :smalls) like :part escape '!'"
@@ -237,7 +239,7 @@ class Statement:
 @cache
 def statement(name: str) -> Statement:
     """Return a named statement in the SQL of PostgreSQL, with numbered parameters."""
-    sql = _LOCK.sub(r"\1", HOLDS_TOKEN.sub(_HELD, queries("postgres")[name]))
+    sql = TEXT_TOKEN.sub(r"\1", _LOCK.sub(r"\1", HOLDS_TOKEN.sub(_HELD, queries("postgres")[name])))
     if (rows := ROWS_TOKEN.search(sql)) is not None:
         columns = tuple(rows[1].split())
         return Statement(ROWS_TOKEN.sub(_table(columns), sql), (), columns)

@@ -57,7 +57,11 @@ async def migrate_store(url: str, *, dry_run: bool = False) -> MigrationReport:
         before = await asyncio.to_thread(_sqlite_version, sqlite_path(url))
         newest = migrations("sqlite")[-1][0]
     if before < newest and not dry_run:
-        await (await open_store(url, StoreAccess.CHANGE)).close()
+        store = await open_store(url, StoreAccess.CHANGE)
+        try:
+            await store.vectors.encode()
+        finally:
+            await store.close()
     after = before if dry_run else newest
     return MigrationReport(store=mask_secrets(url), before=before, after=after, newest=newest)
 

@@ -37,10 +37,10 @@ def as_halfvec(row: Mapping[str, object]) -> dict[str, object]:
     """Return a row of `vectors` in the text format of pgvector."""
     import numpy as np
 
-    return {**row, "vector": _as_text(np.frombuffer(cast("bytes", row["vector"]), dtype="<f2"))}
+    return {**row, "vector": as_text(np.frombuffer(cast("bytes", row["vector"]), dtype="<f2"))}
 
 
-def _as_text(numbers: "Matrix") -> str:
+def as_text(numbers: "Matrix") -> str:
     return "[" + ",".join(map(repr, numbers.tolist())) + "]"
 
 
@@ -64,7 +64,7 @@ class PostgresVectorRepository(VectorRepository):
                 return VectorMatches()
             check_size(vector, row["dimensions"])
             pages = [each["id"] for each in await pages_within(tx, within)] if within else None
-            asked = {"model": row["id"], "vector": _as_text(vector[0]), "pages": pages, "limit": limit}
+            asked = {"model": row["id"], "vector": as_text(vector[0]), "pages": pages, "limit": limit}
             name = "nearest_by_index" if await self._by_index(tx, row["id"], pages) else "nearest"
             found = await tx.all(name, dimensions=row["dimensions"], **asked)
             return await self._nearest(tx, row, found, vector)
@@ -83,6 +83,15 @@ class PostgresVectorRepository(VectorRepository):
             await self._index_if_many()
         return forgotten
 
+    def _stored(self, vectors: Sequence[bytes], dimensions: int) -> Sequence[bytes]:
+        return vectors
+
+    async def _encode(self, tx: Transaction, row: Row) -> None:
+        """Do nothing: pgvector compares the vectors."""
+
+    async def _encode_left(self, tx: Transaction, gone: Sequence[Row]) -> None:
+        """Do nothing: pgvector compares the vectors."""
+
     async def _index_if_many(self) -> None:
         async with self.db.read() as tx:
             row = await tx.one("many_vectors", most=MIN_INDEXED)
@@ -98,7 +107,7 @@ class PostgresVectorRepository(VectorRepository):
             row = await self._model(tx, model)
             if row is None or not chunks:
                 return VectorMatches()
-            asked = _as_text(vector[0])
+            asked = as_text(vector[0])
             found = await tx.all("likeness", model=row["id"], vector=asked, chunks=list(chunks))
             return await self._nearest(tx, row, found, vector)
 

@@ -22,8 +22,8 @@ from afresh.store.records import record
 
 if TYPE_CHECKING:
     from afresh.ports import Matrix
+    from afresh.store.compact import VectorCodes
     from afresh.store.search import IndexStats
-    from afresh.store.vectors import VectorMatrix
 
 
 T = TypeVar("T")
@@ -156,7 +156,7 @@ Method = TypeVar("Method", bound=Call)
 class Caches:
     links: LinkCache = field(default_factory=LinkCache)
     known: "IndexStats | None" = None
-    matrices: "dict[str, tuple[int, VectorMatrix]]" = field(default_factory=dict)  # vectors by model
+    codes: "VectorCodes | None" = None  # of the model that answered last
     middles: "dict[int, tuple[int, Matrix]]" = field(default_factory=dict)  # newest vector and mean by model
     renewing: asyncio.Lock = field(default_factory=asyncio.Lock)
     depths: dict[RunId, dict[int, int]] = field(default_factory=dict)  # of URLs queued by each run

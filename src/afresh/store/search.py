@@ -225,9 +225,6 @@ class SearchRepository(Repository):
             addresses: dict[tuple[int, str], list[str]] = defaultdict(list)
             for row in await tx.all("same_content", hashes=hashes):
                 addresses[row["source_id"], row["content_hash"]].append(row["url"])
-        if gone := [chunk for chunk in chunks if chunk not in rows]:
-            for _, matrix in self.caches.matrices.values():  # the cached vectors may still include removed chunks
-                matrix.drop(gone)
         return [_passage(rows[chunk], addresses) for chunk in chunks if chunk in rows]
 
     async def page_chunks(self, pages: Sequence[PageId]) -> Mapping[PageId, Sequence[Chunk]]:

@@ -18,7 +18,8 @@ from afresh.aio import wait_done
 from afresh.errors import StoreBusy, StoreError
 from afresh.ops.failpoints import failpoint
 from afresh.ports import StoreAccess
-from afresh.store.dialect import HOLDS_TOKEN, LIST_TOKEN, ROWS_TOKEN, Row, Transaction, Wakeups, queries
+from afresh.store.compact import add_functions
+from afresh.store.dialect import HOLDS_TOKEN, LIST_TOKEN, ROWS_TOKEN, TEXT_TOKEN, Row, Transaction, Wakeups, queries
 from afresh.store.sqlite_file import (
     MOVED,
     check_age,
@@ -44,6 +45,7 @@ PRAGMAS = (
     "pragma cache_size = -32000",
     "pragma secure_delete = on",  # removed text does not remain in free pages
     "pragma wal_autocheckpoint = 4000",
+    "pragma trusted_schema = on",  # triggers use our functions
 )
 _LOCK = re.compile(r"\s*\{for update[\w ]*\}")
 
@@ -67,7 +69,8 @@ def statements() -> dict[str, str]:
     """
     found = {}
     for name, text in queries("sqlite").items():
-        sql = LIST_TOKEN.sub(r"(select value from json_each(:\1))", _LOCK.sub("", text))
+        sql = TEXT_TOKEN.sub(r"inflated(\1)", _LOCK.sub("", text))
+        sql = LIST_TOKEN.sub(r"(select value from json_each(:\1))", sql)
         found[name] = HOLDS_TOKEN.sub(r"lower(\1) glob :glob", ROWS_TOKEN.sub(_table, sql))
     return found
 
@@ -190,6 +193,7 @@ class SqliteDatabase:
             way, timeout=self.wait_seconds, isolation_level=None, uri=True, check_same_thread=role == "write"
         )
         connection.row_factory = sqlite3.Row
+        add_functions(connection)
         try:
             check_owner(connection, self.path)
             if READ_ONLY.search(way):
@@ -291,6 +295,8 @@ class SqliteDatabase:
             row = await tx.only("not_indexed")
             if row["english"] or row["simple"]:
                 return f"the text index has missing or extra chunks (English: {row['english']}, other: {row['simple']})"
+            if row["vectors"]:
+                return f"the compact codes of vectors have missing or extra vectors ({row['vectors']})"
         if self.read_only:  # checking the text index needs write access
             return None
         async with self.write() as tx:

@@ -2,7 +2,7 @@
 update changes set diff = null where page_id in {list pages} and diff is not null
 
 -- chunks_of
-select id, page_id, sort_order, title, config, whole, terms is not null as analysed, content, text_hash
+select id, page_id, sort_order, title, config, whole, terms is not null as analysed, {text content} as content, text_hash
 from chunks where page_id in {list pages}
 
 -- terms_of
@@ -15,7 +15,7 @@ delete from chunks where id in {list chunks}
 update chunks set sort_order = r.sort_order from {rows chunk sort_order} r where chunks.id = r.chunk
 
 -- cut_by_others
-select p.*, d.markdown from pages p join documents d on d.page_id = p.id
+select p.*, {text d.markdown} as markdown from pages p join documents d on d.page_id = p.id
 where p.id > :after and p.content_hash is not null and d.markdown is not null
     and coalesce(p.chunker, '') <> :chunker and (:source is null or p.source_id = :source)
 order by p.id limit :limit

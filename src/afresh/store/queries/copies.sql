@@ -73,7 +73,7 @@ where c.sink = :name and c.id > :after and (:everything = 1 or c.source_id in {l
 order by c.id limit :limit
 
 -- page_text
-select p.content_hash as hash, p.url, p.title, p.language, d.markdown
+select p.content_hash as hash, p.url, p.title, p.language, {text d.markdown} as markdown
 from pages p left join documents d on d.page_id = p.id
 where p.id = :page and p.content_hash is not null
 

@@ -55,7 +55,7 @@ select count(*) as pages from pages
 where source_id = :source and doubt is not null and doubt_hash = :content_hash and id <> :page
 
 -- held_document
-select markdown, sketch, length, former, former_title, former_at from documents where page_id = :page
+select {text markdown} as markdown, sketch, length, {text former} as former, former_title, former_at from documents where page_id = :page
 
 -- pages_to_look_at
 select p.* from pages p

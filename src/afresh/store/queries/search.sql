@@ -25,7 +25,7 @@ where content_hash is not null and (:sources is null or source_id in {list sourc
     )))
 
 -- chunk_pages
-select c.id as chunk, c.page_id as page, c.sort_order as "order", case when c.whole = 1 then c.content end as content,
+select c.id as chunk, c.page_id as page, c.sort_order as "order", case when c.whole = 1 then {text c.content} end as content,
     c.metadata, p.source_id, p.content_hash, p.url, coalesce(nullif(p.title, ''), p.url) as title, p.depth, p.language,
     p.checked_at, p.last_seen, p.crawl_time, p.changed_at, p.listed, s.told_at, s.told_run_at,
     s.name as source, nullif(s.version, '') as version
@@ -33,7 +33,7 @@ from chunks c join pages p on p.id = c.page_id join sources s on s.id = p.source
 where c.id in {list chunks}
 
 -- page_chunks
-select page_id, content, metadata, text_hash from chunks where page_id in {list pages} order by page_id, sort_order
+select page_id, {text content} as content, metadata, text_hash from chunks where page_id in {list pages} order by page_id, sort_order
 
 -- same_content
 select source_id, content_hash, url from pages where content_hash in {list hashes} order by depth, id

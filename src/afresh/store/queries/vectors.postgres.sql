@@ -1,3 +1,7 @@
+-- model_and_newest
+select m.id, m.dimensions, (select coalesce(max(id), 0) from chunks) as chunk, (select coalesce(max(id), 0) from vectors) as vector
+from models m where m.name = :name
+
 -- keep_vector
 insert into vectors (model_id, text_hash, vector, used_at)
 select r.model, r.text_hash, r.vector::halfvec, r.now from {rows model text_hash vector now} r

@@ -7,10 +7,6 @@ insert into notices (name, told_at) values (:name, :now) on conflict (name) do n
 -- model_by_name
 select id, name, dimensions, serving from models where name = :name
 
--- model_and_newest
-select m.id, m.dimensions, (select coalesce(max(id), 0) from chunks) as chunk, (select coalesce(max(id), 0) from vectors) as vector
-from models m where m.name = :name
-
 -- serving_model
 select id, name, dimensions, serving from models where serving = 1
 
@@ -33,9 +29,10 @@ where model_id in (select id from models) and text_hash in (select text_hash fro
 delete from vectors
 where used_at < :before and not exists (select 1 from runs where state = 'running' and mode <> 'sync')
     and not exists (select 1 from chunks c where c.text_hash = vectors.text_hash)
+returning id, model_id
 
 -- unembedded
-select c.id, c.content, c.metadata, c.text_hash
+select c.id, {text c.content} as content, c.metadata, c.text_hash
 from chunks c join pages p on p.id = c.page_id
 where c.id > :after and c.whole = 1 and (:source is null or p.source_id = :source)
     and not exists (select 1 from vectors v where v.model_id = :model and v.text_hash = c.text_hash)

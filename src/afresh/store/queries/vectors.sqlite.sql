@@ -1,18 +1,54 @@
+-- model_and_newest
+select m.id, m.dimensions, m.coded, (select coalesce(max(id), 0) from vectors) as vector
+from models m where m.name = :name
+
 -- keep_vector
 insert into vectors (model_id, text_hash, vector, used_at) values (:model, :text_hash, :vector, :now)
 on conflict (model_id, text_hash) do update set used_at = excluded.used_at
 
+-- models_and_newest
+select id, dimensions, coded, (select coalesce(max(id), 0) from vectors) as vector from models
+
+-- mark_coded
+update models set coded = 1 where id = :model
+
+-- newest_vector
+select max(id) as newest from vectors
+
 -- vectors_after
-select id, vector from vectors where model_id = :model and id > :after order by id
+select id, vector from vectors where +model_id = :model and id > :after order by id
 
--- placed_vectors
-select c.id as chunk, c.page_id as page, v.id as vector
-from chunks c join vectors v on v.model_id = :model and v.text_hash = c.text_hash
+-- vectors_of_blocks
+select v.id, v.vector
+from {list blocks} b cross join vectors v on v.id between b.value * 256 and b.value * 256 + 255
+where +v.model_id = :model
+order by v.id
 
--- placed_vectors_after
-select c.id as chunk, c.page_id as page, v.id as vector
-from chunks c join vectors v on v.model_id = :model and v.text_hash = c.text_hash
-where c.id > :after
+-- drop_blocks
+delete from vector_blocks where model_id = :model and block in {list blocks}
 
--- chunks_after
-select count(*) as number from chunks where id > :after
+-- add_block
+insert into vector_blocks (model_id, block, places, codes, middle) values (:model, :number, :places, :codes, :middle)
+
+-- blocks_from
+select block as number, places, codes, middle from vector_blocks where model_id = :model and block >= :first order by block
+
+-- used_vectors
+select c.id as chunk, v.id, v.vector
+from vectors v join chunks c on c.text_hash = v.text_hash
+where v.id in {list candidates}
+
+-- used_vectors_within
+select c.id as chunk, v.id, v.vector
+from vectors v join chunks c on c.text_hash = v.text_hash
+where v.id in {list candidates} and c.page_id in {list pages}
+
+-- vectors_of_pages
+select c.id as chunk, v.vector
+from chunks c cross join vectors v on v.model_id = :model and v.text_hash = c.text_hash
+where c.page_id in {list pages}
+
+-- vectors_of_chunks
+select c.id as chunk, v.vector
+from chunks c cross join vectors v on v.model_id = :model and v.text_hash = c.text_hash
+where c.id in {list chunks}

@@ -1,0 +1,193 @@
+"""The compact forms of texts and vectors in SQLite.
+
+- `deflated(text)` in SQL: the text compressed if that saves space; `inflated(stored)` returns the text of both forms
+- `packed(halves)` in SQL: a vector of length 1 as one byte per number
+- codes: one bit per dimension, by which a search finds the vectors to compare exactly
+
+The triggers of the schema use `inflated`, so every connection that changes chunks has to have these functions.
+
+A code has the signs of a vector after a fixed rotation, which spreads the information evenly over all bits.
+The query keeps four bits per dimension, so that its similarity to a code is a sum of counts of equal bits.
+"""
+
+import hashlib
+import sqlite3
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from afresh.ports import Matrix
+
+    Ids = npt.NDArray[np.int64]
+    Words = npt.NDArray[np.uint64]
+
+LEVEL = 4  # saves nearly as much as the highest one, in two thirds of its time
+GAIN = 0.9  # share of its size to which a text has to shrink
+
+
+def add_functions(connection: sqlite3.Connection) -> None:
+    for function in (deflated, inflated, packed):
+        connection.create_function(function.__name__, 1, function, deterministic=True)
+
+
+def deflated(text: str | None) -> str | bytes | None:
+    if text is None:
+        return None
+    whole = text.encode()
+    short = zlib.compress(whole, LEVEL)
+    return short if len(short) < GAIN * len(whole) else text
+
+
+def inflated(stored: str | bytes | None) -> str | None:
+    return zlib.decompress(stored).decode() if isinstance(stored, bytes) else stored
+
+
+def packed(halves: bytes) -> bytes:
+    """Return a vector of 16-bit floats as 8-bit integers; only its direction is kept."""
+    import numpy as np
+
+    return pack_rows(np.frombuffer(halves, "<f2")[None, :])[0]
+
+
+def pack_rows(rows: "Matrix") -> list[bytes]:
+    import numpy as np
+
+    wide = rows.astype(np.float32)
+    scaled = wide * (127 / np.abs(wide).max(axis=1, keepdims=True))
+    return [row.tobytes() for row in np.rint(scaled).astype(np.int8)]
+
+
+def unpack_rows(blobs: Sequence[bytes], dimensions: int) -> "Matrix":
+    """Return packed vectors as rows of length 1."""
+    import numpy as np
+
+    rows = np.frombuffer(b"".join(blobs), np.int8).reshape(len(blobs), dimensions).astype(np.float32)
+    found: Matrix = rows / np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]
+    return found
+
+
+BLOCK = 256  # vectors; their ids differ only in the last byte
+QUERY_BITS = 4
+WORD_BITS = 64
+MAX_GROUP_BITS = 256
+MAX_BITS = 4_096  # for which a distance fits into 16 bits, which sort faster
+
+
+class CodeBlock(NamedTuple):
+    """The codes of the vectors whose ids are `number` * BLOCK + place."""
+
+    number: int
+    places: bytes
+    codes: bytes
+    middle: bytes  # the mean of the vectors, as float32
+
+
+def code_bytes(dimensions: int) -> int:
+    size, groups = _shape(dimensions)
+    return size * groups // 8
+
+
+def _shape(dimensions: int) -> tuple[int, int]:
+    """Return the number of bits in a group of dimensions, and the number of groups."""
+    size = min(MAX_GROUP_BITS, max(WORD_BITS, 1 << (dimensions - 1).bit_length()))
+    return size, -(-dimensions // size)
+
+
+def blocks_of(ids: Sequence[int], vectors: "Matrix") -> Iterator[CodeBlock]:
+    """Yield the blocks of vectors, given in the order of their ids."""
+    import numpy as np
+
+    begin = 0
+    for number, members in groupby(ids, lambda each: each // BLOCK):
+        places = bytes(each % BLOCK for each in members)
+        rows = vectors[begin : begin + len(places)]
+        codes = np.packbits(_rotated(rows) > 0, axis=1)
+        yield CodeBlock(number, places, codes.tobytes(), rows.mean(axis=0).astype("<f4").tobytes())
+        begin += len(places)
+
+
+def _rotated(rows: "Matrix") -> "Matrix":
+    """Return rows after a randomised Walsh-Hadamard transform of each group of dimensions.
+
+    A product with a matrix would do the same, but wakes the threads of the linear algebra library.
+    """
+    import numpy as np
+
+    count, dimensions = rows.shape
+    size, groups = _shape(dimensions)
+    signs = np.unpackbits(np.frombuffer(hashlib.shake_128(b"afresh").digest(dimensions // 8 + 1), np.uint8))
+    out = np.zeros((size * groups, count), np.float32)
+    out[:dimensions] = (rows * (1.0 - 2.0 * signs[:dimensions])).T
+    step = groups * count
+    while step < out.size:
+        pairs = out.reshape(-1, 2, step)
+        out = np.empty_like(pairs)
+        np.add(pairs[:, 0], pairs[:, 1], out=out[:, 0])
+        np.subtract(pairs[:, 0], pairs[:, 1], out=out[:, 1])
+        step *= 2
+    return out.reshape(size * groups, count).T
+
+
+class VectorCodes:
+    """The codes of all vectors of a model, in memory."""
+
+    def __init__(self, model: int, dimensions: int) -> None:
+        import numpy as np
+
+        self.model = model
+        self.dimensions = dimensions
+        self.newest = 0  # id of the newest vector
+        self._np = np
+        # Ascending ids, and a row for each word of the codes; replaced at once, as a thread may be reading them.
+        words = code_bytes(dimensions) * 8 // WORD_BITS
+        self._codes: tuple[Ids, Words] = np.empty(0, np.int64), np.empty((words, 0), np.uint64)
+        self._middles: dict[int, tuple[int, Matrix]] = {}  # by block: number of vectors, and their mean
+        self.middle: Matrix = np.zeros(dimensions, np.float32)  # the mean of all
+
+    def __len__(self) -> int:
+        return len(self._codes[0])
+
+    @property
+    def last_block(self) -> int:
+        return self.newest // BLOCK
+
+    def put(self, blocks: Iterable[CodeBlock]) -> None:
+        """Add blocks in order, replacing the last ones."""
+        np, blocks = self._np, list(blocks)
+        if not blocks:
+            return
+        ids, words = self._codes
+        kept = int(np.searchsorted(ids, blocks[0].number * BLOCK))
+        added = [np.frombuffer(each.places, np.uint8).astype(np.int64) + each.number * BLOCK for each in blocks]
+        codes = np.frombuffer(b"".join(each.codes for each in blocks), np.uint64)
+        new = codes.reshape(-1, len(words)).T
+        self._codes = np.concatenate([ids[:kept], *added]), np.concatenate([words[:, :kept], new], axis=1)
+        for each in blocks:
+            self._middles[each.number] = len(each.places), np.frombuffer(each.middle, "<f4")
+        numbers, middles = zip(*self._middles.values(), strict=True)
+        self.middle = np.average(np.array(middles), axis=0, weights=numbers)
+
+    def by_likeness(self, vector: "Matrix") -> "Ids":
+        """Return the ids of all vectors, those that are probably nearest to a vector first."""
+        np, (ids, codes) = self._np, self._codes
+        row = _rotated(vector[:1])[0]
+        top = float(np.abs(row).max()) or 1.0
+        levels = np.rint((row / top + 1) * ((1 << QUERY_BITS) - 1) / 2).astype(np.uint8)
+        distances = np.zeros(len(ids), np.uint16 if len(row) <= MAX_BITS else np.uint32)
+        for bit in reversed(range(QUERY_BITS)):
+            np.left_shift(distances, 1, out=distances)
+            for words, asked in zip(codes, np.packbits(levels >> bit & 1).view(np.uint64), strict=True):
+                np.add(distances, np.bitwise_count(words ^ asked), out=distances)
+        ordered: Ids = ids[np.argsort(distances, kind="stable")]
+        return ordered
+
+
+def is_whole(blocks: Sequence[CodeBlock], dimensions: int) -> bool:
+    """Return whether blocks have a code for each of their vectors."""
+    size = code_bytes(dimensions)
+    return all(len(b.codes) == size * len(b.places) and len(b.middle) == 4 * dimensions for b in blocks)
