@@ -7,7 +7,7 @@ DOCS_STAMP := .venv/.docs-installed
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all check format docs soak bench eval setup clean FORCE
+.PHONY: help demo test test-all test-lowest test-newest check format docs soak bench guard eval setup clean FORCE
 
 help: ## Show this list
 	@echo "afresh: keeps a searchable knowledge base of documentation fresh"
@@ -30,6 +30,12 @@ test-all: $(STAMP) $(DOCS_STAMP) ## Run every test, as CI does
 	@$(BIN)/python -m compileall -q -j 0 src
 	@$(PYTEST) $(ARGS)
 
+test-lowest: $(STAMP) ## Demo and some tests with the lowest versions that pyproject.toml allows
+	@sh scripts/smoke.sh lowest $(ARGS)
+
+test-newest: $(STAMP) ## Demo and some tests on the newest Python of this machine
+	@sh scripts/smoke.sh newest $(ARGS)
+
 check: $(STAMP) ## Lint, formatting, types, import contracts, retired names, faults, docs; report the shape of the code
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -38,6 +44,7 @@ check: $(STAMP) ## Lint, formatting, types, import contracts, retired names, fau
 	$(BIN)/python scripts/retired_names.py
 	$(BIN)/python scripts/report_shape.py
 	$(BIN)/python scripts/fault_table.py --check
+	$(BIN)/python scripts/reference.py --check
 	$(BIN)/python -m pytest -q tests/project/test_docs.py
 
 docs: $(DOCS_STAMP) ## Build the documentation site into build/site
@@ -51,8 +58,12 @@ format: $(STAMP) ## Format the code and repair what lint can repair
 soak: $(STAMP) ## Long tests of kills, memory and locks: make soak ARGS=kills
 	@$(BIN)/python -m soak $(ARGS)
 
-bench: $(STAMP) ## Measure against the bare loop; PEERS=1 also runs Scrapy
+PEERS ?= 1
+bench: $(STAMP) ## Measure against the bare loop and Scrapy, write bench/results.json; PEERS= leaves Scrapy out
 	@$(BIN)/python -m bench $(if $(PEERS),--peers) $(ARGS)
+
+guard: $(STAMP) ## Fail if a small crawl takes more work than pinned; ARGS=--pin pins what it takes now
+	@$(BIN)/python -m bench.guard $(ARGS)
 
 eval: $(STAMP) ## Score search and link scores on labelled sets: make eval ARGS="--worst 10"
 	@$(BIN)/python -m eval $(ARGS)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from bench.synthetic import PAGES
 
+MIN_ROUNDS = 3
 PROFILES = ("crawl", "refresh", "mix", "search")
 
 
@@ -26,6 +27,11 @@ class Options:
     peers: bool
     profile: str | None
     work: Path
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the figures are worth publishing: both real sites, three rounds, peers in the same run."""
+        return not self.synthetic and len(self.corpora) > 1 and self.rounds >= MIN_ROUNDS and self.peers
 
 
 def read(arguments: Sequence[str] | None = None) -> Options:

@@ -1,11 +1,9 @@
 """All that a benchmark found, in one value."""
 
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 
-from bench import recorded
 from bench.checks import Check
 from bench.figures import Goal, Row
 
@@ -14,7 +12,9 @@ from bench.figures import Goal, Row
 class Results:
     """Figures, goals and checks."""
 
+    command: str
     version: str
+    commit: str | None  # None if src differs from it
     machine: Mapping[str, object]
     server: str
     rounds: int
@@ -27,22 +27,21 @@ class Results:
     notes: Sequence[str] = ()
 
     @property
-    def recorded(self) -> list[Row]:
-        """Earlier figures of others on the corpora of this run."""
-        names = {corpus["name"] for corpus in self.corpora}
-        return [row for row in recorded.ROWS if row.corpus in names]
-
-    @property
     def right(self) -> bool:
         """Whether every result was as it has to be."""
         return all(check.ok for check in self.checks)
 
     def as_json(self) -> dict[str, object]:
         """Everything in the types of JSON."""
+        return self.summary() | {"checks": [check.as_json() for check in self.checks]}
+
+    def summary(self) -> dict[str, object]:
+        """The figures without the single checks, as they are published."""
         return {
-            "command": " ".join(["python -m bench", *sys.argv[1:]]),
+            "command": self.command,
             "date": datetime.now(UTC).date().isoformat(),
             "version": self.version,
+            "commit": self.commit,
             "machine": dict(self.machine),
             "server": self.server,
             "rounds": self.rounds,
@@ -50,9 +49,7 @@ class Results:
             "start_up_s": dict(self.start_up),
             "rows": [asdict(row) for row in self.rows],
             "peers": [asdict(row) for row in self.rows_of_peers],
-            "recorded": {"source": recorded.SOURCE, "rows": [asdict(row) for row in self.recorded]},
             "goals": [{**asdict(goal), "met": goal.met} for goal in self.goals],
-            "checks": [check.as_json() for check in self.checks],
             "right": self.right,
             "notes": list(self.notes),
         }

@@ -1,5 +1,6 @@
 """One benchmark from its options to its results."""
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -8,7 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 from statistics import median
 
-from bench import figures, machine, packages, peers, rounds, startup, synthetic
+from bench import figures, machine, packages, peers, published, rounds, startup, synthetic
 from bench.corpus import Corpus, Origin, prepare
 from bench.failure import BenchFailure
 from bench.options import Options
@@ -58,6 +59,8 @@ class Bench:
                     played[corpus.name].append(rounds.play(corpus, number, setting))
             of_peers = peers.measure(corpora, setting) if options.peers else []
         return Results(
+            command=" ".join(["python -m bench", *sys.argv[1:]]),
+            commit=published.commit(),
             version=version("afresh"),
             machine=about,
             server=server.kind,

@@ -8,7 +8,6 @@ from rich.text import Text
 
 from bench.checks import Check
 from bench.figures import Goal, Row
-from bench.recorded import SOURCE
 from bench.results import Results
 
 
@@ -18,8 +17,6 @@ def show(results: Results, console: Console) -> None:
     console.print(_table("Measured now", results.rows))
     if results.rows_of_peers:
         console.print(_table("Peers, run now", results.rows_of_peers))
-    if results.recorded:
-        console.print(_table(f"Others, {SOURCE}", results.recorded))
     console.print(_start(results))
     console.print(_ratios(results.rows))
     console.print(_goals(results.goals))

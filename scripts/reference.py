@@ -1,15 +1,13 @@
 """Write the generated parts of README.md and of the pages in docs/ from the code.
 
-.venv/bin/python scripts/reference.py
+.venv/bin/python scripts/reference.py [--check]
 """
 
 import asyncio
-import json
 import re
 import sys
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -28,10 +26,10 @@ from afresh.server.mcp.server import make_server
 from afresh.services.context import ServiceContext
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for bench, which is no package of ours
-from bench.recorded import ROWS
+from bench import published
 
 ROOT = Path(__file__).resolve().parents[1]
-DOCS, PUBLISHED = ROOT / "docs", ROOT / "bench" / "published.json"
+DOCS = ROOT / "docs"
 WIDTH, DOCS_WIDTH = 80, 114
 SUBJECTS = ("sources", "pages", "links", "runs")
 _ONLY_GIVEN = {"kind", "secret"}  # that have no default
@@ -183,53 +181,6 @@ def exit_codes_block() -> str:
     return "\n".join(["| code | meaning |", "|---|---|", *(f"| {code} | {text} |" for code, text in rows.items())])
 
 
-def benchmarks_block() -> str:
-    """Return the published figures of `make bench`, as docs/explanation/benchmarks.md has to hold them."""
-    found = json.loads(PUBLISHED.read_text(encoding="utf-8"))
-    machine = found["machine"]
-    lines = [
-        f"`{found['command']}`, {found['date']}, {machine['cores']} cores ({machine['processor']}), "
-        f"Python {machine['python']}, every result {'right' if found['right'] else 'WRONG'}.",
-        "",
-        "| | site | pages/s | × bare loop | goal | Scrapy | docs-mcp-server |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    for row in found["rows"]:
-        if row.get("ratio") and row["system"] == "afresh":
-            others = (_ratio(found["peers"], "Scrapy", row), _ratio(recorded(), "docs-mcp-server", row))
-            cells = (f"{row['pages_per_s']:,.0f}", f"{row['ratio']:.1f}", f"{row.get('ratio_goal') or ''}", *others)
-            lines.append(f"| {row['phase']} | {row['corpus']} | {' | '.join(cells)} |")
-    lines += ["", "| | site | measured | goal |", "|---|---|---|---|"]
-    for goal in (goal for goal in found["goals"] if goal["unit"] != "×"):
-        value, limit = (f"{goal[key]:g} {goal['unit']}" for key in ("value", "limit"))
-        lines.append(f"| {goal['what']} | {goal['corpus']} | {value} | {limit} |")
-    return "\n".join(lines)
-
-
-def speed_block() -> str:
-    """Return the figures that README.md names."""
-    found = json.loads(PUBLISHED.read_text(encoding="utf-8"))
-    lines = ["| PostgreSQL's documentation | afresh | Scrapy | docs-mcp-server |", "|---|---|---|---|"]
-    for row in found["rows"]:
-        if row["corpus"] == "pg" and row.get("ratio") and row["system"] == "afresh":
-            others = (_ratio(found["peers"], "Scrapy", row), _ratio(recorded(), "docs-mcp-server", row))
-            lines.append(f"| {row['phase']} | {row['ratio']:.0f} × | {' | '.join(f'{each} ×' for each in others)} |")
-    return "\n".join(lines)
-
-
-def recorded() -> list[dict[str, Any]]:
-    """Return the figures of other systems that were recorded on the same sites."""
-    return [asdict(row) for row in ROWS]
-
-
-def _ratio(rows: Iterable[Mapping[str, Any]], system: str, wanted: Mapping[str, Any]) -> str:
-    for row in rows:
-        same = row["phase"] == wanted["phase"] and row["corpus"] == wanted["corpus"]
-        if same and row["system"].startswith(system):
-            return f"{row['ratio']:,.0f}"
-    return ""
-
-
 BLOCKS = {
     "reference/cli.md": commands_block,
     "reference/settings.md": settings_block,
@@ -237,8 +188,8 @@ BLOCKS = {
     "reference/rest.md": routes_block,
     "reference/mcp.md": tools_block,
     "reference/exit-codes.md": exit_codes_block,
-    "explanation/benchmarks.md": benchmarks_block,
-    "../README.md": speed_block,
+    "explanation/benchmarks.md": published.benchmark_tables,
+    "../README.md": published.speed_table,
 }
 
 
@@ -250,9 +201,22 @@ def renewed(page: str, block: str) -> str:
 
 
 def main() -> None:
+    """Write the pages, or with --check say which differ and whether the published figures are too old."""
+    stale = []
     for name, block in BLOCKS.items():
         page = DOCS / name
-        page.write_text(renewed(page.read_text(encoding="utf-8"), block()), encoding="utf-8")
+        old = page.read_text(encoding="utf-8")
+        new = renewed(old, block())
+        if new != old and "--check" in sys.argv:
+            stale.append(
+                f"{page.resolve().relative_to(ROOT)} is not what the code says: run python scripts/reference.py"
+            )
+        elif new != old:
+            page.write_text(new, encoding="utf-8")
+    if "--check" in sys.argv:
+        if old_figures := published.too_old(published.read()):
+            stale.append(f"{old_figures}: run make bench, then python scripts/reference.py")
+        sys.exit("\n".join(stale) or 0)
 
 
 if __name__ == "__main__":

@@ -151,7 +151,8 @@ def test_one_wrong_result_makes_the_exit_code_1(
 ) -> None:
     check = Check("made-up", 1, "crawl", "new", 60, got)
     facts = {"processor": "any", "cores": 2, "python": "3", "load_before": 0}
-    found = Results("1", facts, "aiohttp", 1, [{"name": "made-up", "pages": 60, "megabytes": 1}], {}, [], [], [check])
+    site = {"name": "made-up", "pages": 60, "megabytes": 1}
+    found = Results("python -m bench", "1", None, facts, "aiohttp", 1, [site], {}, [], [], [check])
     monkeypatch.setattr(Bench, "measure", lambda _: found)
     assert main(["--synthetic"]) == code
     assert ("WRONG: made-up, round 1, crawl: new: expected 60, got 59" in capsys.readouterr().out) == bool(code)

@@ -122,6 +122,15 @@ def test_the_readme_is_short() -> None:
     assert len((ROOT / "README.md").read_text("utf-8").splitlines()) <= 150
 
 
+def test_pictures_of_the_readme_show_on_the_package_index() -> None:
+    pictures = re.findall(r"!\[[^\]]*\]\(([^)]+)\)", (ROOT / "README.md").read_text("utf-8"))
+    assert pictures
+    for each in pictures:
+        prefix, _, path = each.partition("/afresh/main/")
+        assert prefix == "https://raw.githubusercontent.com/afresh-dev"
+        assert (ROOT / path).exists(), each
+
+
 def commands(page: Path) -> Iterator[list[str]]:
     """Yield the arguments of every afresh command that a page shows."""
     for block in re.findall(r"^```(?:sh|console)\n(.*?)^```", page.read_text("utf-8"), re.MULTILINE | re.DOTALL):

@@ -91,10 +91,13 @@ def _stem(config: str) -> "Stem | None":
 
 
 @cache
-def snowball(config: str) -> "Stem":
-    import Stemmer
-
-    found: Stem = Stemmer.Stemmer(config).stemWords
+def snowball(algorithm: str) -> "Stem":
+    """Return a stemmer: PyStemmer's, or the same in Python where PyStemmer has no wheel."""
+    try:
+        from Stemmer import Stemmer
+    except ImportError:
+        from snowballstemmer import stemmer as Stemmer  # noqa: N812
+    found: Stem = Stemmer(algorithm).stemWords
     return found
 
 

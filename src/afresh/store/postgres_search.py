@@ -7,21 +7,18 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from functools import cache
 from typing import TYPE_CHECKING, cast
 
 from afresh.errors import StoreError
 from afresh.search.query import ROOM
 from afresh.search.records import ChunkMatch, SearchFilter, VectorMatches
-from afresh.search.stemming import ENGLISH, WORD
+from afresh.search.stemming import ENGLISH, WORD, snowball
 from afresh.store.dialect import Database, Row, Transaction
 from afresh.store.repository import Caches, RetryPolicy
 from afresh.store.search import FtsTable, IndexStats, IndexSubset, SearchRepository, pages_within
 from afresh.store.vectors import VectorRepository, check_size
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from afresh.ports import Matrix
     from afresh.store.postgres import PostgresDatabase
 
@@ -199,16 +196,8 @@ def lexemes(text: str, *, english: bool) -> list[str]:
     words = [word[:MAX_WORD_CHARS] for word in WORD.findall(text)]
     if not english:
         return words
-    stems = zip(_porter()(words), words, strict=True)
+    stems = zip(snowball("porter")(words), words, strict=True)
     return [stem or word for stem, word in stems]  # the stem of `s` is empty
-
-
-@cache
-def _porter() -> "Callable[[list[str]], list[str]]":
-    import Stemmer
-
-    stem: Callable[[list[str]], list[str]] = Stemmer.Stemmer("porter").stemWords
-    return stem
 
 
 def vector_of(parts: Sequence[tuple[str, str]], *, english: bool) -> str:

@@ -21,15 +21,14 @@ keeps all its escapes, because unescaping next to it could create a new escape (
 """
 
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
-from ada_url import join_url, normalize_url
-
 from afresh.errors import UsageError
+from afresh.urls.whatwg import join_url, normalize_url
 
 if TYPE_CHECKING:
-    from tldextract import TLDExtract
+    from publicsuffixlist import PublicSuffixList
 
 
 MAX_LENGTH = 2_000
@@ -185,17 +184,14 @@ def registrable_domain(host: str) -> str:
     """
     if "." not in host or host.endswith("]") or host.rpartition(".")[2].isdigit():
         return host
-    found = _suffixes().extract_str(host)
-    if found.suffix:
-        return found.top_domain_under_public_suffix or host
-    return ".".join(host.rsplit(".", 2)[-2:])
+    return _suffixes().privatesuffix(host) or host
 
 
-@lru_cache(maxsize=1)
-def _suffixes() -> "TLDExtract":
-    from tldextract import TLDExtract
+@cache
+def _suffixes() -> "PublicSuffixList":
+    from publicsuffixlist import PublicSuffixList
 
-    return TLDExtract(suffix_list_urls=(), cache_dir=None, include_psl_private_domains=True)
+    return PublicSuffixList()
 
 
 _LOCAL = re.compile(r"localhost(:\d+)?$|[\d.]+(:\d+)?$|\[")  # hosts that rarely use https
