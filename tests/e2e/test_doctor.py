@@ -193,7 +193,7 @@ async def test_a_browser_that_is_wanted_and_not_there_is_found(filled: Path, mon
     ("flags", "fix"),
     [
         ({"links.scorer": "model"}, "set ai.provider to openai"),
-        ({"links.prompt_file": "/nowhere/links.md"}, "name another file"),
+        ({"links.prompt_file": "/nowhere/links.md"}, "set it to another file"),
     ],
 )
 async def test_a_model_that_cannot_be_asked_is_found(filled: Path, flags: Mapping[str, object], fix: str) -> None:

@@ -56,12 +56,12 @@ def test_C7_a_page_or_a_keyword_that_a_source_lacks_is_named(city: TinySite, sto
     assert (ended.code, ended.report) == (0, [])
     assert f"{city.at('/nowhere')} is not indexed" in ended.err
     ended = program.run("links", "city", "--keyword", "Sewage")
-    assert "city is not scored by 'sewage': it has the keywords budget" in ended.err
+    assert "links of city are not scored by 'sewage': city has the keywords budget" in ended.err
     assert "No links match." in ended.out
     assert program.run("links", "city", "--page", city.at("/parks"), "--keyword", "budget").err == ""
     assert program.run("show", "city", "--json").report["keywords"] == {"budget": 1.0}
     program.run("crawl", city.url, "--keywords", "")
-    assert "it has no keywords" in program.run("links", "city", "--keyword", "budget").err
+    assert "city has no keywords" in program.run("links", "city", "--keyword", "budget").err
 
 
 def test_the_best_first_without_keywords_says_that_it_needs_them(city: TinySite, store: Path) -> None:

@@ -174,7 +174,7 @@ def test_F109_stdout_carries_nothing_but_the_protocol_and_errors_are_reported(st
             ({"query": "x", "limitt": 3}, "takes no 'limitt'; its arguments are: query"),
             ({"query": "x", "library": "dogs"}, "did you mean docs"),
             ({"query": "x", "version": "2"}, "version needs a library"),
-            ({"query": "x", "cursor": "WzMsICJ4Il0"}, "leave the cursor out"),
+            ({"query": "x", "cursor": "WzMsICJ4Il0"}, "start again without a cursor"),
         ):
             wrong = client.call("search_docs", **arguments)
             assert wrong["isError"], arguments

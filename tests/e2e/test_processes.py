@@ -39,7 +39,7 @@ async def test_F10_P12_a_stopped_crawl_says_how_to_go_on_and_goes_on(
         assert time.monotonic() - asked_at < SOON
         assert stopped.code == 1, stopped
         assert "cancelled" in stopped.out
-        assert f"afresh crawl {site.url} --name docs goes on where it was" in stopped.out
+        assert f"To continue, run afresh crawl {site.url} --name docs" in stopped.out
         assert rows(store, "select state from runs") == [("cancelled",)]
         assert rows(store, "select id from page_crawls where locked_by is not null") == []
         before = set(index_of(store))

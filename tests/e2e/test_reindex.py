@@ -418,7 +418,7 @@ async def test_status_show_plan_and_doctor_say_which_model_answers_and_what_is_m
         assert status.wanted_model == name(api, "small")
         assert f"{name(api)} is set, but searches use local/wordllama" in (await kb.sources.plan("docs")).notes[-1]
         [finding] = [each for each in await kb.status.doctor() if each.check == "vectors"]
-        assert f"but {name(api)} is set" in finding.detail
+        assert f"but {name(api)} is configured" in finding.detail
         assert "`afresh reindex`" in (finding.fix or "")
     assert api.asked == []
 

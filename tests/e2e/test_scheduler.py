@@ -124,7 +124,7 @@ async def test_P12_a_scheduler_that_is_reported_to_go_leaves_soon_and_the_next_o
     [
         (["--set", "61 * * * *"], "--set: expected five cron fields"),
         (["--set", "auto", "--time-zone", "Mars/Base"], "--time-zone: expected a time zone"),
-        (["--time-zone", "UTC"], "--time-zone belongs to --set"),
+        (["--time-zone", "UTC"], "--time-zone needs --set"),
     ],
 )
 def test_F89_a_wrong_flag_of_schedule_is_named(store: Path, words: list[str], expected: str) -> None:

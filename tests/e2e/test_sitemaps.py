@@ -46,7 +46,7 @@ async def test_F76_a_sitemap_beyond_max_pages_fills_the_room_and_proves_no_absen
         serve(tiny, *paths)
         (report,) = await kb.runs.refresh(["docs"])
         assert (report.missing, report.deleted, report.state) == (0, 0, "completed")
-        assert any("list more than 10 addresses: 30 left out" in note for note in report.notes)
+        assert any("list more than 10 URLs: 30 left out" in note for note in report.notes)
         assert len(index_of(store)) == 10
     assert tiny.at("/kept") in index_of(store)
 
@@ -59,7 +59,7 @@ async def test_F76_a_huge_sitemap_is_parsed_elsewhere_and_holds_no_more_than_max
     async with opened(store, {"crawl.max_pages": 1}) as kb:
         report = await kb.runs.crawl(tiny.url, name="docs")
         assert work.calls == 3  # the sitemap, and the one page with its chunks
-    assert any("more than 1 addresses: 49,999 left out" in note for note in report.notes)
+    assert any("more than 1 URLs: 49,999 left out" in note for note in report.notes)
 
 
 @pytest.mark.parametrize("body", ["<html>404</html>", "<urlset><url><loc>/a</loc></ur", "no sitemap"])

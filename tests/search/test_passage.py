@@ -122,6 +122,11 @@ def test_the_name_of_a_language_counts_like_any_other_word() -> None:
     assert QueryWords(["german", "cells"]).weights == {"german": 1.5, "cells": 1.25}
 
 
+def test_a_character_that_folds_to_a_parenthesis_is_no_pattern() -> None:
+    """`⑽` folds to `(10)`."""
+    assert [text[start:end] for text in ["item ⑽"] for start, end, _ in QueryWords(["⑽"]).spots(text)] == ["⑽"]
+
+
 # ---- what is marked -------------------------------------------------------------------------------
 
 

@@ -34,11 +34,11 @@ def test_B2_B20_every_outcome_is_named() -> None:
 @pytest.mark.parametrize("name", ["locked_by", "wanted_by", "used", "next_allowed_at", "domain"])
 def test_B20_politeness_is_explained_by_real_columns(name: str) -> None:
     assert name in _columns("hosts")
-    assert f"`{name}`" in TEXT.split("## Politeness is a row")[1]
+    assert f"`{name}`" in TEXT.split("## Rate limits are rows, too")[1]
 
 
 def test_B5_B20_it_says_why_nothing_counts_attempts() -> None:
-    assert "## Why nothing counts attempts" in TEXT
+    assert "## Why there is no counter of attempts" in TEXT
     assert "failures" in _columns("pages")
 
 

@@ -65,8 +65,9 @@ def left_out_notes(counts: Mapping[str, int]) -> list[str]:
     notes = []
     if pages := counts.get("cut_pages", 0):
         which = "1 page has" if pages == 1 else f"{pages:,} pages have"
+        cut = counts.get("cut_links", 0)
         notes.append(
-            f"{which} too many links: {counts.get('cut_links', 0):,} were left out, "
+            f"{which} too many links: {cut:,} {'was' if cut == 1 else 'were'} left out, "
             "so this run deletes no page for lack of links"
         )
     if long := counts.get("long_links", 0):

@@ -220,7 +220,7 @@ class QueryWords:
         self.folded = {fold(word): None for word in list(tokens)[:MAX_QUERY_WORDS]}
         self.runs = list(runs)[:MAX_QUERY_WORDS]
         self._heads = frozenset(word[:_MIN_STEM_CHARS] for word in self.folded)
-        heads = "|".join(sorted(head for head in self._heads if head.isascii()))
+        heads = "|".join(sorted(re.escape(head) for head in self._heads if head.isascii()))
         self._beginning = re.compile(f"(?:{heads})[a-z0-9]*" if heads else "(?!)")
         self._known: dict[str, str | None] = {}
         every = [*self.folded, *self.runs]

@@ -3,9 +3,9 @@
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator
+from dataclasses import dataclass, field, replace
 from itertools import count
 
-from afresh.dataclass import dataclass, field, replace
 from afresh.errors import SinkBusy
 from afresh.sync.copy import OwnerTag, Remote, RemoteState, Upload
 
