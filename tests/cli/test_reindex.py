@@ -6,7 +6,7 @@ from tests.fakes.records import change, reindexed, source
 from afresh.model.records import ChangeKind
 from afresh.ports import StoreAccess
 
-FAST = "local/wordllama-256/1"
+FAST = "local/fast-256/1"
 
 
 def test_reindex_says_what_was_made_and_which_model_answers(afresh: Afresh, kb: Opened) -> None:

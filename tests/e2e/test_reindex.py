@@ -1,8 +1,10 @@
 """`afresh reindex`: another model or another way of cutting, from stored text, while the old one answers."""
 
 import asyncio
+import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -23,7 +25,7 @@ from afresh.text.normalize import text_hash
 
 PAGES = 12
 DIMENSION = 256
-FAST = "local/wordllama"
+FAST = "local/fast"
 MODELS = "select name, serving from models order by serving desc"
 
 
@@ -77,7 +79,7 @@ async def test_F93_another_model_takes_over_without_a_fetch(store: Path, tiny: T
     async with opened(store, by(api)) as kb:
         before = await kb.search.search("speaks of little", mode="vector")
         assert len(before.hits) == 10
-        assert f"{name(api)} is configured, but searches still use local/wordllama" in before.notes[0]
+        assert f"{name(api)} is configured, but searches still use local/fast" in before.notes[0]
         assert api.asked == [], "the old model answers until the switch"
         events: list[Event] = []
         [report] = await kb.search.reindex(listener=events.append)
@@ -142,6 +144,22 @@ async def test_a_search_that_cannot_reach_the_old_model_goes_by_words_and_says_s
         assert report.state == "completed"
         assert len(await by_meaning(kb)) == PAGES + 1
     assert api.asked == []
+    assert serving(store).startswith(FAST)
+
+
+async def test_F93_a_store_of_the_former_built_in_model_is_embedded_again(store: Path, tiny: TinySite) -> None:
+    await crawled(store, tiny)
+    with closing(sqlite3.connect(store)) as base, base:
+        base.execute("update models set name = 'local/wordllama-256/1'")
+    async with opened(store) as kb:
+        answer = await kb.search.search(word("/p3"))
+        assert [hit.url for hit in answer.hits] == [tiny.at("/p3")]
+        assert "the index was made by local/wordllama-256/1" in answer.notes[0]
+        assert answer.notes[0].endswith("run `afresh reindex`")
+        [report] = await kb.search.reindex()
+        assert (report.state, report.chunks_embedded) == ("completed", PAGES + 1)
+        assert len(await by_meaning(kb)) == PAGES + 1
+    assert looks(tiny) == {}
     assert serving(store).startswith(FAST)
 
 
@@ -410,13 +428,13 @@ async def test_status_show_plan_and_doctor_say_which_model_answers_and_what_is_m
         assert (await kb.status.get()).unembedded == (await kb.sources.view("docs")).unembedded == 1
         [finding] = [each for each in await kb.status.doctor() if each.check == "vectors"]
         assert not finding.ok
-        assert finding.detail.startswith("1 chunk has no vector of local/wordllama")
+        assert finding.detail.startswith("1 chunk has no vector of local/fast")
         assert "`afresh reindex`" in (finding.fix or "")
     async with opened(store, by(api)) as kb:
         status = await kb.status.get()
         assert (status.model or "").startswith(FAST)
         assert status.wanted_model == name(api, "small")
-        assert f"{name(api)} is set, but searches use local/wordllama" in (await kb.sources.plan("docs")).notes[-1]
+        assert f"{name(api)} is set, but searches use local/fast" in (await kb.sources.plan("docs")).notes[-1]
         [finding] = [each for each in await kb.status.doctor() if each.check == "vectors"]
         assert f"but {name(api)} is configured" in finding.detail
         assert "`afresh reindex`" in (finding.fix or "")

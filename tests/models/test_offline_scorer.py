@@ -8,8 +8,8 @@ import pytest
 from afresh.errors import EmbedderUnavailable
 from afresh.links.score import LinkToScore
 from afresh.models import offline_scorer
+from afresh.models.fast import FastModel
 from afresh.models.offline_scorer import OfflineLinkScorer, WordSimilarity
-from afresh.models.wordllama import WordllamaModel
 
 SITE = "https://www.elmford.example"
 PLACES = "river museum plan street winter market garden office water school bridge theatre history parks"
@@ -90,7 +90,7 @@ async def test_many_links_are_scored_quickly_and_off_the_event_loop() -> None:
 
 
 def test_the_nearest_keyword_comes_with_its_word() -> None:
-    likeness = WordSimilarity(WordllamaModel())
+    likeness = WordSimilarity(FastModel())
     found = likeness.nearest([["physicians", "team"], [], ["taxi"]], ["doctor", "tax"])
     assert found[0] is not None
     keyword, match = found[0]

@@ -10,15 +10,15 @@ from urllib.parse import urlsplit
 from afresh.config.models import BASE_URLS, LIBRARIES, EmbeddingSettings
 from afresh.dataclass import replace
 from afresh.errors import EmbedderUnavailable
-from afresh.models import quality, wordllama
+from afresh.models import fast, quality
 from afresh.models.local import LibraryModel, LocalEmbedder
 from afresh.plugins import EMBEDDERS, load_plugin
 from afresh.ports import Embedder, JsonApi
 
-FAST = f"local/wordllama-256/{wordllama.POOLING}"
+FAST = f"local/fast-{fast.DIMENSION}/{fast.VERSION}"
 QUALITY = f"local/minilm-l6-int8/{quality.POOLING}"
 _BUILTIN = {
-    FAST: LocalEmbedder(FAST, wordllama.WordllamaModel, batch_size=256),
+    FAST: LocalEmbedder(FAST, fast.FastModel, batch_size=256),
     QUALITY: LocalEmbedder(QUALITY, quality.QualityModel, batch_size=8),
 }
 _FINGERPRINT = re.compile(r"(?P<provider>[^/]+)/(?P<model>.+?)(@(?P<size>\d+))?(\+[0-9a-f]{8})?(~[^~]+)?")
@@ -69,7 +69,7 @@ def embedder_from_fingerprint(model: str, settings: EmbeddingSettings, caller: J
 def check_installed(model: str) -> None:
     """Raise EmbedderUnavailable if a built-in model is not installed."""
     if model == FAST:
-        wordllama.folder()
+        fast.check_installed()
     if model == QUALITY:
         quality.check_installed()
 

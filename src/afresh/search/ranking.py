@@ -11,7 +11,7 @@ from afresh.search.stemming import words_in
 
 FAST_MEANING = 0.45  # weight of vector scores from the fast model; keyword scores have the rest
 MEANING = 0.6  # weight of vector scores from other models
-FAST = "local/wordllama"  # prefix of the fingerprint of the fast model
+FAST = "local/fast"  # prefix of the fingerprint of the fast model
 TITLED = 0.2  # bonus for a page whose title equals the query
 LEADERS = 3  # best results of the first ranking that refine the query vector
 PULL = 1.0  # how far the query vector moves towards them, relative to its length

@@ -1,0 +1,104 @@
+"""The fast built-in model: a vector for each token, in files of this package (scripts/distil_model.py makes them)."""
+
+import re
+from collections.abc import Sequence
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from zlib import crc32
+
+from afresh.errors import EmbedderUnavailable
+from afresh.models.local import MAX_TEXT_CHARS, unit_rows
+from afresh.models.word_pieces import UNKNOWN_ROWS, WordPieces
+
+if TYPE_CHECKING:
+    from afresh.ports import Matrix
+
+DIMENSION = 256
+VERSION = 1  # of the files and of the conversion from text to vector: raise it when a vector would change
+FOLDER = Path(__file__).parent / "fast"
+TOKENS = "tokens.txt"
+VECTORS = "vectors.npy"
+CHECKSUM = "8667309d"  # of the files: scripts/distil_model.py prints it
+_FIX = "install afresh again, or set embedding.provider: none for keyword search only"
+_MAX_TOKENS = 4_096
+_TOGETHER = 32  # texts in one product of matrices: more have more zeros
+# A text begins with its subject: the first token counts three times, later ones less.
+_FIRST, _FADING = 2.0, 48.0
+_TARGETS = re.compile(
+    r"\{[ *#][^{}]{0,200}\}"  # { #anchor }
+    r"|\]\([^()\s]{0,2000}(?:\s[^()]{0,200})?\)"  # the target of a link
+    r"|https?://\S+"
+)
+
+
+class FastModel:
+    """Embeds each text as the weighted sum of its tokens' vectors, scaled to length 1."""
+
+    def __init__(self) -> None:
+        import numpy as np
+
+        tokens, self._rows = load_files()
+        self._pieces = WordPieces(tokens)
+        self._places = 1.0 + _FIRST * np.exp(-np.arange(_MAX_TOKENS) / _FADING)
+
+    def rows(self, texts: Sequence[str], *, query: bool = False) -> "Matrix":
+        """Return one vector of length 1 for each text; queries are treated like any text."""
+        import numpy as np
+
+        sums = np.zeros((len(texts), DIMENSION), np.float32)
+        for at in range(0, len(texts), _TOGETHER):
+            sums[at : at + _TOGETHER] = self._sums([self.tokens(text) for text in texts[at : at + _TOGETHER]])
+        return unit_rows(sums)
+
+    def tokens(self, text: str) -> list[int]:
+        """Return the tokens of a text without URLs and anchors."""
+        return self._pieces.numbers(_TARGETS.sub(" ", text[:MAX_TEXT_CHARS]))[:_MAX_TOKENS]
+
+    def _sums(self, texts: Sequence[Sequence[int]]) -> "Matrix":
+        """Return the weighted sums of all texts, from one product of matrices: texts × tokens × numbers."""
+        import numpy as np
+
+        sizes = [len(tokens) for tokens in texts]
+        flat = np.fromiter(chain.from_iterable(texts), np.intp, sum(sizes))
+        is_used = np.zeros(len(self._rows), bool)
+        is_used[flat] = True
+        used = np.flatnonzero(is_used)
+        if not len(used):
+            return np.zeros((len(texts), DIMENSION), np.float32)
+        cells = np.repeat(np.arange(len(texts)) * len(used), sizes) + (np.cumsum(is_used) - 1)[flat]
+        places = np.concatenate([self._places[:size] for size in sizes])
+        weights = np.bincount(cells, places, len(texts) * len(used)).reshape(len(texts), len(used))
+        # Repeated tokens count more, but less than proportionally: the power of 0.75, by two roots.
+        roots = np.sqrt(weights.astype(np.float32))
+        rows = self._rows[used]
+        vectors = rows["vector"] * rows["scale"].astype(np.float32)[:, None]
+        sums: Matrix = (roots * np.sqrt(roots)) @ vectors
+        return sums
+
+
+def check_installed() -> None:
+    """Raise EmbedderUnavailable if a file is missing: an incomplete package."""
+    if not all((FOLDER / name).is_file() for name in (TOKENS, VECTORS)):
+        raise EmbedderUnavailable(f"the built-in model is not installed: {_FIX}")
+
+
+def load_files() -> tuple[list[str], Any]:
+    """Return the tokens and their vectors; the vectors are mapped into memory that processes share."""
+    import numpy as np
+
+    try:
+        names = (FOLDER / TOKENS).read_text("utf-8")
+        rows = np.load(FOLDER / VECTORS, mmap_mode="r")
+    except (OSError, ValueError, EOFError) as error:
+        raise EmbedderUnavailable(f"the built-in model cannot be read: {_FIX}") from error
+    tokens = names.split("\n")
+    wanted = (len(tokens) + UNKNOWN_ROWS,), np.dtype([("scale", "<f2"), ("vector", "i1", (DIMENSION,))])
+    if (rows.shape, rows.dtype) != wanted or checksum(names, rows) != CHECKSUM:
+        raise EmbedderUnavailable(f"the built-in model differs from the tested version: {_FIX}")
+    return tokens, rows
+
+
+def checksum(names: str, rows: Any) -> str:
+    """Return the checksum of the files; it is made in a millisecond, a SHA-256 in five or more."""
+    return f"{crc32(rows.data, crc32(names.encode())):08x}"
