@@ -3,15 +3,11 @@
 import re
 from collections import Counter
 from collections.abc import Sequence
-from functools import cache
-from typing import TYPE_CHECKING
 
+from afresh.extract.language_table import language_table
 from afresh.text.language import normalise_tag
 
-if TYPE_CHECKING:
-    from py3langid.langid import LanguageIdentifier
-
-CLEAR = 0.6  # minimum probability of a language in the large model
+CLEAR = 0.6  # minimum probability of a language in the table of languages
 CONFIRMED = 0.3  # the same if the guess from common words agrees
 SAMPLE_CHARS = 1_500
 FEWEST_VOTES = 6
@@ -76,7 +72,7 @@ for _language, _words in _FUNCTION_WORDS.items():
 def language_of(text: str, *declared: str | None) -> str | None:
     """Return the language tag of a text: the first declared tag that agrees with the text, else a guess.
 
-    Common words usually suffice for the guess; the large model is loaded only if they do not.
+    Common words usually suffice for the guess; the table of languages is loaded only if they do not.
     """
     hints = [tag for raw in declared if (tag := normalise_tag(raw)) and primary(tag) not in _NO_LANGUAGE]
     sample = prose_of(text)
@@ -104,18 +100,9 @@ def _settle(sample: str, hints: Sequence[str], guess: str | None) -> str:
 
 
 def classify(sample: str, enough: float = CLEAR) -> str | None:
-    """Return the language of prose according to the large model; None if its probability is below `enough`."""
-    language, share = _model().classify(sample)
-    return str(language) if share >= enough else None
-
-
-@cache
-def _model() -> "LanguageIdentifier":
-    from py3langid.langid import MODEL_FILE, LanguageIdentifier
-
-    model = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
-    model.set_languages([label for label in model.labels if len(label) == 2])  # dialects only add uncertainty
-    return model
+    """Return the language of prose according to the table of languages; None if its probability is below `enough`."""
+    language, share = language_table().classify(sample)
+    return language if share >= enough else None
 
 
 def primary(tag: str) -> str:
