@@ -25,7 +25,7 @@ _SCRIPTS = (
     ("hi", 0x0900, 0x097F), ("bn", 0x0980, 0x09FF), ("ta", 0x0B80, 0x0BFF), ("te", 0x0C00, 0x0C7F),
     ("th", 0x0E00, 0x0E7F), ("my", 0x1000, 0x109F), ("ka", 0x10A0, 0x10FF), ("km", 0x1780, 0x17FF),
 )  # fmt: skip
-_SCRIPTS_START = 0x0370
+_SCRIPT_CHARACTER = re.compile("[\u0370-\uffff]")
 # Letters or words that distinguish the languages of one script; the first match wins.
 _DISTINCTIVE: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
     "ru": (
@@ -162,11 +162,10 @@ def is_long(sample: str) -> bool:
 def _script_counts(sample: str) -> dict[str, int]:
     """Return the number of characters of each script in `_SCRIPTS`, by language."""
     counts: Counter[str] = Counter()
-    for char, times in Counter(sample).items():
-        if ord(char) >= _SCRIPTS_START:
-            for language, first, last in _SCRIPTS:
-                if first <= ord(char) <= last:
-                    counts[language] += times
+    for char, times in Counter(_SCRIPT_CHARACTER.findall(sample)).items():
+        for language, first, last in _SCRIPTS:
+            if first <= ord(char) <= last:
+                counts[language] += times
     if counts["ja"] * 20 > counts["zh"]:  # Japanese mixes kana into ideographs, Chinese has none
         counts["ja"] += counts.pop("zh", 0)
     return counts
@@ -182,9 +181,10 @@ def _relative(language: str, sample: str) -> str | None:
 
 def _by_words(sample: str) -> str | None:
     votes: Counter[str] = Counter()
-    for word, times in Counter(sample.split()).items():
-        for language in _VOTES.get(word, ()):
-            votes[language] += times
+    counts = Counter(sample.split())
+    for word in counts.keys() & _VOTES.keys():
+        for language in _VOTES[word]:
+            votes[language] += counts[word]
     ranked = votes.most_common(2)
     if not ranked or ranked[0][1] < FEWEST_VOTES:
         return None
