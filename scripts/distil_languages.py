@@ -15,7 +15,7 @@ import numpy as np
 from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
 TABLE = Path(__file__).resolve().parents[1] / "src" / "afresh" / "extract" / "language_table.bin"
-SEQUENCES = 10_000
+SEQUENCES = 16_000
 STEP = 0.5
 # Languages that a script of their own tells apart need few sequences.
 FEW = 25

@@ -102,6 +102,15 @@ def test_B10_a_language_without_function_words_is_recognised(tag: str, text: str
     assert language_of(text, "en") in (tag, "en")
 
 
+def test_B10_a_menu_of_languages_and_commands_is_no_other_language() -> None:
+    names = ["English", "Español", "Français", "Português", "Русский", "Українська", "Svenska", "简体中文"]
+    commands = (
+        "git config help init clone add status diff commit notes restore reset rm mv branch checkout switch merge"
+    )
+    menu = "\n".join(f"- [{word}](https://x.org/{word})" for word in (*names, *commands.split()))
+    assert language_of(menu, "en") == "en"
+
+
 def test_the_table_takes_any_text() -> None:
     assert classify("") is None
     assert classify("\ud800 1 2 3") is None

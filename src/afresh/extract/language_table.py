@@ -1,6 +1,6 @@
 """Recognise a language by short byte sequences; scripts/distil_languages.py writes the table.
 
-It needs a megabyte and a few milliseconds to load, and no numpy, because every parser process may need it.
+It takes five megabytes and ten milliseconds to load, and no numpy, because every parser process may need it.
 """
 
 import json
@@ -15,7 +15,7 @@ from importlib.resources import files
 from typing import NamedTuple
 
 FILE = "language_table.bin"
-SHARPNESS = 4.0  # of the probabilities, so that as many texts are clear as with the whole model
+SHARPNESS = 3.0  # of the probabilities, so that as many texts are clear as with the whole model
 _FRACTION = 64  # weights are whole numbers of this fraction
 _LANE = 4  # bytes in which one language is summed
 
