@@ -91,10 +91,13 @@ def extract_html(body: Body, *, with_hidden_links: bool = True) -> Document:
     if dropped.some:
         seen = with_seen_words(links, tree, base, tag_count)
         seen_clicked = _with_seen_words(clicked, page)
-    heading, markdown = _content(tree, names, head, body.url, base)
+    heading, content = _content(tree, names, head, body.url)
+    del tree, page, scripts  # a tree takes ten times the memory of its page, and conversion needs as much
+    markdown = render(content, base)
     if dropped.by_styles and not any(map(str.isalnum, markdown)):  # the page is hidden until a script shows it
         seen, seen_clicked = links, clicked
-        heading, markdown = _content(LexborHTMLParser(flatten(html, tag_count)), names, head, body.url, base)
+        heading, content = _content(LexborHTMLParser(flatten(html, tag_count)), names, head, body.url)
+        markdown = render(content, base)
     links = seen
     if hidden := (*seen_clicked, *in_data):
         named = canonical(head.canonical, base) if head.canonical else None
@@ -127,8 +130,8 @@ def _with_seen_words(hidden: tuple[HiddenLink, ...], page: LinkPage) -> tuple[Hi
     return tuple([found._replace(text=words.get(found.raw_url, "")) for found in hidden])
 
 
-def _content(tree: LexborHTMLParser, names: bytes, head: Head, url: str, base: str) -> tuple[str, str]:
-    """Return the first heading and the Markdown of the main content; the tree is modified."""
+def _content(tree: LexborHTMLParser, names: bytes, head: Head, url: str) -> tuple[str, str]:
+    """Return the first heading and the HTML of the main content; the tree is modified."""
     main = find_main(tree, head.generator)
     if main is None:
         return "", ""
@@ -136,4 +139,4 @@ def _content(tree: LexborHTMLParser, names: bytes, head: Head, url: str, base: s
     tidy(tree, main, names, head.generator)
     first = main.css_first("h1")
     heading = one_line(first.text()).strip(_PERMALINKS) if first is not None else ""
-    return heading, render(main.html or "", base)
+    return heading, main.html or ""
