@@ -319,8 +319,7 @@ class Fragile(InProcess):
 
     async def call(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         """The result, unless the page is the poisoned one."""
-        body = args[0] if args else None
-        if isinstance(body, Body) and b"poison" in body.data:
+        if any(isinstance(each, Body) and b"poison" in each.data for each in args):
             type(self).crashes += 1
             raise ParserCrashed("the parser crashed on this page")
         return await super().call(function, *args, **kwargs)
@@ -359,8 +358,7 @@ class Endless(InProcess):
 
     async def call(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         """The result, unless the page is the endless one."""
-        body = args[0] if args else None
-        if isinstance(body, Body) and b"endless" in body.data:
+        if any(isinstance(each, Body) and b"endless" in each.data for each in args):
             type(self).kills += 1
             raise ParserTimeout("parsing the page took longer than 30 s")
         return await super().call(function, *args, **kwargs)

@@ -213,3 +213,14 @@ async def test_a_page_that_cannot_be_read_does_not_stop_the_others(kb: Knowledge
     tiny.put("/picture", page("x"), media_type="image/png")
     report = await kb.runs.crawl(tiny.url, name="docs")
     assert counts(report) == {"new": 3, "refused": 1}
+
+
+async def test_each_page_is_one_trip_to_a_parser_process(
+    kb: KnowledgeBase, tiny: TinySite, work: type[InProcess]
+) -> None:
+    lay(tiny, {"/": ["/a", "/b"], "/a": [], "/b": []})
+    await kb.runs.crawl(tiny.url, name="docs")
+    assert work.calls == 3
+    tiny.edit("/a", "<body>", "<body><!-- other bytes, the same text -->")
+    await kb.runs.refresh(["docs"])
+    assert work.calls == 4

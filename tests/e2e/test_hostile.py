@@ -232,7 +232,7 @@ class Poisoned(ParserPool):
 
     async def call(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         """The result of the function, or a crash of the real process."""
-        if args and isinstance(args[0], Body) and args[0].url.endswith("/poison"):
+        if any(isinstance(each, Body) and each.url.endswith("/poison") for each in args):
             return await super().call(os._exit, 139)
         return await super().call(function, *args, **kwargs)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from afresh.extract import extract
-from afresh.extract.language import language_of
+from afresh.extract.language import classify, language_of
 from afresh.model.fetch import Body
 
 FOLDER = Path(__file__).resolve().parents[1] / "data" / "languages"
@@ -76,11 +76,53 @@ def test_B10_code_comments_and_addresses_say_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "declared"), [(ENGLISH * 3, "en"), (ENGLISH * 3, None), (GERMAN * 2, "de"), ("Words", "en")]
+    ("tag", "text"),
+    [
+        (
+            "et",
+            "Rakendus avab iga päringu jaoks eraldi ühenduse ja sulgeb selle kohe, kui vastus on saadetud kliendile.",
+        ),
+        ("sl", "Aplikacija za vsako zahtevo odpre ločeno povezavo in jo zapre takoj, ko je odgovor poslan odjemalcu."),
+        (
+            "lt",
+            "Programa kiekvienai užklausai atidaro atskirą ryšį ir uždaro jį, kai tik atsakymas išsiunčiamas klientui.",
+        ),
+        (
+            "sw",
+            "Programu hufungua muunganisho tofauti kwa kila ombi na kuufunga mara tu jibu linapotumwa kwa mteja wake.",
+        ),
+        (
+            "sq",
+            "Aplikacioni hap një lidhje të veçantë për çdo kërkesë dhe e mbyll atë sapo klienti merr përgjigjen e tij.",
+        ),
+    ],
 )
-def test_the_large_model_is_loaded_only_where_it_is_needed(text: str, declared: str | None) -> None:
+def test_B10_a_language_without_function_words_is_recognised(tag: str, text: str) -> None:
+    assert language_of(text) == tag
+    assert language_of(text, "en") in (tag, "en")
+
+
+def test_B10_a_menu_of_languages_and_commands_is_no_other_language() -> None:
+    names = ["English", "Español", "Français", "Português", "Русский", "Українська", "Svenska", "简体中文"]
+    commands = (
+        "git config help init clone add status diff commit notes restore reset rm mv branch checkout switch merge"
+    )
+    menu = "\n".join(f"- [{word}](https://x.org/{word})" for word in (*names, *commands.split()))
+    assert language_of(menu, "en") == "en"
+
+
+def test_the_table_takes_any_text() -> None:
+    assert classify("") is None
+    assert classify("\ud800 1 2 3") is None
+    assert classify("der Schlüssel und das Schloss " * 2_000) == "de"
+
+
+@pytest.mark.parametrize(
+    ("text", "declared"), [(ENGLISH * 3, "en"), (ENGLISH * 3, None), (GERMAN, None), (GERMAN, "en")]
+)
+def test_languages_need_no_numpy_in_a_parser_process(text: str, declared: str | None) -> None:
     asked = (
-        "import sys; from afresh.extract.language import language_of; "
+        "import sys; from afresh.extract.language import classify, language_of; "
         f"language_of({text!r}, {declared!r}); sys.exit('numpy' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", asked], check=False).returncode == 0

@@ -120,6 +120,26 @@ async def test_a_process_that_has_grown_is_replaced_after_its_answer(work: Parse
     assert await work.call(held) < GROWN
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="glibc")
+async def test_memory_that_a_large_page_needed_is_given_back(work: ParserPool) -> None:
+    before = await work.call(held)
+    await work.call(exec, "import sys; page = [bytes(1000) for _ in range(80_000)]; sys.kept = bytes(1000); del page")
+    assert await work.call(held) < before + 40_000_000
+
+
+async def test_a_call_that_waits_long_starts_another_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(pool, "MAX_WAIT_SECONDS", 0.1)
+    work = ParserPool()
+    try:
+        first = await work.call(os.getpid)
+        assert {await work.call(os.getpid) for _ in range(3)} == {first}
+        _, ahead, waited = await asyncio.gather(work.call(time.sleep, 1), work.call(os.getpid), work.call(os.getpid))
+        assert ahead == first != waited
+    finally:
+        await work.close()
+
+
 async def test_the_process_limits_itself_and_inherits_nothing(work: ParserPool, tmp_path: Path) -> None:
     """A descriptor that our side would let others inherit does not reach it, and no core file is written."""
     with (tmp_path / "secret").open("w") as secret:

@@ -29,6 +29,7 @@ from afresh.model.records import ContentAction, Decision, LinkAction, Page, Page
 from afresh.schedule.change_rate import ChangeStats
 from afresh.schedule.due import next_look_after_answer, next_look_after_failure, next_regular_look
 from afresh.search.stemming import search_config
+from afresh.text.language import kept_language
 
 
 def request_for(page: Page, policy: Policy, now: datetime, *, full: bool = False) -> Request:
@@ -91,10 +92,7 @@ def _read(page: Page, seen: ReadDocument, policy: Policy, now: datetime) -> Deci
         return _doubted(page, seen, doubt, policy, now)
     if policy.respect_noindex and not document.index and not seen.proven:
         return _unwanted(page, seen, policy, now)
-    # keep the first language: pages hardly ever change it, but a guess may be wrong
-    language = page.language or document.language
-    if policy.redetect:
-        language = document.language or page.language
+    language = kept_language(page.language, document.language, redetect=policy.redetect)
     other_language = policy.redetect and search_config(page.language) != search_config(language)
     changed, same_recipe = page.content_hash != document.content_hash, page.recipe == policy.recipe
     same = same_recipe and not other_language and not changed

@@ -27,7 +27,7 @@ from afresh.digest.summaries import DigestSummaries
 from afresh.errors import AfreshError, ConfigError, NotFound
 from afresh.events import Listener, Notice
 from afresh.extract.pool.pool import ParserPool
-from afresh.extract.pool.wire import CHUNK, EXTRACT, EXTRACT_VISIBLE
+from afresh.extract.pool.wire import EXTRACT, EXTRACT_VISIBLE, READ
 from afresh.links.score import KeywordWeights
 from afresh.links.scoring import LinkScoring
 from afresh.model.fetch import Body
@@ -366,9 +366,7 @@ class _Processes:
         """Start processes and load models; ignore errors, because the first real use reports them."""
         body = Body(url="file:///warm.md", data=b"# Warm", media_type="text/markdown")
         with suppress(AfreshError):
-            await parsers.everywhere(EXTRACT, body)
-            document = await parsers.call(EXTRACT, body)
-            await parsers.everywhere(CHUNK, document)
+            await parsers.everywhere(READ, EXTRACT, body, None, None, False)
             await self.models.warm_up()
 
 

@@ -21,7 +21,7 @@ from afresh.errors import (
     SummarizerUnavailable,
 )
 from afresh.events import PageStep
-from afresh.extract.pool.wire import CHUNK, DIFF
+from afresh.extract.pool.wire import CHUNK, DIFF, READ
 from afresh.model.fetch import (
     Body,
     Document,
@@ -128,7 +128,7 @@ async def process_page(claim: Claim, fetched: Fetched, tools: RunTools) -> Visit
         seen = replace(seen, signs=await content_signals(claim, seen.document, tools))
         doubt = suspicion_of(claim.page, seen.document, seen.signs, tools.policy)
         if doubt is not None and doubt.action is SuspicionAction.WAIT:
-            return PendingVisit(arrived=arrived, seen=seen)
+            return PendingVisit(arrived=arrived, seen=replace(seen, chunks=None))  # they would fill the memory
     return await _decide_and_prepare(arrived, seen, tools)
 
 
@@ -145,13 +145,16 @@ def broken_visit(claim: Claim, error: Exception, tools: RunTools) -> Visit:
 
 
 async def _extract(arrived: FetchSummary, fetched: Body, tools: RunTools) -> Seen:
-    page, code = arrived.claim.page, fetched.status_code
+    page, policy, code = arrived.claim.page, tools.policy, fetched.status_code
+    known_hash = page.content_hash if page.recipe == policy.recipe else None
     came = code or "read"
     if is_poison(page, arrived.body_hash):
         reason = f"{came}, but not read again: {page.doubt}"
         return Refused(outcome=Outcome.FAILED, reason=reason, status_code=code)
     try:
-        document = await tools.parsers.call(tools.extract, fetched)
+        document, chunks = await tools.parsers.call(
+            READ, tools.extract, fetched, known_hash, page.language, policy.redetect
+        )
     except ParserCrashed as error:
         return Failed(
             outcome=Outcome.FAILED,
@@ -174,6 +177,7 @@ async def _extract(arrived: FetchSummary, fetched: Body, tools: RunTools) -> See
         status_code=code,
         proven=fetched.proven,
         rendered=fetched.rendered,
+        chunks=chunks,
     )
 
 
@@ -215,7 +219,7 @@ async def _prepare(arrived: FetchSummary, decision: Decision, seen: Seen, tools:
             content = replace(content, links=())  # a former redirect has no links any more
         case ReadDocument(document=document):
             if decision.content is ContentAction.REPLACE:
-                content = await _with_chunks(content, claim, decision, document, tools)
+                content = await _with_chunks(content, claim, decision, seen, tools)
             if decision.follow is not LinkAction.STORED:
                 content = await _with_links(content, _trimmed_links(document, decision, tools), claim, tools)
             if decision.follow is LinkAction.NEW:
@@ -226,11 +230,15 @@ async def _prepare(arrived: FetchSummary, decision: Decision, seen: Seen, tools:
 
 
 async def _with_chunks(
-    content: VisitContent, claim: Claim, decision: Decision, document: Document, tools: RunTools
+    content: VisitContent, claim: Claim, decision: Decision, seen: ReadDocument, tools: RunTools
 ) -> VisitContent:
     """Return the content with the chunks of new text, their embedding and the diff added."""
-    text = replace(document, links=(), language=decision.page.language)  # links are not needed there
-    chunks = await tools.parsers.call(CHUNK, text)
+    document = seen.document
+    if seen.chunks is not None:
+        chunks = seen.chunks
+    else:  # after waiting for other pages, or for another language
+        text = replace(document, links=(), language=decision.page.language)  # links are not needed there
+        chunks = await tools.parsers.call(CHUNK, text)
     failpoint("page.chunked")
     embedded = await tools.embedding.ensure(chunks) if tools.embedding else None
     diff = None

@@ -3,15 +3,11 @@
 import re
 from collections import Counter
 from collections.abc import Sequence
-from functools import cache
-from typing import TYPE_CHECKING
 
+from afresh.extract.language_table import language_table
 from afresh.text.language import normalise_tag
 
-if TYPE_CHECKING:
-    from py3langid.langid import LanguageIdentifier
-
-CLEAR = 0.6  # minimum probability of a language in the large model
+CLEAR = 0.6  # minimum probability of a language in the table of languages
 CONFIRMED = 0.3  # the same if the guess from common words agrees
 SAMPLE_CHARS = 1_500
 FEWEST_VOTES = 6
@@ -29,7 +25,7 @@ _SCRIPTS = (
     ("hi", 0x0900, 0x097F), ("bn", 0x0980, 0x09FF), ("ta", 0x0B80, 0x0BFF), ("te", 0x0C00, 0x0C7F),
     ("th", 0x0E00, 0x0E7F), ("my", 0x1000, 0x109F), ("ka", 0x10A0, 0x10FF), ("km", 0x1780, 0x17FF),
 )  # fmt: skip
-_SCRIPTS_START = 0x0370
+_SCRIPT_CHARACTER = re.compile("[\u0370-\uffff]")
 # Letters or words that distinguish the languages of one script; the first match wins.
 _DISTINCTIVE: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
     "ru": (
@@ -76,7 +72,7 @@ for _language, _words in _FUNCTION_WORDS.items():
 def language_of(text: str, *declared: str | None) -> str | None:
     """Return the language tag of a text: the first declared tag that agrees with the text, else a guess.
 
-    Common words usually suffice for the guess; the large model is loaded only if they do not.
+    Common words usually suffice for the guess; the table of languages is loaded only if they do not.
     """
     hints = [tag for raw in declared if (tag := normalise_tag(raw)) and primary(tag) not in _NO_LANGUAGE]
     sample = prose_of(text)
@@ -104,18 +100,9 @@ def _settle(sample: str, hints: Sequence[str], guess: str | None) -> str:
 
 
 def classify(sample: str, enough: float = CLEAR) -> str | None:
-    """Return the language of prose according to the large model; None if its probability is below `enough`."""
-    language, share = _model().classify(sample)
-    return str(language) if share >= enough else None
-
-
-@cache
-def _model() -> "LanguageIdentifier":
-    from py3langid.langid import MODEL_FILE, LanguageIdentifier
-
-    model = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
-    model.set_languages([label for label in model.labels if len(label) == 2])  # dialects only add uncertainty
-    return model
+    """Return the language of prose according to the table of languages; None if its probability is below `enough`."""
+    language, share = language_table().classify(sample)
+    return language if share >= enough else None
 
 
 def primary(tag: str) -> str:
@@ -175,11 +162,10 @@ def is_long(sample: str) -> bool:
 def _script_counts(sample: str) -> dict[str, int]:
     """Return the number of characters of each script in `_SCRIPTS`, by language."""
     counts: Counter[str] = Counter()
-    for char, times in Counter(sample).items():
-        if ord(char) >= _SCRIPTS_START:
-            for language, first, last in _SCRIPTS:
-                if first <= ord(char) <= last:
-                    counts[language] += times
+    for char, times in Counter(_SCRIPT_CHARACTER.findall(sample)).items():
+        for language, first, last in _SCRIPTS:
+            if first <= ord(char) <= last:
+                counts[language] += times
     if counts["ja"] * 20 > counts["zh"]:  # Japanese mixes kana into ideographs, Chinese has none
         counts["ja"] += counts.pop("zh", 0)
     return counts
@@ -195,9 +181,10 @@ def _relative(language: str, sample: str) -> str | None:
 
 def _by_words(sample: str) -> str | None:
     votes: Counter[str] = Counter()
-    for word, times in Counter(sample.split()).items():
-        for language in _VOTES.get(word, ()):
-            votes[language] += times
+    counts = Counter(sample.split())
+    for word in counts.keys() & _VOTES.keys():
+        for language in _VOTES[word]:
+            votes[language] += counts[word]
     ranked = votes.most_common(2)
     if not ranked or ranked[0][1] < FEWEST_VOTES:
         return None

@@ -198,6 +198,7 @@ class ReadDocument:
     status_code: int | None = 200
     proven: bool = False
     rendered: str | None = None
+    chunks: "tuple[Chunk, ...] | None" = None  # of new text
     signs: ContentSignals = ContentSignals()
 
 

@@ -1,4 +1,4 @@
-"""Normalise language tags."""
+"""Normalise language tags, and choose between them."""
 
 import re
 
@@ -38,3 +38,8 @@ def normalise_tag(raw: str | None) -> str | None:
     rest = match["variants"] + match["extensions"] + (match["private"] or "")
     titled = f"-{script[1:].title()}" if script else ""
     return _PREFERRED.get(language, language) + titled + region.upper() + rest
+
+
+def kept_language(stored: str | None, found: str | None, *, redetect: bool) -> str | None:
+    """Return the language of a page: the first one stays, as pages hardly ever change it, but a guess may be wrong."""
+    return found or stored if redetect else stored or found

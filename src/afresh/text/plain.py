@@ -134,14 +134,35 @@ def shortened(text: str, most: int) -> str:
 
 # The part between the parentheses of `[text](https://host/path "title")`, which may contain parentheses in pairs.
 _TARGET = re.compile(
-    r"(?<=\]\()<?https?://[^()\s]{0,2000}(?:\([^()\s]{0,500}\)[^()\s]{0,500}){0,4}"
+    r"<?https?://[^()\s]{0,2000}(?:\([^()\s]{0,500}\)[^()\s]{0,500}){0,4}"
     r"(?: \"[^\"\n]{0,500}\")?(?=\))"
 )
 
 
 def without_targets(markdown: str) -> str:
     """Return Markdown with empty link targets, so that moved link targets do not change the text."""
-    return _TARGET.sub("", markdown) if "](" in markdown else markdown
+    return _without(markdown, _targets_in(markdown))
+
+
+def _targets_in(markdown: str) -> list[tuple[int, int]]:
+    """Return where link targets start and end; searching for `](` first is faster than a pattern alone."""
+    spans = []
+    place = markdown.find("](")
+    while place >= 0:
+        target = _TARGET.match(markdown, place + 2)
+        end = target.end() if target else place + 2
+        if target:
+            spans.append((place + 2, end))
+        place = markdown.find("](", end)
+    return spans
+
+
+def _without(text: str, spans: list[tuple[int, int]]) -> str:
+    """Return a text without some parts."""
+    if not spans:
+        return text
+    starts, ends = zip(*spans, strict=True)
+    return "".join([text[start:end] for start, end in zip((0, *ends), (*starts, len(text)), strict=True)])
 
 
 class TargetlessText:
@@ -149,8 +170,8 @@ class TargetlessText:
 
     def __init__(self, markdown: str) -> None:
         self.whole = markdown
-        self.short = without_targets(markdown)
-        spans = [match.span() for match in _TARGET.finditer(markdown)] if self.short is not markdown else []
+        spans = _targets_in(markdown)
+        self.short = _without(markdown, spans)
         self._gone = [0, *accumulate(end - start for start, end in spans)]
         self._at = [start - gone for (start, _), gone in zip(spans, self._gone, strict=False)]
 

@@ -1,13 +1,16 @@
 """Cut a Markdown document into chunks along its structure."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from itertools import accumulate, pairwise, takewhile
 from zlib import crc32
 
+from afresh.dataclass import replace
 from afresh.extract.chunk.blocks import MAX_CHARS, MIN_CHARS, TINY_CHARS, Piece, Trail, pieces_of
-from afresh.model.fetch import Chunk, Document, embedded_text
+from afresh.model.fetch import Body, Chunk, Document, embedded_text
 from afresh.search.stemming import search_config
+from afresh.text.language import kept_language
 from afresh.text.normalize import text_hash, with_terms
 from afresh.text.plain import TargetlessText
 
@@ -105,6 +108,18 @@ def chunk(document: Document) -> Sequence[Chunk]:
     at, config = packing.at, search_config(document.language)
     chunks = (_chunk(pieces, low, high, text.between(at[low], at[high])) for low, high in packing.ranges)
     return [with_terms(chunk, config) for chunk in chunks if chunk.content]
+
+
+def extract_and_chunk(
+    extract: Callable[[Body], Document], body: Body, known_hash: str | None, language: str | None, redetect: bool
+) -> tuple[Document, Sequence[Chunk] | None]:
+    """Return the document of a body and its chunks; None for those of known text, or if chunking fails."""
+    document, chunks = extract(body), None
+    if document.content_hash != known_hash:
+        with suppress(Exception):  # the page is read; who needs the chunks asks again, and fails then
+            kept = kept_language(language, document.language, redetect=redetect)
+            chunks = chunk(replace(document, language=kept))
+    return document, chunks
 
 
 def _keys(pieces: Sequence[Piece]) -> list[int]:

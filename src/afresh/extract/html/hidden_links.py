@@ -6,7 +6,7 @@ so that other pages take almost no time. Hidden links come after the visible one
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from html import unescape
 from itertools import islice, starmap
@@ -42,6 +42,7 @@ class Script(NamedTuple):
 
 class LinkPage(NamedTuple):
     html: str
+    rare: Collection[str]  # which rare elements there are (`html.py`)
     tree: LexborHTMLParser
     head: Head
     host: str  # of the page, with its port
@@ -229,7 +230,7 @@ def in_attributes(page: LinkPage) -> Iterator[HiddenLink]:
             raw_url = _address(attributes.get("data-url"))
         if raw_url and (text := _text_of(node)):
             yield HiddenLink(raw_url, text)
-    for node in islice(page.tree.tags("button"), MAX_ELEMENTS):
+    for node in islice(page.tree.tags("button") if "button" in page.rare else (), MAX_ELEMENTS):
         raw_url = _address(node.attributes.get("formaction"))
         if raw_url and _uses_get(node):
             yield HiddenLink(raw_url, _text_of(node))
@@ -256,7 +257,7 @@ _JUMP_ADDRESS = ("/", "http://", "https://", "./", "../")
 def in_jump_menus(page: LinkPage) -> Iterator[HiddenLink]:
     """Yield the URLs in the options of select menus whose attributes mark them as navigation."""
     left = MAX_OPTIONS
-    for menu in page.tree.tags("select"):
+    for menu in page.tree.tags("select") if "select" in page.rare else ():
         attributes = menu.attributes
         named = " ".join(attributes.get(name) or "" for name in ("onchange", "class", "id", "name"))
         for option in menu.css("option[value]") if _JUMPS.search(named.lower()[:1_000]) else ():

@@ -5,7 +5,7 @@ External style sheets are not fetched; only rendering in a browser applies them 
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
 from itertools import islice, takewhile
 from typing import NamedTuple
@@ -80,7 +80,7 @@ class _NoStepsLeftError(Exception):
 class PageStyles:
     """Computes the style properties of elements that can hide them."""
 
-    def __init__(self, tree: LexborHTMLParser) -> None:
+    def __init__(self, tree: LexborHTMLParser, names: bytes) -> None:
         self._tree = tree
         self._count = 0
         self._by_key: dict[str, list[_Rule]] = defaultdict(list)
@@ -93,7 +93,7 @@ class PageStyles:
         self._steps_left = MAX_STEPS
         self.is_cut = False  # the styles exceed a limit, so some hidden text may count as visible
         chars_left = MAX_CSS_CHARS
-        for sheet in tree.css("style"):
+        for sheet in tree.css("style") if b"<style" in names else ():
             text = sheet.text() or ""
             self.is_cut = self.is_cut or len(text) > chars_left
             self._add_sheet(text[:chars_left], sheet.attributes.get("media") or "")
@@ -244,15 +244,16 @@ class RemovedText(NamedTuple):
     is_cut: bool = False  # whether the styles exceed a limit, so that hidden text may remain
 
 
-def drop_hidden(tree: LexborHTMLParser, *, rendered: bool) -> RemovedText:
-    never_visible = tree.css(NEVER_VISIBLE)
+def drop_hidden(tree: LexborHTMLParser, names: bytes, rare: Collection[str], *, rendered: bool) -> RemovedText:
+    """Remove what no reader sees; `names` and `rare` say what the page cannot contain (`html.py`)."""
+    never_visible = tree.css(NEVER_VISIBLE) if rare else []
     for node in never_visible:
         detach(node)
     some = bool(never_visible)
     styled = not rendered and tree.css_first("style, [style], font[color]") is not None
-    styles = PageStyles(tree) if styled else None
+    styles = PageStyles(tree, names) if styled else None
     controls = _Controls(tree, styles, rendered=rendered)
-    for node in tree.css(f"[{MARK}]" if rendered else "[hidden]"):
+    for node in tree.css(f"[{MARK}]" if rendered else "[hidden]") if rendered or rare else ():
         switched = not rendered or node.attributes.get(MARK) == "switched"
         if node.tag not in _ROOTS and not (switched and controls.can_open(node)):
             detach(node)

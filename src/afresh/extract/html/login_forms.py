@@ -13,7 +13,8 @@ MAX_LOGIN_TEXT_CHARS = 5_000
 MAX_CONTROLS = 30
 MAX_LOGIN_FIELDS = 8
 
-_HINT = re.compile(r"password|username|saml|log.?in|sign.?in|sso|auth", re.IGNORECASE)
+_HINTS = (b"password", b"username", b"saml", b"sso", b"auth")
+_HINT_PATTERNS = (re.compile(rb"log.?.?.?.?in"), re.compile(rb"sign.?.?.?.?in"))  # a character has up to four bytes
 _FIELDS = ", ".join((
     "input[type=password]", "input[autocomplete~=username i]", "input[autocomplete~=current-password i]",
     "input[name=SAMLRequest i]", "input[name=SAMLResponse i]",
@@ -39,12 +40,11 @@ class LoginForm(NamedTuple):
     has_field: bool = False  # the form is in the content, not in a header or a dialog
 
 
-def find_login(html: str, text_chars: int) -> LoginForm:
+def find_login(html: str, names: bytes, text_chars: int) -> LoginForm:
     """Return the login form of a page with `text_chars` characters of text; a page with much text is not checked."""
-    html = html[:MAX_LOGIN_HTML_CHARS]
-    if text_chars > MAX_LOGIN_TEXT_CHARS or _HINT.search(html) is None:
+    if text_chars > MAX_LOGIN_TEXT_CHARS or not _has_hint(names):
         return LoginForm()
-    tree = LexborHTMLParser(html)
+    tree = LexborHTMLParser(html[:MAX_LOGIN_HTML_CHARS])
     forms, controls = tree.css("form[action]"), tree.css(_CONTROLS)
     fields = [*tree.css(_FIELDS), *(f for f in forms if _LOGIN.search(f.attributes.get("action") or ""))]
     if text_chars <= TERSE and fields:
@@ -61,6 +61,10 @@ def find_login(html: str, text_chars: int) -> LoginForm:
     form = _form_of(field)
     is_all = len(others) <= MAX_LOGIN_FIELDS and all(_belongs_to_form(each, form) for each in others)
     return LoginForm(is_all=is_all, has_field=True)
+
+
+def _has_hint(names: bytes) -> bool:
+    return any(hint in names for hint in _HINTS) or any(pattern.search(names) for pattern in _HINT_PATTERNS)
 
 
 def _is_within(node: LexborNode, places: set[int]) -> bool:

@@ -14,6 +14,7 @@ from afresh.extract.pool.wire import FRAME, LENGTH, encode, encode_failure
 
 MEGABYTE = 1024 * 1024
 ROOM = 1536 * MEGABYTE  # address space in addition to that at the start
+SLACK = 8 * MEGABYTE  # if a process uses a quarter and this more than before, it returns freed memory
 GROWN = 256 * MEGABYTE  # a process that uses more memory after a call is replaced
 _STATM = Path("/proc/self/statm")
 _PAGE = 1 if sys.platform == "win32" else os.sysconf("SC_PAGESIZE")
@@ -22,11 +23,15 @@ _PAGE = 1 if sys.platform == "win32" else os.sysconf("SC_PAGESIZE")
 def serve(calls: BinaryIO, answers: BinaryIO) -> None:
     """Signal readiness, then answer calls until the input ends or the process needs to be replaced."""
     _write(answers, b"", last=False)
-    last = False
+    last, kept = False, held()
     while not last and (header := calls.read(LENGTH.size)):
         answer, broken = _answer(calls.read(LENGTH.unpack(header)[0]))
         last = broken or held() > GROWN
         _write(answers, answer, last=last)
+        del answer
+        if held() > kept + kept // 4 + SLACK:
+            give_back()
+            kept = held()
 
 
 def _write(answers: BinaryIO, answer: bytes, *, last: bool) -> None:
@@ -60,6 +65,12 @@ def _sizes() -> tuple[int, int]:
     except OSError:
         return 0, 0
     return int(sizes[0]) * _PAGE, int(sizes[1]) * _PAGE
+
+
+def give_back() -> None:
+    """Return freed memory to the system; glibc keeps what one large page needed."""
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def limit_itself() -> None:

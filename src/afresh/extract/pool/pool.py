@@ -176,19 +176,24 @@ class ParserProcess:
 P = ParamSpec("P")
 R = TypeVar("R")
 AHEAD = 2  # calls sent to a process at a time: one in progress, one waiting in the pipe
+MAX_WAIT_SECONDS = 3.0  # a call that waits longer starts another process
 
 
 class ParserPool:
-    """Calls module-level functions in a few child processes, which are started when first needed."""
+    """Calls module-level functions in a few child processes, which are started when first needed.
+
+    One process per two processors is as fast as a crawl; more are started while pages take long.
+    """
 
     def __init__(self, processes: int | None = None) -> None:
-        self._number = processes or max(1, min(4, os.cpu_count() or 1))
-        self._children: list[ParserProcess | None] = [None] * self._number
+        most = processes or max(1, min(4, os.cpu_count() or 1))
+        self._number = processes or (most + 1) // 2  # used from the start
+        self._children: list[ParserProcess | None] = [None] * most
         self._free: asyncio.Queue[int] = asyncio.Queue()
         for _ in range(AHEAD):
             for slot in range(self._number):
                 self._free.put_nowait(slot)
-        self._starting = [asyncio.Lock() for _ in range(self._number)]
+        self._starting = [asyncio.Lock() for _ in range(most)]
 
     async def call(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         """Return a function's result; raise ExtractError if it fails, ParserCrashed on a crash or timeout.
@@ -197,7 +202,7 @@ class ParserPool:
         """
         call, kind = (function, args, kwargs), getattr(function, "answer", Any)
         while True:
-            slot = await self._free.get()
+            slot = await self._slot()
             try:
                 child = await self._child(slot)
                 answer = await child.call(call)
@@ -215,6 +220,18 @@ class ParserPool:
         """Call a function in each process, so that all of them have started and imported it."""
         await asyncio.gather(*(self.call(function, *args, **kwargs) for _ in range(self._number)))
 
+    async def _slot(self) -> int:
+        """Wait for a process that takes another call; after a while, add one."""
+        if self._number < len(self._children):
+            with suppress(TimeoutError):
+                async with asyncio.timeout(MAX_WAIT_SECONDS):
+                    return await self._free.get()
+        if self._number < len(self._children):
+            for _ in range(AHEAD):
+                self._free.put_nowait(self._number)
+            self._number += 1
+        return await self._free.get()
+
     async def _child(self, slot: int) -> ParserProcess:
         async with self._starting[slot]:
             child = self._children[slot]
@@ -228,4 +245,4 @@ class ParserPool:
         for child in self._children:
             if child is not None:
                 await child.end()
-        self._children = [None] * self._number
+        self._children = [None] * len(self._children)

@@ -82,5 +82,6 @@ class LazyFunction:
 
 EXTRACT = LazyFunction("afresh.extract", "extract", Document)
 EXTRACT_VISIBLE = LazyFunction("afresh.extract", "extract_visible", Document)
+READ = LazyFunction("afresh.extract.chunk.markdown", "extract_and_chunk", tuple[Document, tuple[Chunk, ...] | None])
 CHUNK = LazyFunction("afresh.extract.chunk.markdown", "chunk", tuple[Chunk, ...])
 DIFF = LazyFunction("afresh.text.diff", "markdown_diff", str)
