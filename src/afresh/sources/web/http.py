@@ -154,7 +154,7 @@ class HttpFetcher:
         try:
             async with deadline.timeout:
                 while True:
-                    seen = await self._request_in_turn(chain[-1], terms)
+                    seen = await self._request(chain[-1], terms)
                     if seen is None:
                         terms = replace(terms, validators=None)
                         continue
@@ -169,48 +169,51 @@ class HttpFetcher:
                 raise
             return Failed(outcome=Outcome.TIMEOUT, reason=deadline.late)
 
-    async def _request_in_turn(self, url: str, terms: _Terms) -> Fetched | Redirect | None:
-        """Send one request when the pacing of its host permits; the wait does not count for the time limits."""
+    async def _request(self, url: str, terms: _Terms) -> Fetched | Redirect | None:
+        """Send one request when the pacing of its host permits; the deadline pauses meanwhile.
+
+        Return None if the server failed because the request was conditional: repeat it unconditionally.
+        """
         try:
             target = URL(url, encoded=True)
         except ValueError:
             target = URL()
-        if target.scheme not in ("http", "https") or not target.raw_host or target.raw_user is not None:
-            return Refused(reason="only http and https URLs without a user name are supported")
+        host = target.raw_host
+        if target.scheme not in ("http", "https") or not host or target.raw_user is not None:
+            return Refused(reason="only http and https URLs without a user name are read")
         domain, turn = domain_of(url), None
         if self.pace.delay_of(domain):
             with terms.deadline.paused():
                 turn = await self.pace.enter(domain)
-        try:
-            return await self._request(target, url, terms)
-        finally:
-            self.pace.leave(domain, turn)
-
-    async def _request(self, target: URL, url: str, terms: _Terms) -> Fetched | Redirect | None:
-        """Send one request; return None if the server fails on conditional requests, so that the caller repeats it."""
-        host = target.raw_host or ""
         asked_host.set(host)
-        headers, known = None, terms.validators
-        if known is not None and (known.url or terms.asked) == url:  # send validators only to the URL that issued them
-            headers = answers.conditions(known, self._clock())
+        conditions = self._conditions(url, terms)
         try:
             session = self._session or self._open()
             tls = client.trusted() if target.scheme == "https" else True
-            sent = {**_MARKDOWN, **(headers or {})} if terms.markdown else headers
+            sent = {**_MARKDOWN, **(conditions or {})} if terms.markdown else conditions
             response = await session.get(target, headers=sent, allow_redirects=False, ssl=tls)
-            terms.deadline.stir()
             try:
-                if response.status == 304 and headers and known is not None:
-                    return NotModified(validators=answers.renewed(known, response.headers))
-                if response.status == 412 and headers:
+                if response.status == 304 and conditions and terms.validators is not None:
+                    return NotModified(validators=answers.renewed(terms.validators, response.headers))
+                if response.status == 412 and conditions:
                     return None
+                terms.deadline.stir()
                 return await self._interpret(response, url, terms)
             finally:
                 response.release()  # closes the connection unless the body was read to its end
         except client.RAISED as error:
-            if headers and isinstance(error, aiohttp.ClientResponseError):  # such as a 304 with a body
+            if conditions and isinstance(error, aiohttp.ClientResponseError):  # such as a 304 with a body
                 return None
             return client.request_failure(error, host, self._options.connect_seconds)
+        finally:
+            self.pace.leave(domain, turn)
+
+    def _conditions(self, url: str, terms: _Terms) -> dict[str, str] | None:
+        """Return the headers that make a request conditional; only the URL that issued validators gets them."""
+        known = terms.validators
+        if known is None or (known.url or terms.asked) != url:
+            return None
+        return answers.conditions(known, self._clock())
 
     async def _interpret(self, response: aiohttp.ClientResponse, url: str, terms: _Terms) -> Fetched | Redirect:
         status, headers = response.status, response.headers
