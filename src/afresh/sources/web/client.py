@@ -44,6 +44,10 @@ with certificates_later():
 __all__ = ["AbstractResolver", "aiohttp"]
 
 
+class NotHttp(aiohttp.ClientError):
+    """The response is not valid HTTP."""
+
+
 RAISED = (aiohttp.ClientError, TimeoutError, OSError, ValueError)
 VARIABLE = "AFRESH_NETWORK__ALLOW"
 _PLAIN = " (does the host only support http?)"
@@ -82,7 +86,7 @@ def _words(error: BaseException, host: str) -> str:
             return f"{host} closed the connection without a response"
         case aiohttp.ClientPayloadError():
             return "the body ended early or is malformed"
-        case aiohttp.ClientResponseError():
+        case NotHttp():
             return f"{host} did not answer with valid HTTP"
         case aiohttp.InvalidURL():
             return "the URL is not valid"
