@@ -219,15 +219,15 @@ def _not_modified(page: Page, seen: NotModified, policy: Policy, now: datetime) 
             outcome=Outcome.FAILED, reason="not modified, but no content is stored", status_code=seen.status_code
         )
         return _failed(replace(page, validators=Validators()), broken, policy, now)
-    asked, after = page.validators, page
+    asked, checked = page.validators, dict[str, Any]()
     if not seen.unasked:
-        rhythm, flag = _rhythm(page, now, changed=False), flag_that_stays(page, policy)
-        doubt = {"doubt": flag, "doubt_run": page.doubt_run if flag is not None else None}
-        after = replace(page, checked_at=now, observed_at=now, rhythm=rhythm, **ANSWERED | doubt)
+        flag = flag_that_stays(page, policy)
+        checked = {"checked_at": now, "observed_at": now, "rhythm": _rhythm(page, now, changed=False), **ANSWERED}
+        checked |= {"doubt": flag, "doubt_run": page.doubt_run if flag is not None else None}
+    after = replace(page, validators=asked.renewed(seen.validators), moved_to=None, **checked)
     reason = "same size and modification time"
     if asked.etag or asked.last_modified:
         reason = f"304 by ETag {asked.etag}" if asked.etag else f"304 by Last-Modified {asked.last_modified}"
-    after = replace(after, validators=asked.renewed(seen.validators), moved_to=None)
     return Decision(
         page=after,
         outcome=Outcome.NOT_MODIFIED,

@@ -54,6 +54,19 @@ class HostDispatcher:
         else:  # after a long pause the next claim goes back to the store
             self._release_next(domain)
 
+    def take_next(self, domain: str) -> Ticket | None:
+        """End a request and return the next claim of its host, if the caller can request it before any other."""
+        queued, others_wait = self._queued.get(domain), not self._ready.empty()
+        crowded = self._in_flight[domain] > self._hosts.room(domain)  # it allows fewer requests than before
+        if not queued or others_wait or crowded or self._hosts.rest_of(domain):
+            self.done(domain)
+            return None
+        ticket = queued.popleft()
+        self._waiting -= 1
+        if not queued:
+            del self._queued[domain]
+        return ticket
+
     def _release_next(self, domain: str) -> None:
         queued = self._queued.get(domain)
         if queued and self._in_flight[domain] <= self._hosts.room(domain):

@@ -50,9 +50,7 @@ DAY_SLACK = timedelta(hours=36)  # midnight means any time of that day, in any t
 
 def is_news(modified: datetime | None, checked_at: datetime | None, now: datetime) -> bool:
     """Return whether the site says that a page changed after its last check."""
-    if modified is None or checked_at is None or modified > now:
-        return False
-    return modified > checked_at
+    return modified is not None and checked_at is not None and checked_at < modified <= now
 
 
 def is_dated_unchanged(page: Page, modified: datetime | None, policy: Policy, now: datetime) -> bool:

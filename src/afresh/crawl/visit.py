@@ -202,8 +202,8 @@ async def _decide_and_prepare(arrived: FetchSummary, seen: Seen, tools: RunTools
         content = await _prepare(arrived, decision, failed, tools)
     tools.listener(PageStep(name="prepare", url=url))
     failpoint("page.prepared")
-    known = claim.page.content_hash is not None
-    hinted = known and is_news(tools.modified(url), claim.page.checked_at, tools.clock())
+    modified = tools.modified(url) if claim.page.content_hash is not None else None
+    hinted = modified is not None and is_news(modified, claim.page.checked_at, tools.clock())
     return Visit(claim=claim, decision=decision, content=content, pause=arrived.pause, hinted=hinted)
 
 

@@ -10,7 +10,7 @@ from functools import partial
 from afresh.aio import wait_done, wait_event
 from afresh.backoff import next_wait
 from afresh.crawl import run_log
-from afresh.crawl.dispatch import HostDispatcher, WakeupListener
+from afresh.crawl.dispatch import HostDispatcher, Ticket, WakeupListener
 from afresh.crawl.politeness import HOST_PAUSE_SECONDS
 from afresh.crawl.tools import RunTools
 from afresh.crawl.visit import PendingVisit, broken_visit, fetch_page, process_page, process_pending
@@ -52,7 +52,8 @@ class Worker:
         self._dispatcher = HostDispatcher(tools.hosts)
         # after a claim that returned nothing: the crowded hosts at that time, and when to claim again
         self._empty_claim: tuple[frozenset[str], float] = (frozenset(), 0.0)
-        self._finished: asyncio.Queue[Visit] = asyncio.Queue()
+        self._finished: list[Visit] = []  # not written yet
+        self._has_finished = asyncio.Event()
         self._held = 0  # claims that are not committed yet
         self._returned: list[Claim] = []
         self._pending: list[PendingVisit] = []  # decided after all other pages
@@ -195,8 +196,10 @@ class Worker:
 
     async def _lane(self, tasks: asyncio.TaskGroup) -> None:
         """Fetch one page after another; process bodies in tasks of their own."""
+        ticket: Ticket | None = None
         while True:
-            lapses, claim = await self._dispatcher.get()
+            lapses, claim = ticket or await self._dispatcher.get()
+            ticket = None
             if len(self._dispatcher) < self._lanes:
                 self._progressed.set()
             if self._is_stopping:
@@ -211,21 +214,23 @@ class Worker:
                 raise
             except Exception as error:
                 log.exception("fetching %s failed", claim.page.url)
-                self._finished.put_nowait(broken_visit(claim, error, self.tools))
-                continue
-            finally:
+                self._finish(broken_visit(claim, error, self.tools))
                 self._dispatcher.done(claim.domain)
-            if fetched is None:
-                self._returned.append(claim)
-                self._progressed.set()
-            elif isinstance(fetched, Body):
+                continue
+            if isinstance(fetched, Body):
+                self._dispatcher.done(claim.domain)
                 size = len(fetched.data)
                 await self._make_room(claim, size)
                 self._start_processing(
                     tasks, self._process(claim, partial(process_page, claim, fetched, self.tools), size)
                 )
             else:
-                await self._process(claim, partial(process_page, claim, fetched, self.tools))
+                ticket = self._dispatcher.take_next(claim.domain)
+                if fetched is None:
+                    self._returned.append(claim)
+                    self._progressed.set()
+                else:
+                    await self._process(claim, partial(process_page, claim, fetched, self.tools))
             del fetched  # free the body now, not after the next fetch
 
     async def _make_room(self, claim: Claim, size: int) -> None:
@@ -288,15 +293,20 @@ class Worker:
             self._pending_bytes += done.weight
             self._progressed.set()
         else:
-            self._finished.put_nowait(done)
+            self._finish(done)
+
+    def _finish(self, done: Visit) -> None:
+        self._finished.append(done)
+        self._has_finished.set()
 
     async def _commit(self) -> None:
         while True:
-            visits = [await self._finished.get()]
+            await self._has_finished.wait()
             if not self._bodies.locked():  # else fetching waits for this commit
                 await asyncio.sleep(COMMIT_DELAY_SECONDS)
-            while len(visits) < MAX_BATCH_VISITS and not self._finished.empty():
-                visits.append(self._finished.get_nowait())
+            visits, self._finished = self._finished[:MAX_BATCH_VISITS], self._finished[MAX_BATCH_VISITS:]
+            if not self._finished:
+                self._has_finished.clear()
             await wait_done(asyncio.ensure_future(self._write(visits)))
 
     async def _write(self, visits: Sequence[Visit]) -> None:

@@ -7,6 +7,8 @@ from enum import Enum
 from functools import cache
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
+import msgspec
+
 from afresh.config.layers import drop_operator_settings
 from afresh.model.fetch import Validators
 from afresh.model.records import Attempt, ListedUrl, Page, Run, Source
@@ -87,11 +89,23 @@ def listed_from(row: Row) -> ListedUrl:
 
 
 def validators_from(row: Row) -> Validators:
-    return record(Validators, row, url=row["validators_url"])
+    return Validators(
+        etag=row["etag"],
+        last_modified=row["last_modified"],
+        size=row["size"],
+        mtime_ns=row["mtime_ns"],
+        url=row["validators_url"],
+    )
 
 
 def page_from(row: Row) -> Page:
-    return record(Page, row, validators=validators_from(row), rhythm=rhythm_from(row))
+    """Return the page of a row; a run makes one of every row that it claims, so this has to be fast.
+
+    `dict(row)` would take four times as long, because SQLite searches for each column by its name.
+    """
+    columns: dict[str, Any] = dict(zip(row.keys(), row, strict=True))  # both kinds of rows yield their values
+    columns["validators"], columns["rhythm"] = validators_from(columns), rhythm_from(columns)
+    return msgspec.convert(columns, Page)
 
 
 def rhythm_from(row: Row) -> ChangeStats:

@@ -13,7 +13,6 @@ from afresh.store.dialect import Database, Transaction
 from afresh.store.digest import record_digests
 from afresh.store.queue import QueueRepository
 from afresh.store.repository import Caches, Repository, RetryPolicy
-from afresh.urls.canonical import domain_of
 
 _WRITTEN = (  # fields of a page with a column of the same name
     *("status", "title", "language", "content_type", "content_hash", "links_hash", "links_left_out"),
@@ -21,7 +20,6 @@ _WRITTEN = (  # fields of a page with a column of the same name
     *("refused_hash", "moved_to", "last_scraped", "checked_at", "changed_at", "observed_at"),
 )
 
-_STAMPED = ("outcome", "status_code", "error_message", "reason")
 _VALIDATORS = ("etag", "last_modified", "size", "mtime_ns")
 
 
@@ -75,7 +73,14 @@ class VisitRepository(Repository):
 
 async def _stamp(tx: Transaction, run: Run, visits: Sequence[Visit], now: datetime) -> None:
     stamps = [
-        {"crawl": visit.claim.crawl_id, **{name: getattr(visit.decision, name) for name in _STAMPED}, "now": now}
+        {
+            "crawl": visit.claim.crawl_id,
+            "outcome": visit.decision.outcome,
+            "status_code": visit.decision.status_code,
+            "error_message": visit.decision.error_message,
+            "reason": visit.decision.reason,
+            "now": now,
+        }
         for visit in visits
     ]
     await tx.many("stamp_crawl", stamps)
@@ -84,9 +89,7 @@ async def _stamp(tx: Transaction, run: Run, visits: Sequence[Visit], now: dateti
         {
             "page": visit.claim.page.id,
             "run": run.id if visit.decision.retry else None,
-            "url": visit.claim.page.url,
-            "domain": domain_of(visit.claim.page.url),
-            "priority": -visit.claim.page.depth,
+            "domain": visit.claim.domain,
             "at": visit.decision.next_at,
             "now": now,
         }

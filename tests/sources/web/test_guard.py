@@ -205,8 +205,8 @@ async def test_P15_rebinding_the_checked_address_is_the_connected_one() -> None:
         url = f"http://docs.example.org:{wire.port}/"
         assert isinstance(await fetcher.fetch(Request(url=url)), Body)
         names.known["docs.example.org"] = ["127.0.0.1"]
-        assert fetcher._session is not None
-        fetcher._session.connector.clear_dns_cache()  # type: ignore[union-attr]
+        assert fetcher._connections is not None
+        fetcher._connections._connector.clear_dns_cache()
         assert isinstance(await fetcher.fetch(Request(url=url)), Refused)
 
 

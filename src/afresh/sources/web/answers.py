@@ -46,14 +46,19 @@ def conditions(validators: Validators, now: datetime) -> dict[str, str]:
 
 def renewed(old: Validators, headers: Headers) -> Validators:
     """Return the validators of a response, completed with the known ones."""
-    etag, modified = (
-        # a value with surrogates (bytes that are not UTF-8) is not printable and cannot be sent back
-        value if value and len(value) <= _MAX_VALIDATOR_CHARS and value.isprintable() else known
-        for value, known in ((headers.get("ETag"), old.etag), (headers.get("Last-Modified"), old.last_modified))
-    )
+    etag, modified = headers.get("ETag") or old.etag, headers.get("Last-Modified") or old.last_modified
     if etag == old.etag and modified == old.last_modified:
         return old
-    return replace(old, etag=etag, last_modified=modified)
+    return replace(
+        old,
+        etag=etag if _can_be_sent(etag) else old.etag,
+        last_modified=modified if _can_be_sent(modified) else old.last_modified,
+    )
+
+
+def _can_be_sent(value: str | None) -> bool:
+    """Return whether a validator can be sent back; surrogates, which stand for bytes that are not UTF-8, cannot."""
+    return value is None or (len(value) <= _MAX_VALIDATOR_CHARS and value.isprintable())
 
 
 def refusal_of(status: int, headers: Headers, now: datetime) -> Gone | Refused | Failed | None:

@@ -44,6 +44,10 @@ with certificates_later():
 __all__ = ["AbstractResolver", "aiohttp"]
 
 
+class NotHttp(aiohttp.ClientError):
+    """The response is not valid HTTP."""
+
+
 RAISED = (aiohttp.ClientError, TimeoutError, OSError, ValueError)
 VARIABLE = "AFRESH_NETWORK__ALLOW"
 _PLAIN = " (does the host only support http?)"
@@ -82,7 +86,7 @@ def _words(error: BaseException, host: str) -> str:
             return f"{host} closed the connection without a response"
         case aiohttp.ClientPayloadError():
             return "the body ended early or is malformed"
-        case aiohttp.ClientResponseError():
+        case NotHttp():
             return f"{host} did not answer with valid HTTP"
         case aiohttp.InvalidURL():
             return "the URL is not valid"
@@ -102,34 +106,46 @@ def _unconnected(error: aiohttp.ClientConnectorError, host: str) -> str:
 
 
 class Deadline:
-    """Cancels a request that takes too long in total or receives nothing for too long."""
+    """Ends a request that takes too long in total or receives nothing for too long."""
 
     def __init__(self, total: float, idle: float) -> None:
         self._total, self._idle = total, idle
         self._loop = asyncio.get_running_loop()
-        self._end = self._loop.time() + total
-        self.timeout = asyncio.timeout(min(total, idle))
+        now = self._loop.time()
+        self._end = now + total
+        self._when = min(self._end, now + idle * _SLACK)
+        self.timeout = asyncio.timeout_at(self._when)
 
     @property
     def late(self) -> str:
-        """Return a message about the limit that was exceeded."""
+        """Return which limit was exceeded."""
         is_over = self._loop.time() >= self._end
         return f"not complete within {self._total:g} s" if is_over else f"nothing received for {self._idle:g} s"
 
     def stir(self) -> None:
-        """Restart the time limit for receiving nothing."""
-        self.timeout.reschedule(min(self._end, self._loop.time() + self._idle))
+        """Note that data arrived."""
+        idle_at = self._loop.time() + self._idle
+        if self._when < min(self._end, idle_at):  # else the timer that runs is late enough
+            self._move(idle_at)
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Stop both time limits in this context, for waits that are not the server's fault."""
+        """Stop the clock of a request in this context, as while it waits for the pacing of a host."""
         began = self._loop.time()
         self.timeout.reschedule(None)
         try:
             yield
         finally:
-            self._end += self._loop.time() - began
-            self.stir()
+            now = self._loop.time()
+            self._end += now - began
+            self._move(now + self._idle)
+
+    def _move(self, idle_at: float) -> None:
+        self._when = min(self._end, idle_at + (_SLACK - 1) * self._idle)
+        self.timeout.reschedule(self._when)
+
+
+_SLACK = 1.1  # a silent request may last this much longer, so that not every piece of data sets a new timer
 
 
 STEP = 64 * 1024

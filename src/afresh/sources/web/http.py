@@ -6,8 +6,6 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 
-from yarl import URL
-
 from afresh.config import Config
 from afresh.config.sources import NetworkSettings
 from afresh.dataclass import asdict, dataclass, field, replace
@@ -17,10 +15,11 @@ from afresh.sources.registry import Refusal
 from afresh.sources.web import answers, client
 from afresh.sources.web.answers import Redirect, end_at, same_site
 from afresh.sources.web.client import AbstractResolver, Deadline, aiohttp
+from afresh.sources.web.connections import Connections, Response
 from afresh.sources.web.guard import AddressPolicy, asked_host
 from afresh.sources.web.http_dates import parse_retry_after
 from afresh.sources.web.render_check import challenge_in
-from afresh.urls.canonical import canonical, domain_of
+from afresh.urls.canonical import canonical
 
 Sleep = Callable[[float], Awaitable[None]]
 
@@ -71,7 +70,6 @@ class HostPacing:
 _ACCEPT = "text/html,application/xhtml+xml,text/markdown;q=0.9,text/plain;q=0.9,*/*;q=0.5"
 _MARKDOWN = {"Accept": "text/markdown,text/html;q=0.9,application/xhtml+xml;q=0.9,text/plain;q=0.8,*/*;q=0.5"}
 _MAX_HEAD_BYTES = 64 * 1024
-_MAX_HEADERS = 100
 _MAX_REDIRECTS = 5
 _CHALLENGE_BYTES = 64 * 1024
 
@@ -128,7 +126,7 @@ class HttpFetcher:
         self._refusal = refusal  # returns why a redirect is not followed; None: redirects to other sites are refused
         self._resolver = resolver
         self._sleep = sleep
-        self._session: aiohttp.ClientSession | None = None
+        self._connections: Connections | None = None
         self.pace = HostPacing(options.delay_seconds, sleep=sleep, ticks=ticks)
 
     async def fetch(self, request: Request) -> Fetched:
@@ -141,9 +139,9 @@ class HttpFetcher:
         return await self._follow(_Terms(url, self._deadline(), limit, validators or None, page=False, cut=cut))
 
     async def close(self) -> None:
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
+        if self._connections is not None:
+            await self._connections.close()
+            self._connections = None
 
     def _deadline(self) -> Deadline:
         return Deadline(self._options.timeout_seconds, self._options.idle_seconds)
@@ -154,7 +152,7 @@ class HttpFetcher:
         try:
             async with deadline.timeout:
                 while True:
-                    seen = await self._request_in_turn(chain[-1], terms)
+                    seen = await self._request(chain[-1], terms)
                     if seen is None:
                         terms = replace(terms, validators=None)
                         continue
@@ -169,50 +167,47 @@ class HttpFetcher:
                 raise
             return Failed(outcome=Outcome.TIMEOUT, reason=deadline.late)
 
-    async def _request_in_turn(self, url: str, terms: _Terms) -> Fetched | Redirect | None:
-        """Send one request when the pacing of its host permits; the wait does not count for the time limits."""
-        try:
-            target = URL(url, encoded=True)
-        except ValueError:
-            target = URL()
-        if target.scheme not in ("http", "https") or not target.raw_host or target.raw_user is not None:
-            return Refused(reason="only http and https URLs without a user name are supported")
-        domain, turn = domain_of(url), None
-        if self.pace.delay_of(domain):
-            with terms.deadline.paused():
-                turn = await self.pace.enter(domain)
-        try:
-            return await self._request(target, url, terms)
-        finally:
-            self.pace.leave(domain, turn)
+    async def _request(self, url: str, terms: _Terms) -> Fetched | Redirect | None:
+        """Send one request when the pacing of its host permits; the deadline pauses meanwhile.
 
-    async def _request(self, target: URL, url: str, terms: _Terms) -> Fetched | Redirect | None:
-        """Send one request; return None if the server fails on conditional requests, so that the caller repeats it."""
-        host = target.raw_host or ""
-        asked_host.set(host)
-        headers, known = None, terms.validators
-        if known is not None and (known.url or terms.asked) == url:  # send validators only to the URL that issued them
-            headers = answers.conditions(known, self._clock())
+        Return None if the server failed because the request was conditional: repeat it unconditionally.
+        """
+        connections = self._connections or self._open()
+        origin = connections.origin(url)
+        if origin is None:
+            return Refused(reason="only http and https URLs without a user name are read")
+        turn = None
+        if self.pace.delay_of(origin.domain):
+            with terms.deadline.paused():
+                turn = await self.pace.enter(origin.domain)
+        asked_host.set(origin.host)
+        conditions = self._conditions(url, terms)
         try:
-            session = self._session or self._open()
-            tls = client.trusted() if target.scheme == "https" else True
-            sent = {**_MARKDOWN, **(headers or {})} if terms.markdown else headers
-            response = await session.get(target, headers=sent, allow_redirects=False, ssl=tls)
-            terms.deadline.stir()
+            response = await connections.get(origin, url, {**_MARKDOWN, **conditions} if terms.markdown else conditions)
             try:
-                if response.status == 304 and headers and known is not None:
-                    return NotModified(validators=answers.renewed(known, response.headers))
-                if response.status == 412 and headers:
+                if response.status == 304 and conditions and terms.validators is not None:
+                    return NotModified(validators=answers.renewed(terms.validators, response.headers))
+                if response.status == 412 and conditions:
                     return None
+                terms.deadline.stir()
                 return await self._interpret(response, url, terms)
             finally:
-                response.release()  # closes the connection unless the body was read to its end
+                response.release()
         except client.RAISED as error:
-            if headers and isinstance(error, aiohttp.ClientResponseError):  # such as a 304 with a body
+            if conditions and isinstance(error, client.NotHttp):  # such as a 304 with a body
                 return None
-            return client.request_failure(error, host, self._options.connect_seconds)
+            return client.request_failure(error, origin.host, self._options.connect_seconds)
+        finally:
+            self.pace.leave(origin.domain, turn)
 
-    async def _interpret(self, response: aiohttp.ClientResponse, url: str, terms: _Terms) -> Fetched | Redirect:
+    def _conditions(self, url: str, terms: _Terms) -> dict[str, str]:
+        """Return the headers that make a request conditional; only the URL that issued validators gets them."""
+        known = terms.validators
+        if known is None or (known.url or terms.asked) != url:
+            return {}
+        return answers.conditions(known, self._clock())
+
+    async def _interpret(self, response: Response, url: str, terms: _Terms) -> Fetched | Redirect:
         status, headers = response.status, response.headers
         if sum(len(name) + len(value) for name, value in response.raw_headers) > _MAX_HEAD_BYTES:
             return Failed(reason="the response headers are larger than 64 KB", status_code=status)
@@ -238,7 +233,7 @@ class HttpFetcher:
         validators = answers.renewed(Validators(url=url if url != terms.asked else None), headers)
         return answers.body_of(url, data, status, headers, validators)
 
-    async def _read(self, response: aiohttp.ClientResponse, terms: _Terms) -> bytes | Failed | Refused:
+    async def _read(self, response: Response, terms: _Terms) -> bytes | Failed | Refused:
         """Return the decoded body; the limit applies to the decoded bytes and to the Content-Length."""
         coded = response.headers.getall("Content-Encoding", [])
         coding = client.coding_of(coded)
@@ -275,24 +270,16 @@ class HttpFetcher:
         terms.deadline.stir()
         return None
 
-    def _open(self) -> aiohttp.ClientSession:
+    def _open(self) -> Connections:
         options = self._options
-        self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(
-                limit_per_host=options.connections_per_host,
-                socket_factory=options.policy.open_socket,
-                resolver=self._resolver,
-            ),
-            headers={"User-Agent": options.agent, "Accept": _ACCEPT, "Accept-Encoding": client.OFFERED},
-            cookie_jar=aiohttp.DummyCookieJar(),
-            timeout=aiohttp.ClientTimeout(total=None, sock_connect=options.connect_seconds),
-            auto_decompress=False,
-            trust_env=False,
-            max_headers=_MAX_HEADERS,
-            max_line_size=16 * 1024,
-            max_field_size=16 * 1024,
+        connector = aiohttp.TCPConnector(
+            limit_per_host=options.connections_per_host,
+            socket_factory=options.policy.open_socket,
+            resolver=self._resolver,
         )
-        return self._session
+        headers = {"User-Agent": options.agent, "Accept": _ACCEPT, "Accept-Encoding": client.OFFERED}
+        self._connections = Connections(connector, headers, options.connect_seconds)
+        return self._connections
 
 
 def _too_large(limit: int, status: int) -> Refused:

@@ -13,8 +13,8 @@ where page_crawls.id = r.crawl
 
 -- next_crawl
 insert into page_crawls (page_id, run_id, url, domain, priority, scheduled_for, created_at, updated_at)
-select r.page, r.run, r.url, r.domain, r.priority, r.at, r.now, r.now
-from {rows page run url domain priority at now} r
+select p.id, r.run, p.url, r.domain, -p.depth, r.at, r.now, r.now
+from {rows page run domain at now} r join pages p on p.id = r.page
 where true
 on conflict (page_id) where outcome is null do nothing
 

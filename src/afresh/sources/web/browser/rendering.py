@@ -177,6 +177,9 @@ class RenderingFetcher:
         loop = asyncio.get_running_loop()
         end = loop.time() + self._seconds
         seen = await self._http.fetch(request)
+        if isinstance(seen, NotModified):
+            self._open_sites.add(origin_of(request.url))
+            return seen
         why = self._why(seen, request.url)
         if why is None:
             return seen
@@ -203,13 +206,11 @@ class RenderingFetcher:
 
     def _why(self, seen: Fetched, url: str) -> str | None:
         """Return why a page has to be rendered, or None if the HTTP result is final."""
-        site = origin_of(url)
-        if isinstance(seen, NotModified):
-            self._open_sites.add(site)
         if isinstance(seen, Body):
             return self._why_read(seen)
         if not isinstance(seen, Refused | Failed) or seen.status_code is None:
             return None
+        site = origin_of(url)
         refuses_page_only = site in self._open_sites and not (seen.challenge or self._always)
         if refuses_page_only or self._refused[site] >= MAX_REFUSED:
             return None
