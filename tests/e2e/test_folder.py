@@ -173,7 +173,7 @@ async def test_a_file_that_is_no_text_is_reported_once_and_not_opened_again(
     done = work.calls
     write(docs / "index.md", "# Start\n\nEdited words.", OLD + 9)
     assert await refreshed(kb) == {"changed": 1, "not_modified": 2}
-    assert work.calls - done == 3  # one file: read, cut, compared
+    assert work.calls - done == 2  # one file: read, compared
 
 
 async def test_a_file_that_comes_back_is_found_again(kb: KnowledgeBase, docs: Path) -> None:
@@ -251,7 +251,7 @@ async def test_P6_P7_A27_four_versions_of_real_docs_as_a_folder(
             assert reported.get("unchanged", 0) <= 4  # edits that no reader sees
             assert reported["not_modified"] == step["unchanged"]
             read = reported["new"] + reported["changed"] + reported.get("unchanged", 0)
-            assert work.calls - done == read + reported["new"] + 2 * reported["changed"]  # read; cut; cut and compared
+            assert work.calls - done == read + reported["changed"]  # read; compared
             again = (await kb.runs.refresh(["docs"]))[0]
             assert counts(again) == {"not_modified": len(rows(kept, "select 1 from pages where content_hash <> ''"))}
     async with opened(tmp_path / "fresh.db", words) as kb:

@@ -58,7 +58,7 @@ async def test_F76_a_huge_sitemap_is_parsed_elsewhere_and_holds_no_more_than_max
     serve(tiny, *(f"/{'x' * 200}/{number}" for number in range(50_000)))
     async with opened(store, {"crawl.max_pages": 1}) as kb:
         report = await kb.runs.crawl(tiny.url, name="docs")
-        assert work.calls == 3  # the sitemap, and the one page with its chunks
+        assert work.calls == 2  # the sitemap, and the one page
     assert any("more than 1 URLs: 49,999 left out" in note for note in report.notes)
 
 
