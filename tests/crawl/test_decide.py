@@ -22,9 +22,10 @@ from tests.strategies import (
     wanted,
 )
 
+from afresh.crawl.counters import only_checked
 from afresh.crawl.decide import decide, is_stale, request_for
 from afresh.model.fetch import Failed, Gone, Moved, NotModified, Outcome, ReadDocument, Refused, Seen, Validators
-from afresh.model.records import ContentAction, LinkAction, Page, PageStatus, Policy
+from afresh.model.records import Claim, ContentAction, CrawlId, LinkAction, Page, PageStatus, Policy, RunId, Visit
 from afresh.schedule.change_rate import ChangeStats
 
 
@@ -280,3 +281,31 @@ def test_G13_problems_after_a_change_leaves_the_change_to_be_seen_again(
     after = decide(page, problems, policy, now).page
     assert request_for(after, policy, now) == request_for(page, policy, now)
     assert decide(after, read, policy, now) == decide(page, read, policy, now)
+
+
+flagged_pages = st.builds(
+    replace,
+    held_pages,
+    moved_to=st.sampled_from((None, None, None, "https://docs.test/b")),
+    doubt=st.sampled_from((None, None, "it shrank")),
+    doubt_hash=st.sampled_from((None, None, "h1")),
+    doubt_run=st.sampled_from((None, None, RunId(3))),
+    crashes=st.sampled_from((0, 0, 2)),
+)
+
+
+unchanged = st.builds(NotModified) | not_modified | st.just(NotModified(status_code=None, unasked="not requested"))
+
+
+@law
+@given(flagged_pages, unchanged, policies, times)
+def test_A4_what_a_304_writes_is_all_that_was_decided(
+    page: Page, seen: NotModified, policy: Policy, now: datetime
+) -> None:
+    """The short write of a page that was only checked, `check_page`, leaves the page that `decide` returned."""
+    claim = Claim(crawl_id=CrawlId(1), page=page, run_id=RunId(1), domain="docs.test")
+    after = decide(page, seen, policy, now)
+    if only_checked(Visit(claim=claim, decision=after)):
+        written = replace(page, checked_at=after.page.checked_at, observed_at=after.page.observed_at)
+        rhythm = replace(page.rhythm, quiet=after.page.rhythm.quiet)
+        assert after.page == replace(written, failures=0, gone_count=0, doomed_by=None, rhythm=rhythm)

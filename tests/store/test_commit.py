@@ -71,6 +71,34 @@ async def test_a_page_that_was_not_asked_stays_as_checked_when_it_was(crawler: M
     assert (attempt.outcome, attempt.reason) == (Outcome.NOT_MODIFIED, "not asked")
 
 
+async def test_A4_a_304_leaves_every_page_as_decided(crawler: ManualCrawler) -> None:
+    """Whatever happened to a page before, the row holds what `decide` returned, and the times of the run."""
+    failed, refused = Failed(outcome=Outcome.TIMEOUT, reason="late"), Refused(reason="403 Forbidden", status_code=403)
+    crashed = Failed(reason="the parser crashed", poison="b" * 64)
+    pasts: dict[str, Seen] = {
+        "ok": NotModified(),
+        "failed": failed,
+        "gone": Gone(),
+        "refused": refused,
+        "crashed": crashed,
+    }
+    await crawler.crawl({"": read("Root", *pasts), **{path: read(f"Text of {path}", etag='"1"') for path in pasts}})
+    crawler.clock.advance(60)
+    await crawler.crawl({"": NotModified(), **pasts}, RunMode.REFRESH)
+    crawler.clock.advance(60)
+    await crawler.begin(RunMode.REFRESH)
+    await crawler.enqueue(*pasts)
+    renewed = NotModified(validators=Validators(etag='"2"'))
+    seen: dict[str, Seen] = {at(path): renewed if path == "gone" else NotModified() for path in pasts}
+    visits = [crawler.visit(claim, seen[claim.page.url]) for claim in await crawler.claim()]
+    assert len(await crawler.commit(*visits)) == len(pasts)
+    for visit in visits:
+        stored = await crawler.page(visit.claim.page.url.removeprefix(at("")))
+        decided, began = visit.decision.page, crawler.run.started_at
+        seen_at = began if visit.decision.outcome is Outcome.NOT_MODIFIED else decided.last_seen
+        assert stored == replace(decided, crawl_time=began, last_seen=seen_at, updated_at=stored.updated_at)
+
+
 async def test_A4_G4_a_304_changes_nothing_but_the_attempt_and_check_times(crawler: ManualCrawler) -> None:
     await crawler.crawl(SITE)
     before, changes = await _index(crawler), await crawler.changes()

@@ -77,14 +77,14 @@ def tally(visit: Visit) -> dict[str, int]:
 
 
 def only_checked(visit: Visit) -> bool:
-    """Return whether the check changed nothing but the time of the last check."""
-    before, decision = visit.claim.page, visit.decision
+    """Return whether `check_page` writes all that a check changed: times and counts, but neither text nor state."""
+    before, after = visit.claim.page, visit.decision.page
     return (
-        decision.outcome is Outcome.NOT_MODIFIED
-        and decision.page.validators == before.validators
-        and before.moved_to is None
-        and before.doubt_hash is None
-        and before.doubt is None
+        visit.decision.outcome is Outcome.NOT_MODIFIED
+        and after.validators == before.validators
+        and not (after.failures or after.gone_count or after.doomed_by or before.moved_to)
+        and (after.crashes, after.doubt, after.doubt_hash, after.doubt_run)
+        == (before.crashes, before.doubt, before.doubt_hash, before.doubt_run)
     )
 
 
