@@ -55,5 +55,15 @@ Event = Progress | MaintenanceProgress | SyncProgress | Notice | PageStep
 Listener = Callable[[Event], None]
 
 
+class WithoutSteps:
+    """Wraps a listener that needs no `PageStep`; then none is made, as there are five for each page."""
+
+    def __init__(self, listener: Listener) -> None:
+        self._listener = listener
+
+    def __call__(self, event: Event) -> None:
+        self._listener(event)
+
+
 def ignore(event: Event) -> None:
     """Do nothing: the listener of callers that need no events."""

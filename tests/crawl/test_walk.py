@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.e2e.library import opened
 from tests.e2e.sites import lay, star
 
-from afresh.events import Event, PageStep
+from afresh.events import Event, PageStep, Progress, WithoutSteps
 from afresh.testing import TinySite
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "explanation" / "architecture.md"
@@ -48,3 +48,12 @@ async def test_A25_a_first_crawl_a_304_and_a_change_walk_as_the_document_says(tm
             await kb.runs.refresh(["docs"], listener=second)
     expected = dict.fromkeys(("/", "/p0", "/p2"), without_body) | {"/p1": steps}
     assert {f"/{url.split('/', 3)[3]}": walked for url, walked in second.steps.items()} == expected
+
+
+async def test_a_listener_that_needs_no_steps_gets_everything_else(tmp_path: Path) -> None:
+    heard: list[Event] = []
+    with TinySite() as site:
+        lay(site, star(3))
+        async with opened(tmp_path / "kb.db") as kb:
+            await kb.runs.crawl(site.url, name="docs", listener=WithoutSteps(heard.append))
+    assert {type(event) for event in heard} == {Progress}

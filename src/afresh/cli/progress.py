@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 from afresh.cli.session import Session
 from afresh.config import Config
 from afresh.errors import StoreUnreachable
-from afresh.events import Event, Listener, MaintenanceProgress, Notice, PageStep, Progress, SyncProgress
+from afresh.events import Event, Listener, MaintenanceProgress, Notice, PageStep, Progress, SyncProgress, WithoutSteps
 from afresh.ports import StoreAccess
 from afresh.present.wording import clean, count, duration
 
@@ -186,7 +186,7 @@ def run(
 
     async def work_with_display(kb: "KnowledgeBase") -> Answer:
         with display(session) as watch, handle_signals(StopSignals(kb.stop, watch)):
-            return await work(kb, watch.receive)
+            return await work(kb, watch.receive if session.verbose > 1 else WithoutSteps(watch.receive))
 
     return session.ask(work_with_display, config, access=access, open_when_up=open_when_up if wait_for_store else None)
 

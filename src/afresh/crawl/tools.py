@@ -10,7 +10,7 @@ from afresh.crawl.soft_404 import Soft404Probe, WallDetector
 from afresh.crawl.url_patterns import UrlPatternCounter
 from afresh.dataclass import dataclass, field
 from afresh.digest.summaries import DigestSummaries
-from afresh.events import Listener, ignore
+from afresh.events import Listener, PageStep, ignore
 from afresh.extract.pool.pool import ParserPool
 from afresh.links.scoring import LinkScoring
 from afresh.model.fetch import Body, Document, Fetched
@@ -63,6 +63,7 @@ class RunTools:
     probe: Soft404Probe | None = None
     wall_detector: WallDetector = field(default_factory=WallDetector)
     listener: Listener = field(default=ignore)
+    hears_steps: bool = True  # whether the listener gets a PageStep for each step of a page
     modified: Callable[[str], datetime | None]  # when a page changed, according to its source
     mark: str | None = None  # the state token of the last complete listing
     notes: Callable[[], Sequence[str]] = tuple  # notes of the fetcher for the report
@@ -76,6 +77,11 @@ class RunTools:
     def budget(self, mode: RunMode) -> int | None:
         """Return how many pages a run may queue; only runs of due pages have a budget."""
         return self.policy.budget_per_run if mode is RunMode.DUE else None
+
+    def step(self, name: str, url: str) -> None:
+        """Report a finished step of a page."""
+        if self.hears_steps:
+            self.listener(PageStep(name=name, url=url))
 
     @property
     def worker(self) -> str:

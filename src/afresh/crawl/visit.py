@@ -20,7 +20,6 @@ from afresh.errors import (
     StoreError,
     SummarizerUnavailable,
 )
-from afresh.events import PageStep
 from afresh.extract.pool.wire import CHUNK, DIFF, READ
 from afresh.model.fetch import (
     Body,
@@ -39,7 +38,7 @@ from afresh.model.fetch import (
 )
 from afresh.model.records import Claim, ContentAction, Decision, LinkAction, Visit, VisitContent
 from afresh.ops.failpoints import failpoint
-from afresh.ops.tracing import NULL_SPAN, sampled_span
+from afresh.ops.tracing import NULL_SPAN, get_recorder, sampled_span
 from afresh.search.records import UNEMBEDDED
 from afresh.sources.web.render_check import RENDERED
 from afresh.text.normalize import bytes_hash
@@ -77,17 +76,22 @@ class PendingVisit:
 async def fetch_page(claim: Claim, tools: RunTools) -> Fetched | None:
     """Fetch a page as cheaply as possible (steps 1 and 2); return None if its host must not be requested now."""
     request = request_for(claim.page, tools.policy, tools.clock(), full=tools.full)
-    tools.listener(PageStep(name="request", url=request.url))
+    tools.step("request", request.url)
     failpoint("page.request")
+    fetched = await (_fetch_in_span if get_recorder() else _fetch)(claim, request, tools)
+    if fetched is not None:
+        tools.step("fetch", request.url)
+        failpoint("page.fetched")
+    return fetched
+
+
+async def _fetch_in_span(claim: Claim, request: Request, tools: RunTools) -> Fetched | None:
     with sampled_span("look", {"url.full": request.url}) as note:
         fetched = await _fetch(claim, request, tools)
         if note is not NULL_SPAN:
             code = getattr(fetched, "status_code", None)
             kind = type(fetched).__name__ if fetched else "PutOff"
             note.add({"afresh.look": kind, **({"http.response.status_code": code} if code else {})})
-    if fetched is not None:
-        tools.listener(PageStep(name="fetch", url=request.url))
-        failpoint("page.fetched")
     return fetched
 
 
@@ -122,7 +126,7 @@ async def process_page(claim: Claim, fetched: Fetched, tools: RunTools) -> Visit
     if isinstance(seen, Failed) and seen.retry_after is not None and not tools.hosts.puts_off(url):
         seen = replace(seen, retry_after=None)  # too many deferrals count as a failure, so that the run can end
     if arrived.body_hash is not None:
-        tools.listener(PageStep(name="extract", url=url))
+        tools.step("extract", url)
         failpoint("page.extracted")
     if isinstance(seen, ReadDocument) and not seen.proven:
         seen = replace(seen, signs=await content_signals(claim, seen.document, tools))
@@ -185,7 +189,7 @@ async def _decide_and_prepare(arrived: FetchSummary, seen: Seen, tools: RunTools
     """Return the decided visit with its content; if preparing fails, keep the old content and validators (G13)."""
     claim, url = arrived.claim, arrived.claim.page.url
     decision = decide(claim.page, seen, tools.policy, tools.clock())
-    tools.listener(PageStep(name="decide", url=url))
+    tools.step("decide", url)
     failpoint("page.decided")
     try:
         content = await _prepare(arrived, decision, seen, tools)
@@ -200,7 +204,7 @@ async def _decide_and_prepare(arrived: FetchSummary, seen: Seen, tools: RunTools
         )
         decision = decide(claim.page, failed, tools.policy, tools.clock())
         content = await _prepare(arrived, decision, failed, tools)
-    tools.listener(PageStep(name="prepare", url=url))
+    tools.step("prepare", url)
     failpoint("page.prepared")
     modified = tools.modified(url) if claim.page.content_hash is not None else None
     hinted = modified is not None and is_news(modified, claim.page.checked_at, tools.clock())

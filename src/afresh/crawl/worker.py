@@ -15,7 +15,7 @@ from afresh.crawl.politeness import HOST_PAUSE_SECONDS
 from afresh.crawl.tools import RunTools
 from afresh.crawl.visit import PendingVisit, broken_visit, fetch_page, process_page, process_pending
 from afresh.errors import StoreError, StoreUnavailable
-from afresh.events import Notice, PageStep, Progress
+from afresh.events import Notice, Progress
 from afresh.model.fetch import Body
 from afresh.model.records import Claim, CrawlId, Run, RunLimits, RunState, Visit
 from afresh.ops.failpoints import failpoint
@@ -324,7 +324,7 @@ class Worker:
         )
         failpoint("commit.done")
         for done in written:
-            tools.listener(PageStep(name="commit", url=done.claim.page.url))
+            tools.step("commit", done.claim.page.url)
         run_log.visits_written(written)
         if tools.scoring is not None:
             tools.scoring.note(written)

@@ -4,9 +4,6 @@ The session prepares cookies, proxies, redirects and traces for every request, o
 takes as much CPU time as everything else that aiohttp does for an unchanged page.
 """
 
-from collections.abc import Mapping
-
-from aiohttp.client_proto import ResponseHandler
 from aiohttp.connector import Connection
 from aiohttp.http import HttpProcessingError, RawResponseMessage
 from multidict import CIMultiDictProxy
@@ -50,7 +47,7 @@ class Response:
 class Connections:
     """Keeps connections for the next requests; `headers` are sent with each."""
 
-    def __init__(self, connector: aiohttp.TCPConnector, headers: Mapping[str, str], connect_seconds: float) -> None:
+    def __init__(self, connector: aiohttp.TCPConnector, headers: dict[str, str], connect_seconds: float) -> None:
         self._connector = connector
         self._headers = headers
         self._timeout = aiohttp.ClientTimeout(total=None, sock_connect=connect_seconds)
@@ -68,16 +65,14 @@ class Connections:
             self._origins[key] = _origin(key)
         return self._origins[key]
 
-    async def get(self, origin: Origin, url: str, headers: Mapping[str, str]) -> Response:
+    async def get(self, origin: Origin, url: str, headers: dict[str, str]) -> Response:
         """Return the response to a request; send it again once if the server has closed the kept connection."""
-        lines = [
-            f"GET {url[len(origin.url) :].partition('#')[0] or '/'} HTTP/1.1",
-            f"Host: {origin.domain}",
-            *(f"{name}: {value}" for name, value in {**self._headers, **headers}.items()),
-        ]
-        if lines[0].count(" ") != 2 or not all(map(str.isprintable, lines)):  # a line break would begin another header
+        target = url[len(origin.url) :].partition("#")[0] or "/"
+        sent = self._headers | headers
+        if " " in target or not all(map(str.isprintable, (target, *sent.values()))):  # a line break adds a header
             raise aiohttp.InvalidURL(url)
-        head = "\r\n".join((*lines, "", "")).encode()
+        lines = "".join(f"{name}: {value}\r\n" for name, value in sent.items())
+        head = f"GET {target} HTTP/1.1\r\nHost: {origin.domain}\r\n{lines}\r\n".encode()
         try:
             return await self._send(origin, head)
         except aiohttp.ClientConnectorError:
@@ -100,9 +95,13 @@ class Connections:
                 max_headers=_MAX_HEADERS,
             )
             transport.write(head)
-            message, content = await _read_head(protocol)
-        except BaseException:
+            message, content = await protocol.read()
+            while 100 <= message.code < 200 and message.code != 101:  # it only announces the response
+                message, content = await protocol.read()
+        except BaseException as error:
             connection.close()
+            if isinstance(error, HttpProcessingError):
+                raise NotHttp from error
             raise
         return Response(connection, message, content)
 
@@ -117,14 +116,3 @@ def _origin(key: str) -> Origin | None:
         return None
     tls = trusted() if url.scheme == "https" else True
     return Origin(key, url.raw_host or "", domain_of(key), aiohttp.ClientRequest("GET", url, ssl=tls))
-
-
-async def _read_head(protocol: ResponseHandler) -> tuple[RawResponseMessage, aiohttp.StreamReader]:
-    """Return the head of the response, without those that only announce it, and its body."""
-    try:
-        message, content = await protocol.read()
-        while 100 <= message.code < 200 and message.code != 101:
-            message, content = await protocol.read()
-    except HttpProcessingError as error:
-        raise NotHttp from error
-    return message, content

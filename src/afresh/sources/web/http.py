@@ -183,7 +183,7 @@ class HttpFetcher:
         asked_host.set(origin.host)
         conditions = self._conditions(url, terms)
         try:
-            response = await connections.get(origin, url, {**_MARKDOWN, **conditions} if terms.markdown else conditions)
+            response = await connections.get(origin, url, _MARKDOWN | conditions if terms.markdown else conditions)
             try:
                 if response.status == 304 and conditions and terms.validators is not None:
                     return NotModified(validators=answers.renewed(terms.validators, response.headers))
