@@ -51,9 +51,9 @@ async def test_A25_a_first_crawl_a_304_and_a_change_walk_as_the_document_says(tm
 
 
 async def test_a_listener_that_needs_no_steps_gets_everything_else(tmp_path: Path) -> None:
-    heard: list[Event] = []
+    received: list[Event] = []
     with TinySite() as site:
         lay(site, star(3))
         async with opened(tmp_path / "kb.db") as kb:
-            await kb.runs.crawl(site.url, name="docs", listener=WithoutSteps(heard.append))
-    assert {type(event) for event in heard} == {Progress}
+            await kb.runs.crawl(site.url, name="docs", listener=WithoutSteps(received.append))
+    assert {type(event) for event in received} == {Progress}

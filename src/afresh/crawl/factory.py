@@ -153,7 +153,7 @@ class RunToolFactory:
         """Yield the tools and rules for one run of a source; meanwhile, this process is registered as a worker."""
         own = self.settings_of(source)
         own = own.with_overrides({"doubt": False}) if options.trust else own
-        hears_steps = listener is not ignore and not isinstance(listener, WithoutSteps)
+        wants_steps = listener is not ignore and not isinstance(listener, WithoutSteps)
         listener, clock = unfailing(listener), MonotonicClock(self.clock)
         store = self._retrying_store(listener, stopping)
         rules, policy = await _bounds_of_run(source, own, options, store)
@@ -191,7 +191,7 @@ class RunToolFactory:
                 full=options.full or options.redetect,
                 probe=Soft404Probe(rules.root, PROBE + os.urandom(6).hex()) if own.crawl.probe else None,
                 listener=listener,
-                hears_steps=hears_steps,
+                wants_steps=wants_steps,
                 targets=self.targets(),
                 retention=self.retention(),
             )

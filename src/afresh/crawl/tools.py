@@ -63,7 +63,7 @@ class RunTools:
     probe: Soft404Probe | None = None
     wall_detector: WallDetector = field(default_factory=WallDetector)
     listener: Listener = field(default=ignore)
-    hears_steps: bool = True  # whether the listener gets a PageStep for each step of a page
+    wants_steps: bool = True  # whether the listener gets a PageStep for each step of a page
     modified: Callable[[str], datetime | None]  # when a page changed, according to its source
     mark: str | None = None  # the state token of the last complete listing
     notes: Callable[[], Sequence[str]] = tuple  # notes of the fetcher for the report
@@ -80,7 +80,7 @@ class RunTools:
 
     def step(self, name: str, url: str) -> None:
         """Report a finished step of a page."""
-        if self.hears_steps:
+        if self.wants_steps:
             self.listener(PageStep(name=name, url=url))
 
     @property

@@ -35,7 +35,7 @@ async def test_requests_share_a_connection_until_a_body_is_left_unread() -> None
         assert wire.connections == 2
 
 
-async def test_F54_a_validator_cannot_add_a_header() -> None:
+async def test_a_validator_cannot_add_a_header() -> None:
     known = Validators(etag='"a"\r\nX-Added: yes')
     async with serving({"/": html("page")}) as wire, fetching() as fetcher:
         seen = await fetcher.fetch(Request(url=wire.url(), validators=known))
@@ -50,7 +50,7 @@ async def test_P15_only_web_addresses_are_requested(url: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["/a b", "/a\nHost: other", "/a\x00"])
-async def test_F54_an_address_cannot_add_to_a_request(path: str) -> None:
+async def test_an_address_cannot_add_to_a_request(path: str) -> None:
     async with serving({"/": html("page")}) as wire, fetching() as fetcher:
         assert isinstance(await fetcher.fetch(Request(url=wire.url(path))), Failed)
         assert wire.asked == []
