@@ -115,8 +115,6 @@ class ChangeFeed(Protocol):
 class Extractor(Protocol):
     """Parses a body into a document; pure, so that it can run in another process."""
 
-    version: str
-
     def extract(self, body: Body) -> Document: ...
 
 

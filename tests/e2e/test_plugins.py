@@ -145,7 +145,7 @@ def test_a_broken_plugin_is_named_and_breaks_nothing_else(installed: Path, tmp_p
     site.mkdir()
     (site / "broken_one.py").write_text("import a_module_that_is_not_there\n", "utf-8")
     entry = {"wiki": "broken_one:WIKI"}
-    write_package(site, "broken-one", {"afresh.sources": entry, "afresh.sinks": entry, "afresh.extractors": entry})
+    write_package(site, "broken-one", {"afresh.sources": entry, "afresh.sinks": entry, "afresh.embedders": entry})
     (tmp_path / "afresh.yaml").write_text(SETTINGS.format(folder=tmp_path), "utf-8")
     write_mailbox(tmp_path / "inbox.mbox", "The release is on Friday.")
     both = Path(os.pathsep.join((str(site), str(installed))))
@@ -159,13 +159,31 @@ def test_a_broken_plugin_is_named_and_breaks_nothing_else(installed: Path, tmp_p
     )
 
 
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [("import a_module_that_is_not_there", "cannot be loaded: ModuleNotFoundError"), ("WIKI = ()", "is not a Format")],
+)
+def test_a_broken_extractor_ends_a_crawl_before_its_files_are_read_as_plain_text(
+    tmp_path: Path, code: str, words: str
+) -> None:
+    site, docs = tmp_path / "site", tmp_path / "docs"
+    site.mkdir()
+    docs.mkdir()
+    (site / "broken_one.py").write_text(f"{code}\n", "utf-8")
+    write_package(site, "broken-one", {"afresh.extractors": {"wiki": "broken_one:WIKI"}})
+    (tmp_path / "afresh.yaml").write_text(SETTINGS.partition("plugins")[0].format(folder=tmp_path), "utf-8")
+    (docs / "a.md").write_text("# A\n\nWords.\n", "utf-8")
+    ended = afresh(tmp_path, "crawl", "docs", site=site)
+    assert ended.returncode == 2, ended.stdout
+    assert f"the plug-in wiki (afresh.extractors) of the package broken-one {words}" in " ".join(ended.stderr.split())
+    assert "broken-one" in afresh(tmp_path, "doctor", site=site).stdout
+
+
 MORE_PARTS = """
 from afresh.extract.registry import Format
 from afresh.model.fetch import Document
 
 class Shout:
-    version = "shout-1"
-
     def extract(self, body):
         return Document(title="Shout", markdown=body.data.decode().upper(), content_hash="1", links_hash="1")
 

@@ -1,11 +1,12 @@
 """Syncing an external store, fault by fault: what is asked of it, what is on record, what is found_text."""
 
 import asyncio
+from dataclasses import dataclass
 
 import pytest
 from tests.sync.syncing import ROOT, Office, mark
 
-from afresh.dataclass import dataclass, replace
+from afresh.dataclass import replace
 from afresh.errors import RunBusy, SinkBusy, SinkFull, SinkMissing, SinkRefused, SinkUnauthorized
 from afresh.model.records import PageStatus, WorkerRecord
 from afresh.ops.failpoints import VARIABLE, FailpointRaised, arm

@@ -36,6 +36,7 @@ from afresh.model.overview import SourceListing
 from afresh.model.records import Policy, Source, WorkerRecord
 from afresh.model.retention import Retention
 from afresh.notify.outbox import MessageTarget
+from afresh.plugins import EXTRACTORS, installed_plugins
 from afresh.ports import ChangeFeed, Clock
 from afresh.schedule.plan import with_plan
 from afresh.search.model_provider import ModelProvider
@@ -151,6 +152,10 @@ class RunToolFactory:
         self, source: Source, options: RunOptions, listener: Listener, stopping: asyncio.Event
     ) -> AsyncIterator[tuple[RunTools, Rules]]:
         """Yield the tools and rules for one run of a source; meanwhile, this process is registered as a worker."""
+        if installed_plugins(EXTRACTORS):
+            from afresh.extract.registry import plugin_formats
+
+            plugin_formats()  # a format that cannot be loaded ends the run before pages are read without it
         own = self.settings_of(source)
         own = own.with_overrides({"doubt": False}) if options.trust else own
         wants_steps = listener is not ignore and not isinstance(listener, WithoutSteps)

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable
-from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple, cast
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from afresh.dataclass import replace
 from afresh.errors import ExtractError
 from afresh.model.fetch import Body, Document
-from afresh.plugins import EXTRACTORS, PluginError, installed_plugins, load_plugin
+from afresh.plugins import EXTRACTORS, installed_plugins, load_plugin
 from afresh.text.normalize import sketch_of
 from afresh.urls.scope import WHOLE_SITE
 
@@ -179,13 +178,9 @@ def _by_plugin(body: Body) -> Format | None:
 
 @cache
 def plugin_formats() -> tuple[Format, ...]:
-    """Return the formats of installed plug-ins; skip plug-ins that fail to load."""
-    found: list[Format] = []
-    for name in installed_plugins(EXTRACTORS):
-        with suppress(PluginError):
-            loaded = load_plugin(EXTRACTORS, name, Format)
-            found += [loaded] if loaded else []
-    return tuple(found)
+    """Return the formats of installed plug-ins; raise PluginError if one cannot be loaded."""
+    loaded = (load_plugin(EXTRACTORS, name, Format) for name in installed_plugins(EXTRACTORS))
+    return tuple(each for each in loaded if each is not None)
 
 
 @cache

@@ -15,13 +15,16 @@ from afresh.config.forms import store_file
 from afresh.config.server import SinkSettings
 from afresh.crawl.heartbeat import LiveWorkers, live_workers
 from afresh.errors import AfreshError, ConfigError, EmbedderUnavailable, StoreDamaged, StoreError, StoreMissing
+from afresh.extract.registry import Format
 from afresh.model.labels import is_among, label_of
 from afresh.model.records import PageStatus, RunState, Source, WorkerRecord
 from afresh.model.reports import Finding
 from afresh.models.choose import check_installed, fingerprint, wanted_model
 from afresh.models.completions import read_prompt
-from afresh.plugins import BUILT_IN, PluginError, installed_plugins, load_plugin
+from afresh.plugins import BUILT_IN, EXTRACTORS, SINKS, SOURCES, PluginError, installed_plugins, load_plugin
+from afresh.ports import SinkKind
 from afresh.services.resolve import is_under_way
+from afresh.sources.registry import SourceKind
 from afresh.sources.web.browser.launch import why_no_browser, why_unsandboxed
 from afresh.store.store import Store
 from afresh.text.quantities import count
@@ -80,10 +83,10 @@ def _environment(config: Config, sources: Sequence[Source] = ()) -> list[Finding
 
 def _plugins() -> list[Finding]:
     """Return a finding for each installed plugin, with errors of those that cannot be loaded."""
-    found = []
+    found, kinds = [], {SOURCES: SourceKind, EXTRACTORS: Format, SINKS: SinkKind}
     for group, name in ((each, name) for each in BUILT_IN for name in installed_plugins(each)):
         try:
-            load_plugin(group, name, object)
+            load_plugin(group, name, kinds.get(group, object))
             found.append(_finding(f"plug-in {name}", f"adds to {group}"))
         except PluginError as error:
             found.append(_finding(f"plug-in {name}", str(error), "update or uninstall the package"))

@@ -5,6 +5,7 @@ cancel, filter, search, confirm.
 """
 
 import json
+import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -439,6 +440,7 @@ def test_the_map_of_a_folder_has_no_root_and_no_line_that_is_no_link(tmp_path: P
     notes.mkdir()
     for name, text in {"a": "see [b](b.md)", "b": "alone", "c": "alone, too"}.items():
         (notes / f"{name}.md").write_text(f"# {name}\n\n{text}\n", "utf-8")
+        os.utime(notes / f"{name}.md", (1_700_000_000, 1_700_000_000))  # a file of this second is read again
 
     async def read(kb: KnowledgeBase, stand: Stand) -> None:
         await kb.runs.crawl(str(notes), name="notes")
