@@ -32,11 +32,11 @@ APART_SCORE = 0.8  # factor if the words of a keyword occur, but not side by sid
 MIN_SIMILARITY = {
     WordMatch.FORM: 0.4,
     WordMatch.STEM: 0.2,
-    WordMatch.HEAD: 0.3,
-    WordMatch.COMPOUND: 0.3,
+    WordMatch.HEAD: 0.25,
+    WordMatch.COMPOUND: 0.25,
     WordMatch.ROOT: 0.3,
 }
-_MIN_SIMILARITY_LONG_HEAD = 0.15
+_MIN_SIMILARITY_LONG_HEAD = 0.1
 _LONG_FORM_LETTERS = 5  # a plural with so many letters needs no check of its meaning
 _LONG_PART_LETTERS = 6  # a part of a compound with so many letters needs no check of its meaning
 
@@ -143,8 +143,8 @@ def _best_match(entry: _Entry, parts: Mapping[int, Mapping[int, float]], words: 
     )
 
 
-NEAR_MEANING = 0.40  # of links with at least this similarity, more than two thirds are about the keyword
-SAME_MEANING = 0.60
+NEAR_MEANING = 0.5  # of links with at least this similarity, more than two thirds are about the keyword
+SAME_MEANING = 0.7
 _NEAR_SCORE, _SAME_SCORE = 0.3, 0.5  # lower than the score of any matching word
 _MIN_WORD_LETTERS = 3
 
