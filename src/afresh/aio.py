@@ -83,7 +83,7 @@ ITEM_CHARACTERS = 64  # counted for each item in addition to its URL
 
 
 async def yield_in_turns(items: Iterable[T], url_of: Callable[[T], str]) -> AsyncIterator[T]:
-    """Yield items, and let other tasks run in between; longer URLs count more."""
+    """Yield the items; let other tasks run after every few items, and more often if their URLs are long."""
     left = TURN_CHARACTERS
     for item in items:
         left -= ITEM_CHARACTERS + len(url_of(item))
