@@ -60,7 +60,7 @@ _BESIDE = ("-wal", "-shm", "-journal")  # suffixes of files that SQLite keeps ne
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KbPaths:
-    """The absolute paths of the digest; None for settings that are not set."""
+    """The absolute paths of the files and folders of the digest; None for paths that are not set."""
 
     sources_dir: Path | None
     links_file: Path | None

@@ -257,7 +257,7 @@ def _why_no_models(config: Config) -> str | None:
 
 
 def apply_overrides(config: Config, partials: Iterable[Mapping[str, object]]) -> Config:
-    """Return the settings with some values replaced; if several mappings set a value, the last one wins."""
+    """Return the settings with the values of `partials`; if several of them set a value, the last one wins."""
     values: dict[Place, object] = {}
     for partial in partials:
         for name, value in partial.items():

@@ -76,7 +76,7 @@ class SettingSpec:
 
     @property
     def is_operator_only(self) -> bool:
-        """Return whether only file, environment and flags may set it, but not a source."""
+        """Return whether only the settings file, environment and flags may set this setting, but not a source."""
         return self.operator or self.secret or self.form in OPERATOR_FORMS
 
     @property

@@ -136,7 +136,7 @@ def list_values(config: Config) -> Iterator[SettingValue]:
 
 
 def describe(config: Config) -> dict[str, dict[str, Any]]:
-    """Return the whole tree as plain values, with secrets masked."""
+    """Return all settings as nested dictionaries of plain values, with secrets masked."""
     tree: dict[str, dict[str, Any]] = {section: {} for section in (*SECTIONS, *NAMED)}
     if not config.plugins:
         del tree[PLUGINS.name]
