@@ -34,7 +34,7 @@ def rules_for(source: Source, own: Config) -> Rules:
 
 
 def own_settings_of(config: Config, source: Source) -> Config:
-    """Return the settings of a source; the links of the digest use those of section `kb`."""
+    """Return the settings for a source; for the links of the digest, the settings of section `kb` apply."""
     own = config.with_overrides(source.rules, source.policy)
     if source.name != DIGEST_LINKS:
         return own

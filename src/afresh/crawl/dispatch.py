@@ -92,7 +92,7 @@ FIRST_MUTE_SECONDS, MAX_MUTE_SECONDS = 0.05, 1.0  # pause after a wake-up that b
 
 
 class WakeupListener:
-    """Waits for new-work notifications, backing off after wake-ups that found nothing."""
+    """Waits for notifications of new work; pauses longer after notifications that brought no work."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -104,7 +104,7 @@ class WakeupListener:
         self._since = self._store.db.news.count
 
     async def wait(self, seconds: float, *ends: asyncio.Event) -> None:
-        """Wait for a notification, for one of the events, or for some seconds."""
+        """Wait for a notification or for one of the events `ends`, at most for some seconds."""
         waits: list[asyncio.Task[object]] = [asyncio.create_task(end.wait()) for end in ends]
         waits.append(asyncio.create_task(self._wait_for_news(seconds)))
         try:

@@ -151,7 +151,7 @@ def _lost_all(signs: ContentSignals) -> Suspicion:
 
 
 def _not_its_own(document: Document, signs: ContentSignals) -> Suspicion | None:
-    """Return what to do about a page with quite different content; WAIT until the other pages are checked."""
+    """Return what to do about a page with quite different content; WAIT if other pages have to be checked first."""
     if not is_strange(signs.likeness) or not document.markdown.strip():
         return None
     if signs.lookalikes >= MIN_LOOKALIKES:

@@ -58,7 +58,7 @@ class HostLimiter:
         return 1 if self.delays.get(domain) else self._concurrency
 
     def arrived(self, domain: str) -> None:
-        """Count the delay from now, because another worker may have just sent a request to this host."""
+        """Count the delay of a host from now, because another worker may have just sent a request to it."""
         self._arrived[domain] = asyncio.get_running_loop().time()
 
     async def enter(self, domain: str, max_wait: float = TURN_SECONDS) -> bool:
