@@ -28,7 +28,7 @@ else:
     _Record = _RecordMeta("_Record", (msgspec.Struct,), {})
 
     class _Fields:
-        """The fields as the standard library describes them; made when first needed, as that takes 0.04 ms."""
+        """Computes `__dataclass_fields__` as the standard library does, but only when it is read: it takes 0.04 ms."""
 
         def __init__(self, plain, bases, kw_only):
             self.plain, self.bases, self.kw_only, self.described = plain, bases, kw_only, None

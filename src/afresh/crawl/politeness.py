@@ -123,7 +123,7 @@ class HostLimiter:
         return silence is not None and self._clock() < silence.until
 
     def may_try(self, domain: str) -> bool:
-        """Return whether a request may be sent; a dead host gets single requests, with growing pauses."""
+        """Return whether a host may be requested; a dead host gets single requests, with growing pauses."""
         silence = self._silent.get(domain)
         if silence is None:
             return True

@@ -212,7 +212,7 @@ async def _decide_and_prepare(arrived: FetchSummary, seen: Seen, tools: RunTools
 
 
 async def _prepare(arrived: FetchSummary, decision: Decision, seen: Seen, tools: RunTools) -> VisitContent:
-    """Return the content and links that the decision stores; neither for an unchanged page."""
+    """Prepare the content and the links that a decision stores; an unchanged page gets neither."""
     claim, content = arrived.claim, VisitContent(body_bytes=arrived.size, rendered=arrived.rendered)
     match seen:
         case Moved(to=to):  # its only link is the target
@@ -236,7 +236,7 @@ async def _prepare(arrived: FetchSummary, decision: Decision, seen: Seen, tools:
 async def _with_chunks(
     content: VisitContent, claim: Claim, decision: Decision, seen: ReadDocument, tools: RunTools
 ) -> VisitContent:
-    """Return the content with the chunks of new text, their embedding and the diff added."""
+    """Return the content with the chunks of the new text, the number of chunks embedded, and the diff."""
     document = seen.document
     if seen.chunks is not None:
         chunks = seen.chunks
@@ -253,7 +253,7 @@ async def _with_chunks(
 
 
 def _trimmed_links(document: Document, decision: Decision, tools: RunTools) -> tuple[Link, ...]:
-    """Return the links of a page, each URL once and with `follow` as the decision and the settings say."""
+    """Return the links of a page, each URL once; decision and settings determine their `follow`."""
     trimmed: dict[str, Link] = {}
     for link in document.links:
         url = tools.trim(link.url)
@@ -265,7 +265,7 @@ def _trimmed_links(document: Document, decision: Decision, tools: RunTools) -> t
 
 
 async def _with_links(content: VisitContent, links: tuple[Link, ...], claim: Claim, tools: RunTools) -> VisitContent:
-    """Return the content with all links added, and as children the URLs that belong to the source at some depth."""
+    """Add the links to the content, and as its children the URLs that belong to the source at any depth; return it."""
     belonging, trapped = [], 0
     async for link in yield_in_turns(links, lambda link: link.url):
         refusal = tools.lister.refusal(link.url, 0)

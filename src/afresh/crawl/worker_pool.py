@@ -50,7 +50,7 @@ class _Assignment:
 
 @dataclass(slots=True)
 class WorkerPool:
-    """Leads runs that have no leader, oldest first, and assists in others while there is room."""
+    """Works on open runs, oldest first: leads runs without a leader, and assists in others up to a limit."""
 
     tools: RunToolFactory
     stopping: asyncio.Event
