@@ -58,7 +58,7 @@ class DigestUpdater:
         return (await self._rooted(await self.store.digest.cache_seen()))[0]
 
     async def whole(self, budget: int) -> KbReport:
-        """Check all files and at most `budget` due links; return a report."""
+        """Check all files of the digest and at most `budget` due links, and return a report."""
         return await self.part({FILES: ALL_FILES, LINKS: _due_links(budget)})
 
     async def part(self, parts: Mapping[str, RunOptions]) -> KbReport:
@@ -135,7 +135,7 @@ class DigestUpdater:
         return SeenCache(self.paths.cache, f"taken over: {self.paths.digest_files.digest or 'none'}")
 
     async def _rooted(self, seen: SeenCache | None) -> tuple[dict[str, Source], bool]:
-        """Return the sources, and whether one of them is new; remove a source that is no longer configured."""
+        """Return the sources of the digest, and whether one is new; remove a source that is no longer configured."""
         found, fresh = {}, False
         for name, kind in KINDS.items():
             root, known = self.paths.roots.get(name), await self.store.sources.find(name, None)
@@ -154,7 +154,7 @@ class DigestUpdater:
         return found, fresh
 
     async def _impose(self, sources: Mapping[str, Source], records: Mapping[str, Record]) -> None:
-        """Change pages in the store that differ from the cache, which takes precedence."""
+        """Change pages in the store that differ from their cache records, because the cache takes precedence."""
         now = self.clock()
         for name, source in sources.items():
             is_file = name == FILES

@@ -19,7 +19,7 @@ _DEPTH = 28  # deeper recursion is a sign of a malicious text, which is cut in t
 
 
 class _Packing:
-    """Groups pieces into chunks, whose pieces are given by `ranges`.
+    """Groups pieces into chunks; `ranges` holds the range of the pieces of each chunk.
 
     A range that is too large is cut before the piece with the smallest key (`rank << 32 | hash`) that leaves
     enough on both sides, and its parts are cut in the same way. After an edit, the keys elsewhere are the same,
@@ -92,7 +92,7 @@ _TYPES = ("text", "code", "table", "list")
 
 
 def chunk(document: Document) -> Sequence[Chunk]:
-    """Return the chunks of a document in order, of about 800 to 2000 characters without link targets.
+    """Return the chunks of a document in order, each of about 800 to 2000 characters, not counting link targets.
 
     Sections, code blocks and table rows are not cut if they fit into a chunk. Chunks far from an edit stay the
     same.
@@ -113,7 +113,7 @@ def chunk(document: Document) -> Sequence[Chunk]:
 def extract_and_chunk(
     extract: Callable[[Body], Document], body: Body, known_hash: str | None, language: str | None, redetect: bool
 ) -> tuple[Document, Sequence[Chunk] | None]:
-    """Return the document of a body and its chunks; None for those of known text, or if chunking fails."""
+    """Return the document of a body and its chunks; None instead of chunks if the text is known or chunking fails."""
     document, chunks = extract(body), None
     if document.content_hash != known_hash:
         with suppress(Exception):  # the page is read; who needs the chunks asks again, and fails then
