@@ -146,7 +146,7 @@ def around(node: LexborNode) -> Iterator[LexborNode]:
 
 
 def names_in(html: str) -> bytes:
-    """Return markup in lower case, for a test whether a name occurs in it before the tree is searched for it.
+    """Return markup in lower case, so that the tree is searched for a name only if the name occurs in the markup.
 
     A search walks the whole tree, which takes a third of the time of parsing.
     """

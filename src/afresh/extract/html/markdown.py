@@ -101,7 +101,7 @@ def _split_code(html: str) -> tuple[list[str], list[str]]:
 
 
 def _trim_text(html: str, base: str) -> str:
-    """Remove markup that Markdown cannot express, make URLs absolute, and set terms in bold."""
+    """Remove markup that Markdown cannot express, make URLs absolute, and set definition terms in bold or as code."""
     path = escape(base.partition("?")[0])
     html = _TITLE_ATTRIBUTE.sub("", html).replace(' href="#', f' href="{escape(base)}#')
     html = _ODD_ADDRESS.sub("", html).replace(' href="?', f' href="{path}?')

@@ -48,7 +48,7 @@ WHITE = Colour(255, 255, 255)
 
 
 def share_of(value: str | None) -> float:
-    """Parse a number or a percentage; return 1 for other values."""
+    """Parse a number or a percentage such as an opacity; return 1 for other values."""
     found = px_of(value, _SHARE)
     return 1.0 if found is None else found
 
@@ -348,7 +348,7 @@ def _is_flat(name: str, sides: list[float | None]) -> bool:
 
 
 def _encloses_nothing(path: str) -> bool:
-    """Return whether a `clip-path` path shows no area of the element; judged by its points, False with arcs."""
+    """Return whether a `clip-path` path encloses no area, judged by its points; False for a path with arcs."""
     across: list[float] = []
     down: list[float] = []
     here = (0.0, 0.0)
