@@ -62,7 +62,7 @@ AT_ONCE = 3  # calls that run concurrently
 
 
 async def gather_limited(work: Sequence[Callable[[], Coroutine[None, None, T]]]) -> list[T]:
-    """Make all calls, AT_ONCE at a time; return the results in order, or raise the first error after all have ended."""
+    """Run the calls in `work`, AT_ONCE at a time; return the results in order, or raise the first error after all."""
     gate = asyncio.Semaphore(AT_ONCE)
 
     async def turn(begin: Callable[[], Coroutine[None, None, T]]) -> T:

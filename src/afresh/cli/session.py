@@ -136,7 +136,7 @@ class Session:
         return True
 
     def answer(self, value: Any, view: str, *more: object, rows: type | None = None, **options: object) -> None:
-        """Write JSON, or CSV of `rows`, if requested; else show the value by a view such as `lists.runs`."""
+        """Write `value` as JSON, or as CSV with rows of type `rows`, if requested; else show it by the named view."""
         if not (self.wrote_json(value) if rows is None else self.wrote_rows(value, rows)):
             module, _, name = view.partition(".")
             draw = getattr(import_module(f"afresh.cli.{module}"), name)  # rich is imported only now

@@ -112,7 +112,7 @@ class NamedSection:
         return specs[key]
 
     def from_variable(self, rest: str, names: Iterable[str]) -> str:
-        """Return `NAME.key` for the end `NAME__KEY` of a variable; known names may contain a hyphen."""
+        """Convert `NAME__KEY`, the end of a variable, to `NAME.key`, with NAME spelt as in `names` if it is there."""
         name, _, key = rest.lower().rpartition("__")
         known = {each.replace("-", "_"): each for each in names}
         return f"{known.get(name, name)}.{key}"

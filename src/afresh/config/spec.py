@@ -192,7 +192,7 @@ def weights(doc: str) -> Any:
 
 
 def _setting(kind: str, default: Any, doc: str, more: Mapping[str, Any]) -> Any:
-    """Return a dataclass field with a specification; a setting without default may be null unless `optional` is set."""
+    """Return a dataclass field that holds the specification of a setting; a default of None usually allows null."""
     spec = SettingSpec(kind=kind, doc=doc, **{"optional": default is None, **more})
     usual: dict[str, Any] = {"default_factory" if callable(default) else "default": default}
     return field(**usual, repr=not spec.secret, metadata={"spec": spec})

@@ -77,7 +77,7 @@ def policy_for(own: Config, source: Source | None = None) -> Policy:
 
 
 async def rules_at_root(source: Source, own: Config, store: Store) -> Rules:
-    """Return the rules of a source, including its former roots and the target if its root redirects temporarily."""
+    """Return the rules of a source, with its former roots and, if its root redirects temporarily, the target."""
     rules = rules_for(source, own)
     if source.kind != "web":
         return rules

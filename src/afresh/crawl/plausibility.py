@@ -95,7 +95,7 @@ def flag_that_stays(page: Page, policy: Policy) -> str | None:
 
 
 def loses_text(page: Page, document: Document, signs: ContentSignals, policy: Policy, flag: str | None) -> bool:
-    """Return whether to keep the former text: the new text is flagged or would be without `--trust`, the old is not."""
+    """Return whether to keep the replaced text: the new text is suspicious, even if trusted, and the old was not."""
     was_flagged = page.doubt not in (None, RESTORED) and page.doubt_hash is None
     return not was_flagged and (flag is not None or (not policy.doubts and _is_other(document, signs)))
 

@@ -108,7 +108,7 @@ async def run_source(
 
 
 async def _work_with_scores(context: RunContext) -> Worker:
-    """Visit pages until none is left; in best-first order, admit links in small batches in between."""
+    """Visit pages until none is left, and score links; in best-first order, queue the best links in small batches."""
     scoring = context.tools.scoring
     if scoring is None or context.run.mode is RunMode.CHECK:
         return await _work(context)

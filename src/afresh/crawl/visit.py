@@ -74,7 +74,7 @@ class PendingVisit:
 
 
 async def fetch_page(claim: Claim, tools: RunTools) -> Fetched | None:
-    """Fetch a page as cheaply as possible (steps 1 and 2); return None if its host must not be requested now."""
+    """Fetch a page cheaply (steps 1 and 2 of a visit); return None if its host must not be requested now."""
     request = request_for(claim.page, tools.policy, tools.clock(), full=tools.full)
     tools.step("request", request.url)
     failpoint("page.request")
@@ -110,7 +110,7 @@ async def _fetch(claim: Claim, request: Request, tools: RunTools) -> Fetched | N
 
 
 async def process_page(claim: Claim, fetched: Fetched, tools: RunTools) -> Visit | PendingVisit:
-    """Parse a page, decide, and prepare its content (steps 3 to 5) without writing; return the visit."""
+    """Parse a page, decide about it and prepare its content, unwritten (steps 3 to 5 of a visit); return the visit."""
     url = claim.page.url
     arrived = FetchSummary(claim=claim, pause=fetched.retry_after if isinstance(fetched, Failed | Moved) else None)
     if isinstance(fetched, Body):
@@ -186,7 +186,7 @@ async def _extract(arrived: FetchSummary, fetched: Body, tools: RunTools) -> See
 
 
 async def _decide_and_prepare(arrived: FetchSummary, seen: Seen, tools: RunTools) -> Visit:
-    """Return the decided visit with its content; if preparing fails, keep the old content and validators (G13)."""
+    """Decide about a page and return the visit; if preparing content fails, keep old content and validators (G13)."""
     claim, url = arrived.claim, arrived.claim.page.url
     decision = decide(claim.page, seen, tools.policy, tools.clock())
     tools.step("decide", url)

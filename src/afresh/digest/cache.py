@@ -47,7 +47,7 @@ class SeenCache(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileRecord:
-    """The record of a file below `kb.sources_dir`."""
+    """The cache record of a file below `kb.sources_dir`."""
 
     rel_path: str
     size_bytes: int
@@ -63,7 +63,7 @@ class FileRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UrlRecord:
-    """The record of a link in `kb.links_file_path`."""
+    """The cache record of a link in `kb.links_file_path`."""
 
     url: str
     content_hash: str

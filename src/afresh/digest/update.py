@@ -62,7 +62,7 @@ class DigestUpdater:
         return await self.part({FILES: ALL_FILES, LINKS: _due_links(budget)})
 
     async def part(self, parts: Mapping[str, RunOptions]) -> KbReport:
-        """Check some sources or pages under the write lock; if that fails, leave cache and index unchanged."""
+        """Check the sources or pages in `parts` under the write lock; on failure, leave cache and index unchanged."""
         paths = self.paths
         async with self.turn, one_writer(paths.digest_files.lock, self.clock):
             cache = await asyncio.to_thread(paths.digest_files.read)
@@ -89,7 +89,7 @@ class DigestUpdater:
         return replace(report, failing_links=await self._failing(sources.get(LINKS), after, now))
 
     async def run(self, source: Source, options: RunOptions, listener: Listener) -> RunReport:
-        """Check changed files or links of one source for the watcher; new links are checked at the next tick."""
+        """Check changed files or links of one source for the watcher; new links wait until due links are checked."""
         budget = 0 if source.name == LINKS else None
         done = await self.part({source.name: replace(options, budget=budget)})
         report = done.links if source.name == LINKS else done.files

@@ -315,7 +315,7 @@ def _parts(lines: Sequence[str], symbols: Sequence[Symbol], after: int, name: st
 
 
 def _leave(around: list[Symbol], lines: Sequence[str], at: int, until: int, name: str) -> Generator[_Part, None, int]:
-    """Remove the symbols that end before a line, yield their remaining lines, and return the next line's index."""
+    """Remove from `around` the symbols that end before `until`, yield their last lines, and return the next index."""
     while around and around[-1].last < until:
         yield _holder(around, name, lines[at : around[-1].last + 1])
         at = max(at, around[-1].last + 1)

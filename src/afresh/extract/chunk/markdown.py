@@ -22,8 +22,8 @@ class _Packing:
     """Groups pieces into chunks; `ranges` holds the range of the pieces of each chunk.
 
     A range that is too large is cut before the piece with the smallest key (`rank << 32 | hash`) that leaves
-    enough on both sides, and its parts are cut in the same way. After an edit, the keys elsewhere are the same,
-    and so are the cuts. (Filling chunks in order would shift all later cuts.)
+    enough text on both sides, and its parts are cut in the same way. After an edit, the keys of other pieces stay,
+    and so do the cuts there. (Filling chunks in order would shift all later cuts.)
     """
 
     def __init__(self, sizes: Sequence[int], keys: Sequence[int]) -> None:
@@ -72,7 +72,7 @@ class _Packing:
         return min(borders[max(near - 1, 0) : near + 1], key=lambda i: abs(at[i] - middle))
 
     def _runs(self, low: int, first: int, borders: list[int], high: int) -> list[tuple[int, int, int]]:
-        """Return runs of sections: each section that is too large for a chunk alone, smaller neighbours together."""
+        """Return runs of sections: a section too large for a chunk is a run of its own, small neighbours share one."""
         runs: list[tuple[int, int, int]] = []
         joinable = False
         for start, stop in pairwise((low, *borders, high)):

@@ -235,7 +235,7 @@ class Selector(NamedTuple):
 
     @property
     def keys(self) -> frozenset[str]:
-        """Return keys of which every matching element has at least one."""
+        """Return ids, classes, attributes or tags (as `Compound.key` does); each matching element has at least one."""
         last = self.compounds[-1]
         if last.key == "*" and last.any_of:
             return frozenset().union(*(each.keys for each in last.any_of[0]))

@@ -76,7 +76,7 @@ def render(html: str, base: str) -> str:
 
 @lru_cache(maxsize=64)
 def _options(directory: str) -> converter.ConversionOptions:
-    """Return the options for all pages of a directory; cached, because creating them takes as long as a small page."""
+    """Return the conversion options for all pages of a directory; cached, because making them is slow."""
     return replace(OPTIONS, base_url=directory)
 
 
@@ -269,7 +269,7 @@ def _quote(tree: LexborHTMLParser, node: LexborNode) -> None:
 def _refill(
     tree: LexborHTMLParser, node: LexborNode, outer: str, inner: str, parts: Iterable[LexborNode], terms: bool = False
 ) -> None:
-    """Replace a node by an `outer` element that contains each part in an `inner` one; with `terms`, one per `dt`."""
+    """Replace a node by an `outer` element with each part in an `inner` one; with `terms`, one `inner` per `dt`."""
     node.insert_before(tree.create_node(outer))
     placed = node.prev
     if placed is None:

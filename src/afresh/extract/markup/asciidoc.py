@@ -330,7 +330,7 @@ def _indented(first: str, more: list[str], mark: str, indent: int) -> list[str]:
 
 
 def _code(lines: list[str], options: str, beside: str, attributes: dict[str, str]) -> str:
-    """Return code as a fenced block without callout marks; its options name the language."""
+    """Return code as a fenced block without callout marks, in the language that options or attributes name."""
     parts = [part.strip().strip("\"'") for part in options.split(",")]
     style = parts[0].split("%")[0].split("#")[0]
     language = next((part.removeprefix("language=") for part in parts if part.startswith("language=")), "")

@@ -236,7 +236,7 @@ def _literal(lines: list[str], at: int) -> tuple[list[str], int]:
 
 
 def _simple_end(lines: list[str], at: int) -> int:
-    """Return the index of the line after a simple table, which ends with its second border, or third with a head."""
+    """Return the index of the line after a simple table; it ends at its second border, or, with a head, its third."""
     borders = list(islice((n for n in range(at, len(lines)) if is_simple(lines[n])), 3))
     last = borders[-1]
     if len(borders) == 3 and any(not line.strip() for line in lines[borders[1] + 1 : borders[1] + 2]):
