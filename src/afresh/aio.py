@@ -62,7 +62,7 @@ AT_ONCE = 3  # calls that run concurrently
 
 
 async def gather_limited(work: Sequence[Callable[[], Coroutine[None, None, T]]]) -> list[T]:
-    """Run the calls in `work`, AT_ONCE at a time; return the results in order, or raise the first error after all."""
+    """Run all calls, AT_ONCE at a time, and return the results in order; after the last call, raise the first error."""
     gate = asyncio.Semaphore(AT_ONCE)
 
     async def turn(begin: Callable[[], Coroutine[None, None, T]]) -> T:

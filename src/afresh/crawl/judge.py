@@ -118,7 +118,7 @@ def moved_to_one(pages: Iterable[Page]) -> int:
 
 
 def decide_missing(page: Page, run: RunId, policy: Policy) -> Page:
-    """Return the page with one more complete run that did not reach it, and at the limit marked for deletion."""
+    """Count that a complete run did not reach a page; at the limit, mark the page for deletion; return the page."""
     count = page.missing_count + 1
     doomed = run if count >= policy.missing_after else page.doomed_by
     return replace(page, missing_count=count, doomed_by=doomed)

@@ -314,7 +314,7 @@ def _suspicion_notes(counts: Mapping[str, int], label: str) -> list[str]:
 
 
 async def _missing_pages(context: RunContext) -> list[Page]:
-    """Return the pages that no link or listing leads to, each with one more such run counted."""
+    """Return the pages that no link or listing leads to, and raise the number of such runs of each by one."""
     store, root = context.tools.store, context.rules.root
     unreached = [  # pages closed by robots.txt may still exist
         page
