@@ -136,7 +136,7 @@ def show_long_runs(session: Session) -> Iterator["ProgressDisplay"]:
 def keep_working(
     session: Session, work: "Callable[[KnowledgeBase, Listener, ReportListener], Awaitable[bool]]", *, once: bool
 ) -> int:
-    """Run `work` until it ends or Ctrl-C, and print each finished run; with `once`, return 1 if a run failed."""
+    """Run `work` until it ends or Ctrl-C, and print each ended run; with `once`, return the exit code of the runs."""
     done: list[RunReport] = []
 
     def on_report(report: RunReport) -> None:
