@@ -9,7 +9,7 @@ def backoff_seconds(failures: int, first: float, max_seconds: float) -> float:
 
 
 def next_wait(before: float, first: float, max_seconds: float) -> float:
-    """Return the wait of an exponential backoff that follows a wait of `before` seconds; `before` is 0 at first."""
+    """Return the next wait of an exponential backoff, after a wait of `before` seconds; `before` is 0 at first."""
     return min(max_seconds, max(first, 2 * before))
 
 

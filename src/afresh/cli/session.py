@@ -244,7 +244,7 @@ class Session:
 
 
 def start_collecting() -> None:
-    """Start the garbage collector if `main` stopped it; it ignores what was imported so far."""
+    """Start the garbage collector if `main` stopped it; objects of the modules imported so far are not collected."""
     if not gc.isenabled():
         gc.freeze()
         gc.enable()

@@ -15,7 +15,7 @@ Ticket = tuple[int, Claim]  # a claim, and how often the worker's lease had run 
 
 
 class HostDispatcher:
-    """Hands out claims whose host can take a request now."""
+    """Hands out claims on pages whose host may be requested now."""
 
     def __init__(self, hosts: HostLimiter) -> None:
         self._hosts = hosts
@@ -30,7 +30,7 @@ class HostDispatcher:
 
     @property
     def ready_count(self) -> float:
-        """Return how many claims can be requested now, or as soon as a request to their host ends."""
+        """Return how many claimed pages can be requested now, or as soon as a request to their host ends."""
         rooms = ((len(queued), self._hosts.room(domain)) for domain, queued in self._queued.items())
         return self._ready.qsize() + sum(min(each) for each in rooms)
 
@@ -47,7 +47,7 @@ class HostDispatcher:
             self._waiting += 1
 
     def done(self, domain: str) -> None:
-        """End a request; the next one to the host follows after its delay."""
+        """End a request to a host; the next request to it follows after the delay of the host."""
         pause = self._hosts.rest_of(domain)
         if domain in self._queued and 0 < pause <= max(TURN_SECONDS, self._hosts.delays.get(domain, 0.0)):
             asyncio.get_running_loop().call_later(pause, self._release_next, domain)

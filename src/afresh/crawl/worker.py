@@ -81,7 +81,7 @@ class Worker:
         return self.over or self.stopping.is_set()
 
     async def work(self) -> None:
-        """Visit pages until none is left; after a stop, finish and commit active visits, and return other claims.
+        """Visit pages until none is left; after a stop, finish and commit active visits, and requeue the other claims.
 
         Of several errors, only the first is raised: users need one sentence, not an exception group.
         """

@@ -29,7 +29,7 @@ class PageStatus(StrEnum):
 
 
 class RunMode(StrEnum):
-    """Why a run was started."""
+    """The kind of a run: what it checks or updates."""
 
     CRAWL = "crawl"
     REFRESH = "refresh"

@@ -54,7 +54,7 @@ def share_of(value: str | None) -> float:
 
 
 def px_of(value: str | None, units: Mapping[str, float] = PX) -> float | None:
-    """Parse a length; return it in pixels (or in the base of `units`), or None if it is not supported."""
+    """Parse a length; return it in pixels (or in the base unit of `units`), or None if it is not supported."""
     if not value:
         return None
     try:
@@ -66,7 +66,7 @@ def px_of(value: str | None, units: Mapping[str, float] = PX) -> float | None:
 
 
 class _Reader:
-    """Evaluates a number, or an expression with functions such as `calc()` and `min()`; raises an error for others."""
+    """Evaluates a number or an expression with functions such as `calc()` and `min()`; other texts raise an error."""
 
     def __init__(self, text: str, units: Mapping[str, float]) -> None:
         self._units = units
@@ -245,7 +245,7 @@ class HiddenBy(NamedTuple):
 
 
 def is_valid(name: str, value: str) -> bool:
-    """Return whether a browser accepts a value for a property; it ignores invalid declarations."""
+    """Return whether a browser accepts a value for a property; browsers ignore invalid declarations."""
     if "var(" in value:
         return True
     if name == "display":
