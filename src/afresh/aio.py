@@ -62,7 +62,7 @@ AT_ONCE = 3  # calls that run concurrently
 
 
 async def gather_limited(work: Sequence[Callable[[], Coroutine[None, None, T]]]) -> list[T]:
-    """Make all calls, AT_ONCE at a time; return the results in order, or raise the first error after all have ended."""
+    """Run all calls, AT_ONCE at a time, and return the results in order; after the last call, raise the first error."""
     gate = asyncio.Semaphore(AT_ONCE)
 
     async def turn(begin: Callable[[], Coroutine[None, None, T]]) -> T:
@@ -83,7 +83,7 @@ ITEM_CHARACTERS = 64  # counted for each item in addition to its URL
 
 
 async def yield_in_turns(items: Iterable[T], url_of: Callable[[T], str]) -> AsyncIterator[T]:
-    """Yield items, and let other tasks run in between; longer URLs count more."""
+    """Yield the items; let other tasks run after every few items, and more often if their URLs are long."""
     left = TURN_CHARACTERS
     for item in items:
         left -= ITEM_CHARACTERS + len(url_of(item))

@@ -4,17 +4,17 @@ from math import inf
 
 
 def backoff_seconds(failures: int, first: float, max_seconds: float) -> float:
-    """Return the wait after the n-th failure in a row: `first`, doubled each time, at most `max_seconds`."""
+    """Return the wait after a number of failures in a row: `first` after one, then doubled, at most `max_seconds`."""
     return float(min(max_seconds, first * 2 ** min(failures - 1, 60))) if failures > 0 else 0.0
 
 
 def next_wait(before: float, first: float, max_seconds: float) -> float:
-    """Return the wait of an exponential backoff that follows a wait of `before` seconds; `before` is 0 at first."""
+    """Return the next wait of an exponential backoff, after a wait of `before` seconds; `before` is 0 at first."""
     return min(max_seconds, max(first, 2 * before))
 
 
 def wait_to_retry(failures: int, asked: float | None, *, tries: int, first: float, max_seconds: float) -> float | None:
-    """Return the wait before the next try: `asked` if the server named one, else an exponential backoff.
+    """Return the wait before the next try: `asked` if the server named a wait, else an exponential backoff.
 
     Return None if all tries are used up or the wait exceeds `max_seconds`.
     """

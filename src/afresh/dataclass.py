@@ -20,7 +20,7 @@ else:
 
     class _RecordMeta(type(msgspec.Struct)):
         def __new__(mcls, name, bases, body, **options):
-            """Return a plain class for the statement of a derived record: the decorator makes the record of it."""
+            """Return a plain class for the `class` statement of a derived record; the decorator makes it a record."""
             if options or not body.keys() & ANNOTATIONS:
                 return super().__new__(mcls, name, bases, body, **options)
             return type(name, (), {**body, "_bases": bases})
@@ -28,7 +28,7 @@ else:
     _Record = _RecordMeta("_Record", (msgspec.Struct,), {})
 
     class _Fields:
-        """The fields as the standard library describes them; made when first needed, as that takes 0.04 ms."""
+        """Computes `__dataclass_fields__` as the standard library does, but only when it is read: it takes 0.04 ms."""
 
         def __init__(self, plain, bases, kw_only):
             self.plain, self.bases, self.kw_only, self.described = plain, bases, kw_only, None
@@ -44,7 +44,7 @@ else:
             return self.described
 
     def dataclass(*, frozen=False, slots=False, kw_only=False, eq=True, repr=True):  # noqa: A002 - the usual name
-        """Return a decorator; without `slots` the records have a `__dict__`, for cached properties."""
+        """Return a decorator for record classes; without `slots`, records have a `__dict__`, for cached properties."""
 
         def make(plain):
             if isinstance(plain, _RecordMeta):  # derived, without a field of its own

@@ -63,7 +63,7 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 
 
 def read_whole(path: Path) -> bytes | None:
-    """Return the content of a file; None if there is none."""
+    """Return the content of a file; None if the file does not exist."""
     try:
         return path.read_bytes() if _is_there(path) else None
     except OSError as error:

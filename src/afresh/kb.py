@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class KnowledgeBase:
-    """An open knowledge base: the services of one store, without logic of its own. Each is imported when first used."""
+    """An open knowledge base: the services of one store, without own logic. A service is imported when first used."""
 
     def __init__(self, context: ServiceContext) -> None:
         self._context = context

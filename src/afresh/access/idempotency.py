@@ -54,7 +54,7 @@ class RequestClaim:
         await wait_done(asyncio.ensure_future(self._end(forget=error is not None)))
 
     async def keep(self, answer: StoredResponse) -> None:
-        """Store the response for a day."""
+        """Stop renewing the claim, and store the response, which is kept for a day."""
         await self._rest()
         await self._store.access.keep_answer(*self._key, self._began, answer)
 
@@ -80,14 +80,14 @@ class RequestClaim:
             await self._store.access.forget_answer(*self._key, self._began)
 
     async def _rest(self) -> None:
-        """Stop renewing; wait for a renewal in progress, because it changes the time of the claim."""
+        """Stop renewing the claim; wait for a renewal in progress, because it changes the start time of the claim."""
         self._over.set()
         if self._renewing is not None:
             await asyncio.wait({self._renewing})
 
 
 async def begin(store: "Store", clock: Clock, caller: str, name: str, asked: str) -> StoredResponse | RequestClaim:
-    """Return the stored response to a request with this idempotency key (`name`), or a claim to answer it."""
+    """Return the request with the idempotency key `name` and its response, if stored, or a claim to answer it."""
     now = clock()
     known = await store.access.begin_answer(caller, name, asked, now)
     return known if known is not None else RequestClaim(store, clock, caller, name, now)

@@ -16,7 +16,7 @@ BOUND = "this token is limited to some sources, but the request affects all sour
 
 
 class TokenScope(StrEnum):
-    """The operations that a token allows."""
+    """The rights of a token: only to read, or also to write."""
 
     READ = "read"
     WRITE = "write"
@@ -35,7 +35,7 @@ class AccessToken:
     revoked_at: datetime | None = None
 
     def state(self, now: datetime) -> str:
-        """Return `good`, `expired` or `revoked`."""
+        """Return the state of a token at a time: `good`, `expired` or `revoked`."""
         if self.revoked_at is not None:
             return "revoked"
         return "expired" if self.expires_at is not None and self.expires_at <= now else "good"

@@ -132,7 +132,7 @@ def _where(view: PageView) -> Text:
 
 
 def attempts(rows: Sequence[HistoryEntry], now: datetime) -> RenderableType:
-    """Draw the attempts at a URL, grouped by source if there are several."""
+    """Draw the attempts to fetch a URL, grouped by source if the URL belongs to several."""
     if not rows:
         return empty("No attempts to fetch this URL.")
     columns = ("when", "outcome", ">code", ">run", "*reason")

@@ -63,7 +63,7 @@ START = (
 
 
 class _Commands(Mapping[str, click.Command]):
-    """Imports the module of a command when it is asked for."""
+    """All commands by name; imports the module of a command only when the command is looked up."""
 
     def __getitem__(self, name: str) -> click.Command:
         module, attribute = COMMANDS[name].split(".")

@@ -179,7 +179,7 @@ def run(
     display: Callable[[Session], AbstractContextManager[ProgressDisplay]] = show_progress,
     wait_for_store: bool = False,
 ) -> Answer:
-    """Run work, show its progress and return its result; the first Ctrl-C asks it to stop, the second quits.
+    """Run `work`, show its progress and return its result; the first Ctrl-C asks it to stop, the second quits.
 
     With `wait_for_store`, wait up to a minute at startup for a store that does not answer.
     """

@@ -73,7 +73,7 @@ def _problems(report: RunReport, again: str, notes: Sequence[str] = ()) -> list[
 
 
 def _reason(note: str) -> str:
-    """Return the text of a note after the URL that it starts with, if any."""
+    """Return a note without the URL that it may start with."""
     words = clean(note).rstrip(".")
     return words.partition(": ")[2] or words
 

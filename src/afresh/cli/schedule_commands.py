@@ -110,7 +110,7 @@ def line(report: RunReport) -> str:
 
 
 def problem_of(report: RunReport) -> str:
-    """Return why a run is incomplete, or an empty text."""
+    """Return why a run is incomplete; "" if it is complete."""
     match report.state:
         case RunState.NEEDS_CONFIRMATION:
             return f"confirm with `afresh confirm {report.run}`"
@@ -136,7 +136,7 @@ def show_long_runs(session: Session) -> Iterator["ProgressDisplay"]:
 def keep_working(
     session: Session, work: "Callable[[KnowledgeBase, Listener, ReportListener], Awaitable[bool]]", *, once: bool
 ) -> int:
-    """Work until Ctrl-C, or `once`, and print each run that ends; return 1 if `once` and a run failed."""
+    """Run `work` until it ends or Ctrl-C, and print each ended run; with `once`, return the exit code of the runs."""
     done: list[RunReport] = []
 
     def on_report(report: RunReport) -> None:

@@ -62,7 +62,7 @@ def search(session: Session, query: tuple[str, ...], mode: str, **asked: Any) ->
 
 
 def _found(session: Session, words: str, asked: dict[str, Any]) -> SearchAnswer:
-    """Return the answer; if pages are checked again, show it as a run with progress and Ctrl-C."""
+    """Search and return the answer; if pages are checked first, show their progress, and let Ctrl-C stop the checks."""
     if asked["max_age"] is None:
         return session.ask(lambda kb: kb.search.search(words, **asked))
     from afresh.cli.progress import run

@@ -32,7 +32,7 @@ NEAREST = {"✓": "+", "✗": "x", "·": "-", "–": "-", "…": "...", "→": "
 
 
 def open_missing_streams() -> None:
-    """Open the null device for closed standard streams, so that no other file gets their numbers."""
+    """Open the null device for each closed standard stream, so that no other file gets its file descriptor."""
     for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
         try:
             os.fstat(number)
@@ -115,7 +115,7 @@ class Session:
         return _console(stderr=True)
 
     def wrote_json(self, value: object) -> bool:
-        """Write the answer if JSON was requested; return whether it was."""
+        """Write `value` as JSON if requested; return whether JSON was requested."""
         if self.json:
             from afresh.present.formats import write
 
@@ -123,7 +123,7 @@ class Session:
         return self.json
 
     def wrote_rows(self, rows: Sequence[object], kind: type) -> bool:
-        """Write the list if CSV or JSON was requested; return whether it was."""
+        """Write `rows` as CSV or JSON if requested; return whether one of them was requested."""
         if not self.csv:
             return self.wrote_json(rows)
         if self.json:
@@ -136,7 +136,7 @@ class Session:
         return True
 
     def answer(self, value: Any, view: str, *more: object, rows: type | None = None, **options: object) -> None:
-        """Write JSON, or CSV of `rows`, if requested; else show the value by a view such as `lists.runs`."""
+        """Write `value` as JSON, or as CSV with rows of type `rows`, if requested; else show it by the named view."""
         if not (self.wrote_json(value) if rows is None else self.wrote_rows(value, rows)):
             module, _, name = view.partition(".")
             draw = getattr(import_module(f"afresh.cli.{module}"), name)  # rich is imported only now
@@ -149,7 +149,7 @@ class Session:
             self.show(clean(sentence))
 
     def show(self, answer: "RenderableType") -> None:
-        """Print an answer for people; in a pipe without trailing spaces."""
+        """Print an answer for people; if stdout is not a terminal, without trailing spaces."""
         if self.out.is_terminal:
             self.out.print(answer)
             return
@@ -225,7 +225,7 @@ class Session:
             return asyncio.run(work())
 
     async def open_kb(self, config: "Config", access: "StoreAccess") -> "KnowledgeBase":
-        """Open the knowledge base of these settings; the slow imports happen here."""
+        """Open the knowledge base with the settings `config`; the slow imports happen here."""
         from afresh.app import build
 
         return await build(config, access=access)
@@ -244,7 +244,7 @@ class Session:
 
 
 def start_collecting() -> None:
-    """Start the garbage collector if `main` stopped it; it ignores what was imported so far."""
+    """Start the garbage collector if `main` stopped it; objects of the modules imported so far are not collected."""
     if not gc.isenabled():
         gc.freeze()
         gc.enable()

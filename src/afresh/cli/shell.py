@@ -94,7 +94,7 @@ class Group(Command, click.Group):
         super().format_options(ctx, formatter)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write one list for each section, in the order the commands were added."""
+        """Write a list of commands for each section, in the order in which the commands were added."""
         for section in (*SECTIONS, ""):
             rows = [
                 (name, command.get_short_help_str(limit=100))
@@ -120,7 +120,7 @@ def named(flag: str) -> Iterator[None]:
 
 
 def command(section: str, *examples: str, name: str | None = None) -> Callable[[Callable[..., Any]], Command]:
-    """Return a decorator that makes a command; the function takes the session and returns an exit code."""
+    """Return a decorator that makes a function a command; the function gets the session and returns an exit code."""
 
     def make(function: Callable[..., Any]) -> Command:
         made = click.command(name, cls=Command, section=section, examples=examples)
@@ -141,7 +141,7 @@ def labels(text: str = "Sources, as NAME or NAME@VERSION (default: all).") -> Ca
 
 
 def option(names: str, metavar: str, text: str, **more: Any) -> Callable[[Decorated], Decorated]:
-    """Return an option with a value; `names` holds its flags and optionally its parameter: `--in within`."""
+    """Return an option with a value; `names` holds its flags and, if needed, its parameter name: `--in within`."""
     return click.option(*names.split(), metavar=metavar, help=text, **more)
 
 

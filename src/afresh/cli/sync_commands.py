@@ -51,7 +51,7 @@ def _show_all(session: Session, done: Sequence[SyncReport | ReindexReport]) -> N
 
 
 def exit_code(done: Sequence[SyncReport]) -> int:
-    """Return 0 if every store is in sync or still processing within its deadline."""
+    """Return 0 if every external store is in sync or still processing within its deadline, else 1."""
     return int(any(report.state not in ("completed", "planned") for report in done))
 
 

@@ -33,7 +33,7 @@ class Column:
 
 @dataclass(frozen=True)
 class ListTable:
-    """Rows below headings; picks the columns that fit when it is drawn."""
+    """A table with headings; when it is drawn, it leaves out columns that do not fit."""
 
     columns: tuple[Column, ...]
     less: tuple[str, ...]  # columns that may be dropped, least important first
@@ -116,7 +116,7 @@ STATE_STYLES = {name: style for style, names in _STATES_BY_STYLE.items() for nam
 
 
 def text(value: object, style: str = "") -> Text:
-    """Return a sanitized line of text; an empty one becomes a dash."""
+    """Return a value as one sanitized line; an empty value becomes a dash."""
     if value is None or value == "":
         return Text("–", style="dim")
     return Text(clean(str(value)), style=style)
@@ -140,7 +140,7 @@ def table(
     least: int = MIN_URL_WIDTH,
     none: tuple[str, ...] = (),
 ) -> ListTable | Text:
-    """Return a list without lines; `>` before a column aligns it right, and the `*` column is never cut.
+    """Return a table without border lines; `>` before a column aligns it right, and the `*` column is never cut.
 
     In narrow terminals the columns in `less` are dropped first; if `*` still has less than `least` columns,
     it gets lines of its own. Without rows, `none` is shown: a sentence, and what to type.
@@ -173,7 +173,7 @@ def moment(value: datetime | None) -> str:
 
 
 def vectors(model: str | None, missing: int, wanted: str | None = None) -> Text:
-    """Return which model answers searches, and what to do about chunks without vectors."""
+    """Return the name of the model that answers searches, and whether `afresh reindex` has to create vectors for it."""
     drawn = text(model or "none (keyword search only)")
     if missing and (model or wanted):
         drawn.append(f", {count(missing, 'chunk')} missing: run `afresh reindex`", "yellow")

@@ -25,7 +25,7 @@ def _form(
     secret: bool = False,
     lower: bool = False,
 ) -> Form:
-    """Return a parser for texts that `accepts` is true for; with `lower`, it converts them to lower case.
+    """Return a parser that accepts the texts for which `accepts` is true; with `lower`, it converts them to lower case.
 
     Its error says that `expected` was expected; the value of a `secret` is not quoted.
     """

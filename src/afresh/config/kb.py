@@ -60,7 +60,7 @@ _BESIDE = ("-wal", "-shm", "-journal")  # suffixes of files that SQLite keeps ne
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KbPaths:
-    """The absolute paths of the digest; None for settings that are not set."""
+    """The absolute paths of the files and folders of the digest; None for paths that are not set."""
 
     sources_dir: Path | None
     links_file: Path | None
@@ -74,7 +74,7 @@ class KbPaths:
 
     @property
     def no_sources(self) -> list[tuple[Path, str]]:
-        """Return files that must not become sources, each with a pattern for suffixes of related files."""
+        """Return files that must not become sources, each with a pattern for suffixes of lock and temporary files."""
         written = [(self.index, ".*"), (self.cache, ".*")]  # with their lock and temporary files
         read = [self.links_file, self.settings]  # the settings may contain keys, which must not be indexed
         return [*written, *((path, "") for path in read if path)]

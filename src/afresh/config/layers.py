@@ -104,7 +104,7 @@ def _from_file(file: Path, *, named: bool) -> Layer:
 
 
 def _place(entry: FileEntry) -> Place | None:
-    """Return the setting of an entry in the file; None for a section, and inside entries with an error."""
+    """Return section and key of the setting that an entry sets; None for a section, and inside invalid entries."""
     section, *rest = entry.path
     if section not in SECTIONS and section not in NAMED:
         if rest:
@@ -257,7 +257,7 @@ def _why_no_models(config: Config) -> str | None:
 
 
 def apply_overrides(config: Config, partials: Iterable[Mapping[str, object]]) -> Config:
-    """Return the settings with some values replaced; if several mappings set a value, the last one wins."""
+    """Return the settings with the values of `partials`; if several of them set a value, the last one wins."""
     values: dict[Place, object] = {}
     for partial in partials:
         for name, value in partial.items():
@@ -290,7 +290,7 @@ def operator_only_keys() -> frozenset[str]:
 
 @cache
 def source_settings() -> Mapping[str, tuple[str, str, SettingSpec]]:
-    """Return section, key and specification of the settings that a source may have, by all their names."""
+    """Return section, key and specification of each setting that a source may have, by each name of the setting."""
     places = {
         key: (section, key, spec)
         for (section, key), spec in settings().items()

@@ -123,7 +123,7 @@ SCORERS = ("auto", "offline", "model")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinksSettings:
-    """The keywords by which links are scored, and how."""
+    """The keywords by which links are scored, and the settings for computing the scores."""
 
     keywords: Mapping[str, float] = weights(
         "the keywords by which links are scored, each with a weight from 0 to 1; none: links are not scored"

@@ -18,7 +18,7 @@ from afresh.ports import SinkKind
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccessSettings:
-    """Which requests the server accepts: host names, origins, tokens and limits."""
+    """The conditions for requests that the server accepts: host names, origins, tokens and limits."""
 
     hosts: tuple[str, ...] = texts(
         "host names of the server besides those of this machine; requests for other names are refused, to "
@@ -53,7 +53,7 @@ class AccessSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerSettings:
-    """Where `afresh serve` listens, and which folders its callers may add."""
+    """The address on which `afresh serve` listens, and the folders that its callers may add."""
 
     host: str = text("127.0.0.1", "the address to listen on", operator=True, form=forms.name)
     port: int = whole(8000, "the port to listen on; 0: any free port", 0, 65_535)
@@ -65,7 +65,7 @@ class ServerSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogSettings:
-    """The log file."""
+    """The path, the level and the format of the log file."""
 
     file: str | None = text(None, "the log file, one line per event; null: none (short: `AFRESH_LOG`)", form=forms.file)
     level: str = text("info", "the lowest level that is logged", choices=("debug", "info", "warning", "error"))
@@ -112,7 +112,7 @@ class NamedSection:
         return specs[key]
 
     def from_variable(self, rest: str, names: Iterable[str]) -> str:
-        """Return `NAME.key` for the end `NAME__KEY` of a variable; known names may contain a hyphen."""
+        """Convert `NAME__KEY`, the end of a variable, to `NAME.key`, with NAME spelt as in `names` if it is there."""
         name, _, key = rest.lower().rpartition("__")
         known = {each.replace("-", "_"): each for each in names}
         return f"{known.get(name, name)}.{key}"
@@ -173,12 +173,12 @@ class SinkSettings:
 
     @property
     def place(self) -> str:
-        """Return a text that identifies the remote store."""
+        """Return a text that identifies the external store."""
         return " ".join(filter(None, (self.kind, self.path, self.base_url, self.store)))
 
 
 def _check_places(sinks: Mapping[str, Any]) -> None:
-    """Raise InvalidValue if two sinks are the same store, because each would delete the documents of the other."""
+    """Raise InvalidValue if two sinks share a store or folder, because each would delete the documents of the other."""
     for (one, first), (two, second) in combinations(sinks.items(), 2):
         same = first.place == second.place
         if first.kind == second.kind == "folder":

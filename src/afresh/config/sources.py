@@ -50,7 +50,7 @@ YEAR = 366 * DAY
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NetworkSettings:
-    """How requests are sent, and which private hosts they may reach."""
+    """The settings for sending requests, and the private hosts that requests may reach."""
 
     allow: tuple[str, ...] = texts(
         "private or local hosts that sources starting there may reach: networks, IP addresses and host names, "

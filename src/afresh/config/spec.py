@@ -76,7 +76,7 @@ class SettingSpec:
 
     @property
     def is_operator_only(self) -> bool:
-        """Return whether only file, environment and flags may set it, but not a source."""
+        """Return whether only the settings file, environment and flags may set this setting, but not a source."""
         return self.operator or self.secret or self.form in OPERATOR_FORMS
 
     @property
@@ -192,7 +192,7 @@ def weights(doc: str) -> Any:
 
 
 def _setting(kind: str, default: Any, doc: str, more: Mapping[str, Any]) -> Any:
-    """Return a dataclass field with a specification; a setting without default may be null unless `optional` is set."""
+    """Return a dataclass field that holds the specification of a setting; a default of None usually allows null."""
     spec = SettingSpec(kind=kind, doc=doc, **{"optional": default is None, **more})
     usual: dict[str, Any] = {"default_factory" if callable(default) else "default": default}
     return field(**usual, repr=not spec.secret, metadata={"spec": spec})

@@ -73,7 +73,7 @@ class Config:
     origins: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
 
     def with_overrides(self, *partials: Mapping[str, object]) -> "Config":
-        """Return a copy of the settings with the own settings of a source applied."""
+        """Return a copy of the settings in which the values of `partials`, such as those of a source, are set."""
         from afresh.config.layers import apply_overrides
 
         return apply_overrides(self, partials)
@@ -136,7 +136,7 @@ def list_values(config: Config) -> Iterator[SettingValue]:
 
 
 def describe(config: Config) -> dict[str, dict[str, Any]]:
-    """Return the whole tree as plain values, with secrets masked."""
+    """Return all settings as nested dictionaries of plain values, with secrets masked."""
     tree: dict[str, dict[str, Any]] = {section: {} for section in (*SECTIONS, *NAMED)}
     if not config.plugins:
         del tree[PLUGINS.name]

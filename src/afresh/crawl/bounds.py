@@ -34,7 +34,7 @@ def rules_for(source: Source, own: Config) -> Rules:
 
 
 def own_settings_of(config: Config, source: Source) -> Config:
-    """Return the settings of a source; the links of the digest use those of section `kb`."""
+    """Return the settings for a source; for the links of the digest, the settings of section `kb` apply."""
     own = config.with_overrides(source.rules, source.policy)
     if source.name != DIGEST_LINKS:
         return own
@@ -77,7 +77,7 @@ def policy_for(own: Config, source: Source | None = None) -> Policy:
 
 
 async def rules_at_root(source: Source, own: Config, store: Store) -> Rules:
-    """Return the rules of a source, including its former roots and the target if its root redirects temporarily."""
+    """Return the rules of a source, with its former roots and, if its root redirects temporarily, the target."""
     rules = rules_for(source, own)
     if source.kind != "web":
         return rules

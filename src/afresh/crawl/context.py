@@ -42,7 +42,7 @@ class RunContext:
 
     @property
     def starts_at_root(self) -> bool:
-        """Return whether the root is a page from which the others are found."""
+        """Return whether the pages of the source are found by links, starting at its root page."""
         return self.tools.lister.walks(self.rules.root)
 
     def admits(self, url: str, found_on: str | None) -> bool:
@@ -54,7 +54,7 @@ class RunContext:
 
     @property
     def fingerprint(self) -> str:
-        """Return the rules as text, to detect changes."""
+        """Return the rules as text; if it differs from an earlier one, the rules have changed."""
         rules = {name: value for name, value in asdict(self.rules).items() if name not in _OF_ROOT}
         return json.dumps(rules | ({"aside": self.rules.aside} if self.rules.aside else {}), sort_keys=True)
 

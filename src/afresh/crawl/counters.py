@@ -19,7 +19,7 @@ KEPT = frozenset(  # counts that a run keeps when it checks every page again: of
 
 
 def change_of(visit: Visit) -> ChangeKind | None:
-    """Return NEW or CHANGED if a visit brought such content, else None; deletions are counted at the end of the run."""
+    """Return NEW or CHANGED if a visit read new or changed content, else None; the end of a run counts deletions."""
     decision, before = visit.decision, visit.claim.page
     if decision.content is not ContentAction.REPLACE:
         return None
@@ -29,7 +29,7 @@ def change_of(visit: Visit) -> ChangeKind | None:
 
 
 def tally(visit: Visit) -> dict[str, int]:
-    """Return the counts of one visit; a failure that is retried in the same run is not counted yet.
+    """Return the numbers that a visit adds to the counts of its run; a failure with a retry counts only as a retry.
 
     Pages with content are counted separately (`known_…`): many failures among them mean an outage.
     """

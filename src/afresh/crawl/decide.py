@@ -53,7 +53,7 @@ def is_stale(page: Page, policy: Policy, now: datetime) -> bool:
 
 
 def decide(page: Page, seen: Seen, policy: Policy, now: datetime) -> Decision:
-    """Return the decision about a page after a check; repeating it with the same result changes nothing more."""
+    """Return the decision about a page after a check; deciding about the same result again changes nothing more."""
     match seen:
         case ReadDocument():
             decision = _read(page, seen, policy, now)
@@ -158,7 +158,7 @@ def _read_reason(page: Page, seen: ReadDocument, policy: Policy, *, other_langua
 
 
 def _restored(page: Page, seen: ReadDocument, policy: Policy, now: datetime) -> Decision:
-    """Keep a restored former text while the page still shows the text that the user rejected."""
+    """Decide to keep the restored former text, because the page still shows the text that the user rejected."""
     doubt = {"doubt": RESTORED, "doubt_run": RunId(seen.signs.run)}
     after = replace(page, checked_at=now, **ANSWERED | doubt)
     return Decision(
@@ -171,7 +171,7 @@ def _restored(page: Page, seen: ReadDocument, policy: Policy, now: datetime) -> 
 
 
 def _doubted(page: Page, seen: ReadDocument, doubt: Suspicion, policy: Policy, now: datetime) -> Decision:
-    """Keep the stored content and flag the page as suspicious."""
+    """Decide to keep the stored content, and to flag the page as suspicious."""
     flagged = replace(
         _without_answer(page, now),
         crashes=0,
@@ -191,7 +191,7 @@ def _doubted(page: Page, seen: ReadDocument, doubt: Suspicion, policy: Policy, n
 
 
 def _unwanted(page: Page, seen: ReadDocument, policy: Policy, now: datetime) -> Decision:
-    """Drop the content of a page with noindex, and follow its links."""
+    """Decide to drop the content of a page with noindex, and to follow its links."""
     document = seen.document
     after = replace(
         page,
@@ -274,7 +274,7 @@ def _moved(page: Page, seen: Moved, policy: Policy, now: datetime) -> Decision:
 
 
 def _without_answer(page: Page, now: datetime, strikes: int = 1) -> Page:
-    """Return the page after a failed check: content, hashes and validators stay."""
+    """Return the page with its failures increased by `strikes`; content, hashes and validators stay."""
     status = page.status
     if page.content_hash is None and status == PageStatus.PENDING:
         status = PageStatus.ERROR

@@ -15,7 +15,7 @@ Ticket = tuple[int, Claim]  # a claim, and how often the worker's lease had run 
 
 
 class HostDispatcher:
-    """Hands out claims whose host can take a request now."""
+    """Hands out claims on pages whose host may be requested now."""
 
     def __init__(self, hosts: HostLimiter) -> None:
         self._hosts = hosts
@@ -30,7 +30,7 @@ class HostDispatcher:
 
     @property
     def ready_count(self) -> float:
-        """Return how many claims can be requested now, or as soon as a request to their host ends."""
+        """Return how many claimed pages can be requested now, or as soon as a request to their host ends."""
         rooms = ((len(queued), self._hosts.room(domain)) for domain, queued in self._queued.items())
         return self._ready.qsize() + sum(min(each) for each in rooms)
 
@@ -47,7 +47,7 @@ class HostDispatcher:
             self._waiting += 1
 
     def done(self, domain: str) -> None:
-        """End a request; the next one to the host follows after its delay."""
+        """End a request to a host; the next request to it follows after the delay of the host."""
         pause = self._hosts.rest_of(domain)
         if domain in self._queued and 0 < pause <= max(TURN_SECONDS, self._hosts.delays.get(domain, 0.0)):
             asyncio.get_running_loop().call_later(pause, self._release_next, domain)
@@ -92,7 +92,7 @@ FIRST_MUTE_SECONDS, MAX_MUTE_SECONDS = 0.05, 1.0  # pause after a wake-up that b
 
 
 class WakeupListener:
-    """Waits for new-work notifications, backing off after wake-ups that found nothing."""
+    """Waits for notifications of new work; pauses longer after notifications that brought no work."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -104,7 +104,7 @@ class WakeupListener:
         self._since = self._store.db.news.count
 
     async def wait(self, seconds: float, *ends: asyncio.Event) -> None:
-        """Wait for a notification, for one of the events, or for some seconds."""
+        """Wait for a notification or for one of the events `ends`, at most for some seconds."""
         waits: list[asyncio.Task[object]] = [asyncio.create_task(end.wait()) for end in ends]
         waits.append(asyncio.create_task(self._wait_for_news(seconds)))
         try:

@@ -105,7 +105,7 @@ class RunToolFactory:
         return rules_for(source, own), policy_for(own, source)
 
     def why_left_out(self, source: Source, url: str) -> str | None:
-        """Return why a file is excluded from a folder source; None if it is included or belongs elsewhere."""
+        """Return why a folder source excludes a file; None if it includes it, or the file is not in the folder."""
         from afresh.sources.folder.filter import why_left_out
 
         own = self.settings_of(source)
@@ -118,7 +118,7 @@ class RunToolFactory:
         return retention_from(self.config.retention)
 
     def sinks_of(self, source: Source) -> dict[str, str]:
-        """Return the sinks of a source with their kinds, by name."""
+        """Return the kind of each sink of a source, by the name of the sink."""
         sinks = sorted(self.config.sinks.items())
         return {name: sink.kind for name, sink in sinks if is_among(source.label, sink.sources)}
 
@@ -136,7 +136,7 @@ class RunToolFactory:
         return _worker(self.clock()), self.config.policy.lease_seconds
 
     def standing(self, listener: Listener, stopping: asyncio.Event) -> tuple[Store, Heartbeat]:
-        """Return the store, which retries without a limit, and the heartbeat for a process that runs until stopped."""
+        """Return a store that retries without a limit, and a heartbeat, for a process that runs until it is stopped."""
         self.check_everywhere()
         store = self._retrying_store(listener, stopping)
         return store, _heartbeat(store, self.config.policy, MonotonicClock(self.clock))
@@ -206,7 +206,7 @@ class RunToolFactory:
     async def _site_tools(
         self, source: Source, own: Config, options: RunOptions, rules: Rules, store: Store, clock: Clock
     ) -> AsyncIterator[dict[str, Any]]:
-        """Yield the fields of RunTools that depend on the root of a source; `aim` opens them for another root."""
+        """Yield the fields of RunTools that depend on the root; one of them, `aim`, makes RunTools for another root."""
         current = await store.sources.get(source.id)
         mark = current.mark if current is not None else None
         listed = source.kind in ("web", LINKS) and (
@@ -279,7 +279,7 @@ class RunToolFactory:
         raise NotFound(f"{url} does not belong to the sources of this token")
 
     async def contents(self, source: Source) -> SourceListing:
-        """Return what a source lists now, without storing any page."""
+        """List the URLs of a source now, without storing any page."""
         self.check_everywhere()
         own = self.settings_of(source)
         turn = self._single_fetches if source.kind in ("git", "github") else nullcontext()  # the other kinds are quick
@@ -308,7 +308,7 @@ class RunToolFactory:
         return self.store.with_retries(retry)
 
     async def _reach(self, root: str) -> "AddressPolicy":
-        """Return the policy on which IP addresses the requests for a source may connect to."""
+        """Return the policy that says to which IP addresses the requests for a source may connect."""
         from afresh.sources.web.guard import AddressPolicies
 
         network = self.config.network
@@ -410,6 +410,6 @@ def settings_problem(tools: RunToolFactory, source: Source) -> str | None:
 
 
 def max_age_of(tools: RunToolFactory, source: Source) -> float | None:
-    """Return how many seconds after their last answer pages of a source are due in any case; None: no limit."""
+    """Return how many seconds after its last answer a page of a source is due in any case; None for no limit."""
     bounds = settings_or_none(tools.bounds, source)
     return bounds[1].max_age_seconds if bounds else None

@@ -14,7 +14,7 @@ MAX_ODD_PAGES = 2  # this many pages may look suspicious or move to one URL, eve
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEvidence:
-    """The results of a run from which its end is judged."""
+    """The results of a run, by which `judge` decides how the run ends."""
 
     unlisted: str | None = None  # why the source could not be read
     many_hosts: bool = False  # pages belong to independent hosts
@@ -47,7 +47,7 @@ class RunVerdict:
 
 
 def judge(evidence: RunEvidence) -> RunVerdict:
-    """Return the verdict on a run; after an outage, refusals or a stop, it may not delete anything."""
+    """Return how a run ends; after an outage, many refusals or a stop, the run may not delete anything."""
     if evidence.stopped:
         return RunVerdict(state=RunState.CANCELLED)
     if (error := _outage(evidence)) is not None:
@@ -94,7 +94,7 @@ def _outage(evidence: RunEvidence) -> str | None:
 
 
 def _widespread(evidence: RunEvidence) -> str | None:
-    """Return an error if too many known pages have problems to delete any page; else None."""
+    """Return an error if so many known pages have problems that no page may be deleted; else None."""
     if evidence.known and evidence.is_outage(evidence.known_failed):
         return f"{evidence.known_failed} of {evidence.known} known pages could not be read"
     odd = evidence.known_failed + evidence.known_doubtful
@@ -104,7 +104,7 @@ def _widespread(evidence: RunEvidence) -> str | None:
 
 
 def brake_holds(live: int, doomed: int, policy: Policy, *, to_one: int = 0) -> bool:
-    """Return whether deletions need confirmation: too many at once, or too many that moved to one URL."""
+    """Return whether deletions need confirmation, because too many pages would be deleted or moved to one URL."""
     return any(
         number > allowed and number * 100 > live * policy.brake_percent
         for number, allowed in ((doomed, policy.brake_pages), (to_one, MAX_ODD_PAGES))
@@ -112,20 +112,20 @@ def brake_holds(live: int, doomed: int, policy: Policy, *, to_one: int = 0) -> b
 
 
 def moved_to_one(pages: Iterable[Page]) -> int:
-    """Return how many pages moved to the most common target, ignoring queries; it may be a login page."""
+    """Return how many pages moved to the most common target URL, without its query; it may be a login page."""
     targets = Counter(page.moved_to.partition("?")[0] for page in pages if page.moved_to is not None)
     return max(targets.values(), default=0)
 
 
 def decide_missing(page: Page, run: RunId, policy: Policy) -> Page:
-    """Return a page that a complete run did not reach, with its missing count raised, and marked at the limit."""
+    """Count that a complete run did not reach a page; at the limit, mark the page for deletion; return the page."""
     count = page.missing_count + 1
     doomed = run if count >= policy.missing_after else page.doomed_by
     return replace(page, missing_count=count, doomed_by=doomed)
 
 
 def may_drop(page: Page, target: PageStatus | None, run: RunId) -> bool:
-    """Return whether this run may delete a page: the run itself marked it, and the target of a move is settled."""
+    """Return whether a run may delete a page: this run marked it, and a page that moved has a settled target."""
     is_final = page.moved_to is None or target in (None, PageStatus.ACTIVE, PageStatus.DELETED)
     return page.doomed_by == run and is_final
 
@@ -153,7 +153,7 @@ def end_of_moves(url: str, target_of: Callable[[str], str | None]) -> str | None
 def pair_moves(
     pages: Iterable[Page], moves: Mapping[str, str], targets: Mapping[str, tuple[Page, datetime]]
 ) -> dict[PageId, Page]:
-    """Return, by id of a moved page, the page at its new URL that takes over its id and history.
+    """Return the page at the new URL that takes over id and history of a moved page, by the id of the moved page.
 
     `targets` holds pages by URL with the start of the run that found them. Each target is used once. A target
     that was known before the moved page last answered at its old URL is a page of its own and is not used.

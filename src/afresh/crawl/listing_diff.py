@@ -23,7 +23,7 @@ class KnownPage(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListingDiff:
-    """The pages that have to be checked after a listing."""
+    """The pages to check after a listing was compared with the stored pages."""
 
     asked: Sequence[ListedUrl]  # new, changed or of unknown state
     gone: Sequence[ListedUrl]  # stored, but no longer listed
@@ -32,7 +32,7 @@ class ListingDiff:
 def compare(
     listed: Iterable[ListedUrl], on_record: Iterable[KnownPage], walks: Callable[[str], bool], *, full: bool
 ) -> ListingDiff:
-    """Return the pages to check; skip listed items whose stored validators are the same, unless `full`."""
+    """Return the pages to check; unless `full`, skip items of the listing whose stored validators are the same."""
     known = {page.url: page for page in on_record}
     asked, names = [], set()
     for item in listed:

@@ -95,7 +95,7 @@ def flag_that_stays(page: Page, policy: Policy) -> str | None:
 
 
 def loses_text(page: Page, document: Document, signs: ContentSignals, policy: Policy, flag: str | None) -> bool:
-    """Return whether to keep the former text: the new text is flagged or would be without `--trust`, the old is not."""
+    """Return whether to keep the replaced text: the new text is suspicious, even if trusted, and the old was not."""
     was_flagged = page.doubt not in (None, RESTORED) and page.doubt_hash is None
     return not was_flagged and (flag is not None or (not policy.doubts and _is_other(document, signs)))
 
@@ -151,7 +151,7 @@ def _lost_all(signs: ContentSignals) -> Suspicion:
 
 
 def _not_its_own(document: Document, signs: ContentSignals) -> Suspicion | None:
-    """Return what to do about a page with quite different content; WAIT until the other pages are checked."""
+    """Return what to do about a page with quite different content; WAIT if other pages have to be checked first."""
     if not is_strange(signs.likeness) or not document.markdown.strip():
         return None
     if signs.lookalikes >= MIN_LOOKALIKES:

@@ -58,7 +58,7 @@ class HostLimiter:
         return 1 if self.delays.get(domain) else self._concurrency
 
     def arrived(self, domain: str) -> None:
-        """Count the delay from now, because another worker may have just sent a request to this host."""
+        """Count the delay of a host from now, because another worker may have just sent a request to it."""
         self._arrived[domain] = asyncio.get_running_loop().time()
 
     async def enter(self, domain: str, max_wait: float = TURN_SECONDS) -> bool:
@@ -123,7 +123,7 @@ class HostLimiter:
         return silence is not None and self._clock() < silence.until
 
     def may_try(self, domain: str) -> bool:
-        """Return whether a request may be sent; a dead host gets single requests, with growing pauses."""
+        """Return whether a host may be requested; a dead host gets single requests, with growing pauses."""
         silence = self._silent.get(domain)
         if silence is None:
             return True

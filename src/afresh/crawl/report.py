@@ -46,7 +46,7 @@ def report_of(run: Run, source: Source) -> RunReport:
 
 
 def dropped_notes(lister: Lister) -> list[str]:
-    """Return a note on how many listed items were left out and why; nothing if there are none."""
+    """Return a note on how many listed items were left out and why; [] if none were left out."""
     dropped = lister.dropped
     if not dropped:
         return []
@@ -61,7 +61,7 @@ def dropped_notes(lister: Lister) -> list[str]:
 
 
 def left_out_notes(counts: Mapping[str, int]) -> list[str]:
-    """Return notes on links that were not stored."""
+    """Return notes on the numbers of links that were not stored, with the reason."""
     notes = []
     if pages := counts.get("cut_pages", 0):
         which = "1 page has" if pages == 1 else f"{pages:,} pages have"

@@ -56,7 +56,7 @@ async def run_source(
     stopping: asyncio.Event,
     only: RunId | None = None,
 ) -> RunReport:
-    """Run a source or some of its pages, end the run as its results allow, and return the report.
+    """Process a source or some of its pages, end the run as its results allow, and return the report.
 
     With `only`, process that open run; when stopped, put it back into the queue for other workers.
     """
@@ -108,7 +108,7 @@ async def run_source(
 
 
 async def _work_with_scores(context: RunContext) -> Worker:
-    """Visit pages until none is left; in best-first order, admit links in small batches in between."""
+    """Visit pages until none is left, and score links; in best-first order, queue the best links in small batches."""
     scoring = context.tools.scoring
     if scoring is None or context.run.mode is RunMode.CHECK:
         return await _work(context)
@@ -314,7 +314,7 @@ def _suspicion_notes(counts: Mapping[str, int], label: str) -> list[str]:
 
 
 async def _missing_pages(context: RunContext) -> list[Page]:
-    """Return the pages to which no link or listing leads, with their count of such runs raised by one."""
+    """Return the pages that no link or listing leads to, and raise the number of such runs of each by one."""
     store, root = context.tools.store, context.rules.root
     unreached = [  # pages closed by robots.txt may still exist
         page

@@ -117,7 +117,7 @@ def _refused(reason: str, seen: Moved | None = None) -> Refused:
 
 
 def _reject_root(context: RunContext, rules: Rules, refused: Refused) -> list[ListedUrl]:
-    """Return only the root to queue; its visit will fail with the reason of `refused`."""
+    """Return the root as the only URL to queue; its visit will fail with the reason of `refused`."""
     _point_at(context, rules)
     context.tools.answers[rules.root] = refused
     context.lost_root = True
@@ -125,7 +125,7 @@ def _reject_root(context: RunContext, rules: Rules, refused: Refused) -> list[Li
 
 
 def _keep_root(context: RunContext, rules: Rules, seen: Fetched) -> list[ListedUrl]:
-    """Return only the root to queue; its content is that of the temporary redirect target."""
+    """Return the root as the only URL to queue; its content is that of the temporary redirect target."""
     if isinstance(seen, Body):
         seen = replace(seen, validators=replace(seen.validators, url=seen.url))
         if rules.refusal(seen.url, 0) is not None:
@@ -201,7 +201,7 @@ async def _news(context: RunContext, now: datetime) -> list[ListedUrl]:
 
 
 async def _worth_checking(context: RunContext, news: Sequence[ListedUrl], now: datetime) -> list[ListedUrl]:
-    """Return those listed changes that are worth a check, given how reliable the dates of the site were so far."""
+    """Return the URLs in `news` that are worth a check, given how reliable the dates of the site were so far."""
     plan, source = context.tools.policy.looks, context.source.id
     if plan is None or not news:
         return list(news)
@@ -320,7 +320,7 @@ async def _queue_listed(context: RunContext, asked: Sequence[ListedUrl], now: da
 
 
 def _walked_again(context: RunContext, walked: Sequence[KnownPage]) -> list[ListedUrl]:
-    """Return the pages found by links as URLs to check; none in a run of due pages."""
+    """Return the pages that were found by links, as URLs to check; in a run of due pages, return none."""
     return [] if context.run.mode is RunMode.DUE else [ListedUrl(page.url, page.depth) for page in walked]
 
 
@@ -359,7 +359,7 @@ async def _unless_stopped(
 
 
 async def _follow_stored(context: RunContext, now: datetime) -> None:
-    """Queue stored links that were left out because of a limit or earlier rules."""
+    """Queue stored links that earlier runs left out because of a limit or of other rules."""
     store, source = context.tools.store, context.source.id
     waiting, changed = await store.links.frontier_is_open(source, context.fingerprint)
     if changed:

@@ -59,7 +59,7 @@ class WallDetector:
     _groups: dict[str, _Group] = field(default_factory=dict)  # by the first numbers of the sketch
 
     def join(self, url: str, before: str, sketch: str) -> int:
-        """Add a URL and return how many others changed from other content into the same page."""
+        """Add a URL; return how many other URLs show the same page now, but showed different pages before."""
         group = self._group(sketch)
         if len(group.before) < MAX_MEMBERS:
             group.before[url] = before
@@ -111,7 +111,7 @@ async def content_signals(claim: Claim, document: Document, tools: "RunTools") -
 
 
 async def _sketch_at(url: str, tools: "RunTools") -> str:
-    """Return the sketch of the page at a URL; "" if there is none."""
+    """Fetch a page and return its sketch, a fingerprint of its text; "" if there is no page."""
     fetched = await fetch_politely(domain_of(url), Request(url=url), tools, HOST_PAUSE_SECONDS)
     if not isinstance(fetched, Body):
         return ""

@@ -40,7 +40,7 @@ class RunOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunTools:
-    """The tools of one run; the state of the run is in its context."""
+    """The objects that a run works with, such as store, client and parsers; the state of the run is in RunContext."""
 
     store: Store
     web: Web
@@ -85,5 +85,5 @@ class RunTools:
 
     @property
     def worker(self) -> str:
-        """Return the name under which claims are held."""
+        """Return the name of this worker, under which it holds claims."""
         return self.heartbeat.me.name

@@ -74,7 +74,7 @@ class PendingVisit:
 
 
 async def fetch_page(claim: Claim, tools: RunTools) -> Fetched | None:
-    """Fetch a page as cheaply as possible (steps 1 and 2); return None if its host must not be requested now."""
+    """Fetch a page cheaply (steps 1 and 2 of a visit); return None if its host must not be requested now."""
     request = request_for(claim.page, tools.policy, tools.clock(), full=tools.full)
     tools.step("request", request.url)
     failpoint("page.request")
@@ -110,7 +110,7 @@ async def _fetch(claim: Claim, request: Request, tools: RunTools) -> Fetched | N
 
 
 async def process_page(claim: Claim, fetched: Fetched, tools: RunTools) -> Visit | PendingVisit:
-    """Parse a page, decide, and prepare its content (steps 3 to 5) without writing; return the visit."""
+    """Parse a page, decide about it and prepare its content, unwritten (steps 3 to 5 of a visit); return the visit."""
     url = claim.page.url
     arrived = FetchSummary(claim=claim, pause=fetched.retry_after if isinstance(fetched, Failed | Moved) else None)
     if isinstance(fetched, Body):
@@ -186,7 +186,7 @@ async def _extract(arrived: FetchSummary, fetched: Body, tools: RunTools) -> See
 
 
 async def _decide_and_prepare(arrived: FetchSummary, seen: Seen, tools: RunTools) -> Visit:
-    """Return the decided visit with its content; if preparing fails, keep the old content and validators (G13)."""
+    """Decide about a page and return the visit; if preparing content fails, keep old content and validators (G13)."""
     claim, url = arrived.claim, arrived.claim.page.url
     decision = decide(claim.page, seen, tools.policy, tools.clock())
     tools.step("decide", url)
@@ -212,7 +212,7 @@ async def _decide_and_prepare(arrived: FetchSummary, seen: Seen, tools: RunTools
 
 
 async def _prepare(arrived: FetchSummary, decision: Decision, seen: Seen, tools: RunTools) -> VisitContent:
-    """Return the content and links that the decision stores; neither for an unchanged page."""
+    """Prepare the content and the links that a decision stores; an unchanged page gets neither."""
     claim, content = arrived.claim, VisitContent(body_bytes=arrived.size, rendered=arrived.rendered)
     match seen:
         case Moved(to=to):  # its only link is the target
@@ -236,7 +236,7 @@ async def _prepare(arrived: FetchSummary, decision: Decision, seen: Seen, tools:
 async def _with_chunks(
     content: VisitContent, claim: Claim, decision: Decision, seen: ReadDocument, tools: RunTools
 ) -> VisitContent:
-    """Return the content with the chunks of new text, their embedding and the diff added."""
+    """Return the content with the chunks of the new text, the number of chunks embedded, and the diff."""
     document = seen.document
     if seen.chunks is not None:
         chunks = seen.chunks
@@ -253,7 +253,7 @@ async def _with_chunks(
 
 
 def _trimmed_links(document: Document, decision: Decision, tools: RunTools) -> tuple[Link, ...]:
-    """Return the links of a page, each URL once and with `follow` as the decision and the settings say."""
+    """Return the links of a page, each URL once; decision and settings determine their `follow`."""
     trimmed: dict[str, Link] = {}
     for link in document.links:
         url = tools.trim(link.url)
@@ -265,7 +265,7 @@ def _trimmed_links(document: Document, decision: Decision, tools: RunTools) -> t
 
 
 async def _with_links(content: VisitContent, links: tuple[Link, ...], claim: Claim, tools: RunTools) -> VisitContent:
-    """Return the content with all links added, and as children the URLs that belong to the source at some depth."""
+    """Add the links to the content, and as its children the URLs that belong to the source at any depth; return it."""
     belonging, trapped = [], 0
     async for link in yield_in_turns(links, lambda link: link.url):
         refusal = tools.lister.refusal(link.url, 0)

@@ -81,7 +81,7 @@ class Worker:
         return self.over or self.stopping.is_set()
 
     async def work(self) -> None:
-        """Visit pages until none is left; after a stop, finish and commit active visits, and return other claims.
+        """Visit pages until none is left; after a stop, finish and commit active visits, and requeue the other claims.
 
         Of several errors, only the first is raised: users need one sentence, not an exception group.
         """
@@ -152,7 +152,7 @@ class Worker:
         return claims
 
     async def _give_back(self) -> None:
-        """Return claims of pausing hosts to the queue, due after the pause."""
+        """Return claims on hosts that pause to the queue; their pages become due after the pause."""
         tools, claims, self._returned = self.tools, self._returned, []
         for domain in {claim.domain for claim in claims}:
             until = tools.clock() + timedelta(seconds=tools.hosts.rest_of(domain))
@@ -161,7 +161,7 @@ class Worker:
         self._held -= len(claims)
 
     async def _wait_for_progress(self) -> None:
-        """Wait for progress; check for a cancelled run if there is none."""
+        """Wait until a visit makes progress; if none does for a while, check whether the run was cancelled."""
         progressed = await wait_event(self._progressed, POLL_SECONDS)
         self._progressed.clear()
         if not progressed:
@@ -234,7 +234,7 @@ class Worker:
             del fetched  # free the body now, not after the next fetch
 
     async def _make_room(self, claim: Claim, size: int) -> None:
-        """Wait until another body fits into the limits on unwritten bodies."""
+        """Wait until another body fits into the memory limits for bodies whose visits are not written yet."""
         await self._bodies.acquire()
         self._unwritten.add(claim.crawl_id)
         async with self._bytes_lock:
@@ -356,7 +356,7 @@ class Worker:
             )
 
     def _check_if_over(self, run: Run | None) -> None:
-        """Set `over` if the run was cancelled, has ended, or was taken over by another worker."""
+        """Set `self.over` if the run was cancelled, has ended, or was taken over by another worker."""
         if run is None or run.state not in (RunState.QUEUED, RunState.RUNNING):
             self.over = True
         self.over = self.over or (self.leads and run is not None and run.worker != self._name)

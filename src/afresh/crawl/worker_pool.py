@@ -50,7 +50,7 @@ class _Assignment:
 
 @dataclass(slots=True)
 class WorkerPool:
-    """Leads runs that have no leader, oldest first, and assists in others while there is room."""
+    """Works on open runs, oldest first: leads runs without a leader, and assists in others up to a limit."""
 
     tools: RunToolFactory
     stopping: asyncio.Event
@@ -78,7 +78,7 @@ class WorkerPool:
                     await self._stop_all()
 
     async def _assign_work(self, store: Store, heartbeat: Heartbeat, wakeups: WakeupListener) -> bool:
-        """Start work on open runs; return False if there are none and, with `once`, new ones are not awaited."""
+        """Start work on open runs; return False if there are none, and `once` says not to wait for new ones."""
         wakeups.mark()
         before = len(self._assignments)
         await heartbeat.reclaim()

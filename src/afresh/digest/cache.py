@@ -47,7 +47,7 @@ class SeenCache(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileRecord:
-    """The record of a file below `kb.sources_dir`."""
+    """The cache record of a file below `kb.sources_dir`."""
 
     rel_path: str
     size_bytes: int
@@ -63,7 +63,7 @@ class FileRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UrlRecord:
-    """The record of a link in `kb.links_file_path`."""
+    """The cache record of a link in `kb.links_file_path`."""
 
     url: str
     content_hash: str
@@ -90,7 +90,7 @@ class Cache:
     sources: Mapping[str, Record]
 
     def with_sources(self, sources: Mapping[str, Record], now: datetime) -> "Cache":
-        """Return a cache with these records, or this cache if the records are equal."""
+        """Return a cache with the records `sources`; this cache itself if its records are the same."""
         return self if self.sources == sources else Cache(generated_at=now, sources=sources)
 
 
@@ -126,7 +126,7 @@ class _Wrong(ValueError):
 
 
 class _Newer(_Wrong):
-    """Raised for a file with a newer schema version."""
+    """Raised for a cache file with a newer schema version."""
 
 
 def parse_cache(data: bytes, path: str) -> Cache:
@@ -239,7 +239,7 @@ class _Form(NamedTuple):
 
 
 def _valid(is_valid: Callable[[Any], object]) -> Callable[[Any], Any]:
-    """Return a parser that returns valid values unchanged."""
+    """Return a parser that returns valid values unchanged, and raises ValueError for others."""
 
     def read(value: object) -> object:
         if not is_valid(value):

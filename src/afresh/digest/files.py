@@ -116,7 +116,7 @@ class DigestFiles:
         return self._held
 
     def write(self, cache: Cache) -> bool:
-        """Write those of the two files that have changed; return whether any has.
+        """Write the cache file and the index file if their contents have changed; return whether one was written.
 
         The cache is written first. After a crash in between, the next call corrects the index, which is derived
         from the cache.

@@ -18,7 +18,7 @@ _MAX_HEADING_CHARS = 120
 
 
 def excerpt(text: str, most: int) -> str:
-    """Return the visible text; if it is too long, its beginning after a list of its headings."""
+    """Return the visible part of a text; if it is too long, return a list of its headings, then its beginning."""
     whole = visible(text[: max(most, _READ)])
     if len(whole) <= most:
         return whole
@@ -233,7 +233,7 @@ def _key(form: str) -> str:
 
 
 def _runs(text: str) -> list[str]:
-    """Return repeated strings of two to four characters, the most significant of overlapping ones."""
+    """Return strings of two to four characters that a text repeats; of overlapping ones, the most significant."""
     counts = Counter(_pieces(text))
     often = [piece for piece, count in counts.items() if count > 2]
     ranked = sorted(often, key=lambda piece: -counts[piece] * len(piece))

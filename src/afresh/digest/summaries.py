@@ -16,7 +16,7 @@ OFFLINE = "offline"
 
 @dataclass(frozen=True, slots=True)
 class DigestSummaries:
-    """Creates the digest data for the pages of a run; makes a summary only if the text has changed."""
+    """Creates the digest data (summary, hash, status) of the pages of a run; summarises only text that has changed."""
 
     store: Store
     summarizer: Summarizer

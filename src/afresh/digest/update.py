@@ -58,11 +58,11 @@ class DigestUpdater:
         return (await self._rooted(await self.store.digest.cache_seen()))[0]
 
     async def whole(self, budget: int) -> KbReport:
-        """Check all files and at most `budget` due links; return a report."""
+        """Check all files of the digest and at most `budget` due links, and return a report."""
         return await self.part({FILES: ALL_FILES, LINKS: _due_links(budget)})
 
     async def part(self, parts: Mapping[str, RunOptions]) -> KbReport:
-        """Check some sources or pages under the write lock; if that fails, leave cache and index unchanged."""
+        """Check the sources or pages in `parts` under the write lock; on failure, leave cache and index unchanged."""
         paths = self.paths
         async with self.turn, one_writer(paths.digest_files.lock, self.clock):
             cache = await asyncio.to_thread(paths.digest_files.read)
@@ -89,7 +89,7 @@ class DigestUpdater:
         return replace(report, failing_links=await self._failing(sources.get(LINKS), after, now))
 
     async def run(self, source: Source, options: RunOptions, listener: Listener) -> RunReport:
-        """Check changed files or links of one source for the watcher; new links are checked at the next tick."""
+        """Check changed files or links of one source for the watcher; new links wait until due links are checked."""
         budget = 0 if source.name == LINKS else None
         done = await self.part({source.name: replace(options, budget=budget)})
         report = done.links if source.name == LINKS else done.files
@@ -135,7 +135,7 @@ class DigestUpdater:
         return SeenCache(self.paths.cache, f"taken over: {self.paths.digest_files.digest or 'none'}")
 
     async def _rooted(self, seen: SeenCache | None) -> tuple[dict[str, Source], bool]:
-        """Return the sources, and whether one of them is new; remove a source that is no longer configured."""
+        """Return the sources of the digest, and whether one is new; remove a source that is no longer configured."""
         found, fresh = {}, False
         for name, kind in KINDS.items():
             root, known = self.paths.roots.get(name), await self.store.sources.find(name, None)
@@ -154,7 +154,7 @@ class DigestUpdater:
         return found, fresh
 
     async def _impose(self, sources: Mapping[str, Source], records: Mapping[str, Record]) -> None:
-        """Change pages in the store that differ from the cache, which takes precedence."""
+        """Change pages in the store that differ from their cache records, because the cache takes precedence."""
         now = self.clock()
         for name, source in sources.items():
             is_file = name == FILES

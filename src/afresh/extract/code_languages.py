@@ -8,7 +8,7 @@ from afresh.dataclass import dataclass
 
 
 class DeclarationRule(NamedTuple):
-    """A pattern for a kind of declaration, with the group `name` and possibly `owner`."""
+    """A pattern for a kind of declaration; its group `name` matches the name, a group `owner` the type around it."""
 
     pattern: re.Pattern[str]
     holds: bool = False  # declarations inside it are symbols, too

@@ -127,7 +127,7 @@ def sequence(value: Any) -> list[Any]:
 
 
 def words(value: Any) -> str:
-    """Return a string, or the digits of an integer; "" for other values."""
+    """Return the value if it is a string, or the digits of an integer; "" for other values."""
     if isinstance(value, str):
         return value
     return f"{value}" if isinstance(value, int) and not isinstance(value, bool) else ""

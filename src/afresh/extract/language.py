@@ -154,7 +154,7 @@ def contradicts_english(sample: str) -> bool:
 
 
 def is_long(sample: str) -> bool:
-    """Return whether a sample is long enough to contradict the declaration of its page."""
+    """Return whether a sample is long enough to contradict the language that its page declares."""
     letters = sum(map(str.isalpha, sample))
     return letters >= FEWEST_LETTERS or 3 * sum(_script_counts(sample).values()) >= FEWEST_LETTERS
 

@@ -58,7 +58,7 @@ class LanguageTable(NamedTuple):
                     break
 
     def _summed(self, weights: list[tuple[bytes, int]]) -> tuple[int, ...]:
-        """Return the weighted sum of rows; one large integer adds all languages at once."""
+        """Return the weighted sum of table rows for each language; one large integer sums all languages at once."""
         size = _LANE * len(self.languages)
         lanes, whole = bytearray(size), 0
         for row, weight in weights:

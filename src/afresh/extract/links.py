@@ -30,7 +30,7 @@ class Links(NamedTuple):
 def collect_links(
     tree: LexborHTMLParser, base: str, tag_count: int, refresh: str = "", alternate: str | None = None
 ) -> Links:
-    """Return the links of a page and the target `refresh`, one per target in document order, at most `MAX_LINKS`.
+    """Return the links of a page and a link to `refresh`, each target once, in document order, at most `MAX_LINKS`.
 
     Links to `alternate`, the Markdown version of the page, are left out.
     """
@@ -63,7 +63,7 @@ def with_hidden(links: Links, hidden: Iterable[tuple[str, str]], base: str, same
 
 
 def with_seen_words(links: Links, tree: LexborHTMLParser, base: str, tag_count: int) -> Links:
-    """Return the links; read their texts again after hidden text was removed from the tree."""
+    """Return the links, with the texts that are left after hidden text was removed from the tree."""
     left, _ = _by_href(tree, tag_count)
     by_href = {href: (left.get(href, ("",))[0], follow) for href, (_, follow) in links.by_href.items()}
     if by_href == links.by_href:

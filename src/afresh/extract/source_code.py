@@ -186,7 +186,7 @@ class _Braces:
 
 
 def _extent(masked: str, found: re.Match[str], braces: _Braces, language: Language) -> tuple[int, int]:
-    """Return the position of the body's brace (-1 if there is none), and the end of a declaration."""
+    """Return the position of the brace that opens the body (-1 if there is none), and the end of a declaration."""
     at, depth, passed = found.end(found.lastgroup or 0), 0, -1
     for mark in _NEXT.finditer(masked, at, min(len(masked), at + 20_000)):
         if mark.start() <= passed:
@@ -299,7 +299,7 @@ def to_markdown(text: str, name: str) -> str:
 
 
 def _parts(lines: Sequence[str], symbols: Sequence[Symbol], after: int, name: str) -> Iterator[_Part]:
-    """Yield all lines with the symbol that they belong to; level 0 is for lines outside of symbols."""
+    """Yield the lines from `after` on, with the symbol that they belong to; level 0 is for lines outside of symbols."""
     around: list[Symbol] = []
     at = after
     for symbol, following in zip_longest(symbols, symbols[1:]):
@@ -315,7 +315,7 @@ def _parts(lines: Sequence[str], symbols: Sequence[Symbol], after: int, name: st
 
 
 def _leave(around: list[Symbol], lines: Sequence[str], at: int, until: int, name: str) -> Generator[_Part, None, int]:
-    """Remove the symbols that end before a line, yield their remaining lines, and return the next line's index."""
+    """Remove from `around` the symbols that end before `until`, yield their last lines, and return the next index."""
     while around and around[-1].last < until:
         yield _holder(around, name, lines[at : around[-1].last + 1])
         at = max(at, around[-1].last + 1)

@@ -96,7 +96,7 @@ class KeywordFinder:
                 yield entry.keyword, match
 
     def _hits(self, word: str) -> list[_Hit]:
-        """Return the matches of a word; parts of compounds are only matched with keywords, not with related phrases."""
+        """Return the phrases that a word matches, with scores; parts of compounds match only keywords themselves."""
         if word not in self._known:
             hits = self._known[word] = []
             related = (place for form in spellings(word) for place in self._related.get(form, ()))
@@ -124,7 +124,7 @@ def _entries(keyword: str) -> Iterator[_Entry]:
 
 
 def _best_match(entry: _Entry, parts: Mapping[int, Mapping[int, float]], words: Sequence[str]) -> KeywordMatch | None:
-    """Return the best match of a phrase, or None; the words of a related phrase must be side by side."""
+    """Return the best match of a phrase in a link's words, or None; words of a related phrase must be side by side."""
     inner = range(1, len(entry.words))
     whole = {
         at: min(score, *(parts[part][at + part] for part in inner)) if inner else score

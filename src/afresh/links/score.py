@@ -43,7 +43,7 @@ class UnscoredLink:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoredLink:
-    """A stored answer of a scorer for a link with a text, and the keywords that it was asked about."""
+    """A stored answer of a scorer for a link with a text, and the keywords about which the scorer was asked."""
 
     link: LinkToScore
     recipe: str
@@ -66,7 +66,7 @@ class ScoredLink:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeywordWeights:
-    """The weights of a user's keywords."""
+    """The weights of a user's keywords, and the weight of other keywords."""
 
     weights: Mapping[str, float]
     unknown: float = UNKNOWN_WEIGHT

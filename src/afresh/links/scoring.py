@@ -82,7 +82,7 @@ class LinkScoring:
 
     @asynccontextmanager
     async def beside(self, run: Run) -> AsyncIterator[None]:
-        """Score full batches in the background of this context; on exit, wait for the current call."""
+        """In the body of `with`, score full batches of links in the background; on exit, wait for the current call."""
         self._over = False
         asking = asyncio.create_task(self._ask_full_batches(run))
         try:
@@ -302,7 +302,7 @@ class BestFirst:
         return False
 
     async def _ranked(self) -> tuple[list[ListedUrl], int]:
-        """Return candidate links and listed URLs, best first, and the number of those with a score."""
+        """Return the URLs that may be queued next, best first, and how many of them have a score."""
         context, store = self._context, self._context.tools.store
         frontier = await store.queue.frontier(context.source.id)
         waiting = {item.url: item for item in [*context.held_back, *frontier]}

@@ -55,7 +55,7 @@ class MapNode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SiteMap:
-    """Pages and the links between them, nearest to the root first, up to a limit."""
+    """The pages nearest to the root of a source, up to a limit, and the links between them."""
 
     pages: int  # in total
     nodes: tuple[MapNode, ...]
@@ -75,7 +75,7 @@ class HostState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostView:
-    """The pages that wait for a host, and whether it may be requested now."""
+    """The numbers of pages that wait for requests to a host, and whether the host may be requested now."""
 
     domain: str
     waiting: int  # pages of open runs
@@ -147,7 +147,7 @@ def by_source(
 
 
 def map_of(pages: Sequence[MapNode], links: Sequence[tuple[PageId, PageId]], there: int, room: int) -> SiteMap:
-    """Return the site map of pages, nearest to the root first; `room` limits the links that are not parent to child.
+    """Return the site map of pages, nearest to the root first; `room` limits links other than from parent to child.
 
     `there` is the number of pages in the source.
     """
@@ -169,7 +169,7 @@ def map_of(pages: Sequence[MapNode], links: Sequence[tuple[PageId, PageId]], the
 
 
 def ahead_of(due: int, hours: Mapping[datetime, int], now: datetime, wanted: int) -> UpcomingChecks:
-    """Return the number of planned checks for the current hour and the next ones, `wanted` hours in all."""
+    """Return the numbers of checks that are due now, in each of `wanted` hours from the current one on, and later."""
     first = now.replace(minute=0, second=0, microsecond=0)
     *starts, end = [first + timedelta(hours=place) for place in range(wanted + 1)]
     later = sum(number for hour, number in hours.items() if hour >= end)

@@ -8,7 +8,7 @@ from afresh.text.plain import without_targets
 
 
 class Outcome(StrEnum):
-    """How one attempt ended; an attempt without an outcome is open."""
+    """The result of an attempt to check a page; an open attempt has none."""
 
     SUCCESS = "success"
     NOT_MODIFIED = "not_modified"
@@ -66,7 +66,7 @@ class Validators:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """One request; conditional when it carries validators."""
+    """A request for a URL; it is conditional if it has validators."""
 
     url: str
     validators: Validators | None = None
@@ -95,7 +95,7 @@ class Body:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotModified:
-    """The content is unchanged; `validators` holds those that the response renewed."""
+    """The content is unchanged; `validators` holds the validators that the response renewed."""
 
     validators: Validators = Validators()
     status_code: int | None = 304
@@ -258,6 +258,6 @@ _BY_ENDING = {
 
 
 def media_type_of_file(url: str) -> str:
-    """Return the media type of a file by its name; text if unknown."""
+    """Return the media type of a file by its name; `text/plain` if unknown."""
     name = url.partition("?")[0].partition("#")[0].rpartition("/")[2].lower()
     return _BY_ENDING.get(name.rpartition(".")[2], "text/plain")

@@ -12,7 +12,7 @@ from afresh.model.reports import PageView
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageFilter:
-    """Which pages to return: those that match all conditions."""
+    """The conditions for the pages of a list; a page must match all of them."""
 
     status: PageStatus | None = None
     everything: bool = False  # also deleted pages and redirects; ignored if a status is set
@@ -37,7 +37,7 @@ class PageFilter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkFilter:
-    """Which links to return: those that match all conditions."""
+    """The conditions for the links of a list; a link must match all of them."""
 
     page: PageId | None = None  # the page that contains the links
     url: str | None = None
@@ -71,7 +71,7 @@ class LinkRecord:
 
 
 class LinkCursor(NamedTuple):
-    """The last link of one part of a list; the next part begins after it."""
+    """A position in a list of links: the last link of one part, after which the next part begins."""
 
     score: float
     url: str
@@ -79,14 +79,14 @@ class LinkCursor(NamedTuple):
 
 
 class AttemptCursor(NamedTuple):
-    """The last attempt of one part of a list; the next part begins after it."""
+    """A position in a list of attempts: the last attempt of one part, after which the next part begins."""
 
     outcome: Outcome
     id: int
 
 
 def parts_of_run(outcome: Outcome | None, after: AttemptCursor | None) -> list[AttemptCursor]:
-    """Return where to continue the attempts of a run: one cursor for each remaining outcome."""
+    """Return the positions from which a list of a run's attempts continues: one for each remaining outcome."""
     left = WORST_FIRST[WORST_FIRST.index(after.outcome) :] if after else WORST_FIRST
     return [
         after if after and after.outcome is each else AttemptCursor(each, 0) for each in left if outcome in (None, each)
@@ -94,7 +94,7 @@ def parts_of_run(outcome: Outcome | None, after: AttemptCursor | None) -> list[A
 
 
 class CheckCursor(NamedTuple):
-    """The last page of one part of a list of next checks; the next part begins after it."""
+    """A position in a list of next checks: the last page of one part, after which the next part begins."""
 
     planned: datetime
     url: str

@@ -29,7 +29,7 @@ def is_among(label: str, names: Collection[str]) -> bool:
 
 
 def check_name(name: str) -> str:
-    """Return the name; raise UsageError if it is not a valid one."""
+    """Return the name; raise UsageError if it is not a valid name of a source."""
     if not _NAME.fullmatch(name):
         raise UsageError(f"{name!r} cannot be the name of a source: use letters, digits, dots, dashes and slashes")
     return name

@@ -13,7 +13,7 @@ from afresh.urls.scope import Rules
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceOverview:
-    """The overview of a source."""
+    """A source with its due pages, its last run, and the savings of the last run that ended."""
 
     label: str
     view: SourceView
@@ -41,7 +41,7 @@ class ChangedSourceView(SourceView):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preview:
-    """What the first crawl of a new source would read."""
+    """The pages that the first crawl of a new source would read."""
 
     kind: str
     url: str
@@ -62,7 +62,7 @@ class Preview:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceListing:
-    """What a source lists."""
+    """The URLs that a source lists now, with the number of excluded URLs, errors and notes."""
 
     urls: tuple[str, ...]
     dropped: Mapping[str, int]  # excluded URLs: their number by reason
@@ -72,7 +72,7 @@ class SourceListing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockedPage:
-    """A page that would be deleted."""
+    """A page whose deletion awaits confirmation."""
 
     id: PageId
     url: str
@@ -82,7 +82,7 @@ class BlockedPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockedDeletions:
-    """Deletions that await confirmation."""
+    """The deletions of a run that await confirmation."""
 
     pages: tuple[BlockedPage, ...]  # the first few
     count: int

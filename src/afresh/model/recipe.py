@@ -11,7 +11,7 @@ CHUNKER = "markdown-4"  # includes the analysis of words
 
 
 def recipe_of(body: str, model: str | None, *, hidden_links: bool = True, render: str = "auto") -> str:
-    """Return the fingerprint of the steps that need the fetched page; without stored text, these are all steps."""
+    """Return a fingerprint of the processing that needs the fetched page: all of it if text is not stored."""
     parts = (READING, body) if body != "none" else (READING, body, CHUNKER, model or "")
     parts = parts if hidden_links else (*parts, "visible links only")
     parts = parts if render == "auto" else (*parts, f"render {render}")

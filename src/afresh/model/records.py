@@ -29,7 +29,7 @@ class PageStatus(StrEnum):
 
 
 class RunMode(StrEnum):
-    """Why a run was started."""
+    """The kind of a run: what it checks or updates."""
 
     CRAWL = "crawl"
     REFRESH = "refresh"
@@ -68,7 +68,7 @@ class ContentAction(StrEnum):
 
 
 class LinkAction(StrEnum):
-    """Which links a decision follows: none, the stored ones, or the new ones."""
+    """The links that a decision follows: none, the stored links, or the new links."""
 
     NONE = "none"
     STORED = "stored"
@@ -246,7 +246,7 @@ class Policy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """What to do after a check: a value, made before it is carried out."""
+    """The decision after a check of a page: what to store, and when to check the page again."""
 
     page: Page  # as it is to be stored
     outcome: Outcome

@@ -100,7 +100,7 @@ def width(blanks: str) -> int:
 
 
 class _Scan:
-    """The state of `scan`: the blocks so far, and the block that is open at the current line."""
+    """The state of `scan`: the blocks found so far, and the block to which the current line may belong."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -189,7 +189,7 @@ class _Scan:
         self.paragraph = start
 
     def _marked(self, start: int, bare: str, indent: int, listed: bool) -> bool:
-        """Handle a line that has a mark as its first character; return False if it is ordinary text."""
+        """Handle a line that begins with a character used in Markdown marks; return False if it is ordinary text."""
         first = bare[0]
         if first in "`~":
             return self._open_fence(start, bare, indent, listed, quoted=False)
@@ -333,7 +333,7 @@ def pieces_of(text: str) -> list[Piece]:
 
 
 def _apart(large: Piece) -> Iterator[Piece]:
-    """Yield the pieces of a block that is too long for a chunk."""
+    """Cut a block that is too long for a chunk, and yield its pieces."""
     close, reopen, parts = "", "", _text_parts(large.text)
     if large.kind == "code":
         close, reopen = _fence(large.text)
@@ -365,7 +365,7 @@ def _fence(code: str) -> tuple[str, str]:
 
 
 def _code_parts(code: str) -> Iterator[tuple[str, int]]:
-    """Yield code, cut at line ends, with ranks; fence lines stay with the lines next to them."""
+    """Yield the lines of a code block, each with its rank as a place to cut; fence lines stay with the line inside."""
     lines = code.splitlines(keepends=True)
     while len(lines) > 2 and not lines[-1].strip(" \t\n`~>"):
         lines[-2:] = [lines[-2] + lines[-1]]
@@ -378,7 +378,7 @@ def _code_parts(code: str) -> Iterator[tuple[str, int]]:
 
 
 def _text_parts(text: str) -> Iterator[tuple[str, int]]:
-    """Yield text with ranks: cut at line ends, long lines after sentences, long sentences between words."""
+    """Yield lines, sentences of long lines and words of long sentences, each with the rank of a cut before it."""
     for line in _LINES.findall(text):
         if len(line.rstrip()) <= MAX_CHARS:
             yield line, LINE
@@ -391,7 +391,7 @@ def _text_parts(text: str) -> Iterator[tuple[str, int]]:
 
 
 def _words(text: str, rank: int) -> Iterator[tuple[str, int]]:
-    """Yield a text with its rank; cut it between words if it is too long for a chunk."""
+    """Yield a text with its rank; if it is too long for a chunk, yield parts cut between words."""
     if len(text) <= MAX_CHARS:
         yield text, rank
         return

@@ -19,11 +19,11 @@ _DEPTH = 28  # deeper recursion is a sign of a malicious text, which is cut in t
 
 
 class _Packing:
-    """Groups pieces into chunks, whose pieces are given by `ranges`.
+    """Groups pieces into chunks; `ranges` holds the range of the pieces of each chunk.
 
     A range that is too large is cut before the piece with the smallest key (`rank << 32 | hash`) that leaves
-    enough on both sides, and its parts are cut in the same way. After an edit, the keys elsewhere are the same,
-    and so are the cuts. (Filling chunks in order would shift all later cuts.)
+    enough text on both sides, and its parts are cut in the same way. After an edit, the keys of other pieces stay,
+    and so do the cuts there. (Filling chunks in order would shift all later cuts.)
     """
 
     def __init__(self, sizes: Sequence[int], keys: Sequence[int]) -> None:
@@ -72,7 +72,7 @@ class _Packing:
         return min(borders[max(near - 1, 0) : near + 1], key=lambda i: abs(at[i] - middle))
 
     def _runs(self, low: int, first: int, borders: list[int], high: int) -> list[tuple[int, int, int]]:
-        """Return runs of sections: each section that is too large for a chunk alone, smaller neighbours together."""
+        """Return runs of sections: a section too large for a chunk is a run of its own, small neighbours share one."""
         runs: list[tuple[int, int, int]] = []
         joinable = False
         for start, stop in pairwise((low, *borders, high)):
@@ -92,7 +92,7 @@ _TYPES = ("text", "code", "table", "list")
 
 
 def chunk(document: Document) -> Sequence[Chunk]:
-    """Return the chunks of a document in order, of about 800 to 2000 characters without link targets.
+    """Return the chunks of a document in order, each of about 800 to 2000 characters, not counting link targets.
 
     Sections, code blocks and table rows are not cut if they fit into a chunk. Chunks far from an edit stay the
     same.
@@ -113,7 +113,7 @@ def chunk(document: Document) -> Sequence[Chunk]:
 def extract_and_chunk(
     extract: Callable[[Body], Document], body: Body, known_hash: str | None, language: str | None, redetect: bool
 ) -> tuple[Document, Sequence[Chunk] | None]:
-    """Return the document of a body and its chunks; None for those of known text, or if chunking fails."""
+    """Return the document of a body and its chunks; None instead of chunks if the text is known or chunking fails."""
     document, chunks = extract(body), None
     if document.content_hash != known_hash:
         with suppress(Exception):  # the page is read; who needs the chunks asks again, and fails then

@@ -45,7 +45,7 @@ def parse_declarations(text: str) -> tuple[Declaration, ...]:
 
 
 def parse_sheet(text: str) -> Iterator[tuple[str, tuple[Declaration, ...]]]:
-    """Yield the selectors and declarations of rules that apply on a screen; nested rules include outer selectors.
+    """Yield selectors and declarations of the rules for screens; selectors of nested rules include the outer ones.
 
     A block that is never closed ends with the sheet.
     """
@@ -101,7 +101,7 @@ def _declarations(pieces: Iterable[str]) -> tuple[Declaration, ...]:
 
 
 def split_outside(text: str, mark: str) -> list[str]:
-    """Split a text at those marks that are outside of strings and brackets."""
+    """Split a text at each `mark` that is outside of strings and brackets."""
     parts: list[list[str]] = [[]]
     depth = 0
     for piece in _PIECE.findall(text):
@@ -114,7 +114,7 @@ def split_outside(text: str, mark: str) -> list[str]:
 
 
 def _selectors_of(outer: str | None, prelude: str) -> str | None:
-    """Return the selectors of a block; "" if it only groups rules, None if it does not apply on a screen."""
+    """Return the selectors of a block, or `outer` if it only groups rules; None if it does not apply on a screen."""
     if outer is None:
         return None
     if not prelude.startswith("@"):
@@ -235,7 +235,7 @@ class Selector(NamedTuple):
 
     @property
     def keys(self) -> frozenset[str]:
-        """Return keys of which every matching element has at least one."""
+        """Return ids, classes, attributes or tags (as `Compound.key` does); each matching element has at least one."""
         last = self.compounds[-1]
         if last.key == "*" and last.any_of:
             return frozenset().union(*(each.keys for each in last.any_of[0]))

@@ -218,7 +218,7 @@ _ADDRESS = ("/", "http://", "https://", "./", "../", "?")
 
 
 def in_attributes(page: LinkPage) -> Iterator[HiddenLink]:
-    """Yield the targets of elements with a click handler or a data attribute, with their visible text."""
+    """Yield the link targets in click handlers and data attributes, with the visible text of their elements."""
     named = any(sign in page.html for sign in SIGNS)
     for node in islice(page.tree.css("[onclick], [data-href], [data-url]") if named else (), MAX_ELEMENTS):
         attributes = node.attributes
@@ -323,7 +323,7 @@ _NO_LINK = re.compile(r"image|img|icon|logo|thumb|avatar|poster|asset|font|api|e
 
 
 def in_hydration_data(page: LinkPage) -> Iterator[HiddenLink]:
-    """Yield the URLs in hydration data (JSON for scripts) that have a descriptive text and a field name of a link."""
+    """Yield the URLs in JSON for scripts that have a descriptive text and a field name that is usual for links."""
     # Scripts such as `__NEXT_DATA__`, without Drupal's settings, which have their own finder.
     scripts = [s for s in page.scripts if s.type == "application/json" and "data-drupal-selector" not in s.attributes]
     yield from _links_in(_parse_scripts(each for each in scripts if each.attributes.get("id") != NUXT), _is_link)
@@ -378,7 +378,7 @@ DATA_FINDERS: _Finders = (in_head, in_drupal_settings, in_hydration_data, in_jso
 
 
 def hidden_links(page: LinkPage, *, of_elements: bool) -> Iterator[HiddenLink]:
-    """Yield hidden links that may lead to pages, from elements (`of_elements`) or data, except visible ones."""
+    """Yield links in elements (`of_elements`) or in data that may lead to pages and that no visible link names."""
     for find in ELEMENT_FINDERS if of_elements else DATA_FINDERS:
         for found in find(page):
             if not page.visible.get(found.raw_url, ("", True))[0] and leads_to_page(found.raw_url):

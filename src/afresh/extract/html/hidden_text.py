@@ -74,11 +74,11 @@ _MOST = (1_000, 0, 0)
 
 
 class _NoStepsLeftError(Exception):
-    """Raised if the page has used up `MAX_STEPS`."""
+    """Raised if matching selectors on a page would exceed `MAX_STEPS`."""
 
 
 class PageStyles:
-    """Computes the style properties of elements that can hide them."""
+    """Computes for each element the style properties that can make it invisible."""
 
     def __init__(self, tree: LexborHTMLParser, names: bytes) -> None:
         self._tree = tree
@@ -110,7 +110,7 @@ class PageStyles:
                 yield node
 
     def of(self, node: LexborNode) -> Style:
-        """Return the relevant style properties of an element, without inherited ones."""
+        """Return those style properties of an element that matter for its visibility, without inherited ones."""
         known = self._known.get(node.mem_id)
         if known is None:
             known = self._known[node.mem_id] = self._compute(node)
@@ -191,7 +191,7 @@ def _lay(held: dict[str, tuple[_Rank, str]], declarations: Iterable[Declaration]
 
 
 def _keys(element: ElementFeatures) -> Iterator[str]:
-    """Yield the keys of selectors that may match an element; see `Selector.keys`."""
+    """Yield the id, classes, attributes and tag of an element in the form in which `Selector.keys` names them."""
     if name := element.attributes.get("id"):
         yield f"#{name}"
     yield from (f".{each}" for each in element.classes)
@@ -237,7 +237,7 @@ _ABSOLUTE_SIZES = ("px", "rem", "pt", "vw", "medium", "large", "small")
 
 
 class RemovedText(NamedTuple):
-    """The result of `drop_hidden`."""
+    """The result of `drop_hidden`: whether it removed text, and whether hidden text may remain."""
 
     some: bool  # whether anything was removed
     by_styles: bool = False  # whether some of the removed text was hidden by styles
@@ -245,7 +245,7 @@ class RemovedText(NamedTuple):
 
 
 def drop_hidden(tree: LexborHTMLParser, names: bytes, rare: Collection[str], *, rendered: bool) -> RemovedText:
-    """Remove what no reader sees; `names` and `rare` say what the page cannot contain (`html.py`)."""
+    """Remove elements that no reader sees; `names` and `rare` show what the page may contain (see `html.py`)."""
     never_visible = tree.css(NEVER_VISIBLE) if rare else []
     for node in never_visible:
         detach(node)
@@ -301,7 +301,7 @@ class _Controls:
         return self._named
 
     def _hidden_around(self, control: LexborNode) -> list[LexborNode]:
-        """Return the hidden elements among a control and the elements around it."""
+        """Return the hidden elements among a control and its ancestors."""
         mark, styles = MARK if self._rendered else "hidden", self._styles
         inside = takewhile(lambda here: here.tag not in _ROOTS, islice(around(control), MAX_AROUND))
         return [here for here in inside if mark in here.attributes or (styles and hidden_by(styles.of(here)))]

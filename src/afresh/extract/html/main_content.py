@@ -146,7 +146,7 @@ def around(node: LexborNode) -> Iterator[LexborNode]:
 
 
 def names_in(html: str) -> bytes:
-    """Return markup in lower case, for a test whether a name occurs in it before the tree is searched for it.
+    """Return markup in lower case, so that the tree is searched for a name only if the name occurs in the markup.
 
     A search walks the whole tree, which takes a third of the time of parsing.
     """
@@ -189,7 +189,7 @@ def drop_tools(main: LexborNode, generator: str, url: str) -> None:
 
 
 def _is_kept(node: LexborNode) -> bool:
-    """Return whether an element that looks like a tool is content: a tab panel, a large form, no edit link."""
+    """Return whether an element that looks like a tool is content: tab panels, large forms, links not for editing."""
     attributes = node.attributes
     if node.tag == "form":
         return len(node.text()) > _LONG_FORM

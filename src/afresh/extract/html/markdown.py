@@ -76,7 +76,7 @@ def render(html: str, base: str) -> str:
 
 @lru_cache(maxsize=64)
 def _options(directory: str) -> converter.ConversionOptions:
-    """Return the options for all pages of a directory; cached, because creating them takes as long as a small page."""
+    """Return the conversion options for all pages of a directory; cached, because making them is slow."""
     return replace(OPTIONS, base_url=directory)
 
 
@@ -101,7 +101,7 @@ def _split_code(html: str) -> tuple[list[str], list[str]]:
 
 
 def _trim_text(html: str, base: str) -> str:
-    """Remove markup that Markdown cannot express, make URLs absolute, and set terms in bold."""
+    """Remove markup that Markdown cannot express, make URLs absolute, and set definition terms in bold or as code."""
     path = escape(base.partition("?")[0])
     html = _TITLE_ATTRIBUTE.sub("", html).replace(' href="#', f' href="{escape(base)}#')
     html = _ODD_ADDRESS.sub("", html).replace(' href="?', f' href="{path}?')
@@ -269,7 +269,7 @@ def _quote(tree: LexborHTMLParser, node: LexborNode) -> None:
 def _refill(
     tree: LexborHTMLParser, node: LexborNode, outer: str, inner: str, parts: Iterable[LexborNode], terms: bool = False
 ) -> None:
-    """Replace a node by an `outer` element that contains each part in an `inner` one; with `terms`, one per `dt`."""
+    """Replace a node by an `outer` element with each part in an `inner` one; with `terms`, one `inner` per `dt`."""
     node.insert_before(tree.create_node(outer))
     placed = node.prev
     if placed is None:

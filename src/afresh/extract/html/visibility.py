@@ -48,13 +48,13 @@ WHITE = Colour(255, 255, 255)
 
 
 def share_of(value: str | None) -> float:
-    """Parse a number or a percentage; return 1 for other values."""
+    """Parse a number or a percentage such as an opacity; return 1 for other values."""
     found = px_of(value, _SHARE)
     return 1.0 if found is None else found
 
 
 def px_of(value: str | None, units: Mapping[str, float] = PX) -> float | None:
-    """Parse a length; return it in pixels (or in the base of `units`), or None if it is not supported."""
+    """Parse a length; return it in pixels (or in the base unit of `units`), or None if it is not supported."""
     if not value:
         return None
     try:
@@ -66,7 +66,7 @@ def px_of(value: str | None, units: Mapping[str, float] = PX) -> float | None:
 
 
 class _Reader:
-    """Evaluates a number, or an expression with functions such as `calc()` and `min()`; raises an error for others."""
+    """Evaluates a number or an expression with functions such as `calc()` and `min()`; other texts raise an error."""
 
     def __init__(self, text: str, units: Mapping[str, float]) -> None:
         self._units = units
@@ -245,7 +245,7 @@ class HiddenBy(NamedTuple):
 
 
 def is_valid(name: str, value: str) -> bool:
-    """Return whether a browser accepts a value for a property; it ignores invalid declarations."""
+    """Return whether a browser accepts a value for a property; browsers ignore invalid declarations."""
     if "var(" in value:
         return True
     if name == "display":
@@ -348,7 +348,7 @@ def _is_flat(name: str, sides: list[float | None]) -> bool:
 
 
 def _encloses_nothing(path: str) -> bool:
-    """Return whether a `clip-path` path shows no area of the element; judged by its points, False with arcs."""
+    """Return whether a `clip-path` path encloses no area, judged by its points; False for a path with arcs."""
     across: list[float] = []
     down: list[float] = []
     here = (0.0, 0.0)

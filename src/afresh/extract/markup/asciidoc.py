@@ -115,7 +115,7 @@ def to_markdown(text: str) -> str:
 
 
 class _Asciidoc:
-    """The state of one conversion: the document's attributes, and the options and title of the next block."""
+    """Converts AsciiDoc; holds the document's attributes, and the options and the title of the next block."""
 
     def __init__(self, written: int) -> None:
         self.attributes: dict[str, str] = {}
@@ -309,7 +309,7 @@ def _ends_paragraph(line: str) -> bool:
 
 
 def _item_text(lines: list[str], at: int, first: str) -> tuple[str, int]:
-    """Return the text of an item, up to a blank line, item or block, and the index of the next line."""
+    """Return the text of a list item, up to a blank line, an item or a block, and the index of the line after it."""
     parts = [first] if first else []
     at = at if first else skip_blank(lines, at)
     while at < len(lines) and lines[at].strip() and not _ITEM.match(lines[at]) and not _ends_paragraph(lines[at]):
@@ -330,7 +330,7 @@ def _indented(first: str, more: list[str], mark: str, indent: int) -> list[str]:
 
 
 def _code(lines: list[str], options: str, beside: str, attributes: dict[str, str]) -> str:
-    """Return code as a fenced block without callout marks; its options name the language."""
+    """Return code as a fenced block without callout marks, in the language that options or attributes name."""
     parts = [part.strip().strip("\"'") for part in options.split(",")]
     style = parts[0].split("%")[0].split("#")[0]
     language = next((part.removeprefix("language=") for part in parts if part.startswith("language=")), "")

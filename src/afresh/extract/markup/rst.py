@@ -38,7 +38,7 @@ class Directive(NamedTuple):
 
 
 class RstConverter:
-    """The state of one conversion: defined names, heading levels, and the language of code blocks."""
+    """Converts reStructuredText; holds defined names, heading levels, and the language of code blocks."""
 
     def __init__(self, text: str) -> None:
         self.names: RstNames = names_of(text)
@@ -184,7 +184,7 @@ class RstConverter:
         return [self.prose(converted), code_block(code, self.language)], after
 
     def _term(self, lines: list[str], at: int, depth: int) -> tuple[list[str], int]:
-        """Return a term with its indented definition, and the index of the line after it."""
+        """Return a term and its indented definition as a list item, and the index of the line after them."""
         inner, after = _indented(lines, at + 1)
         text = lines[at].strip()
         if text.endswith("::"):
@@ -236,7 +236,7 @@ def _literal(lines: list[str], at: int) -> tuple[list[str], int]:
 
 
 def _simple_end(lines: list[str], at: int) -> int:
-    """Return the index of the line after a simple table, which ends with its second border, or third with a head."""
+    """Return the index of the line after a simple table; it ends at its second border, or, with a head, its third."""
     borders = list(islice((n for n in range(at, len(lines)) if is_simple(lines[n])), 3))
     last = borders[-1]
     if len(borders) == 3 and any(not line.strip() for line in lines[borders[1] + 1 : borders[1] + 2]):
@@ -412,7 +412,7 @@ def _table(rst: RstConverter, directive: Directive, depth: int) -> list[str]:
 
 
 def _object(rst: RstConverter, directive: Directive, depth: int) -> list[str]:
-    """Return the symbol of a directive and its description; unless in a list, the symbol becomes a heading."""
+    """Return the symbols that a directive describes, as a heading (in bold inside a list), and their description."""
     names = [line.rstrip("\\").strip() for line in directive.argument.split("\n") if line.strip()]
     converted, level = ", ".join(f"`{name}`" for name in names), rst.level
     if converted and depth <= level:

@@ -85,7 +85,7 @@ def _translated(what: str, *errors: type[Exception]) -> Iterator[None]:
 
 
 class PartRelation(NamedTuple):
-    """A reference from one part to another part or to an external URL."""
+    """A reference from one part of an Office file to another part or to an external URL."""
 
     kind: str  # the last segment of its type: slide, hyperlink, notesSlide …
     target: str
@@ -152,7 +152,7 @@ def parse_xml(data: bytes, *, mend: bool = False) -> Any:
 
 
 def elements(data: bytes, *names: str) -> Iterator[Any]:
-    """Yield each element with one of these names, and free its memory afterwards; for large files."""
+    """Parse a large XML file; yield each element with one of these names, and free its memory afterwards."""
     _refuse_entities(data)
     with _translated("broken XML", etree.XMLSyntaxError, ValueError):
         for _, element in etree.iterparse(BytesIO(data), events=("end",), tag=names, **_OPTIONS):

@@ -99,7 +99,7 @@ def _without_margins(lines: Sequence[PdfLine]) -> list[PdfLine]:
 
 
 def _shifts(line: PdfLine) -> Iterator[int]:
-    """Yield the difference to the page index for numbers at both ends of a line; page numbers have a constant one."""
+    """Yield how far the numbers at both ends of a line are from the page index; for page numbers, this is constant."""
     for number in _END_NUMBERS.findall(line.text):
         yield int(number) - line.page
 

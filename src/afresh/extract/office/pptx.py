@@ -61,7 +61,7 @@ def _section(package: OfficePackage, part: str, number: int) -> str:
 
 
 def _place(shape: Any) -> str:
-    """Return the placeholder type of a shape, or ""."""
+    """Return the placeholder type of a shape; "" if the shape is no placeholder."""
     placeholder = shape.find("{*}nvSpPr/{*}nvPr/{*}ph")
     return attribute(placeholder, "type") or "body" if placeholder is not None else ""
 

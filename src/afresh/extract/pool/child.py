@@ -68,7 +68,7 @@ def _sizes() -> tuple[int, int]:
 
 
 def give_back() -> None:
-    """Return freed memory to the system; glibc keeps what one large page needed."""
+    """Return freed memory to the system; otherwise glibc keeps all memory that one large page needed."""
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
 

@@ -26,7 +26,7 @@ class CallDropped(Exception):
 
 
 class ParserProcess:
-    """One process and its unanswered calls in order; the process is executing the first of them."""
+    """A parser process and its unanswered calls in order; the process is executing the first of them."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self.process = process
@@ -38,7 +38,7 @@ class ParserProcess:
 
     @classmethod
     async def start(cls) -> "ParserProcess":
-        """Start a process, which sends a frame when it is ready."""
+        """Start a process, which sends a message when it is ready."""
         try:
             process = await asyncio.create_subprocess_exec(
                 sys.executable,
@@ -217,11 +217,11 @@ class ParserPool:
                 self._free.put_nowait(slot)
 
     async def everywhere(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> None:
-        """Call a function in each process, so that all of them have started and imported it."""
+        """Call a function in each process, so that all processes have started and have imported the function."""
         await asyncio.gather(*(self.call(function, *args, **kwargs) for _ in range(self._number)))
 
     async def _slot(self) -> int:
-        """Wait for a process that takes another call; after a while, add one."""
+        """Return the index of a process that can take another call; if none can for a while, add a process."""
         if self._number < len(self._children):
             with suppress(TimeoutError):
                 async with asyncio.timeout(MAX_WAIT_SECONDS):
