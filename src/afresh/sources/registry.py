@@ -55,7 +55,7 @@ class LocalFetcher:
 
 
 class WrappedFetcher:
-    """Base of fetchers that change the results of another one."""
+    """Base of fetchers that change the results of another fetcher."""
 
     def __init__(self, web: ClosableWeb) -> None:
         self._web = web
@@ -103,7 +103,7 @@ class SourceKind:
 
 @dataclass(slots=True)
 class SourceContext:
-    """The data with which a source kind opens a source; opening it sets the fields after `listed`."""
+    """The data with which a source kind opens a source; opening the source sets the fields below `listed`."""
 
     config: "Config"  # includes the source's own settings
     rules: "Rules"

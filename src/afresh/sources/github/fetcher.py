@@ -170,7 +170,11 @@ def open_github(
     refusal: Callable[[str], str | None],
     most_files: int,
 ) -> tuple[GithubRepository, GithubFetcher]:
-    """Open a repository; `refusal` returns why a path is excluded, and `rules` is a text for its rules."""
+    """Open a repository; `refusal` returns why a path is excluded.
+
+    `rules` is a text that changes whenever the rules behind `refusal` do. A state that was stored under other rules
+    is not used.
+    """
     config, clock = context.config, context.clock
     places, max_file_bytes, options = config.github, config.files.max_file_bytes, http_options(config, context.policy)
     if address.web != places.web_url:  # github.com must not get the token of a configured Enterprise server
@@ -237,7 +241,7 @@ class GithubLister(ListerBase):
         self._listed = True
 
     def refusal(self, url: str, depth: int) -> str | None:
-        """Return why a wiki page exceeds the limit of pages, or None; the listing itself limits files."""
+        """Return why a URL is one wiki page too many, or None if it is not; files are limited when they are listed."""
         if url in self._walked or not self.walks(url):
             return None
         if len(self._walked) >= self._most_walked:

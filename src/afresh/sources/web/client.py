@@ -19,7 +19,7 @@ from afresh.text.redact import NOT_ALLOWED
 def certificates_later() -> Iterator[None]:
     """Prevent aiohttp from loading all certificates when it is imported in this context, which saves 0.1 seconds.
 
-    Its own TLS contexts then trust no certificate, so requests must use `trusted()`.
+    The TLS contexts that aiohttp creates then trust no certificate, so requests must use `trusted()`.
     """
     read = ssl.SSLContext.set_default_verify_paths
     ssl.SSLContext.set_default_verify_paths = lambda self: None  # type: ignore[method-assign]

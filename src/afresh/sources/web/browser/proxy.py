@@ -168,7 +168,7 @@ class BrowserProxy:
             await asyncio.gather(*ways, return_exceptions=True)
 
     async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, is_download: bool) -> None:
-        """Forward data until it ends or the current page has used up its limit of bytes."""
+        """Forward data until the sender ends it or the current page has used up its limit of bytes."""
         while piece := await reader.read(_PIECE_BYTES):
             if is_download:
                 stats = self._stats  # looked up again, because a connection may serve the next page too

@@ -149,7 +149,7 @@ MAX_REFUSED = 3  # after so many refusals in a row in a browser, pages of a site
 
 
 class RenderingFetcher:
-    """Fetches pages over HTTP, and renders those in a browser that need it; see the table above."""
+    """Fetches pages over HTTP, and renders in a browser those that need it (see the table at the top of this file)."""
 
     def __init__(
         self,
