@@ -31,7 +31,10 @@ MAX_CANDIDATES = 200  # pages per link that are read, to show the ones nearest t
 
 class LinkRepository(Repository):
     async def leading_to(self, url: str, source: SourceId | None = None) -> tuple[Source, str, int, bool, bool] | None:
-        """Return the link to a URL nearest to a root as (source, page, its depth, follow, admitted), or None."""
+        """Return the link to a URL on the page that is nearest to a root, or None.
+
+        The result is (source, page, depth of the page, follow, admitted).
+        """
         row = await self._one("links_to", url=url, source=source)
         if row is None:
             return None
@@ -114,7 +117,10 @@ class LinkRepository(Repository):
             return True
 
     async def frontier_is_open(self, source: SourceId, rules: str) -> tuple[bool, bool]:
-        """Return whether links wait because of a limit, and whether the rules changed since links were last judged."""
+        """Return whether links are not followed because of a limit, and whether the rules have changed.
+
+        The rules have changed if links were last judged by others.
+        """
         row = await self._one("source_by_id", source=source)
         return (bool(row["frontier_open"]), row["rules_seen"] not in ("", rules)) if row else (False, False)
 
@@ -134,7 +140,7 @@ class LinkRepository(Repository):
             await tx.run("mark_graph", source=source, changed=1)
 
     async def urls(self, source: SourceId) -> list[tuple[str, bool]]:
-        """Return every URL that is a page or may become one, and whether the source lists it."""
+        """Return the URLs of all pages and of links that may become pages, each with whether the source lists it."""
         return [(row["url"], bool(row["listed"])) for row in await self._all("addresses", source=source)]
 
     async def left_out(self, source: SourceId) -> list[str]:
@@ -142,7 +148,7 @@ class LinkRepository(Repository):
         return [row["url"] for row in await self._all("left_out", source=source)]
 
     async def close_frontier(self, source: SourceId, rules: str, max_depth: int) -> None:
-        """Store by which rules the links were judged, and whether some still wait because of a limit."""
+        """Store by which rules the links were judged, and whether some are still not followed because of a limit."""
         async with self.db.write(source) as tx:
             row = await tx.one("source_by_id", source=source)
             if row is not None and (row["frontier_open"] or row["rules_seen"] != rules):
@@ -195,7 +201,10 @@ async def _joined(tx: Transaction, rows: Sequence[Row]) -> list[LinkRecord]:
 
 class LinkScoreRepository(Repository):
     async def seal(self, source: SourceId) -> str | None:
-        """Return the fingerprint of the settings that scored all links; "" if some are unscored, None if all are."""
+        """Return the fingerprint of the settings that scored the links of a source.
+
+        Return "" if some links have no score yet, and None if the source has never been scored.
+        """
         row = await self._one("links_seal", source=source)
         return None if row is None else row["links_scored"]
 
@@ -232,7 +241,7 @@ class LinkScoreRepository(Repository):
         counts: Mapping[str, int],
         now: datetime,
     ) -> None:
-        """Store the answers of a scorer; update the scores of these links, and add `counts` to those of the run."""
+        """Store the answers of a scorer, update the scores of these links, and add `counts` to those of the run."""
         urls = sorted({answer.link.url for answer in answers})
         async with self.db.write() as tx:
             rows = await tx.all("answers_among", source=run.source_id, urls=urls) if urls else []
@@ -263,7 +272,7 @@ class LinkScoreRepository(Repository):
 async def _weigh(
     tx: Transaction, source: SourceId, weighing: KeywordWeights, urls: Sequence[str] | None = None
 ) -> None:
-    """Compute the scores of links from stored answers, and write those that have changed."""
+    """Compute the scores of links from the stored answers of the scorer, and store the scores that changed."""
     some, end = ({}, "") if urls is None else ({"urls": urls}, "_among")
     answers: dict[int, list[ScoredLink]] = defaultdict(list)
     for row in await tx.all(f"answers{end}", source=source, **some):

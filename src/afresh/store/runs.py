@@ -94,7 +94,7 @@ class RunRepository(Repository):
     async def for_workers(self) -> list[Run]:
         """Return the queued, running and cancelled runs that workers may process, oldest first.
 
-        Runs of the mode CHECK are left to the process that started them, sources of the digest to `init-kb`.
+        Runs of the mode CHECK are left to the process that started them, and runs of digest sources to `init-kb`.
         """
         return await self._list(run_from, "runs_for_workers", kinds=list(KINDS))
 

@@ -95,7 +95,10 @@ def listed_at(row: Row, recheck: float, now: datetime) -> datetime:
 
 
 async def form_of(tx: Transaction, name: str, source: SourceId) -> str:
-    """Return the name of the variant of a statement that reads the queue first, or the pages if a source has few."""
+    """Return the name of the statement for a source: `NAME_of_few` for a source with few pages, else NAME.
+
+    `NAME_of_few` reads the pages first, NAME the queue.
+    """
     return f"{name}_of_few" if await tx.number("count_some_pages", source=source, most=FEW) < FEW else name
 
 

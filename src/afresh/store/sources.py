@@ -190,7 +190,7 @@ def _on_record(row: Row) -> KnownPage:
 
 
 async def _note_listing(tx: Transaction, run: Run, now: datetime, number: int, others: Sequence[PageId]) -> None:
-    """Store one attempt for all pages that a listing shows unchanged, except `others`."""
+    """Record a listing as one attempt for all pages that it shows unchanged, except `others`."""
     if not number:
         return
     source = await tx.one("source_by_id", source=run.source_id)
