@@ -46,7 +46,7 @@ def audit(
 def _adopt(
     copy: Copy, wanted: str | None, listed: Sequence[Remote], now: datetime, times: SyncTimes, sums: Counter[str]
 ) -> Copy:
-    """Return the copy with a listed document of the right content, if none of its known documents exists."""
+    """Let a copy whose known documents are gone adopt a listed document with the wanted content; return the copy."""
     lost = copy.remote_id is not None
     spoken_for = {*copy.former, *copy.leftovers}
     fit = [
@@ -89,7 +89,10 @@ class StoreListing:
     foreign_names: list[str] = field(default_factory=list)
 
     def take(self, copy: Copy) -> list[Remote]:
-        """Return the documents of a copy, and remove those of its page, so that orphaned documents remain."""
+        """Return the listed documents of a copy, and remove the documents of its page from the listing.
+
+        The documents that remain after all copies belong to no page.
+        """
         if copy.page_id is not None:
             return self.ours.pop((copy.source, int(copy.page_id)), [])
         known = {copy.remote_id, *copy.former, *copy.leftovers}

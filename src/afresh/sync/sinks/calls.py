@@ -74,7 +74,7 @@ class SinkCalls:
         return bool(stores)
 
     def doubt(self, error: SinkError) -> SinkBusy:
-        """Return the error for a lost answer after a document was sent."""
+        """Return the error to raise if an upload was sent but its answer was lost."""
         return SinkBusy(f"an upload was sent, but its result is unknown: {error}")
 
     def odd(self, error: Exception | str) -> SinkError:

@@ -178,7 +178,10 @@ def _head(data: bytes) -> dict[str, str] | None:
 
 
 def _mark(head: dict[str, str], data: bytes) -> OwnerTag | None:
-    """Return the tag of a file; if the text was edited manually, with a hash that matches no content."""
+    """Return the tag of a file.
+
+    If the text was edited by hand, the tag has a hash that matches no content.
+    """
     try:
         page = int(head["afresh_page"])
         digest = hashlib.sha256(data.split(f"\n{FENCE}\n\n".encode(), 1)[1]).hexdigest()
