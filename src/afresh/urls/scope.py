@@ -78,7 +78,10 @@ class Rules:
         return trap_in(url) if edge.detects_traps else None
 
     def trim(self, url: str) -> str:
-        """Return a URL without query parameters beyond `max_params` (C23); for the target of the root, the root."""
+        """Return the URL under which a link is stored: with at most `max_params` query parameters (C23).
+
+        For the URL to which the root redirects temporarily, return the root.
+        """
         trimmed = url if self.max_params is None else trim_params(url, self.max_params)
         return self.root if trimmed == self.aside else trimmed
 
@@ -113,7 +116,7 @@ class Globs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Edge:
-    """The values that checking URLs against rules needs, computed once per source."""
+    """The rules of a source in the form in which URLs are checked against them, computed once per source."""
 
     roots: frozenset[str]
     prefixes: tuple[str, ...]
@@ -173,7 +176,7 @@ def is_same_site(one: str, other: str) -> bool:
 
 
 def home_of(root: str) -> str:
-    """Return the directory of a root (see the table above), with a slash at the end."""
+    """Return the directory of a root (see the table at the top of this file), with a slash at the end."""
     path = root.partition("?")[0]
     directory = directory_of(path)
     if path == directory or _FILE.fullmatch(path.removeprefix(directory)):

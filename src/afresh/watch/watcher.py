@@ -38,7 +38,10 @@ class _Activity:
 
 @dataclass(slots=True)
 class Debounce:
-    """Collects changed paths until each was quiet for a while; too many of them become a check of everything."""
+    """Collects changed paths until each has been unchanged for `quiet` seconds.
+
+    If too many paths change, the whole source is to be checked instead.
+    """
 
     quiet: float  # seconds without a change after which a path is due
     max_paths: int = MAX_SINGLE_PATHS
@@ -55,7 +58,7 @@ class Debounce:
             self.add_everything(now, since=min(each.first for each in self._paths.values()))
 
     def add_everything(self, now: float, *, since: float | None = None) -> None:
-        """Record that any file may have changed since a time, which includes the collected paths."""
+        """Record that any file may have changed since a time; this replaces the collected paths."""
         self._paths.clear()
         if self._everything is None or since is not None:
             self._everything = _Activity(now if since is None else since, now)
@@ -67,7 +70,10 @@ class Debounce:
         return min((activity.at(self.quiet) for activity in active), default=None)
 
     def take(self, now: float) -> DuePaths | None:
-        """Remove and return the due paths, with those that were quiet for half the time; None if no path is due."""
+        """Remove and return the due paths, and those that have been unchanged for half the quiet time.
+
+        Return None if no path is due.
+        """
         if self._everything is not None:
             if self._everything.at(self.quiet) > now:
                 return None
