@@ -131,7 +131,7 @@ class SourceContext:
 
     @property
     def mark(self) -> str | None:
-        """Return the mark of the last listing; None if this run reads everything again."""
+        """Return what the last listing stored about the source's state; None if this run reads everything again."""
         return None if self.full else self.last_mark
 
     @property

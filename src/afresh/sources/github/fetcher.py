@@ -59,7 +59,10 @@ class GithubFetcher:
         return root is not None and odd_wiki_page(url, root) is None
 
     async def find_wiki(self) -> str | None:
-        """Return the first page of the wiki, or None if the wiki is empty: GitHub then redirects to another page."""
+        """Return the URL of the first page of the wiki, or None if there is no wiki or it is empty.
+
+        GitHub redirects requests for an empty wiki to another page.
+        """
         root = self._repository.wiki
         if root is None:
             return None
@@ -75,7 +78,7 @@ class GithubFetcher:
         return await self._web.refusal(url) if self.walks(url) else None
 
     async def crawl_delay(self, url: str) -> float | None:
-        """Return the delay between requests that the site's robots.txt asks for; 0 without a wiki."""
+        """Return the delay between requests that the site's robots.txt asks for; 0 if the source has no wiki."""
         return await self._web.crawl_delay(url) if self._repository.wiki else 0.0
 
     def state(self, origin: str) -> str:

@@ -69,7 +69,7 @@ class ListerState:
 
 
 def mark_from(text: str | None) -> ListerState:
-    """Parse a stored mark; return an empty state if it cannot be read."""
+    """Parse a stored state; return an empty state if it cannot be read."""
     import msgspec
 
     if text and len(text) <= _MAX_MARK_CHARS:
