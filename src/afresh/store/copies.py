@@ -66,7 +66,7 @@ class CopyRepository(Repository):
         resume_at: datetime | None = None,
         error: str | None = None,
     ) -> None:
-        """Release a sink, and delete records of copies whose page and documents are gone."""
+        """Release a sink; delete the records of copies whose page and whose documents no longer exist."""
         async with self.db.write() as tx:
             state = {"audit": int(audit), "at": audited_at, "until": resume_at, "error": error}
             if await tx.run("leave_sink", name=sink, worker=worker, now=now, **state):

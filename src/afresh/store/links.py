@@ -97,7 +97,10 @@ class LinkRepository(Repository):
     async def set_worth(
         self, link: int, score: float | None, comment: str | None, keywords: Mapping[str, float] | None = None
     ) -> bool:
-        """Set score, comment and keywords of a link until it is scored again; return False if it is gone."""
+        """Set score, comment and keywords of a link; return False if the link is gone.
+
+        They stay until the link is scored again.
+        """
         async with self.db.write() as tx:
             if await tx.one("link_row", link=link) is None:
                 return False
@@ -211,7 +214,7 @@ class LinkScoreRepository(Repository):
     async def unasked(
         self, source: SourceId, recipe: str, keywords: Sequence[str], among: Sequence[LinkToScore] | None = None
     ) -> list[UnscoredLink]:
-        """Return the links that still need scores, each with the keywords that are missing."""
+        """Return the links of a source that still need scores, each with the keywords for which it has none."""
         asked = {"source": source, "recipe": recipe, "keywords": _sorted(keywords)}
         if among is None:
             rows, wanted = await self._all("unasked_links", **asked), None

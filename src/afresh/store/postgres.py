@@ -443,7 +443,7 @@ def _turn_at(source: int) -> str:
 
 
 async def _reset_nothing(connection: Any) -> None:
-    """Do nothing: no transaction leaves state in its connection."""
+    """Do nothing, where asyncpg would reset the connection: no transaction of afresh leaves state in it."""
 
 
 async def _undo(connection: Any, error: BaseException) -> None:

@@ -167,7 +167,10 @@ class PostgresSearchRepository(SearchRepository):
     table = WordTable
 
     async def _subset(self, tx: Transaction, within: SearchFilter, known: IndexStats) -> IndexSubset:
-        """Return the subset for a filter; it is not cached, because concurrent writers do not add chunks in order."""
+        """Return the part of the index that a filter selects.
+
+        It is not cached, because concurrent writers do not add chunks in order.
+        """
         if not within:
             return IndexSubset()
         pages = [row["id"] for row in await pages_within(tx, within)]

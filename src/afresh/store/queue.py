@@ -174,7 +174,7 @@ class QueueRepository(Repository):
     ) -> list[Claim]:
         """Repeat a claim whose answer was lost: return the pages that it claimed, or claim pages if it failed.
 
-        It is unknown whether the hosts came from another worker, so this is assumed.
+        Whether the hosts of these pages came from another worker is unknown, so this is assumed.
         """
         rows = await self._all("claimed_at", run=run, worker=worker, now=now)
         if rows:
@@ -221,7 +221,7 @@ class QueueRepository(Repository):
 
 
 async def _take_hosts(tx: Transaction, domains: set[str], run: RunId, worker: str, now: datetime) -> dict[str, bool]:
-    """Lock those of the hosts that are free; return for each locked host whether another worker handed it over."""
+    """Lock those of the hosts that are free; return each locked host, and whether it came from another worker."""
     if not domains:
         return {}
     given = {"run": run, "worker": worker, "now": now}

@@ -201,7 +201,7 @@ class ScopedRuns(_Scoped, RunRepository):
     _inner: RunRepository
 
     async def unkept(self, run: RunId) -> tuple[Run, Source] | None:
-        """Return a run whose source was not kept after its trial, if the name of the source is visible."""
+        """Return a run and its source, which was not kept after a trial, if the name of the source is visible."""
         found = await self._inner.unkept(run)
         return found if found is not None and self._visible.only(found[1]) is not None else None
 

@@ -201,7 +201,7 @@ class SearchRepository(Repository):
         return found
 
     async def _subset(self, tx: Transaction, within: SearchFilter, known: IndexStats) -> IndexSubset:
-        """Return the subset for a filter; cache the subset if the filter names sources only."""
+        """Return the part of the index that a filter selects; cache it if the filter names only sources."""
         if not within:
             return IndexSubset()
         if within in known.subsets:

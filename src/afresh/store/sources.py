@@ -119,12 +119,12 @@ class SourceRepository(Repository):
         return former, next((row["validators_url"] for row in rows if row["url"] == root), None)
 
     async def has_mark(self, source: SourceId, mark: str | None) -> bool:
-        """Return whether the stored state token of a source is still `mark`."""
+        """Return whether the text stored about the state of a source is still `mark`."""
         row = await self._one("source_by_id", source=source)
         return row is not None and row["mark"] == mark
 
     async def forget_mark(self, source: SourceId) -> None:
-        """Delete the state token of a source, because its stored pages may differ from the listing from now on."""
+        """Delete the stored state of a source, because its stored pages may differ from the listing from now on."""
         async with self.db.write(source) as tx:
             await tx.run("set_mark", source=source, mark=None)
 
@@ -138,7 +138,10 @@ class ListingRepository(Repository):
         return await self._list(_on_record, "on_record", source=source, recipe=recipe)
 
     async def unsound(self, source: SourceId, recipe: str) -> list[ListedUrl]:
-        """Return the pages that were not read well, and so have to be checked even if the source is unchanged."""
+        """Return the pages to check even if the source is unchanged.
+
+        Their last check failed or left a doubt, or another recipe read them.
+        """
         return await self._list(listed_from, "unsound", source=source, recipe=recipe)
 
     async def on_record_at(self, source: SourceId, urls: Sequence[str]) -> list[ListedUrl]:

@@ -34,7 +34,7 @@ class VectorRepository(Repository):
     no_vectors: str | None = None  # why vectors cannot be compared in this store
 
     async def is_first_notice(self, name: str, now: datetime) -> bool:
-        """Return whether this store has not recorded a notice yet, and record it."""
+        """Record a notice; return whether this store had not recorded it before."""
         if await self._one("notice", name=name) is not None:
             return False
         return await self._run("record_notice", name=name, now=now) > 0
@@ -173,7 +173,7 @@ class VectorRepository(Repository):
         return found
 
     async def likeness(self, model: str, vector: "Matrix", chunks: Sequence[int]) -> VectorMatches:
-        """Return the similarity of chunks to a vector, nearest first."""
+        """Return chunks with the similarity of their vectors to `vector`, nearest first."""
         async with self.db.read() as tx:
             codes = await self._codes(tx, model)
             rows = await tx.all("vectors_of_chunks", model=codes.model, chunks=list(chunks)) if codes else []
