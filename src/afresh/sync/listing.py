@@ -24,7 +24,7 @@ def audit(
     times: SyncTimes,
     sums: Counter[str],
 ) -> Copy:
-    """Return a copy, corrected by the listed documents of its page, and count the differences in `sums`."""
+    """Return a copy, corrected by the documents that the sink lists for its page; count the differences in `sums`."""
     copy, by_id = wanted.copy, {remote.id: remote for remote in listed}
     former, leftovers = (tuple(each for each in ids if each in by_id) for ids in (copy.former, copy.leftovers))
     copy = replace(copy, former=former, leftovers=leftovers)
@@ -124,7 +124,10 @@ class Audit:
         return changed
 
     def orphans(self) -> list[tuple[str, str, str]]:
-        """Return source label, URL or name, and id of our documents without a page; call it after all batches."""
+        """Return the documents that belong to no page, each as source label, URL or name, and id.
+
+        Call this after all batches.
+        """
         rest = [each for remotes in self.listing.ours.values() for each in remotes if each.id not in self._spoken_for]
         return [(each.mark.source if each.mark else "", each.url or each.name, each.id) for each in rest]
 

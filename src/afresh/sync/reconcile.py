@@ -243,7 +243,7 @@ def copy_state(wanted: DesiredCopy) -> PageStatus:
 
 
 def copy_view(wanted: DesiredCopy | None, sink: str) -> CopyView:
-    """Return the view of a copy in a sink, for None that of a copy that does not exist yet."""
+    """Return what users see of a copy in a sink; None stands for a copy that does not exist yet."""
     if wanted is None:
         return CopyView(sink=sink, state=PageStatus.READY_FOR_INDEXING)
     copy, state = wanted.copy, copy_state(wanted)

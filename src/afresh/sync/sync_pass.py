@@ -324,7 +324,7 @@ class SyncPass:
         return lost
 
     async def _begun(self, batch: Sequence[DesiredCopy]) -> list[tuple[Copy, UploadText, bool]]:
-        """Store the intent to upload the pages of a batch, and return the pages in their current state."""
+        """Record that the pages of a batch are about to be uploaded, and return their copies and texts."""
         begun, without = [], []
         for wanted in batch:
             page = wanted.copy.page_id
@@ -366,7 +366,7 @@ class SyncPass:
         return put(copy, remote, self.clock(), self.target.times), None
 
     async def _judge_refusals(self, *, at_end: bool = False) -> None:
-        """Record refused pages as failed; if the sink has accepted no page at all, raise SinkError instead."""
+        """Record refused pages as failed; raise SinkRefused if the sink refused many pages and accepted none."""
         copies, refuses_all = self._refused, not self._taken and len(self._refused) >= MAX_REFUSALS
         if not copies or not (refuses_all or self._taken or at_end):
             return

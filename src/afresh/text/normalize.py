@@ -50,7 +50,7 @@ def headings_over(chunk: Chunk) -> str:
 
 
 def with_terms(chunk: Chunk, config: str) -> Chunk:
-    """Return a chunk with its search terms for a language configuration of the full-text index."""
+    """Return a chunk with the terms by which the full-text index finds it in a language configuration."""
     content = analysed(chunk.content, config)
     if content is None and all(analysed(title, config) is None for title in chunk.path):
         return chunk

@@ -86,7 +86,7 @@ class Rules:
         return self.root if trimmed == self.aside else trimmed
 
     def was_ours(self, url: str, depth: int) -> bool:
-        """Return whether a URL was part of the source before its root moved."""
+        """Return whether a URL was part of the source when the source had one of its former roots."""
         return any(replace(self, root=root, aside=None).refusal(url, depth) is None for root in self.former)
 
     def may_lead(self, asked: str, to: str) -> bool:
@@ -132,7 +132,7 @@ class _Edge:
 
 
 def _subject(url: str) -> GlobSubject:
-    """Return the subject for matching globs: the URL, its path and query, and its path."""
+    """Return the text against which globs are matched: the URL, its path and query, and its path alone."""
     path = len(url) - len(url.split("/", 3)[3]) - 1
     return GlobSubject(url, (0, path), url.find("?", path))
 

@@ -32,7 +32,7 @@ class _Activity:
     last: float
 
     def at(self, quiet: float) -> float:
-        """Return when the path is due: after it was quiet for a while, or if it keeps changing for too long."""
+        """Return when the path is due: `quiet` seconds after its last change, but not too long after its first one."""
         return min(self.last + quiet, self.first + MAX_QUIET_PERIODS * quiet)
 
 
@@ -169,7 +169,10 @@ class SourceWatcher:
         return not self._removed and not self.watch.stopping.is_set()
 
     async def _start_feed(self, change_feed: ChangeFeed) -> bool:
-        """Open the change feed; return False if events are unavailable and the source is listed instead."""
+        """Open the change feed; return False if that fails.
+
+        If the system reports no file events, list the source, now and then at intervals.
+        """
         self._lost, self._pause = False, self.watch.times.tick
 
         def on_change(paths: Sequence[str]) -> None:
@@ -200,7 +203,7 @@ class SourceWatcher:
         self.wake()
 
     def _lose_feed(self) -> None:
-        """Record that the feed is lost; the listing after the next start finds missed changes."""
+        """Record that the change feed is lost; the listing at the next start finds the changes that the feed missed."""
         self._lost = True
         self.wake()
 
@@ -276,7 +279,7 @@ MAX_CONCURRENT_RUNS = 3  # concurrent runs, so that a slow list of links does no
 
 
 def select_watched(labelled: Mapping[str, Sequence[Source]], everything: Sequence[Source]) -> list[Source]:
-    """Return the sources to watch: those with the given labels, or else all local ones."""
+    """Return the sources to watch: those with the given labels or, without labels, all local ones."""
     for label, sources in labelled.items():
         if not any(map(_is_watchable, sources)):
             raise UsageError(

@@ -49,7 +49,7 @@ class FolderSink:
         return await self._off_loop(lambda: self._put(upload))
 
     async def drop(self, remote_id: str) -> None:
-        """Delete a file if it still has the content with this id."""
+        """Delete a file if its content still has this id."""
         await self._off_loop(lambda: self._drop(remote_id))
 
     async def look(self, remote_id: str) -> Remote | None:
