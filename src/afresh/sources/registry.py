@@ -86,7 +86,7 @@ class ListerBase:
         return False
 
     def refusal(self, url: str, depth: int) -> str | None:
-        """Return None: every listed URL is part of the source, and excluded files are not listed."""
+        """Return None, for no refusal: every listed URL is part of the source, as excluded files are not listed."""
         return None
 
 

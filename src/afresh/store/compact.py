@@ -48,7 +48,7 @@ def inflated(stored: str | bytes | None) -> str | None:
 
 
 def packed(halves: bytes) -> bytes:
-    """Return a vector of 16-bit floats as 8-bit integers; only its direction is kept."""
+    """Return a vector of 16-bit floats (`halves`) as 8-bit integers, which keep its direction but not its length."""
     import numpy as np
 
     return pack_rows(np.frombuffer(halves, "<f2")[None, :])[0]
@@ -63,7 +63,7 @@ def pack_rows(rows: "Matrix") -> list[bytes]:
 
 
 def unpack_rows(blobs: Sequence[bytes], dimensions: int) -> "Matrix":
-    """Return packed vectors as rows of length 1."""
+    """Return packed vectors as the rows of a matrix, each scaled to the length 1."""
     import numpy as np
 
     rows = np.frombuffer(b"".join(blobs), np.int8).reshape(len(blobs), dimensions).astype(np.float32)

@@ -47,7 +47,7 @@ class DigestRepository(Repository):
         return await self._find(partial(record, SeenCache), "cache_seen")
 
     async def see_cache(self, cache: SeenCache) -> None:
-        """Record that the store now equals this cache file, and no other."""
+        """Record that the store now has the content of this cache file."""
         async with self.db.write() as tx:
             await tx.run("forget_caches")
             await tx.run("see_cache", path=cache.path, digest=cache.digest)

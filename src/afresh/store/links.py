@@ -122,7 +122,7 @@ class LinkRepository(Repository):
     async def frontier_is_open(self, source: SourceId, rules: str) -> tuple[bool, bool]:
         """Return whether links are not followed because of a limit, and whether the rules have changed.
 
-        The rules have changed if links were last judged by others.
+        The rules have changed if `rules` differ from those by which links were last judged.
         """
         row = await self._one("source_by_id", source=source)
         return (bool(row["frontier_open"]), row["rules_seen"] not in ("", rules)) if row else (False, False)

@@ -94,7 +94,7 @@ class QueueRepository(Repository):
         await tx.run("count_queued", run=run.id, number=number)
 
     async def frontier(self, source: SourceId) -> list[ListedUrl]:
-        """Return the links that belong to the source and are not pages yet, nearest first."""
+        """Return the links that belong to the source and are not pages yet, nearest to the root first."""
         return await self._list(listed_from, "frontier", source=source)
 
     @asynccontextmanager

@@ -206,5 +206,5 @@ class RetentionRepository(Repository):
             )
 
     async def reclaim_space(self) -> int | None:
-        """Return unused space of the database to the disk; return the bytes, None if the database does so by itself."""
+        """Free unused disk space of the database; return the bytes freed, or None if the database does so by itself."""
         return await self.db.reclaim_space()

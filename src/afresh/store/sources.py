@@ -134,7 +134,7 @@ _UNCHANGED = ("checked", "not_modified", "known_asked")  # counts of pages that 
 
 class ListingRepository(Repository):
     async def on_record(self, source: SourceId, recipe: str) -> list[KnownPage]:
-        """Return the stored pages of a source that may still exist."""
+        """Return those stored pages of a source that may still exist, to compare them with a listing."""
         return await self._list(_on_record, "on_record", source=source, recipe=recipe)
 
     async def unsound(self, source: SourceId, recipe: str) -> list[ListedUrl]:

@@ -86,7 +86,7 @@ class StatsRepository(Repository):
         return await self._number("count_stuck", name=sink, sources=list(sources))
 
     async def changes_by_day(self, sources: Sequence[SourceId], since: date) -> list[DayCount]:
-        """Return the number of changes of each source by kind and day (UTC), beginning with a day."""
+        """Return the number of changes of each source by kind and day (UTC), from the day `since` on."""
         rows = await self._all("changes_by_day", sources=list(sources), day=since.isoformat())
         counts = ((row["source_id"], row["day"], row["kind"], int(row["number"])) for row in rows)
         return [DayCount(source, date.fromisoformat(day), kind, n) for source, day, kind, n in counts]

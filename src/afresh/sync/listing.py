@@ -101,7 +101,7 @@ class StoreListing:
 
 @dataclass(slots=True)
 class Audit:
-    """Compares all copies of a sink with its listing, batch by batch."""
+    """Compares the stored copies of a sink with the documents listed in it, batch by batch."""
 
     listing: StoreListing
     order: ReplaceOrder

@@ -9,7 +9,7 @@ except ImportError:
     from pywhatwgurl import URL
 
     def normalize_url(s: str) -> str:
-        """Return a URL in the form of the standard; raise ValueError if the text is not a URL."""
+        """Return a URL in the form of the WHATWG standard; raise ValueError if the text is not a URL."""
         return URL(s).href
 
     def join_url(base_url: str, s: str) -> str:

@@ -122,7 +122,7 @@ class GithubFetcher:
         return Body(url=request.url, data=data, media_type="", validators=known, proven=True)
 
     def _elsewhere(self, url: str, snapshot: GithubSnapshot) -> Fetched:
-        """Return the new URL of a page whose branch or repository was renamed, else Gone."""
+        """Return Moved with the new URL of a page if its branch or repository was renamed, else Gone."""
         old, now = self._repository.old, snapshot.state
         if old is None:
             return Gone(status_code=None)

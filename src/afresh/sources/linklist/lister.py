@@ -128,7 +128,7 @@ class LinkLister(ListerBase):
 
 
 class LinkListFetcher(WrappedFetcher):
-    """Fetches the URLs that the file lists; returns Gone for all others, without a request.
+    """Fetches the URLs in a list of links; returns Gone for all other URLs, without a request.
 
     With `never_gone`, a listed URL remains a page even if the server answers that it does not exist.
     """
@@ -200,8 +200,8 @@ def _as_listed(seen: Fetched, to: str) -> Fetched:
 class PerPolicyFetcher:
     """Fetches each URL through a client that connects only to addresses permitted for this URL.
 
-    Clients are created when first needed. Address policies do not share them, because the address of a connection
-    that is kept open is not checked again.
+    Clients are created when first needed. Each address policy has its own client, because the address of a
+    connection that is kept open is not checked again.
     """
 
     def __init__(self, policies: AddressPolicies, make: Callable[[AddressPolicy], ClosableWeb]) -> None:
