@@ -55,7 +55,7 @@ class LocalFetcher:
 
 
 class WrappedFetcher:
-    """Base of fetchers that change the results of another one."""
+    """Base of fetchers that change the results of another fetcher."""
 
     def __init__(self, web: ClosableWeb) -> None:
         self._web = web
@@ -86,7 +86,7 @@ class ListerBase:
         return False
 
     def refusal(self, url: str, depth: int) -> str | None:
-        """Return None: every listed URL is part of the source, and excluded files are not listed."""
+        """Return None, for no refusal: every listed URL is part of the source, as excluded files are not listed."""
         return None
 
 
@@ -103,7 +103,7 @@ class SourceKind:
 
 @dataclass(slots=True)
 class SourceContext:
-    """The data with which a source kind opens a source; opening it sets the fields after `listed`."""
+    """The data with which a source kind opens a source; opening the source sets the fields below `listed`."""
 
     config: "Config"  # includes the source's own settings
     rules: "Rules"
@@ -131,7 +131,7 @@ class SourceContext:
 
     @property
     def mark(self) -> str | None:
-        """Return the mark of the last listing; None if this run reads everything again."""
+        """Return what the last listing stored about the source's state; None if this run reads everything again."""
         return None if self.full else self.last_mark
 
     @property

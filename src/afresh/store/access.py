@@ -30,7 +30,10 @@ class AccessRepository(Repository):
         return await self._records(AccessToken, "tokens")
 
     async def token_of(self, digest: str) -> AccessToken | None:
-        """Return the token with this digest; the index lookup may leak digests by its timing, but never tokens."""
+        """Return the token with this digest, or None.
+
+        The time that the lookup takes may reveal digests, but never tokens.
+        """
         row = await self._one("token_by_digest", digest=digest)
         return record(AccessToken, row) if row is not None and same(row["digest"], digest) else None
 

@@ -34,7 +34,7 @@ class ChunkRepository(Repository):
         return MissingCount(row["pages"], row["without_text"])
 
     async def recut(self, cuts: Sequence[RechunkJob], chunker: str, now: datetime) -> int:
-        """Replace the chunks of those pages that have not changed since they were read; return their number."""
+        """Replace the chunks of the pages whose content has not changed since it was read; return their number."""
         async with self.db.write() as tx:
             ids = [cut.page.id for cut in cuts]
             hashes = {row["id"]: row["content_hash"] for row in await tx.all("hashes_of", pages=ids)}
@@ -138,7 +138,7 @@ def _retitled(row: Row, title: str) -> dict[str, object]:
 def change_row(
     page: Page, run: int | None, kind: ChangeKind, new_hash: str | None, now: datetime, moved_to: str | None = None
 ) -> dict[str, object]:
-    """Return a row of `changes` for a page as it was before the change."""
+    """Return a row of the table `changes`; `page` is the page as it was before the change."""
     whose = {"source": page.source_id, "page": page.id, "url": page.url, "run": run, "now": now}
     hashes = {"old_hash": page.content_hash, "new_hash": new_hash}
     return {**whose, **hashes, "kind": kind, "diff": None, "moved_to": moved_to}

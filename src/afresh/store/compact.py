@@ -48,7 +48,7 @@ def inflated(stored: str | bytes | None) -> str | None:
 
 
 def packed(halves: bytes) -> bytes:
-    """Return a vector of 16-bit floats as 8-bit integers; only its direction is kept."""
+    """Return a vector of 16-bit floats (`halves`) as 8-bit integers, which keep its direction but not its length."""
     import numpy as np
 
     return pack_rows(np.frombuffer(halves, "<f2")[None, :])[0]
@@ -63,7 +63,7 @@ def pack_rows(rows: "Matrix") -> list[bytes]:
 
 
 def unpack_rows(blobs: Sequence[bytes], dimensions: int) -> "Matrix":
-    """Return packed vectors as rows of length 1."""
+    """Return packed vectors as the rows of a matrix, each scaled to the length 1."""
     import numpy as np
 
     rows = np.frombuffer(b"".join(blobs), np.int8).reshape(len(blobs), dimensions).astype(np.float32)
@@ -79,7 +79,7 @@ MAX_BITS = 4_096  # for which a distance fits into 16 bits, which sort faster
 
 
 class CodeBlock(NamedTuple):
-    """The codes of the vectors whose ids are `number` * BLOCK + place."""
+    """A block of codes: those of the vectors whose ids are `number` * BLOCK plus one of `places`."""
 
     number: int
     places: bytes
@@ -93,13 +93,13 @@ def code_bytes(dimensions: int) -> int:
 
 
 def _shape(dimensions: int) -> tuple[int, int]:
-    """Return the number of bits in a group of dimensions, and the number of groups."""
+    """Return how a vector is split into groups: the number of bits per group, and the number of groups."""
     size = min(MAX_GROUP_BITS, max(WORD_BITS, 1 << (dimensions - 1).bit_length()))
     return size, -(-dimensions // size)
 
 
 def blocks_of(ids: Sequence[int], vectors: "Matrix") -> Iterator[CodeBlock]:
-    """Yield the blocks of vectors, given in the order of their ids."""
+    """Yield the code blocks of vectors, which are given in the order of their ids."""
     import numpy as np
 
     begin = 0
@@ -134,7 +134,7 @@ def _rotated(rows: "Matrix") -> "Matrix":
 
 
 class VectorCodes:
-    """The codes of all vectors of a model, in memory."""
+    """The codes of all vectors of a model, kept in memory to find the vectors nearest to a query."""
 
     def __init__(self, model: int, dimensions: int) -> None:
         import numpy as np
@@ -157,7 +157,7 @@ class VectorCodes:
         return self.newest // BLOCK
 
     def put(self, blocks: Iterable[CodeBlock]) -> None:
-        """Add blocks in order, replacing the last ones."""
+        """Add blocks in order of their numbers; codes from the first of these blocks on are replaced."""
         np, blocks = self._np, list(blocks)
         if not blocks:
             return
@@ -188,6 +188,6 @@ class VectorCodes:
 
 
 def is_whole(blocks: Sequence[CodeBlock], dimensions: int) -> bool:
-    """Return whether blocks have a code for each of their vectors."""
+    """Return whether each block has a code for each of its vectors, and their mean."""
     size = code_bytes(dimensions)
     return all(len(b.codes) == size * len(b.places) and len(b.middle) == 4 * dimensions for b in blocks)

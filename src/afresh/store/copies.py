@@ -66,14 +66,14 @@ class CopyRepository(Repository):
         resume_at: datetime | None = None,
         error: str | None = None,
     ) -> None:
-        """Release a sink, and delete records of copies whose page and documents are gone."""
+        """Release a sink; delete the records of copies whose page and whose documents no longer exist."""
         async with self.db.write() as tx:
             state = {"audit": int(audit), "at": audited_at, "until": resume_at, "error": error}
             if await tx.run("leave_sink", name=sink, worker=worker, now=now, **state):
                 await tx.run("forget_copies", name=sink)
 
     async def add(self, sink: str, worker: str, sources: Sequence[SourceId], now: datetime) -> int:
-        """Add the record of a copy for every page with content that has none in the sink; return their number."""
+        """Record a copy for every page with content that has no copy in the sink yet; return how many were recorded."""
         async with self._taken(sink, worker) as tx:
             return await tx.run("add_copies", name=sink, sources=list(sources), now=now)
 
@@ -81,7 +81,10 @@ class CopyRepository(Repository):
         return await self._number("count_uncopied", name=sink, sources=list(sources))
 
     async def add_orphans(self, sink: str, worker: str, orphans: Sequence[tuple[str, str, str]], now: datetime) -> None:
-        """Record documents in a sink that belong to no page, to be deleted; each is source label, name and id."""
+        """Record documents in a sink that belong to no page, so that they are deleted.
+
+        Each of `orphans` is a source label, the name or URL of the document, and its id.
+        """
         async with self._taken(sink, worker) as tx:
             for label, name, remote in orphans:
                 ids = json.dumps([remote])
@@ -134,7 +137,7 @@ class CopyRepository(Repository):
     async def _taken(self, sink: str, worker: str) -> AsyncIterator[Transaction]:
         """Open a transaction if the worker has reserved the sink; else raise RunBusy.
 
-        In that case, the next sync lists the sink, because two workers may have written to it.
+        If it raises RunBusy, the next sync lists the sink, because two workers may have written to it.
         """
         async with self.db.write() as tx:
             row = await tx.one("sink", name=sink)
@@ -153,7 +156,7 @@ class CopyRepository(Repository):
             return run_from(await insert_run(tx, source, RunMode.SYNC, RunState.RUNNING, worker, now))
 
     async def record_documents(self, notes: Sequence[DocumentNote], now: datetime) -> None:
-        """Store what a sync did to documents; those it only verified, or that wait, keep their former outcome."""
+        """Store what a sync did to each document; `verified` and `waiting` do not replace an earlier outcome."""
         if notes:
             async with self.db.write() as tx:
                 rows = [

@@ -132,7 +132,7 @@ class CopyEndpoint(AbstractAsyncContextManager["CopyEndpoint"]):
         return table.listed
 
     def mark(self, table: CopyTable, column: str) -> str:
-        """Return the SQL expression of a new value."""
+        """Return the SQL expression for the new value of a column in an insert statement."""
         return "?"
 
     async def count(self, table: CopyTable, sources: Sequence[int] | None = None) -> int:
@@ -183,7 +183,7 @@ class SqliteEndpoint(CopyEndpoint):
         self._connection: Any = None  # set inside `async with`
 
     async def __aenter__(self) -> Self:
-        """Open the file; reads of the origin see one snapshot."""
+        """Open the file; in the origin of a copy, all reads see one snapshot."""
 
         def connect() -> sqlite3.Connection:
             connection = sqlite3.connect(
@@ -274,7 +274,7 @@ class StoreCopy:
             )
 
     async def run(self) -> list[CopiedTable]:
-        """Copy the rows that the target lacks, compare all tables, release the target, and return the tables."""
+        """Copy the rows that the target lacks, compare all tables, open the target for use, and return the tables."""
         kept = [table for table in tables() if table.name != "vectors" or self.target.has_vectors]
         if not self.target.has_vectors:
             self.listener(Notice(text=NO_VECTORS))

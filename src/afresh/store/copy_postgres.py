@@ -47,7 +47,7 @@ class PostgresEndpoint(CopyEndpoint):
         self._db: Any = None
 
     async def __aenter__(self) -> Self:
-        """Connect; reads of the origin see one snapshot."""
+        """Connect; in the origin of a copy, all reads see one snapshot."""
         async with self._explained():
             self._db = await asyncpg.connect(self._url, server_settings={"application_name": "afresh"})
             self.has_vectors = await self._db.fetchval(KIND_OF_VECTORS) == "halfvec"

@@ -55,7 +55,7 @@ class Wakeups:
         rung.set()
 
     async def wait(self, since: int, seconds: float) -> None:
-        """Wait until the count differs from `since`, for at most `seconds`."""
+        """Wait until the number of wake-ups differs from `since`, for at most `seconds`."""
         if self.count != since:
             return
         with suppress(TimeoutError):
@@ -72,7 +72,7 @@ class Transaction(Protocol):
     async def all(self, name: str, /, **params: object) -> Sequence[Row]: ...
 
     async def each(self, name: str, /, rows: Sequence[Mapping[str, object]]) -> Sequence[Sequence[Row]]:
-        """Run a statement once for each set of parameters, as one batch; return the rows of each run."""
+        """Run a statement for each set of parameters, as one batch; return a list of rows for each set."""
         ...
 
     async def one(self, name: str, /, **params: object) -> Row | None:
@@ -127,7 +127,7 @@ def queries(dialect: str) -> dict[str, str]:
 
 
 def of_sources(name: str, sources: Sources) -> tuple[str, dict[str, object]]:
-    """Return the name of the variant of a statement with `{of sources}` for these sources, and its parameters."""
+    """Return the name and parameters of a statement with `{of sources}`: of NAME_of_one for one source, else NAME."""
     if sources is not None and len(sources) == 1:
         return f"{name}_of_one", {"source": sources[0]}
     return name, among_sources(sources)
@@ -168,7 +168,7 @@ def among_sources(sources: Sources) -> dict[str, object]:
 
 
 def in_any_case(text: str | None) -> dict[str, object]:
-    """Return the parameters of `{holds x}` to find a text, ignoring case; an empty text means no filter."""
+    """Return the parameters with which `{holds x}` finds a text, ignoring case; an empty text finds everything."""
     letters = [_cases(each) for each in text or ""]
     others = {case: cases[0] for cases in letters for case in cases[1:]}
     return {
@@ -181,7 +181,7 @@ def in_any_case(text: str | None) -> dict[str, object]:
 
 
 def _cases(char: str) -> str:
-    """Return a letter in lower and upper case, as far as SQL does not treat them as equal, lower case first."""
+    """Return the forms of a letter that SQL does not treat as equal, lower case first; one form for ASCII."""
     if char.isascii():
         return char.lower()
     small = char.upper().lower()
@@ -232,7 +232,7 @@ class Statement:
         return [without_nul(params[name]) for name in self.names]
 
     def table(self, rows: Sequence[Mapping[str, object]]) -> list[object]:
-        """Return the arguments for many rows: one list per column."""
+        """Return the arguments with which a statement takes many rows: one list per column."""
         return [[without_nul(row[column]) for row in rows] for column in self.columns]
 
 

@@ -27,7 +27,7 @@ class DigestRepository(Repository):
         return record(DigestUpdate, row, status=STATUSES.get(row["fetch_status"]), asked_model=False)
 
     async def impose(self, source: SourceId, pages: Sequence[DigestPage], now: datetime) -> None:
-        """Set the stored pages to the values of the cache file; add pages that are not stored yet."""
+        """Give the stored pages the values that the cache file has; add pages that are not stored yet."""
         base = {"source": source, "now": now, "run": None}
         rows = [{**base, **_columns(page)} for page in pages]
         looks = [
@@ -47,7 +47,7 @@ class DigestRepository(Repository):
         return await self._find(partial(record, SeenCache), "cache_seen")
 
     async def see_cache(self, cache: SeenCache) -> None:
-        """Record that the store now equals this cache file, and no other."""
+        """Record that the store now has the content of this cache file."""
         async with self.db.write() as tx:
             await tx.run("forget_caches")
             await tx.run("see_cache", path=cache.path, digest=cache.digest)

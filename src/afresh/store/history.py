@@ -18,7 +18,7 @@ LAST_MOMENT = datetime(9999, 1, 1, tzinfo=UTC)  # time of an open attempt, which
 
 class HistoryRepository(Repository):
     async def of_page(self, page: PageId) -> list[Attempt]:
-        """Return all attempts of a page, and those of listings that show it unchanged, newest first."""
+        """Return all attempts to check a page, and all listings that showed it unchanged, newest first."""
         return await self.attempts(page, limit=MANY)
 
     async def of_url(self, url: str, source: SourceId | None = None) -> list[HistoryEntry]:
@@ -28,7 +28,7 @@ class HistoryRepository(Repository):
     async def evidence(
         self, page: Page, max_links: int = 5
     ) -> tuple[Attempt | None, datetime | None, tuple[str, ...], int]:
-        """Return the latest attempt of a page, its next check, some pages that link to it, and its attempt count."""
+        """Return the latest check of a page, its next check, pages that link to it, and how many checks it had."""
         async with self.db.read() as tx:
             latest = await tx.one("latest_attempt", page=page.id)
             following = await tx.one("latest_open", page=page.id)
@@ -42,7 +42,10 @@ class HistoryRepository(Repository):
             return next(iter(newest), None), next_at, tuple(row["url"] for row in linked), count
 
     async def attempts(self, page: PageId, *, below: int | None = None, limit: int) -> list[Attempt]:
-        """Return attempts of a page and of its listings, newest first, beginning after the attempt `below`."""
+        """Return attempts to check a page and listings that showed it unchanged, newest first.
+
+        With `below`, the result begins after the attempt with that id.
+        """
         async with self.db.read() as tx:
             place = await tx.one("attempt_place", top=below) if below is not None else None
             until = (at(place["completed_at"]) or LAST_MOMENT) if place else None

@@ -31,7 +31,10 @@ MAX_CANDIDATES = 200  # pages per link that are read, to show the ones nearest t
 
 class LinkRepository(Repository):
     async def leading_to(self, url: str, source: SourceId | None = None) -> tuple[Source, str, int, bool, bool] | None:
-        """Return the link to a URL nearest to a root as (source, page, its depth, follow, admitted), or None."""
+        """Return the link to a URL on the page that is nearest to a root, or None.
+
+        The result is (source, page, depth of the page, follow, admitted).
+        """
         row = await self._one("links_to", url=url, source=source)
         if row is None:
             return None
@@ -94,7 +97,10 @@ class LinkRepository(Repository):
     async def set_worth(
         self, link: int, score: float | None, comment: str | None, keywords: Mapping[str, float] | None = None
     ) -> bool:
-        """Set score, comment and keywords of a link until it is scored again; return False if it is gone."""
+        """Set score, comment and keywords of a link; return False if the link is gone.
+
+        They stay until the link is scored again.
+        """
         async with self.db.write() as tx:
             if await tx.one("link_row", link=link) is None:
                 return False
@@ -114,7 +120,10 @@ class LinkRepository(Repository):
             return True
 
     async def frontier_is_open(self, source: SourceId, rules: str) -> tuple[bool, bool]:
-        """Return whether links wait because of a limit, and whether the rules changed since links were last judged."""
+        """Return whether links are not followed because of a limit, and whether the rules have changed.
+
+        The rules have changed if `rules` differ from those by which links were last judged.
+        """
         row = await self._one("source_by_id", source=source)
         return (bool(row["frontier_open"]), row["rules_seen"] not in ("", rules)) if row else (False, False)
 
@@ -134,7 +143,7 @@ class LinkRepository(Repository):
             await tx.run("mark_graph", source=source, changed=1)
 
     async def urls(self, source: SourceId) -> list[tuple[str, bool]]:
-        """Return every URL that is a page or may become one, and whether the source lists it."""
+        """Return the URLs of all pages and of links that may become pages, each with whether the source lists it."""
         return [(row["url"], bool(row["listed"])) for row in await self._all("addresses", source=source)]
 
     async def left_out(self, source: SourceId) -> list[str]:
@@ -142,7 +151,7 @@ class LinkRepository(Repository):
         return [row["url"] for row in await self._all("left_out", source=source)]
 
     async def close_frontier(self, source: SourceId, rules: str, max_depth: int) -> None:
-        """Store by which rules the links were judged, and whether some still wait because of a limit."""
+        """Store by which rules the links were judged, and whether some are still not followed because of a limit."""
         async with self.db.write(source) as tx:
             row = await tx.one("source_by_id", source=source)
             if row is not None and (row["frontier_open"] or row["rules_seen"] != rules):
@@ -195,14 +204,17 @@ async def _joined(tx: Transaction, rows: Sequence[Row]) -> list[LinkRecord]:
 
 class LinkScoreRepository(Repository):
     async def seal(self, source: SourceId) -> str | None:
-        """Return the fingerprint of the settings that scored all links; "" if some are unscored, None if all are."""
+        """Return the fingerprint of the settings that scored the links of a source.
+
+        Return "" if some links have no score yet, and None if the source has never been scored.
+        """
         row = await self._one("links_seal", source=source)
         return None if row is None else row["links_scored"]
 
     async def unasked(
         self, source: SourceId, recipe: str, keywords: Sequence[str], among: Sequence[LinkToScore] | None = None
     ) -> list[UnscoredLink]:
-        """Return the links that still need scores, each with the keywords that are missing."""
+        """Return the links of a source that still need scores, each with the keywords for which it has none."""
         asked = {"source": source, "recipe": recipe, "keywords": _sorted(keywords)}
         if among is None:
             rows, wanted = await self._all("unasked_links", **asked), None
@@ -232,7 +244,7 @@ class LinkScoreRepository(Repository):
         counts: Mapping[str, int],
         now: datetime,
     ) -> None:
-        """Store the answers of a scorer; update the scores of these links, and add `counts` to those of the run."""
+        """Store the answers of a scorer, update the scores of these links, and add `counts` to those of the run."""
         urls = sorted({answer.link.url for answer in answers})
         async with self.db.write() as tx:
             rows = await tx.all("answers_among", source=run.source_id, urls=urls) if urls else []
@@ -263,7 +275,7 @@ class LinkScoreRepository(Repository):
 async def _weigh(
     tx: Transaction, source: SourceId, weighing: KeywordWeights, urls: Sequence[str] | None = None
 ) -> None:
-    """Compute the scores of links from stored answers, and write those that have changed."""
+    """Compute the scores of links from the stored answers of the scorer, and store the scores that changed."""
     some, end = ({}, "") if urls is None else ({"urls": urls}, "_among")
     answers: dict[int, list[ScoredLink]] = defaultdict(list)
     for row in await tx.all(f"answers{end}", source=source, **some):

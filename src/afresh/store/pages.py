@@ -55,7 +55,7 @@ class PageRepository(Repository):
         return record(StoredContent, row, sketch=sketch)
 
     async def count_alike(self, page: Page, document: Document, run: RunId) -> int:
-        """Return how many other pages had this content before a run, or are suspicious because of the same content."""
+        """Return how many other pages had nearly this text before the run, or are suspicious because of it."""
         where = {"source": page.source_id, "page": page.id}
         async with self.db.read() as tx:
             doubted = await tx.number("doubted_alike", content_hash=document.content_hash, **where)
@@ -114,7 +114,10 @@ class PageRepository(Repository):
             return [page_from(row) for row in rows]
 
     async def doomed(self, source: SourceId, missed: Sequence[Page] = ()) -> list[tuple[Page, PageStatus | None]]:
-        """Return the pages to delete, including those of `missed`, each with the status of its redirect target."""
+        """Return the pages to delete, including such pages in `missed`.
+
+        Each comes with the status of the page to which its redirects lead, or None.
+        """
         async with self.db.read() as tx:
             pages = [page_from(row) for row in await tx.all("doomed", source=source)]
             pages += [page for page in missed if page.doomed_by is not None]
@@ -128,7 +131,7 @@ class PageRepository(Repository):
         return await self._number("live_count", source=source)
 
     async def heirs(self, source: SourceId, pages: Sequence[Page]) -> dict[PageId, Page]:
-        """Return by id of a moved page the page that takes over its id and history (`pair_moves` in crawl/judge.py)."""
+        """Return for each moved page, by its id, the page at its new URL (`pair_moves` in crawl/judge.py)."""
         if not any(page.moved_to for page in pages):
             return {}
         async with self.db.read() as tx:

@@ -39,7 +39,7 @@ _TEXT = re.compile(r"(?<=\w )text\b")
 
 
 def portable(script: str) -> str:
-    """Return a migration in the SQL of PostgreSQL."""
+    """Translate a migration script to the SQL of PostgreSQL."""
     return _TEXT.sub('text collate "C"', _NUMBER.sub("bigint", script.format(**DDL)))
 
 
@@ -87,7 +87,7 @@ async def _version(connection: asyncpg.Connection) -> int:
 
 
 async def use_pgvector(connection: asyncpg.Connection) -> bool:
-    """Enable pgvector if possible; return whether vectors can be compared."""
+    """Enable pgvector if possible; return whether the database can compare vectors."""
     if await connection.fetchval(KIND_OF_VECTORS) == "halfvec":
         return True
     try:
@@ -233,7 +233,7 @@ class PostgresSession(Transaction):
         self.made_work = False  # whether waiting workers have to be woken
 
     def pass_point(self, point: str) -> None:
-        """Pass a failpoint; reads have none, because nothing is left behind if they end early."""
+        """Let a test make a write fail at this point; a read that ends early leaves nothing behind."""
         if self._writes:
             failpoint(point)
 
@@ -443,7 +443,7 @@ def _turn_at(source: int) -> str:
 
 
 async def _reset_nothing(connection: Any) -> None:
-    """Do nothing: no transaction leaves state in its connection."""
+    """Do nothing, where asyncpg would reset the connection: no transaction of afresh leaves state in it."""
 
 
 async def _undo(connection: Any, error: BaseException) -> None:
@@ -497,7 +497,10 @@ class PostgresWakeups(Wakeups):
                 await connection.execute(f"notify {CHANNEL}")
 
     async def wait(self, since: int, seconds: float) -> None:
-        """Wait until the count differs from `since`; if LISTEN works, wake-ups by other processes count, too."""
+        """Wait until the number of wake-ups differs from `since`, for at most `seconds`.
+
+        If LISTEN works, wake-ups by other processes count, too.
+        """
         loop = asyncio.get_running_loop()
         until = loop.time() + seconds
         if self._listener is None and loop.time() >= self._listen_at:

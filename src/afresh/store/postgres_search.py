@@ -67,7 +67,7 @@ class PostgresVectorRepository(VectorRepository):
             return await self._nearest(tx, row, found, vector)
 
     async def _by_index(self, tx: Transaction, model: int, pages: Sequence[int] | None) -> bool:
-        """Return whether to use the vector index: it exists, and the search is not limited to few chunks."""
+        """Return whether to use the vector index: if it is ready, and the search covers more than a few chunks."""
         ready = await tx.one("near_index", model=model)
         if ready is None or not ready["ready"]:
             return False
@@ -84,10 +84,10 @@ class PostgresVectorRepository(VectorRepository):
         return vectors
 
     async def _encode(self, tx: Transaction, row: Row) -> None:
-        """Do nothing: pgvector compares the vectors."""
+        """Do nothing: PostgreSQL needs no codes, because pgvector compares the vectors."""
 
     async def _encode_left(self, tx: Transaction, gone: Sequence[Row]) -> None:
-        """Do nothing: pgvector compares the vectors."""
+        """Do nothing: PostgreSQL needs no codes, because pgvector compares the vectors."""
 
     async def _index_if_many(self) -> None:
         async with self.db.read() as tx:
@@ -143,13 +143,16 @@ class WordTable(FtsTable):
 
     @property
     def bound_by(self) -> int:
-        """Return 0, for no upper bound: PostgreSQL does not rank by BM25."""
+        """Return 0: scores have no maximum, because PostgreSQL does not rank by BM25."""
         return 0
 
     async def find(
         self, statement: str, asked: Sequence[Mapping[str, object]], among: Sequence[str]
     ) -> Sequence[Sequence[Row]]:
-        """Return the rows of a statement for each set of parameters; the words of `among` are weighted by rarity."""
+        """Run a search statement for each set of parameters, and return the rows.
+
+        The words of `among` are weighted by their rarity.
+        """
         english, texts = self.name == "english", self.known.texts
         counts = await self._counts(among, 2 * ROOM) if among else ()
         weighed = {
@@ -164,7 +167,10 @@ class PostgresSearchRepository(SearchRepository):
     table = WordTable
 
     async def _subset(self, tx: Transaction, within: SearchFilter, known: IndexStats) -> IndexSubset:
-        """Return the subset for a filter; it is not cached, because concurrent writers do not add chunks in order."""
+        """Return the part of the index that a filter selects.
+
+        It is not cached, because concurrent writers do not add chunks in order.
+        """
         if not within:
             return IndexSubset()
         pages = [row["id"] for row in await pages_within(tx, within)]

@@ -36,14 +36,14 @@ class QueueRepository(Repository):
             return await self.queue_pages(tx, run, wanted, limits, now)
 
     async def ask_again(self, run: Run, urls: Sequence[str]) -> None:
-        """Let a run queue pages again that it has checked, except for pages that it found gone."""
+        """Let a run queue pages again although it has checked them, except for pages that it found gone."""
         async with self._queueing(run) as tx:
             number = await tx.run("ask_again", source=run.source_id, run=run.id, urls=list(urls))
             await tx.run("count_queued", run=run.id, number=-number)
         self.caches.depths.pop(run.id, None)
 
     async def keep_within(self, run: Run, max_pages: int) -> None:
-        """Remove pages that were never read from the queue of a run that exceeds a page limit lowered meanwhile."""
+        """Remove unread pages from the queue if a run has more pages than `max_pages`, which was lowered meanwhile."""
         async with self._queueing(run) as tx:
             unread = [row["id"] for row in await tx.all("unread_pages", run=run.id)]
             row = await tx.one("run_by_id", run=run.id)
@@ -94,7 +94,7 @@ class QueueRepository(Repository):
         await tx.run("count_queued", run=run.id, number=number)
 
     async def frontier(self, source: SourceId) -> list[ListedUrl]:
-        """Return the links that belong to the source and are not pages yet, nearest first."""
+        """Return the links that belong to the source and are not pages yet, nearest to the root first."""
         return await self._list(listed_from, "frontier", source=source)
 
     @asynccontextmanager
@@ -174,7 +174,7 @@ class QueueRepository(Repository):
     ) -> list[Claim]:
         """Repeat a claim whose answer was lost: return the pages that it claimed, or claim pages if it failed.
 
-        It is unknown whether the hosts came from another worker, so this is assumed.
+        Whether the hosts of these pages came from another worker is unknown, so this is assumed.
         """
         rows = await self._all("claimed_at", run=run, worker=worker, now=now)
         if rows:
@@ -221,7 +221,7 @@ class QueueRepository(Repository):
 
 
 async def _take_hosts(tx: Transaction, domains: set[str], run: RunId, worker: str, now: datetime) -> dict[str, bool]:
-    """Lock those of the hosts that are free; return whether each came from another worker, by host."""
+    """Lock those of the hosts that are free; return each locked host, and whether it came from another worker."""
     if not domains:
         return {}
     given = {"run": run, "worker": worker, "now": now}

@@ -46,7 +46,7 @@ def record(cls: type[T], row: Row, **own: Any) -> T:
 
 @cache
 def _columns(cls: type, own: frozenset[str]) -> tuple[list[str], list[tuple[str, Converter]]]:
-    """Return the fields of a record to read from a row: those without conversion, and those with a converter."""
+    """Return which fields of a record are read from a row: those to take as they are, and those to convert."""
     found = {name: _converter(hint) for name, hint in get_type_hints(cls).items() if name not in own}
     return (
         [name for name, convert in found.items() if convert is None],
@@ -73,7 +73,7 @@ def source_from(row: Row) -> Source:
 
 
 def unkept_source(row: Row) -> Source:
-    """Return the removed source of a trial run, made of the values that a row of `unkept_runs` still holds."""
+    """Return the source of a trial run after its removal, with the values that a row of `unkept_runs` holds."""
     began, version = certain(row["started_at"]), row["version"] or None
     same = {name: row[name] for name in ("name", "kind", "url")}
     whose = {"id": row["source_id"], "version": version, "trial": True, **same}
@@ -113,7 +113,10 @@ def rhythm_from(row: Row) -> ChangeStats:
 
 
 def looked_at(row: Row) -> tuple[datetime | None, datetime | None, datetime | None]:
-    """Return when a page was last in a run, seen and checked; an unchanged listing counts as a check of its pages."""
+    """Return when a page was last part of a run, was last seen, and was last checked.
+
+    If a listing showed the page unchanged, this counts as a check.
+    """
     own = at(row["crawl_time"]), at(row["last_seen"]), at(row["checked_at"])
     listed = at(row["told_at"]) if row["listed"] else None
     if listed is None or own[2] is None or own[2] >= listed:

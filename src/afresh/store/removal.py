@@ -19,7 +19,7 @@ _OWN = ("observed_at", "change_count", "quiet_seconds", "span_seconds")  # stati
 
 @cache
 def _content_columns() -> tuple[str, ...]:
-    """Return the columns that a visit writes and that belong to the URL, not to the page that moves."""
+    """Return the columns that a visit writes and that stay with the URL when its page moves to another URL."""
     written = re.findall(r"\{rows ([\w ]+)\}", queries("sqlite")["update_page"])[0].split()
     return tuple(name for name in written if name not in (*_OWN, "now", "page"))
 
@@ -64,7 +64,10 @@ async def _exchange_history(
     both: Sequence[int],
     partner: Mapping[int, int],
 ) -> None:
-    """Give finished attempts to the moved page, except for its redirects; planned checks stay with their URL."""
+    """Give finished attempts to the moved page, except those that found the redirect at its old URL.
+
+    Planned checks stay with their URL.
+    """
     planned = await tx.all("open_rows_of_pages", pages=both)
     await tx.run("unbind_crawls", crawls=[row["id"] for row in planned])
     await tx.many("bind_crawl", [{"crawl": row["id"], "page": partner[row["page_id"]]} for row in planned])
@@ -76,7 +79,7 @@ async def _exchange_history(
 def _content(
     rows: Mapping[int, Row], page: int, other: int, before: Mapping[PageId, Page], now: datetime
 ) -> dict[str, object]:
-    """Return the new content columns of a page: those that belonged to the URL of the other page."""
+    """Return the new values of the content columns of a page: those of `other`, with which it changes places."""
     values = {name: rows[other][name] for name in _content_columns()} | {name: rows[page][name] for name in _OWN}
     moved = before.get(PageId(page))
     if moved is not None and moved.content_hash == values["content_hash"]:
@@ -85,7 +88,10 @@ def _content(
 
 
 def _place(page: int, other: Row, before: Mapping[PageId, Page]) -> dict[str, object]:
-    """Return the new URL, depth and missing count of a page; the count of a moved page continues."""
+    """Return the new URL, depth and missing count of a page, which takes the place of `other`.
+
+    If a moved page is missing at its new URL too, its missing counts are added.
+    """
     place = {name: other[name] for name in ("url", "depth", "listed")}
     moved, missing = before.get(PageId(page)), other["missing_count"]
     if moved is not None and missing:
@@ -181,7 +187,7 @@ class RetentionRepository(Repository):
         return await self._run(f"prune_{table}", before=before, limit=limit)
 
     async def count_prunable(self, prunable: Prunable) -> PruneCounts:
-        """Return how many records of each kind the other methods would delete."""
+        """Return how many records of each kind the prune methods would delete."""
         async with self.db.read() as tx:
             pages = 0
             for row in await tx.all("sources") if prunable.deleted_pages is not None else ():
@@ -200,5 +206,5 @@ class RetentionRepository(Repository):
             )
 
     async def reclaim_space(self) -> int | None:
-        """Return unused space of the database to the disk; return the bytes, None if the database does so by itself."""
+        """Free unused disk space of the database; return the bytes freed, or None if the database does so by itself."""
         return await self.db.reclaim_space()

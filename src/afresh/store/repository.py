@@ -43,7 +43,7 @@ class LinkCache:
         self._admitted.clear()
 
     async def write(self, tx: Transaction, run: Run, visits: Sequence[Visit]) -> None:
-        """Replace the links of visited pages; mark the link graph as changed if links changed or pages left it.
+        """Replace the links of visited pages; mark the link graph as changed if links changed or pages were removed.
 
         Visits that write more than their own page first take the write lock on the source.
         """

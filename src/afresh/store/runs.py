@@ -84,7 +84,7 @@ class RunRepository(Repository):
         return await self._find(run_from, "run_by_id", run=run)
 
     async def last(self, source: SourceId, limit: int = 1) -> list[Run]:
-        """Return the newest runs of a source, newest first, without syncs and checks of single pages."""
+        """Return the last runs of a source, newest first, except for syncs and checks of single pages."""
         return await self._list(run_from, "last_runs", source=source, limit=limit)
 
     async def live(self) -> list[Run]:
@@ -94,7 +94,7 @@ class RunRepository(Repository):
     async def for_workers(self) -> list[Run]:
         """Return the queued, running and cancelled runs that workers may process, oldest first.
 
-        Runs of the mode CHECK are left to the process that started them, sources of the digest to `init-kb`.
+        Runs of the mode CHECK are left to the process that started them, and runs of digest sources to `init-kb`.
         """
         return await self._list(run_from, "runs_for_workers", kinds=list(KINDS))
 

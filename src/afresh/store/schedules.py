@@ -42,7 +42,7 @@ class ScheduleRepository(Repository):
         await self._run("let_go_schedule", source=source, worker=worker)
 
     async def settle(self, after: ScheduledRun, worker: str) -> bool:
-        """Store the result of a run and plan the next one; return False if the worker lost its reservation."""
+        """Store the result of a planned run and plan the next one; return False if the worker lost its reservation."""
         how = {"since": after.fired_at, "run": after.run, "outcome": after.outcome}
         return await self._run("settle_schedule", **_times(after), **how, worker=worker) == 1
 
@@ -95,12 +95,15 @@ def listed_at(row: Row, recheck: float, now: datetime) -> datetime:
 
 
 async def form_of(tx: Transaction, name: str, source: SourceId) -> str:
-    """Return the name of the variant of a statement that reads the queue first, or the pages if a source has few."""
+    """Return the name of the statement for a source: `NAME_of_few` for a source with few pages, else NAME.
+
+    `NAME_of_few` reads the pages first, NAME the queue.
+    """
     return f"{name}_of_few" if await tx.number("count_some_pages", source=source, most=FEW) < FEW else name
 
 
 async def due_rows(tx: Transaction, run: Run, limits: RunLimits, now: datetime, max_age: float | None) -> list[int]:
-    """Return the ids of due queue rows; with a budget, only the first ones in the order of their due dates."""
+    """Return the ids of the queued checks that are due; with a budget, only of the first ones in order of due date."""
     oldest = None if max_age is None else now - timedelta(seconds=max_age)
     rows = await tx.all("due_rows", run=run.id, source=run.source_id, now=now, oldest=oldest)
     if limits.budget is None:
@@ -116,7 +119,7 @@ async def room_in(tx: Transaction, run: Run, budget: int) -> int:
 
 
 async def await_looks(tx: Transaction, run: Run, due_at: Mapping[str, datetime], now: datetime) -> None:
-    """Plan checks of pages in a later run; checks that are already planned stay as they are."""
+    """Plan checks of pages in a later run; do not change checks that are already planned."""
     base = {"source": run.source_id, "now": now}
     rows = [{**base, "url": url, "domain": domain_of(url), "at": time} for url, time in due_at.items()]
     await tx.many("await_look", rows)

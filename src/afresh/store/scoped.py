@@ -49,7 +49,7 @@ class VisibleSources:
         return self.only(await self._sources.get(source))
 
     async def ids(self, among: Sources = None) -> list[SourceId]:
-        """Return the ids of the visible sources, of some or of all."""
+        """Return the ids of the visible sources; with `among`, only of those in `among`."""
         ids = [source.id for source in await self.sources()]
         return ids if among is None else [each for each in among if each in ids]
 
@@ -201,7 +201,7 @@ class ScopedRuns(_Scoped, RunRepository):
     _inner: RunRepository
 
     async def unkept(self, run: RunId) -> tuple[Run, Source] | None:
-        """Return a run whose source was not kept after its trial, if the name of the source is visible."""
+        """Return a run and its source, which was not kept after a trial, if the name of the source is visible."""
         found = await self._inner.unkept(run)
         return found if found is not None and self._visible.only(found[1]) is not None else None
 
@@ -237,7 +237,7 @@ R = TypeVar("R", bound=Repository)
 
 @cache
 def _class_with(cls: Any, *names: str, narrowed: tuple[str, ...] = ()) -> Any:
-    """Return a subclass that allows only some methods."""
+    """Return a subclass of `cls` that allows only the named methods."""
     return opens(*names, narrowed=narrowed)(type(f"Scoped{cls.__name__}", (_Scoped, cls), {}))
 
 

@@ -34,21 +34,24 @@ class IndexSubset:
 
     @property
     def room(self) -> int:
-        """Return how many texts of the whole index may match; in a smaller subset, fewer of them have to be scored."""
+        """Return how many texts of the whole index may match an expression.
+
+        More may match if the subset is small, because only the texts in the subset are scored.
+        """
         if self.pages is None:
             return ROOM
         return min(MAX_ROOM, ROOM * max(1, self.of // max(1, self.number)))
 
     @property
     def query(self) -> tuple[str, dict[str, object]]:
-        """Return the first part of the name of the statement that searches the subset, and its parameters."""
+        """Return how to search the subset: the beginning of the name of the statement, and its parameters."""
         if self.inside is not None:
             return "match_inside", {"inside": self.inside}
         return ("match", {}) if self.pages is None else ("match_within", {"pages": self.pages})
 
 
 class MatchCount(NamedTuple):
-    """The number of matching texts, counted up to `most`."""
+    """The number of texts that match an expression, counted up to `most`."""
 
     number: int
     most: int
@@ -71,7 +74,10 @@ class IndexStats:
     texts: int = 0  # approximate number of texts, for indexes that do not provide it
 
     def queries(self, query: str, language: str | None) -> Iterator[tuple[str, list[str], Query, Sequence[str]]]:
-        """Yield each full-text table for a language, or all, with its configurations, the query and its expressions."""
+        """Yield each full-text table to search, with its configurations, the parsed query and its expressions.
+
+        Without a language, all configurations are searched.
+        """
         found = list(self.configs)
         if language is not None:  # older versions of afresh indexed all pages as simple
             found = [config for config in found if config in (search_config(language), SIMPLE)]
@@ -93,7 +99,7 @@ class FtsTable:
 
     @property
     def bound_by(self) -> int:
-        """Return an upper bound of the number of texts, from which the maximum score follows; 0: scores have none."""
+        """Return an upper bound of the number of texts, which limits their scores; 0 if scores have no maximum."""
         return self.known.newest
 
     async def best(self, alternatives: Sequence[str], limit: int) -> list[ChunkMatch]:
@@ -123,7 +129,10 @@ class FtsTable:
     async def find(
         self, statement: str, asked: Sequence[Mapping[str, object]], among: Sequence[str]
     ) -> Sequence[Sequence[Row]]:
-        """Return the rows of a statement for each set of parameters; `among` are the parts of its expressions."""
+        """Run a search statement for each set of parameters, and return the rows.
+
+        `among` are the parts of the expressions, for databases that do not weight words themselves.
+        """
         del among  # SQLite weights the words itself
         return await self.tx.each(statement, asked)
 
@@ -132,7 +141,8 @@ class FtsTable:
     ) -> list[ChunkMatch]:
         """Return the best chunks that match any expression, each with its highest score.
 
-        Later expressions are skipped if the earlier ones found enough chunks that score at least `rest`.
+        `rest` is the highest possible score of a chunk that the first expression does not find. Once `limit` chunks
+        have at least this score, later expressions are skipped.
         """
         name, where = self.subset.query
         best: dict[int, float] = {}
@@ -191,7 +201,7 @@ class SearchRepository(Repository):
         return found
 
     async def _subset(self, tx: Transaction, within: SearchFilter, known: IndexStats) -> IndexSubset:
-        """Return the subset for a filter; cache the subset if the filter names sources only."""
+        """Return the part of the index that a filter selects; cache it if the filter names only sources."""
         if not within:
             return IndexSubset()
         if within in known.subsets:

@@ -119,12 +119,12 @@ class SourceRepository(Repository):
         return former, next((row["validators_url"] for row in rows if row["url"] == root), None)
 
     async def has_mark(self, source: SourceId, mark: str | None) -> bool:
-        """Return whether the stored state token of a source is still `mark`."""
+        """Return whether the text stored about the state of a source is still `mark`."""
         row = await self._one("source_by_id", source=source)
         return row is not None and row["mark"] == mark
 
     async def forget_mark(self, source: SourceId) -> None:
-        """Delete the state token of a source, because its stored pages may differ from the listing from now on."""
+        """Delete the stored state of a source, because its stored pages may differ from the listing from now on."""
         async with self.db.write(source) as tx:
             await tx.run("set_mark", source=source, mark=None)
 
@@ -134,11 +134,14 @@ _UNCHANGED = ("checked", "not_modified", "known_asked")  # counts of pages that 
 
 class ListingRepository(Repository):
     async def on_record(self, source: SourceId, recipe: str) -> list[KnownPage]:
-        """Return the stored pages of a source that may still exist."""
+        """Return those stored pages of a source that may still exist, to compare them with a listing."""
         return await self._list(_on_record, "on_record", source=source, recipe=recipe)
 
     async def unsound(self, source: SourceId, recipe: str) -> list[ListedUrl]:
-        """Return the pages that were not read well, and so have to be checked even if the source is unchanged."""
+        """Return the pages to check even if the source is unchanged.
+
+        Their last check failed or left a doubt, or another recipe read them.
+        """
         return await self._list(listed_from, "unsound", source=source, recipe=recipe)
 
     async def on_record_at(self, source: SourceId, urls: Sequence[str]) -> list[ListedUrl]:
@@ -190,7 +193,7 @@ def _on_record(row: Row) -> KnownPage:
 
 
 async def _note_listing(tx: Transaction, run: Run, now: datetime, number: int, others: Sequence[PageId]) -> None:
-    """Store one attempt for all pages that a listing shows unchanged, except `others`."""
+    """Record a listing as one attempt for all pages that it shows unchanged, except `others`."""
     if not number:
         return
     source = await tx.one("source_by_id", source=run.source_id)

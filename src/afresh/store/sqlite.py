@@ -83,7 +83,7 @@ def _table(match: re.Match[str]) -> str:
 
 @cache
 def _columns(name: str) -> tuple[str, ...]:
-    """Return the columns of the table of rows in a statement; none if there is no such table."""
+    """Return the columns of the table of rows that a statement takes as a parameter; none if it takes no such table."""
     found = ROWS_TOKEN.search(queries("sqlite")[name])
     return tuple(found[1].split()) if found else ()
 
@@ -192,7 +192,7 @@ class SqliteDatabase:
             self._opened = self.path.stat()
 
     def _connect(self, role: str, ways: Sequence[str]) -> sqlite3.Connection:
-        """Return a connection by the first URI in `ways` that works."""
+        """Open the file by the first URI in `ways` that works, and return the connection."""
         try:
             return self._connect_by(role, ways[0])
         except sqlite3.Error as error:

@@ -59,7 +59,7 @@ class StatsRepository(Repository):
         return DueCounts(int(row["due"]), int(row["stale"]), min(moments, default=None))
 
     async def due_tallies(self, now: datetime) -> dict[SourceId, DueCounts]:
-        """Return the counts of `due_tally` for every source with planned checks, without a maximum age."""
+        """Return the result of `due_tally` for each source with planned checks, without a maximum age."""
         rows = await self._all("due_tallies", now=now)
         tally = {row["source_id"]: (int(row["due"]), int(row["stale"]), at(row["next"])) for row in rows}
         return {SourceId(source): DueCounts(*numbers) for source, numbers in tally.items()}
@@ -86,7 +86,7 @@ class StatsRepository(Repository):
         return await self._number("count_stuck", name=sink, sources=list(sources))
 
     async def changes_by_day(self, sources: Sequence[SourceId], since: date) -> list[DayCount]:
-        """Return the number of changes of each source by kind and day (UTC), beginning with a day."""
+        """Return the number of changes of each source by kind and day (UTC), from the day `since` on."""
         rows = await self._all("changes_by_day", sources=list(sources), day=since.isoformat())
         counts = ((row["source_id"], row["day"], row["kind"], int(row["number"])) for row in rows)
         return [DayCount(source, date.fromisoformat(day), kind, n) for source, day, kind, n in counts]
@@ -242,7 +242,10 @@ class CachedStats(StatsRepository):
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _cached(self, key: Hashable, count: Callable[[], Awaitable[T]], sources: Sequence[SourceId]) -> T:
-        """Return the cached count if the sources are large, else a new count; an empty `sources` means all sources."""
+        """Return a count: the cached one if the sources are large, else a new one.
+
+        An empty `sources` means all sources.
+        """
         if not sources:
             there = {source.id for source in await self._sources.all()}
             self._sizes = {source: size for source, size in self._sizes.items() if source in there}

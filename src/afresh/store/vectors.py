@@ -34,7 +34,7 @@ class VectorRepository(Repository):
     no_vectors: str | None = None  # why vectors cannot be compared in this store
 
     async def is_first_notice(self, name: str, now: datetime) -> bool:
-        """Return whether this store has not recorded a notice yet, and record it."""
+        """Record a notice; return whether this store had not recorded it before."""
         if await self._one("notice", name=name) is not None:
             return False
         return await self._run("record_notice", name=name, now=now) > 0
@@ -83,12 +83,12 @@ class VectorRepository(Repository):
         return pack_rows(np.frombuffer(b"".join(vectors), "<f2").reshape(-1, dimensions))
 
     async def encode(self) -> None:
-        """Encode the vectors of models that have no codes yet, as after a migration or a copy."""
+        """Compute the codes of models whose vectors have none yet, as after a migration or a copy."""
         async with self.db.write() as tx:
             await self._encode_left(tx, ())
 
     async def _encode(self, tx: Transaction, row: Row) -> None:
-        """Encode vectors that were added after `model_and_newest`, or all if some have no codes yet."""
+        """Compute the codes of the vectors that are newer than `row`, or of all if the model has no codes yet."""
         newest = await tx.number("newest_vector")
         if row["coded"] and newest == row["vector"]:
             return
@@ -98,7 +98,7 @@ class VectorRepository(Repository):
             await tx.run("mark_coded", model=row["id"])
 
     async def _encode_left(self, tx: Transaction, gone: Sequence[Row]) -> None:
-        """Encode vectors next to deleted ones again, and all of a model that has no codes yet."""
+        """Compute the codes again in blocks from which vectors were deleted, and all codes of models without codes."""
         for row in await tx.all("models_and_newest"):
             await self._encode(tx, row)
             blocks = {each["id"] // BLOCK for each in gone if each["model_id"] == row["id"]}
@@ -158,7 +158,10 @@ class VectorRepository(Repository):
     async def _candidates(
         self, tx: Transaction, codes: VectorCodes, vector: "Matrix", pages: Sequence[int] | None, number: int
     ) -> list[Row]:
-        """Return the rows of the first vectors that any of `number` chunks of the pages uses."""
+        """Return rows for the vectors that are probably nearest to `vector` and that chunks of the pages use.
+
+        `number` is the number of chunks in the search.
+        """
         ordered = await asyncio.to_thread(codes.by_likeness, vector)
         name, where = ("used_vectors", {}) if pages is None else ("used_vectors_within", {"pages": pages})
         found, used, begin, size = list[Row](), 0, 0, CANDIDATES * max(1, len(ordered) // number)
@@ -170,7 +173,7 @@ class VectorRepository(Repository):
         return found
 
     async def likeness(self, model: str, vector: "Matrix", chunks: Sequence[int]) -> VectorMatches:
-        """Return the similarity of chunks to a vector, nearest first."""
+        """Return chunks with the similarity of their vectors to `vector`, nearest first."""
         async with self.db.read() as tx:
             codes = await self._codes(tx, model)
             rows = await tx.all("vectors_of_chunks", model=codes.model, chunks=list(chunks)) if codes else []
@@ -184,7 +187,7 @@ class VectorRepository(Repository):
         return decoded(rows, row["dimensions"] if row else 0)
 
     async def _codes(self, tx: Transaction, model: str) -> VectorCodes | None:
-        """Return the codes of a model, of which those of new vectors are read; None if there is no model."""
+        """Return the codes of a model from memory, adding those of new vectors; None if there is no such model."""
         async with self.caches.renewing:  # a later reader must not see an older state
             row = await tx.one("model_and_newest", name=model)
             if row is None:
@@ -199,7 +202,7 @@ class VectorRepository(Repository):
             return codes
 
     async def _blocks(self, tx: Transaction, row: Row, first: int) -> Iterable[CodeBlock]:
-        """Return the blocks from a number on; if any is missing or damaged, make them from the vectors."""
+        """Return the code blocks from number `first` on; if any is missing or damaged, compute all from the vectors."""
         if row["coded"]:
             rows = await tx.all("blocks_from", model=row["id"], first=first)
             blocks = [record(CodeBlock, each) for each in rows]
@@ -210,12 +213,12 @@ class VectorRepository(Repository):
 
 
 def decoded(rows: Sequence[Row], dimensions: int) -> "Matrix":
-    """Return the vectors of rows as numbers."""
+    """Return the stored vectors of rows as a matrix."""
     return unpack_rows([row["vector"] for row in rows], dimensions)
 
 
 def _matches(rows: Sequence[Row], codes: VectorCodes, vector: "Matrix", limit: int) -> VectorMatches:
-    """Return the chunks of rows by the similarity of their vectors, nearest first."""
+    """Return the chunks in `rows` by the similarity of their vectors to `vector`, nearest first."""
     import numpy as np
 
     likeness = decoded(rows, codes.dimensions) @ vector[0]

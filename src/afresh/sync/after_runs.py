@@ -42,7 +42,7 @@ class PostRunSync:
                 self._going[name] = asyncio.create_task(self._keep(name))
 
     def leave(self) -> None:
-        """Cancel all syncs, because a sink that is down would be retried forever; the next process continues them."""
+        """Cancel all syncs, which the next process continues; a sync of a sink that is down would never end."""
         if not self.stopping.is_set():
             for task in self._going.values():
                 task.cancel()

@@ -24,7 +24,7 @@ def audit(
     times: SyncTimes,
     sums: Counter[str],
 ) -> Copy:
-    """Return a copy, corrected by the listed documents of its page, and count the differences in `sums`."""
+    """Return a copy, corrected by the documents that the sink lists for its page; count the differences in `sums`."""
     copy, by_id = wanted.copy, {remote.id: remote for remote in listed}
     former, leftovers = (tuple(each for each in ids if each in by_id) for ids in (copy.former, copy.leftovers))
     copy = replace(copy, former=former, leftovers=leftovers)
@@ -46,7 +46,7 @@ def audit(
 def _adopt(
     copy: Copy, wanted: str | None, listed: Sequence[Remote], now: datetime, times: SyncTimes, sums: Counter[str]
 ) -> Copy:
-    """Return the copy with a listed document of the right content, if none of its known documents exists."""
+    """Let a copy whose known documents are gone adopt a listed document with the wanted content; return the copy."""
     lost = copy.remote_id is not None
     spoken_for = {*copy.former, *copy.leftovers}
     fit = [
@@ -89,7 +89,10 @@ class StoreListing:
     foreign_names: list[str] = field(default_factory=list)
 
     def take(self, copy: Copy) -> list[Remote]:
-        """Return the documents of a copy, and remove those of its page, so that orphaned documents remain."""
+        """Return the listed documents of a copy, and remove the documents of its page from the listing.
+
+        The documents that remain after all copies belong to no page.
+        """
         if copy.page_id is not None:
             return self.ours.pop((copy.source, int(copy.page_id)), [])
         known = {copy.remote_id, *copy.former, *copy.leftovers}
@@ -98,7 +101,7 @@ class StoreListing:
 
 @dataclass(slots=True)
 class Audit:
-    """Compares all copies of a sink with its listing, batch by batch."""
+    """Compares the stored copies of a sink with the documents listed in it, batch by batch."""
 
     listing: StoreListing
     order: ReplaceOrder
@@ -121,7 +124,10 @@ class Audit:
         return changed
 
     def orphans(self) -> list[tuple[str, str, str]]:
-        """Return source label, URL or name, and id of our documents without a page; call it after all batches."""
+        """Return the documents that belong to no page, each as source label, URL or name, and id.
+
+        Call this after all batches.
+        """
         rest = [each for remotes in self.listing.ours.values() for each in remotes if each.id not in self._spoken_for]
         return [(each.mark.source if each.mark else "", each.url or each.name, each.id) for each in rest]
 

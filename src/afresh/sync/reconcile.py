@@ -54,7 +54,7 @@ class UnknownTransition(ValueError):
 
 
 def plan(wanted: DesiredCopy, order: ReplaceOrder, now: datetime) -> CopyStep:
-    """Return the next step for a copy."""
+    """Return what a sync has to do next with a copy."""
     copy = wanted.copy
     if copy.putting:
         return CopyStep.ASK
@@ -93,7 +93,7 @@ def ready(copy: Copy) -> Copy:
 
 
 def to_drop(wanted: DesiredCopy, order: ReplaceOrder) -> Copy:
-    """Return the copy before a deletion, with all documents to delete in `leftovers`."""
+    """Return the copy to store before documents are deleted, with all documents to delete in `leftovers`."""
     copy = wanted.copy
     if wanted.hash is None:
         state = PageStatus.REDIRECT if wanted.moved else PageStatus.DELETED
@@ -119,7 +119,7 @@ def dropped(copy: Copy, remote_id: str) -> Copy:
 
 
 def to_put(wanted: DesiredCopy) -> Copy:
-    """Return the copy before an upload, with `putting` set, because a document may exist from now on."""
+    """Return the copy to store before an upload, with `putting` set, because a document may exist from now on."""
     copy = wanted.copy
     if copy.state in GONE:
         copy = replace(copy, former=(*copy.former, *copy.leftovers), leftovers=())
@@ -150,7 +150,10 @@ def put(copy: Copy, remote: Remote, now: datetime, times: SyncTimes = USUAL) -> 
 
 
 def unput(copy: Copy, error: str, *, sure: bool) -> Copy:
-    """Return the copy after a failed upload; if not `sure`, a listing has to show whether the document exists."""
+    """Return the copy after a failed upload.
+
+    Unless it is `sure` that no document was created, `putting` stays set until a listing shows whether one exists.
+    """
     if not sure:
         return replace(copy, error=error)
     return replace(ready(copy), putting=False, error=error)
@@ -184,7 +187,10 @@ def _active(copy: Copy) -> Copy:
 
 
 def _processing(copy: Copy, remote: Remote, now: datetime, times: SyncTimes) -> Copy:
-    """Return a copy that is still in processing; after the deadline it is stuck and uploaded again."""
+    """Return a copy whose document is still being processed.
+
+    After the deadline, the copy is marked as stuck; when it is looked at again, it is uploaded again.
+    """
     if copy.put_at is None or now - copy.put_at < times.deadline:
         return replace(copy, failed_at=None, next_try_at=None, error=None)
     if is_stuck(copy):
@@ -194,7 +200,10 @@ def _processing(copy: Copy, remote: Remote, now: datetime, times: SyncTimes) -> 
 
 
 def _failed(copy: Copy, remote: Remote, now: datetime, times: SyncTimes) -> Copy:
-    """Return a failed copy, which is checked again before another upload, because FAILED can become ACTIVE."""
+    """Return a copy whose document has failed.
+
+    The document is checked once more before another upload, because FAILED can become ACTIVE.
+    """
     reason = f"FAILED: {remote.reason or 'the store gives no reason'}"
     if copy.failed_at is None:
         return replace(copy, failed_at=now, next_try_at=now + times.recheck, error=reason)
@@ -204,7 +213,7 @@ def _failed(copy: Copy, remote: Remote, now: datetime, times: SyncTimes) -> Copy
 
 
 def _put_again(copy: Copy, remote: Remote, reason: str, now: datetime, times: SyncTimes) -> Copy:
-    """Return the copy for another upload, with its document in `leftovers`; after several attempts, wait a day."""
+    """Return the copy for another upload, with its bad document in `leftovers`; after several failures, wait first."""
     bad = {"remote_id": None, "held_hash": None, "leftovers": (*copy.leftovers, remote.id), "failed_at": None}
     if copy.attempts + 1 < times.attempts:
         again = {"attempts": copy.attempts + 1, "next_try_at": None, "error": reason}
@@ -234,7 +243,7 @@ def copy_state(wanted: DesiredCopy) -> PageStatus:
 
 
 def copy_view(wanted: DesiredCopy | None, sink: str) -> CopyView:
-    """Return the view of a copy in a sink, for None that of a copy that does not exist yet."""
+    """Return what users see of a copy in a sink; None stands for a copy that does not exist yet."""
     if wanted is None:
         return CopyView(sink=sink, state=PageStatus.READY_FOR_INDEXING)
     copy, state = wanted.copy, copy_state(wanted)

@@ -88,7 +88,7 @@ class SyncFailure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditView:
-    """The numbers of differences that a listing of a sink showed."""
+    """The numbers of differences between the stored copies of a sink and its listed documents."""
 
     listed: int = 0
     missing: int = 0  # recorded documents that the sink does not have

@@ -42,7 +42,7 @@ class SyncRunner:
     async def sync(
         self, targets: Sequence[ConfiguredSink], only: Sequence[Source] | None = None, *, verify: bool = False
     ) -> list[SyncReport]:
-        """Sync sinks with the pages of all or some sources; return a report for each, also if another one fails."""
+        """Sync sinks with the pages of all or some sources; return a report for each, even if another sink fails."""
         reports: list[SyncReport] = []
         async with registered_worker(self.heartbeat, self.stopping):
             sources = frozenset(source.id for source in await self.store.sources.all())
@@ -131,7 +131,7 @@ class SyncRunner:
     async def _sources_of(
         self, target: ConfiguredSink, only: Sequence[Source] | None
     ) -> tuple[list[SourceId], list[SourceId] | None, list[SourceId]]:
-        """Return the sources that belong in a sink, those of this sync (None: all), and those in both groups."""
+        """Return the sources that belong in the sink, the sources of this sync (None: all), and the common ones."""
         sources = [each.id for each in await self.store.sources.all() if is_among(each.label, target.settings.sources)]
         chosen = None if only is None else [source.id for source in only]
         return sources, chosen, [source for source in sources if chosen is None or source in chosen]

@@ -206,7 +206,10 @@ class SyncPass:
         await (wait_event(self.stopping, seconds) if self.sleep is None else self.sleep(seconds))
 
     async def _retry(self, what: str, call: Callable[[], Awaitable[T]], *, only_with_delay: bool = False) -> T:
-        """Repeat a call while the sink is busy, and return its result; `only_with_delay`: only if it names a delay."""
+        """Repeat a call while the sink is busy, and return its result.
+
+        With `only_with_delay`, repeat the call only if the sink says how long to wait.
+        """
         for failures in count(1):
             try:
                 return await call()
@@ -224,7 +227,7 @@ class SyncPass:
     # ---- listing
 
     async def _audit(self) -> None:
-        """List the sink, and correct the stored copies by the listing."""
+        """List the documents in the sink, and correct the stored copies by this list."""
         name, call = self.target.name, partial(list_documents, self.target.sink, self.store_id)
         listing = await self._retry(f"{name}: list", call)
         log.info("%s: listed %d documents, of which %d are not from afresh", name, listing.listed, listing.foreign)
@@ -284,7 +287,10 @@ class SyncPass:
     # ---- uploads
 
     async def _puts(self) -> SinkBusy | None:
-        """Upload new and changed pages; return the error after which the result of an upload is unknown, or None."""
+        """Upload new and changed pages.
+
+        Stop after an error that leaves the result of an upload unknown, and return this error; else return None.
+        """
         lost: SinkBusy | None = None
         async for batch in self._steps(CopyStep.PUT):
             begun = await self._begun(batch)
@@ -318,7 +324,7 @@ class SyncPass:
         return lost
 
     async def _begun(self, batch: Sequence[DesiredCopy]) -> list[tuple[Copy, UploadText, bool]]:
-        """Store the intent to upload the pages of a batch, and return the pages in their current state."""
+        """Record that the pages of a batch are about to be uploaded, and return their copies and texts."""
         begun, without = [], []
         for wanted in batch:
             page = wanted.copy.page_id
@@ -360,7 +366,7 @@ class SyncPass:
         return put(copy, remote, self.clock(), self.target.times), None
 
     async def _judge_refusals(self, *, at_end: bool = False) -> None:
-        """Record refused pages as failed; if the sink has accepted no page at all, raise SinkError instead."""
+        """Record refused pages as failed; raise SinkRefused if the sink refused many pages and accepted none."""
         copies, refuses_all = self._refused, not self._taken and len(self._refused) >= MAX_REFUSALS
         if not copies or not (refuses_all or self._taken or at_end):
             return
@@ -391,7 +397,7 @@ class SyncPass:
         return seen(copy, remote, self.clock(), self.target.times)
 
     def _leave_stuck(self, before: Sequence[Copy], after: Sequence[Copy]) -> None:
-        """Skip documents that have just become stuck until the next sync, so that users see them first."""
+        """Exclude documents that have just become stuck from the rest of this sync, so that users see them first."""
         known = {copy.id for copy in before if is_stuck(copy)}
         self._tried.update(copy.id for copy in after if is_stuck(copy) and copy.id not in known)
 
@@ -406,7 +412,7 @@ class SyncPass:
             after = batch[-1].copy.id
 
     async def _steps(self, step: CopyStep) -> AsyncIterator[Sequence[DesiredCopy]]:
-        """Yield the copies with this next step, in batches for concurrent calls."""
+        """Yield the copies whose next step is `step`, in batches for concurrent calls."""
         size = max(1, self.target.sink.at_once)
         async for batch in self._read(to_do=True, only=self.only):
             now = self.clock()
@@ -418,7 +424,7 @@ class SyncPass:
                 yield found[start : start + size]
 
     async def count_left(self) -> None:
-        """Count the copies that still need a step."""
+        """Count the copies that this sync leaves unfinished, and record which of them have failed or are stuck."""
         async for batch in self._read(to_do=True, only=self.only):
             now = self.clock()
             left = [each for each in batch if plan(each, self.target.order, now) is not CopyStep.NOTHING]

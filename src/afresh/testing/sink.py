@@ -12,7 +12,7 @@ from afresh.sync.copy import OwnerTag, Remote, RemoteState, Upload
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """An error that a call raises; with `after`, the call has its effect before."""
+    """An error that a call raises; with `after`, the call does its work before it raises the error."""
 
     error: Exception
     after: bool = False

@@ -99,7 +99,7 @@ def _joined(runs: Iterator[Match]) -> list[Match]:
 
 
 class _Matched(SequenceMatcher[str]):
-    """Groups changes into hunks with difflib, given the runs of equal lines."""
+    """Groups changes into hunks by means of difflib, with runs of equal lines that are already known."""
 
     def __init__(self, runs: list[Match]) -> None:
         super().__init__()

@@ -41,5 +41,8 @@ def normalise_tag(raw: str | None) -> str | None:
 
 
 def kept_language(stored: str | None, found: str | None, *, redetect: bool) -> str | None:
-    """Return the language of a page: the first one stays, as pages hardly ever change it, but a guess may be wrong."""
+    """Return the language to store for a page: the stored one if there is one, because pages hardly ever change it.
+
+    With `redetect`, the language `found` now comes first, because the stored one may be a wrong guess.
+    """
     return found or stored if redetect else stored or found

@@ -50,7 +50,7 @@ def headings_over(chunk: Chunk) -> str:
 
 
 def with_terms(chunk: Chunk, config: str) -> Chunk:
-    """Return a chunk with its search terms for a language configuration of the full-text index."""
+    """Return a chunk with the terms by which the full-text index finds it in a language configuration."""
     content = analysed(chunk.content, config)
     if content is None and all(analysed(title, config) is None for title in chunk.path):
         return chunk
@@ -98,7 +98,10 @@ def sketch_of(text: str, url: str = "") -> str:
 
 
 def _words_in(text: str) -> list[bytes]:
-    """Return what `_WORD` finds in a text in lower case; usually it is enough to split bytes, which is faster."""
+    """Return the words of a text in lower case, as `_WORD` finds them.
+
+    Usually it is enough to split the text as bytes, which is faster.
+    """
     data = text.encode("utf-8", "surrogatepass")
     beyond = set(data.translate(None, _ASCII).decode("utf-8", "surrogatepass"))
     if len(beyond) > FEW_OTHERS or any(each.casefold() != each for each in beyond):

@@ -145,7 +145,10 @@ def without_targets(markdown: str) -> str:
 
 
 def _targets_in(markdown: str) -> list[tuple[int, int]]:
-    """Return where link targets start and end; searching for `](` first is faster than a pattern alone."""
+    """Return the start and the end of each link target in a Markdown text.
+
+    Searching for `](` first is faster than using a pattern alone.
+    """
     spans = []
     place = markdown.find("](")
     while place >= 0:
@@ -158,7 +161,7 @@ def _targets_in(markdown: str) -> list[tuple[int, int]]:
 
 
 def _without(text: str, spans: list[tuple[int, int]]) -> str:
-    """Return a text without some parts."""
+    """Return a text without the parts between the starts and ends in `spans`."""
     if not spans:
         return text
     starts, ends = zip(*spans, strict=True)

@@ -80,7 +80,10 @@ def _class_end(text: str, at: int) -> int:
 
 
 class GlobSubject:
-    """A text against which globs are matched: from each of `starts` to the end, and from the last to `inner_end`."""
+    """A text to match against globs.
+
+    A glob matches if it fits the text from one of `starts` to its end, or from the last of them to `inner_end`.
+    """
 
     def __init__(self, text: str, starts: tuple[int, ...], inner_end: int = -1) -> None:
         self._text = text

@@ -78,12 +78,15 @@ class Rules:
         return trap_in(url) if edge.detects_traps else None
 
     def trim(self, url: str) -> str:
-        """Return a URL without query parameters beyond `max_params` (C23); for the target of the root, the root."""
+        """Return the URL under which a link is stored: with at most `max_params` query parameters (C23).
+
+        For the URL to which the root redirects temporarily, return the root.
+        """
         trimmed = url if self.max_params is None else trim_params(url, self.max_params)
         return self.root if trimmed == self.aside else trimmed
 
     def was_ours(self, url: str, depth: int) -> bool:
-        """Return whether a URL was part of the source before its root moved."""
+        """Return whether a URL was part of the source when the source had one of its former roots."""
         return any(replace(self, root=root, aside=None).refusal(url, depth) is None for root in self.former)
 
     def may_lead(self, asked: str, to: str) -> bool:
@@ -113,7 +116,7 @@ class Globs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Edge:
-    """The values that checking URLs against rules needs, computed once per source."""
+    """The rules of a source in the form in which URLs are checked against them, computed once per source."""
 
     roots: frozenset[str]
     prefixes: tuple[str, ...]
@@ -129,7 +132,7 @@ class _Edge:
 
 
 def _subject(url: str) -> GlobSubject:
-    """Return the subject for matching globs: the URL, its path and query, and its path."""
+    """Return the text against which globs are matched: the URL, its path and query, and its path alone."""
     path = len(url) - len(url.split("/", 3)[3]) - 1
     return GlobSubject(url, (0, path), url.find("?", path))
 
@@ -173,7 +176,7 @@ def is_same_site(one: str, other: str) -> bool:
 
 
 def home_of(root: str) -> str:
-    """Return the directory of a root (see the table above), with a slash at the end."""
+    """Return the directory of a root (see the table at the top of this file), with a slash at the end."""
     path = root.partition("?")[0]
     directory = directory_of(path)
     if path == directory or _FILE.fullmatch(path.removeprefix(directory)):

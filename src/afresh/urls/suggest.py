@@ -21,7 +21,7 @@ def stem_of(url: str) -> str:
 
 
 def clues(url: str) -> tuple[str, ...]:
-    """Return texts that similar URLs contain, most significant first: the last part, the folder, the host."""
+    """Return parts of a URL to search for in similar URLs, most significant first: last part, folder, host."""
     stem, site = stem_of(url), f"//{domain_of(url)}/"
     folder = directory_of(url).partition("?")[0].partition("://")[2]
     near = (f"/{stem}" if stem else "", f"//{folder}" if f"//{folder}" != site else "", site)

@@ -62,7 +62,10 @@ def _repeated(parts: list[str]) -> str | None:
 
 
 def pattern_of(url: str, root: str) -> str | None:
-    """Return the pattern of a URL (see above); None if it has no placeholders beyond the part of the root."""
+    """Return the pattern of a URL, as defined at the top of this file.
+
+    Return None if there are no placeholders after the part that the URL shares with the root.
+    """
     home = directory_of(root)
     start = len(home) if url.startswith(home) else url.find("/", 8) + 1
     if not _DIGIT.search(url, start):
@@ -100,7 +103,7 @@ def _param(part: str) -> str:
 
 
 def is_vouched_for(url: str, found_on: str, root: str) -> bool:
-    """Return whether the page `found_on`, which links to a URL, vouches for it (see above)."""
+    """Return whether the page `found_on` vouches for a URL to which it links (see the top of this file)."""
     if pattern_of(found_on, root) is None:
         return True
     above = found_on.partition("?")[0].removesuffix("/") + "/"

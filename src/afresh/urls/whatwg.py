@@ -9,11 +9,11 @@ except ImportError:
     from pywhatwgurl import URL
 
     def normalize_url(s: str) -> str:
-        """Return a URL in the form of the standard; raise ValueError if it is none."""
+        """Return a URL in the form of the WHATWG standard; raise ValueError if the text is not a URL."""
         return URL(s).href
 
     def join_url(base_url: str, s: str) -> str:
-        """Resolve a URL against a base; raise ValueError if either is none."""
+        """Resolve a URL against a base URL; raise ValueError if one of them is not a URL."""
         return URL(s, base_url).href
 
 

@@ -32,13 +32,16 @@ class _Activity:
     last: float
 
     def at(self, quiet: float) -> float:
-        """Return when the path is due: after it was quiet for a while, or if it keeps changing for too long."""
+        """Return when the path is due: `quiet` seconds after its last change, but not too long after its first one."""
         return min(self.last + quiet, self.first + MAX_QUIET_PERIODS * quiet)
 
 
 @dataclass(slots=True)
 class Debounce:
-    """Collects changed paths until each was quiet for a while; too many of them become a check of everything."""
+    """Collects changed paths until each has been unchanged for `quiet` seconds.
+
+    If too many paths change, the whole source is to be checked instead.
+    """
 
     quiet: float  # seconds without a change after which a path is due
     max_paths: int = MAX_SINGLE_PATHS
@@ -55,7 +58,7 @@ class Debounce:
             self.add_everything(now, since=min(each.first for each in self._paths.values()))
 
     def add_everything(self, now: float, *, since: float | None = None) -> None:
-        """Record that any file may have changed since a time, which includes the collected paths."""
+        """Record that any file may have changed since a time; this replaces the collected paths."""
         self._paths.clear()
         if self._everything is None or since is not None:
             self._everything = _Activity(now if since is None else since, now)
@@ -67,7 +70,10 @@ class Debounce:
         return min((activity.at(self.quiet) for activity in active), default=None)
 
     def take(self, now: float) -> DuePaths | None:
-        """Remove and return the due paths, with those that were quiet for half the time; None if no path is due."""
+        """Remove and return the due paths, and those that have been unchanged for half the quiet time.
+
+        Return None if no path is due.
+        """
         if self._everything is not None:
             if self._everything.at(self.quiet) > now:
                 return None
@@ -163,7 +169,10 @@ class SourceWatcher:
         return not self._removed and not self.watch.stopping.is_set()
 
     async def _start_feed(self, change_feed: ChangeFeed) -> bool:
-        """Open the change feed; return False if events are unavailable and the source is listed instead."""
+        """Open the change feed; return False if that fails.
+
+        If the system reports no file events, list the source, now and then at intervals.
+        """
         self._lost, self._pause = False, self.watch.times.tick
 
         def on_change(paths: Sequence[str]) -> None:
@@ -194,7 +203,7 @@ class SourceWatcher:
         self.wake()
 
     def _lose_feed(self) -> None:
-        """Record that the feed is lost; the listing after the next start finds missed changes."""
+        """Record that the change feed is lost; the listing at the next start finds the changes that the feed missed."""
         self._lost = True
         self.wake()
 
@@ -270,7 +279,7 @@ MAX_CONCURRENT_RUNS = 3  # concurrent runs, so that a slow list of links does no
 
 
 def select_watched(labelled: Mapping[str, Sequence[Source]], everything: Sequence[Source]) -> list[Source]:
-    """Return the sources to watch: those with the given labels, or else all local ones."""
+    """Return the sources to watch: those with the given labels or, without labels, all local ones."""
     for label, sources in labelled.items():
         if not any(map(_is_watchable, sources)):
             raise UsageError(

@@ -187,7 +187,7 @@ class GitRemote:
         self._pins: Sequence[str] | None = None
 
     async def state(self) -> GitState:
-        """Return the current commit of the ref with one request; with none if the ref is a full commit id."""
+        """Return the ref's current commit, found with one request; a full commit id needs no request."""
         ref = self.address.ref
         if self.address.commit:
             return GitState(commit=self.address.commit, kind=RefKind.COMMIT)
@@ -244,7 +244,7 @@ class GitRemote:
         }
 
     def _settings_file(self) -> str:
-        """Return the path of git's settings file; for a local repository, the serving process reads it too."""
+        """Return the path of the file from which git reads its settings; it is empty unless the repository is local."""
         if self.address.scheme != "file":
             return os.devnull
         data = served_settings(self.address)

@@ -66,7 +66,7 @@ class GithubAddress:
         return f"{base}/wiki" if self.wiki_only else base
 
     def readings(self) -> list[tuple[str, str]]:
-        """Return the possible pairs of ref and path, in the order in which to try them."""
+        """Return the pairs of ref and path that the URL may mean, in the order in which to try them."""
         if not self.rest:
             return [(self.ref or "HEAD", "")]
         most = min(len(self.rest), _MAX_REF_PARTS)
@@ -132,7 +132,7 @@ def is_ref(name: str) -> bool:
 
 
 def odd_path(path: str) -> str | None:
-    """Return why a path that a server sent is not a valid path in a repository, or None if it is."""
+    """Return why a path that a server sent is not a valid path in a repository, or None if it is valid."""
     if not path or len(path) > _MAX_PATH_CHARS:
         return "empty path" if not path else "path that is too long"
     if "\0" in path or any(part in ("", ".", "..") for part in path.split("/")):

@@ -42,7 +42,7 @@ class GithubFile(NamedTuple):
 
     @property
     def etag(self) -> str:
-        """Return the ETag of the page, which changes exactly when the content does."""
+        """Return the ETag of the file, which changes exactly when the content of the file does."""
         return f'"{self.id}"'
 
 
@@ -69,7 +69,7 @@ class RepositoryFacts:
 
 
 class Unavailable(Exception):
-    """Raised if GitHub refuses a request or fails; `seen` is the result for the page."""
+    """Raised if GitHub refuses a request or fails; the attribute `seen` holds the result to return for the page."""
 
     def __init__(self, seen: Refused | Failed) -> None:
         super().__init__(seen.reason)
@@ -145,7 +145,7 @@ def _id(value: object) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GithubState:
-    """The state of a repository when it was listed; its text form is stored as the mark of the source."""
+    """The state of a repository when it was listed; its text form is stored, and compared by the next run."""
 
     etag: str  # the ETag of the listing; "" if the server sent none
     name: str  # the repository's name in the API
@@ -163,7 +163,7 @@ class GithubState:
 
 
 def read_mark(text: str | None, rules: str) -> GithubState | None:
-    """Parse a mark; return None if it has another format version or other rules."""
+    """Parse the stored text of a state; return None if its format version or its rules are different ones."""
     try:
         found = json.loads(text or "null")
         state = GithubState(**found) if isinstance(found, dict) else None
@@ -367,7 +367,10 @@ class GithubApi:
 
 
 def _until(reset: str | None, now: datetime) -> float | None:
-    """Return the seconds until a Unix time, at most a day, or None; GitHub's limits end within an hour."""
+    """Return the seconds until the Unix time `reset`, or None if it is invalid.
+
+    The result is at most a day; GitHub's limits end within an hour.
+    """
     text = (reset or "").strip()
     if not (text.isascii() and text.isdigit()) or len(text) > 12:
         return None

@@ -59,7 +59,10 @@ class GithubFetcher:
         return root is not None and odd_wiki_page(url, root) is None
 
     async def find_wiki(self) -> str | None:
-        """Return the first page of the wiki, or None if the wiki is empty: GitHub then redirects to another page."""
+        """Return the URL of the first page of the wiki, or None if there is no wiki or it is empty.
+
+        GitHub redirects requests for an empty wiki to another page.
+        """
         root = self._repository.wiki
         if root is None:
             return None
@@ -75,7 +78,7 @@ class GithubFetcher:
         return await self._web.refusal(url) if self.walks(url) else None
 
     async def crawl_delay(self, url: str) -> float | None:
-        """Return the delay between requests that the site's robots.txt asks for; 0 without a wiki."""
+        """Return the delay between requests that the site's robots.txt asks for; 0 if the source has no wiki."""
         return await self._web.crawl_delay(url) if self._repository.wiki else 0.0
 
     def state(self, origin: str) -> str:
@@ -119,7 +122,7 @@ class GithubFetcher:
         return Body(url=request.url, data=data, media_type="", validators=known, proven=True)
 
     def _elsewhere(self, url: str, snapshot: GithubSnapshot) -> Fetched:
-        """Return the new URL of a page whose branch or repository was renamed, else Gone."""
+        """Return Moved with the new URL of a page if its branch or repository was renamed, else Gone."""
         old, now = self._repository.old, snapshot.state
         if old is None:
             return Gone(status_code=None)
@@ -170,7 +173,11 @@ def open_github(
     refusal: Callable[[str], str | None],
     most_files: int,
 ) -> tuple[GithubRepository, GithubFetcher]:
-    """Open a repository; `refusal` returns why a path is excluded, and `rules` is a text for its rules."""
+    """Open a repository; `refusal` returns why a path is excluded.
+
+    `rules` is a text that changes whenever the rules behind `refusal` do. A state that was stored under other rules
+    is not used.
+    """
     config, clock = context.config, context.clock
     places, max_file_bytes, options = config.github, config.files.max_file_bytes, http_options(config, context.policy)
     if address.web != places.web_url:  # github.com must not get the token of a configured Enterprise server
@@ -237,7 +244,7 @@ class GithubLister(ListerBase):
         self._listed = True
 
     def refusal(self, url: str, depth: int) -> str | None:
-        """Return why a wiki page exceeds the limit of pages, or None; the listing itself limits files."""
+        """Return why a URL is one wiki page too many, or None if it is not; files are limited when they are listed."""
         if url in self._walked or not self.walks(url):
             return None
         if len(self._walked) >= self._most_walked:

@@ -80,7 +80,7 @@ class GithubSnapshot:
 
     @property
     def mark(self) -> str | None:
-        """Return the mark of this state; None if there is no ETag or the listing is incomplete."""
+        """Return the state as text for the next run to compare; None without an ETag or with an incomplete listing."""
         return self.state.as_text() if self.state.etag and not self.errors else None
 
 
@@ -188,7 +188,7 @@ class GithubRepository:
         raise _refused(f"{name} does not exist on {self.address.web}, or {why} (github.token, GITHUB_TOKEN)")
 
     async def _read(self, tree: GithubTree, name: str, ref: str, path: str) -> GithubSnapshot:
-        """Return the snapshot of a repository, given the first answer of its listing."""
+        """List the files, given the first answer of the API, and return them with the state of the repository."""
         facts = await self._facts(name)
         renamed = facts.name.lower() != self.address.name.lower()
         state = GithubState(

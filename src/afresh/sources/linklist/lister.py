@@ -128,7 +128,7 @@ class LinkLister(ListerBase):
 
 
 class LinkListFetcher(WrappedFetcher):
-    """Fetches the URLs that the file lists; returns Gone for all others, without a request.
+    """Fetches the URLs in a list of links; returns Gone for all other URLs, without a request.
 
     With `never_gone`, a listed URL remains a page even if the server answers that it does not exist.
     """
@@ -139,7 +139,7 @@ class LinkListFetcher(WrappedFetcher):
         self._never_gone = never_gone
 
     async def fetch(self, request: Request) -> Fetched:
-        """Fetch a listed URL, following permanent redirects; the result has the listed URL."""
+        """Fetch a listed URL, following permanent redirects; the result counts for the listed URL."""
         try:
             listed = await self._lister.lists(request.url)
         except SourceError as error:
@@ -185,7 +185,7 @@ def _why_not_follow(seen: Moved, chain: list[str]) -> Refused | Failed | None:
 
 
 def _as_listed(seen: Fetched, to: str) -> Fetched:
-    """Convert the result for the new URL of a moved page to a result for the listed URL."""
+    """Convert the result of fetching `to`, the new URL of a moved page, to a result for the URL in the list."""
     match seen:
         case Body():
             validators = seen.validators
@@ -198,9 +198,10 @@ def _as_listed(seen: Fetched, to: str) -> Fetched:
 
 
 class PerPolicyFetcher:
-    """Fetches each URL through a client with the policy of that URL; clients are created when first needed.
+    """Fetches each URL through a client that connects only to addresses permitted for this URL.
 
-    Clients are not shared between policies: a connection that is kept open is not checked again.
+    Clients are created when first needed. Each address policy has its own client, because the address of a
+    connection that is kept open is not checked again.
     """
 
     def __init__(self, policies: AddressPolicies, make: Callable[[AddressPolicy], ClosableWeb]) -> None:

@@ -45,7 +45,7 @@ def conditions(validators: Validators, now: datetime) -> dict[str, str]:
 
 
 def renewed(old: Validators, headers: Headers) -> Validators:
-    """Return the validators of a response, completed with the known ones."""
+    """Return the validators of a response; one that is missing or cannot be sent back is taken from `old`."""
     etag, modified = headers.get("ETag") or old.etag, headers.get("Last-Modified") or old.last_modified
     if etag == old.etag and modified == old.last_modified:
         return old
@@ -146,7 +146,7 @@ class Redirect:
     wait: float | None = None  # seconds to wait before following it
 
     def refused(self, reason: str) -> Refused:
-        """Return a Refused result, because a retry within minutes would end in the same way."""
+        """Return a Refused result for the redirect: a retry within minutes would lead to the same redirect."""
         return Refused(reason=reason, status_code=self.status)
 
 

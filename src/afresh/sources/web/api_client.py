@@ -133,7 +133,7 @@ class ApiClient:
 
 
 def _origin(address: str) -> URL | None:
-    """Return scheme, host and port of a URL, or None if it has none."""
+    """Return the scheme, host and port of a URL, or None if the URL has no host."""
     try:
         return URL(address, encoded=True).origin()
     except ValueError:

@@ -19,7 +19,7 @@ from afresh.text.redact import NOT_ALLOWED
 def certificates_later() -> Iterator[None]:
     """Prevent aiohttp from loading all certificates when it is imported in this context, which saves 0.1 seconds.
 
-    Its own TLS contexts then trust no certificate, so requests must use `trusted()`.
+    The TLS contexts that aiohttp creates then trust no certificate, so requests must use `trusted()`.
     """
     read = ssl.SSLContext.set_default_verify_paths
     ssl.SSLContext.set_default_verify_paths = lambda self: None  # type: ignore[method-assign]
@@ -118,19 +118,19 @@ class Deadline:
 
     @property
     def late(self) -> str:
-        """Return which limit was exceeded."""
+        """Return a text that says which time limit was exceeded."""
         is_over = self._loop.time() >= self._end
         return f"not complete within {self._total:g} s" if is_over else f"nothing received for {self._idle:g} s"
 
     def stir(self) -> None:
-        """Note that data arrived."""
+        """Record that data has arrived."""
         idle_at = self._loop.time() + self._idle
         if self._when < min(self._end, idle_at):  # else the timer that runs is late enough
             self._move(idle_at)
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Stop the clock of a request in this context, as while it waits for the pacing of a host."""
+        """Stop the clock of a request in this context, so that waiting for a host's turn does not count."""
         began = self._loop.time()
         self.timeout.reschedule(None)
         try:

@@ -105,7 +105,7 @@ class AddressPolicy:
 
     @property
     def needs_addresses(self) -> bool:
-        """Return whether a name must be resolved to find the entries that cover it."""
+        """Return whether a host name must be resolved to find the entries of `allow` that cover it."""
         return any(entry.network is not None for entry in self._allowed)
 
     def at(self, host: str, ips: Sequence[str], *, pins: bool = True) -> "AddressPolicy":

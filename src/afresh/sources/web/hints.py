@@ -39,7 +39,10 @@ def is_alternate(url: str) -> bool:
 
 
 def page_of(url: str, form: str) -> str:
-    """Return the page URL of a Markdown file on a site with this form; return other URLs unchanged."""
+    """Return the URL of the page to which a Markdown file belongs; return other URLs unchanged.
+
+    `form` says how the site names its Markdown files: one of FORMS, or BARE.
+    """
     if form == BARE or not is_alternate(url):
         return url
     stem = url.removesuffix(_SUFFIX)
@@ -57,12 +60,12 @@ def alternates_of(url: str) -> tuple[str, ...]:
 
 
 def form_among(url: str, pages: Container[str]) -> str | None:
-    """Return the form with which a Markdown file belongs to one of the known pages; None if there is none."""
+    """Return the form (one of FORMS) by which a Markdown file belongs to one of `pages`; None if there is none."""
     return next((form for form in FORMS if page_of(url, form) in pages), None)
 
 
 def shows_form(url: str) -> bool:
-    """Return whether a Markdown file shows the form of its site: each form gives it another page."""
+    """Return whether the page of a Markdown file depends on the form of its site, so that the form can be found out."""
     return page_of(url, FORMS[0]) != page_of(url, FORMS[1])
 
 

@@ -254,7 +254,7 @@ class HttpFetcher:
         return bytes(data)
 
     async def _bar_redirect(self, hop: Redirect, terms: _Terms) -> Refused | Failed | None:
-        """Return why a redirect is not followed; otherwise wait as long as it asks for, and return None."""
+        """Return why a redirect is not followed, or None if it is, after the wait that the redirect asks for."""
         if terms.page and self._refusal is not None:
             if why := await self._refusal(hop.to or "", terms.asked):
                 return replace(why, reason=f"redirected to {hop.to}: {why.reason}", status_code=hop.status)

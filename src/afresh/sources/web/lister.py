@@ -69,7 +69,7 @@ class ListerState:
 
 
 def mark_from(text: str | None) -> ListerState:
-    """Parse a stored mark; return an empty state if it cannot be read."""
+    """Parse a stored state; return an empty state if it cannot be read."""
     import msgspec
 
     if text and len(text) <= _MAX_MARK_CHARS:
@@ -80,7 +80,7 @@ def mark_from(text: str | None) -> ListerState:
 
 @dataclass(slots=True)
 class ListedPages(SitemapListing):
-    """The pages of all listed files, each with its newest date, and facts about the files."""
+    """The pages in all listed files, each with its newest date of change, and the files that were read."""
 
     llms: list[str] = field(default_factory=list)  # existing llms.txt files
     feeds: list[str] = field(default_factory=list)  # existing feeds
@@ -225,7 +225,7 @@ class WebLister:
                 found.feeds.append(url)
 
     async def _read_hint(self, found: ListedPages, url: str, largest: int, *, expected: bool) -> SitemapListing:
-        """Add the entries of a file; a missing file is an error only if it is expected."""
+        """Read a file and add its entries to `found`; a missing file is an error only if it is expected."""
         listing = await self._read((url,), optional=not expected, largest=largest)
         if not listing.maps and not expected:
             return listing

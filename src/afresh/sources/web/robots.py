@@ -101,7 +101,10 @@ def _fields(data: bytes) -> Iterator[tuple[int, str, bytes]]:
 
 
 def _addressed(value: bytes, token: bytes, own: RobotsText, common: RobotsText) -> RobotsText | None:
-    """Return the rules that a User-agent line selects, by its product token in any case (RFC 9309 2.2.1), or None."""
+    """Return the rules to which a User-agent line refers, `own` or `common`; None if it names another agent.
+
+    Upper and lower case are equal in the name of an agent (RFC 9309 2.2.1).
+    """
     if _EVERYONE.match(value):
         return common
     found = _TOKEN.match(value.lower())
@@ -144,7 +147,7 @@ class _Rule:
     whole: bool  # the path must end after the last piece
 
     def matches(self, path: str) -> bool:
-        """Return whether a path matches, given that it begins with `head`; takes linear time."""
+        """Return whether a path that begins with `self.head` matches the rule; takes linear time."""
         at = len(self.head)
         if not self.whole:
             return _after(path, self.pieces, at) >= 0
@@ -159,7 +162,7 @@ class TooManyRules(Exception):
 
 
 class _Index:
-    """Finds the rule that decides about a path, without comparing all rules."""
+    """Finds the rule that decides about a path, without comparing the path with all rules."""
 
     def __init__(self, rules: Iterable[_Rule]) -> None:
         self._by_head: dict[str, list[_Rule]] = {}
@@ -228,7 +231,7 @@ def _rule(line: RobotsLine, plain: dict[str, str]) -> _Rule:
 
 
 def _after(path: str, pieces: Iterable[str], at: int) -> int:
-    """Return the end of the last piece if all pieces follow each other in `path` from `at` on, else -1."""
+    """Find all pieces in order in `path`, from `at` on; return the end of the last one, or -1 if one is missing."""
     for piece in pieces:
         found = path.find(piece, at)
         if found < 0:

@@ -131,7 +131,7 @@ def _from_text(data: bytes, most: int) -> SitemapFile:
 
 
 class _Room:
-    """Collects the entries of a file up to a limit, each URL once, and counts those beyond the limit."""
+    """Collects the entries of one file, each URL once, up to a limit; counts the entries beyond the limit."""
 
     def __init__(self, most: int) -> None:
         self._most = most

@@ -74,11 +74,11 @@ class SinkCalls:
         return bool(stores)
 
     def doubt(self, error: SinkError) -> SinkBusy:
-        """Return the error for a lost answer after a document was sent."""
+        """Return the error to raise if an upload was sent but its answer was lost."""
         return SinkBusy(f"an upload was sent, but its result is unknown: {error}")
 
     def odd(self, error: Exception | str) -> SinkError:
-        """Return the error for a successful answer with unexpected content."""
+        """Return the error to raise if an answer is successful but has unexpected content."""
         why = error if isinstance(error, str) else type(error).__name__
         return SinkBusy(f"{self.host} sent an unexpected answer ({self._safe(why)}): check {self.section}.base_url")
 

@@ -49,7 +49,7 @@ class FolderSink:
         return await self._off_loop(lambda: self._put(upload))
 
     async def drop(self, remote_id: str) -> None:
-        """Delete a file if it still has the content with this id."""
+        """Delete a file if its content still has this id."""
         await self._off_loop(lambda: self._drop(remote_id))
 
     async def look(self, remote_id: str) -> Remote | None:
@@ -178,7 +178,10 @@ def _head(data: bytes) -> dict[str, str] | None:
 
 
 def _mark(head: dict[str, str], data: bytes) -> OwnerTag | None:
-    """Return the tag of a file; if the text was edited manually, with a hash that matches no content."""
+    """Return the tag of a file.
+
+    If the text was edited by hand, the tag has a hash that matches no content.
+    """
     try:
         page = int(head["afresh_page"])
         digest = hashlib.sha256(data.split(f"\n{FENCE}\n\n".encode(), 1)[1]).hexdigest()

@@ -32,7 +32,7 @@ Sleep = Callable[[float], Awaitable[None]]
 
 
 class _Ended(Exception):
-    """Raised if an upload has certainly failed."""
+    """Raised if the server reports that an upload has failed, so that its result is certain."""
 
     def __init__(self, error: SinkError) -> None:
         super().__init__(str(error))

@@ -118,7 +118,10 @@ class OpenAISink:
     # ---- documents ---------------------------------------------------------------------------
 
     async def _forget(self, file: str, store: str) -> bool:
-        """Delete a file and then its entry, so that an interrupted call can be repeated; return whether any existed."""
+        """Delete a file and then its entry in the store; return whether any of them existed.
+
+        This order allows a repetition after an interruption.
+        """
         gone = [await self._delete(f"/files/{quote(file, safe='')}"), await self._delete(_place(store, file))]
         return any(gone)
 

@@ -155,8 +155,8 @@ def _folder() -> str:
 def _driven_in(environment: dict[str, str]) -> Iterator[None]:
     """Make Playwright start its driver with this environment.
 
-    Playwright has no option for it and copies the environment of this process. This function replaces the one
-    that does so, which is in one of two modules, depending on the version.
+    Playwright has no such option: its function `get_driver_env` copies the environment of this process. This
+    context replaces that function, which is in one of two modules, depending on Playwright's version.
     """
     for name in _TRANSPORTS:
         transport: Any = import_module(name) if find_spec(name) else None

@@ -112,7 +112,7 @@ def why_no_browser(engines: Sequence[str], executable_path: str | None, channel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrowserOptions(BrowserSettings):
-    """The settings for rendering, with the limits of what pages may request."""
+    """The settings for rendering, with the limits and the address policy for what pages request."""
 
     network: NetworkSettings = field(default_factory=NetworkSettings)
     policy: AddressPolicy = field(default_factory=AddressPolicy)
@@ -170,7 +170,7 @@ def _uses_sandbox(setting: str) -> bool:
 
 
 def why_unsandboxed(setting: str) -> str | None:
-    """Return a warning if Chromium runs without its sandbox although the setting does not say so."""
+    """Return a warning if the setting is `auto` and Chromium therefore runs without its sandbox, else None."""
     if setting != "auto" or _uses_sandbox(setting):
         return None
     return (

@@ -129,7 +129,7 @@ async def _settle(page: Page, watch: PageWatch, most: float) -> bool:
 
 
 def _parse_fingerprint(text: object) -> tuple[str, int] | None:
-    """Parse the two numbers of a fingerprint; return None if the page has manipulated the result."""
+    """Parse the fingerprint of a page, a hash and a length; return None if the page has manipulated it."""
     digest, _, length = text.partition(" ") if isinstance(text, str) and len(text) < 50 else ("", "", "")
     return (digest, int(length)) if length.isascii() and length.isdigit() else None
 

@@ -35,7 +35,7 @@ class ProxyStats:
 
 
 class BrowserProxy:
-    """Serves one browser context, which renders one page at a time; blocks everything until `admit` is called."""
+    """The proxy of one browser context, which renders one page at a time; blocks everything before `admit`."""
 
     def __init__(self, policy: AddressPolicy, *, connect_seconds: float = 10.0) -> None:
         self._policy = policy
@@ -58,7 +58,7 @@ class BrowserProxy:
         self._server = await asyncio.start_server(self._accept, _HOST, 0, limit=_MAX_HEAD_BYTES)
 
     def admit(self, limit: int) -> ProxyStats:
-        """Allow requests of the next page, up to `limit` bytes, and return its statistics."""
+        """Allow requests of the next page, up to `limit` bytes; return the object that counts its traffic."""
         self._stats = ProxyStats(limit)
         return self._stats
 
@@ -168,7 +168,7 @@ class BrowserProxy:
             await asyncio.gather(*ways, return_exceptions=True)
 
     async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, is_download: bool) -> None:
-        """Forward data until it ends or the current page has used up its limit of bytes."""
+        """Forward data until the sender ends it or the current page has used up its limit of bytes."""
         while piece := await reader.read(_PIECE_BYTES):
             if is_download:
                 stats = self._stats  # looked up again, because a connection may serve the next page too

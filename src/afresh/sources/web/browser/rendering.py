@@ -149,7 +149,7 @@ MAX_REFUSED = 3  # after so many refusals in a row in a browser, pages of a site
 
 
 class RenderingFetcher:
-    """Fetches pages over HTTP, and renders those in a browser that need it; see the table above."""
+    """Fetches pages over HTTP, and renders in a browser those that need it (see the table at the top of this file)."""
 
     def __init__(
         self,
@@ -250,7 +250,10 @@ class RenderingFetcher:
         return await self._read(url, seen, page, why)
 
     def _without(self, request: Request, seen: Fetched, fix: str) -> Fetched:
-        """Return the result if no browser is available: the HTML, or Failed if the stored page was rendered."""
+        """Return the result for a page that would need a browser, if no browser is available.
+
+        This is the result of HTTP, but Failed if the stored page was rendered or all pages must be.
+        """
         if self._always or request.media_type == render_check.RENDERED:
             return Failed(reason=f"not rendered: {fix}", hopeless=True)
         self._unrendered += 1
@@ -260,7 +263,7 @@ class RenderingFetcher:
         return seen
 
     async def _let_in(self, url: str, seen: Refused | Failed, page: RenderedPage, why: str) -> Fetched:
-        """Return the page if the browser got it after the plain request was refused; else the refusal."""
+        """Return the page if the browser got it although the plain request failed or was refused; else that result."""
         site = origin_of(url)
         if page.status not in answers.CONTENT or render_check.why_render(page.html) == render_check.CHALLENGE:
             self._refused[site] += 1
