@@ -269,7 +269,7 @@ class GithubSettings:
     token: str | None = forms.secret_text(
         None, "the token for the API; null: GITHUB_TOKEN, GH_TOKEN, or the token of `gh`"
     )
-    wiki: bool = flag(True, "also read the wiki, if the target names only a repository: no branch, tag, commit or folder")
+    wiki: bool = flag(True, "also read the wiki, if the target is a repository without a branch, tag, commit or folder")
 
     @property
     def web_urls(self) -> tuple[str, ...]:
