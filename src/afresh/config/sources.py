@@ -103,8 +103,8 @@ class CrawlSettings:
     )
     max_per_pattern: int | None = whole(
         200,
-        "maximum pages of one URL pattern such as `/cal/{n}/{n}`; more are treated as an infinite URL space; "
-        "null: no limit",
+        "maximum pages whose URLs differ only in numbers or ids (`/cal/{n}/{n}`); more are treated as an infinite URL "
+        "space; null: no limit",
         0,
         10_000_000,
         optional=True,
@@ -138,7 +138,9 @@ class CrawlSettings:
         "skip pages that did not change since the last check according to the sitemap or feed, until "
         "`policy.reread_seconds` have passed",
     )
-    probe: bool = flag(True, "request one URL that cannot exist per site and run, to recognise its error page")
+    probe: bool = flag(
+        True, "once per site and run, request a URL that cannot exist, to learn what the site's error page looks like"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -267,7 +269,7 @@ class GithubSettings:
     token: str | None = forms.secret_text(
         None, "the token for the API; null: GITHUB_TOKEN, GH_TOKEN, or the token of `gh`"
     )
-    wiki: bool = flag(True, "also read the wiki of a whole repository")
+    wiki: bool = flag(True, "also read the wiki, if the target is a repository without a branch, tag, commit or folder")
 
     @property
     def web_urls(self) -> tuple[str, ...]:

@@ -64,7 +64,7 @@ def _refuse_tricks(text: str, name: str) -> None:
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
             raise ConfigError(f"{where}: anchors and aliases (& and *) are not allowed in settings: repeat the value")
         if getattr(event, "tag", None):
-            raise ConfigError(f"{where}: tags ({quote_value(event.tag)}) are not allowed in settings: remove it")
+            raise ConfigError(f"{where}: the YAML tag {quote_value(event.tag)} is not allowed in settings; remove it")
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > MAX_DEPTH:
             raise ConfigError(f"{where}: nested too deeply: no setting has so many levels")

@@ -174,7 +174,9 @@ def link_scorer_for(links: LinksSettings, ai: AiSettings, caller: JsonApi | None
     if links.scorer == "offline" or (links.scorer == "auto" and caller is None):
         return OfflineLinkScorer()
     if caller is None:
-        raise ConfigError("links.scorer: model needs a model: set ai.provider to openai, and ai.model")
+        raise ConfigError(
+            "`links.scorer: model` requires an AI model: set `ai.provider` to `openai`, and `ai.model` to its name"
+        )
     prompt = read_prompt("links.md", links.prompt_file, "links.prompt_file")
     return ChatLinkScorer(prompt, CompletionClient(SCORES, ai, caller, budget))
 
