@@ -164,7 +164,7 @@ class FoundVersion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceView:
-    """A source with its counts, its last run and its settings."""
+    """A source with its numbers of pages, chunks, links and errors, its last run and its settings."""
 
     name: str
     version: str | None
@@ -285,7 +285,7 @@ class ChangeView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageExplanation:
-    """The evidence for the current state of a page."""
+    """The current state of a page, with the attempts and links that explain it."""
 
     url: str
     source: str
@@ -409,12 +409,12 @@ def history_entry(attempt: Attempt, source: str | None, version: str | None) -> 
 
 
 def listing_reason(unchanged: int) -> str:
-    """Return the text that explains an attempt of a listing: how many pages the listing shows unchanged."""
+    """Return the reason that is shown for an attempt to list a source: how many pages the listing shows unchanged."""
     return f"the listing shows {unchanged} {'page' if unchanged == 1 else 'pages'} unchanged"
 
 
 def newest_first(own: Iterable[Attempt], listings: Iterable[Attempt]) -> list[Attempt]:
-    """Return the attempts of a page, and those of listings that show it unchanged, newest first."""
+    """Return all attempts that concern a page (its own, and listings that show it unchanged), newest first."""
     covered = [replace(each, reason=f"unchanged by the listing of {each.url}, run {each.run_id}") for each in listings]
     return sorted([*own, *covered], key=recency, reverse=True)
 
