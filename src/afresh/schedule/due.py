@@ -51,9 +51,9 @@ def next_regular_look(now: datetime, policy: Policy) -> datetime:
 
 
 def next_look_after_answer(now: datetime, page: Page, policy: Policy) -> datetime:
-    """Return when to check a page that answered again: by the plan of checks if the policy has one.
+    """Return the next time to check a page that answered: the time in the plan of checks if the policy has one.
 
-    Else wait the regular interval or, with `policy.adapt`, half the time since the last change, up to a limit.
+    Else it is the regular interval later or, with `policy.adapt`, half the time since the last change, up to a limit.
     """
     if policy.looks is not None:
         return now + timedelta(seconds=policy.looks.wait(domain_of(page.url), page.rhythm))

@@ -35,7 +35,7 @@ class Budget:
 
     @property
     def batch(self) -> tuple[int, float]:
-        """Return the checks per run, and the seconds between two runs."""
+        """Return how many checks each run may do, and the seconds between two runs."""
         seconds = min(MAX_AUTO_SECONDS, max(MIN_AUTO_SECONDS, BATCH / self.rate))
         looks = max(1, floor(self.rate * seconds + 1e-9))
         return looks, looks / self.rate
@@ -49,7 +49,7 @@ class Interval:
         return moment + self.interval
 
     def following(self, slot: datetime, now: datetime) -> datetime:
-        """Return the first time after `now` that is a multiple of the interval after `slot`."""
+        """Return the first time after `now` that is one or more whole intervals after the scheduled time `slot`."""
         missed = max(0, (now - slot) // self.interval)
         return slot + (missed + 1) * self.interval
 
@@ -79,7 +79,7 @@ class Schedule:
         return self.rule.next_after(max(slot, now))
 
     def delayed(self, slot: datetime, name: str) -> datetime:
-        """Return the time of a slot, delayed by a share of the jitter that is the same in every process."""
+        """Return a scheduled time plus a part of the jitter, which every process computes from `name` and the time."""
         if not self.jitter_seconds:
             return slot
         digest = hashlib.sha256(f"{name}\n{slot.astimezone(UTC).isoformat()}".encode()).digest()

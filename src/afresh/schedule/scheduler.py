@@ -146,7 +146,7 @@ class Scheduler:
             self._moved.set()
 
     async def _run(self, store: Store, worker: str, each: _Planned) -> None:
-        """Run a source and plan its next run; after a cancelled run, its time stays due."""
+        """Run a source and plan its next run; if the run is cancelled, the source stays due."""
         used = replace(each.appointment, fired_at=self.clock(), outcome=FAILED)
         try:
             report = await self._report(each.source, each.schedule, each.appointment.slot)
