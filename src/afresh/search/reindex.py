@@ -44,7 +44,7 @@ class ReindexTools:
 
 
 async def reindex(tools: ReindexTools, source: Source | None) -> ReindexReport:
-    """Update one source or all to the current recipe; a later call continues after a stop or failure."""
+    """Rebuild the outdated chunks and vectors of one source or all; a later call continues after a stop or failure."""
     number = source.id if source else None
     error = None
     try:
