@@ -91,7 +91,7 @@ def templates() -> Environment:
 
 
 def show(request: Request, template: str, status: int = 200, /, **given: object) -> Response:
-    """Return a page, compressed if the client accepts gzip; pages contain no secrets."""
+    """Return a page, compressed if the client accepts gzip; that is safe, because pages contain no secrets."""
     page = Response(render(request, template, **given), status, HEADERS, "text/html")
     return packed(request, page) if len(page.body) > MIN_PACKED_BYTES else page
 
