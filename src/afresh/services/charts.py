@@ -65,7 +65,7 @@ async def site_map(store: Store, source: SourceId, limit: int) -> SiteMap:
 
 
 async def hosts_of(store: Store, source: Source | None, now: datetime) -> tuple[HostView, ...]:
-    """Return the hosts that open runs of one source or all wait for, and hosts that must not be requested yet."""
+    """Return the hosts for which open runs (of `source` or of all) wait, and hosts that must not be requested yet."""
     runs = [run for run in await store.runs.live() if source is None or run.source_id == source.id]
     queues = list(await store.stats.host_queues([run.id for run in runs], HOSTS))
     named = {queue.domain for queue in queues}
@@ -122,7 +122,7 @@ def receipt_of(source: Source, view: SourceView, stale: int, last: Sequence[Run]
 
 
 def _bytes_of_all(runs: Sequence[Run], looks: int) -> int | None:
-    """Estimate the bytes of `looks` checks that all read the page; return None if no run read every page."""
+    """Estimate the bytes that `looks` checks would read if each read its page; None if no run read every page."""
     for run in runs:
         counts = run.counts
         read = counts.get("new", 0) + counts.get("changed", 0) + counts.get("unchanged", 0)

@@ -150,7 +150,7 @@ class PageService(Service):
     async def _by_copies(
         self, chosen: Mapping[SourceId, Sequence[str]], which: PageFilter, after: int, limit: int
     ) -> list[PageView]:
-        """Return the pages whose copies have a status, with one query for each group of sources with the same sinks."""
+        """Return the pages whose copies have the status in `which`; query sources with the same sinks together."""
         groups: dict[tuple[str, ...], list[SourceId]] = {}
         for source, sinks in chosen.items():
             groups.setdefault(tuple(sinks), []).append(source)
@@ -300,7 +300,7 @@ class PageService(Service):
 
 
 def in_usual_words(which: PageFilter) -> PageFilter:
-    """Return the filter with its language tag normalised (EN becomes en); raise UsageError for an invalid text."""
+    """Return the filter with its language tag normalised (EN becomes en); raise UsageError if its text is invalid."""
     if which.text and (len(which.text) > MAX_TEXT_CHARS or not which.text.isprintable()):
         raise UsageError(f"text: expected at most {MAX_TEXT_CHARS} printable characters")
     return replace(which, language=normalise_tag(which.language) or which.language)

@@ -45,7 +45,7 @@ async def labelled_sources(store: Store, labels: Iterable[str]) -> list[Source]:
 
 
 async def version_note(store: Store, label: str) -> str | None:
-    """Return a note on the version that is used if a name without a version has several; else None."""
+    """Return a note on the version that is used for a name without a version, if it has several; else None."""
     name, _, version = label.partition("@")
     library = [] if version else await _library(store, name)
     versions = {source.version for source in library}

@@ -197,7 +197,7 @@ class SourceService(Service):
     async def preview(
         self, target: str, settings: Mapping[str, object] | None = None, *, here: bool = False
     ) -> Preview:
-        """Return what a target would contain, for a local or remote caller, without storing anything."""
+        """Return what a target would contain, without storing anything; `here` allows any local file as target."""
         settings = settings or {}
         kind, url = self._tools.recognise(target, remote=not here)
         now, own = self._clock(), split_settings(settings)
@@ -274,7 +274,7 @@ class SourceService(Service):
         return (await best_sources(self._store, label))[1]
 
     async def version_note(self, label: str) -> str | None:
-        """Return a note on the version that is used if a name without a version has several; else None."""
+        """Return a note on the version that is used for a name without a version, if it has several; else None."""
         return await version_note(self._store, label)
 
     async def _plan(self, source: Source, rules: Rules, policy: Policy) -> RefreshPlan:

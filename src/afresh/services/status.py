@@ -40,7 +40,7 @@ class Metrics:
 
 @dataclass(slots=True)
 class RunTotals:
-    """Sums of the counts of all runs; caches the sum over ended runs."""
+    """Adds up the counts of all runs; caches the sums of the runs that have ended."""
 
     over: Counter[str] = field(default_factory=Counter)
     through: int = 0  # every run up to this id has ended

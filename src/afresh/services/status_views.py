@@ -21,7 +21,7 @@ NAMED = 5  # failed pages of a source that are listed individually
 async def status_of(
     store: Store, tools: RunToolFactory, alive: LiveWorkers, now: datetime, wanted_model: str | None
 ) -> StoreStatus:
-    """Return counts of the store, the active workers, and the open runs."""
+    """Return the status of a store: its counts, its active workers and its open runs."""
     serving = await store.vectors.serving_model()
     totals = await store.stats.totals()
     load = await store.stats.workload(alive.names)
@@ -79,7 +79,7 @@ async def _workers(store: Store, alive: LiveWorkers) -> tuple[WorkerView, ...]:
 
 
 async def _freshness(store: Store, tools: RunToolFactory, now: datetime) -> tuple[Freshness, ...]:
-    """Return for each source its oldest check, its number of due pages and its failed pages that wait."""
+    """Return for each source its oldest check, its number of due pages and the failed pages that will be retried."""
     sources, oldest = await store.sources.all(), await store.stats.oldest_checks()
     due, views = await due_of(store, tools, sources, now), []
     for source in sources:

@@ -197,7 +197,7 @@ class WebhookService(Service):
     async def _run_or_queue(
         self, source: Source, requests: Sequence[RefreshRequest], run: Run | None, listener: Listener
     ) -> RunReport | None:
-        """Check a source or queue its refresh; None if an open run has to end first."""
+        """Check a source or queue its refresh, and return the report; None if an open run has to end first."""
         urls = [request.url for request in requests]
         whole = "" in urls or len(urls) > MAX_PAGES
         if run is None:
@@ -209,7 +209,7 @@ class WebhookService(Service):
         return await self._refresh(source) if whole and is_new else None
 
     async def _refresh(self, source: Source) -> RunReport | None:
-        """Queue a refresh and return its report; None if a run is resumed that may have fetched before the request."""
+        """Queue a refresh and return its report; None if it resumes a run that may have fetched pages before now."""
         now = self._clock()
         await release_dead_processes(self._store, self._tools.identity()[0], now)
         run, resumed = await self._store.runs.start(source.id, RunMode.REFRESH, full=False, worker=None, now=now)
