@@ -25,7 +25,7 @@ from afresh.urls.files import file_url, is_file_url, path_of
 
 
 def may_use_keys(kind: str, url: str, places: Sequence[str], github_urls: Sequence[str]) -> bool:
-    """Return whether one of `places` (`host`, `host/owner`, `host/owner/repo`) covers a repository."""
+    """Return whether keys may be used for a repository: whether one of `places` (`host`, `host/owner`, …) covers it."""
     if kind == "github":  # names on GitHub are not case-sensitive
         on_github = github_address(url, github_urls)
         if on_github is None:

@@ -50,7 +50,7 @@ def plain_name(raw: str) -> str:
 
 
 def name_refusal(raw: str, archive: str) -> str | None:
-    """Return why an entry with this name (as written in the archive) is not read; None if it is."""
+    """Return why an entry with this name (as written in the archive) is not read; None if it is read."""
     if "\0" in raw or raw.startswith(("/", "\\")) or _DRIVE.match(raw) or ".." in _SEPARATORS.split(raw):
         return OUTSIDE
     if is_archive(raw):

@@ -208,7 +208,7 @@ class TarArchive:
         return block
 
     def _after(self, at: int, size: int) -> int:
-        """Return the offset of the record that follows data of this size."""
+        """Return the offset after `size` bytes at `at`, rounded up to a block; raise SourceError if the archive ends before."""
         after = at + -(-size // BLOCK_BYTES) * BLOCK_BYTES
         if size < 0 or after > self._end:
             raise SourceError(ENDS_EARLY)

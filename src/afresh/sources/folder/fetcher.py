@@ -239,7 +239,7 @@ class FolderWalk:
         return None
 
     def _why_not_link(self, entry: "os.DirEntry[str]", target: str) -> str | None:
-        """Return why a link is not followed: by setting, out of the root, or into a folder that was already walked."""
+        """Return why a link is not followed: links are off, it leaves the root, or its folder was already walked."""
         if not self._filter.rules.symlinks:
             return "symbolic link"
         if reason := self._filter.why_not_target(target):
@@ -268,7 +268,7 @@ class FolderLister(ListerBase):
         self._over = threading.Event()
 
     async def list(self) -> AsyncIterator[ListedUrl]:
-        """Yield the files with their sizes and times; nothing if the folder is unchanged since the last mark."""
+        """Yield the files with their sizes and times; nothing if the folder is unchanged since the last run."""
         root = self._filter.root
         try:
             found = await asyncio.to_thread(self._walk)
@@ -297,7 +297,7 @@ class FolderLister(ListerBase):
         return reason
 
     def _walk(self) -> FolderWalk:
-        """Walk the folder and compute its mark, which is equal to the last one if no file has changed."""
+        """Walk the folder and compute its mark: a hash of the settings and of the path, size and time of each file."""
         self._check_root()
         if self._only is None:
             found = FolderWalk(self._filter).run(self._over.is_set)
@@ -312,7 +312,7 @@ class FolderLister(ListerBase):
         return found
 
     def _check_root(self) -> None:
-        """Raise SourceError if the root is now reached by a link, or changed between file and folder."""
+        """Raise SourceError if the root is now reached by a link, or was a folder and is now a file, or vice versa."""
         root = os.path.join(self._filter.root, self._only or "").rstrip("/") or "/"
         real = os.path.realpath(root, strict=True)
         change = None
@@ -329,7 +329,7 @@ class FolderLister(ListerBase):
 
 
 def open_folder(context: SourceContext) -> OpenedSource:
-    """Open a folder or a file as a source; the root was resolved when it was added, so links in it are refused."""
+    """Open a folder or a file as a source; refuse links in the root's path, which was resolved when it was added."""
     files, single, path = context.config.files, context.kind == "file", path_of(context.root)
     folder, name = os.path.split(path) if single else (path, None)
     file_filter = folder_filter(context.config, context.rules, folder)

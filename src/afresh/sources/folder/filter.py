@@ -30,7 +30,7 @@ OUTSIDE = "link out of the folder"
 
 
 def reported_counts(dropped: Mapping[str, int]) -> dict[str, int]:
-    """Return the number of excluded files by reason, without the reasons that users expect."""
+    """Return the number of excluded files by reason, but not of those that users expect, such as hidden files."""
     return {why: number for why, number in dropped.items() if why not in (HIDDEN, UNWANTED)}
 
 

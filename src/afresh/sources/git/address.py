@@ -214,7 +214,7 @@ def _meanings(ref: str) -> list[tuple[str, RefKind]]:
 def state_of(refs: bytes, ref: str | None) -> GitState:
     """Return the state of a ref, from the output of `git ls-remote --symref`.
 
-    If a branch and a tag have the same name, it means the branch.
+    If a branch and a tag have the same name, the ref means the branch.
     """
     known, branch = _refs(refs)
     if ref is None:

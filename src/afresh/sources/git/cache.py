@@ -288,7 +288,7 @@ class GitClone:
 
 
 def _origin(url: str) -> Sequence[str]:
-    """Return the git options for the URL of the remote, and for a clone in which files may be missing."""
+    """Return the git options that set the URL of the remote and allow files to be missing in the clone."""
     settings = {"url": url, "promisor": "true", "partialclonefilter": "blob:none"}
     return [part for key, value in settings.items() for part in ("-c", f"remote.origin.{key}={value}")]
 

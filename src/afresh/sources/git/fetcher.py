@@ -274,7 +274,7 @@ class GitLister(ListerBase):
         self._max_files = max_files
 
     async def list(self) -> AsyncIterator[ListedUrl]:
-        """Yield the files with the ids of their contents; nothing if the commit is unchanged since the last mark."""
+        """Yield the files with the ids of their contents; nothing if the commit is unchanged since the last run."""
         state = await self._repository.state()
         address = self._repository.address
         pages = pages_of(address, state.kind, state.branch)

@@ -74,7 +74,7 @@ def environment(address: GitAddress, options: GitOptions, pins: Sequence[str], s
 
 
 def served_settings(address: GitAddress) -> bytes:
-    """Return the settings for the serving git process, which for a local repository runs on this machine."""
+    """Return the settings for the git process that serves a repository; for a local one, it runs on this machine."""
     path = unquote_to_bytes(address.path)
     path = path.replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n")
     return b'[safe]\n\tdirectory = "%s"\n[uploadpack]\n\tallowFilter = true\n\tallowAnySHA1InWant = true\n' % path
