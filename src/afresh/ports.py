@@ -82,7 +82,7 @@ class Lister(Protocol):
 
 
 class ChangedPaths(NamedTuple):
-    """The pages to check after some paths changed."""
+    """The pages that may have changed, given the paths that changed."""
 
     there: Sequence[ListedUrl] = ()  # files that belong to the source
     others: Sequence[str] = ()  # URLs without such a file: stored pages at or below them may be gone
@@ -143,7 +143,7 @@ class Summarizer(Protocol):
 
     @property
     def recipe(self) -> str:
-        """Return a fingerprint of model and prompt."""
+        """Return a fingerprint of the model and its prompt; stored summaries with another one are outdated."""
         ...
 
     async def summarise(self, title: str, text: str) -> str:

@@ -314,7 +314,7 @@ class ListedUrl:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunLimits:
-    """The limits of a run."""
+    """The maximum numbers of pages, of links from the start page, and of due pages in a run."""
 
     max_pages: int
     max_depth: int

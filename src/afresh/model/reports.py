@@ -11,7 +11,7 @@ from afresh.sync.reports import CopyView, DocumentCounts, SinkView
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunReport:
-    """What a run did and saved."""
+    """The state of a run, and the numbers of pages that it checked, changed and skipped."""
 
     run: RunId
     source: str
@@ -213,7 +213,7 @@ class ScheduleView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NextCheck:
-    """A waiting page, and when it will be checked."""
+    """A page that waits for its next check, and the time of that check."""
 
     url: str
     next_look: datetime
@@ -223,7 +223,7 @@ class NextCheck:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageView:
-    """A page in a list."""
+    """A page as it is shown in a list, with its copies in external stores."""
 
     id: PageId
     url: str
@@ -362,7 +362,7 @@ class WorkerView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostQueue:
-    """The pages of open runs that wait for one host."""
+    """How many pages of open runs wait for one host, and since when."""
 
     domain: str
     waiting: int
@@ -397,7 +397,7 @@ class StoreStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryEntry(Attempt):
-    """An attempt with its source."""
+    """An attempt to fetch a page, with the source of the page."""
 
     source: str | None = None  # None: the source was removed
     version: str | None = None

@@ -98,7 +98,7 @@ _COMPARISON = re.compile(r"(\^|~=|~|>=|<=|==|=|>|<)?[ \t]*([^ \t,<>=~^]+)[ \t]*,
 
 
 class Match(StrEnum):
-    """How a version was chosen."""
+    """The ways in which a requested version was matched with an existing one."""
 
     EXACT = "exact"
     RANGE = "range"

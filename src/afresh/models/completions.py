@@ -37,7 +37,7 @@ class CallBudget:
 
     @property
     def refusal(self) -> str | None:
-        """Return why no further call may be made, or None."""
+        """Return why the budget allows no further call, or None if it allows one."""
         budgets = (
             ("ai.budget_per_run", self._per_run, self.calls, "the next run"),
             ("ai.budget_per_day", self._day.limit, self._day.spent, "a run tomorrow"),

@@ -44,7 +44,7 @@ class MessageTarget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutboxMessage:
-    """A stored message to one target."""
+    """A stored message to one webhook or notification service."""
 
     id: int
     target: str
