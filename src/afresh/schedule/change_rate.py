@@ -167,7 +167,7 @@ NO_SIGNALS = HintAccuracy()
 
 @dataclass(frozen=True, slots=True)
 class CheckPlan:
-    """Decides when each page is checked next."""
+    """A plan that decides for each page, by its estimated change rate, when it is checked next."""
 
     hosts: Mapping[str, ChangeRate]
     price: float  # seconds of freshness that a check has to add

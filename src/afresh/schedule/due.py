@@ -27,7 +27,7 @@ class DueCounts(NamedTuple):
 
 
 def due_at(page: WaitingPage, now: datetime, max_age: float | None = None) -> datetime:
-    """Return when a page is due: at its next check, or when its last answer is `max_age` seconds old."""
+    """Return when a page is due: at its next check or, if earlier, when its last answer is `max_age` seconds old."""
     if page.written_at > now:  # ignore decisions of a wrong clock
         return min(page.next_at, now)
     if max_age is None or page.answered_at is None:
@@ -40,7 +40,8 @@ def due(
 ) -> list[str]:
     """Return the URLs to check now, ordered by the time of their next check, then by URL; at most `budget`.
 
-    A high age makes a page due but gives it no priority: else a page that keeps failing would always be first.
+    A last answer older than `max_age` makes a page due but does not change the order, because a page that keeps failing
+    would always be first.
     """
     ready = sorted((page.next_at, page.url) for page in pages if due_at(page, now, max_age) <= now)
     return [url for _, url in ready[: None if budget is None else max(0, budget)]]

@@ -31,7 +31,7 @@ async def with_plan(policy: Policy, store: Store, source: Source, schedule: Sche
 
 
 async def _signals(store: Store, source: Source) -> HintAccuracy:
-    """Return how reliable the dates of sitemaps and feeds were in the last runs."""
+    """Return how reliably the dates in sitemaps and feeds showed changes in the last runs of a source."""
     counts = [run.counts for run in await store.runs.last(source.id, RUNS)]
     hinted, hinted_changes, looks, changes = (
         sum(each.get(name, 0) for each in counts) for name in ("hinted", "hinted_changed", "known_asked", "changed")

@@ -63,7 +63,7 @@ class Schedule:
 
     @property
     def key(self) -> str:
-        """Return a key that identifies the schedule; if the key changes, the next run is planned again."""
+        """Return a text that identifies the schedule; if it changes, the next run is planned again."""
         zone = f" {self.rule.zone}" if isinstance(self.rule, Cron) else ""
         budget = f" {self.budget.looks}/{self.budget.seconds:g}s" if self.budget else ""
         return f"{self.text}{zone}{budget} ~{self.jitter_seconds:g}"
@@ -73,7 +73,7 @@ class Schedule:
         return self.rule.next_after(moment)
 
     def following(self, slot: datetime, now: datetime) -> datetime | None:
-        """Return the next scheduled time after `slot` and after `now`; missed times are skipped."""
+        """Return the first scheduled time that is later than `slot` and `now`; missed times are skipped."""
         if isinstance(self.rule, Interval):
             return self.rule.following(slot, now)
         return self.rule.next_after(max(slot, now))
@@ -103,7 +103,7 @@ class ScheduledRun:
 
 
 def parse_schedule(text: str, zone: tzinfo = UTC, *, jitter_seconds: float = 0.0, budget: str = "500/h") -> Schedule:
-    """Parse `0 3 * * *`, `@daily`, `every 6h` or `auto`; CronError says what is wrong."""
+    """Parse a schedule such as `0 3 * * *`, `@daily`, `every 6h` or `auto`; raise CronError if it is wrong."""
     words = " ".join(text.split())
     if words.lower() == "auto":
         limit = parse_budget(budget)
@@ -123,7 +123,7 @@ def parse_schedule(text: str, zone: tzinfo = UTC, *, jitter_seconds: float = 0.0
 
 
 def parse_budget(text: str) -> Budget:
-    """Parse `500/h`; CronError says what is wrong."""
+    """Parse a budget such as `500/h`; raise CronError if it is wrong."""
     found = _BUDGET.fullmatch(text.strip())
     if found is None or int(found[1]) < 1:
         raise CronError(f"expected a number of checks per unit of time such as 500/h or 5000/d, got {text[:40]!r}")
