@@ -43,7 +43,7 @@ _INLINE = re.compile(
 
 
 class SegmentKind(Enum):
-    """The kind of block a segment belongs to."""
+    """The kinds of segments, by the block of Markdown that they belong to."""
 
     PROSE = "prose"
     HEADING = "heading"
@@ -55,7 +55,7 @@ class SegmentKind(Enum):
 
 
 class InlineSpan(NamedTuple):
-    """An inline element such as a link, a code span or a URL; `words` is the part that may be marked."""
+    """An inline element such as a link, a code span or a URL; only its part `words` may be marked as a match."""
 
     start: int
     end: int

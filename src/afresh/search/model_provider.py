@@ -139,7 +139,7 @@ class ModelProvider:
 
     @asynccontextmanager
     async def for_reindex(self, listener: Listener, stopping: asyncio.Event) -> AsyncIterator[ReindexTools]:
-        """Yield the tools that a reindex needs."""
+        """Yield the parsers and embedders for a reindex of this store."""
         retry = RetryPolicy(busy_seconds=FOREVER, full_seconds=FOREVER, listener=listener, stopping=stopping)
         store, parsers = self._store.with_retries(retry), ParserPool()
         async with self._chosen(store) as (_, old, wanted, _):

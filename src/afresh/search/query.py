@@ -156,7 +156,7 @@ def _threes(words: Sequence[str]) -> list[tuple[str, ...]]:
 
 
 def only_signals(chunk: Chunk) -> Chunk:
-    """Return a chunk that can be found by its words and headings but not read."""
+    """Return a copy of a chunk in which the words of its text and headings can be found, but not read."""
     heading = signals(chunk.terms.heading or headings_over(chunk))
     content = signals(chunk.terms.content or chunk.content)
     return replace(chunk, content=content, path=(), level=0, terms=SearchTerms(heading or None, None))
@@ -195,7 +195,7 @@ class Scoring(NamedTuple):
 
     @property
     def whole(self) -> bool:
-        """Return whether every text with any of the words is scored."""
+        """Return whether every text that contains any word of the query gets a score."""
         return len(self.scored) <= 1 and not self.steps
 
 

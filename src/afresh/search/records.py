@@ -33,7 +33,7 @@ class SearchFilter:
 
     @property
     def by_page(self) -> bool:
-        """Return whether the filter needs more than the source of a page."""
+        """Return whether the filter also limits the pages, not only their sources."""
         return any((self.language, self.path, self.changed_after, self.checked_after))
 
 

@@ -120,7 +120,7 @@ async def _fused(store: Store, asked: SearchRequest, embedder: Embedder) -> Sequ
     """
 
     async def scored_nearest() -> tuple["Matrix", VectorMatches, Sequence[ChunkMatch]]:
-        """Return the query vector, its nearest chunks, and the text scores of these chunks."""
+        """Return the query vector, the chunks nearest to it, and the scores of these chunks by their words."""
         vector, near = await _nearest(store, asked, embedder)
         return vector, near, await store.search.scores(asked.query, [each.chunk for each in near.chunks])
 

@@ -37,7 +37,7 @@ _IDLE_AT_END = (SegmentKind.BLANK, SegmentKind.OPENING, SegmentKind.HEADING)
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """A text with its segments and the matches in each."""
+    """A text, its segments, and the matches of the query in each segment."""
 
     text: str
     segments: Sequence[Segment]

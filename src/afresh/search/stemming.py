@@ -109,7 +109,7 @@ def shared_start(one: Sequence[object], other: Sequence[object]) -> int:
 
 @cache
 def stop_word_lists() -> dict[str, frozenset[str]]:
-    """Return the stop words by configuration."""
+    """Return the stop words of each search configuration."""
     lines = (get_data("afresh.search", "stop_words.txt") or b"").decode().splitlines()
     parts = [line.partition(":") for line in lines if not line.startswith("#")]
     return {config: frozenset(words.split()) for config, _, words in parts}
