@@ -232,7 +232,7 @@ class AuthMiddleware:
 
 
 async def _look_up(asked: Awaitable[Found]) -> Found:
-    """Return the result of a lookup in the store; answer 503 if the store does not respond."""
+    """Return the result of reading the store; refuse the request with 503 if the store does not respond."""
     try:
         return await asked
     except StoreError as error:

@@ -43,7 +43,7 @@ class PeerConnections:
         self._silent: dict[str, dict[Hashable, Callable[[], object]]] = {}
 
     def enter(self, address: str, connection: Hashable, close: Callable[[], object]) -> bool:
-        """Register a connection (`close` ends it); return False if its peer has too many active ones."""
+        """Register a connection, which `close` ends; return False if its peer has too many that sent requests."""
         peer = caller(address)
         silent = self._silent.setdefault(peer, {})
         if (len(silent) if is_loopback(address) else self._open[peer]) >= self._max_connections:

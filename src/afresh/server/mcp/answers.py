@@ -306,7 +306,7 @@ def error_line(error: str) -> str:
 
 @contextmanager
 def tool_errors(kind: type[Exception] = ToolError) -> Iterator[None]:
-    """Convert AfreshError into an error of the SDK; other exceptions pass unchanged."""
+    """Convert an AfreshError into an error of the MCP SDK; other exceptions pass unchanged."""
     try:
         yield
     except AfreshError as error:

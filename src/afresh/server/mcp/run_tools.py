@@ -45,7 +45,7 @@ class BackgroundWorker:
                 self.wake()
 
     async def close(self) -> None:
-        """Stop soon; an unfinished run stays open, and the next process resumes it."""
+        """Stop the worker; a run that it has not finished stays open, and the next process resumes it."""
         self._closed = True
         if self._task is not None:
             self._kb.stop()

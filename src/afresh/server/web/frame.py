@@ -147,7 +147,7 @@ def show_error(request: Request, status: int, detail: str) -> Response:
 
 
 def _previous_page(request: Request) -> str | None:
-    """Return the page of this server that the browser came from, if it is another one."""
+    """Return the page from which the browser came, if it is another page of this server; else None."""
     try:
         came = urlsplit(request.headers.get("referer", ""))
     except ValueError:
