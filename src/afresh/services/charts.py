@@ -94,12 +94,12 @@ def _host(name: str, queue: HostQueue | None, state: charts.HostState | None, no
 
 
 async def looks_ahead(store: Store, source: SourceId, now: datetime) -> UpcomingChecks:
-    """Return how many pages are due now, and how many become due in each of the next hours."""
+    """Return how many pages of a source are due now, and how many become due in each of the next hours."""
     return charts.ahead_of(*await store.stats.checks_by_hour(source, now), now.astimezone(UTC), HOURS)
 
 
 def receipt_of(source: Source, view: SourceView, stale: int, last: Sequence[Run]) -> RunSavings:
-    """Return how fresh a source is, and what its last ended run cost and saved; `last` holds runs, newest first."""
+    """Return how fresh a source is, and what its last ended run cost and saved; `last` holds its runs, newest first."""
     runs = [run for run in last if run.state in ENDED]
     bare = RunSavings(pages=view.pages, fresh=max(0, view.pages - stale), oldest_check=view.oldest_check, run=None)
     if not runs:

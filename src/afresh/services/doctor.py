@@ -60,7 +60,7 @@ def _finding(check: str, detail: str, fix: str | None = None) -> Finding:
 
 
 def without_store(config: Config, problem: StoreError) -> list[Finding]:
-    """Return the findings of checks that need no store, and a finding on why the store cannot be opened."""
+    """Return the findings of the checks that need no store, and a finding on why the store cannot be opened."""
     if isinstance(problem, StoreMissing):
         return [*_environment(config), _finding("store", str(problem))]
     fix = f"{_store_location(config)} is the store in use; --store names another"
@@ -94,7 +94,7 @@ def _plugins() -> list[Finding]:
 
 
 def _invalid_settings(config: Config, sources: Sequence[Source]) -> list[Finding]:
-    """Return a finding for each source whose settings conflict with the settings of this machine."""
+    """Return a finding for each source with settings that conflict with the settings file of this machine."""
     found = []
     for source in sources:
         try:

@@ -68,7 +68,7 @@ async def add_source(
 def checked_settings(
     tools: RunToolFactory, source: Source, settings: Mapping[str, object], reset: Sequence[str]
 ) -> tuple[dict[str, object], dict[str, object]]:
-    """Return rules and policy of a source after a change of settings; raise ConfigError if they conflict."""
+    """Return the rules and policy of a source after a change of its settings; raise ConfigError if they conflict."""
     rules, policy = (
         {key: value for key, value in {**own, **new}.items() if key not in reset}
         for own, new in zip((source.rules, source.policy), split_settings(settings), strict=True)
@@ -92,7 +92,7 @@ async def refuse_twice(store: Store, url: str, name: str | None = None) -> None:
 
 
 def check_label(source: Source, name: str, version: str | None) -> None:
-    """Raise UsageError if a source cannot have this name or version; the message names the field."""
+    """Raise UsageError if a source cannot have this name or version; the message begins with `name` or `version`."""
     field = "name"
     try:
         check_name(name)

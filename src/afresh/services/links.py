@@ -51,7 +51,7 @@ class LinkService(Service):
     async def set_worth(
         self, number: int, score: float | None, comment: str | None, keywords: Mapping[str, float] | None = None
     ) -> LinkRecord:
-        """Set score, comment and keywords of a link until it is scored again; by default, the keywords give the score."""
+        """Set score, comment and keywords of a link until its next scoring; without `score`, the keywords give it."""
         link = await self.get(number)
         if keywords is not None:
             try:

@@ -67,7 +67,7 @@ def _label(entry: HistoryEntry) -> tuple[str | None, str | None]:
 
 
 async def explain_removed(store: Store, url: str, source: SourceId | None) -> PageExplanation | None:
-    """Explain a URL whose page is no longer stored, from its attempts and changes."""
+    """Explain from attempts and changes what became of a URL whose page is no longer stored."""
     done = [each for each in await store.history.of_url(url, source) if each.outcome is not None]
     owned = [each for each in done if each.source is not None]
     if not owned:
@@ -120,7 +120,7 @@ class PageService(Service):
     async def of_source(
         self, label: str, which: PageFilter = LIVE_PAGES, *, limit: int | None = None
     ) -> list[PageView]:
-        """Return the matching pages of a source; if it has sinks, `status` filters by the state of the copies."""
+        """Return the pages of a source that match `which`; if the source has sinks, `status` is that of the copies."""
         which = in_usual_words(which)
         source = await self._source(label)
         sinks = list(self._tools.sinks_of(source))

@@ -180,7 +180,7 @@ class RunService(Service):
         on_report: Callable[[RunReport], None] = ignore_report,
         listener: Listener = ignore,
     ) -> bool:
-        """Work on the stored runs of some sources or all until `stop`; return whether all succeeded.
+        """Process the open runs of some sources or all until `stop`; return whether all runs succeeded.
 
         With `once`, return as soon as there is nothing to do.
         """
@@ -204,7 +204,7 @@ class RunService(Service):
         below: int | None = None,
         limit: int = MAX_RUNS_LISTED,
     ) -> list[RunReport]:
-        """Return runs of some sources or all with their current progress, newest first."""
+        """Return the runs of some sources or all, newest first; open runs show their current progress."""
         by_id = {source.id: source for source in await self._store.sources.all()}
         runs = await self._store.runs.records(sources, state=state, below=below, limit=limit)
         alive, now = await self._alive(), self._clock()
@@ -245,7 +245,7 @@ class RunService(Service):
     async def documents(
         self, number: int, *, outcome: DocumentOutcome | None = None, after: int = 0, limit: int
     ) -> list[SyncedDocument]:
-        """Return the documents of a sync: what it did to each, and the current state of each."""
+        """Return the documents that a sync run handled: what the run did to each, and the current state of each."""
         await self.source_of(number)
         found = self._store.copies.documents_of_run(RunId(number), outcome=outcome, after=after, limit=limit)
         return list(await found)

@@ -55,7 +55,7 @@ PutOff = dict[SourceId, tuple[datetime, float]]  # by source: when to retry, and
 
 class WebhookService(Service):
     async def receive_push(self, delivery: str, push: Push, concerns: Concerns) -> ReceivedMessage:
-        """Store refresh requests for the sources that a push changed; return what was accepted."""
+        """Store refresh requests for the sources that a push changed; return which sources these are."""
         known = await self._sources_of_hook(concerns)
         root = self._tools.recognise(push.web, remote=True)[1].lower()
         of_github = [  # the whole repository or a part of it
@@ -78,7 +78,7 @@ class WebhookService(Service):
         ]
 
     async def receive_urls(self, hook: str, delivery: str, urls: Sequence[str], concerns: Concerns) -> ReceivedMessage:
-        """Store check requests for URLs that are stored pages or belong to a web source; return what was accepted."""
+        """Store check requests for the URLs of stored pages or of a web source; return how many were accepted."""
         sources = {source.id: source for source in await self._sources_of_hook(concerns)}
         bounds = {
             each.id: settings_or_none(self._tools.bounds, each) for each in sources.values() if each.kind == "web"
