@@ -20,7 +20,7 @@ _SEPARATORS = re.compile(r"[/\\]")
 
 
 class ArchiveEntry(NamedTuple):
-    """One file in an archive."""
+    """One file in an archive: its name, size and place, and the reason if it is not read."""
 
     name: str  # as in its URL; bytes that are not UTF-8 are represented by lone surrogates
     size: int  # in bytes, unpacked

@@ -77,7 +77,7 @@ class FileFetcher(LocalFetcher):
         return Failed(reason=f"{self._root} is missing, is empty or was replaced")
 
     def _has_root(self) -> bool:
-        """Return whether the root is still a file, or still a folder that is not empty."""
+        """Return whether the root is still there: a file, or a folder that is not empty."""
         try:
             handle = open_without_links(self._root)
         except OSError:
@@ -125,7 +125,7 @@ class FileFetcher(LocalFetcher):
         return local_body(request.url, data, validators)
 
     def _inside(self, path: str) -> str | None:
-        """Return the path with its links resolved, or None if it leads out of the root."""
+        """Return the path with its links resolved, or None if the resolved path is outside the root."""
         follows = self._settings.symlinks or not _BY_STEPS
         real = os.path.realpath(path, strict=True) if follows else os.path.normpath(path)
         return real if real == self._root or real.startswith(self._root.rstrip("/") + "/") else None
@@ -212,7 +212,7 @@ class FolderWalk:
                 self.errors.append(f"{prefix}{entry.name} could not be read: {error.strerror}")
 
     def _take(self, entry: "os.DirEntry[str]", folder: _Folder) -> str | None:
-        """Collect a file, or a folder to walk later; return why an entry is left out, or None."""
+        """Add a file to the result or a folder to the folders to walk; return why an entry is left out, or None."""
         prefix, depth, levels, target = folder
         path, reason = prefix + entry.name, None
         if target is not None or not entry.is_file(follow_symlinks=False):

@@ -207,14 +207,14 @@ class IgnoreFile:
 
 
 class _Block:
-    """Some rules compiled to one expression, which finds the last of them that matches."""
+    """Some rules of an ignore file as one regular expression, which finds the last rule that matches."""
 
     def __init__(self, rules: Sequence[_Ranked]) -> None:
         self._rules = rules
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
-        """Compile the rules; an empty group after each one shows which rule matched."""
+        """Compile the rules; the empty group after each rule shows which rule matched."""
         return re.compile("|".join(f"{rule.regex}()" for _, rule in self._rules), re.DOTALL)
 
     def last(self, path: str, place: int) -> _Ranked | None:

@@ -81,7 +81,7 @@ def served_settings(address: GitAddress) -> bytes:
 
 
 def _settings(address: GitAddress, options: GitOptions, pins: Sequence[str]) -> Sequence[tuple[str, str]]:
-    """Return settings for the command line, which take precedence over those in files."""
+    """Return the git settings to pass on the command line, where they take precedence over settings in files."""
     made = [
         ("protocol.allow", "never"),
         (f"protocol.{address.scheme}.allow", "always"),
