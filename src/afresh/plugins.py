@@ -52,7 +52,7 @@ class PluginError(ConfigError):
 
 
 def load_plugin(group: str, name: str, kind: type[T]) -> T | None:
-    """Return the object of an entry point, built-in ones first; None if no package registers it."""
+    """Return the object that an entry point names, preferring a built-in one; None if no package registers the name."""
     if place := BUILT_IN[group].get(name):
         module, _, attribute = place.partition(":")
         found: T = getattr(import_module(module), attribute)
@@ -72,7 +72,7 @@ def load_plugin(group: str, name: str, kind: type[T]) -> T | None:
 
 @cache
 def installed_plugins(group: str) -> Mapping[str, "EntryPoint"]:
-    """Return the entry points of other packages by name; of duplicates, the first on the path wins."""
+    """Return the entry points of other packages by name; if packages share a name, the first on `sys.path` counts."""
     entries = (entry for package in _packages() for entry in package.entry_points if entry.group == group)
     return {entry.name: entry for entry in reversed(list(entries)) if entry.name not in BUILT_IN[group]}
 

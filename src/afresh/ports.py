@@ -23,7 +23,7 @@ Clock = Callable[[], datetime]
 
 
 class StoreAccess(Enum):
-    """What a command needs from the store; only a crawl may create one."""
+    """What a command does with the store: read it, change it, or create it if it is missing."""
 
     READ = "read"
     CHANGE = "change"
@@ -60,12 +60,12 @@ class Lister(Protocol):
 
     @property
     def mark(self) -> str | None:
-        """Return a token of the listed state, which the next run compares to detect an unchanged source."""
+        """Return a text that identifies the state of the source; if it is equal in the next run, nothing changed."""
         ...
 
     @property
     def unchanged(self) -> bool:
-        """Return whether the source still has the state of the stored token; then no files are listed again."""
+        """Return whether the source is in the state that the last run stored; then its files are not listed again."""
         ...
 
     def walks(self, url: str) -> bool:
@@ -82,7 +82,7 @@ class Lister(Protocol):
 
 
 class ChangedPaths(NamedTuple):
-    """The pages to check after some paths changed."""
+    """The pages that may have changed, given the paths that changed."""
 
     there: Sequence[ListedUrl] = ()  # files that belong to the source
     others: Sequence[str] = ()  # URLs without such a file: stored pages at or below them may be gone
@@ -113,7 +113,7 @@ class ChangeFeed(Protocol):
 
 
 class Extractor(Protocol):
-    """Parses a body into a document; pure, so that it can run in another process."""
+    """Parses a body into a document without side effects, so that it can run in another process."""
 
     def extract(self, body: Body) -> Document: ...
 
@@ -124,7 +124,7 @@ class Embedder(Protocol):
     model: str  # a fingerprint: vectors of different models are never compared
 
     async def embed(self, texts: Sequence[str]) -> "Matrix":
-        """Return a matrix with one row per text, in order: its vector, scaled to length 1."""
+        """Return one row per text, in the order of the texts: the vector of the text, scaled to length 1."""
         ...
 
     async def embed_query(self, text: str) -> "Matrix":
@@ -143,7 +143,7 @@ class Summarizer(Protocol):
 
     @property
     def recipe(self) -> str:
-        """Return a fingerprint of model and prompt."""
+        """Return a fingerprint of the model and its prompt; stored summaries with another one are outdated."""
         ...
 
     async def summarise(self, title: str, text: str) -> str:
@@ -152,7 +152,7 @@ class Summarizer(Protocol):
 
 
 class JsonReply(NamedTuple):
-    """A JSON answer of an API."""
+    """An answer of an API, with its body parsed as JSON."""
 
     status: int
     headers: Mapping[str, str]  # names in lower case
@@ -186,7 +186,7 @@ class LinkScorer(Protocol):
 
 
 class ApiResponse(NamedTuple):
-    """An answer of an API."""
+    """An answer of an API, with its body as bytes."""
 
     status: int
     headers: Mapping[str, str]  # names in lower case

@@ -95,7 +95,7 @@ class Source:
 
     @property
     def is_of_digest(self) -> bool:
-        """Return whether only `afresh init-kb` reads this source."""
+        """Return whether this source belongs to the digest, which only `afresh init-kb` reads."""
         return self.name in KINDS
 
     @property
@@ -314,7 +314,7 @@ class ListedUrl:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunLimits:
-    """The limits of a run."""
+    """The maximum numbers of pages, of links from the start page, and of due pages in a run."""
 
     max_pages: int
     max_depth: int
@@ -323,7 +323,7 @@ class RunLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backlog:
-    """How many attempts of a run are still open."""
+    """The attempts of a run that are still open: how many there are, and when the next one can start."""
 
     open: int
     held: int  # of those, claimed by workers
@@ -349,5 +349,5 @@ UNFINISHED = (RunState.QUEUED, RunState.RUNNING, RunState.CANCELLED)
 
 
 def may_live_on(old: PageStatus, new: PageStatus) -> bool:
-    """Return whether a copy, or a page with external stores, may change from one status to another."""
+    """Return whether the status `old` of a copy, or of a page whose source has external stores, may become `new`."""
     return old == new or new in LIFE[old]

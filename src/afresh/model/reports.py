@@ -11,7 +11,7 @@ from afresh.sync.reports import CopyView, DocumentCounts, SinkView
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunReport:
-    """What a run did and saved."""
+    """The state of a run, and the numbers of pages that it checked, changed and skipped."""
 
     run: RunId
     source: str
@@ -164,7 +164,7 @@ class FoundVersion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceView:
-    """A source with its counts, its last run and its settings."""
+    """A source with its numbers of pages, chunks, links and errors, its last run and its settings."""
 
     name: str
     version: str | None
@@ -213,7 +213,7 @@ class ScheduleView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NextCheck:
-    """A waiting page, and when it will be checked."""
+    """A page that waits for its next check, and the time of that check."""
 
     url: str
     next_look: datetime
@@ -223,7 +223,7 @@ class NextCheck:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageView:
-    """A page in a list."""
+    """A page as it is shown in a list, with its copies in external stores."""
 
     id: PageId
     url: str
@@ -285,7 +285,7 @@ class ChangeView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageExplanation:
-    """The evidence for the current state of a page."""
+    """The current state of a page, with the attempts and links that explain it."""
 
     url: str
     source: str
@@ -362,7 +362,7 @@ class WorkerView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostQueue:
-    """The pages of open runs that wait for one host."""
+    """How many pages of open runs wait for one host, and since when."""
 
     domain: str
     waiting: int
@@ -397,7 +397,7 @@ class StoreStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryEntry(Attempt):
-    """An attempt with its source."""
+    """An attempt to fetch a page, with the source of the page."""
 
     source: str | None = None  # None: the source was removed
     version: str | None = None
@@ -409,12 +409,12 @@ def history_entry(attempt: Attempt, source: str | None, version: str | None) -> 
 
 
 def listing_reason(unchanged: int) -> str:
-    """Return the text that explains an attempt of a listing: how many pages the listing shows unchanged."""
+    """Return the reason that is shown for an attempt to list a source: how many pages the listing shows unchanged."""
     return f"the listing shows {unchanged} {'page' if unchanged == 1 else 'pages'} unchanged"
 
 
 def newest_first(own: Iterable[Attempt], listings: Iterable[Attempt]) -> list[Attempt]:
-    """Return the attempts of a page, and those of listings that show it unchanged, newest first."""
+    """Return all attempts that concern a page (its own, and listings that show it unchanged), newest first."""
     covered = [replace(each, reason=f"unchanged by the listing of {each.url}, run {each.run_id}") for each in listings]
     return sorted([*own, *covered], key=recency, reverse=True)
 

@@ -63,7 +63,7 @@ def read(label: str) -> ParsedVersion | None:
 
 
 def floor_of(numbers: Numbers) -> Key:
-    """Return a key below every version with these numbers, pre-releases included."""
+    """Return a sort key that is lower than the key of every version with these numbers, even of pre-releases."""
     return _strip_zeros(numbers), _FLOOR, ()
 
 
@@ -81,7 +81,7 @@ def _strip_zeros(numbers: Numbers) -> Numbers:
 
 
 def _suffix_key(suffix: str) -> tuple[int, tuple[tuple[int, int, str], ...]]:
-    """Return the sort key of a suffix: `dev`, `alpha`, `beta`, `rc`, none, `post`; others like `alpha`."""
+    """Return the sort key of a version suffix, in the order `dev`, `alpha` or unknown, `beta`, `rc`, none, `post`."""
     parts = _PART.findall(suffix.lower())
     if not parts or _STAGES.get(parts[0]) == _RELEASE:
         return _RELEASE, ()
@@ -98,7 +98,7 @@ _COMPARISON = re.compile(r"(\^|~=|~|>=|<=|==|=|>|<)?[ \t]*([^ \t,<>=~^]+)[ \t]*,
 
 
 class Match(StrEnum):
-    """How a version was chosen."""
+    """The ways in which a requested version was matched with an existing one."""
 
     EXACT = "exact"
     RANGE = "range"
@@ -109,7 +109,7 @@ class Match(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The chosen version, or None for the source without a version, and how it was chosen."""
+    """The version that was chosen (None: the source without a version), and how it was chosen."""
 
     version: str | None
     match: Match
@@ -167,7 +167,11 @@ def _same_label(wanted: str, labels: Iterable[str | None]) -> str | None:
 
 
 def _latest(labels: Iterable[str | None], known: Sequence[ParsedVersion]) -> Choice | None:
-    """Return the first of: newest release, a label such as `stable`, no version, newest pre-release, other label."""
+    """Return the version to use if none was requested.
+
+    That is the first that exists of: the newest release, a label such as `stable`, no version, the newest pre-release,
+    any other label.
+    """
     words = {label.lower(): label for label in labels if label is not None}
     if best := _newest(each for each in known if each.is_release):
         return Choice(best.label, Match.LATEST)
@@ -243,7 +247,7 @@ def _comparisons(wanted: str) -> list[tuple[str, str]] | None:
 
 
 def _numbers_of(version: str) -> Numbers | None:
-    """Return the numbers of a version, or those before an open end: `18.2` of `18.2.x`."""
+    """Return the numbers of a version: 18 and 2 for `18.2` and for the open version `18.2.x`; None if it is neither."""
     if exact := read(version):
         return exact.written
     found = _NUMBERS.match(version)

@@ -101,7 +101,7 @@ def library_embedder(settings: EmbeddingSettings, caller: JsonApi | None) -> Emb
 
 
 class StoreEmbedders(NamedTuple):
-    """The embedders of a store, with notes about them."""
+    """The embedders for queries and for new text, the embedder in the settings, and notes for the user."""
 
     for_queries: Embedder | None = None  # the model that made the index, or None
     for_new_text: Embedder | None = None

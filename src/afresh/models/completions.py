@@ -20,7 +20,7 @@ TRIES = 2  # calls for a usable answer
 
 @dataclass(slots=True)
 class DailyCalls:
-    """The calls of the last 24 hours, shared by concurrent runs."""
+    """The number of calls in the last 24 hours, and its limit; concurrent runs share it."""
 
     limit: int | None = None
     spent: int = 0
@@ -37,7 +37,7 @@ class CallBudget:
 
     @property
     def refusal(self) -> str | None:
-        """Return why no further call may be made, or None."""
+        """Return why the budget allows no further call, or None if it allows one."""
         budgets = (
             ("ai.budget_per_run", self._per_run, self.calls, "the next run"),
             ("ai.budget_per_day", self._day.limit, self._day.spent, "a run tomorrow"),
@@ -77,7 +77,7 @@ class CompletionClient:
     ) -> JsonReply:
         """Send one paid call and return the answer; raise an error if its status is not in `passes`.
 
-        `again` repeats a call in another form after the server rejected its form; the budget counts it only once.
+        With `again`, the call repeats a rejected call in another `form`; the budget counts both as one call.
         """
         down = self.endpoint.service.down
         if self._down is not None:
@@ -108,13 +108,13 @@ class CompletionClient:
 
 
 def chat_recipe(ai: AiSettings, prompt: str, frame: str) -> str:
-    """Return a fingerprint of model and prompt, by which outdated answers are recognised."""
+    """Return a fingerprint of the model, the prompt and the `frame`; stored answers with another one are outdated."""
     digest = hashlib.sha256(f"{prompt}\n{frame}".encode()).hexdigest()
     return f"openai/{ai.model or ''}+{digest[:12]}"
 
 
 def mark_of(text: str) -> str:
-    """Return a mark to frame a text in a prompt: a hash of the text, so that the text cannot contain it."""
+    """Return a mark that delimits a text in a prompt: a hash of the text, which the text itself cannot contain."""
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
 
 

@@ -56,7 +56,7 @@ class FastModel:
         return self._pieces.numbers(_TARGETS.sub(" ", text[:MAX_TEXT_CHARS]))[:_MAX_TOKENS]
 
     def _sums(self, texts: Sequence[Sequence[int]]) -> "Matrix":
-        """Return the weighted sums of all texts, from one product of matrices: texts × tokens × numbers."""
+        """Return the weighted sum of the token vectors of each text; one matrix product computes all sums."""
         import numpy as np
 
         sizes = [len(tokens) for tokens in texts]
@@ -100,5 +100,5 @@ def load_files() -> tuple[list[str], Any]:
 
 
 def checksum(names: str, rows: Any) -> str:
-    """Return the checksum of the files; it is made in a millisecond, a SHA-256 in five or more."""
+    """Return a checksum of the tokens and their vectors: a CRC-32, because a SHA-256 would take five times as long."""
     return f"{crc32(rows.data, crc32(names.encode())):08x}"

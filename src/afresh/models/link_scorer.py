@@ -68,7 +68,7 @@ FORMS: Sequence[Mapping[str, object]] = (
 
 
 class ParsedScores(NamedTuple):
-    """The scores of an answer."""
+    """The link scores that were read from the answer of a model."""
 
     judgements: list[LinkJudgement]
     is_whole: bool  # whether the list is complete: only then do unlisted links fit no keyword
@@ -135,7 +135,7 @@ class ChatLinkScorer:
         return await asyncio.to_thread(parse_scores, content_in(answer), links, keywords)
 
     async def _complete(self, text: str) -> JsonReply:
-        """Return an answer in the strictest form that the server supports."""
+        """Send the text to the model and return its answer, in the strictest format that the server supports."""
         first = self._form
         for form in range(first, len(FORMS)):
             passes = _OTHER_FORM | {200}
@@ -182,7 +182,7 @@ def link_scorer_for(links: LinksSettings, ai: AiSettings, caller: JsonApi | None
 
 
 def parse_scores(content: str, links: Sequence[LinkToScore], keywords: Sequence[str]) -> ParsedScores:
-    """Return the scores of requested links; raise UnusableAnswer if the answer has no list of links."""
+    """Return the scores that an answer gives to `links`; raise UnusableAnswer if the answer has no list of links."""
     entries, is_whole = _parse_entries(without_thoughts(content[:MAX_ANSWER_CHARS]))
     named = [entry for entry in entries if isinstance(entry, dict) and isinstance(entry.get("url"), str)]
     if entries and not named:
@@ -222,7 +222,7 @@ def _parse_entries(content: str) -> tuple[list[Any], bool]:
 
 
 def _repair_entries(content: str) -> tuple[list[Any], bool]:
-    """Return the readable entries of a list that may have text around it, and whether the list is complete."""
+    """Return the readable entries of a list that is cut off or surrounded by text, and whether it is complete."""
     begin = _LIST.search(content)
     if begin is None:
         raise UnusableAnswer("no JSON" if content.strip() else "an empty text")
@@ -245,7 +245,7 @@ def _loosen(url: str) -> str:
 
 
 def _merge_scores(scores: dict[str, float], given: Any) -> bool:
-    """Add the scores of an entry, keeping the highest per keyword; return whether one had to be clamped."""
+    """Add the scores of an entry, keeping the highest for each keyword; return whether one was not within 0 to 1."""
     pairs: list[tuple[Any, Any]] = []
     is_clamped = False
     if isinstance(given, Mapping):
@@ -263,7 +263,7 @@ def _merge_scores(scores: dict[str, float], given: Any) -> bool:
 
 
 def _best_scores(scores: Mapping[str, float], asked: frozenset[str]) -> dict[str, float]:
-    """Return the fitting keywords, best first, with at most `MAX_UNREQUESTED` unrequested ones."""
+    """Return the keywords with a positive score, best first; keep at most `MAX_UNREQUESTED` that are not in `asked`."""
     ranked = sorted(((word, score) for word, score in scores.items() if score > 0), key=lambda item: -item[1])
     excess = frozenset([word for word, _ in ranked if word not in asked][MAX_UNREQUESTED:])
     return {word: score for word, score in ranked if word not in excess}

@@ -42,7 +42,7 @@ class LocalEmbedder:
         self._batch_size = batch_size
 
     async def embed(self, texts: Sequence[str]) -> "Matrix":
-        """Return one vector for each text, computed in batches, so that a stop takes effect between them."""
+        """Return one vector for each text; compute them in batches, so that the task can be cancelled in between."""
         import numpy as np
 
         order = sorted(range(len(texts)), key=lambda at: len(texts[at]))

@@ -34,9 +34,10 @@ class WordSimilarity:
         return float(one @ another)
 
     def nearest(self, links: Sequence[Sequence[str]], keywords: Sequence[str]) -> list[tuple[str, KeywordMatch] | None]:
-        """Return the nearest keyword of each link with its similarity and the nearest word of the link.
+        """Return for each link its nearest keyword, the similarity, and the word of the link that is nearest to it.
 
-        The similarity is the mean of two: that of the link's nearest word, and that of all its words together.
+        The similarity is the mean of two: between the keyword and the nearest word of the link, and between the keyword
+        and all words of the link together.
         """
         import numpy as np
 

@@ -96,7 +96,7 @@ def _folder(package: str) -> Path:
 
 
 def _file(place: tuple[str, str]) -> bytes:
-    """Return the bytes of a package file, without importing the package; raise EmbedderUnavailable if changed."""
+    """Return a file of a package without importing the package; raise EmbedderUnavailable if missing or changed."""
     package, name = place
     try:
         data = (_folder(package) / name).read_bytes()

@@ -46,7 +46,7 @@ class RemoteEmbedder:
     async def embed(self, texts: Sequence[str]) -> "Matrix":
         """Return one vector for each text; vectors that a failed call received are kept for the next call.
 
-        Raise EmbedError if the texts exceed the remaining budget, or EmbedderUnavailable if nothing of it is left.
+        Raise EmbedError if the texts exceed the remaining budget, or EmbedderUnavailable if the budget is used up.
         """
         import numpy as np
 
@@ -117,7 +117,7 @@ def _sendable(prefix: str, text: str) -> str:
 
 
 class OpenAIEmbeddingApi:
-    """Requests and answers of the embedding API of OpenAI and compatible services."""
+    """Builds requests to the embedding API of OpenAI and compatible services, and reads the answers."""
 
     max_texts: int = 2048
 
@@ -133,7 +133,7 @@ class OpenAIEmbeddingApi:
         return {**self._fixed, "input": list(texts)}
 
     def rows(self, answer: Any) -> list[Any]:
-        """Return the vectors by their `index`, or in order if the server does not number them."""
+        """Return the vectors in the order of their `index`, or as they come if the server does not number them."""
         found = answer["data"]
         if all("index" not in each for each in found):
             return [each["embedding"] for each in found]
@@ -142,7 +142,7 @@ class OpenAIEmbeddingApi:
 
 
 class GeminiEmbeddingApi:
-    """Requests and answers of Gemini's batchEmbedContents, which distinguishes documents and queries."""
+    """Builds requests to Gemini's batchEmbedContents, which distinguishes documents and queries; reads the answers."""
 
     max_texts: int = 100
 

@@ -16,7 +16,7 @@ _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 class WordPieces:
-    """Reads words as numbers of tokens, and remembers them: most words of a text are frequent ones."""
+    """Splits words into tokens and returns the tokens' numbers; caches them, because most words are frequent."""
 
     def __init__(self, tokens: Sequence[str]) -> None:
         self._numbers = {token: number for number, token in enumerate(tokens) if token}
@@ -24,7 +24,7 @@ class WordPieces:
         self._cached: dict[str, tuple[int, ...]] = {}
 
     def numbers(self, text: str) -> list[int]:
-        """Return the tokens of a text, in its order."""
+        """Return the numbers of the tokens of a text, in the order of the text."""
         cached, found = self._cached, list[int]()
         # Only ASCII is translated quickly; elsewhere punctuation is dropped when a part is read.
         for part in (text.translate(_BLANKS) if text.isascii() else text).split():
@@ -33,7 +33,7 @@ class WordPieces:
         return found
 
     def _read(self, part: str) -> tuple[int, ...]:
-        """Return the tokens of a part without blanks."""
+        """Return the token numbers of a part of a text that contains no blanks, and cache them."""
         plain = part if part.isascii() else _without_accents(part)
         words = (word for run in _WORD.findall(plain) for word in _CAMEL.split(run[:MAX_WORD_CHARS]))
         found = tuple(number for word in words for number in self._pieces(word.lower()))

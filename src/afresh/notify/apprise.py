@@ -23,7 +23,7 @@ _PASSED = (
 
 
 async def notify(url: str, title: str, text: str, allow: Sequence[str]) -> None:
-    """Send one message to a public host or one in `allow`; raise ApiError, whose text has no part of the URL."""
+    """Send one message to a public host or to one in `allow`; raise ApiError with a text that does not show the URL."""
     order = {"url": url, "title": title, "text": text, "allow": list(allow)}
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-P", "-m", CHILD),

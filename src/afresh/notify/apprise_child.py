@@ -61,7 +61,7 @@ class LogSummary(logging.Handler):
 
 
 def send(order: dict[str, Any]) -> dict[str, object]:
-    """Send the message of an order; return the result with the reason of a failure."""
+    """Send the message that `order` describes; return the result, with the reason if it failed."""
     from apprise import Apprise, AppriseAsset, NotifyFormat
 
     summary, guard = LogSummary(), ConnectGuard(AddressPolicy(order["allow"]))

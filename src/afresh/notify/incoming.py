@@ -41,7 +41,7 @@ class RefreshRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReceivedMessage:
-    """The result of receiving a message."""
+    """Whether a received message was accepted, and the sources and pages that it concerns."""
 
     state: str  # taken (accepted), known (a duplicate) or nothing (no source is affected)
     sources: tuple[str, ...] = ()
@@ -96,7 +96,7 @@ def may_be_signed(message: str | None, timestamp: str | None, header: str | None
 def signed(
     secret: str, message: str | None, timestamp: str | None, body: bytes, header: str | None, now: datetime
 ) -> bool:
-    """Return whether a message has a valid and recent signature; its header may contain several signatures."""
+    """Return whether a message is recent and one of the signatures in its header is valid."""
     if not secret or not message or not header or not may_be_signed(message, timestamp, header, now):
         return False
     wanted = sign(secret, message, int(timestamp or ""), body)

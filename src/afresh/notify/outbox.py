@@ -32,7 +32,7 @@ class MessageTarget:
     sources: frozenset[str] = frozenset()  # labels of sources; empty: all sources
 
     def concerns(self, label: str) -> bool:
-        """Return whether the target receives events of a source."""
+        """Return whether this target wants events of the source with this label."""
         return is_among(label, self.sources)
 
     def wants(self, event: str) -> bool:
@@ -44,7 +44,7 @@ class MessageTarget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutboxMessage:
-    """A stored message to one target."""
+    """A stored message to one webhook or notification service."""
 
     id: int
     target: str
@@ -66,7 +66,7 @@ class OutboxMessage:
 def letters(
     targets: Sequence[MessageTarget], label: str, state: RunState, counts: Mapping[str, int], *, confirmed: bool = False
 ) -> list[tuple[str, str]]:
-    """Return target and event of each message to send when a run ends with this state and these counts."""
+    """Return the messages to send when a run of a source ends, each as the name of a target and an event."""
     if state in UNFINISHED:
         return []
     ended = BRAKED if state is RunState.NEEDS_CONFIRMATION else FINISHED

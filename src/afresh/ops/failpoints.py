@@ -42,7 +42,7 @@ _armed: dict[str, _Armed] = {}
 
 
 def failpoint(name: str) -> None:
-    """Execute the action that the environment sets for this point; without one, do nothing."""
+    """Execute the action that the environment sets for the failpoint `name`; if it sets none, do nothing."""
     if _armed:
         _hit(name)
 

@@ -21,7 +21,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG)
 
 
 class LineFormatter(logging.Formatter):
-    """Formats an event as a line of text or a JSON object, with the named values in the attribute `data`."""
+    """Formats a log record as a line of text or a JSON object, with the values in the record's attribute `data`."""
 
     def __init__(self, *, as_json: bool = False, secrets: Sequence[str] = ()) -> None:
         super().__init__()
@@ -69,7 +69,7 @@ def _quoted(value: str) -> str:
 
 
 class SafeHandler(logging.Handler):
-    """Writes lines; reports the first error on stderr and ignores further ones."""
+    """Writes log lines; if that fails, reports the first error on stderr and ignores further ones."""
 
     def __init__(self, place: str, write: Callable[[str], None], level: int, lines: LineFormatter) -> None:
         super().__init__(level)

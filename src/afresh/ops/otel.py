@@ -51,7 +51,7 @@ def export_spans(config: Config) -> Iterator[None]:
 
 @contextmanager
 def record_spans(exporter: "SpanExporter", share: float) -> Iterator[None]:
-    """Record spans for an exporter in this context; of frequent spans (page checks) only this share."""
+    """Record spans in this context and send them with `exporter`; of page checks, record only this share."""
     from opentelemetry import trace
     from opentelemetry.sdk.resources import Resource
     from opentelemetry.sdk.trace import TracerProvider
@@ -97,7 +97,7 @@ class Spans:
     def span(
         self, name: str, attributes: Mapping[str, Value], caller: Mapping[str, str] | None = None
     ) -> Iterator["OpenSpan"]:
-        """Yield an open span, a child of the span in the request headers `caller`; of errors, record only the type."""
+        """Yield an open span, a child of the span in the request headers `caller`; record only the type of an error."""
         from opentelemetry import propagate
         from opentelemetry.trace import SpanKind, Status, StatusCode
 
@@ -118,7 +118,7 @@ class Spans:
 
 
 class OpenSpan:
-    """Implements `SpanNotes`."""
+    """An open OpenTelemetry span that implements `SpanNotes`."""
 
     def __init__(self, span: "Span") -> None:
         self._span = span

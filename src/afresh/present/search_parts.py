@@ -20,7 +20,7 @@ OTHER_QUERY = "cursor: this cursor belongs to another query; repeat the same arg
 
 
 class AnswerParts:
-    """One query, and the hits that were already shown."""
+    """Splits the hits of one query into several answers; a cursor holds the hits that were already shown."""
 
     def __init__(self, cursor: str | None, *query: object, passages: bool = False) -> None:
         """Read the cursor; raise UsageError if it belongs to another query."""

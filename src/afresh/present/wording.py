@@ -59,7 +59,7 @@ def shortened(text: str, width: int = 60) -> str:
 
 
 def percent(part: int, whole: int) -> int:
-    """Return the share in whole percent; 100 only if `part` is all of `whole`."""
+    """Return the share of `part` in `whole` in percent, rounded; 100 only if they are equal."""
     rounded = round(100 * part / whole) if whole else 0
     return rounded if part == whole else min(rounded, 99)
 

@@ -53,7 +53,7 @@ class ChangeStats:
 
 @dataclass(frozen=True, slots=True)
 class ChangeRate:
-    """An estimate of a rate of change in changes per second: a Gamma distribution."""
+    """The estimated change rate of a page or of the pages of a host, in changes per second: a Gamma distribution."""
 
     shape: float
     seconds: float
@@ -71,7 +71,7 @@ class ChangeRate:
         return self.seconds * (since - left)
 
     def interval(self, price: float, min_seconds: float, max_seconds: float) -> float:
-        """Return how long a page has to wait until a check is worth the price."""
+        """Return the interval, within the limits, at which one more check adds `price` seconds of freshness."""
         if self.worth(max_seconds) <= price:
             return max_seconds
         if self.worth(min_seconds) >= price:
@@ -87,7 +87,7 @@ UNKNOWN = ChangeRate(0.5, 30 * DAY)  # prior: months for many pages, hours for s
 
 
 def learned(rhythm: ChangeStats, prior: ChangeRate) -> ChangeRate:
-    """Return the estimate for a page: the prior updated with its observations, by the maximum of the posterior."""
+    """Return the estimated change rate of a page: `prior` updated with its observations (maximum a posteriori)."""
     number, span = rhythm.changes, rhythm.spans / rhythm.changes if rhythm.changes else 0.0
     seconds = prior.seconds + rhythm.quiet
     if not number or span <= 0:
@@ -104,7 +104,7 @@ def learned(rhythm: ChangeStats, prior: ChangeRate) -> ChangeRate:
 
 
 def host_rate(rhythms: Mapping[ChangeStats, int], prior: ChangeRate = UNKNOWN) -> ChangeRate:
-    """Return the estimate for pages of a host, from those that were checked; close to the prior if they are few."""
+    """Return the estimated change rate of a host's pages, from the checked ones; close to `prior` if they are few."""
     seen = {each: number for each, number in rhythms.items() if each.changes or each.quiet}
     if (step := len(seen) // MANY + 1) > 1:  # a sample saves time
         ordered = sorted(seen.items(), key=lambda pair: (pair[0].changes, pair[0].quiet, pair[0].spans))
@@ -126,7 +126,7 @@ def host_rate(rhythms: Mapping[ChangeStats, int], prior: ChangeRate = UNKNOWN) -
 
 @dataclass(frozen=True, slots=True)
 class HintAccuracy:
-    """How reliable the change signals of a site are."""
+    """How reliable the change signals of a site are: the dates in its sitemaps and feeds."""
 
     recall: float = 0.0  # share of changes that had a signal
     precision: float = 0.5  # share of signals that came with a change
@@ -136,8 +136,7 @@ class HintAccuracy:
         """Return the accuracy, estimated from numbers of checks.
 
         `hinted` counts checks after a signal, `hinted_changes` those of them that found a change, `looks` all
-        checks, and `changes` all that found a change. Signals may coincide with changes by chance, so only the
-        excess counts.
+        checks, and `changes` all that found a change. Signals that coincide with changes by chance are subtracted.
         """
         by_chance = (hinted - hinted_changes + 1) / (looks - changes + 2)
         with_change = hinted_changes / (changes + 4)
@@ -148,11 +147,11 @@ class HintAccuracy:
         return cls(min(MOST, max(0.0, recall)), min(SURE, max(1 - SURE, precision)))
 
     def ageing(self, rate: ChangeRate) -> float:
-        """Return by how many seconds a page counts as older after one signal."""
+        """Return by how many seconds one change signal makes a page count as older."""
         return -log1p(-self.precision) / rate.mean
 
     def looks(self, rate: ChangeRate, age: float) -> float:
-        """Return the checks per second of a page that is checked whenever it reaches `age`; signals make it older."""
+        """Return the checks per second of a page that is checked at every `age`; change signals add to its age."""
         silent = 1 - self.recall
         signals = self.recall * rate.mean / self.precision  # per second
         if signals <= 0:
@@ -168,7 +167,7 @@ NO_SIGNALS = HintAccuracy()
 
 @dataclass(frozen=True, slots=True)
 class CheckPlan:
-    """Decides when each page is checked next."""
+    """A plan that decides for each page, by its estimated change rate, when it is checked next."""
 
     hosts: Mapping[str, ChangeRate]
     price: float  # seconds of freshness that a check has to add
@@ -181,12 +180,12 @@ class CheckPlan:
         return learned(rhythm, self.hosts.get(host, self.usual))
 
     def wait(self, host: str, rhythm: ChangeStats) -> float:
-        """Return the seconds until the next check of a page without signals."""
+        """Return the seconds until the next check of a page for which no change signal arrives."""
         age = self.rate(host, rhythm).interval(self.price, self.min_seconds, self.max_seconds)
         return min(self.max_seconds, age / (1 - self.signals.recall))
 
     def is_due(self, host: str, rhythm: ChangeStats, seconds: float, hinted: int = 0) -> bool:
-        """Return whether a page is due `seconds` after its last check, with `hinted` signals since then."""
+        """Return whether a page is due `seconds` after its last check and after `hinted` change signals since then."""
         rate = self.rate(host, rhythm)
         age = seconds * (1 - self.signals.recall) + hinted * self.signals.ageing(rate)
         return seconds >= self.max_seconds or age >= rate.interval(self.price, self.min_seconds, self.max_seconds)
@@ -200,7 +199,7 @@ def plan_looks(
     max_seconds: float = 30 * DAY,
     signals: HintAccuracy = NO_SIGNALS,
 ) -> CheckPlan:
-    """Return the plan with which all pages together need `looks` checks per second; `max_seconds` has priority."""
+    """Return a plan with `looks` checks per second, or more if needed to check each page within `max_seconds`."""
     counted = Counter(pages)
     exact = len(counted) <= FEW_KINDS  # rounding saves time, but misses a small budget by more than a quarter
     if not exact:
@@ -236,7 +235,7 @@ def plan_looks(
 
 
 def _known(expected: float) -> float:
-    """Return how strongly an observed change raises the estimated rate: less, the more changes were expected."""
+    """Return how much an observed change raises the estimated rate; the more changes were expected, the less."""
     return 1.0 if expected < 1e-6 else expected / expm1(expected) if expected < 500 else 0.0
 
 
@@ -250,7 +249,7 @@ def _sharpness(expected: float) -> float:
 
 
 def _fit(rhythm: ChangeStats, prior: ChangeRate) -> float:
-    """Return the log-likelihood of the observations of a page under the rate of its host."""
+    """Return the log-likelihood of a page's observations, given the change rate of its host."""
     after = learned(rhythm, prior)
     rate, shape = after.mean, after.shape
     seen = -rate * rhythm.quiet

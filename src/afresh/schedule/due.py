@@ -27,7 +27,7 @@ class DueCounts(NamedTuple):
 
 
 def due_at(page: WaitingPage, now: datetime, max_age: float | None = None) -> datetime:
-    """Return when a page is due: at its next check, or when its last answer is `max_age` seconds old."""
+    """Return when a page is due: at its next check or, if earlier, when its last answer is `max_age` seconds old."""
     if page.written_at > now:  # ignore decisions of a wrong clock
         return min(page.next_at, now)
     if max_age is None or page.answered_at is None:
@@ -40,7 +40,8 @@ def due(
 ) -> list[str]:
     """Return the URLs to check now, ordered by the time of their next check, then by URL; at most `budget`.
 
-    A high age makes a page due but gives it no priority: else a page that keeps failing would always be first.
+    A last answer older than `max_age` makes a page due but does not change the order, because a page that keeps failing
+    would always be first.
     """
     ready = sorted((page.next_at, page.url) for page in pages if due_at(page, now, max_age) <= now)
     return [url for _, url in ready[: None if budget is None else max(0, budget)]]
@@ -51,9 +52,9 @@ def next_regular_look(now: datetime, policy: Policy) -> datetime:
 
 
 def next_look_after_answer(now: datetime, page: Page, policy: Policy) -> datetime:
-    """Return when to check a page that answered again: by the plan of checks if the policy has one.
+    """Return the next time to check a page that answered: the time in the plan of checks if the policy has one.
 
-    Else wait the regular interval or, with `policy.adapt`, half the time since the last change, up to a limit.
+    Else it is the regular interval later or, with `policy.adapt`, half the time since the last change, up to a limit.
     """
     if policy.looks is not None:
         return now + timedelta(seconds=policy.looks.wait(domain_of(page.url), page.rhythm))

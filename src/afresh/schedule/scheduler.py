@@ -41,7 +41,7 @@ class _Planned:
 
 @dataclass(slots=True, kw_only=True)
 class Scheduler:
-    """Starts runs at their times and plans the next ones; several schedulers may share a store."""
+    """Starts scheduled runs when they are due, and plans the runs after them; several schedulers may share a store."""
 
     tools: RunToolFactory
     runner: Runner
@@ -87,7 +87,7 @@ class Scheduler:
                         await self.syncs.drain()
 
     async def _catch_up(self, store: Store) -> None:
-        """Request syncs of the chosen sources, because the last scheduler may have left some unfinished."""
+        """Request a sync for each scheduled source, because an earlier process may have left syncs unfinished."""
         if not self.once:
             for source, _ in await scheduled(store, self.tools):
                 if self._is_ours(source):
@@ -98,7 +98,7 @@ class Scheduler:
             self.syncs.want(self.tools.sinks_of(source))
 
     async def _look_around(self, store: Store, heartbeat: Heartbeat) -> datetime | None:
-        """Start the runs that are due; return the time of the next one."""
+        """Start the runs that are due; return when the next run is due."""
         await heartbeat.reclaim()
         planned = await plan(store, self.tools, self.clock(), self._report_wrong)
         mine = [each for each in planned if self._is_ours(each.source)]
@@ -146,7 +146,7 @@ class Scheduler:
             self._moved.set()
 
     async def _run(self, store: Store, worker: str, each: _Planned) -> None:
-        """Run a source and plan its next run; after a cancelled run, its time stays due."""
+        """Run a source and plan its next run; if the run is cancelled, the source stays due."""
         used = replace(each.appointment, fired_at=self.clock(), outcome=FAILED)
         try:
             report = await self._report(each.source, each.schedule, each.appointment.slot)

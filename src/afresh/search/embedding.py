@@ -36,7 +36,7 @@ class Embedding:
         self._failures = 0  # of the embedder in a row
 
     async def ensure(self, chunks: Iterable[Chunk]) -> int:
-        """Wait until every chunk has a vector; return how many were created for this call."""
+        """Wait until every chunk has a vector; return how many vectors this call created."""
         wanted = {chunk.text_hash: chunk for chunk in chunks}
         mine = {key: chunk for key, chunk in wanted.items() if key not in self._promises}
         for key, chunk in mine.items():
@@ -119,7 +119,7 @@ class Embedding:
         self._resolve(texts, made=True)
 
     def _resolve(self, keys: Iterable[str], error: Exception | None = None, *, made: bool = False) -> None:
-        """Give the waiting calls their result or their error; after an error, a later call tries again."""
+        """Pass the result or the error for some texts to the calls that wait; after an error, later calls try again."""
         for key in keys:
             promise = self._promises.pop(key, None)
             if promise is None or promise.done():
@@ -131,7 +131,7 @@ class Embedding:
                 promise.exception()  # mark as retrieved: perhaps no caller is waiting
 
     async def close(self) -> None:
-        """Stop and drop pending work; created vectors stay stored."""
+        """Stop, and drop texts that have no vector yet; vectors that were created stay stored."""
         if self._worker is not None:
             self._worker.cancel()
             with suppress(asyncio.CancelledError):

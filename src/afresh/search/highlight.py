@@ -43,7 +43,7 @@ _INLINE = re.compile(
 
 
 class SegmentKind(Enum):
-    """The kind of block a segment belongs to."""
+    """The kinds of segments, by the block of Markdown that they belong to."""
 
     PROSE = "prose"
     HEADING = "heading"
@@ -55,7 +55,7 @@ class SegmentKind(Enum):
 
 
 class InlineSpan(NamedTuple):
-    """An inline element such as a link, a code span or a URL; `words` is the part that may be marked."""
+    """An inline element such as a link, a code span or a URL; only its part `words` may be marked as a match."""
 
     start: int
     end: int
@@ -91,7 +91,7 @@ def segments_of(text: str, max_chars: int = MAX_SEGMENT_CHARS, within: tuple[int
 
 
 def _paragraph_start(text: str, place: int) -> int:
-    """Return where the paragraph or code block around a position starts, to parse only from there."""
+    """Return the position to start parsing from: the start of the paragraph or code block around `place`."""
     begin, fence = 0, ""
     for line in _FENCE_LINE.finditer(text, 0, max(place, 0)):
         before, fence = fence, _fence_after(line[0], fence)
@@ -101,7 +101,7 @@ def _paragraph_start(text: str, place: int) -> int:
 
 
 def _blocks(text: str, begin: int) -> Iterator[Segment]:
-    """Yield each line that is not prose (code, heading, table row) as a segment, and the prose in between as one."""
+    """Yield each line of code, heading and table row as a segment, and the prose between such lines as one segment."""
     pipe = "" if _BARE_TABLE.search(text) else "|"
     opening, fence, prose, end = "", "", begin, begin
     for line in text[begin:].splitlines(keepends=True):
@@ -163,7 +163,7 @@ def _markable_span(inline: re.Match[str]) -> tuple[int, int] | None:
 
 
 def _outside(places: Iterable[int], inlines: Iterable[InlineSpan]) -> list[int]:
-    """Return the positions that are not inside an inline element; both are in order."""
+    """Return the positions that are not inside an inline element; both arguments are sorted."""
     found, spans = [], iter(inlines)
     span = next(spans, None)
     for place in places:
@@ -262,7 +262,7 @@ class QueryWords:
 
 
 def _in_run(text: str, run: str) -> Iterator[Spot]:
-    """Yield the matches of a run of characters or, if there are none, of its character pairs."""
+    """Yield where `run` (a word of an unspaced script) occurs in a text; if nowhere, where its character pairs do."""
     pieces = [run] if run in text or len(run) < 3 else [run[at : at + 2] for at in range(len(run) - 1)]
     for piece in pieces:
         for match in re.finditer(re.escape(piece), text):
@@ -315,7 +315,7 @@ def _markable_spots(text: str, inlines: Sequence[InlineSpan], found: Sequence[Sp
 
 
 def mark(text: str, start: int, end: int, spots: Iterable[Spot]) -> str:
-    """Return a range of text with matches between U+0002 and U+0003; matches joined by `_` become one."""
+    """Return a range of a text with each match enclosed in U+0002 and U+0003; matches joined by `_` become one."""
     merged: list[tuple[int, int]] = []
     for low, high, _ in sorted(spots):
         if merged and (low <= merged[-1][1] or text[merged[-1][1] : low] == "_"):

@@ -59,7 +59,7 @@ class ModelProvider:
             yield models.for_queries, notes
 
     async def _new_notes(self, notes: Sequence[str]) -> tuple[str, ...]:
-        """Return the notes to show; that the store cannot hold vectors is shown once, and only if a model is set."""
+        """Return the notes to show, without the note on missing vectors if it was shown before or no model is set."""
         missing = self._store.vectors.no_vectors
         if missing is None or missing not in notes:
             return tuple(notes)
@@ -105,7 +105,7 @@ class ModelProvider:
             yield summarizer, scorer
 
     def guesser(self, scorer: LinkScorer) -> LinkScorer | None:
-        """Return a free scorer for links that `scorer` has not scored yet; None if `scorer` itself is free."""
+        """Return a free scorer to estimate links that `scorer` has not scored yet; None if `scorer` is free itself."""
         if scorer.is_free:
             return None
         from afresh.models.offline_scorer import OfflineLinkScorer
@@ -139,7 +139,7 @@ class ModelProvider:
 
     @asynccontextmanager
     async def for_reindex(self, listener: Listener, stopping: asyncio.Event) -> AsyncIterator[ReindexTools]:
-        """Yield the tools that a reindex needs."""
+        """Yield the parsers and embedders for a reindex of this store."""
         retry = RetryPolicy(busy_seconds=FOREVER, full_seconds=FOREVER, listener=listener, stopping=stopping)
         store, parsers = self._store.with_retries(retry), ParserPool()
         async with self._chosen(store) as (_, old, wanted, _):

@@ -48,7 +48,7 @@ class Query:
 
 @lru_cache(maxsize=64)  # a query is parsed in several places
 def parse(query: str, spoken: tuple[str, ...] = (ENGLISH,)) -> Query:
-    """Parse any text as a query, up to 64 words; `spoken` names the search configurations of the index."""
+    """Parse any text as a query of up to 64 words; the search configurations in `spoken` decide on its stop words."""
     terms: dict[str, None] = {}
     phrases: dict[tuple[str, ...], None] = {}
     compounds: dict[tuple[str, ...], None] = {}
@@ -96,10 +96,11 @@ def phrases_of(query: Query, configs: Sequence[str] = (ENGLISH,)) -> str | None:
 def alternatives(query: Query, configs: Sequence[str] = (ENGLISH,)) -> tuple[str, ...]:
     """Return the FTS5 expressions of a query; a text is found if it matches any of them.
 
-    Stop words are left out unless the query has no other words. A compound is searched by its parts: as an
-    additional phrase, it would outweigh all other words. A name in code should outweigh them, so it is searched
-    both ways. A run is searched by its character pairs, because a question in Chinese is one run that no text
-    contains literally. A run that may be a name is also searched as a whole.
+    Stop words are left out unless the query has no other words. A compound is searched by its parts only: as an
+    additional phrase, it would outweigh all other words. A compound that is a name in code should outweigh them, so it
+    is also searched as a phrase. A run (a word of a script without spaces) is searched by its character pairs, because
+    a question in Chinese is one run that no text contains literally; a run that may be a name is also searched as a
+    whole.
     """
     parts = [word for words in query.compounds for word in words if len(word) > 1]
     terms: Sequence[str] = [word for word in dict.fromkeys((*query.terms, *parts)) if word not in query.stop]
@@ -120,7 +121,7 @@ def _any_form(words: Sequence[str], configs: Sequence[str], star: str = "") -> s
 
 
 def _phrase(words: Sequence[str], config: str) -> str:
-    """Return stemmed words as a quoted phrase; a run of one character matches all pairs that start with it."""
+    """Return stemmed words as a quoted phrase; a last word of one unspaced character matches pairs starting with it."""
     kept: list[str] = []
     for word, stem in zip(words, stems(words, config), strict=True):
         kept += pairs(word) if is_run(word) else (stem,)
@@ -137,9 +138,8 @@ SHUFFLES = 3  # orders to try
 def signals(text: str) -> str:
     """Return all words of a text, shuffled: enough to find the page, not enough to read it.
 
-    Words are ordered by a checksum, so that the order is reproducible. Of several orders, the one that
-    repeats the fewest sequences of three words is used. Alphabetical order would repeat more: "a", "after",
-    "again".
+    Words are ordered by a checksum, so that the order is reproducible. Of several such orders, the one is used that
+    keeps the fewest sequences of three words of the text. Alphabetical order would keep more: "a", "after", "again".
     """
     words = words_in(text)
     known = set(_threes(words))
@@ -156,7 +156,7 @@ def _threes(words: Sequence[str]) -> list[tuple[str, ...]]:
 
 
 def only_signals(chunk: Chunk) -> Chunk:
-    """Return a chunk that can be found by its words and headings but not read."""
+    """Return a copy of a chunk in which the words of its text and headings can be found, but not read."""
     heading = signals(chunk.terms.heading or headings_over(chunk))
     content = signals(chunk.terms.content or chunk.content)
     return replace(chunk, content=content, path=(), level=0, terms=SearchTerms(heading or None, None))
@@ -186,7 +186,7 @@ STEPS = 4  # frequent words that may be required together with any other
 
 
 class Scoring(NamedTuple):
-    """The FTS5 expressions by which texts are scored; of several scores of a text, the highest counts."""
+    """The FTS5 expressions that score texts; if several expressions score a text, its highest score counts."""
 
     scored: tuple[str, ...] = ()
     steps: tuple[str, ...] = ()  # one of these is used, too: each matches fewer texts than the one before
@@ -195,12 +195,12 @@ class Scoring(NamedTuple):
 
     @property
     def whole(self) -> bool:
-        """Return whether every text with any of the words is scored."""
+        """Return whether every text that contains any word of the query gets a score."""
         return len(self.scored) <= 1 and not self.steps
 
 
 def scoring(counts: Mapping[str, int], room: int = ROOM, enough: int = ENOUGH, texts: int = 0) -> Scoring:
-    """Return how to score texts, given the number of texts per word and in total."""
+    """Return the expressions that score texts, given how many texts contain each word (`counts`) and how many exist."""
     words = sorted((word for word in counts if counts[word]), key=lambda word: (counts[word], word))
     total = list(accumulate(counts[word] for word in words))
     few = bisect_right(total, room)
@@ -217,10 +217,10 @@ def scoring(counts: Mapping[str, int], room: int = ROOM, enough: int = ENOUGH, t
 
 
 def expressions(plan: Scoring, counts: Sequence[int], room: int = ROOM, enough: int = ENOUGH) -> tuple[str, ...]:
-    """Return the expressions to score by: those of the plan, and the first step that matches at most `room` texts.
+    """Return the expressions that score texts: `plan.scored`, and the first of `plan.steps` with at most `room` texts.
 
-    `counts` is the number of texts that each step matches. If nothing else is scored, a step with fewer than
-    `enough` texts is replaced by the step before, and the last step is used if all match too many.
+    `counts` holds the number of texts that each of these steps matches. If `plan.scored` is empty, a step with fewer
+    than `enough` texts is replaced by the step before it, and the last step is used if all match too many texts.
     """
     before = None
     for step, found in zip(plan.steps, counts, strict=True):
@@ -232,7 +232,7 @@ def expressions(plan: Scoring, counts: Sequence[int], room: int = ROOM, enough: 
 
 
 def _steps(words: Sequence[str]) -> tuple[str, ...]:
-    """Return expressions for the rarest word and any other, the two rarest and any other, and so on."""
+    """Return expressions that need the rarest word and any other word, the two rarest and any other, and so on."""
     if len(words) == 1:
         return (words[0],)
     return tuple(

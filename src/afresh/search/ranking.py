@@ -26,9 +26,9 @@ def title_bonus(title: str, words: Collection[str]) -> float:
 
 
 def fuse(matches: Iterable[ChunkMatch], nearest: VectorMatches, meaning: float = FAST_MEANING) -> list[ChunkMatch]:
-    """Return the chunks of both halves with scores from 0 to 1, best first, ties by id.
+    """Combine the matches by words and by vectors: return their chunks with scores from 0 to 1, best first, ties by id.
 
-    A chunk that is missing in one half has score 0 there, so pass both scores of each candidate.
+    A chunk that `matches` or `nearest` lacks has score 0 there, so pass both scores of each candidate.
     """
     words = _shares(matches, 0.0)
     meanings = _shares(nearest.chunks, nearest.mean)
@@ -40,7 +40,7 @@ def fuse(matches: Iterable[ChunkMatch], nearest: VectorMatches, meaning: float =
 
 
 def _shares(scores: Iterable[tuple[int, float]], nothing: float) -> dict[int, float]:
-    """Return the scores of chunks, scaled so that `nothing` becomes 0 and the best score 1."""
+    """Return the highest score of each chunk, scaled so that the score `nothing` becomes 0 and the best one 1."""
     highest: dict[int, float] = {}
     for chunk, score in scores:
         highest[chunk] = max(score, highest.get(chunk, nothing))

@@ -11,7 +11,7 @@ from afresh.model.reports import SearchHit
 
 
 class SearchMode(StrEnum):
-    """Which half of the index answers: words, vectors, or both."""
+    """How a search finds chunks: by words, by vectors, or by both."""
 
     HYBRID = "hybrid"
     TEXT = "text"
@@ -20,7 +20,7 @@ class SearchMode(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchFilter:
-    """The part of the index that a search may use; None: no limit."""
+    """The sources and pages that a search may use; a field that is None sets no limit."""
 
     sources: tuple[SourceId, ...] | None = None
     language: str | None = None
@@ -33,7 +33,7 @@ class SearchFilter:
 
     @property
     def by_page(self) -> bool:
-        """Return whether the filter needs more than the source of a page."""
+        """Return whether the filter also limits the pages, not only their sources."""
         return any((self.language, self.path, self.changed_after, self.checked_after))
 
 
@@ -87,7 +87,7 @@ class StoredModel:
 
 
 class MissingCount(NamedTuple):
-    """How many chunks or pages have to be made again, and how many of them have no stored text for it."""
+    """How many chunks or pages have to be computed again, and for how many of them no text is stored."""
 
     number: int
     without_text: int

@@ -27,7 +27,7 @@ MAX_ROUNDS = 3  # to find chunks that concurrent runs added
 
 @dataclass(slots=True, kw_only=True)
 class ReindexTools:
-    """The tools and counters of a reindex."""
+    """What a reindex uses (store, parsers, embedders) and counts."""
 
     store: Store
     parsers: ParserPool
@@ -44,7 +44,7 @@ class ReindexTools:
 
 
 async def reindex(tools: ReindexTools, source: Source | None) -> ReindexReport:
-    """Update one source or all to the current recipe; a later call continues after a stop or failure."""
+    """Rebuild the outdated chunks and vectors of one source or all; a later call continues after a stop or failure."""
     number = source.id if source else None
     error = None
     try:
@@ -72,7 +72,7 @@ async def _rechunk(tools: ReindexTools, source: SourceId | None) -> None:
 
 
 async def cut_page(tools: ReindexTools, cut: RechunkJob) -> RechunkJob:
-    """Split the text of a page into chunks, embed them, and return the job with its chunks."""
+    """Split the text of a page into chunks, embed the chunks, and return the job with them."""
     page = cut.page
     document = Document(
         title=page.title or "",

@@ -82,7 +82,7 @@ def older_pages(hits: Sequence[SearchHit], since: datetime) -> dict[str, list[Li
 
 
 def notes_on_check(label: str, report: RunReport) -> list[str]:
-    """Return notes for a search answer on what a check of its pages found."""
+    """Return notes for a search answer on a check of pages of one source: its error, and pages that are gone."""
     notes = [f"{label}, checked again: {report.error}"] if report.error else []
     if report.held:
         gone = "1 page is gone" if report.held == 1 else f"{report.held} pages are gone"
@@ -114,10 +114,13 @@ async def _rank(
 
 
 async def _fused(store: Store, asked: SearchRequest, embedder: Embedder) -> Sequence[ChunkMatch]:
-    """Return both halves fused; the best chunks of a first ranking refine the query vector for the second."""
+    """Search by words and by vectors, and return the combined matches.
+
+    The best chunks of a first ranking change the query vector, which then determines the second ranking.
+    """
 
     async def scored_nearest() -> tuple["Matrix", VectorMatches, Sequence[ChunkMatch]]:
-        """Return the query vector, its nearest chunks, and the text scores of these chunks."""
+        """Return the query vector, the chunks nearest to it, and the scores of these chunks by their words."""
         vector, near = await _nearest(store, asked, embedder)
         return vector, near, await store.search.scores(asked.query, [each.chunk for each in near.chunks])
 
@@ -169,7 +172,7 @@ async def _passages(
 async def _best_of_each_page(
     store: Store, ranked: Sequence[ChunkMatch], asked: SearchRequest
 ) -> tuple[list[ScoredPassage], bool]:
-    """Return the best passage of each page, or every one, and whether all ranked chunks still exist."""
+    """Return the best passage of each page (`every_chunk`: all passages), and whether all ranked chunks still exist."""
     words, all_there = words_of(asked.query), True
     best: dict[object, ScoredPassage] = {}
     for start in range(0, len(ranked), READ):

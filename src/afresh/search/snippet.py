@@ -37,7 +37,7 @@ _IDLE_AT_END = (SegmentKind.BLANK, SegmentKind.OPENING, SegmentKind.HEADING)
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """A text with its segments and the matches in each."""
+    """A text, its segments, and the matches of the query in each segment."""
 
     text: str
     segments: Sequence[Segment]
@@ -95,7 +95,7 @@ def _read_around(text: str, words: QueryWords, width: int) -> _Text:
 
 
 def _densest(found: Sequence[Spot], words: QueryWords, width: int) -> int:
-    """Return the position of the first match in the window of `width` characters with the best score."""
+    """Return the position of the first match in the best-scored window of `width` characters."""
     best, place, last = 0.0, 0, 0
     held: dict[str, int] = {}
     for first, (begin, _, leaving) in enumerate(found):
@@ -140,7 +140,7 @@ def _find_best(text: _Text, words: QueryWords, width: int) -> tuple[int, int]:
 
 
 def _extend(text: _Text, low: int, high: int, width: int) -> tuple[int, int]:
-    """Extend a range of segments up to `width`: a third of the room before it, then after it, then again before."""
+    """Extend a range of segments up to `width`: use a third of the free space before it, then the rest after it."""
     last, core = len(text.segments), (low, high)
     high = max(high, low + 1)
     lead = text.size(low, high) + (width - text.size(low, high)) // 3
@@ -158,7 +158,7 @@ def _extend(text: _Text, low: int, high: int, width: int) -> tuple[int, int]:
 
 
 def _trim(text: _Text, low: int, high: int) -> tuple[int, int]:
-    """Shorten a range by parts that are useless alone: blank lines, headings or table heads at its end."""
+    """Shorten a range by segments that are useless alone: blank lines, and at its end headings or a table head."""
     low = _after_stray_end(text, low, high)
     while high - low > 1 and text.segments[low].kind in _IDLE_AT_START:
         low += 1
@@ -171,7 +171,7 @@ def _trim(text: _Text, low: int, high: int) -> tuple[int, int]:
 
 
 def _after_stray_end(text: _Text, low: int, high: int) -> int:
-    """Return the start of a range without the end of a code block or table that began before it and has no match."""
+    """Return the start of a range; skip the end of a code block or table that began earlier, if it has no match."""
     kind = text.segments[low].kind
     if not low or kind not in _LONG_BLOCKS or text.segments[low - 1].kind not in _LONG_BLOCKS[kind]:
         return low
@@ -180,7 +180,7 @@ def _after_stray_end(text: _Text, low: int, high: int) -> int:
 
 
 def _before_bare_head(text: _Text, low: int, high: int) -> int:
-    """Return the end of a range without a table head whose rows are cut off."""
+    """Return the end of a range; leave out the head of a table if the rows below it are cut off."""
     if text.segments[high].kind is not SegmentKind.ROW:
         return high
     start = next((at for at in range(high, low, -1) if text.segments[at - 1].kind is not SegmentKind.ROW), low)
@@ -202,7 +202,7 @@ def _render(text: _Text, low: int, high: int) -> str:
 
 
 def _neighbours(chunks: Sequence[Chunk], hit: int, max_chars: int) -> tuple[int, int]:
-    """Return the range of the hit and its neighbours that fit, those with the same headings first."""
+    """Return the range of the hit and the neighbours that fit into `max_chars`, those with the same headings first."""
     low, high = hit, hit + 1
     room = max_chars - len(chunks[hit].content) - sum(len(title) + 8 for title in chunks[hit].path)
     while sides := [at for at in (high, low - 1) if 0 <= at < len(chunks) and len(chunks[at].content) + 2 <= room]:

@@ -50,7 +50,7 @@ def search_config(language: str | None) -> str:
 
 
 def analysed(text: str, config: str) -> str | None:
-    """Return the words of a text for the index; None if SQLite's tokenizer does the same."""
+    """Return the words of a text as the index needs them; None if SQLite's tokenizer finds the same words by itself."""
     stem = _stem(config)
     if stem is not None:
         words = words_in(text)
@@ -70,7 +70,7 @@ def words_in(text: str) -> list[str]:
 
 
 def stems(words: Iterable[str], config: str) -> list[str]:
-    """Return lower-case words, stemmed for a configuration if SQLite's tokenizer does not stem them itself."""
+    """Return lower-case words, stemmed by the rules of a configuration unless SQLite's tokenizer stems them itself."""
     stem = _stem(config)
     return list(words) if stem is None else stem(list(words))
 
@@ -81,7 +81,7 @@ def is_run(word: str) -> bool:
 
 
 def pairs(run: str) -> list[str]:
-    """Return the overlapping character pairs of a run and its last character, so that single ones are found, too."""
+    """Return the overlapping character pairs of a run, and its last character, so that single characters are found."""
     return [run[at : at + 2] for at in range(len(run))]
 
 
@@ -109,7 +109,7 @@ def shared_start(one: Sequence[object], other: Sequence[object]) -> int:
 
 @cache
 def stop_word_lists() -> dict[str, frozenset[str]]:
-    """Return the stop words by configuration."""
+    """Return the stop words of each search configuration."""
     lines = (get_data("afresh.search", "stop_words.txt") or b"").decode().splitlines()
     parts = [line.partition(":") for line in lines if not line.startswith("#")]
     return {config: frozenset(words.split()) for config, _, words in parts}

@@ -49,7 +49,7 @@ async def refuse(send: Send, refused: RequestRefused) -> None:
 
 
 def without_body(send: Send, asked: Scope, scope: Scope) -> Send:
-    """Return a `send` that answers a HEAD request from a GET response: it drops the body.
+    """Return a `send` for the response to a HEAD request: it sends the response to the same GET without the body.
 
     `asked` is the scope of the GET request. Its route is copied to `scope`, for the metrics.
     """

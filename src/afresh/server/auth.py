@@ -52,7 +52,7 @@ ErrorPage: TypeAlias = Callable[[Scope, Receive, Send, RequestRefused], Awaitabl
 
 
 class FailedLogins:
-    """Logs wrong tokens at a limited rate; the next line counts the failures that were not logged."""
+    """Logs requests with a wrong token at a limited rate; each line counts the failures since the last one."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._of_peer = checks.RateLimiter(*PER_PEER, clock)
@@ -232,7 +232,7 @@ class AuthMiddleware:
 
 
 async def _look_up(asked: Awaitable[Found]) -> Found:
-    """Return the result of a lookup in the store; answer 503 if the store does not respond."""
+    """Return the result of reading the store; refuse the request with 503 if the store does not respond."""
     try:
         return await asked
     except StoreError as error:
@@ -269,7 +269,7 @@ def _unauthorized(*, has_tokens: bool, given: bool) -> RequestRefused:
 
 
 class _GuardedSend:
-    """Adds common headers to responses; from tokens bound to sources, withholds unchecked responses."""
+    """Adds common headers to responses; answers 403 if a token is bound to sources and no code read its permissions."""
 
     def __init__(self, send: Send) -> None:
         self._send = send

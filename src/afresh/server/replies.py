@@ -39,7 +39,7 @@ def as_json(value: object) -> bytes:
 
 
 def tagged(request: Request, body: bytes, media: str = MEDIA) -> Response:
-    """Return the response to a read, or 304 if the client has it already."""
+    """Return a response with an ETag, or 304 if the client already has this body."""
     tag, known = f'"{sha256(body).hexdigest()[:32]}"', request.headers.get("if-none-match", "")
     named = [each.strip().removeprefix("W/") for each in known.split(",")]  # weak comparison
     if known.strip() == "*" or tag in named:
@@ -48,7 +48,7 @@ def tagged(request: Request, body: bytes, media: str = MEDIA) -> Response:
 
 
 def packed(request: Request, answer: Response) -> Response:
-    """Compress a response if the client accepts gzip; make the ETag weak, since both forms share it."""
+    """Compress a response if the client accepts gzip; make its ETag weak, as the plain response has the same ETag."""
     answer.headers.add_vary_header("accept-encoding")
     if not answer.body or "gzip" not in request.headers.get("accept-encoding", ""):
         return answer

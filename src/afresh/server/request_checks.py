@@ -37,7 +37,7 @@ class RateLimiter:
         )  # caller: tokens left, and when that was counted
 
     def take(self, caller: str) -> float:
-        """Take one token; return 0, or the seconds to wait if there is none."""
+        """Count a request of a caller; return 0, or the seconds to wait if the caller sent too many requests."""
         left, since = self._left.get(caller, (float(self._burst), 0.0))
         left = min(float(self._burst), left + max(0.0, self._clock() - since) * self._rate)
         if left < 1:
@@ -104,7 +104,7 @@ def check_shape(scope: Scope, body: bytes) -> None:
 
 
 def replay(body: bytes, receive: Receive) -> Receive:
-    """Return a `receive` that returns a body that was already read, then continues."""
+    """Return a `receive` that first returns a body that was already read, then calls the given `receive`."""
     left: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def again() -> Message:

@@ -104,7 +104,7 @@ def _metric(name: str, kind: str, text: str, rows: Iterable[tuple[Labels, float]
 
 
 class TracingMiddleware:
-    """An ASGI middleware that records a span for each request, until the last byte of the response."""
+    """An ASGI middleware that records a span for each request, from its start to the last byte of the response."""
 
     def __init__(self, app: ASGIApp, recorder: Spans) -> None:
         self._app = app

@@ -43,7 +43,7 @@ class PeerConnections:
         self._silent: dict[str, dict[Hashable, Callable[[], object]]] = {}
 
     def enter(self, address: str, connection: Hashable, close: Callable[[], object]) -> bool:
-        """Register a connection (`close` ends it); return False if its peer has too many active ones."""
+        """Register a connection, which `close` ends; return False if its peer has too many that sent requests."""
         peer = caller(address)
         silent = self._silent.setdefault(peer, {})
         if (len(silent) if is_loopback(address) else self._open[peer]) >= self._max_connections:
@@ -91,7 +91,7 @@ def server_limits(settings: AccessSettings) -> dict[str, Any]:
 
 
 class BoundedConnection(h11.Connection):
-    """An h11 parser that refuses bodies in many small pieces."""
+    """An h11 parser that refuses request bodies that arrive in many small pieces."""
 
     def __init__(self) -> None:
         super().__init__(h11.SERVER, MAX_HEAD_BYTES)
@@ -111,7 +111,7 @@ class BoundedConnection(h11.Connection):
 
 
 class BoundedProtocol(H11Protocol):
-    """A connection with a header timeout and a limit per peer; an early response closes it."""
+    """A connection with a header timeout and a limit per peer; a response before the end of its request closes it."""
 
     header_seconds = 10.0
     max_connections = 1_000

@@ -31,7 +31,8 @@ UNSIGNED = "Invalid, missing or expired signature."
 class WebhookReceiver:
     """An ASGI application that receives webhooks.
 
-    The body is only read if name and headers are valid, and only parsed if the signature of its raw bytes is valid.
+    The body is only read if the webhook exists and the headers are valid. It is only parsed if the signature of its raw
+    bytes is valid.
     """
 
     def __init__(

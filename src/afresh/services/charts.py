@@ -65,7 +65,7 @@ async def site_map(store: Store, source: SourceId, limit: int) -> SiteMap:
 
 
 async def hosts_of(store: Store, source: Source | None, now: datetime) -> tuple[HostView, ...]:
-    """Return the hosts that open runs of one source or all wait for, and hosts that must not be requested yet."""
+    """Return the hosts for which open runs (of `source` or of all) wait, and hosts that must not be requested yet."""
     runs = [run for run in await store.runs.live() if source is None or run.source_id == source.id]
     queues = list(await store.stats.host_queues([run.id for run in runs], HOSTS))
     named = {queue.domain for queue in queues}
@@ -94,12 +94,12 @@ def _host(name: str, queue: HostQueue | None, state: charts.HostState | None, no
 
 
 async def looks_ahead(store: Store, source: SourceId, now: datetime) -> UpcomingChecks:
-    """Return how many pages are due now, and how many become due in each of the next hours."""
+    """Return how many pages of a source are due now, and how many become due in each of the next hours."""
     return charts.ahead_of(*await store.stats.checks_by_hour(source, now), now.astimezone(UTC), HOURS)
 
 
 def receipt_of(source: Source, view: SourceView, stale: int, last: Sequence[Run]) -> RunSavings:
-    """Return how fresh a source is, and what its last ended run cost and saved; `last` holds runs, newest first."""
+    """Return how fresh a source is, and what its last ended run cost and saved; `last` holds its runs, newest first."""
     runs = [run for run in last if run.state in ENDED]
     bare = RunSavings(pages=view.pages, fresh=max(0, view.pages - stale), oldest_check=view.oldest_check, run=None)
     if not runs:
@@ -122,7 +122,7 @@ def receipt_of(source: Source, view: SourceView, stale: int, last: Sequence[Run]
 
 
 def _bytes_of_all(runs: Sequence[Run], looks: int) -> int | None:
-    """Estimate the bytes of `looks` checks that all read the page; return None if no run read every page."""
+    """Estimate the bytes that `looks` checks would read if each read its page; None if no run read every page."""
     for run in runs:
         counts = run.counts
         read = counts.get("new", 0) + counts.get("changed", 0) + counts.get("unchanged", 0)

@@ -55,4 +55,4 @@ class Service:
 
 
 def ignore_report(report: object) -> None:
-    """Do nothing: the default of callers that need no reports."""
+    """Do nothing with a report: the default for callers that need no reports."""

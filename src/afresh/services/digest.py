@@ -44,7 +44,7 @@ class DigestService(Service):
         return await update.whole(settings.url_refresh_budget_per_init)
 
     async def watch(self, *, on_report: WatchListener = ignore_report, listener: Listener = ignore) -> KbReport:
-        """Update the digest, then keep it up to date until `stop` if the settings enable that."""
+        """Update the digest; if the settings enable it, then keep the digest up to date until `stop`."""
         update, settings = self._kb_update(listener)
         async with self._tools.keep_warm():
             report = await update.whole(settings.url_refresh_budget_per_init)

@@ -38,7 +38,7 @@ RESTORE = "restore the file from a backup, or move it away and crawl again"
 
 
 async def examine(config: Config, store: Store, me: WorkerRecord, lease_seconds: float, now: datetime) -> list[Finding]:
-    """Make all checks and return their findings, those of passed checks included."""
+    """Run all checks of `afresh doctor` and return their findings, also those of passed checks."""
     workers = await store.workers.all()
     alive = live_workers(workers, me, lease_seconds, now)
     return [
@@ -60,7 +60,7 @@ def _finding(check: str, detail: str, fix: str | None = None) -> Finding:
 
 
 def without_store(config: Config, problem: StoreError) -> list[Finding]:
-    """Return the findings of checks that need no store, and a finding on why the store cannot be opened."""
+    """Return the findings of the checks that need no store, and a finding on why the store cannot be opened."""
     if isinstance(problem, StoreMissing):
         return [*_environment(config), _finding("store", str(problem))]
     fix = f"{_store_location(config)} is the store in use; --store names another"
@@ -94,7 +94,7 @@ def _plugins() -> list[Finding]:
 
 
 def _invalid_settings(config: Config, sources: Sequence[Source]) -> list[Finding]:
-    """Return a finding for each source whose settings conflict with the settings of this machine."""
+    """Return a finding for each source with settings that conflict with the settings file of this machine."""
     found = []
     for source in sources:
         try:
@@ -122,7 +122,7 @@ def _network(config: Config) -> Finding:
 
 
 def _is_wide(place: str) -> bool:
-    """Return whether an entry allows a whole network rather than a few machines."""
+    """Return whether an entry of `network.allow` is a whole network rather than a few machines."""
     try:
         return ip_network(place).num_addresses > WIDE
     except ValueError:  # a host name, or an IP address with its port
@@ -219,7 +219,7 @@ async def _runs(store: Store, alive: LiveWorkers) -> Finding:
 
 
 async def _sink(store: Store, name: str, settings: SinkSettings) -> Finding:
-    """Return whether the last sync of an external store succeeded and its copies are complete."""
+    """Return a finding on an external store: whether its last sync succeeded and its copies are complete."""
     check, known = f"sink {name}", await store.sources.all()
     idle = [each for each in settings.sources if not any(is_among(source.label, [each]) for source in known)]
     record = {each.name: each for each in await store.copies.sink_records()}.get(name)
@@ -253,7 +253,7 @@ async def _clock(store: Store, now: datetime) -> Finding:
 
 
 def check_browser(config: Config, *, always: bool = False) -> Finding:
-    """Check for a browser without starting one; `always`: the settings of a source require it."""
+    """Check whether a browser is available, without starting it; with `always`, a source requires one."""
     if config.crawl.render == "never" and not always:
         return _finding("browser", "no page is rendered in a browser (crawl.render)")
     own = config.browser

@@ -30,7 +30,7 @@ async def add_source(
     keep: bool = True,
     again: bool = True,
 ) -> Source:
-    """Return the source with this root, and add it if it is new; raise UsageError if its name has another root.
+    """Return the source with this root, added if it is new; raise UsageError if another root has its name.
 
     A source that the operator did not add is read without the operator's credentials. Without `keep`, a new
     source is removed if its first run reads nothing. Without `again`, raise AlreadyExists for a known URL.
@@ -68,7 +68,7 @@ async def add_source(
 def checked_settings(
     tools: RunToolFactory, source: Source, settings: Mapping[str, object], reset: Sequence[str]
 ) -> tuple[dict[str, object], dict[str, object]]:
-    """Return rules and policy of a source after a change of settings; raise ConfigError if they conflict."""
+    """Return the rules and policy of a source after a change of its settings; raise ConfigError if they conflict."""
     rules, policy = (
         {key: value for key, value in {**own, **new}.items() if key not in reset}
         for own, new in zip((source.rules, source.policy), split_settings(settings), strict=True)
@@ -78,7 +78,7 @@ def checked_settings(
 
 
 async def refuse_twice(store: Store, url: str, name: str | None = None) -> None:
-    """Raise AlreadyExists if a source has this URL; the message names the source called `name`, else any."""
+    """Raise AlreadyExists if a source has this URL; the message names the source, preferably the one called `name`."""
     having = [source for source in await store.sources.all() if source.url == url]
     if not having:
         return
@@ -92,7 +92,7 @@ async def refuse_twice(store: Store, url: str, name: str | None = None) -> None:
 
 
 def check_label(source: Source, name: str, version: str | None) -> None:
-    """Raise UsageError if a source cannot have this name or version; the message names the field."""
+    """Raise UsageError if a source cannot have this name or version; the message begins with `name` or `version`."""
     field = "name"
     try:
         check_name(name)
@@ -108,7 +108,7 @@ def check_label(source: Source, name: str, version: str | None) -> None:
 async def checked_url(
     store: Store, source: Source, url: str, recognise: Callable[[str], tuple[str, str]], *, again: bool
 ) -> str:
-    """Return the root that a URL refers to; raise UsageError, which names the field, if the source cannot have it."""
+    """Return the root that a URL refers to; raise UsageError if the source cannot have this root."""
     try:
         kind, root = recognise(url)
     except UsageError as wrong:
@@ -124,7 +124,7 @@ async def checked_url(
 def check_tokens(
     tokens: list[AccessToken], source: Source, name: str, version: str | None, now: datetime, *, by_operator: bool
 ) -> list[str]:
-    """Return notes on tokens that gain or lose the source; only the operator may let a token gain it."""
+    """Return notes on tokens that gain or lose access to a renamed source; only the operator may let one gain it."""
     label, notes = replace(source, name=name, version=version).label, []
     for token in tokens:
         if not token.sources or token.state(now) != "good":

@@ -51,7 +51,7 @@ class LinkService(Service):
     async def set_worth(
         self, number: int, score: float | None, comment: str | None, keywords: Mapping[str, float] | None = None
     ) -> LinkRecord:
-        """Set the score of a link until it is scored again; without `score`, compute the score from the keywords."""
+        """Set score, comment and keywords of a link until its next scoring; without `score`, the keywords give it."""
         link = await self.get(number)
         if keywords is not None:
             try:

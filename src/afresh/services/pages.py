@@ -67,7 +67,7 @@ def _label(entry: HistoryEntry) -> tuple[str | None, str | None]:
 
 
 async def explain_removed(store: Store, url: str, source: SourceId | None) -> PageExplanation | None:
-    """Explain a URL whose page is no longer stored, from its attempts and changes."""
+    """Explain from attempts and changes what became of a URL whose page is no longer stored."""
     done = [each for each in await store.history.of_url(url, source) if each.outcome is not None]
     owned = [each for each in done if each.source is not None]
     if not owned:
@@ -120,7 +120,7 @@ class PageService(Service):
     async def of_source(
         self, label: str, which: PageFilter = LIVE_PAGES, *, limit: int | None = None
     ) -> list[PageView]:
-        """Return the matching pages of a source; if it has sinks, `status` filters by the state of the copies."""
+        """Return the pages of a source that match `which`; if the source has sinks, `status` is that of the copies."""
         which = in_usual_words(which)
         source = await self._source(label)
         sinks = list(self._tools.sinks_of(source))
@@ -150,7 +150,7 @@ class PageService(Service):
     async def _by_copies(
         self, chosen: Mapping[SourceId, Sequence[str]], which: PageFilter, after: int, limit: int
     ) -> list[PageView]:
-        """Return the pages whose copies have a status, with one query for each group of sources with the same sinks."""
+        """Return the pages whose copies have the status in `which`; query sources with the same sinks together."""
         groups: dict[tuple[str, ...], list[SourceId]] = {}
         for source, sinks in chosen.items():
             groups.setdefault(tuple(sinks), []).append(source)
@@ -300,7 +300,7 @@ class PageService(Service):
 
 
 def in_usual_words(which: PageFilter) -> PageFilter:
-    """Return the filter with its language tag normalised (EN becomes en); raise UsageError for an invalid text."""
+    """Return the filter with its language tag normalised (EN becomes en); raise UsageError if its text is invalid."""
     if which.text and (len(which.text) > MAX_TEXT_CHARS or not which.text.isprintable()):
         raise UsageError(f"text: expected at most {MAX_TEXT_CHARS} printable characters")
     return replace(which, language=normalise_tag(which.language) or which.language)

@@ -14,9 +14,9 @@ MANY_VERSIONS = 2
 
 
 async def exact_source(store: Store, label: str, *, only: bool = False) -> Source:
-    """Return the source with this name and version; without a version, the newest.
+    """Return the source with this name and version; without a version in the label, the newest version.
 
-    With `only`, a name without a version must have a single source; else raise UsageError.
+    With `only`, raise UsageError if the label has no version and several sources have its name.
     """
     name, version = parse_label(label)
     source = await store.sources.find(name, version)
@@ -45,7 +45,7 @@ async def labelled_sources(store: Store, labels: Iterable[str]) -> list[Source]:
 
 
 async def version_note(store: Store, label: str) -> str | None:
-    """Return a note on the version that is used if a name without a version has several; else None."""
+    """Return a note on the version that is used for a name without a version, if it has several; else None."""
     name, _, version = label.partition("@")
     library = [] if version else await _library(store, name)
     versions = {source.version for source in library}
@@ -56,7 +56,7 @@ async def version_note(store: Store, label: str) -> str | None:
 
 
 def _newest(sources: Sequence[Source], *, only: bool = False) -> Source | None:
-    """Return the newest of the sources with one name; with `only`, raise UsageError if there are several."""
+    """Return the source with the newest version of those with one name; with `only`, raise UsageError for several."""
     if only and len(sources) >= MANY_VERSIONS:
         which = ", ".join(labels_of(sources))
         raise UsageError(f"{sources[0].name} has {len(sources)} versions: name one of {which}")
@@ -120,7 +120,7 @@ async def _unknown(store: Store, label: str, name: str, version: str | None) -> 
 
 
 def labels_of(sources: Sequence[Source]) -> list[str]:
-    """Return the labels of sources with one name: first the one without version, then newest first."""
+    """Return the labels of sources that share a name: first the one without a version, then newest first."""
     by_version = {source.version: source.label for source in sources}
     order = newest_first(version for version in by_version if version is not None)
     plain = [by_version[None]] if None in by_version else []

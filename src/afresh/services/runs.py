@@ -36,7 +36,7 @@ OPEN_STATES = (RunState.QUEUED, RunState.RUNNING, RunState.NEEDS_CONFIRMATION)
 
 
 class SourceRunner(Runner):
-    """Runs any source; keeps summaries for sources of the digest, and refuses to queue these for workers."""
+    """Runs any source; for the digest, stores a summary of each page and refuses to queue runs for workers."""
 
     async def run(self, source: Source, options: RunOptions, listener: Listener = ignore) -> RunReport:
         return await super().run(source, replace(options, for_digest=source.is_of_digest), listener)
@@ -71,7 +71,7 @@ class RunFlags(TypedDict, total=False):
 
 class RunService(Service):
     async def stops_within(self, seconds: float) -> bool:
-        """Wait for some seconds or until `stop` is called; return whether it was."""
+        """Wait for some seconds or until `stop` is called; return whether it was called."""
         return await wait_event(self._stopping, seconds)
 
     async def crawl(
@@ -91,9 +91,9 @@ class RunService(Service):
     ) -> RunReport:
         """Add the source if it is new, and crawl it now, or `queue` its crawl for workers.
 
-        `follow_move` lets its root redirect to another site, `on_the_web` accepts no local files. Without
-        `keep`, a new source is removed again if its first run reads nothing. Without `again`, a URL that a
-        source has already is an error. Of the flags, a queued crawl supports only `full`.
+        `on_the_web` accepts no local files. Without `keep`, a new source is removed again if its first run reads
+        nothing. Without `again`, a URL that a source has already is an error. `RunOptions` explains the flags; a
+        queued crawl supports only `full`.
         """
         found = self._tools.recognise(target, on_the_web=on_the_web)
         how = {"by_operator": not on_the_web, "keep": keep, "again": again}
@@ -115,9 +115,7 @@ class RunService(Service):
     ) -> list[RunReport]:
         """Refresh some sources or all, with `due` only their due pages; with `queue`, leave it to workers.
 
-        `full` reads every page again, `trust` accepts every 200, and `redetect` reads every page again and
-        detects its language again. `budget` limits the due pages that are checked in each source.
-        `follow_move` lets the root of a source redirect to another site. Of the flags, a queued refresh
+        `budget` limits the due pages that are checked in each source. `RunOptions` explains the flags; a queued refresh
         supports only `full`.
         """
         named = await labelled_sources(self._store, labels)
@@ -182,7 +180,7 @@ class RunService(Service):
         on_report: Callable[[RunReport], None] = ignore_report,
         listener: Listener = ignore,
     ) -> bool:
-        """Work on the stored runs of some sources or all until `stop`; return whether all succeeded.
+        """Process the open runs of some sources or all until `stop`; return whether all runs succeeded.
 
         With `once`, return as soon as there is nothing to do.
         """
@@ -206,7 +204,7 @@ class RunService(Service):
         below: int | None = None,
         limit: int = MAX_RUNS_LISTED,
     ) -> list[RunReport]:
-        """Return runs of some sources or all with their current progress, newest first."""
+        """Return the runs of some sources or all, newest first; open runs show their current progress."""
         by_id = {source.id: source for source in await self._store.sources.all()}
         runs = await self._store.runs.records(sources, state=state, below=below, limit=limit)
         alive, now = await self._alive(), self._clock()
@@ -247,7 +245,7 @@ class RunService(Service):
     async def documents(
         self, number: int, *, outcome: DocumentOutcome | None = None, after: int = 0, limit: int
     ) -> list[SyncedDocument]:
-        """Return the documents of a sync: what it did to each, and the current state of each."""
+        """Return the documents that a sync run handled: what the run did to each, and the current state of each."""
         await self.source_of(number)
         found = self._store.copies.documents_of_run(RunId(number), outcome=outcome, after=after, limit=limit)
         return list(await found)
@@ -271,7 +269,7 @@ class RunService(Service):
         return [page for page, target in doomed if may_drop(page, target, run.id)]
 
     async def cancel(self, number: int) -> RunReport:
-        """Cancel a run in any process; its results stay, and the next refresh continues it."""
+        """Cancel a run, whichever process works on it; its results stay, and the next refresh continues it."""
         run, source = await run_and_source(self._store, number)
         if run.mode is RunMode.SYNC:
             raise UsageError(f"run {number} is a sync and cannot be cancelled: wait for its end or stop its process")

@@ -36,11 +36,11 @@ class ScheduleService(Service):
         listener: Listener = ignore,
         queues: bool = False,
     ) -> bool:
-        """Run sources at their scheduled times until `stop`; return whether every run and sync succeeded.
+        """Start the runs of sources at their scheduled times until `stop`; return whether every run and sync succeeded.
 
         External stores are synced after the runs of their sources, and records past their retention are
-        removed once a day. With `once`, return as soon as nothing is due. With `queues`, runs and syncs are
-        left to workers.
+        removed once a day. With `once`, return as soon as nothing is due. With `queues`, leave runs and syncs to
+        workers.
         """
         await labelled_sources(self._store, labels)  # raises an error for an unknown label
         scheduler = Scheduler(

@@ -37,9 +37,9 @@ class SinkService(Service):
         verify: bool = False,
         listener: Listener = ignore,
     ) -> list[SyncReport]:
-        """Sync external stores with the pages of all or some sources, and return a report for each.
+        """Sync external stores with the pages of all sources or of some, and return a report for each store.
 
-        With one `source`, sync only its sinks, unless `to` names others.
+        With one `source`, sync only the sinks of this source, unless `to` names others.
         """
         only = await labelled_sources(self._store, labels) if labels else None
         if source is not None:
@@ -64,11 +64,11 @@ class SinkService(Service):
         return list(await self._store.copies.pages(sink, source.id, state=state, after=after, limit=limit))
 
     async def views(self, sources: Sequence[Source]) -> tuple[SinkView, ...]:
-        """Return for each sink of the sources the number of its copies."""
+        """Return the number of copies in each sink of the sources."""
         return await sink_views(self._store, sources, self._tools.sinks_of)
 
     async def with_copies(self, sinks: Mapping[SourceId, Sequence[str]], views: list[PageView]) -> list[PageView]:
-        """Return pages with their copies; `sinks` holds the sink names of each source."""
+        """Return the pages with the states of their copies; `sinks` holds the sink names of each source."""
         held = [view.id for view in views if sinks.get(view.source_id)]
         copies: dict[PageId | None, list[DesiredCopy]] = {}
         for first in range(0, len(held), MAX_PAGES):

@@ -62,12 +62,12 @@ class SourceService(Service):
         return await self._source(label)
 
     async def labelled(self, labels: Sequence[str]) -> list[Source]:
-        """Return the sources and libraries with these labels; without labels, all sources but those of the digest."""
+        """Return the sources and libraries that the labels name; without labels, all but the sources of the digest."""
         sources = await self._store.sources.all()
         return await labelled_sources(self._store, labels) or [each for each in sources if not each.is_of_digest]
 
     async def ids(self, label: str) -> list[SourceId]:
-        """Return the ids of the sources with a label, which may name a source or a library."""
+        """Return the ids of the sources that a label names; it may name a source or a library."""
         return [source.id for source in await exact_sources(self._store, label)]
 
     async def view(self, label: str, *, only: bool = False) -> SourceView:
@@ -157,9 +157,10 @@ class SourceService(Service):
         reset: Sequence[str] = (),
         by_operator: bool = False,
     ) -> tuple[Source, list[str]]:
-        """Change name, version, root and settings of a source, all or none; return it and notes about tokens.
+        """Check all new values, then change name, version, root and settings of a source.
 
-        Omitted values stay. The root cannot be changed while a run of the source is queued or active.
+        Return the source and notes about tokens. Omitted values stay. The root cannot be changed while a run of the
+        source is queued or active.
         """
         now, own = self._clock(), checked_settings(self._tools, source, settings, reset)
         name, notes = name or source.name, list[str]()
@@ -197,7 +198,7 @@ class SourceService(Service):
     async def preview(
         self, target: str, settings: Mapping[str, object] | None = None, *, here: bool = False
     ) -> Preview:
-        """Return what a target would contain, for a local or remote caller, without storing anything."""
+        """Return what a target would contain, without storing anything; `here` allows any local file as target."""
         settings = settings or {}
         kind, url = self._tools.recognise(target, remote=not here)
         now, own = self._clock(), split_settings(settings)
@@ -274,7 +275,7 @@ class SourceService(Service):
         return (await best_sources(self._store, label))[1]
 
     async def version_note(self, label: str) -> str | None:
-        """Return a note on the version that is used if a name without a version has several; else None."""
+        """Return a note on the version that is used for a name without a version, if it has several; else None."""
         return await version_note(self._store, label)
 
     async def _plan(self, source: Source, rules: Rules, policy: Policy) -> RefreshPlan:

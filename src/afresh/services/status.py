@@ -40,7 +40,7 @@ class Metrics:
 
 @dataclass(slots=True)
 class RunTotals:
-    """Sums of the counts of all runs; caches the sum over ended runs."""
+    """Adds up the counts of all runs; caches the sums of the runs that have ended."""
 
     over: Counter[str] = field(default_factory=Counter)
     through: int = 0  # every run up to this id has ended
@@ -73,7 +73,7 @@ class StatusService(Service):
         return replace(status, sinks=await self._sinks.views(await self._store.sources.all()))
 
     async def sums(self) -> Mapping[str, int]:
-        """Return the number of pages and chunks in all sources."""
+        """Return the number of pages and the number of chunks in all sources together."""
         totals = await self._store.stats.totals()
         return {"pages": int(totals["pages"] or 0), "chunks": int(totals["chunks"] or 0)}
 
@@ -95,7 +95,7 @@ class StatusService(Service):
         )
 
     def cache_counts(self) -> None:
-        """Cache the counts of large sources from now on; call this in long-running processes."""
+        """Cache the counts of large sources from now on; only long-running processes need this."""
         if not isinstance(self._store.stats, CachedStats):
             self._store.stats = CachedStats(self._store)
 

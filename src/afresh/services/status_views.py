@@ -21,7 +21,7 @@ NAMED = 5  # failed pages of a source that are listed individually
 async def status_of(
     store: Store, tools: RunToolFactory, alive: LiveWorkers, now: datetime, wanted_model: str | None
 ) -> StoreStatus:
-    """Return counts of the store, the active workers, and the open runs."""
+    """Return the status of a store: its counts, its active workers and its open runs."""
     serving = await store.vectors.serving_model()
     totals = await store.stats.totals()
     load = await store.stats.workload(alive.names)
@@ -79,7 +79,7 @@ async def _workers(store: Store, alive: LiveWorkers) -> tuple[WorkerView, ...]:
 
 
 async def _freshness(store: Store, tools: RunToolFactory, now: datetime) -> tuple[Freshness, ...]:
-    """Return for each source its oldest check, its number of due pages and its failed pages that wait."""
+    """Return for each source its oldest check, its number of due pages and the failed pages that will be retried."""
     sources, oldest = await store.sources.all(), await store.stats.oldest_checks()
     due, views = await due_of(store, tools, sources, now), []
     for source in sources:
@@ -113,7 +113,7 @@ async def due_of(
 
 
 async def view_of(store: Store, tools: RunToolFactory, source: Source, alive: LiveWorkers) -> SourceView:
-    """Return a source with its counts; if the process of its running run died, show the run as cancelled."""
+    """Return a source with its counts and its last run; show a running run as cancelled if its process died."""
     view = replace(await store.stats.source_view(source), trouble=settings_problem(tools, source))
     if view.last_run is None or view.last_state != RunState.RUNNING:
         return view
@@ -124,7 +124,7 @@ async def view_of(store: Store, tools: RunToolFactory, source: Source, alive: Li
 
 
 def awaited_report(run: Run, source: Source, alive: LiveWorkers, now: datetime) -> RunReport:
-    """Return the report of a run for a caller that waits for it; if its process died, show the run as queued."""
+    """Return the report of a run to a caller that waits for its end; show the run as queued if its process died."""
     report = live_report(run, source, alive, now)
     taken_up = run.mode not in (RunMode.CHECK, RunMode.SYNC)
     if run.state is RunState.RUNNING and not alive.is_working_on(run) and taken_up:
@@ -133,7 +133,7 @@ def awaited_report(run: Run, source: Source, alive: LiveWorkers, now: datetime) 
 
 
 def live_report(run: Run, source: Source, alive: LiveWorkers, now: datetime) -> RunReport:
-    """Return the progress of a run; if the process of a running run died, show the run as cancelled."""
+    """Return the report of a run with its progress; show a running run as cancelled if its process died."""
     if run.state is RunState.QUEUED:
         return replace(report_of(run, source), seconds=max(0.0, (now - run.started_at).total_seconds()))
     if run.state is not RunState.RUNNING:

@@ -55,7 +55,7 @@ PutOff = dict[SourceId, tuple[datetime, float]]  # by source: when to retry, and
 
 class WebhookService(Service):
     async def receive_push(self, delivery: str, push: Push, concerns: Concerns) -> ReceivedMessage:
-        """Store refresh requests for the sources that a push changed; return what was accepted."""
+        """Store refresh requests for the sources that a push changed; return which sources these are."""
         known = await self._sources_of_hook(concerns)
         root = self._tools.recognise(push.web, remote=True)[1].lower()
         of_github = [  # the whole repository or a part of it
@@ -78,7 +78,7 @@ class WebhookService(Service):
         ]
 
     async def receive_urls(self, hook: str, delivery: str, urls: Sequence[str], concerns: Concerns) -> ReceivedMessage:
-        """Store check requests for URLs that are stored pages or belong to a web source; return what was accepted."""
+        """Store check requests for the URLs of stored pages or of a web source; return how many were accepted."""
         sources = {source.id: source for source in await self._sources_of_hook(concerns)}
         bounds = {
             each.id: settings_or_none(self._tools.bounds, each) for each in sources.values() if each.kind == "web"
@@ -197,7 +197,7 @@ class WebhookService(Service):
     async def _run_or_queue(
         self, source: Source, requests: Sequence[RefreshRequest], run: Run | None, listener: Listener
     ) -> RunReport | None:
-        """Check a source or queue its refresh; None if an open run has to end first."""
+        """Check a source or queue its refresh, and return the report; None if an open run has to end first."""
         urls = [request.url for request in requests]
         whole = "" in urls or len(urls) > MAX_PAGES
         if run is None:
@@ -209,7 +209,7 @@ class WebhookService(Service):
         return await self._refresh(source) if whole and is_new else None
 
     async def _refresh(self, source: Source) -> RunReport | None:
-        """Queue a refresh and return its report; None if a run is resumed that may have fetched before the request."""
+        """Queue a refresh and return its report; None if it resumes a run that may have fetched pages before now."""
         now = self._clock()
         await release_dead_processes(self._store, self._tools.identity()[0], now)
         run, resumed = await self._store.runs.start(source.id, RunMode.REFRESH, full=False, worker=None, now=now)

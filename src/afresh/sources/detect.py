@@ -25,7 +25,7 @@ from afresh.urls.files import file_url, is_file_url, path_of
 
 
 def may_use_keys(kind: str, url: str, places: Sequence[str], github_urls: Sequence[str]) -> bool:
-    """Return whether one of `places` (`host`, `host/owner`, `host/owner/repo`) covers a repository."""
+    """Return whether keys may be used for a repository: whether one of `places` (`host`, `host/owner`, …) covers it."""
     if kind == "github":  # names on GitHub are not case-sensitive
         on_github = github_address(url, github_urls)
         if on_github is None:
@@ -64,7 +64,7 @@ class SourceTarget(NamedTuple):
 
 
 def recognise(text: str, github_urls: Sequence[str] = (PUBLIC_WEB,)) -> SourceTarget:
-    """Return the source that a typed target names; an existing local path takes precedence."""
+    """Return the source that a typed text names, such as a path or a URL; an existing local path takes precedence."""
     typed = text.strip()
     if is_git(typed):
         return SourceTarget("git", parse_git(typed).url)
@@ -104,7 +104,7 @@ def address(text: str) -> str:
 
 
 def _by_plugin(typed: str, *, remote: bool = False, roots: Sequence[str] = ()) -> SourceTarget | None:
-    """Return the source if a plug-in recognises the target; log and skip plug-ins that fail."""
+    """Return the source if an installed plug-in recognises the typed text; log plug-ins that fail, and skip them."""
     for name in installed_plugins(SOURCES):
         try:
             kind = load_source_kind(name)
@@ -182,7 +182,7 @@ CLOSED = "local paths must be inside a folder listed in server.allowed_roots"
 def recognise_remote(
     text: str, roots: Sequence[str], github_urls: Sequence[str] = (PUBLIC_WEB,), credentials_for: Sequence[str] = ()
 ) -> SourceTarget:
-    """Return the source that a client's target names; never access local files outside `roots`."""
+    """Return the source that a remote client names; never access local files outside `roots`."""
     try:
         target = _resolve_remote(text.strip(), roots, github_urls)
     except UsageError as error:
@@ -216,7 +216,7 @@ def _resolve_remote(typed: str, roots: Sequence[str], github_urls: Sequence[str]
 
 
 def recognise_on_the_web(text: str, github_urls: Sequence[str] = (PUBLIC_WEB,)) -> SourceTarget:
-    """Return the source for a target from an AI agent, which may be manipulated: no local files, no keys."""
+    """Return the source that an AI agent names; allow no local files and no keys, as the agent may be manipulated."""
     if not text.strip().lower().startswith(_WEB):
         raise UsageError(f"{text!r} is not a web URL: write https://… ; to add local files, run `afresh crawl PATH`")
     return recognise_remote(text, (), github_urls)

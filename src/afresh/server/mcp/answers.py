@@ -40,7 +40,7 @@ _NEAR = 400  # how many characters a part may be shorter, to end at a line break
 
 
 def sanitize(text: str) -> str:
-    """Return a text without invisible characters, HTML comments and the characters of the frame."""
+    """Return a text without invisible characters, HTML comments and the characters that delimit a `frame`."""
     seen = _UNSEEN.sub("", text.replace("\r\n", "\n").replace("\r", "\n")).translate(_SIGNS)
     if "<!--" not in seen:
         return seen
@@ -239,7 +239,7 @@ class Removed(Marked):
 
 
 def copied(kind: type[Record], view: object, /, **given: object) -> Record:
-    """Return a record with the given values; the other fields come from the view, by name."""
+    """Return a record of this kind; fields that are not `given` have the values of the same attributes of `view`."""
     same = {name: getattr(view, name) for name in kind.model_fields if hasattr(view, name)}
     return kind(**same | given)
 
@@ -306,7 +306,7 @@ def error_line(error: str) -> str:
 
 @contextmanager
 def tool_errors(kind: type[Exception] = ToolError) -> Iterator[None]:
-    """Convert AfreshError into an error of the SDK; other exceptions pass unchanged."""
+    """Convert an AfreshError into an error of the MCP SDK; other exceptions pass unchanged."""
     try:
         yield
     except AfreshError as error:

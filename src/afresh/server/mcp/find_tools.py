@@ -240,7 +240,7 @@ def add_page_tools(server: MCPServer[Any], kb: answers.KbProvider) -> None:
 
 
 def part(markdown: str, begins: int, url: str, about: str, room: int = answers.MAX_TEXT_BYTES) -> dict[str, Any]:
-    """Return a framed part of a text that fits into a result, with its start and end."""
+    """Return the part of a text from `begins` on that fits into a result, in a frame, with its start and end."""
     text = answers.sanitize(markdown)
     begins = min(begins, len(text))
     content = answers.beginning(text[begins : begins + room], room)

@@ -62,7 +62,7 @@ async def read_library(kb: KbProvider, typed: str) -> str:
 
 
 async def read_page(kb: KbProvider, typed: str) -> str:
-    """Return as much of the stored text of a page as fits, from a given character on."""
+    """Return as much of the stored text of a page as fits, from the character whose number follows `#` in `typed`."""
     url, _, place = typed.partition("#")
     with tool_errors(ResourceNotFoundError):
         opened = await kb().pages.open(url if "://" in url else unquote(url), remote=True)

@@ -45,7 +45,7 @@ class BackgroundWorker:
                 self.wake()
 
     async def close(self) -> None:
-        """Stop soon; an unfinished run stays open, and the next process resumes it."""
+        """Stop the worker; a run that it has not finished stays open, and the next process resumes it."""
         self._closed = True
         if self._task is not None:
             self._kb.stop()
@@ -183,7 +183,7 @@ async def _start_job(
     ctx: Context[Any, Any],
     others: Sequence[RunReport] = (),
 ) -> CallToolResult:
-    """Return the result for a queued run; other queued runs are mentioned in notes."""
+    """Let the worker start a queued run, wait for the run, and return its state; notes name the other queued runs."""
     if worker is not None:
         worker.wake()
     now = await _wait_for_job(kb, worker, run.run, wait, ctx)

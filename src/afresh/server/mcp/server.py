@@ -68,7 +68,7 @@ class AfreshServer(MCPServer[None]):
         return [ours] if ours is not None else await super().read_resource(uri, context)
 
     async def serve_lines(self, stdin: Any, stdout: Any) -> None:
-        """Serve one client over two line streams until the first one ends."""
+        """Serve one client over two line streams until `stdin` ends."""
         server = self._lowlevel_server
         async with stdio_server(stdin, stdout) as (read, write):
             await server.run(read, write, server.create_initialization_options())
@@ -77,7 +77,7 @@ class AfreshServer(MCPServer[None]):
 def make_server(
     kb: KnowledgeBase, *, read_only: bool = False, works: bool = True, reach: KbProvider | None = None
 ) -> AfreshServer:
-    """Return an MCP server of a knowledge base; `reach`, if given, returns the one to use for each request.
+    """Return an MCP server of a knowledge base; `reach`, if given, returns the knowledge base for each request.
 
     `read_only` hides tools that write. With `works`, the server processes runs itself.
     """

@@ -93,7 +93,7 @@ def _read(descriptor: int, put: Callable[[bytes | None], None]) -> None:
 
 @contextmanager
 def _signals(talk: "asyncio.Task[None]") -> Iterator[None]:
-    """Cancel the session on a signal; exit even if the client does not read any more."""
+    """Cancel the session on SIGTERM or SIGINT in this context; exit even if the client does not read any more."""
     loop = asyncio.get_running_loop()
 
     def end() -> None:

@@ -43,7 +43,7 @@ def text(x: float, y: float, words: str, kind: str = "t") -> str:
 
 
 def sparkline(numbers: Sequence[int]) -> Markup:
-    """Return the changes of the last days as small bars, scaled by logarithm so that peaks hide no day."""
+    """Return a bar chart of the changes on each of the last days, scaled by logarithm so that peaks hide no day."""
     most, total = max(numbers, default=0), sum(numbers)
     label = f"{count(total, 'change') if most else 'No change'} in the last {len(numbers)} days"
     bars = []

@@ -91,7 +91,7 @@ def templates() -> Environment:
 
 
 def show(request: Request, template: str, status: int = 200, /, **given: object) -> Response:
-    """Return a page, compressed if the client accepts gzip; pages contain no secrets."""
+    """Return a page, compressed if the client accepts gzip; that is safe, because pages contain no secrets."""
     page = Response(render(request, template, **given), status, HEADERS, "text/html")
     return packed(request, page) if len(page.body) > MIN_PACKED_BYTES else page
 
@@ -147,7 +147,7 @@ def show_error(request: Request, status: int, detail: str) -> Response:
 
 
 def _previous_page(request: Request) -> str | None:
-    """Return the page of this server that the browser came from, if it is another one."""
+    """Return the page from which the browser came, if it is another page of this server; else None."""
     try:
         came = urlsplit(request.headers.get("referer", ""))
     except ValueError:

@@ -117,7 +117,7 @@ class HtmlWriter:
         return (f"<{made}>", f"</{made}>") if made else ("", "")
 
     def _link_to(self, target: str) -> tuple[str, str]:
-        """Return the tags of a link; empty tags if its URL is unsafe or it is inside another link."""
+        """Return the start tag and end tag of a link; empty tags if its URL is unsafe or it is inside another link."""
         address = safe_address(target, self.base)
         if address is None or self._link or len(address) > self._room:
             return "", ""
@@ -171,7 +171,7 @@ def passage(text: str) -> Markup:
 
 
 class _PassageWriter(HtmlWriter):
-    """Writes headings as bold lines, links and pictures as text, and rows of a cut table as lines."""
+    """Writes headings as bold lines, links and pictures as text, and table rows without their table head as lines."""
 
     def __init__(self, base: str) -> None:
         super().__init__(base)
@@ -200,7 +200,7 @@ class _PassageWriter(HtmlWriter):
         return escaped.replace(OPEN, "<mark>").replace(CLOSE, "</mark>")
 
     def _as_row(self, text: str) -> str:
-        """Return a table row that has no header row, with dots instead of bars."""
+        """Return a text; if it belongs to a table row without a table head, replace the bars between cells by dots."""
         begins, self._at_start = self._at_start, False
         if begins and text.lstrip().startswith("|"):
             self._in_row = True

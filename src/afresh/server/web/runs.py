@@ -27,7 +27,7 @@ STREAM_SECONDS = 60.0  # then the browser reconnects, and permissions are checke
 async def live(ctx: Context, source: Annotated[int | None, Query(ge=1, le=MAX_ID)] = None) -> StreamingResponse:
     """Stream the HTML of the current runs as server-sent events named `runs`, whenever it changes.
 
-    The pages of one source already show runs that need confirmation, so they are left out there.
+    With `source`, leave out runs that need confirmation, because the pages of a source already show them.
     """
     label = (await ctx.source(source)).label if source is not None else None
     sees = ctx.allowed.sees if label is None else lambda each: bool(each == label)

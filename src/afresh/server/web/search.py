@@ -57,7 +57,7 @@ async def search(
 
 
 def _copies(request: Request, q: str, filters: Mapping[str, str | None], found: SearchAnswer) -> dict[str, str]:
-    """Return the query and its hits as Markdown, cURL command and MCP call."""
+    """Return texts to copy: the hits as Markdown, and the query as cURL command and as MCP call."""
     fields = {"q": q, "limit": MAX_HITS} | {key: text for key, text in filters.items() if text}
     url = f"{request.url.scheme}://{request.url.netloc}/api/v1/search?{urlencode(fields)}"
     arguments = {"query": q, "limit": MAX_HITS} | ({"library": filters["in"]} if filters["in"] else {})

@@ -87,7 +87,7 @@ def typed_of(source: Source) -> dict[str, str]:
 
 
 def read_settings(typed: Mapping[str, str]) -> dict[str, object]:
-    """Return typed texts as values; invalid texts stay texts, so that the settings report the error."""
+    """Convert typed texts to values of settings; invalid texts stay texts, so that the settings report the error."""
     fields = {field.key: field for field in FIELDS}
     return {key: _value(fields[key], text) for key, text in typed.items() if text and key in fields}
 
@@ -165,7 +165,7 @@ async def _show_settings(
 
 @router.get("/add")
 async def ask_new(ctx: Context) -> Response:
-    """Show the form and a preview of its target; a request that another site caused gets no preview."""
+    """Show the form for a new source, with a preview of the typed target unless another site caused the request."""
     _check(ctx)
     form = {key: text.strip() for key, text in ctx.request.query_params.items()}
     if form.get("do") != "preview" or is_from_other_site(ctx.request.scope):

@@ -40,7 +40,7 @@ Score = Annotated[float, Field(ge=0, le=1_000, allow_inf_nan=False)]
 async def show_tab(
     ctx: RequestContext, source: Source, tab: str, queries: Mapping[str, Awaitable[object]], **given: object
 ) -> Response:
-    """Return a tab of a source; `queries` run concurrently."""
+    """Return the page of a source with the chosen tab; run the `queries` for its content concurrently."""
     live = await ctx.kb.runs.live(lambda label: label == source.label)  # fetched before the source itself
     overviews, found = await asyncio.gather(ctx.kb.sources.overviews([source]), asyncio.gather(*queries.values()))
     given |= {"overview": overviews[0], **dict(zip(queries, found, strict=True))}
@@ -145,7 +145,7 @@ async def overview(ctx: Context, text: Filter = None, removed: Filter = None, af
 
 
 async def _totals(ctx: RequestContext, overviews: Sequence[SourceOverview], *, is_whole: bool) -> Mapping[str, int]:
-    """Return totals of all sources; if only some are shown, totals of the store."""
+    """Return the totals of the shown sources or, if these are only some of all sources, of the whole store."""
     if not is_whole:
         return await ctx.kb.status.sums() if ctx.allowed.everywhere else {}
     return {

@@ -89,7 +89,7 @@ class ArchiveFetcher(LocalFetcher):
         self._turn = asyncio.Lock()
 
     async def mark(self) -> tuple[str, float]:
-        """Return a text for the file's current state, and its modification time; raise SourceError if it is missing."""
+        """Return a text for the state of the archive, and its modification time; raise SourceError if it is missing."""
         facts = await asyncio.to_thread(_facts_of, self._path)
         return _state(facts), facts.st_mtime
 

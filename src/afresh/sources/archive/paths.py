@@ -20,7 +20,7 @@ _SEPARATORS = re.compile(r"[/\\]")
 
 
 class ArchiveEntry(NamedTuple):
-    """One file in an archive."""
+    """One file in an archive: its name, size and place, and the reason if it is not read."""
 
     name: str  # as in its URL; bytes that are not UTF-8 are represented by lone surrogates
     size: int  # in bytes, unpacked
@@ -50,7 +50,7 @@ def plain_name(raw: str) -> str:
 
 
 def name_refusal(raw: str, archive: str) -> str | None:
-    """Return why an entry with this name (as written in the archive) is not read; None if it is."""
+    """Return why an entry with this name (as written in the archive) is not read; None if it is read."""
     if "\0" in raw or raw.startswith(("/", "\\")) or _DRIVE.match(raw) or ".." in _SEPARATORS.split(raw):
         return OUTSIDE
     if is_archive(raw):

@@ -169,7 +169,7 @@ class TarArchive:
         return data
 
     def _records(self) -> Iterator[_Record]:
-        """Yield the files of the archive in order, each merged with the extra headers before it."""
+        """Yield the files of the archive in order; extra headers apply to the file that follows them."""
         at, extra = 0, _Record()
         for _ in range(3 * self._limits.entries):  # a file may have two headers before its own
             self._deadline.check()
@@ -208,7 +208,7 @@ class TarArchive:
         return block
 
     def _after(self, at: int, size: int) -> int:
-        """Return the offset of the record that follows data of this size."""
+        """Return the offset after `size` bytes at `at`, rounded up to a block; raise SourceError if that is too far."""
         after = at + -(-size // BLOCK_BYTES) * BLOCK_BYTES
         if size < 0 or after > self._end:
             raise SourceError(ENDS_EARLY)
@@ -339,7 +339,7 @@ class ZipArchive:
 
 
 def _entry(place: int, info: ZipInfo, url: str, limits: ArchiveLimits) -> ArchiveEntry | None:
-    """Return the entry that a directory record describes; None for a folder."""
+    """Return the entry that a record of the ZIP directory describes; None for a folder."""
     raw = info.orig_filename
     if not info.flag_bits & 0x800 and not raw.isascii():  # no encoding given
         raw = raw.encode("cp437", "replace").decode("utf-8", "surrogateescape")

@@ -71,7 +71,7 @@ class FileEvents:
             return False
 
     def sift(self, paths: Iterable[str]) -> ChangedPaths:
-        """Return changed paths as existing files of the source and other URLs, or as "everything changed"."""
+        """Return the changed files of the source and the URLs of the other paths, or that everything changed."""
         if self._filter is None or self._single:
             return ChangedPaths(everything=self.place in set(paths))
         there: list[ListedUrl] = []
@@ -89,7 +89,7 @@ class FileEvents:
         return ChangedPaths(there, others)
 
     def _judge(self, path: str, relative: str, file_filter: FileFilter) -> ListedUrl | str | bool:
-        """Return a changed file, the URL of one that is gone, True for the whole source, or False for no change."""
+        """Return a changed file, the URL of a gone or excluded one, True for the whole source, False for no change."""
         folder, _, name = relative.rpartition("/")
         try:
             if name == IGNORE_FILE and file_filter.rules.gitignore:
@@ -122,6 +122,6 @@ def _identity(path: str) -> tuple[int, int]:
 
 
 def change_feed_of(config: Config, rules: Rules, kind: str) -> ChangeFeed:
-    """Return the change feed of a source; only folders have a filter for single files."""
+    """Return the change feed of a source; for a folder, the feed leaves out files that the rules exclude."""
     path = path_of(rules.root)
     return FileEvents(path, folder_filter(config, rules, path) if kind == "folder" else None)

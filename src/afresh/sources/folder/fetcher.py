@@ -77,7 +77,7 @@ class FileFetcher(LocalFetcher):
         return Failed(reason=f"{self._root} is missing, is empty or was replaced")
 
     def _has_root(self) -> bool:
-        """Return whether the root is still a file, or still a folder that is not empty."""
+        """Return whether the root is still there: a file, or a folder that is not empty."""
         try:
             handle = open_without_links(self._root)
         except OSError:
@@ -125,7 +125,7 @@ class FileFetcher(LocalFetcher):
         return local_body(request.url, data, validators)
 
     def _inside(self, path: str) -> str | None:
-        """Return the path with its links resolved, or None if it leads out of the root."""
+        """Return the path with its links resolved, or None if the resolved path is outside the root."""
         follows = self._settings.symlinks or not _BY_STEPS
         real = os.path.realpath(path, strict=True) if follows else os.path.normpath(path)
         return real if real == self._root or real.startswith(self._root.rstrip("/") + "/") else None
@@ -212,7 +212,7 @@ class FolderWalk:
                 self.errors.append(f"{prefix}{entry.name} could not be read: {error.strerror}")
 
     def _take(self, entry: "os.DirEntry[str]", folder: _Folder) -> str | None:
-        """Collect a file, or a folder to walk later; return why an entry is left out, or None."""
+        """Add a file to the result or a folder to the folders to walk; return why an entry is left out, or None."""
         prefix, depth, levels, target = folder
         path, reason = prefix + entry.name, None
         if target is not None or not entry.is_file(follow_symlinks=False):
@@ -239,7 +239,7 @@ class FolderWalk:
         return None
 
     def _why_not_link(self, entry: "os.DirEntry[str]", target: str) -> str | None:
-        """Return why a link is not followed: by setting, out of the root, or into a folder that was already walked."""
+        """Return why a link is not followed: links are off, it leaves the root, or its folder was already walked."""
         if not self._filter.rules.symlinks:
             return "symbolic link"
         if reason := self._filter.why_not_target(target):
@@ -268,7 +268,7 @@ class FolderLister(ListerBase):
         self._over = threading.Event()
 
     async def list(self) -> AsyncIterator[ListedUrl]:
-        """Yield the files with their sizes and times; nothing if the folder is unchanged since the last mark."""
+        """Yield the files with their sizes and times; nothing if the folder is unchanged since the last run."""
         root = self._filter.root
         try:
             found = await asyncio.to_thread(self._walk)
@@ -297,7 +297,7 @@ class FolderLister(ListerBase):
         return reason
 
     def _walk(self) -> FolderWalk:
-        """Walk the folder and compute its mark, which is equal to the last one if no file has changed."""
+        """Walk the folder and compute its mark: a hash of the settings and of the path, size and time of each file."""
         self._check_root()
         if self._only is None:
             found = FolderWalk(self._filter).run(self._over.is_set)
@@ -312,7 +312,7 @@ class FolderLister(ListerBase):
         return found
 
     def _check_root(self) -> None:
-        """Raise SourceError if the root is now reached by a link, or changed between file and folder."""
+        """Raise SourceError if the root is now reached by a link, or was a folder and is now a file, or vice versa."""
         root = os.path.join(self._filter.root, self._only or "").rstrip("/") or "/"
         real = os.path.realpath(root, strict=True)
         change = None
@@ -329,7 +329,7 @@ class FolderLister(ListerBase):
 
 
 def open_folder(context: SourceContext) -> OpenedSource:
-    """Open a folder or a file as a source; the root was resolved when it was added, so links in it are refused."""
+    """Open a folder or a file as a source; refuse links in the root's path, which was resolved when it was added."""
     files, single, path = context.config.files, context.kind == "file", path_of(context.root)
     folder, name = os.path.split(path) if single else (path, None)
     file_filter = folder_filter(context.config, context.rules, folder)

@@ -30,7 +30,7 @@ OUTSIDE = "link out of the folder"
 
 
 def reported_counts(dropped: Mapping[str, int]) -> dict[str, int]:
-    """Return the number of excluded files by reason, without the reasons that users expect."""
+    """Return the number of excluded files by reason, but not of those that users expect, such as hidden files."""
     return {why: number for why, number in dropped.items() if why not in (HIDDEN, UNWANTED)}
 
 
@@ -67,7 +67,7 @@ class FileFilter:
         return f"{self.rules!r}{self.globs!r}"
 
     def levels(self, prefix: str, above: tuple[Level, ...]) -> tuple[Level, ...]:
-        """Return the ignore rules that apply in a folder: those of the folders above it and its own."""
+        """Return the ignore rules that apply in a folder: those in `above` (of the folders above it) and its own."""
         if not self.rules.gitignore:
             return above
         rules = self._rules_in(prefix)
@@ -116,7 +116,7 @@ class FileFilter:
         return UNWANTED if is_unwanted else None
 
     def why_not(self, path: str) -> str | None:
-        """Return why a file is left out, by its own path or by a folder above it; None if it is accepted."""
+        """Return why a file is left out, because of its path or of a folder above it; None if it is accepted."""
         *folders, name = path.split("/")
         reason, levels = self._on_the_way(folders)
         if reason is not None:
@@ -142,11 +142,11 @@ class FileFilter:
         return IGNORED if self._is_ignored(path, levels, is_folder=False) else None
 
     def why_not_within(self, path: str) -> str | None:
-        """Return why everything in a folder is left out, by its own path or by a folder above it, or None."""
+        """Return why a folder is left out with everything in it (by itself or by a folder above it), or None."""
         return self._on_the_way(path.split("/") if path else [])[0]
 
     def _on_the_way(self, folders: list[str]) -> tuple[str | None, tuple[Level, ...]]:
-        """Return why the content of a folder is left out (or None), and the ignore rules that apply in it."""
+        """Return why the content of a folder is left out (None if it is not), and the ignore rules that apply in it."""
         if len(folders) > self.rules.max_depth:
             return "too deep", ()
         levels, prefix = self.levels("", ()), ""
@@ -187,7 +187,7 @@ def folder_filter(config: Config, rules: Rules, root: str) -> FileFilter:
 
 
 def repository_filter(config: Config, rules: Rules) -> tuple[FileFilter, int, str]:
-    """Return the filter for a repository, the maximum number of files, and a text that changes with either."""
+    """Return the filter for a repository, the maximum number of files, and a text that changes with either of them."""
     folder = FolderRules(
         gitignore=False,  # committed files belong to the source even if a rule ignores them
         hidden=config.files.hidden,

@@ -53,7 +53,7 @@ def _joined(tokens: list[str]) -> str:
 
 
 def _name(chunks: list[str], end: str) -> str:
-    """Return the regular expression for one name of a path, followed by `end`."""
+    """Return the regular expression for one name of a path: `chunks` with any text in between, then `end`."""
     first, *others = chunks
     if not others:
         return first + end
@@ -78,7 +78,8 @@ def _token(glob: str, place: int, first: int) -> tuple[str | None, int]:
 def _stars(glob: str, place: int, first: int) -> tuple[str, int]:
     """Parse stars: two or more between slashes match any folders, all others match within one name.
 
-    Git compares the text before the first special character separately, so the `**` of `a**/b` counts as a start.
+    Git compares the text before the first special character separately, so the `**` of `a**/b` is treated as if it
+    were at the start.
     """
     end = place
     while glob[end : end + 1] == "*":
@@ -196,7 +197,7 @@ class IgnoreFile:
         }
 
     def verdict(self, path: str, is_folder: bool) -> Rule | None:
-        """Return the last rule that matches a path, which decides; None if none matches."""
+        """Return the rule that decides on a path: the last one that matches it; None if none matches."""
         name = _last(self._blocks[True, is_folder], path, path.rfind("/") + 1)
         way = _last(self._blocks[False, is_folder], path, 0)
         if name is None or way is None:
@@ -206,14 +207,14 @@ class IgnoreFile:
 
 
 class _Block:
-    """Some rules compiled to one expression, which finds the last of them that matches."""
+    """Some rules of an ignore file as one regular expression, which finds the last rule that matches."""
 
     def __init__(self, rules: Sequence[_Ranked]) -> None:
         self._rules = rules
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
-        """Compile the rules; an empty group after each one shows which rule matched."""
+        """Compile the rules; the empty group after each rule shows which rule matched."""
         return re.compile("|".join(f"{rule.regex}()" for _, rule in self._rules), re.DOTALL)
 
     def last(self, path: str, place: int) -> _Ranked | None:

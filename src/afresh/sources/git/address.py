@@ -214,7 +214,7 @@ def _meanings(ref: str) -> list[tuple[str, RefKind]]:
 def state_of(refs: bytes, ref: str | None) -> GitState:
     """Return the state of a ref, from the output of `git ls-remote --symref`.
 
-    If a branch and a tag have the same name, it means the branch.
+    If a branch and a tag have the same name, the ref means the branch.
     """
     known, branch = _refs(refs)
     if ref is None:
@@ -256,7 +256,7 @@ def files_of(listing: bytes) -> Iterator[GitFile]:
 
 
 def blob_id(data: bytes, like: str) -> str:
-    """Return the git id of a file's content, computed with the hash function of the id `like`."""
+    """Return the git id of a file's content, computed with the hash function that made the id `like`."""
     kind = hashlib.sha256 if len(like) == 64 else hashlib.sha1  # as git defines it, not for security
     made = kind(b"blob %d\0" % len(data), usedforsecurity=False)
     made.update(data)
@@ -302,7 +302,7 @@ def pages_of(address: GitAddress, kind: RefKind, branch: str | None = None) -> G
 
 
 def plain_page(url: str) -> str | None:
-    """Return the canonical form of a file URL like `git+…@ref/path`; None for other URLs."""
+    """Return the canonical form of the URL of a file, such as `git+…@ref/path`; None for other URLs."""
     start = url.find("/", url.find("://") + 3)
     if not url.startswith(PREFIX) or "://" not in url or start < 0:
         return None

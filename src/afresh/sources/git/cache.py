@@ -59,7 +59,7 @@ class GitCache:
 
 
 class Lease:
-    """The right to use one clone, whose `path` may not exist yet."""
+    """The right to use one clone while the lease is open; the clone at `path` may not exist yet."""
 
     def __init__(self, stem: Path) -> None:
         self.path = stem.with_name(stem.name + _CLONE)
@@ -195,7 +195,7 @@ class GitClone:
         return [each for each in found if each.path.startswith(folder + b"/")] if folder else found
 
     async def sizes(self, blobs: Iterable[str]) -> Mapping[str, int]:
-        """Return the sizes of those files that exist in the clone, by id."""
+        """Return the sizes of the files that the clone has, by id; leave out missing ones."""
         output = await self._run_offline(("cat-file", "--batch-check", "--buffer"), _lines(blobs))
         rows = (line.split(" ") for line in output.decode("ascii", "replace").splitlines())
         return {row[0]: int(row[2]) for row in rows if len(row) == 3 and row[1] == "blob"}
@@ -209,7 +209,7 @@ class GitClone:
             await self._fetch(("-c", "fetch.negotiationAlgorithm=noop"), ("--stdin", "origin"), asked)
 
     def reading(self) -> GitCall:
-        """Return the git command for a process that reads files by their ids."""
+        """Return the git command of a process from which files can be read by their ids."""
         return self._call(("cat-file", "--batch"))
 
     async def _listing(self, commit: str, folder: bytes) -> bytes | None:
@@ -288,7 +288,7 @@ class GitClone:
 
 
 def _origin(url: str) -> Sequence[str]:
-    """Return the git options for the URL of the remote, and for a clone in which files may be missing."""
+    """Return the git options that set the URL of the remote and allow files to be missing in the clone."""
     settings = {"url": url, "promisor": "true", "partialclonefilter": "blob:none"}
     return [part for key, value in settings.items() for part in ("-c", f"remote.origin.{key}={value}")]
 

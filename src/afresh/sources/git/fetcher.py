@@ -30,7 +30,7 @@ TOO_LONG = "names too long for a URL"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GitSnapshot:
-    """The files of one commit that the rules accept, and the number of excluded ones."""
+    """The files of a commit that the rules accept, and how many files are excluded, by reason."""
 
     pages: GitPages
     files: Mapping[str, GitFile]  # by page URL
@@ -39,7 +39,7 @@ class GitSnapshot:
 
 @dataclass(slots=True)
 class _Opened:
-    """An open clone, the process that reads from it, and which files it has."""
+    """An open clone, the process that reads files from it, and the known sizes of its files."""
 
     clone: GitClone
     reader: BlobReader
@@ -50,7 +50,7 @@ class _Opened:
 
 
 class GitRepository:
-    """A repository during one run; its current commit is requested once and used for the whole run."""
+    """A git repository during one run; asks the remote for its current commit once, and uses that for the whole run."""
 
     def __init__(self, remote: GitRemote, cache: GitCache, refusal: Callable[[str], str | None]) -> None:
         self.address = remote.address
@@ -140,7 +140,7 @@ class GitRepository:
         return await asyncio.to_thread(_apply_rules, found, pages, self.why_not)
 
     def why_not(self, path: bytes) -> str | None:
-        """Return why the rules exclude a file, judged by its path relative to the folder that is read, or None."""
+        """Return why the rules exclude a file, or None; the rules apply to its path below the folder that is read."""
         above = self.address.folder + b"/" if self.address.folder else b""
         seen = path.removeprefix(above)
         if not seen or not path.startswith(above):
@@ -197,7 +197,7 @@ class GitRepository:
         return self._open
 
     async def _renew(self) -> None:
-        """Delete a damaged clone and fetch the same commit again; raise GitError at the second attempt."""
+        """Delete a damaged clone and fetch the same commit again, at most once; raise GitError at the second call."""
         opened = await self._opened()
         await opened.reader.close()
         if self._renewed or not await opened.clone.lease.discard():
@@ -274,7 +274,7 @@ class GitLister(ListerBase):
         self._max_files = max_files
 
     async def list(self) -> AsyncIterator[ListedUrl]:
-        """Yield the files with the ids of their contents; nothing if the commit is unchanged since the last mark."""
+        """Yield the files with the ids of their contents; nothing if the commit is unchanged since the last run."""
         state = await self._repository.state()
         address = self._repository.address
         pages = pages_of(address, state.kind, state.branch)
@@ -296,7 +296,7 @@ class GitLister(ListerBase):
 
 
 def open_git(context: SourceContext) -> OpenedSource:
-    """Open a git repository; clones made with the operator's keys and anonymous ones have separate folders."""
+    """Open a git repository; keep clones that were made with the operator's keys apart from anonymous clones."""
     config, git = context.config, context.config.git
     options = GitOptions(
         **asdict(git),

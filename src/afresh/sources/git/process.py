@@ -149,7 +149,7 @@ class BlobReader:
         self._turn = asyncio.Lock()
 
     async def read(self, blob: str, size: int) -> bytes:
-        """Return the content of a file that exists in the clone and has that size."""
+        """Return the content of a file; the clone must have this file with this size."""
         async with self._turn:
             try:
                 async with asyncio.timeout(READ_SECONDS):

@@ -74,14 +74,14 @@ def environment(address: GitAddress, options: GitOptions, pins: Sequence[str], s
 
 
 def served_settings(address: GitAddress) -> bytes:
-    """Return the settings for the serving git process, which for a local repository runs on this machine."""
+    """Return the settings for the git process that serves a repository; for a local one, it runs on this machine."""
     path = unquote_to_bytes(address.path)
     path = path.replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n")
     return b'[safe]\n\tdirectory = "%s"\n[uploadpack]\n\tallowFilter = true\n\tallowAnySHA1InWant = true\n' % path
 
 
 def _settings(address: GitAddress, options: GitOptions, pins: Sequence[str]) -> Sequence[tuple[str, str]]:
-    """Return settings for the command line, which take precedence over those in files."""
+    """Return the git settings to pass on the command line, where they take precedence over settings in files."""
     made = [
         ("protocol.allow", "never"),
         (f"protocol.{address.scheme}.allow", "always"),
