@@ -314,7 +314,7 @@ class ListedUrl:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunLimits:
-    """The maximum numbers of pages, of links from the start page, and of due pages in a run."""
+    """The limits of a run: the number of pages, their distance from the root in links, and the number of due pages."""
 
     max_pages: int
     max_depth: int

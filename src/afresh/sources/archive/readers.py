@@ -208,7 +208,7 @@ class TarArchive:
         return block
 
     def _after(self, at: int, size: int) -> int:
-        """Return the offset after `size` bytes at `at`, rounded up to a block; raise SourceError if that is too far."""
+        """Return the offset of the block after `size` bytes at `at`; raise SourceError if the file ends before it."""
         after = at + -(-size // BLOCK_BYTES) * BLOCK_BYTES
         if size < 0 or after > self._end:
             raise SourceError(ENDS_EARLY)
