@@ -175,6 +175,8 @@ class WorkerPool:
         async with self.tools.open(source, options, self.listener, stopping) as (tools, rules):
             if not assignment.leads:
                 await assist_run(tools, source, run, stopping)
+                if not stopping.is_set():
+                    assignment.leader_died = await _has_lost_leader(store, heartbeat, run.id)
                 if assignment.leader_died:  # a registered assistant keeps others from taking the run over
                     await store.runs.join(run.id, heartbeat.me.name)
             else:
@@ -221,6 +223,13 @@ class WorkerPool:
 
 
 SHARED_KIND = "web"  # runs of other kinds need the listing that only their leader has
+
+
+async def _has_lost_leader(store: Store, heartbeat: Heartbeat, number: RunId) -> bool:
+    """Return whether a run is in progress without a living leader."""
+    await heartbeat.reclaim()
+    run, alive = await store.runs.get(number), {worker.name for worker in await store.workers.all()}
+    return run is not None and run.state is RunState.RUNNING and run.worker not in alive
 
 
 async def assist_run(tools: RunTools, source: Source, run: Run, stopping: asyncio.Event) -> None:
