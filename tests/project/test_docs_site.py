@@ -64,5 +64,6 @@ async def test_afresh_crawls_the_site_and_finds_a_sentence(site: Path, url: str,
         assert report.state == "completed", report.error
         found = {page.url.removeprefix(url) or "index.html" for page in await kb.pages.of_source("docs")}
         assert wanted <= found, wanted - found
-        answer = await kb.search.search('"a new link in a menu does not"', within=["docs"])
+        sentence = '"a new link in a menu does not cause the text to be indexed again"'
+        answer = await kb.search.search(sentence, within=["docs"])
         assert answer.hits[0].url == f"{url}explanation/refresh.html"

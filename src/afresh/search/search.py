@@ -159,7 +159,7 @@ def _width(asked: SearchRequest) -> int:
 async def _passages(
     store: Store, asked: SearchRequest, embedder: Embedder | None, held: Sequence[ChunkMatch] | None
 ) -> list[ScoredPassage]:
-    """Return the passages to show; rank again if a page was chunked anew between ranking and reading."""
+    """Return the passages to show; rank again if a page was chunked again between ranking and reading."""
     for _ in range(TRIES):
         ranked = await _rank(store, asked, embedder, held)
         found, all_there = await _best_of_each_page(store, ranked, asked)

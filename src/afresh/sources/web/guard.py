@@ -194,7 +194,7 @@ def _unwrapped(address: Address) -> Iterator[Address]:
 
 
 def is_own_address(address: Address) -> bool:
-    """Return whether an address belongs to an interface of this machine, which is checked anew on each call.
+    """Return whether an address belongs to an interface of this machine, which is checked again on each call.
 
     Connecting a datagram socket sends nothing but chooses a route. A route to one of the machine's own addresses
     has that address as its source.
