@@ -144,7 +144,7 @@ failed = st.builds(
     outcome=st.sampled_from((Outcome.TIMEOUT, Outcome.FAILED, Outcome.BLOCKED_4XX, Outcome.BLOCKED_5XX)),
     reason=reasons,
     status_code=st.sampled_from((None, 429, 503)),
-    retry_after=st.none() | st.integers(0, 10**9).map(lambda milliseconds: milliseconds / 1000),
+    retry_after=st.none() | st.floats(0.0, 1e6),
 )
 troubles: st.SearchStrategy[Refused | Failed] = refused | failed
 looks: st.SearchStrategy[Seen] = reads | not_modified | gone | moved | refused | failed

@@ -1,6 +1,6 @@
 """Decide what the result of a check means for the stored page; no other module does."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, assert_never
 
 from afresh.crawl.plausibility import (
@@ -313,7 +313,7 @@ def _failed(page: Page, seen: Failed, policy: Policy, now: datetime) -> Decision
     if seen.poison is not None:
         doubt = f"parsing it crashed {crashes} times" if quarantined else page.doubt
         after = replace(after, crashes=crashes, doubt=doubt, doubt_hash=seen.poison)
-    pauses = after.failures if seen.retry_after else max(1, after.failures)
+    pauses = after.failures if timedelta(seconds=seen.retry_after or 0) else max(1, after.failures)
     return Decision(
         page=after,
         outcome=seen.outcome,
