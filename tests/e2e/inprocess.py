@@ -1,5 +1,6 @@
 """Extraction and chunking without processes of their own."""
 
+from collections import Counter
 from collections.abc import Callable
 from types import ModuleType
 from typing import ParamSpec, TypeVar
@@ -17,10 +18,12 @@ class InProcess(ParserPool):
     """Does the work where it is asked for and counts it: a test need not wait for processes to start."""
 
     calls = 0
+    of: Counter[str] = Counter()  # calls by the name of the function
 
     async def call(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         """The result of a function, with the errors that the real one gives."""
         type(self).calls += 1
+        self.of[getattr(function, "name", "")] += 1
         try:
             return function(*args, **kwargs)
         except Exception as error:
