@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable
 from types import ModuleType
-from typing import ParamSpec, TypeVar
+from typing import ClassVar, ParamSpec, TypeVar
 
 import afresh.crawl.factory
 import afresh.search.model_provider
@@ -18,7 +18,7 @@ class InProcess(ParserPool):
     """Does the work where it is asked for and counts it: a test need not wait for processes to start."""
 
     calls = 0
-    of: Counter[str] = Counter()  # calls by the name of the function
+    of: ClassVar[Counter[str]] = Counter()  # calls by the name of the function
 
     async def call(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         """The result of a function, with the errors that the real one gives."""
