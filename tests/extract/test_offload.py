@@ -13,7 +13,7 @@ import pytest
 
 from afresh.errors import ExtractError, ParserCrashed, ParserTimeout
 from afresh.extract.pool import pool
-from afresh.extract.pool.child import GROWN, held
+from afresh.extract.pool.child import GROWN, resident_bytes
 from afresh.extract.pool.pool import ParserPool
 from afresh.extract.pool.wire import LazyFunction
 
@@ -117,14 +117,14 @@ async def test_a_process_that_has_grown_is_replaced_after_its_answer(work: Parse
     )
     assert grown is None
     assert behind != before
-    assert await work.call(held) < GROWN
+    assert await work.call(resident_bytes) < GROWN
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="glibc")
 async def test_memory_that_a_large_page_needed_is_given_back(work: ParserPool) -> None:
-    before = await work.call(held)
+    before = await work.call(resident_bytes)
     await work.call(exec, "import sys; page = [bytes(1000) for _ in range(80_000)]; sys.kept = bytes(1000); del page")
-    assert await work.call(held) < before + 40_000_000
+    assert await work.call(resident_bytes) < before + 40_000_000
 
 
 async def test_a_call_that_waits_long_starts_another_process(monkeypatch: pytest.MonkeyPatch) -> None:

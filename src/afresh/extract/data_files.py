@@ -261,7 +261,7 @@ class _YamlReader:
 
 
 def _keep(into: dict[str, Any], key: str, value: Any) -> None:
-    """Set a key of a mapping; for the merge key `<<`, add those keys of other mappings that `into` does not have."""
+    """Set a key of a mapping; for the merge key `<<`, add the keys of other mappings that `into` does not have yet."""
     if key != "<<":
         into[key] = value
         return

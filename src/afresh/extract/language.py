@@ -89,7 +89,7 @@ def _agreeing(hints: Sequence[str], language: str | None) -> str | None:
 
 
 def _settle(sample: str, hints: Sequence[str], guess: str | None) -> str:
-    """Return the tag of a text that confirms no declared tag: the first declared one, unless it is clearly wrong."""
+    """Return the language of a text whose guess agrees with no hint: the first hint, unless that is clearly wrong."""
     doubtful = guess is not None or (primary(hints[0]) == "en" and contradicts_english(sample))
     if not doubtful or not is_long(sample):
         return hints[0]

@@ -44,7 +44,7 @@ def collect_links(
 def with_hidden(links: Links, hidden: Iterable[tuple[str, str]], base: str, same: Collection[str | None]) -> Links:
     """Return the links, followed by hidden links up to the limit; `same` are URLs of the page itself.
 
-    If a visible link has the same target, the hidden one only provides the text if the visible one has none.
+    A hidden link with the target of a visible one is not added; its text is used if the visible link has none.
     """
     found = {link.url: link for link in links.kept}
     left_out = set()
@@ -63,7 +63,7 @@ def with_hidden(links: Links, hidden: Iterable[tuple[str, str]], base: str, same
 
 
 def with_seen_words(links: Links, tree: LexborHTMLParser, base: str, tag_count: int) -> Links:
-    """Return the links, with the texts that are left after hidden text was removed from the tree."""
+    """Return the links with their texts read again from a tree from which hidden text was removed."""
     left, _ = _by_href(tree, tag_count)
     by_href = {href: (left.get(href, ("",))[0], follow) for href, (_, follow) in links.by_href.items()}
     if by_href == links.by_href:

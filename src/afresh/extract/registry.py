@@ -46,8 +46,6 @@ SNIFFED_BYTES = 1_024
 
 
 class Format(NamedTuple):
-    """A supported file format."""
-
     name: str  # as shown in error messages
     reader: "str | Callable[[], Extractor]"  # built in: `module:function` in `afresh.extract`, imported on first use
     media: tuple[str, ...] = ()

@@ -245,7 +245,7 @@ def _width(line: str) -> int:
 
 
 def _held(found: Sequence[_Found], starts: Sequence[int]) -> Iterable[Symbol]:
-    """Yield declarations as symbols with line numbers; skip those inside symbols that cannot contain others."""
+    """Convert declarations to symbols with line numbers; skip those inside symbols that cannot contain others."""
     around: list[_Found] = []
     for each in found:
         while around and around[-1].end < each.end:
@@ -299,7 +299,7 @@ def to_markdown(text: str, name: str) -> str:
 
 
 def _parts(lines: Sequence[str], symbols: Sequence[Symbol], after: int, name: str) -> Iterator[_Part]:
-    """Yield the lines from `after` on, with the symbol that they belong to; level 0 is for lines outside of symbols."""
+    """Yield the lines from `after` on in parts, each with its innermost symbol; level 0 is outside of all symbols."""
     around: list[Symbol] = []
     at = after
     for symbol, following in zip_longest(symbols, symbols[1:]):
@@ -315,7 +315,7 @@ def _parts(lines: Sequence[str], symbols: Sequence[Symbol], after: int, name: st
 
 
 def _leave(around: list[Symbol], lines: Sequence[str], at: int, until: int, name: str) -> Generator[_Part, None, int]:
-    """Remove from `around` the symbols that end before `until`, yield their last lines, and return the next index."""
+    """Remove from `around` the symbols that end before `until`; yield their last lines, return the next index."""
     while around and around[-1].last < until:
         yield _holder(around, name, lines[at : around[-1].last + 1])
         at = max(at, around[-1].last + 1)
@@ -355,7 +355,7 @@ def _head(text: str, language: Language) -> tuple[str, int]:
 
 
 def _comment_end(lines: Sequence[str], at: int, language: Language) -> int:
-    """Return the index of the line after a comment that begins at a line; the line itself if none begins there."""
+    """Return the index of the line after the comment that begins at line `at`, or `at` if no comment begins there."""
     bare = lines[at].lstrip()
     if language.line_comment == "//" and bare.startswith("/*"):
         return run_end(lines, at, lambda line: "*/" not in line) + 1

@@ -39,7 +39,6 @@ class Declaration(NamedTuple):
 
 
 def parse_declarations(text: str) -> tuple[Declaration, ...]:
-    """Return the declarations of a block or of a `style` attribute."""
     text = _without_comments(text)
     return _declarations(split_outside(text, ";") if any(mark in text for mark in "\"'(\\{") else text.split(";"))
 

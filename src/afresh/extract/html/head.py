@@ -37,7 +37,6 @@ class Head:
 
 
 def read_head(tree: LexborHTMLParser, url: str) -> Head:
-    """Read the head of a page in one pass over its children."""
     head = Head()
     if tree.root is not None:
         attributes = tree.root.attributes

@@ -378,7 +378,7 @@ DATA_FINDERS: _Finders = (in_head, in_drupal_settings, in_hydration_data, in_jso
 
 
 def hidden_links(page: LinkPage, *, of_elements: bool) -> Iterator[HiddenLink]:
-    """Yield links in elements (`of_elements`) or in data that may lead to pages and that no visible link names."""
+    """Yield links to pages in elements (`of_elements`) or in data, unless a visible link with text has the same URL."""
     for find in ELEMENT_FINDERS if of_elements else DATA_FINDERS:
         for found in find(page):
             if not page.visible.get(found.raw_url, ("", True))[0] and leads_to_page(found.raw_url):

@@ -40,7 +40,7 @@ class Colour(NamedTuple):
     alpha: float = 1.0
 
     def is_like(self, other: "Colour") -> bool:
-        """Return whether text in one colour is unreadable on the other."""
+        """Return whether text in this colour is unreadable on a background of the other."""
         return all(abs(one - two) <= _SAME_COLOUR for one, two in zip(self[:3], other[:3], strict=True))
 
 

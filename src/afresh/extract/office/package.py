@@ -59,7 +59,7 @@ class ZipReader:
 
 
 def is_inside(name: str) -> bool:
-    """Return whether a member's path is inside the folder into which the archive would be unpacked."""
+    """Return whether the path of a member stays inside the folder into which the archive would be unpacked."""
     if not name or name[0] in "/\\" or name[1:2] == ":" or "\0" in name:
         return False
     return ".." not in name.replace("\\", "/").split("/")

@@ -99,7 +99,7 @@ def _without_margins(lines: Sequence[PdfLine]) -> list[PdfLine]:
 
 
 def _shifts(line: PdfLine) -> Iterator[int]:
-    """Yield how far the numbers at both ends of a line are from the page index; for page numbers, this is constant."""
+    """Yield the difference of each number at an end of a line to the page index, which is constant for page numbers."""
     for number in _END_NUMBERS.findall(line.text):
         yield int(number) - line.page
 

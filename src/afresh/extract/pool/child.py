@@ -23,15 +23,15 @@ _PAGE = 1 if sys.platform == "win32" else os.sysconf("SC_PAGESIZE")
 def serve(calls: BinaryIO, answers: BinaryIO) -> None:
     """Signal readiness, then answer calls until the input ends or the process needs to be replaced."""
     _write(answers, b"", last=False)
-    last, kept = False, held()
+    last, kept = False, resident_bytes()
     while not last and (header := calls.read(LENGTH.size)):
         answer, broken = _answer(calls.read(LENGTH.unpack(header)[0]))
-        last = broken or held() > GROWN
+        last = broken or resident_bytes() > GROWN
         _write(answers, answer, last=last)
         del answer
-        if held() > kept + kept // 4 + SLACK:
+        if resident_bytes() > kept + kept // 4 + SLACK:
             give_back()
-            kept = held()
+            kept = resident_bytes()
 
 
 def _write(answers: BinaryIO, answer: bytes, *, last: bool) -> None:
@@ -53,8 +53,7 @@ def _answer(payload: bytes) -> tuple[bytes, bool]:
         return encode_failure(f"{type(error).__name__}: {error}"), True
 
 
-def held() -> int:
-    """Return the resident memory of this process in bytes; 0 if unknown."""
+def resident_bytes() -> int:
     return _sizes()[1]
 
 

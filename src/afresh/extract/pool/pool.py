@@ -135,7 +135,6 @@ class ParserProcess:
 
     @property
     def broken(self) -> bool:
-        """Return whether the process can no longer answer calls."""
         return self._distrusted or self._reader.done() or self.process.returncode is not None
 
     def distrust(self) -> None:
