@@ -33,6 +33,48 @@ def test_header_attributes_and_sections() -> None:
     )
 
 
+def test_titles_underlined_on_a_second_line() -> None:
+    text = """
+        git-add(1)
+        ==========
+        Ann Author <ann@x.org>
+
+        NAME
+        ----
+        git-add - Add files
+
+        [[options]]
+        OPTIONS
+        -------
+        -n::
+        --dry-run::
+            Show only.
+
+        Übersicht
+        ~~~~~~~~~
+
+        1. Numbers
+        ^^^^^^^^^^
+
+        Deepest one
+        ++++++++++
+
+        ----
+        code
+        ----
+
+        Not as long as this
+        ----
+        code
+        ----
+    """
+    assert converted(text) == (
+        "# git-add(1)\n\n## NAME\n\ngit-add - Add files\n\n## OPTIONS\n\n"
+        "- **-n**\n- **--dry-run**: Show only.\n\n### Übersicht\n\n#### 1. Numbers\n\n##### Deepest one\n\n"
+        "```\ncode\n```\n\nNot as long as this\n\n```\ncode\n```"
+    )
+
+
 def test_inline_markup() -> None:
     text = (
         "A *bold* and _soft_ `code` with `+{raw}+`, link:a.html[A], xref:b.adoc#x[B], <<first,above>>, "

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from afresh.extract.decode import decode
 from afresh.extract.markdown import run_end, skip_blank, written
@@ -90,6 +91,7 @@ def _page(page: str, text: str) -> str:
 DEEPEST = 20
 
 _HEADING = re.compile(r"(={1,6}|#{1,6})[ \t]+(\S.*)$")
+_UNDERLINE = re.compile(r"([-=~^+])\1{2,}$")
 _ENTRY = re.compile(r":(!?[\w][\w-]*!?):(?:[ \t]+(.*))?$")
 _FENCE = re.compile(r"(-{4,}+|\.{4,}+|={4,}+|\*{4,}+|_{4,}+|\+{4,}+|/{4,}+|--|`{3,}+|[|,:!]={3,}+)([\w+#-]*+)$")
 _OPTIONS = re.compile(r"\[(?!\[)([^\]]*(?:\][^\]\s]+)*)\]$")
@@ -114,6 +116,22 @@ def to_markdown(text: str) -> str:
     return "\n\n".join(_Asciidoc(len(text)).blocks(text.split("\n")))
 
 
+class _Heading(NamedTuple):
+    level: int
+    text: str
+    after: int  # index of the line after it
+
+
+def _heading(lines: list[str], at: int) -> _Heading | None:
+    """Return the heading that begins at a line, marked in front (`== Title`) or underlined; None if there is none."""
+    line, under = (each.rstrip() for each in (*lines[at : at + 2], "", "")[:2])
+    if marked := _HEADING.match(line):
+        return _Heading(len(marked[1]), marked[2], at + 1)
+    if _UNDERLINE.match(under) and abs(len(under) - len(line)) <= 1 and any(map(str.isalnum, line)):
+        return _Heading("=-~^+".index(under[0]) + 1, line, at + 2)
+    return None
+
+
 class _Asciidoc:
     """Converts AsciiDoc; holds the document's attributes, and the options and the title of the next block."""
 
@@ -126,6 +144,9 @@ class _Asciidoc:
         converted = self.in_text(" ".join(text.split()))
         converted = _INLINE.sub(_convert_inline, converted).strip() if _MARKED.search(converted) else converted
         return "\\" + converted if _LEADING.match(converted) else converted
+
+    def heading(self, heading: "_Heading") -> str:
+        return "#" * heading.level + " " + self.prose(heading.text).lstrip("\\")
 
     def in_text(self, text: str, depth: int = 0) -> str:
         """Replace the attributes in a text by their values; leave unknown attributes as they are."""
@@ -155,14 +176,15 @@ class _Asciidoc:
         while at < len(lines) and (not lines[at].strip() or lines[at].startswith("//") or _ENTRY.match(lines[at])):
             self._set(lines[at])
             at += 1
-        if at >= len(lines) or not lines[at].startswith("= "):
+        title = _heading(lines, at)
+        if title is None or title.level > 1:
             return at
-        title, at = lines[at][2:], at + 1
+        at = title.after
         while at < len(lines) and lines[at].strip():
             if not self._set(lines[at]) and not _AUTHOR.match(lines[at]) and not lines[at].startswith("//"):
                 break
             at += 1
-        found.append("# " + self.prose(title).lstrip("\\"))
+        found.append(self.heading(title))
         return at
 
     def _set(self, line: str) -> bool:
@@ -198,8 +220,8 @@ class _Asciidoc:
             return self._macro(macro), at + 1
         if (fence := _FENCE.match(line)) is not None and (len(line) > 2 or line == "--"):
             return self._delimited(lines, at, depth, fence, options)
-        if (heading := _HEADING.match(line)) is not None and depth == 0:
-            return ["#" * len(heading[1]) + " " + self.prose(heading[2]).lstrip("\\")], at + 1
+        if depth == 0 and (heading := _heading(lines, at)) is not None:
+            return [self.heading(heading)], heading.after
         if _ITEM.match(line) or _term(line):
             return self._list(lines, at, depth)
         return self._paragraph(lines, at, options)
@@ -313,7 +335,7 @@ def _item_text(lines: list[str], at: int, first: str) -> tuple[str, int]:
     parts = [first] if first else []
     at = at if first else skip_blank(lines, at)
     while at < len(lines) and lines[at].strip() and not _ITEM.match(lines[at]) and not _ends_paragraph(lines[at]):
-        if _TERM.match(lines[at]) and parts:
+        if _term(lines[at]):
             break
         if not lines[at].startswith("//"):
             parts.append(lines[at].strip())
