@@ -228,3 +228,52 @@ def test_F63_hostile_text_is_quick(text: str) -> None:
     begun = time.process_time()
     to_markdown(text)
     assert time.process_time() - begun < 5
+
+
+def test_directives_of_a_domain_keep_their_content() -> None:
+    text = """
+        Roles
+        =====
+
+        .. rst:role:: ref
+
+           Refers to a place.
+
+        .. rst:directive:: .. index:: text
+
+           Makes an entry.
+
+           .. rst:directive:option:: caption
+              :type: text
+
+              Names it.
+
+        .. py:module:: jars
+           :synopsis: Jars.
+
+           Opens jars.
+
+        .. c:namespace:: jar
+
+        .. rst-class:: wide
+
+           Wide text.
+
+        .. shop:title:: Jar
+
+           Is sold.
+
+        .. 2to3fixer:: apply
+
+           Removes apply.
+
+        .. role:: red
+           :class: red
+
+        .. program:: jar
+    """
+    assert converted(text) == (
+        "# Roles\n\n## `ref`\n\nRefers to a place.\n\n## `.. index:: text`\n\nMakes an entry.\n\n"
+        "### `caption`\n\nNames it.\n\nOpens jars.\n\nWide text.\n\n## `Jar`\n\nIs sold.\n\n"
+        "## `apply`\n\nRemoves apply."
+    )

@@ -6,7 +6,7 @@ the stored text; if only the model changed, vectors are made again (`afresh rein
 
 import hashlib
 
-READING = "html-7+markdown-2+text-2+pdf-1+office-1+epub-1+notebook-1+data-1+rst-1+asciidoc-2+code-1"
+READING = "html-7+markdown-2+text-2+pdf-1+office-1+epub-1+notebook-1+data-1+rst-2+asciidoc-2+code-1"
 CHUNKER = "markdown-4"  # includes the analysis of words
 
 

@@ -24,7 +24,7 @@ _NUMBER = re.compile(r"\(?(\d{1,9}|#|[a-zA-Z]|[ivxlcdmIVXLCDM]{2,9})[.)](?:[ \t]
 _FIELD = re.compile(r":((?:\\.|[^:\\`\s])(?:\\.|[^:\\`])*|[^:\s]):(?:[ \t]+|$)")
 _OPTION = re.compile(r"((?:--?|/)[A-Za-z0-9?][^ \n]*(?:,? [^ \n]+)*?)(?:[ ]{2,}|$)")
 _EXPLICIT = re.compile(r"\.\.(?:[ \t]+|$)")
-_DIRECTIVE = re.compile(r"([A-Za-z][\w.+-]*(?::[\w.+-]+)*)[ \t]?::(?:[ \t]+(.*))?$")
+_DIRECTIVE = re.compile(r"([A-Za-z0-9][\w.+-]*(?::[\w.+-]+)*)[ \t]?::(?:[ \t]+(.*))?$")
 _NOTE = re.compile(r"\[(#?[\w.+-]*|\*)\][ \t]+(.*)$")
 _HIDDEN_FIELDS = frozenset({"orphan", "tocdepth", "nocomments", "nosearch"})
 _LEADING = re.compile(r"(#{1,6}\s|\d+[.)]\s|[-+*]\s|>|~~~|```)")
@@ -292,10 +292,13 @@ _LANGUAGES = {
     "doctest": "pycon", "testcode": "python", "testsetup": "python", "ipython": "python", "prompt": "console",
 }  # fmt: skip
 _DROPPED = frozenset((
-    "raw", "meta", "index", "highlight", "default-role", "contents", "sectnum", "tabularcolumns",
-    "rst-class", "cssclass", "class-name", "currentmodule", "module", "program", "sectionauthor",
+    "raw", "meta", "index", "default-role", "contents", "sectnum", "tabularcolumns", "sectionauthor",
     "moduleauthor", "codeauthor", "role", "section-numbering", "local-toc", "title", "include-hidden",
     "only-dev", "target-notes", "header", "footer", "date", "restructuredtext-test-directive",
+))  # fmt: skip
+_UNTITLED = frozenset((  # their argument is no text for readers, but their content is
+    "only", "ifconfig", "container", "compound", "highlight", "rst-class", "cssclass", "class-name", "program",
+    "module", "currentmodule", "namespace", "namespace-push", "namespace-pop",
 ))  # fmt: skip
 _OBJECTS = frozenset((
     "function", "class", "method", "classmethod", "staticmethod", "attribute", "property", "data", "exception",
@@ -321,7 +324,9 @@ def to_markdown(text: str) -> str:
 
 def _render(rst: RstConverter, directive: Directive, depth: int) -> list[str]:
     """Convert a directive to Markdown blocks; keep the text of unknown directives."""
-    name = directive.name.rpartition(":")[2]
+    domain, _, name = directive.name.rpartition(":")
+    if domain:  # it describes something, whatever its name means without a domain
+        return _object(rst, directive, depth) if name not in _UNTITLED else rst.blocks(directive.content, depth + 1)
     if name == "highlight":
         rst.language = directive.argument.strip()
     if name in _DROPPED:
@@ -344,7 +349,7 @@ def _render(rst: RstConverter, directive: Directive, depth: int) -> list[str]:
         return _table(rst, directive, depth)
     if name in _OBJECTS:
         return _object(rst, directive, depth)
-    title_text = rst.prose(directive.argument) if name not in ("only", "ifconfig", "container", "compound") else ""
+    title_text = "" if name in _UNTITLED else rst.prose(directive.argument)
     title_text = f"**{title_text}**" if title_text and name in _PLAIN_ARGUMENT else title_text
     return [title_text, *rst.blocks(directive.content, depth + 1)]
 
