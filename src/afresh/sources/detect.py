@@ -25,7 +25,7 @@ from afresh.urls.files import file_url, is_file_url, path_of
 
 
 def may_use_keys(kind: str, url: str, places: Sequence[str], github_urls: Sequence[str]) -> bool:
-    """Return whether keys may be used for a repository: whether one of `places` (`host`, `host/owner`, …) covers it."""
+    """Return whether one of `places` (`host`, `host/owner`, …) permits the operator's keys for a repository."""
     if kind == "github":  # names on GitHub are not case-sensitive
         on_github = github_address(url, github_urls)
         if on_github is None:
@@ -237,6 +237,5 @@ def web_address(typed: str) -> str:
 
 
 def is_below(path: str, roots: Sequence[str]) -> bool:
-    """Return whether a resolved path is one of the root folders or inside one."""
     places = [os.path.realpath(os.path.expanduser(root)) for root in roots]
     return any(path == place or path.startswith(place.rstrip("/") + "/") for place in places)

@@ -92,8 +92,6 @@ class ListerBase:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceKind:
-    """One kind of source."""
-
     open: "Callable[[SourceContext], OpenedSource]"  # returns the fetcher and the lister of a source
     recognise: Callable[[str], str | None] | None = None  # returns the root that a target names; None if it names none
     name_of: Callable[[str], str] | None = None  # returns the default name of a source with this root

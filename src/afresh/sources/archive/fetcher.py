@@ -89,7 +89,7 @@ class ArchiveFetcher(LocalFetcher):
         self._turn = asyncio.Lock()
 
     async def mark(self) -> tuple[str, float]:
-        """Return a text for the state of the archive, and its modification time; raise SourceError if it is missing."""
+        """Return a text that changes with the archive, and its modification time; raise SourceError if it is gone."""
         facts = await asyncio.to_thread(_facts_of, self._path)
         return _state(facts), facts.st_mtime
 
@@ -192,7 +192,7 @@ class ArchiveLister(ListerBase):
 
 
 def open_archive(context: SourceContext) -> OpenedSource:
-    """Open an archive as a source; .gitignore files in it and links on disk have no effect."""
+    """Open an archive as a source; .gitignore files in the archive and symbolic links on disk are ignored."""
     files, rules = context.config.files, context.rules
     path = os.path.realpath(path_of(rules.root))
     inside = FolderRules(gitignore=False, symlinks=True, hidden=files.hidden, ignore=files.ignore)

@@ -30,7 +30,6 @@ class ArchiveEntry(NamedTuple):
 
 
 def is_archive(name: str) -> bool:
-    """Return whether a file name has the ending of a supported archive."""
     return name.lower().endswith(ZIP_ENDINGS + TAR_ENDINGS)
 
 

@@ -38,8 +38,6 @@ _DECOMPRESSORS: tuple[tuple[bytes, Callable[[], Decompressor]], ...] = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchiveLimits:
-    """The limits for reading an archive."""
-
     entry_bytes: int = 10 * MEGABYTE  # maximum size of one entry, unpacked
     total_bytes: int = 2048 * MEGABYTE  # maximum size of all entries, unpacked
     stream_bytes: int = 512 * MEGABYTE  # maximum size of a compressed tar, unpacked into a temporary file

@@ -89,7 +89,11 @@ class FileEvents:
         return ChangedPaths(there, others)
 
     def _judge(self, path: str, relative: str, file_filter: FileFilter) -> ListedUrl | str | bool:
-        """Return a changed file, the URL of a gone or excluded one, True for the whole source, False for no change."""
+        """Classify a changed path.
+
+        Return the file if it is accepted, its URL if it is deleted or excluded, True if the source has to be listed
+        again, and False if the change is irrelevant.
+        """
         folder, _, name = relative.rpartition("/")
         try:
             if name == IGNORE_FILE and file_filter.rules.gitignore:

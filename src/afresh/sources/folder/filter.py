@@ -39,8 +39,6 @@ _Seen = tuple[int, int, int, int]  # identifies a version of a file
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FolderRules:
-    """The settings that decide which files of a folder are read."""
-
     gitignore: bool = True
     hidden: bool = False
     symlinks: bool = False

@@ -1,8 +1,8 @@
 """Parse ignore files, and translate their globs to regular expressions that take at most quadratic time.
 
-A star may end at the first position where the text after it matches: within one name, everything that follows
-could match from there too. So each star forms an atomic group with what follows it, and no position is
-tried twice. The same holds for two stars and the folders that follow them.
+A star need not match more text than necessary: what follows it within a name could match later text from there
+as well. So each star and what follows it form an atomic group, and no position is tried twice. The same holds
+for `**` and the folders that follow it.
 """
 
 import re
@@ -78,8 +78,8 @@ def _token(glob: str, place: int, first: int) -> tuple[str | None, int]:
 def _stars(glob: str, place: int, first: int) -> tuple[str, int]:
     """Parse stars: two or more between slashes match any folders, all others match within one name.
 
-    Git compares the text before the first special character separately, so the `**` of `a**/b` is treated as if it
-    were at the start.
+    Git compares the text before the first special character separately. So in `a**/b`, as in `**/b`, the stars match
+    any folders.
     """
     end = place
     while glob[end : end + 1] == "*":

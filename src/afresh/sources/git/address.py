@@ -172,8 +172,6 @@ _SHORT_ID = re.compile(r"[0-9a-fA-F]{4,39}")
 
 
 class RefKind(StrEnum):
-    """The kinds of refs."""
-
     HEAD = "HEAD"  # no name was given
     BRANCH = "branch"
     TAG = "tag"

@@ -298,7 +298,7 @@ def _lines(ids: Iterable[str]) -> bytes:
 
 
 def _forget_old(clone: Path) -> None:
-    """Remove shallow commits without a ref, because each fetch would send all of them to the remote."""
+    """Remove shallow commits without a ref from the list of the clone, because each fetch would send the whole list."""
     shallow = clone / "shallow"
     if not shallow.exists():
         return

@@ -164,7 +164,10 @@ class GitRepository:
         return opened.sizes[blob]
 
     async def _fetch(self, opened: _Opened, missing: set[str]) -> None:
-        """Fetch missing files; stop if the remote fails, and split a request that fails because a file is absent."""
+        """Fetch missing files; stop if the remote fails.
+
+        If a request fails because a file is absent, leave that file out, or split the request to find it.
+        """
         parts = [missing]
         for _ in range(MAX_REQUESTS):
             if not parts:

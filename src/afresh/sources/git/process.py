@@ -24,8 +24,6 @@ _BOUNDED = 'ulimit -f "$1"; ulimit -v "$2" 2>/dev/null || :; shift 2; exec "$@"'
 
 
 class GitError(SourceError):
-    """Raised if a git command fails."""
-
     def __init__(
         self, reason: str, *, late: bool = False, explained: bool = True, named: frozenset[str] = frozenset()
     ) -> None:

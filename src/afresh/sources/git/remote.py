@@ -74,7 +74,7 @@ def environment(address: GitAddress, options: GitOptions, pins: Sequence[str], s
 
 
 def served_settings(address: GitAddress) -> bytes:
-    """Return the settings for the git process that serves a repository; for a local one, it runs on this machine."""
+    """Return the content of a settings file that allows git to read a local repository of any owner in parts."""
     path = unquote_to_bytes(address.path)
     path = path.replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n")
     return b'[safe]\n\tdirectory = "%s"\n[uploadpack]\n\tallowFilter = true\n\tallowAnySHA1InWant = true\n' % path
@@ -235,7 +235,6 @@ class GitRemote:
             ) from None
 
     def offline(self) -> dict[str, str]:
-        """Return the environment for git commands without network access."""
         return self._environment((), os.devnull) | {"GIT_ALLOW_PROTOCOL": "none"}
 
     def _environment(self, pins: Sequence[str], settings_file: str) -> dict[str, str]:
@@ -244,7 +243,7 @@ class GitRemote:
         }
 
     def _settings_file(self) -> str:
-        """Return the path of the file from which git reads its settings; it is empty unless the repository is local."""
+        """Return the path of git's settings file, which is empty unless the repository is local."""
         if self.address.scheme != "file":
             return os.devnull
         data = served_settings(self.address)

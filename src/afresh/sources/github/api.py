@@ -34,8 +34,6 @@ LINKS, MODULES, ODD = "symbolic links", "submodules", "with a name that cannot b
 
 
 class GithubFile(NamedTuple):
-    """A file of a repository."""
-
     path: str
     id: str  # git's id of the content
     size: int | None
@@ -60,8 +58,6 @@ class GithubTree:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepositoryFacts:
-    """The name and the default branch of a repository."""
-
     name: str  # the current name, after any renames
     branch: str  # the default branch
     wiki: bool

@@ -54,7 +54,7 @@ class GithubFetcher:
             return error.seen
 
     def walks(self, url: str) -> bool:
-        """Return whether a URL is a page of the wiki, which is crawled like a web site."""
+        """Return whether the links of a page are followed, as on a web site: only those of wiki pages are."""
         root = self._repository.wiki
         return root is not None and odd_wiki_page(url, root) is None
 
@@ -175,8 +175,8 @@ def open_github(
 ) -> tuple[GithubRepository, GithubFetcher]:
     """Open a repository; `refusal` returns why a path is excluded.
 
-    `rules` is a text that changes whenever the rules behind `refusal` do. A state that was stored under other rules
-    is not used.
+    `rules` is a text that changes with the rules that `refusal` applies. A state that was stored with another text is
+    not used.
     """
     config, clock = context.config, context.clock
     places, max_file_bytes, options = config.github, config.files.max_file_bytes, http_options(config, context.policy)
@@ -244,7 +244,7 @@ class GithubLister(ListerBase):
         self._listed = True
 
     def refusal(self, url: str, depth: int) -> str | None:
-        """Return why a URL is one wiki page too many, or None if it is not; files are limited when they are listed."""
+        """Return why a URL exceeds the number of wiki pages, else None; files are limited when they are listed."""
         if url in self._walked or not self.walks(url):
             return None
         if len(self._walked) >= self._most_walked:

@@ -22,8 +22,6 @@ _MARKS = ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"), (b"\xef\xbb\xbf", "u
 
 @dataclass(slots=True)
 class LinkList:
-    """The URLs of a list of links, and notes about its lines."""
-
     lines: dict[str, int] = field(default_factory=dict)  # URL → the first line that names it, in order
     refused: list[str] = field(default_factory=list)  # lines without a URL, with their numbers
     typed: dict[str, str] = field(default_factory=dict)  # URL → as its first line writes it

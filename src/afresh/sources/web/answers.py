@@ -138,8 +138,6 @@ def body_of(url: str, data: bytes, status: int, headers: Headers, validators: Va
 
 @dataclass(frozen=True, slots=True)
 class Redirect:
-    """A redirect response."""
-
     status: int
     to: str | None  # None if it is not an http URL
     raw: str

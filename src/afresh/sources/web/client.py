@@ -45,7 +45,7 @@ __all__ = ["AbstractResolver", "aiohttp"]
 
 
 class NotHttp(aiohttp.ClientError):
-    """The response is not valid HTTP."""
+    """Raised if a response is not valid HTTP."""
 
 
 RAISED = (aiohttp.ClientError, TimeoutError, OSError, ValueError)
@@ -118,12 +118,12 @@ class Deadline:
 
     @property
     def late(self) -> str:
-        """Return a text that says which time limit was exceeded."""
+        """Return which time limit was exceeded, as text for an error message."""
         is_over = self._loop.time() >= self._end
         return f"not complete within {self._total:g} s" if is_over else f"nothing received for {self._idle:g} s"
 
     def stir(self) -> None:
-        """Record that data has arrived."""
+        """Restart the time limit for receiving nothing, because data has arrived."""
         idle_at = self._loop.time() + self._idle
         if self._when < min(self._end, idle_at):  # else the timer that runs is late enough
             self._move(idle_at)

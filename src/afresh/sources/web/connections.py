@@ -20,8 +20,6 @@ _MAX_LINE_BYTES = 16 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """A server to which requests can be sent."""
-
     url: str  # scheme, host and port
     host: str
     domain: str

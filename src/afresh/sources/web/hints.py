@@ -1,6 +1,6 @@
 """Find what a site offers in addition to its pages: feeds, llms.txt and Markdown files.
 
-llms.txt is looked for below the root of the source first, then at the origin. `llms-full.txt` contains the
+llms.txt is requested below the root of the source first, then at the origin. `llms-full.txt` contains the
 text of all pages in one file. It lists no pages and is read only if it is the root itself (urls/scope.py).
 The URL of a Markdown file is derived from that of its page, as llms.txt proposes it:
 
@@ -11,8 +11,9 @@ The URL of a Markdown file is derived from that of its page, as llms.txt propose
 | `a/index.md`       | `a/`                           |
 | `a/b.md`           | `a/b`, `a/b.html` or `a/b/`    |
 
-If a file may belong to several pages, the site has the same *form* for all of them: the ending that replaces
-`.md`. A page is stored under the URL of its HTML; the Markdown file only provides the text.
+If a file may belong to several pages, the *form* of the site decides: the ending of its pages that replaces `.md`.
+A site has one form for all files. A page is stored under the URL of its HTML; the Markdown file only provides the
+text.
 """
 
 import html
@@ -41,7 +42,7 @@ def is_alternate(url: str) -> bool:
 def page_of(url: str, form: str) -> str:
     """Return the URL of the page to which a Markdown file belongs; return other URLs unchanged.
 
-    `form` says how the site names its Markdown files: one of FORMS, or BARE.
+    `form` is the ending of the site's pages that replaces `.md`: one of FORMS, or BARE.
     """
     if form == BARE or not is_alternate(url):
         return url
@@ -65,7 +66,7 @@ def form_among(url: str, pages: Container[str]) -> str | None:
 
 
 def shows_form(url: str) -> bool:
-    """Return whether the page of a Markdown file depends on the form of its site, so that the form can be found out."""
+    """Return whether the page URL of a Markdown file depends on the form of the site, and so reveals the form."""
     return page_of(url, FORMS[0]) != page_of(url, FORMS[1])
 
 

@@ -97,8 +97,6 @@ def http_options(config: Config, policy: AddressPolicy) -> HttpOptions:
 
 @dataclass(frozen=True, slots=True)
 class _Terms:
-    """The parameters of one request."""
-
     asked: str  # the requested URL, before redirects
     deadline: Deadline
     limit: int
@@ -254,7 +252,7 @@ class HttpFetcher:
         return bytes(data)
 
     async def _bar_redirect(self, hop: Redirect, terms: _Terms) -> Refused | Failed | None:
-        """Return why a redirect is not followed, or None if it is, after the wait that the redirect asks for."""
+        """Return why a redirect is not followed; else wait as long as its Retry-After header asks, and return None."""
         if terms.page and self._refusal is not None:
             if why := await self._refusal(hop.to or "", terms.asked):
                 return replace(why, reason=f"redirected to {hop.to}: {why.reason}", status_code=hop.status)

@@ -109,7 +109,7 @@ def why_render(html: str) -> str | None:
 
 
 def challenge_in(html: str) -> bool:
-    """Return whether a page is a browser check, which browsers pass after a moment."""
+    """Return whether a page is a browser check, which lets browsers pass after a moment and stops other clients."""
     return _CHALLENGES().search(html[:_HEAD_CHARS]) is not None
 
 

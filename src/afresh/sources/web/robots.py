@@ -29,8 +29,6 @@ _UNITS = {b"": 1, b"s": 1, b"m": 60, b"h": 3600, b"d": 86400}
 
 
 class RobotsLine(NamedTuple):
-    """One Allow or Disallow line."""
-
     number: int
     allow: bool
     value: bytes
@@ -286,7 +284,7 @@ class _Known:
 
 
 class RobotsFetcher:
-    """Fetches only what robots.txt allows; needs a new instance for each run, or a call of `forget`."""
+    """Fetches only what robots.txt allows; caches robots.txt until `forget` is called, at least once for each run."""
 
     def __init__(
         self,

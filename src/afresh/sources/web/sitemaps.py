@@ -131,7 +131,7 @@ def _from_text(data: bytes, most: int) -> SitemapFile:
 
 
 class _Room:
-    """Collects the entries of one file, each URL once, up to a limit; counts the entries beyond the limit."""
+    """Collects the entries of one file, each URL once; beyond a limit, entries are only counted."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -140,7 +140,7 @@ class _Room:
         self.over = 0
 
     def take(self, loc: str, lastmod: datetime | None) -> bool:
-        """Keep an entry, or count it if it is beyond the limit; return False at twice the limit."""
+        """Keep an entry, or only count it if the limit is reached; return False at twice the limit."""
         loc = loc[:MAX_LOC_CHARACTERS]
         if loc in self.seen:
             return True
@@ -433,7 +433,7 @@ class _Walk:
 
 
 def _problem(seen: Gone | Refused | Failed | Moved | NotModified, optional: bool) -> str | None:
-    """Return why the listing is incomplete without this file, or None if the file just does not exist."""
+    """Return why the listing is incomplete without this file; None if it is complete, as the file does not exist."""
     if isinstance(seen, Gone):
         return None
     if isinstance(seen, Refused):

@@ -98,8 +98,6 @@ async def _without_pictures(route: Route) -> None:
 
 
 class RunningBrowser:
-    """A started browser and its slots."""
-
     def __init__(self, engine: str, options: BrowserOptions, browser: Browser, token: str) -> None:
         self.engine = engine
         self.options = options

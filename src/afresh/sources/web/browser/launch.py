@@ -58,8 +58,6 @@ _FIREFOX = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenderedPage:
-    """A page as rendered by a browser."""
-
     url: str  # where the browser ended, after redirects and scripts
     html: str
     status: int
@@ -71,8 +69,6 @@ class RenderedPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenderFailure:
-    """A page that could not be rendered."""
-
     reason: str
     late: bool = False
     hopeless: bool = False  # a retry in this run would fail too

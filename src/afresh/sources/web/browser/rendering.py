@@ -1,13 +1,13 @@
-"""Fetch pages over HTTP, and render those in a browser that HTTP alone does not give.
+"""Fetch pages over HTTP, and render those in a browser whose content HTTP alone does not provide.
 
-| result of HTTP        | `crawl.render: auto`                                        | `always` |
-|-----------------------|-------------------------------------------------------------|----------|
-| 304                   | done                                                        | done     |
-| 200, HTML             | rendered if it is a shell for scripts or a browser check    | rendered |
-| 403, 406              | rendered if the site refused all plain requests so far in   | rendered,|
-|                       | this run, until three in a row are refused there too        | until …  |
-| 401, 403, 429, 503    | rendered if a browser check came with it                    | the same |
-| anything else         | done                                                        | done     |
+| result of HTTP        | `crawl.render: auto`                                          | `always`           |
+|-----------------------|---------------------------------------------------------------|--------------------|
+| 304                   | not rendered                                                  | not rendered       |
+| 200, HTML             | rendered if it is a shell for scripts or a browser check      | rendered           |
+| 403, 406              | rendered while the site has refused all HTTP requests of this | rendered, with the |
+|                       | run, until it refuses the browser three times in a row        | same limit         |
+| 401, 403, 429, 503    | rendered if the response is a browser check                   | as with `auto`     |
+| anything else         | not rendered                                                  | not rendered       |
 
 A shell is HTML whose content is loaded by scripts. If it shows no content in a browser either, the request
 has failed, because the data may be unreachable. The first engine that shows the home page of a site is used
@@ -250,9 +250,9 @@ class RenderingFetcher:
         return await self._read(url, seen, page, why)
 
     def _without(self, request: Request, seen: Fetched, fix: str) -> Fetched:
-        """Return the result for a page that would need a browser, if no browser is available.
+        """Return the result for a page that should be rendered, if no browser is available.
 
-        This is the result of HTTP, but Failed if the stored page was rendered or all pages must be.
+        Return Failed if the stored page was rendered or if all pages have to be, else the result of HTTP (`seen`).
         """
         if self._always or request.media_type == render_check.RENDERED:
             return Failed(reason=f"not rendered: {fix}", hopeless=True)
@@ -263,7 +263,7 @@ class RenderingFetcher:
         return seen
 
     async def _let_in(self, url: str, seen: Refused | Failed, page: RenderedPage, why: str) -> Fetched:
-        """Return the page if the browser got it although the plain request failed or was refused; else that result."""
+        """Return the page if the browser was let in although HTTP was not; else return the result of HTTP (`seen`)."""
         site = origin_of(url)
         if page.status not in answers.CONTENT or render_check.why_render(page.html) == render_check.CHALLENGE:
             self._refused[site] += 1
