@@ -29,8 +29,6 @@ WEBHOOKS = """<!doctype html><html lang="en"><head><title>Webhooks - Harbor 2.4 
 
 @dataclass(slots=True)
 class Demo:
-    """The state of the demo: a site, a temporary store, and the result of each scene."""
-
     session: Session
     site: TinySite
     config: Config

@@ -135,7 +135,7 @@ for each in (config_show, config_check, config_path):
 
 
 def age(typed: str) -> "tuple[timedelta | None]":
-    """Return an age such as 30d in a tuple, or (None,) for "forever"; None alone means that no age was given."""
+    """Parse an age such as 30d or "forever" (None); return it in a tuple, as None alone stands for a missing option."""
     return (None if typed.strip().lower() in ("none", "null", "forever", "for ever") else read_duration(typed),)
 
 

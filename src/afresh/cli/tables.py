@@ -19,8 +19,6 @@ MIN_CELL_WIDTH = 8
 
 @dataclass(frozen=True)
 class Column:
-    """A column with the width of its longest cell."""
-
     name: str
     right: bool
     main: bool

@@ -65,8 +65,6 @@ class ServerSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogSettings:
-    """The path, the level and the format of the log file."""
-
     file: str | None = text(None, "the log file, one line per event; null: none (short: `AFRESH_LOG`)", form=forms.file)
     level: str = text("info", "the lowest level that is logged", choices=("debug", "info", "warning", "error"))
     format: str = text("text", "one line of text, or one JSON object, per event", choices=("text", "json"))

@@ -34,8 +34,6 @@ def default_store_url() -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)  # the URL may contain a password
 class StoreSettings:
-    """The database that contains everything."""
-
     url: str = text(
         default_store_url,
         "the database: `sqlite:///FILE` (three slashes, then the path) or `postgresql://USER@HOST/DATABASE`",

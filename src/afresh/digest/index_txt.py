@@ -1,4 +1,4 @@
-"""Format `index.txt`: for each source its id, its summary, and one blank line."""
+"""Format `index.txt`: for each source its id, its summary and a blank line."""
 
 import json
 import re

@@ -127,7 +127,7 @@ class DigestUpdater:
         return None if digest is None else SeenCache(self.paths.cache, digest)
 
     def _taken_over(self) -> SeenCache:
-        """Return a mark that says that the cache was imported, but the update is not finished.
+        """Return a mark which says that the cache was imported but the update is not finished.
 
         If the update fails, the next one finds this mark and does not import the cache again, so that new summaries
         are not lost.

@@ -41,7 +41,7 @@ class RefreshRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReceivedMessage:
-    """Whether a received message was accepted, and the sources and pages that it concerns."""
+    """The result of a received message: whether it was accepted, and the sources and pages that it concerns."""
 
     state: str  # taken (accepted), known (a duplicate) or nothing (no source is affected)
     sources: tuple[str, ...] = ()

@@ -93,8 +93,6 @@ def _safe(text: str) -> str:
 
 
 class Transport(Protocol):
-    """Sends the messages of one target."""
-
     @property
     def target(self) -> MessageTarget: ...
 

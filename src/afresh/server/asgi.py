@@ -17,8 +17,6 @@ OPEN = "/health"
 
 
 class RequestRefused(Exception):
-    """A refused request, with the status and the reason."""
-
     def __init__(self, status: int, detail: str, **headers: str) -> None:
         super().__init__(detail)
         self.status = status

@@ -27,8 +27,6 @@ Work: TypeAlias = Callable[[], Awaitable[object]]
 
 
 class ServerState:
-    """State of the running application: whether it is stopping, its background tasks, its open streams."""
-
     def __init__(self) -> None:
         self.stopping = asyncio.Event()
         self.tasks: dict[str, str] = {}  # task name: "here" (running), or "resting" after a failure

@@ -23,7 +23,7 @@ _Score = Annotated[float, Field(ge=-MAX_SCORE, le=MAX_SCORE, allow_inf_nan=False
 
 
 class Listing(BaseModel, Generic[Item]):
-    """One part of a list, and the cursor of the next one."""
+    """One part of a list, and the cursor of the next part."""
 
     items: list[Item]
     next: str | None = None

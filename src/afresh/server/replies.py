@@ -135,7 +135,7 @@ def add_error_handlers(app: FastAPI, page: Callable[[Request, int, str], Respons
 
 
 def _field(error: "ErrorDetails | Mapping[str, Any]") -> dict[str, str]:
-    """Return a validation error as one sentence that never contains the value."""
+    """Describe a validation error in one sentence that does not quote the invalid value."""
     place = ".".join(str(part) for part in error["loc"][1:]) or str(error["loc"][0])
     return {"field": one_line(place)[:200], "detail": one_line(str(error["msg"]))[:500]}
 

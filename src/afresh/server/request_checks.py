@@ -1,8 +1,8 @@
 """Check host, origin, rate, size and duration of requests.
 
 A page of another site can make a browser send requests to this machine, under that site's own name (DNS
-rebinding) or from its own origin (a form, an image, a script). It can set neither `Host` nor `Origin` nor
-`Sec-Fetch-Site`.
+rebinding) or from its own origin (a form, an image, a script). The headers `Host`, `Origin` and
+`Sec-Fetch-Site` reveal such requests, because a page cannot change them.
 """
 
 import asyncio

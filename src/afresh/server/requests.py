@@ -35,8 +35,6 @@ Label = Annotated[str, StringConstraints(min_length=1, max_length=300)]
 
 
 class ListWindow:
-    """The part of a list that a request asks for."""
-
     def __init__(self, cursor: str | None, limit: int) -> None:
         self.cursor = cursor
         self.limit = limit
@@ -62,8 +60,6 @@ Window = Annotated[ListWindow, Depends(_window)]
 
 
 class RequestBody(BaseModel):
-    """Base class of request bodies."""
-
     model_config = ConfigDict(extra="forbid")
 
 

@@ -227,7 +227,7 @@ class Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Install no signal handlers: the caller handles signals."""
+        """Install no signal handlers, because the caller handles signals."""
         yield
 
 

@@ -18,7 +18,7 @@ START = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 
 
 class FrozenClock:
-    """Implements `ports.Clock`: always returns the same UTC time until the test changes it."""
+    """Implements `ports.Clock`: returns the same UTC time until the test changes it."""
 
     def __init__(self, at: datetime = START) -> None:
         self._at = _utc(at)
@@ -46,8 +46,6 @@ Content = str | bytes | Callable[[], str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """A status, its headers and a body."""
-
     status: int
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""

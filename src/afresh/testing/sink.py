@@ -44,7 +44,7 @@ class ScriptedSink:
         self.faults.setdefault(call, deque()).extend(faults)
 
     def settle(self, state: RemoteState = RemoteState.ACTIVE, reason: str | None = None) -> None:
-        """Set the state of all documents that are not active."""
+        """Set the state of all documents that are not active yet."""
         for remote in list(self.documents.values()):
             if remote.state is not RemoteState.ACTIVE:
                 self.documents[remote.id] = replace(remote, state=state, reason=reason)

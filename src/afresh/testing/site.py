@@ -113,7 +113,6 @@ class LoopbackServer:
         self._place: socket.socket | None = None  # reserves the port while the server is down
 
     def start(self) -> None:
-        """Start the server, and return when it accepts connections."""
         self._thread.start()
         try:
             self.up()
@@ -309,8 +308,6 @@ ORPHAN = "/guide/migrating-from-1x/"  # in the sitemap, but not linked from any 
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """One entry of the navigation."""
-
     section: str
     path: str
     label: str

@@ -95,7 +95,7 @@ MAX_BOTH_BYTES = 2 * MAX_TEXT_BYTES  # of both forms together
 
 
 class Marked(BaseModel):
-    """Base class of answers, with the notice that text of pages is data."""
+    """Base class of answers; adds the notice that text of pages is data and not instructions."""
 
     notice: str = NOTICE
 

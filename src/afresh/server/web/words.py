@@ -80,7 +80,6 @@ def tone(state: object) -> str:
 
 
 def plain(text: object) -> str:
-    """Return a text with spaces for underscores, such as `not modified`."""
     return str(text).replace("_", " ")
 
 
