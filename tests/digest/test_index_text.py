@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.strategies import law
 
-from afresh.digest.cache import FileRecord, Record, UrlRecord
-from afresh.digest.index_txt import identifier_line, index_text, summary_lines
+from afresh.digest.cache import FileRecord, Record, UrlRecord, identifier_line, index_text, summary_lines
 from afresh.digest.records import DigestPage, url_record
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)

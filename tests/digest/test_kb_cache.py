@@ -24,9 +24,9 @@ from afresh.digest.cache import (
     Record,
     UrlRecord,
     format_cache,
+    index_text,
     parse_cache,
 )
-from afresh.digest.index_txt import index_text
 from afresh.digest.records import DigestPage, url_record
 from afresh.errors import KbError
 from afresh.text.normalize import content_hash

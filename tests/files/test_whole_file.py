@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 from tests.files import writing
 
-from afresh.digest.cache import Cache, format_cache
+from afresh.digest.cache import Cache, format_cache, index_text
 from afresh.digest.files import DigestFiles
-from afresh.digest.index_txt import index_text
 from afresh.digest.records import DigestPage, url_record
 from afresh.errors import KbError
 from afresh.files import write_whole

@@ -9,8 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
-from afresh.digest.cache import Cache, format_cache, parse_cache, rfc3339
-from afresh.digest.index_txt import index_text
+from afresh.digest.cache import Cache, format_cache, index_text, parse_cache, rfc3339
 from afresh.errors import KbBusy, KbError
 from afresh.files import read_whole, write_whole
 from afresh.ops.failpoints import failpoint
