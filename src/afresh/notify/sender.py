@@ -3,10 +3,13 @@
 import asyncio
 import json
 import logging
+import os
 import re
 import socket
+import sys
 import threading
 import warnings
+from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
@@ -17,8 +20,7 @@ from urllib.parse import quote, urlsplit
 
 from afresh.crawl.report import report_of
 from afresh.dataclass import dataclass
-from afresh.errors import ApiError
-from afresh.notify.apprise import notify
+from afresh.errors import ApiError, ApiTimeout
 from afresh.notify.incoming import sign
 from afresh.notify.outbox import (
     BRAKED,
@@ -33,10 +35,12 @@ from afresh.notify.outbox import (
     pages_body,
     run_body,
 )
+from afresh.ops.processes import wait_for_exit
 from afresh.ports import Clock, HttpApi
 from afresh.sources.web.client import not_allowed
 from afresh.sources.web.guard import AddressPolicy
 from afresh.store.store import Store
+from afresh.text.json_input import read_json
 from afresh.text.quantities import count
 from afresh.text.redact import NOT_ALLOWED, mask_secrets, one_line
 
@@ -47,6 +51,13 @@ Outcome = tuple[str | None, bool]  # why sending failed (None: it did not), and 
 
 TIMEOUT_SECONDS = 15.0  # time limit per message
 RESOLVE_SECONDS = 5.0
+APPRISE_SECONDS = 30.0  # time limit per message, including the start of the process
+CHILD = "afresh.notify.apprise_child"
+# Variables that the child process gets: only those it needs to start, without proxies, credentials and settings.
+_PASSED = (
+    *("PATH", "PYTHONPATH", "LANG", "LC_ALL", "SYSTEMROOT"),
+    *("REQUESTS_CA_BUNDLE", "SSL_CERT_FILE", "SSL_CERT_DIR"),
+)
 LEASE = timedelta(seconds=120)  # time after which another sender may send a message
 MAX_LINES = 20  # pages listed in a plain-text message
 _MAX_TEXT_CHARS = 300  # length of a URL or a reason in a plain-text message
@@ -141,6 +152,42 @@ class AppriseTransport:
         except ApiError as error:
             return _refused(error)
         return None, True
+
+
+async def notify(url: str, title: str, text: str, allow: Sequence[str]) -> None:
+    """Send one message with apprise in a process that may only connect to public hosts and those in `allow`.
+
+    Raise ApiError with a text that does not show the URL.
+    """
+    order = {"url": url, "title": title, "text": text, "allow": list(allow)}
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-P", "-m", CHILD),
+        stdin=PIPE,
+        stdout=PIPE,
+        stderr=DEVNULL,
+        env={name: os.environ[name] for name in _PASSED if name in os.environ} | {"NETRC": os.devnull},
+    )
+    try:
+        async with asyncio.timeout(APPRISE_SECONDS) as deadline:
+            output, _ = await process.communicate(json.dumps(order).encode())
+    except TimeoutError:
+        if not deadline.expired():
+            raise
+        raise ApiTimeout(f"the service did not answer within {APPRISE_SECONDS:g} s") from None
+    finally:
+        if process.returncode is None:
+            with suppress(ProcessLookupError):
+                process.kill()
+            await wait_for_exit(process)
+    try:
+        result = read_json(output)
+        refused, reason = result["refused"], result["reason"]
+    except (ValueError, KeyError, TypeError):
+        raise ApiError("apprise ended without a result") from None
+    if refused is not None:
+        raise ApiError(not_allowed(*refused))
+    if reason is not None:
+        raise ApiError(str(reason))
 
 
 def _refused(error: ApiError) -> Outcome:
