@@ -14,8 +14,8 @@ from datetime import date
 from itertools import pairwise
 from pathlib import Path
 
+from afresh.search.evaluation import METRICS
 from eval.measure import FAST, HYBRID, MODES, TEXT, VECTOR, Measured
-from eval.scores import METRICS
 from eval.sets import CRANFIELD, FASTAPI, HERE
 
 FILE, JOURNAL = HERE / "floors.json", HERE / "lowered.md"

@@ -9,9 +9,9 @@ from urllib.parse import urlsplit
 from afresh.app import build
 from afresh.config import load
 from afresh.kb import KnowledgeBase
+from afresh.search.evaluation import DEPTH
 from afresh.search.records import SearchMode
 from afresh.testing import TinySite
-from eval.scores import DEPTH
 from eval.sets import Page, QuestionSet
 
 _ROBOTS = "User-agent: *\nSitemap: {url}sitemap.xml\n"

@@ -7,9 +7,9 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from afresh.search.evaluation import METRICS, Interval, difference, scores
 from eval.indexed import indexed
 from eval.reference import rankings
-from eval.scores import METRICS, Interval, difference, scores
 from eval.sets import Question, QuestionSet
 
 PLAIN, TEXT, VECTOR, HYBRID = "plain FTS5", "text", "vector", "hybrid"

@@ -5,7 +5,7 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 
-from eval.scores import DEPTH
+from afresh.search.evaluation import DEPTH
 from eval.sets import Page
 
 _BEST = "SELECT path FROM plain WHERE plain MATCH ? ORDER BY rank LIMIT ?"

@@ -6,10 +6,10 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from afresh.search.evaluation import METRICS, Interval
 from eval.floors import MAIN
 from eval.links import LinkFigures
 from eval.measure import HYBRID, MODES, PLAIN, TEXT, VECTOR, Measured
-from eval.scores import METRICS, Interval
 
 ORDER = (PLAIN, *MODES)
 AGAINST = (TEXT, VECTOR, PLAIN)

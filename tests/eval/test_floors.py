@@ -20,8 +20,9 @@ from eval.floors import (
     unexplained,
 )
 from eval.measure import FAST, HYBRID, MODES, TEXT, VECTOR, Measured, measure
-from eval.scores import METRICS
 from eval.sets import CRANFIELD, FASTAPI, NAMES, Question, load
+
+from afresh.search.evaluation import METRICS
 
 HARD = {CRANFIELD: 0.42}  # nDCG@10 of the hybrid with the embedded model, promised; no floor goes below
 

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from eval.scores import difference, ndcg, recall, reciprocal_rank
 from eval.sets import CRANFIELD, FASTAPI, HERE, NAMES, load
+
+from afresh.search.evaluation import difference, ndcg, recall, reciprocal_rank
 
 GRADES = {"a": 3, "b": 1}
 

@@ -19,6 +19,7 @@ from afresh.sync.reports import CopyView
 
 if TYPE_CHECKING:
     from afresh.kb import KnowledgeBase
+    from afresh.search.evaluation import Comparison, Evaluation, Interval
 
 
 MAX_LINKED_FROM = 5
@@ -299,3 +300,49 @@ def _links(lines: Sequence[str]) -> str:
 def _listed(lines: Sequence[str], head: str, number: int) -> str:
     more = [f"and {count(number - MAX_LISTED)} more"] if number > MAX_LISTED else []
     return "\n".join([head, *(f"  {clean(line)}" for line in lines[:MAX_LISTED]), *more])
+
+
+def evaluation(view: "Evaluation", misses: int) -> RenderableType:
+    """Draw the scores of search, and the questions without a right result."""
+    parts: list[RenderableType] = [facts(_scores(view))]
+    missed = [each for each in view.scored if not each.right]
+    for each in missed[:misses]:
+        wanted = f"expected {clean(each.wanted[0])}" if each.wanted else "expected no result"
+        got = f"found {clean(each.found[0])}" if each.found else "found nothing"
+        parts.append(Text.assemble("\n", (clean(each.query), "bold"), "\n  ", wanted, "\n  ", (got, "dim")))
+    if len(missed) > misses > 0:
+        parts.append(Text(f"\n… and {count(len(missed) - misses, 'more question')}: --misses {len(missed)}", "dim"))
+    return Group(*parts)
+
+
+def _scores(view: "Evaluation") -> list[tuple[str, RenderableType]]:
+    rows: list[tuple[str, RenderableType]] = [
+        ("questions", Text(count(view.questions))),
+        ("MRR@10", Text(f"{view.mrr:.3f}", "bold")),
+        ("nDCG@10", Text(f"{view.ndcg:.3f}")),
+        ("Recall@10", Text(f"{view.recall:.3f}")),
+    ]
+    rows += [(f"best page in first {depth}", Text(f"{rate:.1%}")) for depth, rate in view.hit_rates.items()]
+    if view.without_answer:
+        rows.append(("no answer, none shown", Text(f"{view.declined} of {view.without_answer}")))
+    for name, age in (("last checked", view.checked_age_seconds), ("last changed", view.changed_age_seconds)):
+        if age is not None:
+            rows.append((name, Text(f"{duration(age)} ago (median of first results)")))
+    return rows
+
+
+def comparison(view: "Comparison", first: str, second: str) -> RenderableType:
+    """Draw the scores of two settings and their differences."""
+    names = {"mrr": "MRR@10", "ndcg": "nDCG@10", "recall": "Recall@10"}
+    rows = [
+        (name, f"{getattr(view.first, key):.3f}", f"{getattr(view.second, key):.3f}", f"{gap.mean:+.3f}", _range(gap))
+        for key, name in names.items()
+        if (gap := view.differences.get(key))
+    ]
+    head = ("*score", f">{clean(first)}", f">{clean(second)}", ">difference", "95 % range")
+    drawn = table(head, rows, none=("No question has an answer.",))
+    return Group(drawn, Text("A range that includes 0 may be chance.", "dim")) if rows else drawn
+
+
+def _range(gap: "Interval") -> str:
+    return f"{gap.low:+.3f} to {gap.high:+.3f}"

@@ -27,6 +27,7 @@ COMMANDS = {  # where each command is, in the order of the help
     "reindex": "sync_commands.reindex",
     "sync": "sync_commands.sync",
     "search": "search_commands.search",
+    "eval": "search_commands.evaluate",
     "mcp": "serve_commands.mcp",
     "open": "read_commands.open_page",
     "restore": "read_commands.restore",

@@ -1,17 +1,23 @@
-"""The search command with its filters."""
+"""Commands that search, and that score search."""
 
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from afresh.cli.session import Session
 from afresh.cli.shell import argument, as_rows, command, option, switch
+from afresh.dataclass import replace
 from afresh.errors import UsageError
 from afresh.model.reports import SearchAnswer, SearchHit
 from afresh.ports import StoreAccess
 from afresh.present.wording import read_language, read_length, read_path
 
+if TYPE_CHECKING:
+    from afresh.search.evaluation import Evaluation, Question
+
 MODES = ("hybrid", "text", "vector")
+MAX_QUESTIONS_BYTES = 20_000_000
 LEAST_SECONDS = {"changed_within": 1, "checked_within": 1, "max_age": 0}
 
 
@@ -70,3 +76,86 @@ def _found(session: Session, words: str, asked: dict[str, Any]) -> SearchAnswer:
     return run(
         session, lambda kb, listener: kb.search.search(words, **asked, listener=listener), access=StoreAccess.CHANGE
     )
+
+
+@command(
+    "Find",
+    "afresh eval questions.jsonl",
+    "afresh eval questions.jsonl --in react --compare text",
+    "afresh eval questions.jsonl --compare quality.yaml      # settings with another model or store",
+    "afresh eval questions.jsonl --fail-under 0.8            # exit code 1 if MRR is lower",
+    name="eval",
+)
+@argument("file", "FILE", "Questions as JSON Lines; - reads stdin.", type=click.Path(path_type=Path, allow_dash=True))
+@option(
+    "--in within", "LABEL", "Only this source, as NAME, NAME@VERSION or NAME@RANGE; may be repeated.", multiple=True
+)
+@option("--mode", "MODE", "hybrid, text or vector.", type=click.Choice(MODES), default="hybrid", show_default=True)
+@option("--compare", "MODE|FILE", "Also score another mode, or the settings in another file, and compare.")
+@option(
+    "--misses",
+    "N",
+    "Show at most N questions without a right result.",
+    type=click.IntRange(min=0),
+    default=10,
+    show_default=True,
+)
+@option("--fail-under", "MRR", "Exit with code 1 if the mean reciprocal rank is lower.", type=click.FloatRange(0, 1))
+def evaluate(
+    session: Session,
+    file: Path,
+    within: tuple[str, ...],
+    mode: str,
+    compare: str | None,
+    misses: int,
+    fail_under: float | None,
+) -> int:
+    """Score search on your own questions with known answers.
+
+    Each line of FILE is a question with the pages that answer it, as URLs or ends of paths:
+    {"query": "set a timeout", "pages": ["/guide/timeouts"]}. Pages may have grades:
+    {"/guide/timeouts": 3, "/api/client": 1}. An empty list says that nothing answers the question.
+    """
+    from afresh.search.evaluation import compare as compared
+
+    questions = _read_questions(file)
+    first = _evaluate(session, questions, within, mode)
+    if compare is None:
+        session.answer(first, "details.evaluation", misses)
+    else:
+        second = (
+            _evaluate(session, questions, within, compare)
+            if compare in MODES
+            else _evaluate(replace(session, config_file=Path(compare), store=None), questions, within, mode)
+        )
+        session.answer(compared(first, second), "details.comparison", mode, compare)
+    return int(fail_under is not None and first.mrr < fail_under)
+
+
+def _read_questions(file: Path) -> list["Question"]:
+    from afresh.search.evaluation import read_questions
+
+    try:
+        with click.open_file(str(file), encoding="utf-8") as stream:
+            text = stream.read(MAX_QUESTIONS_BYTES + 1)
+    except (OSError, UnicodeDecodeError) as wrong:
+        raise UsageError(f"cannot read {file}: {getattr(wrong, 'strerror', None) or 'it is not UTF-8 text'}") from None
+    if len(text) > MAX_QUESTIONS_BYTES:
+        raise UsageError(f"{file} is larger than 20 MB")
+    try:
+        return read_questions(text)
+    except UsageError as wrong:
+        raise UsageError(f"{file}: {wrong}") from None
+
+
+def _evaluate(session: Session, questions: list["Question"], within: tuple[str, ...], mode: str) -> "Evaluation":
+    from afresh.cli.progress import run
+
+    done = run(
+        session,
+        lambda kb, listener: kb.search.evaluate(questions, within=within, mode=mode, listener=listener),
+        access=StoreAccess.READ,
+    )
+    if done.questions < len(questions):
+        raise click.Abort
+    return done

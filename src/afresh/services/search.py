@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from afresh.crawl.factory import settings_or_none
 from afresh.crawl.tools import RunOptions
 from afresh.dataclass import replace
 from afresh.errors import RunBusy, UsageError
-from afresh.events import Listener, ignore
+from afresh.events import Listener, MaintenanceProgress, ignore
 from afresh.model.records import ListedUrl, RunMode, Source
 from afresh.model.reports import ReindexReport, SearchAnswer
 from afresh.search.query import parse, without_text
@@ -15,6 +16,9 @@ from afresh.search.records import SearchFilter, SearchMode, SearchRequest
 from afresh.search.reindex import reindex
 from afresh.services.context import Service
 from afresh.services.resolve import best_sources, stand_in_note, version_note
+
+if TYPE_CHECKING:
+    from afresh.search.evaluation import Evaluation, Question
 
 
 class SearchService(Service):
@@ -85,6 +89,26 @@ class SearchService(Service):
                 continue
             notes += notes_on_check(label, report)
         return notes
+
+    async def evaluate(
+        self,
+        questions: Sequence["Question"],
+        *,
+        within: Sequence[str] = (),
+        mode: str = SearchMode.HYBRID,
+        listener: Listener = ignore,
+    ) -> "Evaluation":
+        """Search for the answers to questions with known answers, and score the results."""
+        from afresh.search.evaluation import DEPTH, summarize
+
+        asked = []
+        for question in questions:
+            if self._stopping.is_set():
+                break
+            found = await self.search(question.query, within=within, mode=mode, limit=DEPTH)
+            asked.append((question, found.hits))
+            listener(MaintenanceProgress(what="questions", done=len(asked), of=len(questions), task="eval"))
+        return summarize(asked, self._clock())
 
     async def reindex(self, labels: Sequence[str] = (), *, listener: Listener = ignore) -> list[ReindexReport]:
         """Rebuild chunks and vectors from stored text where the recipe or the model changed."""
