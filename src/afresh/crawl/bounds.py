@@ -34,7 +34,7 @@ def rules_for(source: Source, own: Config) -> Rules:
 
 
 def own_settings_of(config: Config, source: Source) -> Config:
-    """Return the settings for a source; for the links of the digest, the settings of section `kb` apply."""
+    """Return the configuration with the source's own settings applied; the knowledge base has its own policy."""
     own = config.with_overrides(source.rules, source.policy)
     if source.name != DIGEST_LINKS:
         return own
@@ -56,7 +56,6 @@ def own_settings_of(config: Config, source: Source) -> Config:
 
 
 def policy_for(own: Config, source: Source | None = None) -> Policy:
-    """Return the policy for decisions about the pages of a source."""
     from afresh.models.choose import wanted_model
 
     listed_by_hand = source is not None and source.name == DIGEST_LINKS
@@ -77,7 +76,7 @@ def policy_for(own: Config, source: Source | None = None) -> Policy:
 
 
 async def rules_at_root(source: Source, own: Config, store: Store) -> Rules:
-    """Return the rules of a source, with its former roots and, if its root redirects temporarily, the target."""
+    """Return the rules of a source, including its former roots and the target of a temporary redirect of its root."""
     rules = rules_for(source, own)
     if source.kind != "web":
         return rules

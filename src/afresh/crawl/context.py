@@ -17,8 +17,6 @@ _OF_ROOT = ("aside", "former", "may_move")
 
 @dataclass(slots=True)
 class RunContext:
-    """The state of one run in progress."""
-
     tools: RunTools
     source: Source
     rules: Rules
@@ -54,7 +52,7 @@ class RunContext:
 
     @property
     def fingerprint(self) -> str:
-        """Return the rules as text; if it differs from an earlier one, the rules have changed."""
+        """Return a text that identifies the rules; it changes when the rules change."""
         rules = {name: value for name, value in asdict(self.rules).items() if name not in _OF_ROOT}
         return json.dumps(rules | ({"aside": self.rules.aside} if self.rules.aside else {}), sort_keys=True)
 

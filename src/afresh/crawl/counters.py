@@ -1,4 +1,4 @@
-"""Compute the counts that a visit adds to its run, and those with which a resumed run continues."""
+"""Count the results of visits for the report of a run, and restore the counts when a run is resumed."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -19,7 +19,7 @@ KEPT = frozenset(  # counts that a run keeps when it checks every page again: of
 
 
 def change_of(visit: Visit) -> ChangeKind | None:
-    """Return NEW or CHANGED if a visit read new or changed content, else None; the end of a run counts deletions."""
+    """Return NEW or CHANGED if a visit read new or changed content, else None."""
     decision, before = visit.decision, visit.claim.page
     if decision.content is not ContentAction.REPLACE:
         return None
@@ -29,9 +29,10 @@ def change_of(visit: Visit) -> ChangeKind | None:
 
 
 def tally(visit: Visit) -> dict[str, int]:
-    """Return the numbers that a visit adds to the counts of its run; a failure with a retry counts only as a retry.
+    """Return the numbers that a visit adds to the counts of its run.
 
-    Pages with content are counted separately (`known_…`): many failures among them mean an outage.
+    A failure that will be retried counts only as a retry. Pages that had content are also counted separately
+    (`known_…`), because many failures among them mean an outage.
     """
     decision, content = visit.decision, visit.content
     if decision.retry:
@@ -77,7 +78,7 @@ def tally(visit: Visit) -> dict[str, int]:
 
 
 def only_checked(visit: Visit) -> bool:
-    """Return whether `check_page` writes all that a check changed: times and counts, but neither text nor state."""
+    """Return whether a visit changed only times and counts of its page, so that a cheaper statement can store it."""
     before, after = visit.claim.page, visit.decision.page
     return (
         visit.decision.outcome is Outcome.NOT_MODIFIED
@@ -97,7 +98,7 @@ def looks_again(run: Run, now: datetime) -> bool:
 
 
 def counts_so_far(run: Run, *, again: bool) -> Mapping[str, int]:
-    """Return the counts that a run continues with, including the working time of a worker that died."""
+    """Return the counts with which a run is resumed, including the working time of a worker that died."""
     counts = {name: number for name, number in run.counts.items() if not again or name in KEPT}
     if run.state is RunState.RUNNING and run.taken_at is not None and run.worked_at is not None:
         spent = max(timedelta(0), run.worked_at - run.taken_at)

@@ -53,7 +53,7 @@ def is_stale(page: Page, policy: Policy, now: datetime) -> bool:
 
 
 def decide(page: Page, seen: Seen, policy: Policy, now: datetime) -> Decision:
-    """Return the decision about a page after a check; deciding about the same result again changes nothing more."""
+    """Return what to store about a page after a check, and when to check it again; the function is idempotent."""
     match seen:
         case ReadDocument():
             decision = _read(page, seen, policy, now)
@@ -274,7 +274,7 @@ def _moved(page: Page, seen: Moved, policy: Policy, now: datetime) -> Decision:
 
 
 def _without_answer(page: Page, now: datetime, strikes: int = 1) -> Page:
-    """Return the page with its failures increased by `strikes`; content, hashes and validators stay."""
+    """Return the page with its failures increased by `strikes`; its content, hashes and validators are unchanged."""
     status = page.status
     if page.content_hash is None and status == PageStatus.PENDING:
         status = PageStatus.ERROR

@@ -15,7 +15,7 @@ Ticket = tuple[int, Claim]  # a claim, and how often the worker's lease had run 
 
 
 class HostDispatcher:
-    """Hands out claims on pages whose host may be requested now."""
+    """Queues claims by host, and hands out those whose host may be requested now."""
 
     def __init__(self, hosts: HostLimiter) -> None:
         self._hosts = hosts
@@ -47,7 +47,7 @@ class HostDispatcher:
             self._waiting += 1
 
     def done(self, domain: str) -> None:
-        """End a request to a host; the next request to it follows after the delay of the host."""
+        """End a request to a host; its next claim becomes ready after the delay between requests."""
         pause = self._hosts.rest_of(domain)
         if domain in self._queued and 0 < pause <= max(TURN_SECONDS, self._hosts.delays.get(domain, 0.0)):
             asyncio.get_running_loop().call_later(pause, self._release_next, domain)
@@ -55,7 +55,10 @@ class HostDispatcher:
             self._release_next(domain)
 
     def take_next(self, domain: str) -> Ticket | None:
-        """End a request and return the next claim of its host, if the caller can request it before any other."""
+        """End a request, and return the next claim of its host for the caller to process at once.
+
+        Return None if the host has no claim or may not be requested yet, or if claims of other hosts wait.
+        """
         queued, others_wait = self._queued.get(domain), not self._ready.empty()
         crowded = self._in_flight[domain] > self._hosts.room(domain)  # it allows fewer requests than before
         if not queued or others_wait or crowded or self._hosts.rest_of(domain):
@@ -92,7 +95,7 @@ FIRST_MUTE_SECONDS, MAX_MUTE_SECONDS = 0.05, 1.0  # pause after a wake-up that b
 
 
 class WakeupListener:
-    """Waits for notifications of new work; pauses longer after notifications that brought no work."""
+    """Waits for notifications of new work; waits longer after notifications that brought no work."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

@@ -59,8 +59,6 @@ T = TypeVar("T")
 
 
 class RunToolFactory:
-    """Builds the tools of each run from the settings of its source."""
-
     def __init__(self, config: Config, store: Store, models: ModelProvider, clock: Clock) -> None:
         self.config = config
         self.store = store
@@ -79,7 +77,7 @@ class RunToolFactory:
         return scoped
 
     def check_everywhere(self) -> None:
-        """Raise Forbidden for a token that is bound to some sources."""
+        """Raise Forbidden for a token that is limited to some sources."""
         self._allowed.check_everywhere()
 
     def recognise(self, target: str, *, remote: bool = False, on_the_web: bool = False) -> tuple[str, str]:
@@ -136,7 +134,7 @@ class RunToolFactory:
         return _worker(self.clock()), self.config.policy.lease_seconds
 
     def standing(self, listener: Listener, stopping: asyncio.Event) -> tuple[Store, Heartbeat]:
-        """Return a store that retries without a limit, and a heartbeat, for a process that runs until it is stopped."""
+        """Return a heartbeat and a store that retries without limit, for a process that runs until it is stopped."""
         self.check_everywhere()
         store = self._retrying_store(listener, stopping)
         return store, _heartbeat(store, self.config.policy, MonotonicClock(self.clock))
@@ -151,7 +149,7 @@ class RunToolFactory:
     async def open(
         self, source: Source, options: RunOptions, listener: Listener, stopping: asyncio.Event
     ) -> AsyncIterator[tuple[RunTools, Rules]]:
-        """Yield the tools and rules for one run of a source; meanwhile, this process is registered as a worker."""
+        """Yield the tools and rules for one run of a source; this process is registered as a worker until the exit."""
         if installed_plugins(EXTRACTORS):
             from afresh.extract.registry import plugin_formats
 
@@ -206,7 +204,7 @@ class RunToolFactory:
     async def _site_tools(
         self, source: Source, own: Config, options: RunOptions, rules: Rules, store: Store, clock: Clock
     ) -> AsyncIterator[dict[str, Any]]:
-        """Yield the fields of RunTools that depend on the root; one of them, `aim`, makes RunTools for another root."""
+        """Yield those fields of RunTools that depend on the root; the function `aim` makes them for another root."""
         current = await store.sources.get(source.id)
         mark = current.mark if current is not None else None
         listed = source.kind in ("web", LINKS) and (
@@ -297,7 +295,7 @@ class RunToolFactory:
 
     @asynccontextmanager
     async def keep_warm(self) -> AsyncIterator[None]:
-        """Start parser processes and models in advance, and keep them between runs."""
+        """Start parser processes and load models in advance, and keep them between runs."""
         self.check_everywhere()
         async with self._processes.kept():
             yield
@@ -308,7 +306,7 @@ class RunToolFactory:
         return self.store.with_retries(retry)
 
     async def _reach(self, root: str) -> "AddressPolicy":
-        """Return the policy that says to which IP addresses the requests for a source may connect."""
+        """Return the policy for the IP addresses that requests for a source may connect to."""
         from afresh.sources.web.guard import AddressPolicies
 
         network = self.config.network
@@ -353,7 +351,7 @@ class _Processes:
 
     @asynccontextmanager
     async def borrowed(self) -> AsyncIterator[ParserPool]:
-        """Yield the shared processes if there are any, else a process that is closed afterwards."""
+        """Yield the shared parser processes if there are any, else a process that is closed afterwards."""
         warm = self.warm
         if warm is not None:
             self._users += 1
@@ -393,7 +391,7 @@ def _heartbeat(store: Store, policy: PolicySettings, clock: Clock) -> Heartbeat:
 
 
 def settings_or_none(ask: Callable[[Source], T], source: Source) -> T | None:
-    """Return the result of `ask` for a source, or None if the settings of the source are invalid."""
+    """Return `ask(source)`, or None if the settings of the source are invalid."""
     try:
         return ask(source)
     except ConfigError:
@@ -410,6 +408,6 @@ def settings_problem(tools: RunToolFactory, source: Source) -> str | None:
 
 
 def max_age_of(tools: RunToolFactory, source: Source) -> float | None:
-    """Return how many seconds after its last answer a page of a source is due in any case; None for no limit."""
+    """Return the age in seconds at which a page of a source is due in any case; None for no limit."""
     bounds = settings_or_none(tools.bounds, source)
     return bounds[1].max_age_seconds if bounds else None

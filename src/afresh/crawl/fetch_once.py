@@ -22,7 +22,8 @@ async def _turn(
 ) -> AsyncIterator[None]:
     """Wait until a host may be requested; raise SourceError if that takes longer than `max_wait` seconds.
 
-    The delay between requests is that of the settings or of robots.txt. The error suggests to try `then` later.
+    The delay between requests is that of the settings or of robots.txt. The error message ends with `then`, a hint on
+    what to try.
     """
     domain = domain_of(url)
     delay = max(delay_seconds, await web.crawl_delay(url) or 0.0)

@@ -66,7 +66,7 @@ class Heartbeat:
             await self.send()
 
     async def reclaim(self) -> bool:
-        """Release claims of dead workers; return False while it is unknown whether some worker is alive."""
+        """Release the claims of dead workers; return False if another call is needed to know which workers are dead."""
         # Read the owners of claims first: else a worker that joins meanwhile would be missing among the workers.
         owners = await self.store.workers.lock_owners()
         known = await self.store.workers.all()
@@ -91,7 +91,7 @@ class Heartbeat:
         return self.monotonic() - since >= DEAD_AFTER_INTERVALS * self.heartbeat_seconds
 
     async def wait_until_certain(self, stopping: asyncio.Event) -> None:
-        """Release claims of dead workers; wait until it is known of every worker whether it is alive."""
+        """Release the claims of dead workers, after waiting until it is known which workers are dead."""
         while not await self.reclaim() and not stopping.is_set():
             log.info("the lease of a worker has expired: checking whether it is still alive")
             await wait_event(stopping, RECHECK_SECONDS)
@@ -99,7 +99,7 @@ class Heartbeat:
 
 @asynccontextmanager
 async def registered_worker(heartbeat: Heartbeat, stopping: asyncio.Event) -> AsyncIterator[None]:
-    """Register this process as a worker, release claims of dead workers, and send heartbeats in the body of `with`."""
+    """Register this process as a worker, and send heartbeats in the body of `with`."""
     await heartbeat.store.workers.join(heartbeat.me)
     sending = asyncio.create_task(_send_regularly(heartbeat))
     try:
@@ -144,7 +144,7 @@ def is_alive(worker: WorkerRecord, me: WorkerRecord, lease_seconds: float, now: 
 
 @dataclass(frozen=True, slots=True)
 class LiveWorkers:
-    """The workers that are alive, and the runs they assist in."""
+    """The workers that are alive, and the runs that they assist."""
 
     names: frozenset[str]
     helped: frozenset[RunId]
@@ -162,7 +162,6 @@ def live_workers(workers: Sequence[WorkerRecord], me: WorkerRecord, lease_second
 
 
 def process_exists(pid: int) -> bool:
-    """Return whether a process of any user runs on this machine."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

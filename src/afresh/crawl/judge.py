@@ -14,7 +14,7 @@ MAX_ODD_PAGES = 2  # this many pages may look suspicious or move to one URL, eve
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEvidence:
-    """The results of a run, by which `judge` decides how the run ends."""
+    """The results of a run, from which `judge` decides how the run ends."""
 
     unlisted: str | None = None  # why the source could not be read
     many_hosts: bool = False  # pages belong to independent hosts
@@ -47,7 +47,7 @@ class RunVerdict:
 
 
 def judge(evidence: RunEvidence) -> RunVerdict:
-    """Return how a run ends; after an outage, many refusals or a stop, the run may not delete anything."""
+    """Return how a run ends; after an outage, many refusals or a stop, it may not delete pages."""
     if evidence.stopped:
         return RunVerdict(state=RunState.CANCELLED)
     if (error := _outage(evidence)) is not None:
@@ -94,7 +94,7 @@ def _outage(evidence: RunEvidence) -> str | None:
 
 
 def _widespread(evidence: RunEvidence) -> str | None:
-    """Return an error if so many known pages have problems that no page may be deleted; else None."""
+    """Return an error message if so many known pages failed that no page may be deleted; else None."""
     if evidence.known and evidence.is_outage(evidence.known_failed):
         return f"{evidence.known_failed} of {evidence.known} known pages could not be read"
     odd = evidence.known_failed + evidence.known_doubtful
@@ -112,26 +112,26 @@ def brake_holds(live: int, doomed: int, policy: Policy, *, to_one: int = 0) -> b
 
 
 def moved_to_one(pages: Iterable[Page]) -> int:
-    """Return how many pages moved to the most common target URL, without its query; it may be a login page."""
+    """Return how many pages redirect to the most common target (ignoring its query), which may be a login page."""
     targets = Counter(page.moved_to.partition("?")[0] for page in pages if page.moved_to is not None)
     return max(targets.values(), default=0)
 
 
 def decide_missing(page: Page, run: RunId, policy: Policy) -> Page:
-    """Count that a complete run did not reach a page; at the limit, mark the page for deletion; return the page."""
+    """Return the page with its missing count increased; at the limit, mark the page for deletion by this run."""
     count = page.missing_count + 1
     doomed = run if count >= policy.missing_after else page.doomed_by
     return replace(page, missing_count=count, doomed_by=doomed)
 
 
 def may_drop(page: Page, target: PageStatus | None, run: RunId) -> bool:
-    """Return whether a run may delete a page: this run marked it, and a page that moved has a settled target."""
+    """Return whether a run may delete a page: this run marked it, and its redirect target (if any) needs no check."""
     is_final = page.moved_to is None or target in (None, PageStatus.ACTIVE, PageStatus.DELETED)
     return page.doomed_by == run and is_final
 
 
 def leads_on(page: Page) -> bool:
-    """Return whether the links of a page marked for deletion still count, because it moved or says noindex."""
+    """Return whether links on a page marked for deletion still make pages reachable (it moved or has noindex)."""
     return page.moved_to is not None or (page.gone_count == 0 and page.missing_count == 0)
 
 
@@ -153,10 +153,10 @@ def end_of_moves(url: str, target_of: Callable[[str], str | None]) -> str | None
 def pair_moves(
     pages: Iterable[Page], moves: Mapping[str, str], targets: Mapping[str, tuple[Page, datetime]]
 ) -> dict[PageId, Page]:
-    """Return the page at the new URL that takes over id and history of a moved page, by the id of the moved page.
+    """Return for each moved page, by its id, the page at the new URL whose content it takes over.
 
-    `targets` holds pages by URL with the start of the run that found them. Each target is used once. A target
-    that was known before the moved page last answered at its old URL is a page of its own and is not used.
+    `targets` holds pages by URL, each with the start of the run that found it. Each target is used once. A target that
+    existed before the moved page last answered at its old URL is a separate page and is not used.
     """
     pairs: dict[PageId, Page] = {}
     taken: set[PageId] = set()
@@ -178,7 +178,7 @@ def pair_moves(
 
 
 def count_moves(dropped: Iterable[Page], heirs: Mapping[PageId, Page], run: Run) -> dict[str, int]:
-    """Return the numbers of deletions and moves; pages at the new URLs of moved pages are not counted as new."""
+    """Return the counts of deletions and moves; a page at the new URL of a moved page does not count as new."""
     pages = list(dropped)
     moved = sum(1 for page in pages if page.moved_to is not None)
     fresh = sum(1 for heir in heirs.values() if heir.changed_at and heir.changed_at >= run.started_at)

@@ -32,7 +32,7 @@ class ListingDiff:
 def compare(
     listed: Iterable[ListedUrl], on_record: Iterable[KnownPage], walks: Callable[[str], bool], *, full: bool
 ) -> ListingDiff:
-    """Return the pages to check; unless `full`, skip items of the listing whose stored validators are the same."""
+    """Return the pages to check; unless `full`, skip listed pages whose stored validators are the same."""
     known = {page.url: page for page in on_record}
     asked, names = [], set()
     for item in listed:
@@ -49,12 +49,12 @@ DAY_SLACK = timedelta(hours=36)  # midnight means any time of that day, in any t
 
 
 def is_news(modified: datetime | None, checked_at: datetime | None, now: datetime) -> bool:
-    """Return whether the site says that a page changed after its last check."""
+    """Return whether the site dates a change of a page after the page's last check."""
     return modified is not None and checked_at is not None and checked_at < modified <= now
 
 
 def is_dated_unchanged(page: Page, modified: datetime | None, policy: Policy, now: datetime) -> bool:
-    """Return whether a page can be skipped: the site says it did not change since the last good check."""
+    """Return whether to skip a page because the site dates its last change before the last successful check."""
     if not policy.trust_lastmod or modified is None or modified > now or page.checked_at is None:
         return False
     held = page.content_hash is not None and page.moved_to is None and page.recipe == policy.recipe
@@ -66,6 +66,6 @@ def is_dated_unchanged(page: Page, modified: datetime | None, policy: Policy, no
 
 
 def unasked(modified: datetime) -> NotModified:
-    """Return the result for a page that is skipped; the time of its last check stays."""
+    """Return the result for a page that is not requested because its last change is dated before its last check."""
     reason = f"not requested: last changed {modified.astimezone(UTC):%Y-%m-%d %H:%M} UTC (crawl.trust_lastmod)"
     return NotModified(status_code=None, unasked=reason)

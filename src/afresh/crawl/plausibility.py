@@ -86,7 +86,7 @@ def suspicion_of(page: Page, document: Document, signs: ContentSignals, policy: 
 
 
 def flag_that_stays(page: Page, policy: Policy) -> str | None:
-    """Return the flag that a page keeps if a check finds its content unchanged; None if it keeps none."""
+    """Return the flag that an unchanged page keeps; None if it keeps none."""
     if not policy.doubts or page.doubt is None:
         return None
     if page.doubt_hash is None:
@@ -95,7 +95,7 @@ def flag_that_stays(page: Page, policy: Policy) -> str | None:
 
 
 def loses_text(page: Page, document: Document, signs: ContentSignals, policy: Policy, flag: str | None) -> bool:
-    """Return whether to keep the replaced text: the new text is suspicious, even if trusted, and the old was not."""
+    """Return whether to store the replaced text as former text: it was not suspicious, but the new text is."""
     was_flagged = page.doubt not in (None, RESTORED) and page.doubt_hash is None
     return not was_flagged and (flag is not None or (not policy.doubts and _is_other(document, signs)))
 
@@ -135,7 +135,7 @@ def _no_content(page: Page, document: Document, signs: ContentSignals) -> Suspic
 
 
 def _emptied(page: Page, document: Document, signs: ContentSignals) -> Suspicion | None:
-    """Return what to do about an empty page: accept it in a second run, unless other pages are empty, too."""
+    """Return what to do about an empty page: accept it at the second run, unless other pages are empty, too."""
     if page.doubt_hash != document.content_hash or page.doubt_run == signs.run:
         return _hold("the page is empty now; it is accepted if a later run finds it empty again")
     if signs.lookalikes >= MIN_LOOKALIKES:
@@ -151,7 +151,7 @@ def _lost_all(signs: ContentSignals) -> Suspicion:
 
 
 def _not_its_own(document: Document, signs: ContentSignals) -> Suspicion | None:
-    """Return what to do about a page with quite different content; WAIT if other pages have to be checked first."""
+    """Return what to do about a page with a very different text; WAIT if other pages have to be checked first."""
     if not is_strange(signs.likeness) or not document.markdown.strip():
         return None
     if signs.lookalikes >= MIN_LOOKALIKES:
@@ -169,7 +169,6 @@ def _shrunk(document: Document, signs: ContentSignals) -> Suspicion | None:
 
 
 def _is_other(document: Document, signs: ContentSignals) -> bool:
-    """Return whether almost nothing of the stored text is left."""
     return is_strange(signs.likeness) or not document.markdown.strip() or _shrunk(document, signs) is not None
 
 

@@ -23,7 +23,7 @@ TURN_SECONDS = 1.0  # how long to wait for one host before another host is reque
 
 @dataclass(slots=True)
 class _Silence:
-    """A dead host: when it may be tried next, and the pause before that."""
+    """The time of the next attempt to reach a dead host, and the pause before it."""
 
     until: float
     pause: float = FIRST_TRIAL_SECONDS
@@ -43,9 +43,9 @@ class HostLimiter:
         self._arrived: dict[str, float] = {}
 
     def learn(self, domain: str, delay: float) -> None:
-        """Set the delay between requests to a host in seconds; with a delay, requests go one at a time.
+        """Set the delay between requests to a host in seconds; with a delay, only one request is sent at a time.
 
-        The delay counts from the answer, because it is unknown when exactly the request reached the host.
+        The delay begins with the answer, because it is unknown when exactly a request reaches the host.
         """
         self.delays[domain] = delay
         if delay > 0 and domain not in self._gates:
@@ -58,7 +58,7 @@ class HostLimiter:
         return 1 if self.delays.get(domain) else self._concurrency
 
     def arrived(self, domain: str) -> None:
-        """Count the delay of a host from now, because another worker may have just sent a request to it."""
+        """Start the delay of a host now, because another worker may have just sent a request to it."""
         self._arrived[domain] = asyncio.get_running_loop().time()
 
     async def enter(self, domain: str, max_wait: float = TURN_SECONDS) -> bool:
@@ -90,7 +90,6 @@ class HostLimiter:
         return True
 
     def leave(self, domain: str) -> None:
-        """End a request to a host, whether answered or not."""
         if delay := self.delays.get(domain, 0.0):
             self._next[domain] = max(asyncio.get_running_loop().time() + delay, self._next.get(domain, 0.0))
         self._gates[domain].release()
@@ -123,7 +122,7 @@ class HostLimiter:
         return silence is not None and self._clock() < silence.until
 
     def may_try(self, domain: str) -> bool:
-        """Return whether a host may be requested; a dead host gets single requests, with growing pauses."""
+        """Return whether a host may be requested; a dead host gets single requests, at growing intervals."""
         silence = self._silent.get(domain)
         if silence is None:
             return True

@@ -1,4 +1,4 @@
-"""Delete records past their retention: of one source after a run, of the whole store daily or by `afresh prune`."""
+"""Delete records past their retention: in one source after a run, in the whole store daily or by `afresh prune`."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -39,7 +39,6 @@ class StorePruner:
     expected: PruneCounts = PruneCounts()
 
     async def run(self) -> PruneCounts:
-        """Delete records past their retention; return the number of deleted records of each kind."""
         prunable, done = self.retention.at(self.clock()), dict[str, int]()
         if (before := prunable.deleted_pages) is not None:
             for source in await self.store.sources.all():

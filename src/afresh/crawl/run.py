@@ -1,4 +1,4 @@
-"""Run a source: list it, fill the queue, visit the pages, judge the result, and delete pages that are gone."""
+"""Run a source: list its URLs, queue and visit pages, judge the results, and delete pages that are gone."""
 
 import asyncio
 import time
@@ -56,9 +56,9 @@ async def run_source(
     stopping: asyncio.Event,
     only: RunId | None = None,
 ) -> RunReport:
-    """Process a source or some of its pages, end the run as its results allow, and return the report.
+    """Run a source: visit its pages, end the run, and return the report.
 
-    With `only`, process that open run; when stopped, put it back into the queue for other workers.
+    With `only`, process that open run. If stopped, put it back into the queue for other workers.
     """
     now = tools.clock()
     run, resumed = await tools.store.runs.start(
@@ -108,7 +108,7 @@ async def run_source(
 
 
 async def _work_with_scores(context: RunContext) -> Worker:
-    """Visit pages until none is left, and score links; in best-first order, queue the best links in small batches."""
+    """Visit pages until none is left, and score links; with `crawl.order: score`, queue the best links in batches."""
     scoring = context.tools.scoring
     if scoring is None or context.run.mode is RunMode.CHECK:
         return await _work(context)
@@ -128,7 +128,7 @@ async def _work(context: RunContext) -> Worker:
 
 
 async def _fill_gaps(context: RunContext) -> None:
-    """Create missing vectors of stored text, such as text that was stored while the model was being changed."""
+    """Create vectors for stored chunks that have none, such as chunks that were stored during a change of the model."""
     embedding, store = context.tools.embedding, context.tools.store
     serving = await store.vectors.serving_model()
     if embedding is None or serving is None or serving.name != embedding.model:
@@ -189,7 +189,7 @@ async def _judge(context: RunContext, left_waiting: int) -> RunVerdict:
 
 
 async def _root_failure(context: RunContext) -> str | None:
-    """Return why the root could not be read; None if it was read, or if it is not a page."""
+    """Return why the root page could not be read; None if it was read, or if the root is not a page."""
     if not context.starts_at_root:
         return None
     page, attempt = await context.tools.store.history.root_attempt(context.source.id, context.rules.root)
@@ -282,7 +282,7 @@ async def _add_notes(context: RunContext, run: Run, counts: Mapping[str, int], s
 
 
 async def _switch_model(context: RunContext) -> list[str]:
-    """Switch searches to the configured model if all its vectors exist; else return a note."""
+    """Switch searches to the configured model if all its vectors exist; else return a note about it."""
     embedding, serving = context.tools.embedding, await context.tools.store.vectors.serving_model()
     if embedding is None or (serving is not None and serving.name == embedding.model):
         return []
@@ -314,7 +314,7 @@ def _suspicion_notes(counts: Mapping[str, int], label: str) -> list[str]:
 
 
 async def _missing_pages(context: RunContext) -> list[Page]:
-    """Return the pages that no link or listing leads to, and raise the number of such runs of each by one."""
+    """Return the pages that no link or listing leads to, each with its missing count increased by one."""
     store, root = context.tools.store, context.rules.root
     unreached = [  # pages closed by robots.txt may still exist
         page
@@ -351,7 +351,7 @@ async def _reload(context: RunContext) -> Run:
 
 @dataclass(frozen=True, slots=True)
 class Runner:
-    """Runs sources in this process, or queues their runs for workers."""
+    """Runs sources in this process, or queues runs for workers."""
 
     tools: RunToolFactory
     stopping: asyncio.Event
@@ -366,7 +366,6 @@ class Runner:
     async def queue(
         self, source: Source, mode: RunMode, *, full: bool = False, slot: datetime | None = None
     ) -> RunReport:
-        """Queue a run for the workers and return its report so far."""
         store, now = self.tools.store, self.tools.clock()
         await release_dead_processes(store, self.tools.identity()[0], now)
         run, _ = await store.runs.start(source.id, mode, full=full, worker=None, now=now, slot=slot)

@@ -1,4 +1,4 @@
-"""Log runs and unusual results for operators; usual results are logged at debug level only."""
+"""Log runs, and visits with an unusual result; log other visits at debug level only."""
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
@@ -19,7 +19,7 @@ LEFT_OUT = ("run", "source", "version", "mode", "state", "notes", "error", "seco
 
 
 def unfailing(listener: Listener) -> Listener:
-    """Return a listener that logs its own errors, so that a display error does not fail a page."""
+    """Return a listener that logs errors of the given one, so that a display error does not fail a page."""
 
     def report(event: Event) -> None:
         try:
@@ -48,7 +48,6 @@ def run_ended(report: RunReport, source: str) -> None:
 
 
 def visits_written(visits: Sequence[Visit]) -> None:
-    """Log pages with an unusual result; at debug level, log all pages."""
     if not log.isEnabledFor(logging.INFO):
         return
     for visit in visits:
@@ -64,7 +63,7 @@ def visits_written(visits: Sequence[Visit]) -> None:
 
 @contextmanager
 def run_span(source: Source, mode: RunMode) -> Iterator[Callable[[RunReport], RunReport]]:
-    """Open a tracing span for the work on a run; yield a function that adds the report to it."""
+    """Open a tracing span for a run; yield a function that adds a report to the span and returns the report."""
     with span("run", {"afresh.source": source.label, "afresh.mode": str(mode)}) as note:
 
         def ended(report: RunReport) -> RunReport:

@@ -1,4 +1,4 @@
-"""Fill the queue of a run: follow redirects of the root, then queue the pages to check. A repetition adds nothing.
+"""Fill the queue of a run: follow redirects of the root, then queue the pages to check; idempotent.
 
 | the root answers with                | the source                                                        |
 |--------------------------------------|-------------------------------------------------------------------|
@@ -33,9 +33,9 @@ MAX_DELAY_SECONDS = 60  # a host that may not be requested for longer counts as 
 
 
 async def follow_root(context: RunContext) -> list[ListedUrl]:
-    """Fetch the root, follow its redirects, and return the URLs to queue as roots.
+    """Follow redirects of the root, and return the URLs to queue as roots.
 
-    The answers are kept for the visits of these URLs, so that no URL is requested twice.
+    The responses are kept for the visits of these URLs, so that no URL is requested twice.
     """
     tools, root, asked_by = context.tools, context.rules.root, context.rules
     if tools.aim is None or context.source.kind != "web":
@@ -78,7 +78,7 @@ async def _page_at(context: RunContext, url: str) -> Page | None:
 
 
 async def _ask(context: RunContext, url: str, page: Page | None) -> Fetched | None:
-    """Fetch a URL with the validators of a stored page, if given; return None if its host must not be requested now."""
+    """Fetch a URL, conditionally if `page` is given; return None if its host must not be requested now."""
     tools, request = context.tools, Request(url=url)
     soon = tools.clock() + timedelta(seconds=MAX_DELAY_SECONDS)
     if any(
@@ -117,7 +117,7 @@ def _refused(reason: str, seen: Moved | None = None) -> Refused:
 
 
 def _reject_root(context: RunContext, rules: Rules, refused: Refused) -> list[ListedUrl]:
-    """Return the root as the only URL to queue; its visit will fail with the reason of `refused`."""
+    """Return the root as the only URL to queue; its visit will fail with the reason in `refused`."""
     _point_at(context, rules)
     context.tools.answers[rules.root] = refused
     context.lost_root = True
@@ -125,7 +125,7 @@ def _reject_root(context: RunContext, rules: Rules, refused: Refused) -> list[Li
 
 
 def _keep_root(context: RunContext, rules: Rules, seen: Fetched) -> list[ListedUrl]:
-    """Return the root as the only URL to queue; its content is that of the temporary redirect target."""
+    """Return the root as the only URL to queue, with the content of the target of its temporary redirect."""
     if isinstance(seen, Body):
         seen = replace(seen, validators=replace(seen.validators, url=seen.url))
         if rules.refusal(seen.url, 0) is not None:
@@ -155,7 +155,7 @@ async def _why_implausible(context: RunContext, page: Page | None, url: str, bod
 
 
 async def fill(context: RunContext, pages: Sequence[ListedUrl]) -> None:
-    """Queue the pages that a run has to check; if the source cannot be listed, store why in the context."""
+    """Queue the pages that a run has to check; if the source cannot be listed, store the reason in the context."""
     mode, store, now = context.run.mode, context.tools.store, context.tools.clock()
     if mode is RunMode.CHECK:
         if not context.starts_at_root:
@@ -201,7 +201,7 @@ async def _news(context: RunContext, now: datetime) -> list[ListedUrl]:
 
 
 async def _worth_checking(context: RunContext, news: Sequence[ListedUrl], now: datetime) -> list[ListedUrl]:
-    """Return the URLs in `news` that are worth a check, given how reliable the dates of the site were so far."""
+    """Return those of the URLs in `news` that are worth a check, given how reliable the site's dates were so far."""
     plan, source = context.tools.policy.looks, context.source.id
     if plan is None or not news:
         return list(news)
@@ -237,7 +237,7 @@ async def _fill_from_root(context: RunContext, now: datetime) -> None:
 
 
 async def _fill_from_listing(context: RunContext, now: datetime) -> None:
-    """Queue pages that differ from the listing, and record the others as checked without requests."""
+    """Queue the pages whose validators differ from the listing; record the others as checked without requests."""
     store, run, lister = context.tools.store, context.run, context.tools.lister
     listed = await _listed(context)
     if listed is None or context.unlisted is not None:
@@ -272,7 +272,7 @@ async def _fill_from_listing(context: RunContext, now: datetime) -> None:
 
 
 async def is_as_listed(context: RunContext, dropped: Sequence[Page]) -> bool:
-    """Return whether the stored pages, without the dropped ones, equal the listing."""
+    """Return whether the stored pages, without `dropped`, equal the listing."""
     lister, recipe = context.tools.lister, context.tools.policy.recipe
     if lister.mark is None or lister.unchanged or context.starts_at_root:
         return lister.mark is not None
@@ -284,7 +284,7 @@ async def is_as_listed(context: RunContext, dropped: Sequence[Page]) -> bool:
 
 
 async def _fill_from_same_listing(context: RunContext, listed: list[ListedUrl], now: datetime) -> None:
-    """After an unchanged listing, queue only pages with problems and pages that are found by links."""
+    """Queue only pages with problems and pages found by links, because the listing is unchanged."""
     store, run, recipe = context.tools.store, context.run, context.tools.policy.recipe
     if not await store.sources.has_mark(context.source.id, context.tools.mark):
         context.unlisted = "another process has updated the source meanwhile: run the command again"
@@ -303,7 +303,7 @@ async def _fill_from_same_listing(context: RunContext, listed: list[ListedUrl], 
 
 
 async def _queue_individually(context: RunContext, in_turn: Sequence[ListedUrl], now: datetime) -> None:
-    """Queue pages that are requested individually; a run of due pages queues each only when it is due."""
+    """Queue pages that have to be requested one by one; in a run of due pages, each only when it is due."""
     store, run, limits = context.tools.store, context.run, context.limits
     if run.mode is RunMode.DUE:
         await store.queue.schedule(run, in_turn, limits, context.tools.policy.recheck_seconds, now)
@@ -312,7 +312,7 @@ async def _queue_individually(context: RunContext, in_turn: Sequence[ListedUrl],
 
 
 async def _queue_listed(context: RunContext, asked: Sequence[ListedUrl], now: datetime) -> None:
-    """Queue pages that the listing shows as changed, beyond any budget; a run of due pages queues due pages first."""
+    """Queue pages that the listing shows as changed, even beyond the budget of a run of due pages."""
     store, run, limits = context.tools.store, context.run, context.limits
     if run.mode is RunMode.DUE:
         await store.queue.enqueue_due(run, limits, now, max_age=context.tools.policy.max_age_seconds)
@@ -320,7 +320,7 @@ async def _queue_listed(context: RunContext, asked: Sequence[ListedUrl], now: da
 
 
 def _walked_again(context: RunContext, walked: Sequence[KnownPage]) -> list[ListedUrl]:
-    """Return the pages that were found by links, as URLs to check; in a run of due pages, return none."""
+    """Return the pages that were found by links, as URLs to check; none in a run of due pages."""
     return [] if context.run.mode is RunMode.DUE else [ListedUrl(page.url, page.depth) for page in walked]
 
 
@@ -359,7 +359,7 @@ async def _unless_stopped(
 
 
 async def _follow_stored(context: RunContext, now: datetime) -> None:
-    """Queue stored links that earlier runs left out because of a limit or of other rules."""
+    """Queue stored links that earlier runs did not follow because of a limit or of the former rules."""
     store, source = context.tools.store, context.source.id
     waiting, changed = await store.links.frontier_is_open(source, context.fingerprint)
     if changed:

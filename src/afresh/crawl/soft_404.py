@@ -21,14 +21,14 @@ SUFFIXES = (".html", ".htm", ".php", ".aspx", ".md")
 
 @dataclass(slots=True)
 class Soft404Probe:
-    """Requests a URL that cannot exist, once for each site and file ending, to compare pages with the answer."""
+    """Requests a URL that cannot exist, once for each site and file suffix, to compare pages with the response."""
 
     root: str
     name: str  # random, so that no site knows it
     _answers: dict[tuple[str, str], asyncio.Future[str]] = field(default_factory=dict)
 
     async def answers_alike(self, url: str, sketch: str, tools: "RunTools") -> bool:
-        """Return whether a page looks like the answer for a URL that cannot exist; concurrent calls share a request."""
+        """Return whether a page looks like the response for a URL that cannot exist."""
         suffix = next((ending for ending in SUFFIXES if url.partition("?")[0].endswith(ending)), "")
         origin = origin_of(url)
         if (origin, suffix) not in self._answers:
@@ -46,7 +46,7 @@ MAX_MEMBERS = 50  # URLs to remember per group: enough to be sure
 
 @dataclass(slots=True)
 class _Group:
-    """URLs that show the same page now, each with the sketch of its former content."""
+    """URLs that show the same content now, each with the sketch of its former content."""
 
     sketch: str
     before: dict[str, str] = field(default_factory=dict)
@@ -54,12 +54,12 @@ class _Group:
 
 @dataclass(slots=True)
 class WallDetector:
-    """Counts URLs that show the same page now but did not before."""
+    """Counts URLs that show the same content now but did not before."""
 
     _groups: dict[str, _Group] = field(default_factory=dict)  # by the first numbers of the sketch
 
     def join(self, url: str, before: str, sketch: str) -> int:
-        """Add a URL; return how many other URLs show the same page now, but showed different pages before."""
+        """Add a URL; return how many other URLs have the same content now but had different content before."""
         group = self._group(sketch)
         if len(group.before) < MAX_MEMBERS:
             group.before[url] = before
@@ -79,7 +79,7 @@ class WallDetector:
 
 
 async def content_signals(claim: Claim, document: Document, tools: "RunTools") -> ContentSignals:
-    """Return the signals by which `crawl/plausibility.py` judges content; all empty for unchanged content."""
+    """Return the signals by which `crawl/plausibility.py` judges content; none for unchanged content."""
     page, run, probe = claim.page, claim.run_id, tools.probe
     if page.content_hash == document.content_hash:
         return ContentSignals(run=run)
@@ -111,7 +111,7 @@ async def content_signals(claim: Claim, document: Document, tools: "RunTools") -
 
 
 async def _sketch_at(url: str, tools: "RunTools") -> str:
-    """Fetch a page and return its sketch, a fingerprint of its text; "" if there is no page."""
+    """Fetch a page and return the sketch of its text, or "" if there is no page."""
     fetched = await fetch_politely(domain_of(url), Request(url=url), tools, HOST_PAUSE_SECONDS)
     if not isinstance(fetched, Body):
         return ""

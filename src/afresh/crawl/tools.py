@@ -1,4 +1,4 @@
-"""Everything that a run needs, passed to it once."""
+"""The objects and options with which a run works."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -25,8 +25,6 @@ from afresh.urls.scope import Rules
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
-    """The options of one run of a source."""
-
     mode: RunMode
     full: bool = False  # fetch every page unconditionally
     trust: bool = False  # accept every 200 response
@@ -40,7 +38,7 @@ class RunOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunTools:
-    """The objects that a run works with, such as store, client and parsers; the state of the run is in RunContext."""
+    """The objects with which a run works, such as store, client and parsers; the state of the run is in RunContext."""
 
     store: Store
     web: Web
@@ -79,7 +77,7 @@ class RunTools:
         return self.policy.budget_per_run if mode is RunMode.DUE else None
 
     def step(self, name: str, url: str) -> None:
-        """Report a finished step of a page."""
+        """Report a finished step of a page visit."""
         if self.wants_steps:
             self.listener(PageStep(name=name, url=url))
 

@@ -18,7 +18,7 @@ NOTES = 5  # traps that are listed individually
 
 @dataclass(slots=True)
 class UrlPatternCounter:
-    """Counts the pages of a source by URL pattern; reads stored pages when the first link with a pattern comes."""
+    """Counts the pages of a source by URL pattern; reads stored pages only when a link with a pattern occurs."""
 
     store: Store
     source: SourceId

@@ -1,4 +1,4 @@
-"""Visit one page in steps 1 to 5; the slow work (chunks, diff, links) is done before the transaction of step 6."""
+"""Visit a page: steps 1 to 5 in docs/explanation/architecture.md. The worker commits the visit in step 6."""
 
 from afresh.aio import yield_in_turns
 from afresh.crawl.decide import decide, request_for
@@ -68,13 +68,13 @@ class PendingVisit:
 
     @property
     def weight(self) -> int:
-        """Return the approximate memory that the visit takes, in bytes."""
+        """Return the approximate memory use of the visit in bytes."""
         document = self.seen.document
         return 2 * len(document.markdown) + LINK_BYTES * len(document.links)
 
 
 async def fetch_page(claim: Claim, tools: RunTools) -> Fetched | None:
-    """Fetch a page cheaply (steps 1 and 2 of a visit); return None if its host must not be requested now."""
+    """Fetch a page (steps 1 and 2 of a visit); return None if its host must not be requested now."""
     request = request_for(claim.page, tools.policy, tools.clock(), full=tools.full)
     tools.step("request", request.url)
     failpoint("page.request")
@@ -110,7 +110,7 @@ async def _fetch(claim: Claim, request: Request, tools: RunTools) -> Fetched | N
 
 
 async def process_page(claim: Claim, fetched: Fetched, tools: RunTools) -> Visit | PendingVisit:
-    """Parse a page, decide about it and prepare its content, unwritten (steps 3 to 5 of a visit); return the visit."""
+    """Parse a page, decide about it and prepare what to store (steps 3 to 5 of a visit); return the visit."""
     url = claim.page.url
     arrived = FetchSummary(claim=claim, pause=fetched.retry_after if isinstance(fetched, Failed | Moved) else None)
     if isinstance(fetched, Body):
@@ -143,7 +143,7 @@ async def process_pending(waiting: PendingVisit, tools: RunTools) -> Visit:
 
 
 def broken_visit(claim: Claim, error: Exception, tools: RunTools) -> Visit:
-    """Return a failed visit for an internal error, so that the run can continue with other pages."""
+    """Return a failed visit for an internal error, so that the run can continue."""
     failed = Failed(outcome=Outcome.FAILED, reason=f"internal error: {type(error).__name__}: {error}")
     return Visit(claim=claim, decision=decide(claim.page, failed, tools.policy, tools.clock()))
 
@@ -186,7 +186,7 @@ async def _extract(arrived: FetchSummary, fetched: Body, tools: RunTools) -> See
 
 
 async def _decide_and_prepare(arrived: FetchSummary, seen: Seen, tools: RunTools) -> Visit:
-    """Decide about a page and return the visit; if preparing content fails, keep old content and validators (G13)."""
+    """Decide about a page and return the visit; if preparing fails, keep the old content and validators (G13)."""
     claim, url = arrived.claim, arrived.claim.page.url
     decision = decide(claim.page, seen, tools.policy, tools.clock())
     tools.step("decide", url)
@@ -212,7 +212,7 @@ async def _decide_and_prepare(arrived: FetchSummary, seen: Seen, tools: RunTools
 
 
 async def _prepare(arrived: FetchSummary, decision: Decision, seen: Seen, tools: RunTools) -> VisitContent:
-    """Prepare the content and the links that a decision stores; an unchanged page gets neither."""
+    """Return the content and links to store after a decision; none for an unchanged page."""
     claim, content = arrived.claim, VisitContent(body_bytes=arrived.size, rendered=arrived.rendered)
     match seen:
         case Moved(to=to):  # its only link is the target
@@ -253,7 +253,7 @@ async def _with_chunks(
 
 
 def _trimmed_links(document: Document, decision: Decision, tools: RunTools) -> tuple[Link, ...]:
-    """Return the links of a page, each URL once; decision and settings determine their `follow`."""
+    """Return the links of a page, each URL once, with `follow` set by the decision and the settings."""
     trimmed: dict[str, Link] = {}
     for link in document.links:
         url = tools.trim(link.url)
@@ -265,7 +265,7 @@ def _trimmed_links(document: Document, decision: Decision, tools: RunTools) -> t
 
 
 async def _with_links(content: VisitContent, links: tuple[Link, ...], claim: Claim, tools: RunTools) -> VisitContent:
-    """Add the links to the content, and as its children the URLs that belong to the source at any depth; return it."""
+    """Return the content with the links, and with those as children that are admitted at any depth."""
     belonging, trapped = [], 0
     async for link in yield_in_turns(links, lambda link: link.url):
         refusal = tools.lister.refusal(link.url, 0)

@@ -81,7 +81,7 @@ class Worker:
         return self.over or self.stopping.is_set()
 
     async def work(self) -> None:
-        """Visit pages until none is left; after a stop, finish and commit active visits, and requeue the other claims.
+        """Visit pages until none is left; after a stop, commit active visits and requeue the other claims.
 
         Of several errors, only the first is raised: users need one sentence, not an exception group.
         """
@@ -100,7 +100,7 @@ class Worker:
             raise error from group
 
     async def _feed(self, tasks: asyncio.TaskGroup) -> None:
-        """Claim pages for the fetching tasks (lanes) until the run is done or stopped."""
+        """Claim pages for the fetching tasks (`_lane`) until the run is done or stopped."""
         while not self._is_stopping:
             if self._returned:
                 await self._give_back()
@@ -152,7 +152,7 @@ class Worker:
         return claims
 
     async def _give_back(self) -> None:
-        """Return claims on hosts that pause to the queue; their pages become due after the pause."""
+        """Return claims on paused hosts to the queue; their pages become due after the pause."""
         tools, claims, self._returned = self.tools, self._returned, []
         for domain in {claim.domain for claim in claims}:
             until = tools.clock() + timedelta(seconds=tools.hosts.rest_of(domain))
@@ -195,7 +195,7 @@ class Worker:
         return True
 
     async def _lane(self, tasks: asyncio.TaskGroup) -> None:
-        """Fetch one page after another; process bodies in tasks of their own."""
+        """Fetch pages one after another; process each body in a task of its own."""
         ticket: Ticket | None = None
         while True:
             lapses, claim = ticket or await self._dispatcher.get()
@@ -234,7 +234,7 @@ class Worker:
             del fetched  # free the body now, not after the next fetch
 
     async def _make_room(self, claim: Claim, size: int) -> None:
-        """Wait until another body fits into the memory limits for bodies whose visits are not written yet."""
+        """Wait until number and size of the bodies in progress allow one more."""
         await self._bodies.acquire()
         self._unwritten.add(claim.crawl_id)
         async with self._bytes_lock:
@@ -272,7 +272,7 @@ class Worker:
             await self._process(waiting.arrived.claim, partial(process_pending, waiting, self.tools))
 
     async def _process(self, claim: Claim, begin: Callable[[], Awaitable[Visit | PendingVisit]], size: int = 0) -> None:
-        """Process a page; queue the finished visit for the commit, or keep it pending while memory allows."""
+        """Process a page, and queue the visit for the commit; keep a pending visit while memory allows."""
         work = begin()
         del begin  # frees the body
         try:
@@ -362,7 +362,7 @@ class Worker:
         self.over = self.over or (self.leads and run is not None and run.worker != self._name)
 
     async def _drain(self) -> None:
-        """After a stop, give active visits some time to finish."""
+        """After a stop, wait some time for active visits to finish."""
         self._held -= self._dispatcher.clear()
         if self._has_active_visits():
             with suppress(StoreUnavailable):  # stopped while the database was unreachable
@@ -373,5 +373,5 @@ class Worker:
             self._progressed.clear()
 
     def _has_active_visits(self) -> bool:
-        """Return whether claims are held that are neither pending nor about to be returned to the queue."""
+        """Return whether any held claim is neither pending nor about to be returned to the queue."""
         return self._held > len(self._pending) + len(self._returned)

@@ -1,4 +1,4 @@
-"""Process open runs of the store: lead runs without a leader, and assist in others."""
+"""Process open runs: lead runs that have no leader, and assist in others."""
 
 import asyncio
 import logging
@@ -43,14 +43,14 @@ class _Assignment:
     task: asyncio.Task[None] | None = None
 
     def stop(self, *, leader_died: bool = False) -> None:
-        """Stop working on the run; with `leader_died`, stop only to continue as its leader."""
+        """Stop working on the run; with `leader_died`, only to continue as its leader."""
         self.leader_died = leader_died
         self.stopping.set()
 
 
 @dataclass(slots=True)
 class WorkerPool:
-    """Works on open runs, oldest first: leads runs without a leader, and assists in others up to a limit."""
+    """Works on open runs, oldest first, and on several at a time up to a limit."""
 
     tools: RunToolFactory
     stopping: asyncio.Event
@@ -78,7 +78,7 @@ class WorkerPool:
                     await self._stop_all()
 
     async def _assign_work(self, store: Store, heartbeat: Heartbeat, wakeups: WakeupListener) -> bool:
-        """Start work on open runs; return False if there are none, and `once` says not to wait for new ones."""
+        """Start work on open runs; return False if there are none and `once` forbids to wait for new ones."""
         wakeups.mark()
         before = len(self._assignments)
         await heartbeat.reclaim()
@@ -192,7 +192,7 @@ class WorkerPool:
             self.on_report(report)
 
     async def _fail_run(self, store: Store, heartbeat: Heartbeat, run: Run, source: Source, reason: str) -> None:
-        """Take a run over and end it as failed; raise RunBusy if another worker has it."""
+        """End a run as failed; raise RunBusy if another worker has taken it over."""
         self.failed, now, state = True, heartbeat.clock(), RunState.FAILED
         mine, _ = await store.runs.start(
             source.id, run.mode, full=run.full, worker=heartbeat.me.name, now=now, only=run.id
@@ -233,7 +233,7 @@ async def _has_lost_leader(store: Store, heartbeat: Heartbeat, number: RunId) ->
 
 
 async def assist_run(tools: RunTools, source: Source, run: Run, stopping: asyncio.Event) -> None:
-    """Work on pages of a run until none is left or its leader ends it."""
+    """Process pages of a run until none is left or its leader ends it."""
     joined = await tools.store.runs.join(run.id, tools.worker)
     if joined is None:
         return
