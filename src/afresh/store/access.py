@@ -26,7 +26,7 @@ class AccessRepository(Repository):
             return record(AccessToken, await tx.only("add_token", name=name, digest=digest, **given, now=now))
 
     async def tokens(self) -> list[AccessToken]:
-        """Return all tokens, oldest first, revoked and expired ones included."""
+        """Return all tokens, oldest first, including revoked and expired ones."""
         return await self._records(AccessToken, "tokens")
 
     async def token_of(self, digest: str) -> AccessToken | None:
@@ -60,7 +60,7 @@ class AccessRepository(Repository):
         await self._run("end_login", digest=digest)
 
     async def begin_answer(self, caller: str, name: str, asked: str, now: datetime) -> StoredResponse | None:
-        """Return the stored request with this idempotency key and its response; None if the caller must process it."""
+        """Return the request with this idempotency key and its response; None if the caller must process it."""
         async with self.db.write() as tx:
             await tx.run("forget_replies", before=now - KEPT)
             key = {"caller": caller, "name": name}
@@ -72,7 +72,7 @@ class AccessRepository(Repository):
             return StoredResponse(row["asked"], row["status_code"], row["location"], row["body"])
 
     async def renew_answer(self, caller: str, name: str, began: datetime, now: datetime) -> bool:
-        """Extend the claim on a request in process; return False if another process has taken it over."""
+        """Extend the claim on a request in progress; return False if another process has taken it over."""
         async with self.db.write() as tx:
             return bool(await tx.one("renew_reply", caller=caller, name=name, began=began, now=now))
 

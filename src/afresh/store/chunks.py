@@ -24,17 +24,17 @@ class ChunkRepository(Repository):
     async def cut_by_others(
         self, chunker: str, *, source: SourceId | None = None, after: int = 0, limit: int = 100
     ) -> list[RechunkJob]:
-        """Return pages with stored text that another version of the chunker has split, in order of their ids."""
+        """Return pages with stored text whose chunks another version of the chunker made, in order of their ids."""
         rows = await self._all("cut_by_others", chunker=chunker, source=source, after=after, limit=limit)
         return [RechunkJob(page_from(row), row["markdown"]) for row in rows]
 
     async def count_cut_by_others(self, chunker: str, source: SourceId | None = None) -> MissingCount:
-        """Return how many pages another version of the chunker has split, and how many of them have no stored text."""
+        """Count the pages whose chunks another version of the chunker made, and those of them without stored text."""
         [row] = await self._all("count_cut_by_others", chunker=chunker, source=source)
         return MissingCount(row["pages"], row["without_text"])
 
     async def recut(self, cuts: Sequence[RechunkJob], chunker: str, now: datetime) -> int:
-        """Replace the chunks of the pages whose content has not changed since it was read; return their number."""
+        """Replace the chunks of pages whose content is still the same; return the number of these pages."""
         async with self.db.write() as tx:
             ids = [cut.page.id for cut in cuts]
             hashes = {row["id"]: row["content_hash"] for row in await tx.all("hashes_of", pages=ids)}
@@ -44,7 +44,7 @@ class ChunkRepository(Repository):
             return len(same)
 
     async def restore(self, cut: RechunkJob, before: Page, now: datetime) -> bool:
-        """Replace the content of a page by a former text and its chunks; return False if the page changed meanwhile."""
+        """Replace the content of a page by its former text and its chunks; return False if the page changed since."""
         page = cut.page
         async with self.db.write(page.source_id) as tx:
             rows = await tx.all("hashes_of", pages=[page.id])
@@ -89,7 +89,7 @@ async def swap_chunks(tx: Transaction, visits: Sequence[Visit], now: datetime, *
 async def _replace(
     tx: Transaction, pages: Sequence[tuple[Page, Sequence[Chunk]]], now: datetime, *, keep_body: bool
 ) -> dict[str, int]:
-    """Replace chunks of pages: keep rows with the same text, delete others, add new ones; return the counts."""
+    """Replace the chunks of pages; keep rows with the same text, and return the numbers of added and kept chunks."""
     rows: dict[PageId, list[Row]] = defaultdict(list)
     for row in await tx.all("chunks_of", pages=[page.id for page, _ in pages]):
         rows[row["page_id"]].append(row)
@@ -138,7 +138,7 @@ def _retitled(row: Row, title: str) -> dict[str, object]:
 def change_row(
     page: Page, run: int | None, kind: ChangeKind, new_hash: str | None, now: datetime, moved_to: str | None = None
 ) -> dict[str, object]:
-    """Return a row of the table `changes`; `page` is the page as it was before the change."""
+    """Return a row for the table `changes`; `page` is the page before the change."""
     whose = {"source": page.source_id, "page": page.id, "url": page.url, "run": run, "now": now}
     hashes = {"old_hash": page.content_hash, "new_hash": new_hash}
     return {**whose, **hashes, "kind": kind, "diff": None, "moved_to": moved_to}

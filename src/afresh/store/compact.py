@@ -1,4 +1,4 @@
-"""The compact forms of texts and vectors in SQLite.
+"""Store texts and vectors in compact forms in SQLite.
 
 - `deflated(text)` in SQL: the text compressed if that saves space; `inflated(stored)` returns the text of both forms
 - `packed(halves)` in SQL: a vector of length 1 as one byte per number
@@ -79,7 +79,7 @@ MAX_BITS = 4_096  # for which a distance fits into 16 bits, which sort faster
 
 
 class CodeBlock(NamedTuple):
-    """A block of codes: those of the vectors whose ids are `number` * BLOCK plus one of `places`."""
+    """The codes of the vectors with the ids `number` * BLOCK plus one of `places`."""
 
     number: int
     places: bytes
@@ -93,7 +93,7 @@ def code_bytes(dimensions: int) -> int:
 
 
 def _shape(dimensions: int) -> tuple[int, int]:
-    """Return how a vector is split into groups: the number of bits per group, and the number of groups."""
+    """Return how the dimensions of a vector are divided into groups: bits per group, and number of groups."""
     size = min(MAX_GROUP_BITS, max(WORD_BITS, 1 << (dimensions - 1).bit_length()))
     return size, -(-dimensions // size)
 
@@ -114,7 +114,7 @@ def blocks_of(ids: Sequence[int], vectors: "Matrix") -> Iterator[CodeBlock]:
 def _rotated(rows: "Matrix") -> "Matrix":
     """Return rows after a randomised Walsh-Hadamard transform of each group of dimensions.
 
-    A product with a matrix would do the same, but wakes the threads of the linear algebra library.
+    A matrix product would give the same result, but would start the threads of the linear algebra library.
     """
     import numpy as np
 
@@ -134,7 +134,7 @@ def _rotated(rows: "Matrix") -> "Matrix":
 
 
 class VectorCodes:
-    """The codes of all vectors of a model, kept in memory to find the vectors nearest to a query."""
+    """The codes of all vectors of a model in memory, used to find the vectors nearest to a query."""
 
     def __init__(self, model: int, dimensions: int) -> None:
         import numpy as np
@@ -157,7 +157,7 @@ class VectorCodes:
         return self.newest // BLOCK
 
     def put(self, blocks: Iterable[CodeBlock]) -> None:
-        """Add blocks in order of their numbers; codes from the first of these blocks on are replaced."""
+        """Add blocks in order of their numbers; they replace all codes from the first of them on."""
         np, blocks = self._np, list(blocks)
         if not blocks:
             return
@@ -173,7 +173,7 @@ class VectorCodes:
         self.middle = np.average(np.array(middles), axis=0, weights=numbers)
 
     def by_likeness(self, vector: "Matrix") -> "Ids":
-        """Return the ids of all vectors, those that are probably nearest to a vector first."""
+        """Return the ids of all vectors, ordered by the estimated similarity to a vector, highest first."""
         np, (ids, codes) = self._np, self._codes
         row = _rotated(vector[:1])[0]
         top = float(np.abs(row).max()) or 1.0
@@ -188,6 +188,6 @@ class VectorCodes:
 
 
 def is_whole(blocks: Sequence[CodeBlock], dimensions: int) -> bool:
-    """Return whether each block has a code for each of its vectors, and their mean."""
+    """Return whether each block has a code for each of its vectors, and the mean of these vectors."""
     size = code_bytes(dimensions)
     return all(len(b.codes) == size * len(b.places) and len(b.middle) == 4 * dimensions for b in blocks)

@@ -35,7 +35,7 @@ _WRITTEN = (
 
 class CopyRepository(Repository):
     async def store_id(self, made: str | None = None) -> str | None:
-        """Return the id that marks documents of this store in sinks; `made` becomes the id if the store has none."""
+        """Return the id that marks this store's documents in sinks; if there is none, set it to `made`."""
         if made is not None:
             await self._run("make_store_id", text=made)
         row = await self._one("store_id")
@@ -45,7 +45,7 @@ class CopyRepository(Repository):
         return await self._records(SinkRecord, "sinks")
 
     async def take_sink(self, sink: str, place: str, worker: str) -> SinkRecord:
-        """Reserve a sink for a worker; raise RunBusy while another live worker has it."""
+        """Reserve a sink for a worker; raise RunBusy if another live worker has reserved it."""
         async with self.db.write() as tx:
             await tx.run("add_sink", name=sink, place=place)
             row = await tx.only("sink", name=sink)
@@ -66,14 +66,14 @@ class CopyRepository(Repository):
         resume_at: datetime | None = None,
         error: str | None = None,
     ) -> None:
-        """Release a sink; delete the records of copies whose page and whose documents no longer exist."""
+        """Release a sink; delete its copies whose page and documents no longer exist."""
         async with self.db.write() as tx:
             state = {"audit": int(audit), "at": audited_at, "until": resume_at, "error": error}
             if await tx.run("leave_sink", name=sink, worker=worker, now=now, **state):
                 await tx.run("forget_copies", name=sink)
 
     async def add(self, sink: str, worker: str, sources: Sequence[SourceId], now: datetime) -> int:
-        """Record a copy for every page with content that has no copy in the sink yet; return how many were recorded."""
+        """Record a copy for each page with content that has none in the sink yet; return their number."""
         async with self._taken(sink, worker) as tx:
             return await tx.run("add_copies", name=sink, sources=list(sources), now=now)
 
@@ -137,7 +137,7 @@ class CopyRepository(Repository):
     async def _taken(self, sink: str, worker: str) -> AsyncIterator[Transaction]:
         """Open a transaction if the worker has reserved the sink; else raise RunBusy.
 
-        If it raises RunBusy, the next sync lists the sink, because two workers may have written to it.
+        After RunBusy, the next sync lists the sink, because two workers may have written to it.
         """
         async with self.db.write() as tx:
             row = await tx.one("sink", name=sink)
@@ -156,7 +156,7 @@ class CopyRepository(Repository):
             return run_from(await insert_run(tx, source, RunMode.SYNC, RunState.RUNNING, worker, now))
 
     async def record_documents(self, notes: Sequence[DocumentNote], now: datetime) -> None:
-        """Store what a sync did to each document; `verified` and `waiting` do not replace an earlier outcome."""
+        """Store the result of a sync for each document; `verified` and `waiting` do not replace an earlier result."""
         if notes:
             async with self.db.write() as tx:
                 rows = [
@@ -172,20 +172,20 @@ class CopyRepository(Repository):
     async def finish_run(
         self, run: Run, state: RunState, counts: Mapping[str, int], error: str | None, now: datetime
     ) -> None:
-        """End the run of a sync, unless another process has closed it."""
+        """End the run of a sync, unless another process has ended it already."""
         async with self.db.write(run.source_id) as tx:
             await close_run(tx, run, state, counts, (), error, now)
 
     async def documents_of_run(
         self, run: RunId, *, outcome: DocumentOutcome | None = None, after: int, limit: int
     ) -> list[SyncedDocument]:
-        """Return the documents of a sync in order of their ids, as it left them and as they are now."""
+        """Return the documents of a sync in order of their ids, each as the sync left it and as it is now."""
         asked = {"outcome": outcome, "after": after, "limit": limit}
         return await self._list(_document, "documents_of_run", run=run, **asked)
 
 
 def wanted_from(row: Row) -> DesiredCopy:
-    """Return a copy together with the content that its sink should contain."""
+    """Return a copy, with the content that its sink should have."""
     moved = row["page_status"] == PageStatus.REDIRECT
     return DesiredCopy(copy=record(Copy, row), hash=row["page_hash"], moved=moved)
 

@@ -1,4 +1,4 @@
-"""Copy a store into another one, table by table in atomic batches, and compare both.
+"""Copy a store into another one, table by table in atomic batches, and compare the two.
 
 Rows are exchanged in the form of SQLite, but with plain texts: times as text of fixed width, vectors as bytes.
 """
@@ -132,7 +132,7 @@ class CopyEndpoint(AbstractAsyncContextManager["CopyEndpoint"]):
         return table.listed
 
     def mark(self, table: CopyTable, column: str) -> str:
-        """Return the SQL expression for the new value of a column in an insert statement."""
+        """Return the SQL expression of a parameter for a column in an insert statement."""
         return "?"
 
     async def count(self, table: CopyTable, sources: Sequence[int] | None = None) -> int:
@@ -160,12 +160,11 @@ class CopyEndpoint(AbstractAsyncContextManager["CopyEndpoint"]):
         return UnfinishedCopy(*(await self.fetch(f"select origin, sources from {MARKER}"))[0]) if marked else None
 
     async def begin(self, copy: UnfinishedCopy) -> None:
-        """Mark the store as an incomplete copy, so that only `afresh copy` may open it."""
+        """Mark the store as an incomplete copy, which only `afresh copy` may open."""
         made = f"create table {MARKER} (origin text not null, sources text not null)"
         await self.apply([made], f"insert into {MARKER} values (?, ?)", [copy])
 
     async def write(self, table: CopyTable, rows: Sequence[Record]) -> None:
-        """Insert rows in one transaction."""
         marks = ", ".join(self.mark(table, name) for name in table.columns)
         await self.apply((), f"insert into {table.name} ({table.listed}) values ({marks})", rows)
 
@@ -203,7 +202,7 @@ class SqliteEndpoint(CopyEndpoint):
             await asyncio.to_thread(self._connection.close)
 
     async def _off_loop(self, work: Callable[[], T]) -> T:
-        """Run a blocking call in a thread; the call finishes even if the caller is cancelled."""
+        """Run a blocking call in a thread, and wait for its end even if the caller is cancelled."""
 
         def attempt() -> T:
             try:
@@ -250,7 +249,7 @@ def end_of(url: str, *, reading: bool) -> CopyEndpoint:
 
 @dataclass(frozen=True, slots=True)
 class StoreCopy:
-    """A copy of some sources, or all, from one store to another."""
+    """Copies all or some sources from one store to another."""
 
     origin: CopyEndpoint
     target: CopyEndpoint
@@ -274,7 +273,7 @@ class StoreCopy:
             )
 
     async def run(self) -> list[CopiedTable]:
-        """Copy the rows that the target lacks, compare all tables, open the target for use, and return the tables."""
+        """Copy the rows that the target lacks, compare and return the tables, and unlock the target for use."""
         kept = [table for table in tables() if table.name != "vectors" or self.target.has_vectors]
         if not self.target.has_vectors:
             self.listener(Notice(text=NO_VECTORS))
@@ -286,7 +285,7 @@ class StoreCopy:
         return copied
 
     async def _fill(self, table: CopyTable) -> None:
-        """Copy the rows after the last one in the target; rows are copied in key order."""
+        """Copy rows in the order of their keys, beginning after the last row in the target."""
         after, done = await self.target.last(table), await self.target.count(table)
         total = await self.origin.count(table, self.sources)
         async for rows in self._rows(self.origin, table, after, self.sources):

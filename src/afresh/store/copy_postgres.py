@@ -1,4 +1,4 @@
-"""A PostgreSQL database as endpoint of a copy."""
+"""A PostgreSQL database as origin or target of a copy."""
 
 import re
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -115,7 +115,7 @@ def _numbered(sql: str) -> str:
 
 
 def _kept(value: Any) -> Any:
-    """Return a value in the form that SQLite stores: a time as text, a vector as bytes."""
+    """Return a value as SQLite stores it: a time as text, a vector as bytes."""
     if isinstance(value, datetime):
         return write_time(value)
     return pack_rows(np.array([value], np.float32))[0] if isinstance(value, list) else value

@@ -1,4 +1,4 @@
-"""What both database dialects share: named SQL statements, the transactions that run them, and wake-ups.
+"""Common parts of both database dialects: named SQL statements, transactions and wake-ups.
 
 Every statement is text under a line `-- name` in `queries/`, in a file named after the module that uses it:
 `pages.sql` for every dialect, `pages.sqlite.sql` for one dialect whose SQL differs.
@@ -67,8 +67,6 @@ Row = Mapping[str, Any]
 
 
 class Transaction(Protocol):
-    """Runs named statements inside one transaction."""
-
     async def all(self, name: str, /, **params: object) -> Sequence[Row]: ...
 
     async def each(self, name: str, /, rows: Sequence[Mapping[str, object]]) -> Sequence[Sequence[Row]]:
@@ -80,7 +78,7 @@ class Transaction(Protocol):
         return rows[0] if rows else None
 
     async def only(self, name: str, /, **params: object) -> Row:
-        """Return the row of a statement that always returns one, such as an aggregate or `insert … returning`."""
+        """Return the row of a statement that always returns exactly one, such as `insert … returning`."""
         return (await self.all(name, **params))[0]
 
     async def number(self, name: str, /, **params: object) -> int:
@@ -95,7 +93,7 @@ class Transaction(Protocol):
     async def many(self, name: str, /, rows: Sequence[Mapping[str, object]]) -> None: ...
 
     async def turn(self, source: int) -> None:
-        """Wait for the write lock on a source."""
+        """Wait for the lock that lets only one transaction write to a source."""
         ...
 
 
@@ -127,14 +125,14 @@ def queries(dialect: str) -> dict[str, str]:
 
 
 def of_sources(name: str, sources: Sources) -> tuple[str, dict[str, object]]:
-    """Return the name and parameters of a statement with `{of sources}`: of NAME_of_one for one source, else NAME."""
+    """Return the name of a statement with `{of sources}` (NAME_of_one for a single source) and its parameters."""
     if sources is not None and len(sources) == 1:
         return f"{name}_of_one", {"source": sources[0]}
     return name, among_sources(sources)
 
 
 def migrations(dialect: str) -> list[tuple[int, str]]:
-    """Return the version and script of each migration in order, with the additions of the dialect."""
+    """Return the version and script of each migration in order, including the dialect's additions."""
     folder = FOLDER / "migrations"
     shared = sorted(f.name for f in folder.iterdir() if re.fullmatch(r"\d{4}_[a-z_]+\.sql", f.name))
     steps = []
@@ -168,7 +166,7 @@ def among_sources(sources: Sources) -> dict[str, object]:
 
 
 def in_any_case(text: str | None) -> dict[str, object]:
-    """Return the parameters with which `{holds x}` finds a text, ignoring case; an empty text finds everything."""
+    """Return the parameters with which `{holds x}` finds a text, ignoring case; an empty text matches everything."""
     letters = [_cases(each) for each in text or ""]
     others = {case: cases[0] for cases in letters for case in cases[1:]}
     return {
@@ -181,7 +179,7 @@ def in_any_case(text: str | None) -> dict[str, object]:
 
 
 def _cases(char: str) -> str:
-    """Return the forms of a letter that SQL does not treat as equal, lower case first; one form for ASCII."""
+    """Return those forms of a letter that SQL does not treat as equal, lower case first; one form for ASCII."""
     if char.isascii():
         return char.lower()
     small = char.upper().lower()
@@ -222,7 +220,7 @@ TYPES = {  # parameters without an entry are texts
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A PostgreSQL statement with the names of its parameters, or of its columns if it takes many rows."""
+    """A PostgreSQL statement with the names of its parameters, or of the columns if it takes many rows."""
 
     text: str
     names: tuple[str, ...]
@@ -232,7 +230,7 @@ class Statement:
         return [without_nul(params[name]) for name in self.names]
 
     def table(self, rows: Sequence[Mapping[str, object]]) -> list[object]:
-        """Return the arguments with which a statement takes many rows: one list per column."""
+        """Return the arguments for a statement that takes many rows: one list per column."""
         return [[without_nul(row[column]) for row in rows] for column in self.columns]
 
 

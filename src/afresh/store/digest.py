@@ -1,4 +1,4 @@
-"""Records of the digest of files and links (init-kb)."""
+"""Records of the knowledge base folder (`afresh init-kb`)."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -16,7 +16,7 @@ from afresh.urls.canonical import domain_of
 
 class DigestRepository(Repository):
     async def pages(self, source: SourceId) -> list[DigestPage]:
-        """Return the pages of a source that exist or are listed, with their digest records."""
+        """Return the pages of a source that exist or are listed, each with its record for the index."""
         rows = await self._all("kb_pages", source=source)
         return [record(DigestPage, row, status=STATUSES.get(row["fetch_status"])) for row in rows]
 
@@ -27,7 +27,7 @@ class DigestRepository(Repository):
         return record(DigestUpdate, row, status=STATUSES.get(row["fetch_status"]), asked_model=False)
 
     async def impose(self, source: SourceId, pages: Sequence[DigestPage], now: datetime) -> None:
-        """Give the stored pages the values that the cache file has; add pages that are not stored yet."""
+        """Change the stored pages to the values in the cache file; add pages that are not stored yet."""
         base = {"source": source, "now": now, "run": None}
         rows = [{**base, **_columns(page)} for page in pages]
         looks = [
@@ -43,18 +43,18 @@ class DigestRepository(Repository):
             await tx.run("set_mark", source=source, mark=None)
 
     async def cache_seen(self) -> SeenCache | None:
-        """Return the path and hash that the cache file had when it last equalled the store; None if it never did."""
+        """Return path and hash of the cache file at the time when it last equalled the store, or None."""
         return await self._find(partial(record, SeenCache), "cache_seen")
 
     async def see_cache(self, cache: SeenCache) -> None:
-        """Record that the store now has the content of this cache file."""
+        """Record path and hash of a cache file with the content that the store has now."""
         async with self.db.write() as tx:
             await tx.run("forget_caches")
             await tx.run("see_cache", path=cache.path, digest=cache.digest)
 
 
 async def record_digests(tx: Transaction, visits: Sequence[Visit]) -> None:
-    """Store the digest records that visits produced, and delete those of pages that are gone."""
+    """Store the index records that visits produced, and delete those of deleted pages."""
     found = [(visit.claim.page.id, visit.content.digest) for visit in visits if visit.content.digest is not None]
     await tx.many("record_kb", [{"page": page, **_columns(each)} for page, each in found])
     dropped = [visit.claim.page for visit in visits if visit.decision.content is ContentAction.DROP]

@@ -28,7 +28,7 @@ class HistoryRepository(Repository):
     async def evidence(
         self, page: Page, max_links: int = 5
     ) -> tuple[Attempt | None, datetime | None, tuple[str, ...], int]:
-        """Return the latest check of a page, its next check, pages that link to it, and how many checks it had."""
+        """Return the latest check of a page, its next check, pages that link to it, and its number of checks."""
         async with self.db.read() as tx:
             latest = await tx.one("latest_attempt", page=page.id)
             following = await tx.one("latest_open", page=page.id)

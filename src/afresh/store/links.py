@@ -1,4 +1,4 @@
-"""Links, their scores, and the frontier of a source: links that may become pages."""
+"""Links, their scores, and the frontier of a source: links that were not crawled because of a limit."""
 
 import json
 from collections import defaultdict
@@ -97,10 +97,7 @@ class LinkRepository(Repository):
     async def set_worth(
         self, link: int, score: float | None, comment: str | None, keywords: Mapping[str, float] | None = None
     ) -> bool:
-        """Set score, comment and keywords of a link; return False if the link is gone.
-
-        They stay until the link is scored again.
-        """
+        """Set score, comment and keywords of a link until its next scoring; return False if the link is gone."""
         async with self.db.write() as tx:
             if await tx.one("link_row", link=link) is None:
                 return False
@@ -120,17 +117,18 @@ class LinkRepository(Repository):
             return True
 
     async def frontier_is_open(self, source: SourceId, rules: str) -> tuple[bool, bool]:
-        """Return whether links are not followed because of a limit, and whether the rules have changed.
+        """Return whether links were not followed because of a limit, and whether the rules have changed.
 
-        The rules have changed if `rules` differ from those by which links were last judged.
+        The rules have changed if `rules` differs from the rules by which links were last admitted.
         """
         row = await self._one("source_by_id", source=source)
         return (bool(row["frontier_open"]), row["rules_seen"] not in ("", rules)) if row else (False, False)
 
     async def judge(self, source: SourceId, admits: Callable[[str, str | None], bool]) -> None:
-        """Judge again whether each link belongs to the source, and store changes.
+        """Compute again whether links belong to the source, and store changes.
 
-        `admits` gets the URL and, of a link that was left out, the page nearest to the root that contains it.
+        `admits` gets the URL of a link and, if the link was not admitted, the page nearest to the root that contains
+        it.
         """
         async with self.db.write(source) as tx:
             rows = await tx.all("links_of_source", source=source)
@@ -143,15 +141,15 @@ class LinkRepository(Repository):
             await tx.run("mark_graph", source=source, changed=1)
 
     async def urls(self, source: SourceId) -> list[tuple[str, bool]]:
-        """Return the URLs of all pages and of links that may become pages, each with whether the source lists it."""
+        """Return the URLs of all pages and of admitted links, each with whether the source lists it."""
         return [(row["url"], bool(row["listed"])) for row in await self._all("addresses", source=source)]
 
     async def left_out(self, source: SourceId) -> list[str]:
-        """Return the URLs of links that may be followed but do not belong to the source."""
+        """Return the URLs of links that may be followed but are not admitted."""
         return [row["url"] for row in await self._all("left_out", source=source)]
 
     async def close_frontier(self, source: SourceId, rules: str, max_depth: int) -> None:
-        """Store by which rules the links were judged, and whether some are still not followed because of a limit."""
+        """Store the rules that admitted the links, and whether some links are still not followed because of a limit."""
         async with self.db.write(source) as tx:
             row = await tx.one("source_by_id", source=source)
             if row is not None and (row["frontier_open"] or row["rules_seen"] != rules):
@@ -214,7 +212,7 @@ class LinkScoreRepository(Repository):
     async def unasked(
         self, source: SourceId, recipe: str, keywords: Sequence[str], among: Sequence[LinkToScore] | None = None
     ) -> list[UnscoredLink]:
-        """Return the links of a source that still need scores, each with the keywords for which it has none."""
+        """Return the links of a source that still need scores, each with the keywords without a score."""
         asked = {"source": source, "recipe": recipe, "keywords": _sorted(keywords)}
         if among is None:
             rows, wanted = await self._all("unasked_links", **asked), None
@@ -244,7 +242,7 @@ class LinkScoreRepository(Repository):
         counts: Mapping[str, int],
         now: datetime,
     ) -> None:
-        """Store the answers of a scorer, update the scores of these links, and add `counts` to those of the run."""
+        """Store the answers of a scorer, recompute the scores of these links, and add `counts` to those of the run."""
         urls = sorted({answer.link.url for answer in answers})
         async with self.db.write() as tx:
             rows = await tx.all("answers_among", source=run.source_id, urls=urls) if urls else []
@@ -256,7 +254,7 @@ class LinkScoreRepository(Repository):
             await add_counts(tx, run, [counts], now)
 
     async def weigh(self, source: SourceId, weighing: KeywordWeights, seal: str | None) -> None:
-        """Recompute all link scores of a source from stored answers; delete the answers for links that are gone."""
+        """Recompute all link scores of a source from stored answers; delete the answers for deleted links."""
         async with self.db.write() as tx:
             await tx.run("forget_answers", source=source)
             await _weigh(tx, source, weighing)
@@ -275,7 +273,7 @@ class LinkScoreRepository(Repository):
 async def _weigh(
     tx: Transaction, source: SourceId, weighing: KeywordWeights, urls: Sequence[str] | None = None
 ) -> None:
-    """Compute the scores of links from the stored answers of the scorer, and store the scores that changed."""
+    """Recompute link scores from the stored answers of the scorer, and store those that changed."""
     some, end = ({}, "") if urls is None else ({"urls": urls}, "_among")
     answers: dict[int, list[ScoredLink]] = defaultdict(list)
     for row in await tx.all(f"answers{end}", source=source, **some):

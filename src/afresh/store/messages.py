@@ -30,13 +30,12 @@ class MessageRepository(Repository):
         return await self._records(RefreshRequest, "refresh_requests", limit=limit)
 
     async def fulfil(self, requests: Sequence[RefreshRequest]) -> None:
-        """Delete refresh requests, except those that were repeated meanwhile."""
+        """Delete refresh requests, except those that were received again meanwhile."""
         async with self.db.write() as tx:
             for request in requests:
                 await tx.run("fulfil_refresh_request", number=request.id, times=request.times)
 
     async def outbox(self, *, state: MessageState | None = None, limit: int = 100) -> list[OutboxMessage]:
-        """Return messages, newest first."""
         return await self._records(OutboxMessage, "outbox_messages", state=state, limit=limit)
 
     async def due(self, now: datetime, limit: int = 100) -> list[OutboxMessage]:
@@ -44,7 +43,7 @@ class MessageRepository(Repository):
         return await self._records(OutboxMessage, "due_messages", now=now, limit=limit)
 
     async def reserve(self, message: OutboxMessage, until: datetime) -> bool:
-        """Reserve a message for sending; return False if another sender has it or it was sent."""
+        """Reserve a message for sending; return False if another sender has reserved or sent it."""
         return bool(await self._run("reserve_message", number=message.id, attempts=message.attempts, until=until))
 
     async def record_attempt(

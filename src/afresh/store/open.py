@@ -19,7 +19,7 @@ from afresh.text.redact import mask_secrets
 async def open_store(
     url: str, access: StoreAccess = StoreAccess.CREATE, *, wait_seconds: float = BUSY_SECONDS
 ) -> Store:
-    """Open a store; only StoreAccess.CREATE may create the file and its folder, or the tables."""
+    """Open a store; create the file or the tables only with StoreAccess.CREATE."""
     if is_postgres(url):
         return await _open_postgres(url, access, wait_seconds)
     database = SqliteDatabase(sqlite_path(url), access, wait_seconds=wait_seconds)

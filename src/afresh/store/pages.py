@@ -55,7 +55,7 @@ class PageRepository(Repository):
         return record(StoredContent, row, sketch=sketch)
 
     async def count_alike(self, page: Page, document: Document, run: RunId) -> int:
-        """Return how many other pages had nearly this text before the run, or are suspicious because of it."""
+        """Return how many other pages had nearly this text before the run, or are flagged because of it."""
         where = {"source": page.source_id, "page": page.id}
         async with self.db.read() as tx:
             doubted = await tx.number("doubted_alike", content_hash=document.content_hash, **where)
@@ -64,7 +64,6 @@ class PageRepository(Repository):
             return doubted + sum(likeness(row["sketch"], sketch) >= SAME for row in rows)
 
     async def add(self, source: SourceId, url: str, depth: int, now: datetime) -> PageId:
-        """Add a page for a URL, due now, and return its id."""
         async with self.db.write(source) as tx:
             row = {"source": source, "url": url, "now": now}
             await tx.many("insert_page", [{**row, "depth": depth, "run": None}])
@@ -104,7 +103,7 @@ class PageRepository(Repository):
         return await self._list(page_from, "pages_to_look_at", source=source)
 
     async def unreached(self, source: SourceId, root: str, max_depth: int) -> list[Page]:
-        """Return pages with content to which no link or listing leads; reuse the last result if nothing changed."""
+        """Return pages with content to which no link or listing leads; cached until links or pages change."""
         async with self.db.read() as tx:
             row = await tx.one("source_by_id", source=source)
             if row is not None and not row["graph_changed"]:
@@ -114,9 +113,9 @@ class PageRepository(Repository):
             return [page_from(row) for row in rows]
 
     async def doomed(self, source: SourceId, missed: Sequence[Page] = ()) -> list[tuple[Page, PageStatus | None]]:
-        """Return the pages to delete, including such pages in `missed`.
+        """Return the pages to delete, including those of `missed` that reached the limit.
 
-        Each comes with the status of the page to which its redirects lead, or None.
+        Each page comes with the status of the page to which its redirects lead, or None.
         """
         async with self.db.read() as tx:
             pages = [page_from(row) for row in await tx.all("doomed", source=source)]

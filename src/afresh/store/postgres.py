@@ -1,4 +1,4 @@
-"""PostgreSQL databases: a pool of connections and one writer per source at a time.
+"""PostgreSQL databases: a pool of connections, and one writer per source at a time.
 
 Processes announce new work with NOTIFY. If a notification is lost, workers still poll, as with SQLite. If the
 answer to a commit is lost, the outcome is read from the server, because a blind retry would claim other pages
@@ -44,7 +44,7 @@ def portable(script: str) -> str:
 
 
 async def check(connection: asyncpg.Connection, name: str, access: StoreAccess) -> int:
-    """Return the schema version; raise StoreError if the server is too old, or the database newer or foreign."""
+    """Return the schema version; raise StoreError for an old server, a newer schema or a foreign database."""
     if (major := connection.get_server_version().major) < OLDEST_MAJOR:
         raise StoreError(f"the store {name} is PostgreSQL {major}; afresh needs PostgreSQL {OLDEST_MAJOR} or newer")
     encoding = connection.get_settings().server_encoding
@@ -65,7 +65,7 @@ async def check(connection: asyncpg.Connection, name: str, access: StoreAccess) 
 
 
 async def migrate(connection: asyncpg.Connection) -> None:
-    """Migrate the schema in one transaction, one process at a time."""
+    """Migrate the schema in one transaction; concurrent processes wait for it."""
     async with connection.transaction(isolation="read_committed"):
         await connection.execute("select pg_advisory_xact_lock($1)", MIGRATING)
         version = await _version(connection)  # another process may have been faster
@@ -153,7 +153,7 @@ def _why_unreachable(error: BaseException) -> str:
 
 
 def explain(error: BaseException, name: str) -> StoreError:
-    """Return an error for users that names the store, the problem and the fix."""
+    """Return an error that names the store, the problem and the fix."""
     if isinstance(error, asyncpg.PostgresError):
         state = str(error.sqlstate or "")
         for begins, kind, words in EXPLANATIONS:
@@ -233,7 +233,7 @@ class PostgresSession(Transaction):
         self.made_work = False  # whether waiting workers have to be woken
 
     def pass_point(self, point: str) -> None:
-        """Let a test make a write fail at this point; a read that ends early leaves nothing behind."""
+        """Let a test make a write fail here; reads are not affected."""
         if self._writes:
             failpoint(point)
 
@@ -383,7 +383,7 @@ class PostgresDatabase:
         return self._session(READ)
 
     async def index_vectors(self, model: int, dimensions: int) -> None:
-        """Create the vector index of a model without blocking writers; only one process at a time does so."""
+        """Create the vector index of a model without blocking writers; concurrent processes skip this."""
         if self._pool is None or self.read_only:
             return
         index = f"vectors_near_{int(model)}"
@@ -428,7 +428,7 @@ class PostgresDatabase:
 
 
 def _keep_alive(connection: Any) -> None:
-    """Let the operating system detect a server that disappeared without closing the connection."""
+    """Let the operating system detect a server that vanished without closing the connection."""
     wire: socket.socket | None = connection._transport.get_extra_info("socket")  # asyncpg has no public access
     if wire is None or wire.family not in (socket.AF_INET, socket.AF_INET6):
         return
@@ -443,7 +443,7 @@ def _turn_at(source: int) -> str:
 
 
 async def _reset_nothing(connection: Any) -> None:
-    """Do nothing, where asyncpg would reset the connection: no transaction of afresh leaves state in it."""
+    """Skip asyncpg's reset of a connection, because transactions of afresh leave no state in it."""
 
 
 async def _undo(connection: Any, error: BaseException) -> None:
@@ -483,7 +483,7 @@ class PostgresWakeups(Wakeups):
         self._notifying: asyncio.Task[None] | None = None
 
     def announce(self, pool: asyncpg.Pool) -> None:
-        """Wake the waiters of all processes, including this one."""
+        """Wake all waiters of this and other processes."""
         if self._listener is None:
             self.ring()
         if self._notifying is None:
@@ -499,7 +499,7 @@ class PostgresWakeups(Wakeups):
     async def wait(self, since: int, seconds: float) -> None:
         """Wait until the number of wake-ups differs from `since`, for at most `seconds`.
 
-        If LISTEN works, wake-ups by other processes count, too.
+        If LISTEN works, wake-ups of other processes count, too.
         """
         loop = asyncio.get_running_loop()
         until = loop.time() + seconds

@@ -1,4 +1,4 @@
-"""Search in PostgreSQL: full text with the same results as in SQLite, vectors with pgvector."""
+"""Search in PostgreSQL: full text with the results of SQLite, vectors with pgvector."""
 
 import json
 import math
@@ -42,7 +42,7 @@ def as_text(numbers: "Matrix") -> str:
 
 
 class PostgresVectorRepository(VectorRepository):
-    """Vectors in PostgreSQL; without pgvector there are none."""
+    """Stores vectors in PostgreSQL; without pgvector, there are none."""
 
     def __init__(self, db: Database, caches: Caches, retry: RetryPolicy | None) -> None:
         super().__init__(db, caches, retry)
@@ -67,7 +67,7 @@ class PostgresVectorRepository(VectorRepository):
             return await self._nearest(tx, row, found, vector)
 
     async def _by_index(self, tx: Transaction, model: int, pages: Sequence[int] | None) -> bool:
-        """Return whether to use the vector index: if it is ready, and the search covers more than a few chunks."""
+        """Return whether to use the vector index: it is ready, and the search covers many chunks."""
         ready = await tx.one("near_index", model=model)
         if ready is None or not ready["ready"]:
             return False
@@ -127,7 +127,7 @@ class PostgresVectorRepository(VectorRepository):
         return VectorMatches(near, float(middle @ vector[0]))
 
     async def _middle(self, tx: Transaction, row: Row) -> "Matrix":
-        """Return the mean of the vectors of a model, or of its newest ones if there are many."""
+        """Return the mean of a model's vectors, or of the newest ones if there are many."""
         import numpy as np
 
         newest, middle = self.caches.middles.get(row["id"], (0, np.empty(0, dtype=np.float32)))
@@ -139,11 +139,11 @@ class PostgresVectorRepository(VectorRepository):
 
 
 class WordTable(FtsTable):
-    """A text index in one transaction; weights words by their rarity, because PostgreSQL does not."""
+    """A full-text index in one transaction; weights words by their rarity, as PostgreSQL does not."""
 
     @property
     def bound_by(self) -> int:
-        """Return 0: scores have no maximum, because PostgreSQL does not rank by BM25."""
+        """Return 0: the scores have no maximum, because PostgreSQL does not rank by BM25."""
         return 0
 
     async def find(
@@ -151,7 +151,7 @@ class WordTable(FtsTable):
     ) -> Sequence[Sequence[Row]]:
         """Run a search statement for each set of parameters, and return the rows.
 
-        The words of `among` are weighted by their rarity.
+        The words in `among` are weighted by their rarity.
         """
         english, texts = self.name == "english", self.known.texts
         counts = await self._counts(among, 2 * ROOM) if among else ()
@@ -195,7 +195,7 @@ _TOKEN = re.compile(r'"([^"]*)"(\*?)|(AND)|(OR)|([()])')
 
 
 def lexemes(text: str, *, english: bool) -> list[str]:
-    """Return the words of a text in order: in lower case, without accents, stemmed if `english`."""
+    """Return the words of a text in order, in lower case and without accents; if `english`, stemmed."""
     text = text.lower()
     if not text.isascii():
         text = unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFKD", text)))

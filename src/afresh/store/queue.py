@@ -36,14 +36,14 @@ class QueueRepository(Repository):
             return await self.queue_pages(tx, run, wanted, limits, now)
 
     async def ask_again(self, run: Run, urls: Sequence[str]) -> None:
-        """Let a run queue pages again although it has checked them, except for pages that it found gone."""
+        """Let a run queue pages again that it has checked, except for pages that were gone."""
         async with self._queueing(run) as tx:
             number = await tx.run("ask_again", source=run.source_id, run=run.id, urls=list(urls))
             await tx.run("count_queued", run=run.id, number=-number)
         self.caches.depths.pop(run.id, None)
 
     async def keep_within(self, run: Run, max_pages: int) -> None:
-        """Remove unread pages from the queue if a run has more pages than `max_pages`, which was lowered meanwhile."""
+        """Remove unread pages from the queue if the run now has more than `max_pages` pages."""
         async with self._queueing(run) as tx:
             unread = [row["id"] for row in await tx.all("unread_pages", run=run.id)]
             row = await tx.one("run_by_id", run=run.id)
@@ -57,7 +57,7 @@ class QueueRepository(Repository):
         self.caches.depths.pop(run.id, None)
 
     async def enqueue_known(self, run: Run, limits: RunLimits, now: datetime) -> None:
-        """Queue every stored page for a run: pages with content, and pages without content that are still linked."""
+        """Queue the stored pages for a run: those with content, and those without content that are still linked."""
         async with self._queueing(run) as tx:
             await tx.run("adopt_known", run=run.id, source=run.source_id, now=now)
             await self._count_adopted(tx, run)
@@ -94,12 +94,12 @@ class QueueRepository(Repository):
         await tx.run("count_queued", run=run.id, number=number)
 
     async def frontier(self, source: SourceId) -> list[ListedUrl]:
-        """Return the links that belong to the source and are not pages yet, nearest to the root first."""
+        """Return the admitted links that are not pages yet, nearest to the root first."""
         return await self._list(listed_from, "frontier", source=source)
 
     @asynccontextmanager
     async def _queueing(self, run: Run) -> AsyncIterator[Transaction]:
-        """Open a transaction; if it is rolled back, clear the cached queue of the run."""
+        """Open a transaction; if it is rolled back, forget which pages of the run are known to be queued."""
         try:
             async with self.db.write(run.source_id) as tx:
                 yield tx
@@ -111,9 +111,9 @@ class QueueRepository(Repository):
     async def queue_pages(
         self, tx: Transaction, run: Run, wanted: Mapping[str, int], limits: RunLimits, now: datetime
     ) -> int:
-        """Queue URLs with their depth inside a transaction; return the number of newly queued URLs.
+        """Queue URLs with their depths inside a transaction; return the number of newly queued URLs.
 
-        If a known page gets a smaller depth, the pages that it links to do, too.
+        If a known page gets a smaller depth, so do the pages that it links to.
         """
         queued, todo = 0, dict(wanted)
         cached = self.caches.depths.setdefault(run.id, {})
@@ -134,7 +134,7 @@ class QueueRepository(Repository):
     async def _queue_once(
         self, tx: Transaction, run: Run, wanted: Mapping[str, int], limits: RunLimits, now: datetime
     ) -> tuple[int, list[str], list[int]]:
-        """Queue URLs; return the number of newly queued ones, all stored ones, and the pages with a smaller depth."""
+        """Queue URLs; return the number of newly queued ones, all stored URLs, and pages with a smaller depth."""
         rows = await tx.all("paths_known", source=run.source_id, urls=list(wanted))
         known = {row["url"]: row for row in rows}
         fresh = await self._within_room(tx, run, [url for url in wanted if url not in known], limits)
@@ -172,9 +172,9 @@ class QueueRepository(Repository):
     async def claim_again(
         self, run: RunId, worker: str, now: datetime, *, limit: int, crowded: Collection[str] = ()
     ) -> list[Claim]:
-        """Repeat a claim whose answer was lost: return the pages that it claimed, or claim pages if it failed.
+        """Repeat a claim whose result was lost: return its pages if it succeeded, else claim pages.
 
-        Whether the hosts of these pages came from another worker is unknown, so this is assumed.
+        It is unknown whether other workers used the hosts of these pages just before, so this is assumed.
         """
         rows = await self._all("claimed_at", run=run, worker=worker, now=now)
         if rows:
@@ -186,9 +186,9 @@ class QueueRepository(Repository):
     ) -> list[Claim]:
         """Claim pages of hosts that no other worker uses and that are not crowded; return the claims.
 
-        Hosts that other workers requested are handed over to them. If this worker finds fewer than `limit` pages,
-        it requests hosts of other workers: half of those that each worker uses for this run, so that the work is
-        shared, and all hosts with pages of this run that are locked for other runs.
+        Hosts that other workers requested are released to them. If fewer than `limit` pages can be claimed, hosts of
+        other workers are requested: half of the hosts of each worker of this run, so that the work is shared, and all
+        hosts with pages of this run that are locked for other runs.
         """
         async with self.db.write() as tx:
             busy = await tx.all("busy_hosts", worker=worker, now=now)
@@ -221,7 +221,7 @@ class QueueRepository(Repository):
 
 
 async def _take_hosts(tx: Transaction, domains: set[str], run: RunId, worker: str, now: datetime) -> dict[str, bool]:
-    """Lock those of the hosts that are free; return each locked host, and whether it came from another worker."""
+    """Lock those of the hosts that are free; return each locked host, and whether another worker used it before."""
     if not domains:
         return {}
     given = {"run": run, "worker": worker, "now": now}
@@ -249,7 +249,6 @@ class WorkerRepository(Repository):
     """Registers workers, renews their leases, and releases the claims of dead workers."""
 
     async def join(self, worker: WorkerRecord) -> None:
-        """Register a worker with its first heartbeat."""
         known = {"name": worker.name, "host": worker.host, "pid": worker.pid}
         await self._run("upsert_worker", **known, now=worker.heartbeat_at)
 
@@ -278,10 +277,10 @@ class WorkerRepository(Repository):
     async def reclaim(
         self, dead: Sequence[str], now: datetime, heartbeats: Mapping[str, datetime | None] | None = None
     ) -> int:
-        """Queue the pages that dead workers claimed again, and mark the attempts as abandoned; return their number.
+        """Queue again the pages that dead workers claimed, and mark the attempts as abandoned; return their number.
 
-        `heartbeats` holds the heartbeat by which each worker was judged dead (None: it is not registered). Workers
-        that have sent another heartbeat since are skipped.
+        `heartbeats` holds the last heartbeat of each dead worker (None: not registered). A worker that has sent another
+        heartbeat since is skipped.
         """
         async with self.db.write() as tx:
             if heartbeats is not None:

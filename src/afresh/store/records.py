@@ -22,12 +22,12 @@ Converter = Callable[[Any], Any]
 
 
 def at(value: Any) -> datetime | None:
-    """Return a stored time with its time zone, or None."""
+    """Return a stored time with time zone UTC; None for null."""
     return datetime.fromisoformat(value) if isinstance(value, str) else value
 
 
 def certain(value: Any) -> datetime:
-    """Return a stored time that is never null."""
+    """Return a stored time that is never null, with time zone UTC."""
     time = at(value)
     if time is None:
         raise ValueError("a time is missing")
@@ -35,7 +35,7 @@ def certain(value: Any) -> datetime:
 
 
 def record(cls: type[T], row: Row, **own: Any) -> T:
-    """Return a record whose fields are read from the columns with the same names; `own` holds its other fields."""
+    """Return a record with fields read from the columns of the same names, and other fields from `own`."""
     plain, converted = _columns(cls, frozenset(own))  # type: ignore[arg-type] # a class can be hashed
     for name in plain:
         own[name] = row[name]
@@ -46,7 +46,7 @@ def record(cls: type[T], row: Row, **own: Any) -> T:
 
 @cache
 def _columns(cls: type, own: frozenset[str]) -> tuple[list[str], list[tuple[str, Converter]]]:
-    """Return which fields of a record are read from a row: those to take as they are, and those to convert."""
+    """Return which fields of a record are read from a row unchanged, and which are converted."""
     found = {name: _converter(hint) for name, hint in get_type_hints(cls).items() if name not in own}
     return (
         [name for name, convert in found.items() if convert is None],
@@ -73,7 +73,7 @@ def source_from(row: Row) -> Source:
 
 
 def unkept_source(row: Row) -> Source:
-    """Return the source of a trial run after its removal, with the values that a row of `unkept_runs` holds."""
+    """Return a source that was removed after its trial run, with the values in a row of `unkept_runs`."""
     began, version = certain(row["started_at"]), row["version"] or None
     same = {name: row[name] for name in ("name", "kind", "url")}
     whose = {"id": row["source_id"], "version": version, "trial": True, **same}
@@ -99,7 +99,7 @@ def validators_from(row: Row) -> Validators:
 
 
 def page_from(row: Row) -> Page:
-    """Return the page of a row; a run makes one of every row that it claims, so this has to be fast.
+    """Return the page of a row, fast, because a run does so for every row that it claims.
 
     `dict(row)` would take four times as long, because SQLite searches for each column by its name.
     """
@@ -113,9 +113,9 @@ def rhythm_from(row: Row) -> ChangeStats:
 
 
 def looked_at(row: Row) -> tuple[datetime | None, datetime | None, datetime | None]:
-    """Return when a page was last part of a run, was last seen, and was last checked.
+    """Return when a page was last part of a run, last seen, and last checked.
 
-    If a listing showed the page unchanged, this counts as a check.
+    A listing that shows the page unchanged counts as a check.
     """
     own = at(row["crawl_time"]), at(row["last_seen"]), at(row["checked_at"])
     listed = at(row["told_at"]) if row["listed"] else None

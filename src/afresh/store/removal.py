@@ -19,13 +19,13 @@ _OWN = ("observed_at", "change_count", "quiet_seconds", "span_seconds")  # stati
 
 @cache
 def _content_columns() -> tuple[str, ...]:
-    """Return the columns that a visit writes and that stay with the URL when its page moves to another URL."""
+    """Return the columns that a visit writes; when a page moves, their values stay with the URL."""
     written = re.findall(r"\{rows ([\w ]+)\}", queries("sqlite")["update_page"])[0].split()
     return tuple(name for name in written if name not in (*_OWN, "now", "page"))
 
 
 async def exchange(tx: Transaction, dropped: Sequence[Page], heirs: Mapping[PageId, Page], now: datetime) -> None:
-    """Exchange moved pages with the pages at their new URLs; a moved page keeps its id, the other becomes a redirect.
+    """Move pages to their new URLs with their ids and histories; the pages there become redirects at the old URLs.
 
     `heirs` holds the page at the new URL by the id of the moved page.
     """
@@ -64,7 +64,7 @@ async def _exchange_history(
     both: Sequence[int],
     partner: Mapping[int, int],
 ) -> None:
-    """Give finished attempts to the moved page, except those that found the redirect at its old URL.
+    """Assign finished attempts at the new URL to the moved page, and leave attempts that found the redirect.
 
     Planned checks stay with their URL.
     """
@@ -79,7 +79,7 @@ async def _exchange_history(
 def _content(
     rows: Mapping[int, Row], page: int, other: int, before: Mapping[PageId, Page], now: datetime
 ) -> dict[str, object]:
-    """Return the new values of the content columns of a page: those of `other`, with which it changes places."""
+    """Return the new content columns of a page: those of `other`, with which it changes places."""
     values = {name: rows[other][name] for name in _content_columns()} | {name: rows[page][name] for name in _OWN}
     moved = before.get(PageId(page))
     if moved is not None and moved.content_hash == values["content_hash"]:
@@ -88,9 +88,9 @@ def _content(
 
 
 def _place(page: int, other: Row, before: Mapping[PageId, Page]) -> dict[str, object]:
-    """Return the new URL, depth and missing count of a page, which takes the place of `other`.
+    """Return the new URL, depth and missing count of a page that changes places with `other`.
 
-    If a moved page is missing at its new URL too, its missing counts are added.
+    If a moved page is missing at its new URL, too, the missing counts are added.
     """
     place = {name: other[name] for name in ("url", "depth", "listed")}
     moved, missing = before.get(PageId(page)), other["missing_count"]
@@ -122,7 +122,7 @@ async def drop(
     now: datetime,
     heirs: Mapping[PageId, Page] | None = None,
 ) -> None:
-    """Remove pages from the index, in a run or on request; their history stays, at the new URL if a page moved."""
+    """Remove pages from the index, in a run or on request; keep their history, at the new URL if a page moved."""
     heirs = heirs or {}
     ids = [page.id for page in pages]
     await tx.run("leave_vectors_of_pages", pages=ids, now=now)
@@ -153,7 +153,7 @@ PrunedTable = Literal["documents", "changes", "outbox", "former_texts"]
 
 class RetentionRepository(Repository):
     async def prune_pages(self, source: SourceId, before: datetime, now: datetime, *, limit: int) -> int:
-        """Delete the records of pages that were deleted before a time, but keep their attempts; return their number."""
+        """Delete the records of pages deleted before a time, except their attempts; return their number."""
         async with self.db.write(source) as tx:
             rows = await tx.all("prunable_pages", source=source, before=before, limit=limit)
             if not rows:
@@ -181,8 +181,8 @@ class RetentionRepository(Repository):
     async def prune(self, table: PrunedTable, before: datetime, *, limit: int) -> int:
         """Delete old records of a table; return their number.
 
-        Some records stay: the documents of the latest sync of a source into a sink, messages that are not sent yet,
-        the changes that such messages report, and the newest change.
+        Some records are kept: the documents of the latest sync of a source into a sink, unsent messages, the changes
+        that such messages report, and the newest change.
         """
         return await self._run(f"prune_{table}", before=before, limit=limit)
 

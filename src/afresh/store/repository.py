@@ -31,21 +31,21 @@ FOREVER = float("inf")
 
 
 class LinkCache:
-    """Writes links and caches their ids, because most links of a site are on all its pages."""
+    """Writes links and caches their ids, because most links of a site are on every page."""
 
     def __init__(self) -> None:
         self._ids: dict[tuple[SourceId, str], int] = {}
         self._admitted: set[int] = set()
 
     def forget(self) -> None:
-        """Clear the cache after a rollback or when links were deleted."""
+        """Clear the cache, as needed after a rollback or after links were deleted."""
         self._ids.clear()
         self._admitted.clear()
 
     async def write(self, tx: Transaction, run: Run, visits: Sequence[Visit]) -> None:
         """Replace the links of visited pages; mark the link graph as changed if links changed or pages were removed.
 
-        Visits that write more than their own page first take the write lock on the source.
+        A visit that changes more than its own page first waits for the lock on the source.
         """
         linked = [visit for visit in visits if visit.content.links is not None]
         actions = {visit.decision.content for visit in visits}
@@ -77,7 +77,7 @@ class LinkCache:
             self.forget()
 
     async def _make(self, tx: Transaction, run: Run, visits: Sequence[Visit]) -> None:
-        """Store links that are new, or that are now known to belong to the source, and cache their ids."""
+        """Store links that are new or newly admitted, and cache their ids."""
         wanted: dict[str, bool] = {}
         for visit in visits:
             for link in visit.content.links or ():
@@ -109,7 +109,7 @@ GOING_ON = "the store is available again: continuing"
 
 @dataclass(slots=True, kw_only=True)
 class RetryPolicy:
-    """How long calls are retried after temporary errors, and where the waiting is reported."""
+    """How long calls are retried after temporary errors, and where waiting is reported."""
 
     busy_seconds: float = 30.0
     full_seconds: float = 0.0
@@ -119,7 +119,7 @@ class RetryPolicy:
     _reported: str | None = None
 
     async def retry(self, error: StoreUnavailable, call: Callable[[], Awaitable[T]]) -> T:
-        """Repeat a failed call until it succeeds, and return its result; raise its error after the time limit."""
+        """Repeat a failed call until it succeeds, and return its result; after the time limit, raise its error."""
         since = self.clock()
         while True:
             await self._wait(error, self.clock() - since)
@@ -163,7 +163,7 @@ class Caches:
 
 
 class Repository:
-    """Reads and writes records of one kind; every public method is one query or transaction and is retried."""
+    """Reads and writes records of one kind; each public method is one query or transaction, and is retried."""
 
     def __init__(self, db: Database, caches: Caches, retry: RetryPolicy | None) -> None:
         self.db = db
@@ -205,13 +205,13 @@ class Repository:
 
 
 def not_retried(method: Method) -> Method:
-    """Mark a method as not to be retried: it runs inside a transaction of its caller, or must not be delayed."""
+    """Mark a method that must not be retried: it runs inside a transaction of its caller, or must not be delayed."""
     method.is_not_retried = True  # type: ignore[attr-defined]
     return method
 
 
 def retried(method: Call, again: Call) -> Call:
-    """Return a method that, after a temporary error, calls `again` by the retry policy of its repository."""
+    """Return a method that calls `again` after a temporary error, as the retry policy says."""
 
     @wraps(method)
     async def call(self: Repository, *args: Any, **kwargs: Any) -> Any:

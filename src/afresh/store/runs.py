@@ -35,7 +35,7 @@ class RunRepository(Repository):
     ) -> tuple[Run, bool]:
         """Start or resume a run of a source; return the run and whether it was resumed.
 
-        Without a worker, the run is queued. RunBusy is raised if the source was run for `slot` already, if another
+        Without a worker, the run is queued. Raise RunBusy if the scheduled time `slot` was already used, if another
         process works on the source, or if the open run is not the run `only`.
         """
         self.caches.links.forget()  # the cache may predate a clean-up by another process
@@ -106,7 +106,7 @@ class RunRepository(Repository):
         return await self._list(run_from, "run_records", **among_sources(sources), **asked)
 
     async def unkept(self, run: RunId) -> tuple[Run, Source] | None:
-        """Return a run whose source was not kept after its trial, with the known values of the source; or None."""
+        """Return a trial run and its source, which was removed after the run; None if there is no such run."""
         return await self._find(lambda row: (run_from(row), unkept_source(row)), "unkept_run", run=run)
 
     async def cancel(self, run: Run, now: datetime) -> Run | None:
@@ -116,7 +116,7 @@ class RunRepository(Repository):
             return run_from(row) if row else None
 
     async def finish(self, run: Run, ending: RunEnding, now: datetime) -> Run:
-        """End a run as `ending` says, in one transaction; raise RunBusy if another process took or ended the run."""
+        """End a run in one transaction; raise RunBusy if another process has taken over or ended it."""
         async with self.db.write(run.source_id) as tx:
             row = await close_run(tx, run, ending.state, ending.counts, ending.notes, ending.error, now)
             if row is None:
@@ -166,14 +166,14 @@ async def close_run(
     error: str | None,
     now: datetime,
 ) -> Row | None:
-    """End a run and return its row; return None if another process has taken or ended the run."""
+    """End a run and return its row; None if another process has taken over or ended it."""
     result = {"counts": json.dumps(dict(counts)), "notes": json.dumps(list(notes)), "error": error}
     ours = {"run": run.id, "worker": run.worker, "was": run.state}
     return await tx.one("finish_run", **ours, **result, state=state, now=now)
 
 
 async def _resume(tx: Transaction, run: Run, state: RunState, worker: str | None, now: datetime) -> Row:
-    """Resume a run where it stopped or, after a long interruption, with a new check of all pages."""
+    """Resume a run where it stopped; after a long interruption, check all pages again."""
     again, asked = looks_again(run, now), {"source": run.source_id, "run": run.id}
     if again:
         await tx.run("unqueue_pages", **asked)
@@ -191,7 +191,7 @@ async def _resume(tx: Transaction, run: Run, state: RunState, worker: str | None
 
 
 async def _settle_marks(tx: Transaction, run: Run, ending: RunEnding) -> None:
-    """Remove the deletion marks that a failed run set, or, after a finished run, those of earlier runs."""
+    """Remove deletion marks: those of this run if it failed, else those of earlier runs."""
     source, state = run.source_id, ending.state
     if state is RunState.FAILED or ending.forgives:
         if await tx.run("forgive_run", source=source, run=run.id):

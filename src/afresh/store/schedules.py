@@ -25,24 +25,24 @@ class ScheduleRepository(Repository):
         return await self._records(ScheduledRun, "schedules")
 
     async def plan(self, planned: ScheduledRun) -> None:
-        """Plan the next run of a source; a planned run of the same schedule stays."""
+        """Plan the next run of a source, unless one is planned by the same schedule."""
         await self._run("plan_schedule", **_times(planned), rule=planned.rule)
 
     async def drop(self, sources: Sequence[SourceId]) -> None:
-        """Delete the planned runs of sources that have no schedule any more."""
+        """Delete the planned runs of sources that no longer have a schedule."""
         async with self.db.write() as tx:
             for source in sources:
                 await tx.run("drop_schedule", source=source)
 
     async def hold(self, source: SourceId, next_at: datetime, worker: str) -> bool:
-        """Reserve a planned run for a worker; return False if a live worker has reserved it."""
+        """Reserve a planned run for a worker; return False if another live worker has reserved it."""
         return await self._run("hold_schedule", source=source, at=next_at, worker=worker) == 1
 
     async def let_go(self, source: SourceId, worker: str) -> None:
         await self._run("let_go_schedule", source=source, worker=worker)
 
     async def settle(self, after: ScheduledRun, worker: str) -> bool:
-        """Store the result of a planned run and plan the next one; return False if the worker lost its reservation."""
+        """Store the result of a planned run, and plan the next one; return False if the reservation was lost."""
         how = {"since": after.fired_at, "run": after.run, "outcome": after.outcome}
         return await self._run("settle_schedule", **_times(after), **how, worker=worker) == 1
 
@@ -56,7 +56,7 @@ FEW = 2_000  # if a source has fewer pages, reading them is faster than reading 
 
 
 class DueRepository(Repository):
-    """Reads planned checks that belong to no run yet."""
+    """Reads planned checks that belong to no run."""
 
     async def waiting(self, source: SourceId) -> list[WaitingPage]:
         """Return the pages of a source that wait for their next check, unsorted."""
@@ -72,7 +72,7 @@ class DueRepository(Repository):
         after: CheckCursor | None,
         limit: int,
     ) -> list[WaitingPage]:
-        """Return the due pages of a source, or all with a planned check, in the order of their checks."""
+        """Return the due pages of a source or, with `everything`, all with a planned check, earliest first."""
         oldest = None if max_age is None else now - timedelta(seconds=max_age)
         since, url = after or (EARLIEST, "")
         asked = {"oldest": oldest, "everything": int(everything), "since": since, "after_url": url}
@@ -87,7 +87,7 @@ class DueRepository(Repository):
 
 
 def listed_at(row: Row, recheck: float, now: datetime) -> datetime:
-    """Return when to check a listed page without a planned check: now, or `recheck` seconds after it was found gone."""
+    """Return when to check a listed page: now, or `recheck` seconds after it was found gone."""
     checked = at(row["checked_at"])
     if not row["listed"] or checked is None:
         return now
@@ -103,7 +103,7 @@ async def form_of(tx: Transaction, name: str, source: SourceId) -> str:
 
 
 async def due_rows(tx: Transaction, run: Run, limits: RunLimits, now: datetime, max_age: float | None) -> list[int]:
-    """Return the ids of the queued checks that are due; with a budget, only of the first ones in order of due date."""
+    """Return the ids of the due checks in the queue; with a budget, only the earliest ones."""
     oldest = None if max_age is None else now - timedelta(seconds=max_age)
     rows = await tx.all("due_rows", run=run.id, source=run.source_id, now=now, oldest=oldest)
     if limits.budget is None:
@@ -119,7 +119,7 @@ async def room_in(tx: Transaction, run: Run, budget: int) -> int:
 
 
 async def await_looks(tx: Transaction, run: Run, due_at: Mapping[str, datetime], now: datetime) -> None:
-    """Plan checks of pages in a later run; do not change checks that are already planned."""
+    """Plan checks of pages for a later run; checks that are already planned stay."""
     base = {"source": run.source_id, "now": now}
     rows = [{**base, "url": url, "domain": domain_of(url), "at": time} for url, time in due_at.items()]
     await tx.many("await_look", rows)

@@ -1,4 +1,4 @@
-"""A view of the store that is limited to the sources of a token; it allows only the methods that are named here.
+"""Limit a store to the sources of a token; only the methods that are named here are allowed.
 
 Other sources look as if they did not exist. Ids of sources, pages, links, runs and chunks are returned for
 visible sources only, so a method that takes such an id needs no check of its own.
@@ -32,8 +32,6 @@ Class = TypeVar("Class", bound=type[Repository])
 
 
 class VisibleSources:
-    """The sources that a token may see."""
-
     def __init__(self, sources: SourceRepository, allowed: Permissions) -> None:
         self._sources = sources
         self._allowed = allowed
@@ -49,7 +47,7 @@ class VisibleSources:
         return self.only(await self._sources.get(source))
 
     async def ids(self, among: Sources = None) -> list[SourceId]:
-        """Return the ids of the visible sources; with `among`, only of those in `among`."""
+        """Return the ids of the visible sources, or of those that are also in `among`."""
         ids = [source.id for source in await self.sources()]
         return ids if among is None else [each for each in among if each in ids]
 
@@ -64,11 +62,11 @@ class _Scoped(Repository):
 def opens(
     *names: str, narrowed: Sequence[str] = (), found: Sequence[str] = (), guarded: Sequence[str] = ()
 ) -> Callable[[Class], Class]:
-    """Return a class decorator that allows some methods of the inner repository; all others raise Forbidden.
+    """Return a class decorator that allows some methods of the wrapped repository; all others raise Forbidden.
 
-    Methods in `names` are passed on unchanged. Methods in `narrowed` take sources or a search filter, which is
-    limited to visible sources. Methods in `found` return a record, or None if its source is hidden. Methods in
-    `guarded` change a record by its id, if `get` finds it. Methods that the class defines itself stay.
+    Methods in `names` are passed on unchanged. Methods in `narrowed` take sources or a search filter, which is limited
+    to visible sources. Methods in `found` return a record, or None if its source is hidden. Methods in `guarded` change
+    a record by its id if `get` finds it. Methods that the class itself defines are kept.
     """
     ways = {
         **dict.fromkeys(names, _passed_on),
@@ -132,7 +130,7 @@ def _closed(self: _Scoped, *args: Any, **kwargs: Any) -> NoReturn:
 
 @opens("remove", "replace_rules")
 class ScopedSources(_Scoped, SourceRepository):
-    """Visible sources; none can be added."""
+    """Gives access to visible sources; new ones cannot be added."""
 
     _inner: SourceRepository
 
@@ -143,7 +141,7 @@ class ScopedSources(_Scoped, SourceRepository):
         return self._visible.only(await self._inner.find(name, version))
 
     async def find_by_url(self, url: str, version: str | None) -> Source | None:
-        """Return the visible source with a root; hidden sources may have the same root."""
+        """Return the visible source with a root; a hidden source may have the same root."""
         found = [each for each in await self.all() if (each.url, each.version) == (url, version)]
         return found[0] if found else None
 
@@ -201,7 +199,7 @@ class ScopedRuns(_Scoped, RunRepository):
     _inner: RunRepository
 
     async def unkept(self, run: RunId) -> tuple[Run, Source] | None:
-        """Return a run and its source, which was not kept after a trial, if the name of the source is visible."""
+        """Return a trial run and its removed source if the name of the source is visible."""
         found = await self._inner.unkept(run)
         return found if found is not None and self._visible.only(found[1]) is not None else None
 

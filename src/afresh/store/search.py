@@ -25,7 +25,7 @@ MAX_ROOM = 3 * ROOM  # matching texts in the whole index, if only those in a sub
 
 @dataclass(frozen=True, slots=True)
 class IndexSubset:
-    """The part of the index that a search may use; all of it if `pages` is None."""
+    """The part of the index to search; the whole index if `pages` is None."""
 
     pages: Sequence[int] | None = None
     number: int = 0  # chunks in the subset
@@ -34,9 +34,9 @@ class IndexSubset:
 
     @property
     def room(self) -> int:
-        """Return how many texts of the whole index may match an expression.
+        """Return how many texts of the whole index an expression may match.
 
-        More may match if the subset is small, because only the texts in the subset are scored.
+        The limit is higher for a small subset, because only its texts are scored.
         """
         if self.pages is None:
             return ROOM
@@ -44,7 +44,7 @@ class IndexSubset:
 
     @property
     def query(self) -> tuple[str, dict[str, object]]:
-        """Return how to search the subset: the beginning of the name of the statement, and its parameters."""
+        """Return the prefix of the name of the search statement for this subset, and its parameters."""
         if self.inside is not None:
             return "match_inside", {"inside": self.inside}
         return ("match", {}) if self.pages is None else ("match_within", {"pages": self.pages})
@@ -99,7 +99,7 @@ class FtsTable:
 
     @property
     def bound_by(self) -> int:
-        """Return an upper bound of the number of texts, which limits their scores; 0 if scores have no maximum."""
+        """Return an upper bound of the number of texts, which bounds their scores; 0 if scores have no maximum."""
         return self.known.newest
 
     async def best(self, alternatives: Sequence[str], limit: int) -> list[ChunkMatch]:
@@ -113,7 +113,7 @@ class FtsTable:
         return await self._scored(expressions(plan, steps, room), alternatives, limit, plan.rest)
 
     async def scores(self, alternatives: Sequence[str], chunks: Sequence[int]) -> list[ChunkMatch]:
-        """Return the scores of chunks that `best` may not have scored, ignoring the most frequent words."""
+        """Return the scores of chunks that `best` may not have scored; the most frequent words are ignored."""
         counts = dict(zip(alternatives, await self._counts(alternatives, 2 * ROOM), strict=True))
         if scoring(counts).whole:
             return []
@@ -123,7 +123,7 @@ class FtsTable:
         return _matches(rows)
 
     async def exact(self, must: str, alternatives: Sequence[str], limit: int) -> list[ChunkMatch]:
-        """Return the best chunks that contain the phrases `must`; all such chunks are scored, because they are few."""
+        """Return the best of the chunks that contain the phrases in `must`; all such chunks are scored."""
         return await self._scored([f"({must}) AND ({' OR '.join(alternatives)})"], alternatives, limit)
 
     async def find(
@@ -142,7 +142,7 @@ class FtsTable:
         """Return the best chunks that match any expression, each with its highest score.
 
         `rest` is the highest possible score of a chunk that the first expression does not find. Once `limit` chunks
-        have at least this score, later expressions are skipped.
+        have at least this score, the later expressions are skipped.
         """
         name, where = self.subset.query
         best: dict[int, float] = {}
@@ -219,7 +219,7 @@ class SearchRepository(Repository):
         return subset
 
     async def _renewed_known(self, tx: Transaction) -> IndexStats:
-        """Return the facts about the index; read them again if chunks were added."""
+        """Return the facts about the index, read again if chunks were added."""
         newest = await tx.number("newest")
         known = self.caches.known
         if known is None or newest != known.newest or len(known.counted) > MAX_COUNTS:
@@ -228,7 +228,7 @@ class SearchRepository(Repository):
         return known
 
     async def passages(self, chunks: Sequence[int]) -> list[FoundPassage]:
-        """Return chunks with their pages, in the given order, without chunks that are gone."""
+        """Return chunks with their pages in the given order, omitting deleted chunks."""
         async with self.db.read() as tx:
             rows = {row["chunk"]: row for row in await tx.all("chunk_pages", chunks=list(chunks))}
             hashes = list({row["content_hash"] for row in rows.values()})

@@ -33,7 +33,8 @@ class SourceRepository(Repository):
     ) -> Source:
         """Add or update a source and return it; rules and policy are merged into the stored ones.
 
-        An update does not change whether the operator set the root; if that is unknown, `by_operator` sets it.
+        An update does not change whether the operator set the root; only if that is unknown, it is set to
+        `by_operator`.
         """
         async with self.db.write() as tx:
             key = {"name": name, "version": version or ""}
@@ -62,7 +63,7 @@ class SourceRepository(Repository):
         return await self._list(source_from, "sources_named", name=name)
 
     async def remove(self, source: SourceId, now: datetime) -> None:
-        """Delete a source with its pages; its attempts stay in the history, and open attempts become cancelled."""
+        """Delete a source with its pages; keep its attempts in the history, and mark open ones as cancelled."""
         async with self.db.write(source) as tx:
             await tx.run("cancel_source", source=source, now=now)
             await tx.run("remember_page_numbers_of", source=source)
@@ -72,7 +73,7 @@ class SourceRepository(Repository):
         return await self._one("page_that_was_read", source=source) is not None
 
     async def end_trial(self, run: Run, now: datetime) -> bool:
-        """Delete a source whose trial run read no page, but keep the run; return False if the source has to stay."""
+        """Delete a source whose trial run read no page, but keep the run; return False if the source is kept."""
         async with self.db.write(run.source_id) as tx:
             if not await tx.run("keep_run_of_trial", run=run.id):
                 return False
@@ -119,12 +120,12 @@ class SourceRepository(Repository):
         return former, next((row["validators_url"] for row in rows if row["url"] == root), None)
 
     async def has_mark(self, source: SourceId, mark: str | None) -> bool:
-        """Return whether the text stored about the state of a source is still `mark`."""
+        """Return whether the stored state of a source (`Lister.mark`) equals `mark`."""
         row = await self._one("source_by_id", source=source)
         return row is not None and row["mark"] == mark
 
     async def forget_mark(self, source: SourceId) -> None:
-        """Delete the stored state of a source, because its stored pages may differ from the listing from now on."""
+        """Delete the stored state of a source, so that the next run lists the source again."""
         async with self.db.write(source) as tx:
             await tx.run("set_mark", source=source, mark=None)
 
@@ -134,18 +135,18 @@ _UNCHANGED = ("checked", "not_modified", "known_asked")  # counts of pages that 
 
 class ListingRepository(Repository):
     async def on_record(self, source: SourceId, recipe: str) -> list[KnownPage]:
-        """Return those stored pages of a source that may still exist, to compare them with a listing."""
+        """Return the stored pages of a source that may still exist, to compare them with a listing."""
         return await self._list(_on_record, "on_record", source=source, recipe=recipe)
 
     async def unsound(self, source: SourceId, recipe: str) -> list[ListedUrl]:
         """Return the pages to check even if the source is unchanged.
 
-        Their last check failed or left a doubt, or another recipe read them.
+        Their last check failed or left a flag, or they were read with another recipe.
         """
         return await self._list(listed_from, "unsound", source=source, recipe=recipe)
 
     async def on_record_at(self, source: SourceId, urls: Sequence[str]) -> list[ListedUrl]:
-        """Return the stored pages at these URLs or below them that may still exist."""
+        """Return the stored pages at or below these URLs that may still exist."""
         asked = [{"source": source, "url": url, "below": f"{url}/", "beyond": f"{url}0"} for url in urls]
         async with self.db.read() as tx:
             found = await tx.each("on_record_at", asked)
@@ -161,7 +162,7 @@ class ListingRepository(Repository):
             return number
 
     async def record_unchanged(self, run: Run, now: datetime, others: Sequence[PageId] = ()) -> None:
-        """Record that a source is unchanged: its pages, except `others`, count as checked, once per run."""
+        """Record once per run that a source is unchanged: its pages, except `others`, count as checked."""
         async with self.db.write(run.source_id) as tx:
             row = await tx.one("run_by_id", run=run.id)
             if row is not None and "told" in run_from(row).counts:
@@ -173,7 +174,7 @@ class ListingRepository(Repository):
             await _note_listing(tx, run, now, number, others)
 
     async def record(self, source: SourceId, listed: Sequence[ListedUrl], *, complete: bool = True) -> None:
-        """Store which pages the source lists; only a complete listing unmarks pages that are not listed any more."""
+        """Store which pages the source lists; only a complete listing removes the mark of pages that it lacks."""
         urls = [item.url for item in listed]
         async with self.db.write(source) as tx:
             changed = await tx.run("set_listed", source=source, urls=urls)

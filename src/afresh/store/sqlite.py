@@ -1,4 +1,4 @@
-"""SQLite databases: one writer thread, two reader threads, WAL; every write starts with BEGIN IMMEDIATE."""
+"""SQLite databases: WAL, one writer thread, two reader threads; every write starts with BEGIN IMMEDIATE."""
 
 import asyncio
 import json
@@ -52,7 +52,7 @@ _LOCK = re.compile(r"\s*\{for update[\w ]*\}")
 
 @lru_cache(256)  # a batch contains few distinct times
 def write_time(at: datetime) -> str:
-    """Return a time as stored: as text in UTC with fixed width, so that text order is time order."""
+    """Return a time as text in UTC with fixed width, so that text order is time order."""
     return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
@@ -65,8 +65,8 @@ sqlite3.register_adapter(tuple, json.dumps)
 def statements() -> dict[str, str]:
     """Return all statements in the SQL of SQLite, without row locks, because there is only one writer.
 
-    A table of rows is passed as one JSON parameter, so that a batch is a single statement: an array of arrays,
-    because SQLite finds a value by its place faster than by its name.
+    A table of rows is passed as one JSON parameter, so that a batch is a single statement. The rows are arrays, because
+    SQLite finds a value by position faster than by name.
     """
     found = {}
     for name, text in queries("sqlite").items():
@@ -83,7 +83,7 @@ def _table(match: re.Match[str]) -> str:
 
 @cache
 def _columns(name: str) -> tuple[str, ...]:
-    """Return the columns of the table of rows that a statement takes as a parameter; none if it takes no such table."""
+    """Return the columns of the rows that a statement takes; none if it takes no rows."""
     found = ROWS_TOKEN.search(queries("sqlite")[name])
     return tuple(found[1].split()) if found else ()
 
@@ -93,7 +93,7 @@ def _json(columns: tuple[str, ...], rows: Sequence[Mapping[str, object]]) -> str
 
 
 class SqliteSession(Transaction):
-    """One transaction on one connection; `call` runs a function in the thread of that connection."""
+    """One transaction on one connection; `call` runs a function in the thread of the connection."""
 
     def __init__(
         self, connection: sqlite3.Connection, call: Callable[..., "asyncio.Future[Any]"], *, writes: bool
@@ -192,7 +192,7 @@ class SqliteDatabase:
             self._opened = self.path.stat()
 
     def _connect(self, role: str, ways: Sequence[str]) -> sqlite3.Connection:
-        """Open the file by the first URI in `ways` that works, and return the connection."""
+        """Return a connection by the first URI in `ways` that works."""
         try:
             return self._connect_by(role, ways[0])
         except sqlite3.Error as error:
@@ -287,7 +287,7 @@ class SqliteDatabase:
         return size_of(self.path) + size_of(wal_of(self.path))
 
     async def reclaim_space(self) -> int | None:
-        """Rewrite the file without free pages and return the bytes saved; raise StoreBusy if it is in use."""
+        """Rewrite the file without free pages, and return the bytes saved; raise StoreBusy if the file is in use."""
         before = await self.size_bytes()
         async with self._writing:
             if self.read_only:
@@ -341,9 +341,9 @@ def begin(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Begin a write transaction as soon as no other is open; raise the SQLite error after `seconds`.
+    """Begin a write transaction as soon as no other is open; after `seconds`, raise the SQLite error.
 
-    SQLite's own busy handler polls less often the longer it waits, so that the oldest waiting process starves.
+    SQLite's own busy handler polls less often the longer it waits, so that the longest waiting process starves.
     """
     since = clock()
     while True:

@@ -1,4 +1,4 @@
-"""The SQLite file: how to open it, its schema, and error messages that name the fix."""
+"""Open and check the SQLite file and its schema, with error messages that say what to do."""
 
 import os
 import sqlite3
@@ -54,7 +54,7 @@ EXPLANATIONS: dict[int, tuple[type[StoreError], str]] = {
 
 
 def explain(error: sqlite3.Error, path: Path) -> StoreError:
-    """Return an error for users that names the store, the problem and the fix."""
+    """Return an error that names the store, the problem and the fix."""
     code = getattr(error, "sqlite_errorcode", 0)
     kind, words = EXPLANATIONS.get(code) or EXPLANATIONS.get(code & 0xFF) or (StoreError, f"cannot be used: {error}")
     return kind(f"the store {path} {words}")
@@ -73,7 +73,6 @@ def wal_of(path: Path) -> Path:
 
 
 def size_of(path: Path) -> int:
-    """Return the size in bytes, 0 if there is no file."""
     try:
         return path.stat().st_size
     except OSError:
@@ -128,8 +127,7 @@ def _may_write(path: Path) -> bool:
 def wants_check(path: Path, clock: Callable[[], float] = time.time) -> bool:
     """Return whether to check the whole file before writing to it.
 
-    It is checked if it is small, if the last process did not close it properly, or if it was unused for so long
-    that the disk may have damaged it.
+    True if the file is small, was not closed properly, or was unused for so long that the disk may have damaged it.
     """
     if size_of(path) <= SMALL_BYTES or size_of(wal_of(path)):
         return True
@@ -200,7 +198,7 @@ def schema_version(connection: sqlite3.Connection) -> int:
 
 
 def split(script: str) -> list[str]:
-    """Return the statements of a script; the statements inside a trigger are not separated."""
+    """Return the statements of a script; a trigger with its inner statements is one."""
     found, current = [], ""
     for line in script.splitlines(keepends=True):
         current += line

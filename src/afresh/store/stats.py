@@ -1,4 +1,4 @@
-"""Statistics of the whole store and of single sources; cached if counting is slow."""
+"""Count records of the whole store and of sources; cache counts that are slow."""
 
 import asyncio
 import inspect
@@ -46,7 +46,7 @@ class StatsRepository(Repository):
         return {source: oldest for source, oldest in found if oldest is not None}
 
     async def due_tally(self, source: SourceId, now: datetime, max_age: float | None) -> DueCounts:
-        """Return how many pages of a source are due, and when the next one will be."""
+        """Return how many pages of a source are due, and when the next one will be due."""
         age = timedelta(seconds=max_age or 0.0)
         oldest = None if max_age is None else now - age
         async with self.db.read() as tx:
@@ -65,7 +65,7 @@ class StatsRepository(Repository):
         return {SourceId(source): DueCounts(*numbers) for source, numbers in tally.items()}
 
     async def missing_vectors(self, model: str, source: SourceId | None = None) -> MissingCount:
-        """Return how many chunks have no vector of a model, and how many of those have no stored text."""
+        """Return how many chunks have no vector of a model, and how many of these have no stored text."""
         async with self.db.read() as tx:
             number = await tx.number("model_by_name", name=model)
             missing = await tx.number("unembedded_number", model=number)  # reads indexes only
@@ -77,12 +77,11 @@ class StatsRepository(Repository):
             return MissingCount(row["missing"], row["without_text"])
 
     async def count_copies(self, sink: str, sources: Sequence[SourceId]) -> dict[str, int]:
-        """Return the number of pages with content by the state of their copy in a sink."""
+        """Return the number of pages with content for each state of their copies in a sink."""
         rows = await self._all("count_copies", name=sink, sources=list(sources))
         return {row["state"]: int(row["number"]) for row in rows}
 
     async def count_stuck(self, sink: str, sources: Sequence[SourceId]) -> int:
-        """Return how many documents a sink has been processing for too long."""
         return await self._number("count_stuck", name=sink, sources=list(sources))
 
     async def changes_by_day(self, sources: Sequence[SourceId], since: date) -> list[DayCount]:
@@ -120,7 +119,7 @@ class StatsRepository(Repository):
         return await self._records(HostState, "host_states", domains=list(domains))
 
     async def resting_hosts(self, now: datetime, limit: int) -> list[HostState]:
-        """Return paused hosts, the longest pause first."""
+        """Return hosts that may not be requested yet, the longest pause first."""
         return await self._records(HostState, "resting_now", now=now, limit=limit)
 
     async def runs_by_state(self) -> dict[str, int]:
@@ -151,12 +150,12 @@ class StatsRepository(Repository):
         return await self.db.size_bytes()
 
     async def integrity(self) -> str | None:
-        """Return the problem of a damaged database or text index, or None."""
+        """Return the problem of the database or its text index, if one is damaged."""
         return await self.db.find_problem()
 
     @not_retried
     async def close(self) -> None:
-        """Stop counting in the background; only `CachedStats` does so."""
+        """Stop counting in the background (`CachedStats`)."""
 
     async def try_to_write(self) -> None:
         """Open an empty write transaction; raise StoreError if that is impossible."""
@@ -185,7 +184,7 @@ MAX_COUNTS = 200
 
 
 def _cached_count(method: Method) -> Method:
-    """Return a method of `CachedStats` that caches the results of `method` by all its arguments except `now`."""
+    """Return `method` with a cache for `CachedStats`; the cache key is all arguments except `now`."""
     name, signature = method.__name__, inspect.signature(method)
 
     @wraps(method)
@@ -200,7 +199,7 @@ def _cached_count(method: Method) -> Method:
 
 
 class CachedStats(StatsRepository):
-    """Statistics that may be some seconds old for large sources."""
+    """Statistics that may be some seconds old if sources are large."""
 
     def __init__(self, store: "Store", clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__(store.stats.db, store.stats.caches, None)  # the inner repository retries
@@ -242,7 +241,7 @@ class CachedStats(StatsRepository):
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _cached(self, key: Hashable, count: Callable[[], Awaitable[T]], sources: Sequence[SourceId]) -> T:
-        """Return a count: the cached one if the sources are large, else a new one.
+        """Return a count, from the cache if the sources are large.
 
         An empty `sources` means all sources.
         """

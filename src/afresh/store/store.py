@@ -1,4 +1,4 @@
-"""The store: all data of afresh, as repositories over one database."""
+"""All data of afresh, as repositories over one database."""
 
 from afresh.store.access import AccessRepository
 from afresh.store.chunks import ChunkRepository
@@ -22,7 +22,7 @@ from afresh.store.visits import VisitRepository
 
 
 class Store:
-    """An open store: one repository for each kind of record; each of their methods is one query or transaction."""
+    """An open store with one repository for each kind of record."""
 
     def __init__(
         self,

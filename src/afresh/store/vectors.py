@@ -1,8 +1,7 @@
 """Vectors of chunks in the store.
 
-A search orders all vectors by their compact codes, then compares the first of them exactly: those that live
-chunks use, in the subset of the index that may answer. So neither a missing code nor one that is left over
-changes an answer.
+A search orders all vectors by their compact codes, and then compares the first ones exactly. Of these, it uses only
+vectors of existing chunks in the subset to search. So a missing or outdated code never causes a wrong result.
 """
 
 import asyncio
@@ -34,7 +33,7 @@ class VectorRepository(Repository):
     no_vectors: str | None = None  # why vectors cannot be compared in this store
 
     async def is_first_notice(self, name: str, now: datetime) -> bool:
-        """Record a notice; return whether this store had not recorded it before."""
+        """Record that a notice was shown; return whether it is the first time in this store."""
         if await self._one("notice", name=name) is not None:
             return False
         return await self._run("record_notice", name=name, now=now) > 0
@@ -47,7 +46,7 @@ class VectorRepository(Repository):
             return {row["text_hash"] for row in await tx.all("known_vectors", name=model, hashes=list(hashes))}
 
     async def keep(self, model: str, vectors: Mapping[str, bytes], now: datetime) -> None:
-        """Store vectors by the hash of their text; the first model of an empty store answers searches."""
+        """Store vectors by the hash of their text; in an empty store, their model becomes the serving model."""
         sizes = {len(vector) // BYTES for vector in vectors.values()}
         if not sizes:
             return
@@ -77,18 +76,18 @@ class VectorRepository(Repository):
             return len(gone)
 
     def _stored(self, vectors: Sequence[bytes], dimensions: int) -> Sequence[bytes]:
-        """Return vectors as the store holds them."""
+        """Return vectors in the format of the store."""
         import numpy as np
 
         return pack_rows(np.frombuffer(b"".join(vectors), "<f2").reshape(-1, dimensions))
 
     async def encode(self) -> None:
-        """Compute the codes of models whose vectors have none yet, as after a migration or a copy."""
+        """Compute codes for models that have none, as after a migration or a copy."""
         async with self.db.write() as tx:
             await self._encode_left(tx, ())
 
     async def _encode(self, tx: Transaction, row: Row) -> None:
-        """Compute the codes of the vectors that are newer than `row`, or of all if the model has no codes yet."""
+        """Compute the codes of vectors newer than `row`, or of all vectors if the model has no codes yet."""
         newest = await tx.number("newest_vector")
         if row["coded"] and newest == row["vector"]:
             return
@@ -98,7 +97,7 @@ class VectorRepository(Repository):
             await tx.run("mark_coded", model=row["id"])
 
     async def _encode_left(self, tx: Transaction, gone: Sequence[Row]) -> None:
-        """Compute the codes again in blocks from which vectors were deleted, and all codes of models without codes."""
+        """Compute codes again in blocks with deleted vectors, and all codes of models that have none."""
         for row in await tx.all("models_and_newest"):
             await self._encode(tx, row)
             blocks = {each["id"] // BLOCK for each in gone if each["model_id"] == row["id"]}
@@ -115,22 +114,22 @@ class VectorRepository(Repository):
     async def unembedded(
         self, model: str, *, source: SourceId | None = None, after: int = 0, limit: int = 1000
     ) -> dict[int, Chunk]:
-        """Return chunks with stored text that have no vector of the model, by their id, in order."""
+        """Return chunks with stored text but without a vector of the model, by id and in order."""
         async with self.db.read() as tx:
             number = await tx.number("model_by_name", name=model)
             rows = await tx.all("unembedded", model=number, source=source, after=after, limit=limit)
             return {row["id"]: chunk_from(row) for row in rows}
 
     async def are_missing(self, model: str) -> bool:
-        """Return whether any chunk lacks a vector of a model; reads indexes only."""
+        """Return whether any chunk lacks a vector of a model."""
         async with self.db.read() as tx:
             number = await tx.number("model_by_name", name=model)  # 0: it has no vectors yet
             return await tx.one("lacks_vectors", model=number) is not None
 
     async def serve(self, model: str) -> bool:
-        """Let a model answer searches and delete all other models; return False if chunks lack vectors of it.
+        """Make a model the serving model and delete all other models; return False if vectors of it are missing.
 
-        In a store without vectors, all models are deleted: the first one that adds a vector answers searches.
+        In a store without vectors, all models are deleted: the first model to store a vector becomes the serving model.
         """
         async with self.db.write() as tx:
             number = await tx.number("model_by_name", name=model)
@@ -158,7 +157,7 @@ class VectorRepository(Repository):
     async def _candidates(
         self, tx: Transaction, codes: VectorCodes, vector: "Matrix", pages: Sequence[int] | None, number: int
     ) -> list[Row]:
-        """Return rows for the vectors that are probably nearest to `vector` and that chunks of the pages use.
+        """Return rows of the vectors with the highest estimated similarity among those that chunks of the pages use.
 
         `number` is the number of chunks in the search.
         """
@@ -173,7 +172,7 @@ class VectorRepository(Repository):
         return found
 
     async def likeness(self, model: str, vector: "Matrix", chunks: Sequence[int]) -> VectorMatches:
-        """Return chunks with the similarity of their vectors to `vector`, nearest first."""
+        """Return the similarity of the vectors of chunks to `vector`, nearest first."""
         async with self.db.read() as tx:
             codes = await self._codes(tx, model)
             rows = await tx.all("vectors_of_chunks", model=codes.model, chunks=list(chunks)) if codes else []
@@ -187,7 +186,7 @@ class VectorRepository(Repository):
         return decoded(rows, row["dimensions"] if row else 0)
 
     async def _codes(self, tx: Transaction, model: str) -> VectorCodes | None:
-        """Return the codes of a model from memory, adding those of new vectors; None if there is no such model."""
+        """Return the codes of a model from memory, after adding those of new vectors; None for an unknown model."""
         async with self.caches.renewing:  # a later reader must not see an older state
             row = await tx.one("model_and_newest", name=model)
             if row is None:
@@ -202,7 +201,7 @@ class VectorRepository(Repository):
             return codes
 
     async def _blocks(self, tx: Transaction, row: Row, first: int) -> Iterable[CodeBlock]:
-        """Return the code blocks from number `first` on; if any is missing or damaged, compute all from the vectors."""
+        """Return the code blocks from number `first` on; if any is missing or damaged, compute all of them again."""
         if row["coded"]:
             rows = await tx.all("blocks_from", model=row["id"], first=first)
             blocks = [record(CodeBlock, each) for each in rows]
@@ -218,7 +217,7 @@ def decoded(rows: Sequence[Row], dimensions: int) -> "Matrix":
 
 
 def _matches(rows: Sequence[Row], codes: VectorCodes, vector: "Matrix", limit: int) -> VectorMatches:
-    """Return the chunks in `rows` by the similarity of their vectors to `vector`, nearest first."""
+    """Return the best chunks in `rows` by the similarity of their vectors to `vector`, nearest first."""
     import numpy as np
 
     likeness = decoded(rows, codes.dimensions) @ vector[0]

@@ -1,4 +1,4 @@
-"""Write finished visits: a single transaction stores all results of a batch."""
+"""Write the results of finished visits, a batch in one transaction."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -31,7 +31,7 @@ class VisitRepository(Repository):
     async def commit(
         self, run: Run, visits: Sequence[Visit], worker: str, now: datetime, *, limits: RunLimits, keep_body: bool
     ) -> list[Visit]:
-        """Write finished visits of a run; return those that were written, without visits whose lease was lost."""
+        """Write finished visits; return those written, without visits for which the worker lost its lease."""
         try:
             async with self.db.write() as tx:
                 crawls = [visit.claim.crawl_id for visit in visits]
