@@ -147,9 +147,9 @@ def by_source(
 
 
 def map_of(pages: Sequence[MapNode], links: Sequence[tuple[PageId, PageId]], there: int, room: int) -> SiteMap:
-    """Return the site map of pages, nearest to the root first; `room` limits links other than from parent to child.
+    """Return the site map of `pages`, which are sorted by their distance from the root.
 
-    `there` is the number of pages in the source.
+    `room` limits the links other than from parent to child. `there` is the number of pages in the source.
     """
     places = {page.id: place for place, page in enumerate(pages)}
     nearest: dict[PageId, PageId] = {}
@@ -169,7 +169,7 @@ def map_of(pages: Sequence[MapNode], links: Sequence[tuple[PageId, PageId]], the
 
 
 def ahead_of(due: int, hours: Mapping[datetime, int], now: datetime, wanted: int) -> UpcomingChecks:
-    """Return the numbers of checks that are due now, in each of `wanted` hours from the current one on, and later."""
+    """Return the numbers of checks that are due now, in each of the next `wanted` hours, and later."""
     first = now.replace(minute=0, second=0, microsecond=0)
     *starts, end = [first + timedelta(hours=place) for place in range(wanted + 1)]
     later = sum(number for hour, number in hours.items() if hour >= end)

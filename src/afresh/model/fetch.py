@@ -8,7 +8,7 @@ from afresh.text.plain import without_targets
 
 
 class Outcome(StrEnum):
-    """The result of an attempt to check a page; an open attempt has none."""
+    """The result of an attempt to check a page."""
 
     SUCCESS = "success"
     NOT_MODIFIED = "not_modified"
@@ -40,7 +40,7 @@ WORST_FIRST = (  # the order in which the attempts of a run are listed
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Validators:
-    """Values that make the next request conditional: ETag and Last-Modified; for files size and time."""
+    """Values that make a request conditional: ETag and Last-Modified; for files, size and time."""
 
     etag: str | None = None
     last_modified: str | None = None
@@ -66,8 +66,6 @@ class Validators:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """A request for a URL; it is conditional if it has validators."""
-
     url: str
     validators: Validators | None = None
     media_type: str | None = None  # of the stored content; None if there is none
@@ -78,7 +76,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Body:
-    """A response with content; `data` is decoded from transfer and content codings."""
+    """A response with content; transfer and content codings are removed from `data`."""
 
     url: str  # where the content came from, after temporary redirects
     data: bytes
@@ -95,7 +93,7 @@ class Body:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotModified:
-    """The content is unchanged; `validators` holds the validators that the response renewed."""
+    """The content is unchanged; `validators` holds those that the response renewed."""
 
     validators: Validators = Validators()
     status_code: int | None = 304
@@ -213,13 +211,13 @@ class SearchTerms(NamedTuple):
 
 
 def embedded_text(path: tuple[str, ...], content: str) -> str:
-    """Return the text of a chunk to hash and embed: headings and content, without link targets."""
+    """Return the text of a chunk that is hashed and embedded: headings and content, without link targets."""
     return " > ".join(path) + "\n\n" + without_targets(content)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chunk:
-    """A searchable piece of a document; `path` is its headings, outermost first."""
+    """A searchable piece of a document; `path` holds its headings, outermost first."""
 
     content: str
     path: tuple[str, ...] = ()

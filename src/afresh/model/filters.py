@@ -1,4 +1,4 @@
-"""Filters and cursors for lists of pages, links and attempts, and the records in lists of links."""
+"""Filters and cursors for lists of pages, links and attempts, and the records of link lists."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -71,7 +71,7 @@ class LinkRecord:
 
 
 class LinkCursor(NamedTuple):
-    """A position in a list of links: the last link of one part, after which the next part begins."""
+    """A position in a list of links: the last link that was returned."""
 
     score: float
     url: str
@@ -79,14 +79,17 @@ class LinkCursor(NamedTuple):
 
 
 class AttemptCursor(NamedTuple):
-    """A position in a list of attempts: the last attempt of one part, after which the next part begins."""
+    """A position in a list of attempts: the last attempt that was returned."""
 
     outcome: Outcome
     id: int
 
 
 def parts_of_run(outcome: Outcome | None, after: AttemptCursor | None) -> list[AttemptCursor]:
-    """Return the positions from which a list of a run's attempts continues: one for each remaining outcome."""
+    """Return one cursor for each outcome that the rest of a list of attempts contains.
+
+    Attempts of a run are listed by outcome, so a query reads one outcome after another.
+    """
     left = WORST_FIRST[WORST_FIRST.index(after.outcome) :] if after else WORST_FIRST
     return [
         after if after and after.outcome is each else AttemptCursor(each, 0) for each in left if outcome in (None, each)
@@ -94,7 +97,7 @@ def parts_of_run(outcome: Outcome | None, after: AttemptCursor | None) -> list[A
 
 
 class CheckCursor(NamedTuple):
-    """A position in a list of next checks: the last page of one part, after which the next part begins."""
+    """A position in a list of next checks: the last page that was returned."""
 
     planned: datetime
     url: str

@@ -24,7 +24,7 @@ def label_of(name: str, version: str | None) -> str:
 
 
 def is_among(label: str, names: Collection[str]) -> bool:
-    """Return whether a list of names and labels includes a source; an empty list includes all."""
+    """Return whether a label is in a list of names and labels; an empty list contains all."""
     return not names or label in names or label.partition("@")[0] in names
 
 

@@ -1,4 +1,4 @@
-"""The overview of a source, the preview of a new one, blocked deletions and fetched pages."""
+"""Views of sources: overview, preview, listing, blocked deletions, and fetched pages."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -24,7 +24,7 @@ class SourceOverview:
 
     @property
     def fresh(self) -> int | None:
-        """Return the share of pages that are not due, in whole percent; 100 means all."""
+        """Return the share of pages that are not due, in percent."""
         return 100 * self.receipt.fresh // self.receipt.pages if self.receipt.pages else None
 
 
@@ -72,8 +72,6 @@ class SourceListing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockedPage:
-    """A page whose deletion awaits confirmation."""
-
     id: PageId
     url: str
     title: str | None

@@ -1,4 +1,4 @@
-"""Versions of everything that turns a body into indexed content; bump one whenever its output changes.
+"""Versions of the code that turns a body into indexed content; increase one whenever its output changes.
 
 A page is read again if its reading recipe changed. If only the chunker changed, chunks are made again from
 the stored text; if only the model changed, vectors are made again (`afresh reindex`).
@@ -11,7 +11,7 @@ CHUNKER = "markdown-4"  # includes the analysis of words
 
 
 def recipe_of(body: str, model: str | None, *, hidden_links: bool = True, render: str = "auto") -> str:
-    """Return a fingerprint of the processing that needs the fetched page: all of it if text is not stored."""
+    """Return a fingerprint of the processing that needs the fetched page; if text is not stored, of all processing."""
     parts = (READING, body) if body != "none" else (READING, body, CHUNKER, model or "")
     parts = parts if hidden_links else (*parts, "visible links only")
     parts = parts if render == "auto" else (*parts, f"render {render}")

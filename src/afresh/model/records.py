@@ -39,8 +39,6 @@ class RunMode(StrEnum):
 
 
 class RunState(StrEnum):
-    """The state of a run."""
-
     QUEUED = "queued"  # waits for a worker
     RUNNING = "running"
     COMPLETED = "completed"
@@ -77,7 +75,7 @@ class LinkAction(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """One source that is kept fresh; `rules` and `policy` hold only values that differ from the configuration."""
+    """A source that is kept fresh; `rules` and `policy` hold only values that differ from the configuration."""
 
     id: SourceId
     name: str
@@ -95,12 +93,12 @@ class Source:
 
     @property
     def is_of_digest(self) -> bool:
-        """Return whether this source belongs to the digest, which only `afresh init-kb` reads."""
+        """Return whether the source belongs to the knowledge base folder, which only `afresh init-kb` reads."""
         return self.name in KINDS
 
     @property
     def is_operators(self) -> bool:
-        """Return whether the operator set the current root URL; only then may the operator's credentials be used."""
+        """Return whether the operator set the root; only then may the operator's credentials be used."""
         return bool(self.operator_url) and self.operator_url == self.url
 
     @property
@@ -111,7 +109,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One pass over a source; pages that it checks store its start time."""
+    """One pass over a source."""
 
     id: RunId
     source_id: SourceId
@@ -132,7 +130,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """One URL of a source, and what is known of its content."""
+    """One URL of a source, with the state of its content."""
 
     id: PageId
     source_id: SourceId
@@ -183,7 +181,7 @@ class StoredContent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """One row of the history: an attempt to check a page, open while `outcome` is None."""
+    """An attempt to check a page; open while `outcome` is None."""
 
     id: CrawlId
     page_id: PageId | None
@@ -264,7 +262,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VisitContent:
-    """The content and links that a visit produced; empty if it changes nothing."""
+    """The content and links that a visit produced; empty if nothing is to be stored."""
 
     document: Document | None = None  # set when content is replaced
     chunks: tuple[Chunk, ...] = ()
@@ -314,7 +312,7 @@ class ListedUrl:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunLimits:
-    """The limits of a run: the number of pages, their distance from the root in links, and the number of due pages."""
+    """The limits of a run: number of pages, distance from the root in links, and number of due pages."""
 
     max_pages: int
     max_depth: int
@@ -323,7 +321,7 @@ class RunLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backlog:
-    """The attempts of a run that are still open: how many there are, and when the next one can start."""
+    """The number of open attempts of a run, and when the next one can start."""
 
     open: int
     held: int  # of those, claimed by workers
@@ -349,5 +347,5 @@ UNFINISHED = (RunState.QUEUED, RunState.RUNNING, RunState.CANCELLED)
 
 
 def may_live_on(old: PageStatus, new: PageStatus) -> bool:
-    """Return whether the status `old` of a copy, or of a page whose source has external stores, may become `new`."""
+    """Return whether the status of a page or copy may change from `old` to `new`."""
     return old == new or new in LIFE[old]

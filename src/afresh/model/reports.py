@@ -1,4 +1,4 @@
-"""Results that the interfaces show, as frozen records; do not rename fields, because scripts rely on them."""
+"""Results that the interfaces show. Scripts rely on the field names, so do not rename them."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -11,7 +11,7 @@ from afresh.sync.reports import CopyView, DocumentCounts, SinkView
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunReport:
-    """The state of a run, and the numbers of pages that it checked, changed and skipped."""
+    """The state and the counts of a run."""
 
     run: RunId
     source: str
@@ -56,7 +56,7 @@ class RunReport:
 
     @property
     def interrupted(self) -> bool:
-        """Return whether the worker of the run died: the run was not cancelled by a user, and has no end time."""
+        """Return whether the worker of the run died before the run ended."""
         return self.state == RunState.CANCELLED and self.started_at is not None and self.finished_at is None
 
 
@@ -127,7 +127,7 @@ class ReindexReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenedPage:
-    """The stored text of a page, and how fresh it is."""
+    """The stored text of a page, and how fresh the text is."""
 
     url: str
     title: str
@@ -223,7 +223,7 @@ class NextCheck:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageView:
-    """A page as it is shown in a list, with its copies in external stores."""
+    """A page as shown in a list, with its copies in external stores."""
 
     id: PageId
     url: str
@@ -254,8 +254,6 @@ class PageView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkView:
-    """A link with its score and the pages that contain it."""
-
     url: str
     text: str
     score: float | None
@@ -268,8 +266,6 @@ class LinkView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeView:
-    """One change of a page that a run found."""
-
     id: int
     source: str
     version: str | None
@@ -372,8 +368,6 @@ class HostQueue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreStatus:
-    """An overview of the store."""
-
     store: str
     sources: int
     pages: int
@@ -409,18 +403,18 @@ def history_entry(attempt: Attempt, source: str | None, version: str | None) -> 
 
 
 def listing_reason(unchanged: int) -> str:
-    """Return the reason that is shown for an attempt to list a source: how many pages the listing shows unchanged."""
+    """Return the reason to show for an attempt that listed a source: the number of unchanged pages."""
     return f"the listing shows {unchanged} {'page' if unchanged == 1 else 'pages'} unchanged"
 
 
 def newest_first(own: Iterable[Attempt], listings: Iterable[Attempt]) -> list[Attempt]:
-    """Return all attempts that concern a page (its own, and listings that show it unchanged), newest first."""
+    """Return all attempts that concern a page, newest first: its own, and listings that show it unchanged."""
     covered = [replace(each, reason=f"unchanged by the listing of {each.url}, run {each.run_id}") for each in listings]
     return sorted([*own, *covered], key=recency, reverse=True)
 
 
 def recency(attempt: Attempt) -> tuple[bool, datetime, int]:
-    """Return the sort key of an attempt by time; open attempts are newest."""
+    """Return a sort key by time, in which open attempts are the newest."""
     is_open = attempt.completed_at is None
     return is_open, attempt.completed_at or attempt.scheduled_for, attempt.id
 

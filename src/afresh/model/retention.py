@@ -1,4 +1,4 @@
-"""How long unneeded records are kept, and what a prune removed."""
+"""How long records are kept, and how many a prune removed."""
 
 from datetime import datetime, timedelta
 
@@ -9,7 +9,7 @@ REMOVED = "the record of the page was removed"  # the reason of an attempt that 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prunable:
-    """The time before which records of each kind may be removed; None: keep them all."""
+    """The time before which records of each kind may be removed; None to keep them all."""
 
     deleted_pages: datetime | None = None
     attempts: datetime | None = None
@@ -20,7 +20,7 @@ class Prunable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retention:
-    """How long records are kept; None: forever."""
+    """How long records of each kind are kept; None: forever."""
 
     deleted_pages: timedelta | None = None
     attempts: timedelta | None = None
@@ -29,7 +29,7 @@ class Retention:
     former_texts: timedelta | None = None
 
     def at(self, now: datetime) -> Prunable:
-        """Return the times before which records may be removed."""
+        """Return the times before which records may be removed at `now`."""
         kept = {each.name: getattr(self, each.name) for each in fields(self)}
         return Prunable(**{name: None if each is None else now - each for name, each in kept.items()})
 
@@ -41,7 +41,7 @@ class Retention:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PruneCounts:
-    """How many records of each kind are past their retention, or were removed."""
+    """How many records of each kind are past their retention or were removed."""
 
     deleted_pages: int = 0
     attempts: int = 0

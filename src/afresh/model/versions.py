@@ -63,7 +63,7 @@ def read(label: str) -> ParsedVersion | None:
 
 
 def floor_of(numbers: Numbers) -> Key:
-    """Return a sort key that is lower than the key of every version with these numbers, even of pre-releases."""
+    """Return a sort key below those of all versions with these numbers, including pre-releases."""
     return _strip_zeros(numbers), _FLOOR, ()
 
 
@@ -98,7 +98,7 @@ _COMPARISON = re.compile(r"(\^|~=|~|>=|<=|==|=|>|<)?[ \t]*([^ \t,<>=~^]+)[ \t]*,
 
 
 class Match(StrEnum):
-    """The ways in which a requested version was matched with an existing one."""
+    """The ways in which a requested version can match an existing one."""
 
     EXACT = "exact"
     RANGE = "range"
@@ -109,7 +109,7 @@ class Match(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The version that was chosen (None: the source without a version), and how it was chosen."""
+    """The chosen version (None: the source without a version), and how it matched."""
 
     version: str | None
     match: Match
@@ -154,7 +154,7 @@ def newest_first(labels: Iterable[str]) -> list[str]:
 
 
 def is_newer(one: str | None, other: str | None) -> bool:
-    """Return whether `one` is preferred to `other` when no version was requested."""
+    """Return whether to prefer `one` to `other` if no version is requested."""
     choice = choose(None, [one, other]) if one != other else None
     return choice is not None and choice.version == one
 
@@ -247,7 +247,7 @@ def _comparisons(wanted: str) -> list[tuple[str, str]] | None:
 
 
 def _numbers_of(version: str) -> Numbers | None:
-    """Return the numbers of a version: 18 and 2 for `18.2` and for the open version `18.2.x`; None if it is neither."""
+    """Return the numbers of a version such as `18.2` or `18.2.x`, here 18 and 2; None for anything else."""
     if exact := read(version):
         return exact.written
     found = _NUMBERS.match(version)
