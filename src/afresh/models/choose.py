@@ -25,7 +25,7 @@ _FINGERPRINT = re.compile(r"(?P<provider>[^/]+)/(?P<model>.+?)(@(?P<size>\d+))?(
 
 
 def builtin(model: str) -> LocalEmbedder | None:
-    """Return the built-in model with this fingerprint; None if there is none."""
+    """Return the built-in model with this fingerprint, if any."""
     return _BUILTIN.get(model)
 
 
@@ -75,7 +75,7 @@ def check_installed(model: str) -> None:
 
 
 def fingerprint(settings: EmbeddingSettings) -> str:
-    """Return the fingerprint of a model and of the settings that change its vectors of documents."""
+    """Return a text that identifies the model and the settings that change its vectors of documents."""
     if settings.provider == "local":
         return QUALITY if settings.model == "quality" else FAST
     size = f"@{settings.dimensions}" if settings.dimensions else ""
@@ -101,7 +101,7 @@ def library_embedder(settings: EmbeddingSettings, caller: JsonApi | None) -> Emb
 
 
 class StoreEmbedders(NamedTuple):
-    """The embedders for queries and for new text, the embedder in the settings, and notes for the user."""
+    """The embedders for queries, for new text and of the settings, with notes for the user."""
 
     for_queries: Embedder | None = None  # the model that made the index, or None
     for_new_text: Embedder | None = None
@@ -110,7 +110,7 @@ class StoreEmbedders(NamedTuple):
 
 
 def choose_embedders(settings: EmbeddingSettings, serving: str | None, caller: JsonApi | None) -> StoreEmbedders:
-    """Return the embedders for queries and for new text; both use the model that made the index, if it is available."""
+    """Return the embedders of a store; both queries and new text use the model of the index, if it is available."""
     try:
         wanted = embedder_for(settings, caller)
         if wanted is not None:

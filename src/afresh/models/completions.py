@@ -1,4 +1,4 @@
-"""Request chat completions: read prompts, keep to budgets, send calls and extract the text of the answers."""
+"""Request chat completions within budgets, and read prompts and answers."""
 
 import hashlib
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ TRIES = 2  # calls for a usable answer
 
 @dataclass(slots=True)
 class DailyCalls:
-    """The number of calls in the last 24 hours, and its limit; concurrent runs share it."""
+    """The number of calls in the last 24 hours and its limit, shared by concurrent runs."""
 
     limit: int | None = None
     spent: int = 0
@@ -28,7 +28,7 @@ class DailyCalls:
 
 
 class CallBudget:
-    """Counts the calls of one run; summaries and link scores share it."""
+    """Counts the calls of one run for summaries and link scores together."""
 
     def __init__(self, per_run: int | None = None, day: DailyCalls | None = None) -> None:
         self.calls = 0
@@ -37,7 +37,7 @@ class CallBudget:
 
     @property
     def refusal(self) -> str | None:
-        """Return why the budget allows no further call, or None if it allows one."""
+        """Return why the budget allows no further call, or None."""
         budgets = (
             ("ai.budget_per_run", self._per_run, self.calls, "the next run"),
             ("ai.budget_per_day", self._day.limit, self._day.spent, "a run tomorrow"),
@@ -55,7 +55,7 @@ class CallBudget:
 
 
 class CompletionClient:
-    """Sends requests to the model of the settings; create one per run."""
+    """Sends requests to the model in the settings; create one per run."""
 
     def __init__(self, service: ApiService, ai: AiSettings, caller: JsonApi, budget: CallBudget | None = None) -> None:
         self.ai = ai
@@ -114,12 +114,12 @@ def chat_recipe(ai: AiSettings, prompt: str, frame: str) -> str:
 
 
 def mark_of(text: str) -> str:
-    """Return a mark that delimits a text in a prompt: a hash of the text, which the text itself cannot contain."""
+    """Return a delimiter for a text in a prompt: a hash of the text, which the text itself cannot contain."""
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
 
 
 class UnusableAnswer(ValueError):
-    """An answer without the expected result; the message says what the answer is instead."""
+    """An answer without the expected result; the message describes the answer."""
 
 
 def content_in(answer: Any) -> str:

@@ -1,4 +1,4 @@
-"""Call one API URL with retries, and report errors in terms of the settings, without secrets."""
+"""Call an API with retries; report errors with the names of the settings, and without secrets."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -20,7 +20,7 @@ _MAX_MESSAGE_CHARS = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiService:
-    """What an API is used for, and how its errors are reported."""
+    """The purpose of an API, and how its errors are reported."""
 
     section: str = "ai"  # of the settings
     gives: str  # what a good answer contains
@@ -49,7 +49,7 @@ utc_now: Clock = partial(datetime.now, UTC)
 
 @dataclass(slots=True)
 class Endpoint:
-    """One URL of an API; raises errors with advice if the API does not answer or keeps failing."""
+    """One URL of an API; raises errors that say what to do."""
 
     service: ApiService
     caller: JsonApi
@@ -90,14 +90,14 @@ class Endpoint:
         raise AssertionError("a loop that returns or raises")
 
     async def ask_once(self, body: object, max_seconds: float) -> JsonReply:
-        """Return the answer to a request that a user waits for: one try, with a short timeout."""
+        """Return the answer to a request that a user waits for: one try, no retries."""
         try:
             return await self.caller.post_json(self.url, self.headers, body, min(self.timeout_seconds, max_seconds))
         except ApiError as error:
             raise self._unreachable(error) from None
 
     def refusal(self, reply: JsonReply) -> AfreshError:
-        """Return the error for an unusable answer: `service.down` if other requests would fail, too."""
+        """Return the error for an unusable answer: of the type `service.down` if other requests would fail, too."""
         service, status, message = self.service, reply.status, self.error_message(reply)
         if status == 200:
             return service.error(f"{self.host} answered without {service.gives}{message}")
@@ -123,7 +123,7 @@ class Endpoint:
         return self.service.down(f"{error}: check that the service runs and {self.service.section}.base_url is correct")
 
     def _count_failure(self, message: str) -> AfreshError:
-        """Count a failure; return the error of this request, or `service.down` after too many in a row."""
+        """Count a failure, and return an error: of the type `service.down` after too many failures in a row."""
         self._failures += 1
         is_down = self._failures >= self.service.max_failures
         return self.service.down(message) if is_down else self.service.error(message)

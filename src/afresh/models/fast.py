@@ -33,7 +33,7 @@ _TARGETS = re.compile(
 
 
 class FastModel:
-    """Embeds each text as the weighted sum of its tokens' vectors, scaled to length 1."""
+    """Computes the vector of a text as the weighted sum of the vectors of its tokens, scaled to length 1."""
 
     def __init__(self) -> None:
         import numpy as np
@@ -56,7 +56,7 @@ class FastModel:
         return self._pieces.numbers(_TARGETS.sub(" ", text[:MAX_TEXT_CHARS]))[:_MAX_TOKENS]
 
     def _sums(self, texts: Sequence[Sequence[int]]) -> "Matrix":
-        """Return the weighted sum of the token vectors of each text; one matrix product computes all sums."""
+        """Return for each text the weighted sum of its token vectors, computed by a single matrix product."""
         import numpy as np
 
         sizes = [len(tokens) for tokens in texts]
@@ -84,7 +84,7 @@ def check_installed() -> None:
 
 
 def load_files() -> tuple[list[str], Any]:
-    """Return the tokens and their vectors; the vectors are mapped into memory that processes share."""
+    """Return the tokens and their vectors; processes share the memory of the vectors."""
     import numpy as np
 
     try:
@@ -100,5 +100,5 @@ def load_files() -> tuple[list[str], Any]:
 
 
 def checksum(names: str, rows: Any) -> str:
-    """Return a checksum of the tokens and their vectors: a CRC-32, because a SHA-256 would take five times as long."""
+    """Return a CRC-32 of the tokens and their vectors; a SHA-256 would take five times as long."""
     return f"{crc32(rows.data, crc32(names.encode())):08x}"

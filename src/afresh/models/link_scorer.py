@@ -1,4 +1,4 @@
-"""Score links with a model behind an API in the form of OpenAI's chat completions, and parse its answers."""
+"""Score links with a chat model behind an API."""
 
 import asyncio
 import json
@@ -68,8 +68,6 @@ FORMS: Sequence[Mapping[str, object]] = (
 
 
 class ParsedScores(NamedTuple):
-    """The link scores that were read from the answer of a model."""
-
     judgements: list[LinkJudgement]
     is_whole: bool  # whether the list is complete: only then do unlisted links fit no keyword
 
@@ -93,7 +91,7 @@ class ChatLinkScorer:
         self._client = client
 
     async def score(self, links: Sequence[LinkToScore], keywords: Sequence[str]) -> Sequence[LinkJudgement]:
-        """Return the model's scores of the links; if the answer breaks off, ask once more for the rest."""
+        """Return the scores of the links by the model; if the answer is cut off, ask once more for the rest."""
         found: list[LinkJudgement] = []
         open_links, problem = list(links), ""
         for left in reversed(range(TRIES)):
@@ -147,7 +145,7 @@ class ChatLinkScorer:
 
 
 def frame_links(links: Sequence[LinkToScore], keywords: Sequence[str]) -> str:
-    """Return the prompt text for keywords and links: one line of JSON per link, so that its text cannot add lines."""
+    """Return the prompt for keywords and links, one line of JSON per link: a link text cannot add lines."""
     lines = [
         json.dumps(
             {"number": at, "text": shortened(visible(link.text), _MAX_TEXT_CHARS), "url": link.url}, ensure_ascii=False
@@ -222,7 +220,7 @@ def _parse_entries(content: str) -> tuple[list[Any], bool]:
 
 
 def _repair_entries(content: str) -> tuple[list[Any], bool]:
-    """Return the readable entries of a list that is cut off or surrounded by text, and whether it is complete."""
+    """Return the readable entries of a list that is cut off or surrounded by text; return whether it is complete."""
     begin = _LIST.search(content)
     if begin is None:
         raise UnusableAnswer("no JSON" if content.strip() else "an empty text")
@@ -245,7 +243,7 @@ def _loosen(url: str) -> str:
 
 
 def _merge_scores(scores: dict[str, float], given: Any) -> bool:
-    """Add the scores of an entry, keeping the highest for each keyword; return whether one was not within 0 to 1."""
+    """Add the scores of an entry, keeping the highest for each keyword; return whether any was outside 0 to 1."""
     pairs: list[tuple[Any, Any]] = []
     is_clamped = False
     if isinstance(given, Mapping):

@@ -1,4 +1,4 @@
-"""Run models in this process: prepare their input, load them on first use, check and scale their output."""
+"""Compute vectors in this process: prepare the texts, load the model, check and scale its output."""
 
 import asyncio
 import re
@@ -24,15 +24,13 @@ _MARKS = re.compile(
 
 
 class EmbeddingModel(Protocol):
-    """A model that computes vectors in this process."""
-
     def rows(self, texts: Sequence[str], *, query: bool = False) -> "Matrix":
         """Return one vector of length 1 for each text, as a row; fastest for texts of similar length."""
         ...
 
 
 class LocalEmbedder:
-    """Implements `ports.Embedder` with a model that is loaded once; a failed load is tried again."""
+    """Implements `ports.Embedder` with a model in this process; the model is loaded on first use."""
 
     def __init__(self, model: str, load: Callable[[], EmbeddingModel], *, batch_size: int) -> None:
         self.model = model
@@ -42,7 +40,7 @@ class LocalEmbedder:
         self._batch_size = batch_size
 
     async def embed(self, texts: Sequence[str]) -> "Matrix":
-        """Return one vector for each text; compute them in batches, so that the task can be cancelled in between."""
+        """Return one vector for each text; computed in batches, between which the task can be cancelled."""
         import numpy as np
 
         order = sorted(range(len(texts)), key=lambda at: len(texts[at]))
@@ -58,10 +56,10 @@ class LocalEmbedder:
         return await asyncio.to_thread(self.rows, [text], query=True)
 
     async def close(self) -> None:
-        """Do nothing: a loaded model stays for the life of the process."""
+        """Do nothing: a loaded model stays in memory until the process ends."""
 
     def rows(self, texts: Sequence[str], *, query: bool = False) -> "Matrix":
-        """Return one vector for each text; load the model first if needed. This blocks the thread."""
+        """Return one vector for each text; block the thread, and load the model if needed."""
         with self._loading:
             model = self._loaded = self._loaded or self._load()
         try:
@@ -73,7 +71,7 @@ class LocalEmbedder:
 
 
 class LibraryModel:
-    """Implements `EmbeddingModel` with a model of another library, which downloads it on first use."""
+    """Implements `EmbeddingModel` with another library, which downloads the model on first use."""
 
     def __init__(self, library: str, model: str, prefixes: tuple[str, str] = ("", "")) -> None:
         load = _load_fastembed if library == "fastembed" else _load_sentence_transformers

@@ -1,4 +1,4 @@
-"""Score links without an API: compare words locally, by spelling and by meaning."""
+"""Score links without an API, by comparing words by spelling and meaning."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -34,7 +34,7 @@ class WordSimilarity:
         return float(one @ another)
 
     def nearest(self, links: Sequence[Sequence[str]], keywords: Sequence[str]) -> list[tuple[str, KeywordMatch] | None]:
-        """Return for each link its nearest keyword, the similarity, and the word of the link that is nearest to it.
+        """Return for each link its nearest keyword with the similarity and the link's most similar word.
 
         The similarity is the mean of two: between the keyword and the nearest word of the link, and between the keyword
         and all words of the link together.
@@ -75,9 +75,9 @@ _SLICE_LINKS = 1_000  # between two points where a stop takes effect
 
 
 class OfflineLinkScorer:
-    """Implements `ports.LinkScorer` by comparing words on this machine: no key, no network, no cost.
+    """Implements `ports.LinkScorer` without network or cost, by comparing words.
 
-    Without the built-in model, words are compared by spelling only.
+    If the built-in model is missing, words are compared by spelling only.
     """
 
     is_free = True
@@ -95,7 +95,6 @@ class OfflineLinkScorer:
         self._finder: tuple[Sequence[str], KeywordFinder] | None = None
 
     async def score(self, links: Sequence[LinkToScore], keywords: Sequence[str]) -> Sequence[LinkJudgement]:
-        """Return the keywords that fit each link, computed in a thread."""
         judgements: list[LinkJudgement] = []
         for at in range(0, len(links), _SLICE_LINKS):
             judgements += await asyncio.to_thread(self._score, links[at : at + _SLICE_LINKS], tuple(keywords))

@@ -30,7 +30,7 @@ _UNKNOWN = "[UNK]"
 
 
 class QualityModel:
-    """Embeds each text as the mean of the model's token vectors, scaled to length 1."""
+    """Computes the vector of a text as the mean of the model's token vectors, scaled to length 1."""
 
     def __init__(self) -> None:
         self._session = _session()
@@ -53,7 +53,6 @@ class QualityModel:
 
 @cache
 def tokenizer() -> "Tokenizer":
-    """Return a lower-case WordPiece tokenizer with BERT's vocabulary and its start and end marks."""
     from tokenizers import Tokenizer
     from tokenizers.models import WordPiece
     from tokenizers.normalizers import BertNormalizer
@@ -96,7 +95,7 @@ def _folder(package: str) -> Path:
 
 
 def _file(place: tuple[str, str]) -> bytes:
-    """Return a file of a package without importing the package; raise EmbedderUnavailable if missing or changed."""
+    """Read a file of a package without importing the package; raise EmbedderUnavailable if missing or changed."""
     package, name = place
     try:
         data = (_folder(package) / name).read_bytes()

@@ -1,4 +1,4 @@
-"""Request vectors from the API of a provider: in batches, with retries and checked answers."""
+"""Request vectors from an API in batches, with retries, and check the answers."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -29,7 +29,7 @@ VECTORS = ApiService(
 
 
 class RemoteEmbedder:
-    """Implements `ports.Embedder` with the API of a provider; create one per run, because its budget is per run."""
+    """Implements `ports.Embedder` with an API; create one per run, because its budget is per run."""
 
     def __init__(self, model: str, settings: EmbeddingSettings, caller: JsonApi) -> None:
         form = OpenAIEmbeddingApi(settings) if settings.provider == "openai" else GeminiEmbeddingApi(settings)
@@ -44,7 +44,7 @@ class RemoteEmbedder:
         self._unclaimed: dict[str, Matrix] = {}  # paid vectors of calls that failed later
 
     async def embed(self, texts: Sequence[str]) -> "Matrix":
-        """Return one vector for each text; vectors that a failed call received are kept for the next call.
+        """Return one vector for each text; the next call reuses vectors that a failed call received.
 
         Raise EmbedError if the texts exceed the remaining budget, or EmbedderUnavailable if the budget is used up.
         """
@@ -66,7 +66,7 @@ class RemoteEmbedder:
         return np.array([made[text] for text in sent], np.float32).reshape(len(sent), -1 if sent else 1)
 
     async def embed_query(self, text: str) -> "Matrix":
-        """Return the vector of a query; there is only one try, because a user waits."""
+        """Return the vector of a query, without retries because a user waits."""
         body = self._form.body([_sendable(self._prefixes[1], text)], query=True)
         return self._read_rows(await self.endpoint.ask_once(body, MAX_QUERY_SECONDS), 1)
 
@@ -74,7 +74,7 @@ class RemoteEmbedder:
         """Do nothing: the creator of the API client closes it."""
 
     def _batches(self, texts: Iterable[str]) -> Iterator[list[str]]:
-        """Yield the texts in batches of limited size; `_request_rows` may reduce the size of later batches."""
+        """Yield the texts in batches; `_request_rows` may reduce the size of later batches."""
         batch: list[str] = []
         for text in texts:
             if batch and (len(batch) >= self._batch_size or sum(map(len, batch)) + len(text) > MAX_REQUEST_CHARS):
@@ -111,13 +111,13 @@ class RemoteEmbedder:
 
 
 def _sendable(prefix: str, text: str) -> str:
-    """Return prefix and text in a form that every API accepts: valid Unicode, of limited length, not blank."""
+    """Return prefix and text as every API accepts them: valid Unicode, of limited length, not blank."""
     whole = text[:MAX_TEXT_CHARS].encode("utf-8", "replace").decode("utf-8")
     return prefix + (whole if whole.strip() else "-")
 
 
 class OpenAIEmbeddingApi:
-    """Builds requests to the embedding API of OpenAI and compatible services, and reads the answers."""
+    """Builds requests to OpenAI's embedding API and compatible ones, and reads the answers."""
 
     max_texts: int = 2048
 
@@ -129,7 +129,6 @@ class OpenAIEmbeddingApi:
         self._fixed |= {} if size is None else {"dimensions": size}
 
     def body(self, texts: Sequence[str], *, query: bool) -> object:
-        """Return the request for these texts; queries are sent like any text."""
         return {**self._fixed, "input": list(texts)}
 
     def rows(self, answer: Any) -> list[Any]:
@@ -142,7 +141,7 @@ class OpenAIEmbeddingApi:
 
 
 class GeminiEmbeddingApi:
-    """Builds requests to Gemini's batchEmbedContents, which distinguishes documents and queries; reads the answers."""
+    """Builds requests to Gemini's batchEmbedContents, which distinguishes queries from documents; reads the answers."""
 
     max_texts: int = 100
 

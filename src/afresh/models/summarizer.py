@@ -46,7 +46,7 @@ Title: {title}
 
 
 class ChatSummarizer:
-    """Implements `ports.Summarizer` with a model; create one per run, because its budget is per run."""
+    """Implements `ports.Summarizer` with a chat model; create one per run, because its budget is per run."""
 
     def __init__(self, prompt: str, client: CompletionClient) -> None:
         self.recipe = chat_recipe(client.ai, prompt, _FRAME)
@@ -71,7 +71,7 @@ class ChatSummarizer:
 
 
 class OfflineSummarizer:
-    """Implements `ports.Summarizer` with excerpts of the document: no key, no network, no cost."""
+    """Implements `ports.Summarizer` with excerpts of the document, without network or cost."""
 
     recipe = f"offline/{RECIPE}"
 
@@ -79,7 +79,7 @@ class OfflineSummarizer:
         self._max_chars = max_chars
 
     async def summarise(self, title: str, text: str) -> str:
-        """Return a summary made of the title, first sentences, headings and terms of a document."""
+        """Return a summary of the title, first sentences, headings and frequent terms of a document."""
         return summary_of(title, text, self._max_chars)
 
 
@@ -92,7 +92,7 @@ def summarizer_for(settings: AiSettings, caller: JsonApi | None, budget: CallBud
 
 
 def summary_in(answer: Any, max_chars: int) -> str:
-    """Return the summary in a chat completion: plain text on one line, cut at a sentence."""
+    """Return the summary in a chat completion as plain text on one line, cut after a sentence."""
     content = without_thoughts(visible(content_in(answer)[:_MAX_ANSWER_CHARS]))
     text = joined(filter(None, map(without_marks, content.split("\n"))))
     text = text[label.end() :] if (label := _LABEL.match(text)) else text

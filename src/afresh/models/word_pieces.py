@@ -1,4 +1,4 @@
-"""Split text into the tokens of the built-in model: the longest known pieces of each word, in linear work."""
+"""Split text into the tokens of the built-in models: greedily the longest known pieces of each word."""
 
 import re
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 class WordPieces:
-    """Splits words into tokens and returns the tokens' numbers; caches them, because most words are frequent."""
+    """Splits text into tokens and returns their numbers; caches those of words, because most words are frequent."""
 
     def __init__(self, tokens: Sequence[str]) -> None:
         self._numbers = {token: number for number, token in enumerate(tokens) if token}
@@ -24,7 +24,6 @@ class WordPieces:
         self._cached: dict[str, tuple[int, ...]] = {}
 
     def numbers(self, text: str) -> list[int]:
-        """Return the numbers of the tokens of a text, in the order of the text."""
         cached, found = self._cached, list[int]()
         # Only ASCII is translated quickly; elsewhere punctuation is dropped when a part is read.
         for part in (text.translate(_BLANKS) if text.isascii() else text).split():
