@@ -1,4 +1,4 @@
-"""Decide how often to check each page: learn its rate of change from few checks, and stay within a budget.
+"""Decide how often to check each page: estimate its change rate from few checks, and keep within a budget.
 
 If a page changes at random with some rate and is checked at some interval, its stored copy is up to date for a
 share of the time. A check is worth most where it increases that share most (Cho and Garcia-Molina 2003; Azar et
@@ -30,7 +30,7 @@ SURE = 0.98  # bounds of the precision of signals: SURE and 1 - SURE
 
 @dataclass(frozen=True, slots=True)
 class ChangeStats:
-    """Observations of a page: how often it had changed between checks, and the time between them."""
+    """Observations of a page: how often it had changed between two checks, and the time between them."""
 
     changes: int = 0
     quiet: float = 0.0  # seconds between checks without a change
@@ -147,7 +147,7 @@ class HintAccuracy:
         return cls(min(MOST, max(0.0, recall)), min(SURE, max(1 - SURE, precision)))
 
     def ageing(self, rate: ChangeRate) -> float:
-        """Return by how many seconds one change signal makes a page count as older."""
+        """Return the number of seconds by which one change signal makes a page count as older."""
         return -log1p(-self.precision) / rate.mean
 
     def looks(self, rate: ChangeRate, age: float) -> float:
@@ -199,7 +199,7 @@ def plan_looks(
     max_seconds: float = 30 * DAY,
     signals: HintAccuracy = NO_SIGNALS,
 ) -> CheckPlan:
-    """Return a plan with `looks` checks per second, or more if needed to check each page within `max_seconds`."""
+    """Return a plan with `looks` checks per second, or more if each page has to be checked within `max_seconds`."""
     counted = Counter(pages)
     exact = len(counted) <= FEW_KINDS  # rounding saves time, but misses a small budget by more than a quarter
     if not exact:

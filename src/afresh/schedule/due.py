@@ -19,7 +19,7 @@ class WaitingPage:
 
 
 class DueCounts(NamedTuple):
-    """How many pages of a source are due; pages of an open run count until they are checked."""
+    """How many pages of a source are due; pages of an open run count as due until they are checked."""
 
     due: int = 0  # pages whose time has come
     stale: int = 0  # of these, pages in the index
@@ -38,10 +38,9 @@ def due_at(page: WaitingPage, now: datetime, max_age: float | None = None) -> da
 def due(
     pages: Iterable[WaitingPage], now: datetime, *, max_age: float | None = None, budget: int | None = None
 ) -> list[str]:
-    """Return the URLs to check now, ordered by the time of their next check, then by URL; at most `budget`.
+    """Return at most `budget` URLs that are due, ordered by the time of their next check, then by URL.
 
-    A last answer older than `max_age` makes a page due but does not change the order, because a page that keeps failing
-    would always be first.
+    The order ignores `max_age`, because a page that keeps failing would always be first.
     """
     ready = sorted((page.next_at, page.url) for page in pages if due_at(page, now, max_age) <= now)
     return [url for _, url in ready[: None if budget is None else max(0, budget)]]
@@ -52,9 +51,10 @@ def next_regular_look(now: datetime, policy: Policy) -> datetime:
 
 
 def next_look_after_answer(now: datetime, page: Page, policy: Policy) -> datetime:
-    """Return the next time to check a page that answered: the time in the plan of checks if the policy has one.
+    """Return the time of the next check of a page that answered.
 
-    Else it is the regular interval later or, with `policy.adapt`, half the time since the last change, up to a limit.
+    With a plan of checks, the plan says when. Otherwise, it is after the regular interval or, with `policy.adapt`,
+    after half the time since the last change, up to a limit.
     """
     if policy.looks is not None:
         return now + timedelta(seconds=policy.looks.wait(domain_of(page.url), page.rhythm))
@@ -66,6 +66,6 @@ def next_look_after_answer(now: datetime, page: Page, policy: Policy) -> datetim
 
 
 def next_look_after_failure(now: datetime, failures: int, policy: Policy, retry_after: float | None = None) -> datetime:
-    """Return when to try a failed page again: by exponential backoff, never before the server's Retry-After."""
+    """Return when to try a failed page again: by exponential backoff, and not before the server's Retry-After."""
     pause = backoff_seconds(failures, policy.backoff_base_seconds, policy.backoff_max_seconds)
     return now + timedelta(seconds=max(pause, retry_after or 0.0))

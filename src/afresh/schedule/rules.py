@@ -35,7 +35,7 @@ class Budget:
 
     @property
     def batch(self) -> tuple[int, float]:
-        """Return how many checks each run may do, and the seconds between two runs."""
+        """Return the number of checks per run, and the seconds between two runs."""
         seconds = min(MAX_AUTO_SECONDS, max(MIN_AUTO_SECONDS, BATCH / self.rate))
         looks = max(1, floor(self.rate * seconds + 1e-9))
         return looks, looks / self.rate
@@ -49,7 +49,7 @@ class Interval:
         return moment + self.interval
 
     def following(self, slot: datetime, now: datetime) -> datetime:
-        """Return the first time after `now` that is one or more whole intervals after the scheduled time `slot`."""
+        """Return the first time after `now` that is a multiple of the interval after the scheduled time `slot`."""
         missed = max(0, (now - slot) // self.interval)
         return slot + (missed + 1) * self.interval
 
@@ -73,13 +73,13 @@ class Schedule:
         return self.rule.next_after(moment)
 
     def following(self, slot: datetime, now: datetime) -> datetime | None:
-        """Return the first scheduled time that is later than `slot` and `now`; missed times are skipped."""
+        """Return the first scheduled time after both `slot` and `now`; missed times are skipped."""
         if isinstance(self.rule, Interval):
             return self.rule.following(slot, now)
         return self.rule.next_after(max(slot, now))
 
     def delayed(self, slot: datetime, name: str) -> datetime:
-        """Return a scheduled time plus a part of the jitter, which every process computes from `name` and the time."""
+        """Return a scheduled time plus a part of the jitter; it depends on `name` and `slot`, not on the process."""
         if not self.jitter_seconds:
             return slot
         digest = hashlib.sha256(f"{name}\n{slot.astimezone(UTC).isoformat()}".encode()).digest()
@@ -123,7 +123,6 @@ def parse_schedule(text: str, zone: tzinfo = UTC, *, jitter_seconds: float = 0.0
 
 
 def parse_budget(text: str) -> Budget:
-    """Parse a budget such as `500/h`; raise CronError if it is wrong."""
     found = _BUDGET.fullmatch(text.strip())
     if found is None or int(found[1]) < 1:
         raise CronError(f"expected a number of checks per unit of time such as 500/h or 5000/d, got {text[:40]!r}")
