@@ -1,4 +1,4 @@
-"""Embed new text: vectors for concurrently processed pages are made in shared batches and stored immediately."""
+"""Embed new text: collect the texts of concurrently processed pages in batches, and store each batch at once."""
 
 import asyncio
 import logging
@@ -21,7 +21,7 @@ MAX_BAD_TEXTS = 3  # refused single texts without any success, after which the e
 
 
 class Embedding:
-    """Creates missing vectors in batches; calls that need the same text share its vector."""
+    """Creates missing vectors in batches; calls with the same text share one vector."""
 
     def __init__(self, store: Store, embedder: Embedder, clock: Clock, *, batch: int = BATCH_TEXTS) -> None:
         self.last_error: str | None = None
@@ -36,7 +36,7 @@ class Embedding:
         self._failures = 0  # of the embedder in a row
 
     async def ensure(self, chunks: Iterable[Chunk]) -> int:
-        """Wait until every chunk has a vector; return how many vectors this call created."""
+        """Wait until every chunk has a vector; return how many vectors were created for this call."""
         wanted = {chunk.text_hash: chunk for chunk in chunks}
         mine = {key: chunk for key, chunk in wanted.items() if key not in self._promises}
         for key, chunk in mine.items():
@@ -69,7 +69,7 @@ class Embedding:
                 log.exception("a batch of %d texts was not embedded", len(batch))
 
     async def _embed(self, texts: dict[str, str]) -> None:
-        """Embed and store texts; split a refused batch, so that a bad text fails alone."""
+        """Embed and store texts; if a batch is refused, halve it until the refused text is found."""
         parts, splits, bad, has_success = [texts] if texts else [], MAX_SPLITS, 0, False
         while parts:
             part = parts.pop()
@@ -119,7 +119,7 @@ class Embedding:
         self._resolve(texts, made=True)
 
     def _resolve(self, keys: Iterable[str], error: Exception | None = None, *, made: bool = False) -> None:
-        """Pass the result or the error for some texts to the calls that wait; after an error, later calls try again."""
+        """Pass the result or error to the calls that wait for these texts; after an error, later calls try again."""
         for key in keys:
             promise = self._promises.pop(key, None)
             if promise is None or promise.done():
@@ -131,7 +131,7 @@ class Embedding:
                 promise.exception()  # mark as retrieved: perhaps no caller is waiting
 
     async def close(self) -> None:
-        """Stop, and drop texts that have no vector yet; vectors that were created stay stored."""
+        """Stop; texts without a vector are dropped, created vectors stay stored."""
         if self._worker is not None:
             self._worker.cancel()
             with suppress(asyncio.CancelledError):

@@ -43,7 +43,7 @@ _INLINE = re.compile(
 
 
 class SegmentKind(Enum):
-    """The kinds of segments, by the block of Markdown that they belong to."""
+    """The kinds of segments, each named after a kind of Markdown block."""
 
     PROSE = "prose"
     HEADING = "heading"
@@ -55,7 +55,7 @@ class SegmentKind(Enum):
 
 
 class InlineSpan(NamedTuple):
-    """An inline element such as a link, a code span or a URL; only its part `words` may be marked as a match."""
+    """An inline element such as a link or a URL; only its part `words` may be highlighted."""
 
     start: int
     end: int
@@ -91,7 +91,7 @@ def segments_of(text: str, max_chars: int = MAX_SEGMENT_CHARS, within: tuple[int
 
 
 def _paragraph_start(text: str, place: int) -> int:
-    """Return the position to start parsing from: the start of the paragraph or code block around `place`."""
+    """Return the start of the paragraph or code block around a position, from which to parse."""
     begin, fence = 0, ""
     for line in _FENCE_LINE.finditer(text, 0, max(place, 0)):
         before, fence = fence, _fence_after(line[0], fence)
@@ -212,7 +212,7 @@ Spot = tuple[int, int, str]  # start and end of a match, and the word of the que
 
 
 class QueryWords:
-    """The words of a query, prepared for matching; rarest first."""
+    """The words of a query, prepared for matching, rarest first."""
 
     def __init__(self, words: Sequence[str]) -> None:
         tokens = dict.fromkeys(part for word in words for part in _TOKEN.findall(word))
@@ -228,7 +228,7 @@ class QueryWords:
         self.weights = {word: 1.0 + 0.5 * (len(every) - place) / len(every) for place, word in enumerate(every)}
 
     def score(self, held: Iterable[str], spots: int) -> float:
-        """Return a score for a passage by the query words that it contains and its number of matches."""
+        """Return a score for a passage with these query words (`held`) and this number of matches (`spots`)."""
         return sum(map(self.weights.__getitem__, held)) + 0.02 * min(spots, 10)
 
     def spots(self, text: str) -> list[Spot]:
@@ -262,7 +262,7 @@ class QueryWords:
 
 
 def _in_run(text: str, run: str) -> Iterator[Spot]:
-    """Yield where `run` (a word of an unspaced script) occurs in a text; if nowhere, where its character pairs do."""
+    """Yield where `run` (text in a script without spaces) occurs in a text; or else, where its character pairs do."""
     pieces = [run] if run in text or len(run) < 3 else [run[at : at + 2] for at in range(len(run) - 1)]
     for piece in pieces:
         for match in re.finditer(re.escape(piece), text):
@@ -315,7 +315,7 @@ def _markable_spots(text: str, inlines: Sequence[InlineSpan], found: Sequence[Sp
 
 
 def mark(text: str, start: int, end: int, spots: Iterable[Spot]) -> str:
-    """Return a range of a text with each match enclosed in U+0002 and U+0003; matches joined by `_` become one."""
+    """Return a range of a text with each match enclosed in U+0002 and U+0003; join matches that `_` separates."""
     merged: list[tuple[int, int]] = []
     for low, high, _ in sorted(spots):
         if merged and (low <= merged[-1][1] or text[merged[-1][1] : low] == "_"):

@@ -1,4 +1,4 @@
-"""Provide models: for search queries, for new text of a run, and for a reindex."""
+"""Provide the embedding models for queries, new text and reindexes, and the models of a run."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -29,7 +29,7 @@ MAX_VECTORS_BYTES = 16 * 1024 * 1024  # 256 vectors of 3,072 numbers
 
 
 class ModelProvider:
-    """Opens models according to the settings and to the model whose vectors the store contains."""
+    """Opens models, chosen by the settings and by the model whose vectors are stored."""
 
     def __init__(self, config: Config, store: Store, clock: Clock) -> None:
         self._config = config
@@ -59,7 +59,7 @@ class ModelProvider:
             yield models.for_queries, notes
 
     async def _new_notes(self, notes: Sequence[str]) -> tuple[str, ...]:
-        """Return the notes to show, without the note on missing vectors if it was shown before or no model is set."""
+        """Return the notes to show; the note on missing vectors is shown only once, and only if a model is set."""
         missing = self._store.vectors.no_vectors
         if missing is None or missing not in notes:
             return tuple(notes)
@@ -76,8 +76,8 @@ class ModelProvider:
     async def for_run(self, body: str, store: Store) -> AsyncIterator[tuple[Embedding | None, Sequence[str]]]:
         """Yield the embedding for new text and notes for the user.
 
-        New vectors are made by the model that made the index. If no text is stored, so that a reindex is
-        impossible, they are made by the configured model at once.
+        New vectors are made by the serving model. If no text is stored, so that a reindex is impossible, they are made
+        by the model in the settings at once.
         """
         async with self._chosen(store) as models:
             model = models.wanted if body == "none" else models.for_new_text
@@ -105,7 +105,7 @@ class ModelProvider:
             yield summarizer, scorer
 
     def guesser(self, scorer: LinkScorer) -> LinkScorer | None:
-        """Return a free scorer to estimate links that `scorer` has not scored yet; None if `scorer` is free itself."""
+        """Return a free scorer that estimates links without a score; None if `scorer` itself is free."""
         if scorer.is_free:
             return None
         from afresh.models.offline_scorer import OfflineLinkScorer
@@ -130,7 +130,7 @@ class ModelProvider:
             day.runs -= 1
 
     async def warm_up(self) -> None:
-        """Load the model for new text if it runs in this process."""
+        """Load the model for new text in advance if it runs in this process."""
         from afresh.models.local import LocalEmbedder
 
         async with self._chosen() as models:

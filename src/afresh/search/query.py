@@ -1,4 +1,4 @@
-"""Turn user input into valid full-text expressions.
+"""Convert user input to valid full-text expressions.
 
 User input has no operators, with two exceptions: quotes make a phrase, and a star right after a word matches
 every word with that prefix. A word that the tokenizer splits (`json.dumps`, `a-b`, `snake_case`) becomes a
@@ -48,7 +48,7 @@ class Query:
 
 @lru_cache(maxsize=64)  # a query is parsed in several places
 def parse(query: str, spoken: tuple[str, ...] = (ENGLISH,)) -> Query:
-    """Parse any text as a query of up to 64 words; the search configurations in `spoken` decide on its stop words."""
+    """Parse any text as a query of up to 64 words; the search configurations in `spoken` define its stop words."""
     terms: dict[str, None] = {}
     phrases: dict[tuple[str, ...], None] = {}
     compounds: dict[tuple[str, ...], None] = {}
@@ -96,11 +96,10 @@ def phrases_of(query: Query, configs: Sequence[str] = (ENGLISH,)) -> str | None:
 def alternatives(query: Query, configs: Sequence[str] = (ENGLISH,)) -> tuple[str, ...]:
     """Return the FTS5 expressions of a query; a text is found if it matches any of them.
 
-    Stop words are left out unless the query has no other words. A compound is searched by its parts only: as an
-    additional phrase, it would outweigh all other words. A compound that is a name in code should outweigh them, so it
-    is also searched as a phrase. A run (a word of a script without spaces) is searched by its character pairs, because
-    a question in Chinese is one run that no text contains literally; a run that may be a name is also searched as a
-    whole.
+    Stop words are left out unless the query has no other words. The parts of a compound are searched, because the whole
+    as a phrase would outweigh all other words; only a compound that is a name in code is also searched as a phrase.
+    Text in a script without spaces is searched by its character pairs, because no text contains a whole Chinese
+    question literally; if it may be a name, it is also searched as a whole.
     """
     parts = [word for words in query.compounds for word in words if len(word) > 1]
     terms: Sequence[str] = [word for word in dict.fromkeys((*query.terms, *parts)) if word not in query.stop]
@@ -121,7 +120,10 @@ def _any_form(words: Sequence[str], configs: Sequence[str], star: str = "") -> s
 
 
 def _phrase(words: Sequence[str], config: str) -> str:
-    """Return stemmed words as a quoted phrase; a last word of one unspaced character matches pairs starting with it."""
+    """Return stemmed words as a quoted phrase.
+
+    If the last word is one character of a script without spaces, it also matches character pairs that start with it.
+    """
     kept: list[str] = []
     for word, stem in zip(words, stems(words, config), strict=True):
         kept += pairs(word) if is_run(word) else (stem,)
@@ -136,7 +138,7 @@ SHUFFLES = 3  # orders to try
 
 
 def signals(text: str) -> str:
-    """Return all words of a text, shuffled: enough to find the page, not enough to read it.
+    """Return all words of a text, shuffled, so that a search finds the page but nobody can read the text.
 
     Words are ordered by a checksum, so that the order is reproducible. Of several such orders, the one is used that
     keeps the fewest sequences of three words of the text. Alphabetical order would keep more: "a", "after", "again".
@@ -156,14 +158,14 @@ def _threes(words: Sequence[str]) -> list[tuple[str, ...]]:
 
 
 def only_signals(chunk: Chunk) -> Chunk:
-    """Return a copy of a chunk in which the words of its text and headings can be found, but not read."""
+    """Return a copy of a chunk in which the words of text and headings are shuffled: searchable, but not readable."""
     heading = signals(chunk.terms.heading or headings_over(chunk))
     content = signals(chunk.terms.content or chunk.content)
     return replace(chunk, content=content, path=(), level=0, terms=SearchTerms(heading or None, None))
 
 
 def without_text(labels: Sequence[str], query: str) -> list[str]:
-    """Return the notes for a search in sources that store no text; `labels` names these sources."""
+    """Return the notes for a search in the sources `labels`, which store no text."""
     if not labels:
         return []
     which = f"{', '.join(labels)} {'stores' if len(labels) == 1 else 'store'} no text (storage.body: none)"
@@ -186,7 +188,7 @@ STEPS = 4  # frequent words that may be required together with any other
 
 
 class Scoring(NamedTuple):
-    """The FTS5 expressions that score texts; if several expressions score a text, its highest score counts."""
+    """The FTS5 expressions that score texts; if several match a text, its highest score counts."""
 
     scored: tuple[str, ...] = ()
     steps: tuple[str, ...] = ()  # one of these is used, too: each matches fewer texts than the one before
@@ -195,12 +197,12 @@ class Scoring(NamedTuple):
 
     @property
     def whole(self) -> bool:
-        """Return whether every text that contains any word of the query gets a score."""
+        """Return whether every text with any word of the query gets a score."""
         return len(self.scored) <= 1 and not self.steps
 
 
 def scoring(counts: Mapping[str, int], room: int = ROOM, enough: int = ENOUGH, texts: int = 0) -> Scoring:
-    """Return the expressions that score texts, given how many texts contain each word (`counts`) and how many exist."""
+    """Return the expressions that score texts, given how many of all `texts` contain each word (`counts`)."""
     words = sorted((word for word in counts if counts[word]), key=lambda word: (counts[word], word))
     total = list(accumulate(counts[word] for word in words))
     few = bisect_right(total, room)
@@ -217,7 +219,7 @@ def scoring(counts: Mapping[str, int], room: int = ROOM, enough: int = ENOUGH, t
 
 
 def expressions(plan: Scoring, counts: Sequence[int], room: int = ROOM, enough: int = ENOUGH) -> tuple[str, ...]:
-    """Return the expressions that score texts: `plan.scored`, and the first of `plan.steps` with at most `room` texts.
+    """Return `plan.scored`, and the first of `plan.steps` that matches at most `room` texts.
 
     `counts` holds the number of texts that each of these steps matches. If `plan.scored` is empty, a step with fewer
     than `enough` texts is replaced by the step before it, and the last step is used if all match too many texts.
@@ -232,7 +234,7 @@ def expressions(plan: Scoring, counts: Sequence[int], room: int = ROOM, enough: 
 
 
 def _steps(words: Sequence[str]) -> tuple[str, ...]:
-    """Return expressions that need the rarest word and any other word, the two rarest and any other, and so on."""
+    """Return expressions that require the rarest word and any other, the two rarest and any other, and so on."""
     if len(words) == 1:
         return (words[0],)
     return tuple(

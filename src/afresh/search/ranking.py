@@ -1,4 +1,4 @@
-"""Fuse the scores of the keyword search and the vector search.
+"""Combine the scores of the keyword search and the vector search.
 
 Reciprocal rank fusion ignores how much better the first result is than the tenth, and was worse than a keyword
 search on a larger index. Therefore scores are added; those of each half are scaled from 0 to 1.
@@ -18,7 +18,7 @@ PULL = 1.0  # how far the query vector moves towards them, relative to its lengt
 
 
 def title_bonus(title: str, words: Collection[str]) -> float:
-    """Return the bonus for a page whose title resembles the query; close to 0 for longer queries."""
+    """Return the bonus for a page whose title resembles the query; for longer queries, it is close to 0."""
     named = {word for word in words_in(title) if not word.isdigit()}
     asked = set(words)
     shared = len(named & asked) / len(named | asked) if asked else 0.0
@@ -26,7 +26,7 @@ def title_bonus(title: str, words: Collection[str]) -> float:
 
 
 def fuse(matches: Iterable[ChunkMatch], nearest: VectorMatches, meaning: float = FAST_MEANING) -> list[ChunkMatch]:
-    """Combine the matches by words and by vectors: return their chunks with scores from 0 to 1, best first, ties by id.
+    """Return the chunks of both searches, best first, with combined scores from 0 to 1; ties are ordered by id.
 
     A chunk that `matches` or `nearest` lacks has score 0 there, so pass both scores of each candidate.
     """
@@ -40,7 +40,7 @@ def fuse(matches: Iterable[ChunkMatch], nearest: VectorMatches, meaning: float =
 
 
 def _shares(scores: Iterable[tuple[int, float]], nothing: float) -> dict[int, float]:
-    """Return the highest score of each chunk, scaled so that the score `nothing` becomes 0 and the best one 1."""
+    """Return the highest score of each chunk, scaled so that `nothing` becomes 0 and the highest score 1."""
     highest: dict[int, float] = {}
     for chunk, score in scores:
         highest[chunk] = max(score, highest.get(chunk, nothing))

@@ -20,7 +20,7 @@ class SearchMode(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchFilter:
-    """The sources and pages that a search may use; a field that is None sets no limit."""
+    """The sources and pages to search; a field that is None sets no limit."""
 
     sources: tuple[SourceId, ...] | None = None
     language: str | None = None
@@ -33,13 +33,13 @@ class SearchFilter:
 
     @property
     def by_page(self) -> bool:
-        """Return whether the filter also limits the pages, not only their sources."""
+        """Return whether the filter limits pages, and not only sources."""
         return any((self.language, self.path, self.changed_after, self.checked_after))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchRequest:
-    """A search request: the query, a filter and the form of the answer."""
+    """A search: the query, a filter, and the form of the answer."""
 
     query: str
     within: SearchFilter = SearchFilter()
@@ -49,7 +49,7 @@ class SearchRequest:
 
 
 class ChunkMatch(NamedTuple):
-    """A chunk that fits a query by its words or its vector; a higher score is better."""
+    """A chunk that matches a query by words or by vector; a higher score is better."""
 
     chunk: int
     score: float
@@ -63,8 +63,6 @@ class VectorMatches(NamedTuple):
 
 
 class FoundPassage(NamedTuple):
-    """A chunk with its page."""
-
     chunk: int
     page: PageId
     order: int
@@ -79,22 +77,20 @@ UNEMBEDDED = "not embedded"  # prefix of the reason of an attempt whose content 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredModel:
-    """A model with vectors in a store."""
-
     name: str  # its fingerprint
     dimensions: int
     serving: bool  # whether it answers searches
 
 
 class MissingCount(NamedTuple):
-    """How many chunks or pages have to be computed again, and for how many of them no text is stored."""
+    """How many chunks or pages have to be processed again, and how many of them have no stored text."""
 
     number: int
     without_text: int
 
 
 class RechunkJob(NamedTuple):
-    """A page whose text has to be chunked again, and the new chunks."""
+    """A page whose text has to be split into chunks again, and the new chunks."""
 
     page: Page
     markdown: str

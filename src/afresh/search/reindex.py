@@ -27,7 +27,7 @@ MAX_ROUNDS = 3  # to find chunks that concurrent runs added
 
 @dataclass(slots=True, kw_only=True)
 class ReindexTools:
-    """What a reindex uses (store, parsers, embedders) and counts."""
+    """The store, the parsers and the embedders of a reindex, and its counts."""
 
     store: Store
     parsers: ParserPool
@@ -44,7 +44,7 @@ class ReindexTools:
 
 
 async def reindex(tools: ReindexTools, source: Source | None) -> ReindexReport:
-    """Rebuild the outdated chunks and vectors of one source or all; a later call continues after a stop or failure."""
+    """Rebuild outdated chunks and vectors of one source or all; after a stop or failure, a later call continues."""
     number = source.id if source else None
     error = None
     try:
@@ -72,7 +72,7 @@ async def _rechunk(tools: ReindexTools, source: SourceId | None) -> None:
 
 
 async def cut_page(tools: ReindexTools, cut: RechunkJob) -> RechunkJob:
-    """Split the text of a page into chunks, embed the chunks, and return the job with them."""
+    """Return the job with new chunks, made from the text of the page and embedded."""
     page = cut.page
     document = Document(
         title=page.title or "",
@@ -90,7 +90,7 @@ async def cut_page(tools: ReindexTools, cut: RechunkJob) -> RechunkJob:
 
 
 async def _reembed(tools: ReindexTools, source: SourceId | None) -> None:
-    """Embed all chunks with the wanted model and switch searches to it; repeat for chunks added meanwhile."""
+    """Embed all chunks with the wanted model, and make it the serving model; repeat for chunks added meanwhile."""
     if tools.wanted is None:
         return
     for _ in range(MAX_ROUNDS):

@@ -1,4 +1,4 @@
-"""Run a search: query the words and vectors of the index, fuse the results, return the best passage of each page."""
+"""Run a search: find chunks by words and vectors, combine both, and return the best passage of each page."""
 
 import asyncio
 from collections.abc import Sequence
@@ -40,7 +40,7 @@ async def answer(
     *,
     context: bool = False,
 ) -> SearchAnswer:
-    """Return the best hits for a request; search by keywords only if vectors cannot be used."""
+    """Return the best hits for a request; search by keywords only if no vectors can be used."""
     all_notes = list(notes) if asked.mode is not SearchMode.TEXT else []
     if embedder is None and asked.mode is SearchMode.VECTOR and not all_notes:
         all_notes.append("no embeddings to compare: check embedding.provider, or search with --mode text")
@@ -82,7 +82,7 @@ def older_pages(hits: Sequence[SearchHit], since: datetime) -> dict[str, list[Li
 
 
 def notes_on_check(label: str, report: RunReport) -> list[str]:
-    """Return notes for a search answer on a check of pages of one source: its error, and pages that are gone."""
+    """Return notes about a check of result pages of one source: its error, and pages that are gone."""
     notes = [f"{label}, checked again: {report.error}"] if report.error else []
     if report.held:
         gone = "1 page is gone" if report.held == 1 else f"{report.held} pages are gone"
@@ -116,7 +116,7 @@ async def _rank(
 async def _fused(store: Store, asked: SearchRequest, embedder: Embedder) -> Sequence[ChunkMatch]:
     """Search by words and by vectors, and return the combined matches.
 
-    The best chunks of a first ranking change the query vector, which then determines the second ranking.
+    The best chunks of a first ranking are used to change the query vector, which gives the second ranking.
     """
 
     async def scored_nearest() -> tuple["Matrix", VectorMatches, Sequence[ChunkMatch]]:
@@ -172,7 +172,7 @@ async def _passages(
 async def _best_of_each_page(
     store: Store, ranked: Sequence[ChunkMatch], asked: SearchRequest
 ) -> tuple[list[ScoredPassage], bool]:
-    """Return the best passage of each page (`every_chunk`: all passages), and whether all ranked chunks still exist."""
+    """Return the best passage of each page (with `every_chunk`, all), and whether all ranked chunks still exist."""
     words, all_there = words_of(asked.query), True
     best: dict[object, ScoredPassage] = {}
     for start in range(0, len(ranked), READ):
@@ -190,7 +190,7 @@ async def _best_of_each_page(
 
 
 def _better(one: ScoredPassage, other: ScoredPassage) -> ScoredPassage:
-    """Return the better of two passages with the same content; of two versions the newer one."""
+    """Return the better of two passages with the same content; of two versions of a source, prefer the newer one."""
     if one[0].source_id == other[0].source_id:
         return max(one, other, key=lambda scored: scored[1])
     newer = other if is_newer(other[0].hit.version, one[0].hit.version) else one

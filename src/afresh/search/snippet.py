@@ -1,4 +1,4 @@
-"""Extract a readable passage for a query, and the longer context of a hit.
+"""Extract the passage of a chunk that fits a query best, and the longer context of a hit.
 
 A passage is a sequence of segments (highlight.py) of one chunk: the segments with most words of the query,
 extended to both sides as far as they fit. It is cut at sentences and lines; `…` marks a cut line, and a cut
@@ -50,7 +50,7 @@ class _Text:
 def passage(content: str, words: Sequence[str] | QueryWords, *, width: int = PASSAGE_CHARS) -> str:
     """Return the part of a chunk that matches best, with each match between U+0002 and U+0003.
 
-    `words` are the words of the query, rarest first.
+    `words` holds the words of the query, rarest first.
     """
     asked = words if isinstance(words, QueryWords) else QueryWords(words)
     unmarked = content.translate(UNMARKED) if OPEN in content or CLOSE in content else content
@@ -78,7 +78,7 @@ def context(chunks: Sequence[Chunk], hit: int, max_chars: int = CONTEXT_CHARS) -
 
 
 def _read_around(text: str, words: QueryWords, width: int) -> _Text:
-    """Split a text into segments; of a long text, split only the part with most matches."""
+    """Split a text into segments; of a long text, split only the part with the most matches."""
     found = words.spots(text)
     max_chars = max(40, min(MAX_SEGMENT_CHARS, width // 2))
     if len(text) > 2 * width:
@@ -158,7 +158,7 @@ def _extend(text: _Text, low: int, high: int, width: int) -> tuple[int, int]:
 
 
 def _trim(text: _Text, low: int, high: int) -> tuple[int, int]:
-    """Shorten a range by segments that are useless alone: blank lines, and at its end headings or a table head."""
+    """Remove useless segments from the ends of a range: blank lines; at its end also headings and table heads."""
     low = _after_stray_end(text, low, high)
     while high - low > 1 and text.segments[low].kind in _IDLE_AT_START:
         low += 1
@@ -171,7 +171,7 @@ def _trim(text: _Text, low: int, high: int) -> tuple[int, int]:
 
 
 def _after_stray_end(text: _Text, low: int, high: int) -> int:
-    """Return the start of a range; skip the end of a code block or table that began earlier, if it has no match."""
+    """Return the start of a range, after the rest of a code block or table that began earlier and has no match."""
     kind = text.segments[low].kind
     if not low or kind not in _LONG_BLOCKS or text.segments[low - 1].kind not in _LONG_BLOCKS[kind]:
         return low
@@ -180,7 +180,7 @@ def _after_stray_end(text: _Text, low: int, high: int) -> int:
 
 
 def _before_bare_head(text: _Text, low: int, high: int) -> int:
-    """Return the end of a range; leave out the head of a table if the rows below it are cut off."""
+    """Return the end of a range, without a table head whose rows are cut off."""
     if text.segments[high].kind is not SegmentKind.ROW:
         return high
     start = next((at for at in range(high, low, -1) if text.segments[at - 1].kind is not SegmentKind.ROW), low)

@@ -1,4 +1,4 @@
-"""Convert the words of texts and queries into the form in which the full-text index stores them.
+"""Convert the words of texts and queries into the forms that the full-text index contains.
 
 SQLite's own tokenizer splits at spaces and stems English. This module does the rest: it stems words of other
 languages (Snowball), and splits scripts without spaces into overlapping pairs of characters (`依赖注入` becomes
@@ -50,7 +50,7 @@ def search_config(language: str | None) -> str:
 
 
 def analysed(text: str, config: str) -> str | None:
-    """Return the words of a text as the index needs them; None if SQLite's tokenizer finds the same words by itself."""
+    """Return the words of a text in the forms to index; None if SQLite's tokenizer produces the same."""
     stem = _stem(config)
     if stem is not None:
         words = words_in(text)
@@ -64,13 +64,13 @@ def analysed(text: str, config: str) -> str | None:
 
 
 def words_in(text: str) -> list[str]:
-    """Return the words of a text in lower case; a run of an unspaced script is one word."""
+    """Return the words of a text in lower case; text in a script without spaces is one word."""
     whole = text if text.isascii() else unicodedata.normalize("NFKC", text)  # ﾒﾓﾘ is メモリ
     return WORD.findall(whole.lower())
 
 
 def stems(words: Iterable[str], config: str) -> list[str]:
-    """Return lower-case words, stemmed by the rules of a configuration unless SQLite's tokenizer stems them itself."""
+    """Return lower-case words, stemmed for a configuration unless SQLite's tokenizer does that."""
     stem = _stem(config)
     return list(words) if stem is None else stem(list(words))
 
@@ -81,7 +81,7 @@ def is_run(word: str) -> bool:
 
 
 def pairs(run: str) -> list[str]:
-    """Return the overlapping character pairs of a run, and its last character, so that single characters are found."""
+    """Return the overlapping character pairs of a word, and its last character, so that single characters are found."""
     return [run[at : at + 2] for at in range(len(run))]
 
 
@@ -92,7 +92,7 @@ def _stem(config: str) -> "Stem | None":
 
 @cache
 def snowball(algorithm: str) -> "Stem":
-    """Return a stemmer: PyStemmer's, or the same in Python where PyStemmer has no wheel."""
+    """Return a stemmer: that of PyStemmer or, where PyStemmer has no wheel, the same in Python."""
     try:
         from Stemmer import Stemmer
     except ImportError:
@@ -102,7 +102,6 @@ def snowball(algorithm: str) -> "Stem":
 
 
 def shared_start(one: Sequence[object], other: Sequence[object]) -> int:
-    """Return the length of the common prefix of two sequences."""
     pairs_of = enumerate(zip(one, other, strict=False))
     return next((at for at, (left, right) in pairs_of if left != right), min(len(one), len(other)))
 
@@ -121,7 +120,7 @@ def all_stop_words() -> frozenset[str]:
 
 
 def stop_words(words: Collection[str], configs: Collection[str]) -> frozenset[str]:
-    """Return those of the words that are stop words in a language of the index or of the query."""
+    """Return those of the words that are stop words in any of the configurations."""
     known = stop_word_lists()
     asked = {config: len(stop.intersection(words)) for config, stop in known.items()}
     most = max(asked.values())
