@@ -1,1 +1,1 @@
-"""The use cases, one class for each noun; all interfaces call these."""
+"""The use cases, one class per subject; all interfaces call these."""

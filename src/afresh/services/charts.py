@@ -122,7 +122,7 @@ def receipt_of(source: Source, view: SourceView, stale: int, last: Sequence[Run]
 
 
 def _bytes_of_all(runs: Sequence[Run], looks: int) -> int | None:
-    """Estimate the bytes that `looks` checks would read if each read its page; None if no run read every page."""
+    """Estimate the bytes that `looks` checks would transfer without conditional requests; None if this is unknown."""
     for run in runs:
         counts = run.counts
         read = counts.get("new", 0) + counts.get("changed", 0) + counts.get("unchanged", 0)

@@ -1,4 +1,4 @@
-"""The base class of the services and what they share."""
+"""The base class of the services."""
 
 import asyncio
 from datetime import datetime
@@ -54,5 +54,4 @@ class Service:
         return await next_time(self._store, source, self._tools.schedule(source), self._clock())
 
 
-def ignore_report(report: object) -> None:
-    """Do nothing with a report: the default for callers that need no reports."""
+def ignore_report(report: object) -> None: ...

@@ -1,4 +1,4 @@
-"""Update the digest of files and links (init-kb), once or continuously."""
+"""Update the knowledge base folder (`afresh init-kb`), once or continuously."""
 
 from functools import partial
 from pathlib import Path
@@ -18,7 +18,7 @@ from afresh.watch.watcher import WatchListener
 
 
 def digest_paths(config: Config) -> DigestPaths:
-    """Return the paths of the digest; raise ConfigError if none is configured."""
+    """Return the paths of the knowledge base folder; raise ConfigError if none is configured."""
     from afresh.digest.files import DigestFiles
     from afresh.sources.linklist.lister import is_filled, typed_links
 
@@ -39,12 +39,12 @@ def digest_paths(config: Config) -> DigestPaths:
 
 class DigestService(Service):
     async def update(self, *, listener: Listener = ignore) -> KbReport:
-        """Update index and cache of the digest: check all files and the links that are due."""
+        """Update index and cache of the knowledge base folder: check all files, and the links that are due."""
         update, settings = self._kb_update(listener)
         return await update.whole(settings.url_refresh_budget_per_init)
 
     async def watch(self, *, on_report: WatchListener = ignore_report, listener: Listener = ignore) -> KbReport:
-        """Update the digest; if the settings enable it, then keep the digest up to date until `stop`."""
+        """Update the knowledge base folder and, if the settings say so, keep it up to date until `stop`."""
         update, settings = self._kb_update(listener)
         async with self._tools.keep_warm():
             report = await update.whole(settings.url_refresh_budget_per_init)

@@ -38,7 +38,7 @@ RESTORE = "restore the file from a backup, or move it away and crawl again"
 
 
 async def examine(config: Config, store: Store, me: WorkerRecord, lease_seconds: float, now: datetime) -> list[Finding]:
-    """Run all checks of `afresh doctor` and return their findings, also those of passed checks."""
+    """Run all checks of `afresh doctor`, and return a finding for each, also if it passed."""
     workers = await store.workers.all()
     alive = live_workers(workers, me, lease_seconds, now)
     return [
@@ -55,12 +55,12 @@ async def examine(config: Config, store: Store, me: WorkerRecord, lease_seconds:
 
 
 def _finding(check: str, detail: str, fix: str | None = None) -> Finding:
-    """Return a finding; with a `fix` it is a problem, without one the check passed."""
+    """Return a finding: a problem if there is a `fix`, else a passed check."""
     return Finding(check=check, ok=fix is None, detail=detail, fix=fix)
 
 
 def without_store(config: Config, problem: StoreError) -> list[Finding]:
-    """Return the findings of the checks that need no store, and a finding on why the store cannot be opened."""
+    """Return findings if the store cannot be opened: the reason, and the checks that need no store."""
     if isinstance(problem, StoreMissing):
         return [*_environment(config), _finding("store", str(problem))]
     fix = f"{_store_location(config)} is the store in use; --store names another"
@@ -122,7 +122,7 @@ def _network(config: Config) -> Finding:
 
 
 def _is_wide(place: str) -> bool:
-    """Return whether an entry of `network.allow` is a whole network rather than a few machines."""
+    """Return whether an entry of `network.allow` is a whole network instead of a few machines."""
     try:
         return ip_network(place).num_addresses > WIDE
     except ValueError:  # a host name, or an IP address with its port
@@ -253,7 +253,7 @@ async def _clock(store: Store, now: datetime) -> Finding:
 
 
 def check_browser(config: Config, *, always: bool = False) -> Finding:
-    """Check whether a browser is available, without starting it; with `always`, a source requires one."""
+    """Check whether a browser is installed, without starting it; `always`: some source requires one."""
     if config.crawl.render == "never" and not always:
         return _finding("browser", "no page is rendered in a browser (crawl.render)")
     own = config.browser
@@ -268,7 +268,7 @@ def check_browser(config: Config, *, always: bool = False) -> Finding:
 
 
 def check_model(config: Config) -> Finding:
-    """Check whether the model settings are complete, without a request to the model."""
+    """Check whether the settings of the model are complete, without a request to the model."""
     ai, links = config.ai, config.links
     if ai.address is None and links.scorer == "model":
         fix = "set ai.provider to openai and ai.model, or links.scorer to offline"

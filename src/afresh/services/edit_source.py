@@ -30,10 +30,11 @@ async def add_source(
     keep: bool = True,
     again: bool = True,
 ) -> Source:
-    """Return the source with this root, added if it is new; raise UsageError if another root has its name.
+    """Add a source, and return it; raise UsageError if a source with another root has its name.
 
-    A source that the operator did not add is read without the operator's credentials. Without `keep`, a new
-    source is removed if its first run reads nothing. Without `again`, raise AlreadyExists for a known URL.
+    A source that the operator did not add is read without the operator's credentials. Without `keep`, a new source is
+    removed if its first run reads nothing. If the root is known already, its source is returned or, without `again`,
+    AlreadyExists is raised.
     """
     (kind, url), rules, policy = target, rules or {}, policy or {}
     known = None if name else await store.sources.find_by_url(url, version)
@@ -68,7 +69,7 @@ async def add_source(
 def checked_settings(
     tools: RunToolFactory, source: Source, settings: Mapping[str, object], reset: Sequence[str]
 ) -> tuple[dict[str, object], dict[str, object]]:
-    """Return the rules and policy of a source after a change of its settings; raise ConfigError if they conflict."""
+    """Return the rules and policy of a source after a change of its settings; raise ConfigError for invalid ones."""
     rules, policy = (
         {key: value for key, value in {**own, **new}.items() if key not in reset}
         for own, new in zip((source.rules, source.policy), split_settings(settings), strict=True)
@@ -78,7 +79,7 @@ def checked_settings(
 
 
 async def refuse_twice(store: Store, url: str, name: str | None = None) -> None:
-    """Raise AlreadyExists if a source has this URL; the message names the source, preferably the one called `name`."""
+    """Raise AlreadyExists if a source has this URL; the message names the source, preferably `name`."""
     having = [source for source in await store.sources.all() if source.url == url]
     if not having:
         return
@@ -124,7 +125,10 @@ async def checked_url(
 def check_tokens(
     tokens: list[AccessToken], source: Source, name: str, version: str | None, now: datetime, *, by_operator: bool
 ) -> list[str]:
-    """Return notes on tokens that gain or lose access to a renamed source; only the operator may let one gain it."""
+    """Return notes on tokens that gain or lose access to a renamed source.
+
+    Raise Forbidden if a token gains access and the caller is not the operator.
+    """
     label, notes = replace(source, name=name, version=version).label, []
     for token in tokens:
         if not token.sources or token.state(now) != "good":

@@ -51,7 +51,7 @@ class LinkService(Service):
     async def set_worth(
         self, number: int, score: float | None, comment: str | None, keywords: Mapping[str, float] | None = None
     ) -> LinkRecord:
-        """Set score, comment and keywords of a link until its next scoring; without `score`, the keywords give it."""
+        """Set score, comment and keywords of a link until its next scoring; by default, the keywords give the score."""
         link = await self.get(number)
         if keywords is not None:
             try:
@@ -65,6 +65,6 @@ class LinkService(Service):
         return await self.get(number)
 
     async def remove(self, number: int) -> None:
-        """Remove a link from all pages; it comes back when one of them is read with changed links that include it."""
+        """Remove a link from all pages; it comes back when a page that contains it changes its links."""
         if not await self._store.links.remove(number):
             raise NotFound(f"there is no link {number} on any page")

@@ -67,7 +67,7 @@ def _label(entry: HistoryEntry) -> tuple[str | None, str | None]:
 
 
 async def explain_removed(store: Store, url: str, source: SourceId | None) -> PageExplanation | None:
-    """Explain from attempts and changes what became of a URL whose page is no longer stored."""
+    """Explain from attempts and changes what happened to a URL whose page is no longer stored."""
     done = [each for each in await store.history.of_url(url, source) if each.outcome is not None]
     owned = [each for each in done if each.source is not None]
     if not owned:
@@ -120,7 +120,7 @@ class PageService(Service):
     async def of_source(
         self, label: str, which: PageFilter = LIVE_PAGES, *, limit: int | None = None
     ) -> list[PageView]:
-        """Return the pages of a source that match `which`; if the source has sinks, `status` is that of the copies."""
+        """Return the pages of a source that match `which`; if it has sinks, `status` is that of the copies."""
         which = in_usual_words(which)
         source = await self._source(label)
         sinks = list(self._tools.sinks_of(source))
@@ -150,7 +150,7 @@ class PageService(Service):
     async def _by_copies(
         self, chosen: Mapping[SourceId, Sequence[str]], which: PageFilter, after: int, limit: int
     ) -> list[PageView]:
-        """Return the pages whose copies have the status in `which`; query sources with the same sinks together."""
+        """Return the pages whose copies have the status in `which`; one query for all sources with the same sinks."""
         groups: dict[tuple[str, ...], list[SourceId]] = {}
         for source, sinks in chosen.items():
             groups.setdefault(tuple(sinks), []).append(source)
@@ -169,7 +169,7 @@ class PageService(Service):
     async def open(
         self, url: str, *, within: str | None = None, former: bool = False, remote: bool = False
     ) -> OpenedPage:
-        """Return the stored text of a page or of its redirect target; accept no local path from a `remote` caller."""
+        """Return the stored text of a page or of its redirect target; a `remote` caller may not use local paths."""
         address = (page_address if remote else address_of)(url)
         chosen = (await best_sources(self._store, within))[0] if within else [None]
         for source in chosen:
@@ -219,7 +219,6 @@ class PageService(Service):
         return sorted(newest, key=lambda entry: order[_label(entry)])
 
     async def attempts(self, number: int, *, below: int | None, limit: int) -> list[Attempt]:
-        """Return the attempts of a page, newest first."""
         await page_of(self._store, number)
         return list(await self._store.history.attempts(PageId(number), below=below, limit=limit))
 
@@ -240,7 +239,7 @@ class PageService(Service):
         return list(await found)
 
     async def add(self, source: Source, url: str) -> PageView:
-        """Add a URL as a page that is due now, and start a run of due pages unless a run is open."""
+        """Add a URL as a page that is due now, and start a run of due pages unless a run of the source is open."""
         url, store, now = web_address(url), self._store, self._clock()
         if (why := self._tools.bounds(source)[0].refusal(url, 1)) is not None:
             raise UsageError(f"url: {url} does not belong to {source.label}: {why}")
@@ -265,7 +264,7 @@ class PageService(Service):
         return await self.get(number)
 
     async def drop(self, number: int) -> None:
-        """Remove a page from the index now; a later run that finds the page adds it again."""
+        """Remove a page from the index; a later run that finds the page adds it again."""
         if not await self._store.pages.drop(PageId(number), self._clock()):
             raise NotFound(f"there is no page {number} in the index")
 
@@ -276,7 +275,7 @@ class PageService(Service):
             return await restore_page(tools, address_of(url), source)
 
     async def passages(self, page: int) -> list[PassageView]:
-        """Return the chunks of a page in the order of its text."""
+        """Return the chunks of a page in text order."""
         found = (await self._store.search.page_chunks([PageId(page)])).get(PageId(page), ())
         return [PassageView(content=each.content, path=each.path, types=each.types) for each in found]
 
@@ -300,7 +299,7 @@ class PageService(Service):
 
 
 def in_usual_words(which: PageFilter) -> PageFilter:
-    """Return the filter with its language tag normalised (EN becomes en); raise UsageError if its text is invalid."""
+    """Return the filter with its language tag normalised (EN becomes en); raise UsageError if a value is invalid."""
     if which.text and (len(which.text) > MAX_TEXT_CHARS or not which.text.isprintable()):
         raise UsageError(f"text: expected at most {MAX_TEXT_CHARS} printable characters")
     return replace(which, language=normalise_tag(which.language) or which.language)
@@ -348,7 +347,7 @@ async def open_page(store: Store, url: str, source: SourceId | None, *, former: 
 
 
 async def why_unknown(store: Store, tools: RunToolFactory, url: str, within: SourceId | None) -> str:
-    """Return why no page is stored for a URL: an excluded file, an excluded link or an unknown URL."""
+    """Return why no page is stored for a URL: it is an excluded file, an excluded link or unknown."""
     for source in await store.sources.all() if is_file_url(url) else ():
         chosen = source.id == (within or source.id)
         if chosen and (reason := settings_or_none(lambda each: tools.why_left_out(each, url), source)):
@@ -402,7 +401,7 @@ def _why_empty(page: Page, label: str) -> str:
 
 
 async def restore_page(tools: ReindexTools, url: str, source: SourceId | None) -> OpenedPage:
-    """Restore the former text of a page and index it; the text stays until the page shows a new one."""
+    """Restore and index the former text of a page; it stays until the page shows another text."""
     found = await tools.store.pages.find(url, source)
     if not found:
         raise UsageError(f"{url} is not indexed; `afresh pages NAME --doubtful` lists pages that lost text")

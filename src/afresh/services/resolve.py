@@ -45,7 +45,7 @@ async def labelled_sources(store: Store, labels: Iterable[str]) -> list[Source]:
 
 
 async def version_note(store: Store, label: str) -> str | None:
-    """Return a note on the version that is used for a name without a version, if it has several; else None."""
+    """Return a note on the version that is used for a name with several versions; else None."""
     name, _, version = label.partition("@")
     library = [] if version else await _library(store, name)
     versions = {source.version for source in library}
@@ -56,7 +56,7 @@ async def version_note(store: Store, label: str) -> str | None:
 
 
 def _newest(sources: Sequence[Source], *, only: bool = False) -> Source | None:
-    """Return the source with the newest version of those with one name; with `only`, raise UsageError for several."""
+    """Return the newest of several versions of a source; with `only`, raise UsageError if there are several."""
     if only and len(sources) >= MANY_VERSIONS:
         which = ", ".join(labels_of(sources))
         raise UsageError(f"{sources[0].name} has {len(sources)} versions: name one of {which}")
@@ -92,7 +92,7 @@ async def _library(store: Store, name: str) -> list[Source]:
 
 
 def stand_in_note(found: FoundVersion) -> str | None:
-    """Return a note if the answer is from another version than the requested one, else None."""
+    """Return a note if the answer is from a version other than the requested one, else None."""
     if not found.is_stand_in:
         return None
     asked = f"{found.source}@{found.wanted}"
@@ -120,7 +120,7 @@ async def _unknown(store: Store, label: str, name: str, version: str | None) -> 
 
 
 def labels_of(sources: Sequence[Source]) -> list[str]:
-    """Return the labels of sources that share a name: first the one without a version, then newest first."""
+    """Return the labels of sources with the same name: first without a version, then newest first."""
     by_version = {source.version: source.label for source in sources}
     order = newest_first(version for version in by_version if version is not None)
     plain = [by_version[None]] if None in by_version else []
@@ -142,12 +142,12 @@ async def page_of(store: Store, number: int) -> PageView:
 
 
 def is_under_way(run: Run, alive: LiveWorkers) -> bool:
-    """Return whether a run waits for a worker or is active."""
+    """Return whether a run is active or waits for a worker."""
     return run.state is RunState.QUEUED or (run.state is RunState.RUNNING and alive.is_working_on(run))
 
 
 async def check_idle(store: Store, source: Source, alive: LiveWorkers) -> None:
-    """Raise RunBusy if a run of the source waits for a worker or is active."""
+    """Raise RunBusy if a run of the source is active or waits for a worker."""
     for run in await store.runs.live():
         if run.source_id == source.id and is_under_way(run, alive):
             word = "is queued" if run.state is RunState.QUEUED else "is in progress"

@@ -36,7 +36,7 @@ OPEN_STATES = (RunState.QUEUED, RunState.RUNNING, RunState.NEEDS_CONFIRMATION)
 
 
 class SourceRunner(Runner):
-    """Runs any source; for the digest, stores a summary of each page and refuses to queue runs for workers."""
+    """Runs any source; for the knowledge base, stores summaries and refuses to queue runs."""
 
     async def run(self, source: Source, options: RunOptions, listener: Listener = ignore) -> RunReport:
         return await super().run(source, replace(options, for_digest=source.is_of_digest), listener)
@@ -61,7 +61,7 @@ async def run_and_source(store: Store, number: int) -> tuple[Run, Source]:
 
 
 class RunFlags(TypedDict, total=False):
-    """The options of a run that users set; `RunOptions` explains them."""
+    """Options of a run that users set; `RunOptions` explains them."""
 
     full: bool
     trust: bool
@@ -71,7 +71,7 @@ class RunFlags(TypedDict, total=False):
 
 class RunService(Service):
     async def stops_within(self, seconds: float) -> bool:
-        """Wait for some seconds or until `stop` is called; return whether it was called."""
+        """Wait for `stop`; return True if it is called within `seconds`."""
         return await wait_event(self._stopping, seconds)
 
     async def crawl(
@@ -89,11 +89,11 @@ class RunService(Service):
         listener: Listener = ignore,
         **flags: Unpack[RunFlags],
     ) -> RunReport:
-        """Add the source if it is new, and crawl it now, or `queue` its crawl for workers.
+        """Add the source if it is new, and crawl it now or, with `queue`, leave the crawl to workers.
 
         `on_the_web` accepts no local files. Without `keep`, a new source is removed again if its first run reads
-        nothing. Without `again`, a URL that a source has already is an error. `RunOptions` explains the flags; a
-        queued crawl supports only `full`.
+        nothing. Without `again`, raise AlreadyExists for a URL that is a source already. `RunOptions` explains the
+        flags; a queued crawl supports only `full`.
         """
         found = self._tools.recognise(target, on_the_web=on_the_web)
         how = {"by_operator": not on_the_web, "keep": keep, "again": again}
@@ -113,7 +113,7 @@ class RunService(Service):
         listener: Listener = ignore,
         **flags: Unpack[RunFlags],
     ) -> list[RunReport]:
-        """Refresh some sources or all, with `due` only their due pages; with `queue`, leave it to workers.
+        """Refresh some sources or all, with `due` only their due pages; with `queue`, leave this to workers.
 
         `budget` limits the due pages that are checked in each source. `RunOptions` explains the flags; a queued refresh
         supports only `full`.
@@ -166,7 +166,7 @@ class RunService(Service):
             await Watcher(self._store, feed, run, self._stopping, times, on_report, listener).keep(sources)
 
     async def start(self, source: Source, mode: RunMode | None = None, *, full: bool = False) -> RunReport:
-        """Queue a run for workers, by default a refresh or the first crawl; raise RunBusy if one is open."""
+        """Queue a run for workers, by default a refresh or the first crawl; raise RunBusy if a run is open."""
         await check_idle(self._store, source, await self._alive())
         usual = RunMode.REFRESH if source.crawl_time else RunMode.CRAWL
         return await self._runner.queue(source, mode or usual, full=full)
@@ -245,7 +245,7 @@ class RunService(Service):
     async def documents(
         self, number: int, *, outcome: DocumentOutcome | None = None, after: int = 0, limit: int
     ) -> list[SyncedDocument]:
-        """Return the documents that a sync run handled: what the run did to each, and the current state of each."""
+        """Return the documents of a sync run, each with the result of the run and its current state."""
         await self.source_of(number)
         found = self._store.copies.documents_of_run(RunId(number), outcome=outcome, after=after, limit=limit)
         return list(await found)
@@ -264,12 +264,12 @@ class RunService(Service):
         return BlockedDeletions(pages=views, count=len(pages), percent=limits.brake_percent, allowed=limits.brake_pages)
 
     async def _doomed(self, run: Run) -> list[Page]:
-        """Return the pages that a run would delete, except for those that a later run found again."""
+        """Return the pages that a run would delete, except those that a later run found again."""
         doomed = await self._store.pages.doomed(run.source_id)
         return [page for page, target in doomed if may_drop(page, target, run.id)]
 
     async def cancel(self, number: int) -> RunReport:
-        """Cancel a run, whichever process works on it; its results stay, and the next refresh continues it."""
+        """Cancel a run, also one in another process; its results stay, and the next refresh continues it."""
         run, source = await run_and_source(self._store, number)
         if run.mode is RunMode.SYNC:
             raise UsageError(f"run {number} is a sync and cannot be cancelled: wait for its end or stop its process")
@@ -279,7 +279,7 @@ class RunService(Service):
         return report_of(cancelled, source)
 
     async def confirm(self, run: int) -> RunReport:
-        """Confirm the deletions of a run, except for pages that a later run found again."""
+        """Delete the pages whose deletion awaits confirmation, except those that a later run found again."""
         store, (held, source) = self._store, await run_and_source(self._store, run)
         if held.state is not RunState.NEEDS_CONFIRMATION:
             raise RunFinished(f"run {run} does not wait for a confirmation: it is {held.state}")

@@ -36,11 +36,10 @@ class ScheduleService(Service):
         listener: Listener = ignore,
         queues: bool = False,
     ) -> bool:
-        """Start the runs of sources at their scheduled times until `stop`; return whether every run and sync succeeded.
+        """Start the scheduled runs of sources until `stop`; return whether every run and sync succeeded.
 
-        External stores are synced after the runs of their sources, and records past their retention are
-        removed once a day. With `once`, return as soon as nothing is due. With `queues`, leave runs and syncs to
-        workers.
+        External stores are synced after runs, and records past their retention are removed once a day. With `once`,
+        return as soon as nothing is due. With `queues`, leave runs and syncs to workers.
         """
         await labelled_sources(self._store, labels)  # raises an error for an unknown label
         scheduler = Scheduler(
@@ -65,9 +64,9 @@ class ScheduleService(Service):
         return not scheduler.failed
 
     async def set_rule(self, sources: Sequence[Source], rule: str | None, **others: str | None) -> None:
-        """Set the schedule of sources; without a rule, they run only on request.
+        """Set the schedule of sources; without a `rule`, they have none.
 
-        `others` are `time_zone` and `budget`: None resets one to its default, an omitted one stays.
+        `others` may hold `time_zone` and `budget`; None resets one to its default.
         """
         given = {"schedule": rule} | {key: value for key, value in others.items() if value is not None}
         reset = [key for key, value in others.items() if value is None]

@@ -40,7 +40,7 @@ class SearchService(Service):
     ) -> SearchAnswer:
         """Return the passages that match a query best.
 
-        With `max_age`, pages of hits whose last check is older are checked, and then the search is repeated.
+        With `max_age`, check those result pages whose last check is older, and then search again.
         """
         from afresh.search.search import answer, older_pages
 
@@ -73,7 +73,7 @@ class SearchService(Service):
             return replace(found, notes=(*found.notes, *own_notes))
 
     async def _check(self, old: Mapping[str, Sequence[ListedUrl]], listener: Listener) -> list[str]:
-        """Check pages, given by the label of their source; return notes on problems."""
+        """Check pages, given by the label of their source; return notes about problems."""
         from afresh.search.search import notes_on_check
 
         notes = []
@@ -111,7 +111,7 @@ class SearchService(Service):
         return summarize(asked, self._clock())
 
     async def reindex(self, labels: Sequence[str] = (), *, listener: Listener = ignore) -> list[ReindexReport]:
-        """Rebuild chunks and vectors from stored text where the recipe or the model changed."""
+        """Rebuild chunks and vectors that are outdated because of a new version or another model."""
         chosen: list[Source | None] = [await self._source(label) for label in dict.fromkeys(labels)] or [None]
         reports = []
         for source in chosen:

@@ -39,7 +39,7 @@ class SinkService(Service):
     ) -> list[SyncReport]:
         """Sync external stores with the pages of all sources or of some, and return a report for each store.
 
-        With one `source`, sync only the sinks of this source, unless `to` names others.
+        With one `source`, sync only its sinks, unless `to` names others.
         """
         only = await labelled_sources(self._store, labels) if labels else None
         if source is not None:
@@ -86,7 +86,7 @@ class SinkService(Service):
     def after_runs(
         self, on_report: Callable[[SyncReport], None], listener: Listener, *, once: bool = False
     ) -> PostRunSync:
-        """Return an object that syncs external stores after runs, in the background."""
+        """Return an object that syncs external stores in the background after runs."""
         return PostRunSync(self._sync, self._stopping, on_report, listener, once)
 
     async def keep(
@@ -96,7 +96,7 @@ class SinkService(Service):
         on_report: Callable[[SyncReport], None] = ignore_report,
         listener: Listener = ignore,
     ) -> None:
-        """Sync external stores now and after every run that ends in any process, until `stop`."""
+        """Sync external stores now, and after each run that ends in any process, until `stop`."""
         store, _ = self._tools.standing(listener, self._stopping)
         syncs, finished = self.after_runs(on_report, listener), FinishedRuns(store)
         polls = 0

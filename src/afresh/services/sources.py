@@ -47,7 +47,6 @@ class SourceService(Service):
         self._sinks = sinks
 
     async def all(self) -> Sequence[Source]:
-        """Return every source, ordered by name and version."""
         return await self._store.sources.all()
 
     async def views(self) -> list[SourceView]:
@@ -62,7 +61,7 @@ class SourceService(Service):
         return await self._source(label)
 
     async def labelled(self, labels: Sequence[str]) -> list[Source]:
-        """Return the sources and libraries that the labels name; without labels, all but the sources of the digest."""
+        """Return the sources and libraries that the labels name; without labels, all except the knowledge base."""
         sources = await self._store.sources.all()
         return await labelled_sources(self._store, labels) or [each for each in sources if not each.is_of_digest]
 
@@ -135,7 +134,7 @@ class SourceService(Service):
         keep: bool = True,
         again: bool = True,
     ) -> tuple[Source, bool]:
-        """Add a source for a remote caller without reading it; return it and whether it is new.
+        """Add a source for a remote caller, without reading it; return the source and whether it is new.
 
         Without `keep`, the source is removed again if its first run reads nothing.
         """
@@ -157,7 +156,7 @@ class SourceService(Service):
         reset: Sequence[str] = (),
         by_operator: bool = False,
     ) -> tuple[Source, list[str]]:
-        """Check all new values, then change name, version, root and settings of a source.
+        """Change name, version, root and settings of a source, after all new values were checked.
 
         Return the source and notes about tokens. Omitted values stay. The root cannot be changed while a run of the
         source is queued or active.
@@ -189,7 +188,7 @@ class SourceService(Service):
         return await source_of(self._store, source.id), notes
 
     async def remove(self, label: str) -> int:
-        """Delete a source and return how many of its pages had content; refuse a name with several versions."""
+        """Delete a source, and return how many of its pages had content; raise UsageError for several versions."""
         source = await exact_source(self._store, label, only=True)
         pages = await self._store.pages.live_count(source.id)
         await self._store.sources.remove(source.id, self._clock())
@@ -198,7 +197,7 @@ class SourceService(Service):
     async def preview(
         self, target: str, settings: Mapping[str, object] | None = None, *, here: bool = False
     ) -> Preview:
-        """Return what a target would contain, without storing anything; `here` allows any local file as target."""
+        """Return what a source for a target would contain, without storing it; `here` allows any local file."""
         settings = settings or {}
         kind, url = self._tools.recognise(target, remote=not here)
         now, own = self._clock(), split_settings(settings)
@@ -265,7 +264,7 @@ class SourceService(Service):
         )
 
     async def plan(self, label: str) -> RefreshPlan:
-        """Return what a refresh would check and cost, without writing or fetching."""
+        """Return what a refresh would check and cost, without executing it."""
         source = await self._source(label)
         plan = await self._plan(source, *self._tools.bounds(source))
         return replace(plan, next_time=await self._next_time(source))
@@ -275,7 +274,7 @@ class SourceService(Service):
         return (await best_sources(self._store, label))[1]
 
     async def version_note(self, label: str) -> str | None:
-        """Return a note on the version that is used for a name without a version, if it has several; else None."""
+        """Return a note on the version that is used for a name with several versions; else None."""
         return await version_note(self._store, label)
 
     async def _plan(self, source: Source, rules: Rules, policy: Policy) -> RefreshPlan:

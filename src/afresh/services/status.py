@@ -40,7 +40,7 @@ class Metrics:
 
 @dataclass(slots=True)
 class RunTotals:
-    """Adds up the counts of all runs; caches the sums of the runs that have ended."""
+    """Sums of the counts of all runs; those of ended runs are cached."""
 
     over: Counter[str] = field(default_factory=Counter)
     through: int = 0  # every run up to this id has ended
@@ -95,12 +95,11 @@ class StatusService(Service):
         )
 
     def cache_counts(self) -> None:
-        """Cache the counts of large sources from now on; only long-running processes need this."""
+        """Cache the counts of large sources from now on, as only long-running processes need."""
         if not isinstance(self._store.stats, CachedStats):
             self._store.stats = CachedStats(self._store)
 
     async def doctor(self) -> list[Finding]:
-        """Return the findings of all checks, with fixes."""
         from afresh.services.doctor import examine
 
         self._tools.check_everywhere()

@@ -55,7 +55,7 @@ async def status_of(
 
 
 async def _workers(store: Store, alive: LiveWorkers) -> tuple[WorkerView, ...]:
-    """Return the active processes, oldest first; a process registers one worker for each of its runs."""
+    """Return the active processes, oldest first; each process registers one worker per run."""
     held, led = await store.workers.held_by(), defaultdict(list)
     for run in await store.runs.live():
         if run.state is RunState.RUNNING and run.worker is not None:
@@ -103,7 +103,7 @@ async def _freshness(store: Store, tools: RunToolFactory, now: datetime) -> tupl
 async def due_of(
     store: Store, tools: RunToolFactory, sources: Sequence[Source], now: datetime
 ) -> dict[SourceId, DueCounts]:
-    """Return for each source how many pages are due, and when the next one will be."""
+    """Return for each source how many pages are due, and when the next one will be due."""
     tallies = await store.stats.due_tallies(now)
     ages = {source.id: max_age_of(tools, source) for source in sources}
     return {
@@ -113,7 +113,7 @@ async def due_of(
 
 
 async def view_of(store: Store, tools: RunToolFactory, source: Source, alive: LiveWorkers) -> SourceView:
-    """Return a source with its counts and its last run; show a running run as cancelled if its process died."""
+    """Return a source with its counts and its last run, which counts as cancelled if its process died."""
     view = replace(await store.stats.source_view(source), trouble=settings_problem(tools, source))
     if view.last_run is None or view.last_state != RunState.RUNNING:
         return view
@@ -124,7 +124,7 @@ async def view_of(store: Store, tools: RunToolFactory, source: Source, alive: Li
 
 
 def awaited_report(run: Run, source: Source, alive: LiveWorkers, now: datetime) -> RunReport:
-    """Return the report of a run to a caller that waits for its end; show the run as queued if its process died."""
+    """Return the report of a run to a caller that waits for its end; the run counts as queued if its process died."""
     report = live_report(run, source, alive, now)
     taken_up = run.mode not in (RunMode.CHECK, RunMode.SYNC)
     if run.state is RunState.RUNNING and not alive.is_working_on(run) and taken_up:
@@ -133,7 +133,7 @@ def awaited_report(run: Run, source: Source, alive: LiveWorkers, now: datetime) 
 
 
 def live_report(run: Run, source: Source, alive: LiveWorkers, now: datetime) -> RunReport:
-    """Return the report of a run with its progress; show a running run as cancelled if its process died."""
+    """Return the report of a run with its progress; the run counts as cancelled if its process died."""
     if run.state is RunState.QUEUED:
         return replace(report_of(run, source), seconds=max(0.0, (now - run.started_at).total_seconds()))
     if run.state is not RunState.RUNNING:

@@ -48,7 +48,6 @@ class TokenService(Service):
         return CreatedToken(token=text, **{name: getattr(made, name) for name in names})
 
     async def all(self) -> list[AccessToken]:
-        """Return all tokens, oldest first."""
         return list(await self._store.access.tokens())
 
     async def revoke(self, token: int) -> None:
@@ -56,7 +55,7 @@ class TokenService(Service):
             raise UsageError(f"there is no token {token}; `afresh token list` shows them")
 
     async def exist(self) -> bool:
-        """Return whether a token was ever created; from then on, requests need one."""
+        """Return whether a token was ever created, so that requests need one."""
         return await self._store.access.has_tokens()
 
     async def permissions_of(self, text: str) -> Permissions | None:
@@ -85,7 +84,7 @@ class TokenService(Service):
         return await self._store.access.token_of(digest_of(text))
 
     def _permissions_if_valid(self, token: AccessToken | None) -> Permissions | None:
-        """Return the permissions of a token; None if there is no token, or it is revoked or expired."""
+        """Return the permissions of a token; None if it is None, revoked or expired."""
         if token is None or token.state(self._clock()) != "good":
             return None
         sources = frozenset(token.sources) if token.sources else None

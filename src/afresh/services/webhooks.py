@@ -1,4 +1,4 @@
-"""Receive change messages and check what changed, and send messages to other systems."""
+"""Receive messages about changes, check the changed pages, and send messages to other systems."""
 
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -55,7 +55,7 @@ PutOff = dict[SourceId, tuple[datetime, float]]  # by source: when to retry, and
 
 class WebhookService(Service):
     async def receive_push(self, delivery: str, push: Push, concerns: Concerns) -> ReceivedMessage:
-        """Store refresh requests for the sources that a push changed; return which sources these are."""
+        """Store refresh requests for the sources that a push changed, and return these sources."""
         known = await self._sources_of_hook(concerns)
         root = self._tools.recognise(push.web, remote=True)[1].lower()
         of_github = [  # the whole repository or a part of it
@@ -72,13 +72,13 @@ class WebhookService(Service):
         return await self._store_requests("github", delivery, [(source, "") for source in changed])
 
     async def _sources_of_hook(self, concerns: Concerns) -> list[Source]:
-        """Return the sources that a webhook may refresh; the sources of the digest are excluded."""
+        """Return the sources that a webhook may refresh; it may not refresh the knowledge base."""
         return [
             source for source in await self._store.sources.all() if not source.is_of_digest and concerns(source.label)
         ]
 
     async def receive_urls(self, hook: str, delivery: str, urls: Sequence[str], concerns: Concerns) -> ReceivedMessage:
-        """Store check requests for the URLs of stored pages or of a web source; return how many were accepted."""
+        """Store check requests for URLs of stored pages or of web sources; return how many were accepted."""
         sources = {source.id: source for source in await self._sources_of_hook(concerns)}
         bounds = {
             each.id: settings_or_none(self._tools.bounds, each) for each in sources.values() if each.kind == "web"
@@ -97,7 +97,7 @@ class WebhookService(Service):
     async def _requested_pages(
         self, typed: str, sources: Mapping[SourceId, Source], sites: Sequence[tuple[Source, Rules]]
     ) -> list[tuple[Source, str]]:
-        """Return the sources that store a URL as a page or, if none does, the web sources that it belongs to."""
+        """Return a source and page for each source that stores a URL or, if none does, to whose site it belongs."""
         try:
             url = web_address(typed)
         except AfreshError:
@@ -143,9 +143,10 @@ class WebhookService(Service):
         return list(await self._store.messages.outbox(state=state, limit=limit))
 
     async def check_requested(self, *, listener: Listener = ignore, put_off: PutOff | None = None) -> list[RunReport]:
-        """Run requested checks once no more requests are expected, one run for each source; return the reports.
+        """Run requested checks, one run for each source, and return the reports.
 
-        Pass the same `put_off` to every call: it holds the sources that failed, and when to retry each.
+        Requests wait until no more are expected soon. Pass the same `put_off` to every call: it holds the sources that
+        failed, and when to retry each.
         """
         requests = sorted(
             await self._store.messages.refresh_requests(), key=lambda request: (request.source_id, request.at)
@@ -209,7 +210,7 @@ class WebhookService(Service):
         return await self._refresh(source) if whole and is_new else None
 
     async def _refresh(self, source: Source) -> RunReport | None:
-        """Queue a refresh and return its report; None if it resumes a run that may have fetched pages before now."""
+        """Queue a refresh and return its report; None if it resumes a run that may have fetched pages before."""
         now = self._clock()
         await release_dead_processes(self._store, self._tools.identity()[0], now)
         run, resumed = await self._store.runs.start(source.id, RunMode.REFRESH, full=False, worker=None, now=now)
