@@ -1,4 +1,4 @@
-"""Sync external stores (sinks) in the background after runs, with one sync per sink at a time."""
+"""Sync external stores (sinks) in the background after runs, each sink in one sync at a time."""
 
 import asyncio
 import logging
@@ -22,7 +22,7 @@ MAX_RETRY_SECONDS = 3600.0  # maximum wait before syncing such a sink again
 
 @dataclass(slots=True)
 class PostRunSync:
-    """Syncs sinks in the background while runs continue, and syncs unfinished sinks again later."""
+    """Syncs sinks in the background after runs, and syncs unfinished sinks again later."""
 
     sinks: SinkSync
     stopping: asyncio.Event
@@ -35,20 +35,20 @@ class PostRunSync:
     _problems: dict[str, tuple[str | None, int]] = field(default_factory=dict)  # sink → reported error, stuck documents
 
     def want(self, sinks: Iterable[str]) -> None:
-        """Start a sync of each sink; sync a sink again later if its sync is already in progress."""
+        """Start a sync of each sink or, if one is in progress, sync the sink again afterwards."""
         for name in sinks:
             self._asked.setdefault(name, asyncio.Event()).set()
             if name not in self._going:
                 self._going[name] = asyncio.create_task(self._keep(name))
 
     def leave(self) -> None:
-        """Cancel all syncs, which the next process continues; a sync of a sink that is down would never end."""
+        """Cancel all syncs; the next process continues them. Without this, a sync of a dead sink would never end."""
         if not self.stopping.is_set():
             for task in self._going.values():
                 task.cancel()
 
     async def drain(self) -> None:
-        """Wait until all syncs have ended, which happens soon after a stop request."""
+        """After a stop request, wait until all syncs have ended."""
         while self._going:
             await asyncio.wait(list(self._going.values()))
             # a task that was cancelled before its first step did not remove itself
@@ -90,7 +90,7 @@ class PostRunSync:
         return not any(report.waiting or report.error for report in reports)
 
     def _pass_on(self, report: SyncReport) -> None:
-        """Pass a report to the listener if the sync changed something or has a new problem."""
+        """Pass a report to the listener if the sync changed something or has a new error."""
         did = report.uploaded or report.replaced or report.deleted or report.verified
         problem = (report.error, report.stuck)
         if did or report.failed or problem != self._problems.get(report.sink, (None, 0)):
@@ -111,7 +111,7 @@ class FinishedRuns:
     _seen: Mapping[RunId, Run] | None = None
 
     async def poll(self) -> set[SourceId]:
-        """Return the sources of runs that ended or were confirmed since the last call; none on the first call."""
+        """Return the sources whose runs ended or were confirmed since the last call; none on the first call."""
         runs = [*await self.store.runs.records(None, limit=RECENT_RUNS), *await self.store.runs.live()]
         before, now = self._seen, {run.id: run for run in runs if run.mode is not RunMode.SYNC}
         self._seen = now

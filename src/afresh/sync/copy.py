@@ -1,7 +1,7 @@
 """Define copies: the state of one page in one external store (sink).
 
-The sink should have the content with the page's own content hash. As that hash is stored only once, with the
-page, the transaction that changes a page also makes its copies outdated, and no change can be lost.
+The sink should have the content with the page's `content_hash`. This hash is stored only with the page, so the
+transaction that changes a page makes its copies outdated at the same time, and no change is lost.
 """
 
 from datetime import datetime
@@ -23,7 +23,7 @@ class ReplaceOrder(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Copy:
-    """The state of one page in one sink: its documents there, and the planned changes."""
+    """The state of one page in one sink: the documents there, and planned changes."""
 
     id: int
     sink: str
@@ -50,7 +50,7 @@ class Copy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DesiredCopy:
-    """A copy, and the content hash that its sink should have (None: the document should be deleted)."""
+    """A copy with the content hash that its sink should have; None if the document should be deleted."""
 
     copy: Copy
     hash: str | None
@@ -59,7 +59,7 @@ class DesiredCopy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UploadText:
-    """The data of a page that an upload needs, read in one query."""
+    """The data of a page for an upload, read in one query."""
 
     hash: str
     url: str
@@ -82,7 +82,7 @@ class SinkRecord:
 
 
 def display_name(title: str | None, url: str) -> str:
-    """Return the display name for documents of a page: its title, else its URL, at the maximum length of sinks."""
+    """Return the title of a page, or else its URL, cut to the length that sinks accept."""
     name = " ".join(visible(title or "").split()) or url
     if len(name.encode("utf-8", "replace")) <= MAX_NAME_BYTES:
         return name

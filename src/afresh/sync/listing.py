@@ -1,4 +1,4 @@
-"""List an external store (sink), and correct the stored copies by what the sink really contains.
+"""Correct the stored copies by a listing of the external store (sink).
 
 A listing shows whether uploads without an answer succeeded, and detects manual changes. Documents without the
 tag of afresh are never changed.
@@ -24,7 +24,7 @@ def audit(
     times: SyncTimes,
     sums: Counter[str],
 ) -> Copy:
-    """Return a copy, corrected by the documents that the sink lists for its page; count the differences in `sums`."""
+    """Return a copy, corrected by the documents that the sink lists for its page; count the corrections in `sums`."""
     copy, by_id = wanted.copy, {remote.id: remote for remote in listed}
     former, leftovers = (tuple(each for each in ids if each in by_id) for ids in (copy.former, copy.leftovers))
     copy = replace(copy, former=former, leftovers=leftovers)
@@ -46,7 +46,7 @@ def audit(
 def _adopt(
     copy: Copy, wanted: str | None, listed: Sequence[Remote], now: datetime, times: SyncTimes, sums: Counter[str]
 ) -> Copy:
-    """Let a copy whose known documents are gone adopt a listed document with the wanted content; return the copy."""
+    """Return a copy whose known documents are gone, now with a listed document that has the wanted content."""
     lost = copy.remote_id is not None
     spoken_for = {*copy.former, *copy.leftovers}
     fit = [
@@ -81,7 +81,7 @@ def _adopt(
 
 @dataclass(slots=True)
 class StoreListing:
-    """The documents in a sink: those with our tag by page, and the number of others."""
+    """The documents in a sink: those that afresh uploaded, by page, and the number of others."""
 
     ours: dict[tuple[str, int], list[Remote]] = field(default_factory=dict)
     listed: int = 0
@@ -89,9 +89,9 @@ class StoreListing:
     foreign_names: list[str] = field(default_factory=list)
 
     def take(self, copy: Copy) -> list[Remote]:
-        """Return the listed documents of a copy, and remove the documents of its page from the listing.
+        """Return the listed documents of a copy, and remove all documents of its page from the listing.
 
-        The documents that remain after all copies belong to no page.
+        Documents that remain after all copies belong to no page.
         """
         if copy.page_id is not None:
             return self.ours.pop((copy.source, int(copy.page_id)), [])
@@ -101,7 +101,7 @@ class StoreListing:
 
 @dataclass(slots=True)
 class Audit:
-    """Compares the stored copies of a sink with the documents listed in it, batch by batch."""
+    """Compares the stored copies of a sink with its listed documents, batch by batch."""
 
     listing: StoreListing
     order: ReplaceOrder
@@ -111,7 +111,7 @@ class Audit:
     _sums: Counter[str] = field(default_factory=Counter)
 
     def judge(self, batch: Sequence[DesiredCopy], now: datetime) -> list[Copy]:
-        """Return those copies of a batch that have to be changed, in their new state."""
+        """Return those copies of a batch that have to change, in their new state."""
         changed = []
         for wanted in batch:
             copy = wanted.copy
@@ -124,7 +124,7 @@ class Audit:
         return changed
 
     def orphans(self) -> list[tuple[str, str, str]]:
-        """Return the documents that belong to no page, each as source label, URL or name, and id.
+        """Return the documents that belong to no page, each as (source label, URL or name, id).
 
         Call this after all batches.
         """
@@ -142,7 +142,7 @@ class Audit:
 
 
 async def list_documents(sink: Sink, store: str | None) -> StoreListing:
-    """Return all documents in a sink; after an error, the caller has to list the sink again from the start."""
+    """Return all documents in a sink; if it fails, call it again to list the sink from the start."""
     listing = StoreListing()
     async for remote in sink.all():
         listing.listed += 1

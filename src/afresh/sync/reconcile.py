@@ -50,11 +50,11 @@ _BLANK: dict[str, Any] = dict.fromkeys(  # the values of these fields for a copy
 
 
 class UnknownTransition(ValueError):
-    """Raised for a transition between states that is not allowed, which is a bug."""
+    """A change of state that is not allowed, which is a bug."""
 
 
 def plan(wanted: DesiredCopy, order: ReplaceOrder, now: datetime) -> CopyStep:
-    """Return what a sync has to do next with a copy."""
+    """Return the next step of a sync for a copy."""
     copy = wanted.copy
     if copy.putting:
         return CopyStep.ASK
@@ -88,7 +88,6 @@ def move(copy: Copy, state: PageStatus, **changes: Any) -> Copy:
 
 
 def ready(copy: Copy) -> Copy:
-    """Return the copy in the state READY_FOR_INDEXING, from any state."""
     return move(copy, PageStatus.READY_FOR_INDEXING)
 
 
@@ -152,7 +151,8 @@ def put(copy: Copy, remote: Remote, now: datetime, times: SyncTimes = USUAL) -> 
 def unput(copy: Copy, error: str, *, sure: bool) -> Copy:
     """Return the copy after a failed upload.
 
-    Unless it is `sure` that no document was created, `putting` stays set until a listing shows whether one exists.
+    Unless it is `sure` that no document was created, `putting` stays set until a listing of the sink shows whether one
+    exists.
     """
     if not sure:
         return replace(copy, error=error)
@@ -160,7 +160,7 @@ def unput(copy: Copy, error: str, *, sure: bool) -> Copy:
 
 
 def refused(copy: Copy, error: str) -> Copy:
-    """Return the copy after the sink refused its document; each later sync tries once more."""
+    """Return the copy after the sink refused its document; each later sync tries again once."""
     return move(copy, PageStatus.ERROR, putting=False, error=error)
 
 
@@ -187,9 +187,10 @@ def _active(copy: Copy) -> Copy:
 
 
 def _processing(copy: Copy, remote: Remote, now: datetime, times: SyncTimes) -> Copy:
-    """Return a copy whose document is still being processed.
+    """Return a copy whose document the sink is still processing.
 
-    After the deadline, the copy is marked as stuck; when it is looked at again, it is uploaded again.
+    After a deadline the copy is marked as stuck. If the document is still not ready at the following check, it is
+    uploaded again.
     """
     if copy.put_at is None or now - copy.put_at < times.deadline:
         return replace(copy, failed_at=None, next_try_at=None, error=None)
@@ -200,7 +201,7 @@ def _processing(copy: Copy, remote: Remote, now: datetime, times: SyncTimes) -> 
 
 
 def _failed(copy: Copy, remote: Remote, now: datetime, times: SyncTimes) -> Copy:
-    """Return a copy whose document has failed.
+    """Return a copy whose document the sink failed to process.
 
     The document is checked once more before another upload, because FAILED can become ACTIVE.
     """
@@ -213,7 +214,7 @@ def _failed(copy: Copy, remote: Remote, now: datetime, times: SyncTimes) -> Copy
 
 
 def _put_again(copy: Copy, remote: Remote, reason: str, now: datetime, times: SyncTimes) -> Copy:
-    """Return the copy for another upload, with its bad document in `leftovers`; after several failures, wait first."""
+    """Return the copy for another upload, with its bad document in `leftovers`; after many failures, wait first."""
     bad = {"remote_id": None, "held_hash": None, "leftovers": (*copy.leftovers, remote.id), "failed_at": None}
     if copy.attempts + 1 < times.attempts:
         again = {"attempts": copy.attempts + 1, "next_try_at": None, "error": reason}
@@ -232,7 +233,7 @@ _VIEW_FIELDS = ("remote_id", "remote_name", "held_hash", "error", "next_try_at",
 
 
 def copy_state(wanted: DesiredCopy) -> PageStatus:
-    """Return the state of a copy with respect to the current content of its page."""
+    """Return the state of a copy, compared with the current content of its page."""
     copy = wanted.copy
     if wanted.hash is None:
         return PageStatus.REDIRECT if wanted.moved else PageStatus.DELETED
@@ -243,7 +244,7 @@ def copy_state(wanted: DesiredCopy) -> PageStatus:
 
 
 def copy_view(wanted: DesiredCopy | None, sink: str) -> CopyView:
-    """Return what users see of a copy in a sink; None stands for a copy that does not exist yet."""
+    """Return what users see of a copy in a sink; `wanted` is None if the copy does not exist yet."""
     if wanted is None:
         return CopyView(sink=sink, state=PageStatus.READY_FOR_INDEXING)
     copy, state = wanted.copy, copy_state(wanted)
@@ -253,7 +254,7 @@ def copy_view(wanted: DesiredCopy | None, sink: str) -> CopyView:
 
 
 def synced_document(now: DesiredCopy | None, **then: Any) -> SyncedDocument:
-    """Return a document as a sync left it (`then`) and as it is now (None: page and document are gone)."""
+    """Return a document as a sync left it (`then`) and as it is now; `now` is None if page and document are gone."""
     if now is None:
         return SyncedDocument(page_id=None, state_now=PageStatus.DELETED, **then)
     then |= {"remote_id_now": now.copy.remote_id, "error_now": now.copy.error}

@@ -1,4 +1,4 @@
-"""Open the configured external stores (sinks) when they are needed, and sync them."""
+"""Open the configured external stores (sinks) and sync them."""
 
 import asyncio
 import secrets
@@ -39,9 +39,9 @@ class SinkSync:
         idle_runs: bool = True,
         listener: Listener = ignore,
     ) -> list[SyncReport]:
-        """Sync the named sinks (or all) with the pages of all or some sources; return a report for each sink.
+        """Sync the named sinks or all, with the pages of some sources or all; return a report for each sink.
 
-        Each source gets a stored run; without `idle_runs`, only sources with changes or errors get one.
+        A run is stored for each source; without `idle_runs`, only for sources with changes or errors.
         """
         self.tools.check_everywhere()
         chosen = _chosen(self.tools.config, names)
@@ -81,7 +81,7 @@ def _chosen(config: Config, names: Sequence[str]) -> dict[str, SinkSettings]:
 
 
 def open_sink(name: str, settings: SinkSettings, user_agent: str) -> Sink:
-    """Return the sink for these settings; import its library only now."""
+    """Return the sink for these settings; its library is imported only here."""
     try:
         kind = load_plugin(SINKS, settings.kind, SinkKind)
     except ImportError as missing:

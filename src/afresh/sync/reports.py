@@ -1,4 +1,4 @@
-"""Define the reports and views of external stores (sinks) that users see."""
+"""Define the reports and views of syncs that users see."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -57,8 +57,6 @@ class SyncedDocument:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopyView:
-    """The state of one page in one sink, as users see it."""
-
     sink: str
     state: PageStatus
     remote_id: str | None = None
@@ -72,8 +70,6 @@ class CopyView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageCopy:
-    """A page and the state of its copy in one sink."""
-
     id: PageId
     url: str
     title: str | None
@@ -102,7 +98,7 @@ class AuditView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncReport:
-    """The result of a sync of one sink, or of its preview."""
+    """The result of a sync of one sink or of its preview."""
 
     sink: str
     kind: str

@@ -1,4 +1,4 @@
-"""Sync external stores (sinks): reserve each sink for this worker, update it and return a report.
+"""Sync external stores (sinks): reserve a sink for this worker, update it, and return a report.
 
 A crawl never calls a sink. The stored pages and copies show what has changed (`sync/copy.py`), so a sync can
 run at any time, also after a crash, and does what is left to do.
@@ -42,7 +42,7 @@ class SyncRunner:
     async def sync(
         self, targets: Sequence[ConfiguredSink], only: Sequence[Source] | None = None, *, verify: bool = False
     ) -> list[SyncReport]:
-        """Sync sinks with the pages of all or some sources; return a report for each, even if another sink fails."""
+        """Sync sinks with the pages of some sources or all; return a report for each sink, even if another fails."""
         reports: list[SyncReport] = []
         async with registered_worker(self.heartbeat, self.stopping):
             sources = frozenset(source.id for source in await self.store.sources.all())
@@ -115,7 +115,7 @@ class SyncRunner:
         return replace(report, runs=runs.numbers(affected))
 
     async def _update(self, work: SyncPass, record: SinkRecord, affected: Sequence[SourceId]) -> SinkError | None:
-        """Update a sink; return the error that stopped the update, such as a pause that the sink asked for."""
+        """Update a sink; return the error that stopped it, such as a pause that the sink requested."""
         target, clock = work.target, self.heartbeat.clock
         if record.resume_at is not None and record.resume_at > clock():
             wait = (record.resume_at - clock()).total_seconds()
@@ -131,7 +131,7 @@ class SyncRunner:
     async def _sources_of(
         self, target: ConfiguredSink, only: Sequence[Source] | None
     ) -> tuple[list[SourceId], list[SourceId] | None, list[SourceId]]:
-        """Return the sources that belong in the sink, the sources of this sync (None: all), and the common ones."""
+        """Return the sources that belong in the sink, those of this sync (None: all), and those in both lists."""
         sources = [each.id for each in await self.store.sources.all() if is_among(each.label, target.settings.sources)]
         chosen = None if only is None else [source.id for source in only]
         return sources, chosen, [source for source in sources if chosen is None or source in chosen]
@@ -139,7 +139,7 @@ class SyncRunner:
     async def preview(
         self, targets: Sequence[ConfiguredSink], only: Sequence[Source] | None = None, *, verify: bool = False
     ) -> list[SyncReport]:
-        """Return reports of what a sync would do, without changing anything; list sinks only with `verify`."""
+        """Return reports of what a sync would do, without changing anything; only `verify` lists the sinks."""
         reports = [await self._preview(target, only, verify) for target in targets]
         return [replace(report, dry_run=True) for report in reports]
 
@@ -173,7 +173,7 @@ class SyncRunner:
 async def sink_views(
     store: Store, sources: Sequence[Source], sinks_of: Callable[[Source], Mapping[str, str]]
 ) -> tuple[SinkView, ...]:
-    """Return the sinks of some sources, with the number of pages in each state."""
+    """Return the sinks of these sources, with the number of pages in each state."""
     attached: dict[tuple[str, str], list[SourceId]] = {}
     for source in sources:
         for sink in sinks_of(source).items():

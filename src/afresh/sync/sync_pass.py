@@ -1,7 +1,7 @@
 """Update one external store (sink): delete old documents, upload new ones, then check their state.
 
-The intent of each step is stored before the step, and its result afterwards. If a sync is killed at any
-point, the stored state is therefore either correct or an intent, whose result a listing of the sink shows.
+Before each step its intent is stored, and afterwards its result. If a sync is killed, the stored state is therefore
+correct, or it is an intent, and a listing of the sink shows whether the step was done.
 """
 
 import asyncio
@@ -95,7 +95,7 @@ def is_failed(copy: Copy) -> bool:
 
 
 def is_replaced(wanted: DesiredCopy) -> bool:
-    """Return whether the sink has, or may have, a document with older content."""
+    """Return whether the sink has or may have a document with older content."""
     return wanted.copy.wanted_hash not in (None, wanted.hash)
 
 
@@ -157,7 +157,7 @@ class SyncRuns:
 
 @dataclass(slots=True, kw_only=True)
 class SyncPass:
-    """One sync of one sink, by the worker that has reserved it."""
+    """One sync of one sink by the worker that has reserved the sink."""
 
     store: Store
     target: ConfiguredSink
@@ -180,7 +180,6 @@ class SyncPass:
     _tried: set[int] = field(default_factory=set)  # copies to skip until the next sync
 
     async def run(self) -> None:
-        """Update the sink completely; raise SinkError if the sink fails."""
         listings, pause, waited = MAX_LISTINGS, FIRST_CHECK_SECONDS, 0.0
         while True:
             if self.needs_listing:
@@ -227,7 +226,7 @@ class SyncPass:
     # ---- listing
 
     async def _audit(self) -> None:
-        """List the documents in the sink, and correct the stored copies by this list."""
+        """List the documents in the sink, and correct the stored copies by the listing."""
         name, call = self.target.name, partial(list_documents, self.target.sink, self.store_id)
         listing = await self._retry(f"{name}: list", call)
         log.info("%s: listed %d documents, of which %d are not from afresh", name, listing.listed, listing.foreign)
@@ -289,7 +288,7 @@ class SyncPass:
     async def _puts(self) -> SinkBusy | None:
         """Upload new and changed pages.
 
-        Stop after an error that leaves the result of an upload unknown, and return this error; else return None.
+        After an error that leaves it unknown whether an upload succeeded, stop and return the error; else return None.
         """
         lost: SinkBusy | None = None
         async for batch in self._steps(CopyStep.PUT):
@@ -324,7 +323,7 @@ class SyncPass:
         return lost
 
     async def _begun(self, batch: Sequence[DesiredCopy]) -> list[tuple[Copy, UploadText, bool]]:
-        """Record that the pages of a batch are about to be uploaded, and return their copies and texts."""
+        """Store that uploads of the pages in a batch begin, and return their copies and texts."""
         begun, without = [], []
         for wanted in batch:
             page = wanted.copy.page_id
@@ -397,7 +396,7 @@ class SyncPass:
         return seen(copy, remote, self.clock(), self.target.times)
 
     def _leave_stuck(self, before: Sequence[Copy], after: Sequence[Copy]) -> None:
-        """Exclude documents that have just become stuck from the rest of this sync, so that users see them first."""
+        """Leave documents that have just become stuck out of the rest of this sync, so that users see this state."""
         known = {copy.id for copy in before if is_stuck(copy)}
         self._tried.update(copy.id for copy in after if is_stuck(copy) and copy.id not in known)
 
@@ -424,7 +423,7 @@ class SyncPass:
                 yield found[start : start + size]
 
     async def count_left(self) -> None:
-        """Count the copies that this sync leaves unfinished, and record which of them have failed or are stuck."""
+        """Count the copies that this sync leaves unfinished, and store which of them have failed or are stuck."""
         async for batch in self._read(to_do=True, only=self.only):
             now = self.clock()
             left = [each for each in batch if plan(each, self.target.order, now) is not CopyStep.NOTHING]
@@ -437,7 +436,7 @@ class SyncPass:
         await self.store.copies.record(self.target.name, self.worker, copies, self.clock())
 
     async def _together(self, calls: Sequence[Callable[[], Awaitable[T]]]) -> list[T]:
-        """Run calls concurrently and return their results; raise the first exception after all calls have ended."""
+        """Run calls concurrently and return their results; after all have ended, raise the first exception."""
         tasks = [asyncio.ensure_future(call()) for call in calls]
         await asyncio.gather(*tasks, return_exceptions=True)
         return [task.result() for task in tasks]

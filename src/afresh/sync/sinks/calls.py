@@ -1,4 +1,4 @@
-"""Send requests to the APIs of external stores, explain errors, and read and write the tag of our documents."""
+"""Send requests to the APIs of external stores, explain errors, and read and write the tag of uploaded documents."""
 
 import asyncio
 import logging
@@ -28,7 +28,7 @@ _DELAY = re.compile(r"(\d+(?:\.\d+)?)s")
 
 
 class RemoteMissing(SinkMissing):
-    """Raised if the requested document, or the whole store, does not exist."""
+    """The requested document or the whole external store does not exist."""
 
 
 def variable(sink: str) -> str:
@@ -36,7 +36,7 @@ def variable(sink: str) -> str:
 
 
 class SinkCalls:
-    """Sends requests to the server of one sink; on failure, raises a SinkError that says what to check."""
+    """Sends requests to the server of a sink; raises SinkError with a message that says what to check."""
 
     def __init__(self, asker: HttpApi, sink: str, base_url: str, *, secrets: Sequence[str]) -> None:
         self.section = f"sinks.{sink}"
@@ -47,10 +47,10 @@ class SinkCalls:
     async def send(
         self, method: str, url: str, headers: Mapping[str, str], data: bytes | None = None, *, adds: bool = False
     ) -> ApiResponse:
-        """Send a request once and return its answer; the caller decides on retries.
+        """Send a request once and return the response; retries are up to the caller.
 
-        A request that `adds` a document may succeed even if its answer is lost. In this case, raise a SinkBusy
-        without a delay, so that the caller checks whether the document exists.
+        A request that `adds` a document may succeed even if its response is lost. In this case, raise SinkBusy without
+        a delay, so that the caller checks whether the document exists.
         """
         began = time.monotonic()
         try:
@@ -67,18 +67,18 @@ class SinkCalls:
         raise self.doubt(failure) if adds and answer.status >= 500 else failure
 
     def one_of(self, stores: Sequence[str], name: str) -> bool:
-        """Return whether there is a store with that name; raise SinkRefused if there are several."""
+        """Return whether a store with that name exists; raise SinkRefused if there are several."""
         if len(stores) > 1:
             which = ", ".join(sorted(stores))
             raise SinkRefused(f'{len(stores)} stores are called "{name}": set {self.section}.store to one of {which}')
         return bool(stores)
 
     def doubt(self, error: SinkError) -> SinkBusy:
-        """Return the error to raise if an upload was sent but its answer was lost."""
+        """Return the error to raise if the response to an upload was lost."""
         return SinkBusy(f"an upload was sent, but its result is unknown: {error}")
 
     def odd(self, error: Exception | str) -> SinkError:
-        """Return the error to raise if an answer is successful but has unexpected content."""
+        """Return the error to raise if a successful response has unexpected content."""
         why = error if isinstance(error, str) else type(error).__name__
         return SinkBusy(f"{self.host} sent an unexpected answer ({self._safe(why)}): check {self.section}.base_url")
 
@@ -123,7 +123,7 @@ async def as_object(data: bytes) -> dict[str, Any]:
 
 
 def _error(data: bytes) -> Mapping[str, Any]:
-    """Return the error object of an answer; an empty one if it is missing or too long."""
+    """Return the error object in a response; empty if there is none or it is too long."""
     try:
         found = read_json(data)
     except BadJson:
@@ -163,7 +163,7 @@ def metadata(upload: Upload) -> dict[str, str]:
 
 
 def mark_in(metadata: Mapping[str, object]) -> OwnerTag | None:
-    """Return the tag of a document; None if afresh did not upload it."""
+    """Return the tag in the metadata of a document; None if afresh did not upload it."""
     match [metadata.get(key) for key in (_STORE, _SOURCE, _PAGE, _HASH)]:
         case [str(store), str(source), str(page), str(digest)] if page.isascii() and page.isdigit():
             return OwnerTag(store=store, source=source, page=int(page), hash=digest)
@@ -171,7 +171,7 @@ def mark_in(metadata: Mapping[str, object]) -> OwnerTag | None:
 
 
 def content(upload: Upload) -> bytes:
-    """Return the content of a document; for an empty page a heading, because sinks refuse empty files."""
+    """Return the content to upload; for an empty page its heading, because sinks refuse empty files."""
     text = upload.markdown if upload.markdown.strip() else f"# {upload.title.strip() or upload.url}\n"
     return text.encode("utf-8", "replace")
 
@@ -187,5 +187,5 @@ def url_in(metadata: Mapping[str, object]) -> str | None:
 
 
 def sendable(text: str) -> str:
-    """Return the text without characters that cannot be encoded as UTF-8."""
+    """Return the text without characters that UTF-8 cannot encode."""
     return text.encode("utf-8", "replace").decode()

@@ -38,14 +38,12 @@ def open_sink(name: str, settings: SinkSettings) -> "FolderSink":
 
 @dataclass(slots=True)
 class FolderSink:
-    """Implements `ports.Sink` with files in a folder."""
-
     name: str
     folder: Path
     at_once: int = 10
 
     async def put(self, upload: Upload) -> Remote:
-        """Write the file of a page; raise SinkRefused instead of overwriting a file without the tag of afresh."""
+        """Write the file of a page; raise SinkRefused if it would overwrite a file without the tag of afresh."""
         return await self._off_loop(lambda: self._put(upload))
 
     async def drop(self, remote_id: str) -> None:
@@ -62,7 +60,7 @@ class FolderSink:
                 yield found
 
     async def close(self) -> None:
-        """Do nothing, because a folder has no connections."""
+        """Do nothing: there are no connections."""
 
     def _put(self, upload: Upload) -> Remote:
         self._check_folder()
@@ -165,7 +163,7 @@ def _slug(text: str, max_chars: int) -> str:
 
 
 def _head(data: bytes) -> dict[str, str] | None:
-    """Return the front matter of a file that afresh wrote; None for any other file."""
+    """Return the front matter of a file; None if afresh did not write the file."""
     lines = data.decode("utf-8", "replace").split("\n")
     if lines[0] != FENCE or FENCE not in lines[1:]:
         return None

@@ -32,7 +32,7 @@ Sleep = Callable[[float], Awaitable[None]]
 
 
 class _Ended(Exception):
-    """Raised if the server reports that an upload has failed, so that its result is certain."""
+    """The server reported that an upload has failed, so it is certain that there is no document."""
 
     def __init__(self, error: SinkError) -> None:
         super().__init__(str(error))
@@ -138,7 +138,7 @@ class GeminiSink:
     async def _made_by(self, operation: Any, store: str) -> Remote:
         """Wait until the document of an upload has a name, and return it.
 
-        Some operations never report completion. Their document is found by the id of the operation.
+        Some operations never report that they are done; their document is found by the id of the operation.
         """
         for wait in (*WAITS, None):
             name = getattr(operation.response, "document_name", None) or ""
@@ -169,7 +169,7 @@ class GeminiSink:
         return self._sdk.aio.file_search_stores
 
     async def _open(self) -> None:
-        """Load the SDK once, in a thread, because its import takes seconds."""
+        """Import the SDK once, in a thread, because this takes seconds."""
         async with self._opening:
             self._sdk = self._sdk or await asyncio.to_thread(self._load)
 

@@ -1,4 +1,4 @@
-"""Create a client of Google's SDK that sends requests through `SinkCalls`; imported only for a Gemini sink."""
+"""Create a client of Google's SDK that sends its requests through `SinkCalls`."""
 
 import httpx2
 from google import genai
@@ -14,9 +14,9 @@ _SPENT = frozenset({"content-encoding", "content-length", "transfer-encoding"})
 
 
 class GuardedTransport(httpx2.AsyncBaseTransport):
-    """Passes each request of the SDK to `SinkCalls`, so that the SDK itself opens no connection.
+    """Passes each request of the SDK to `SinkCalls`, so that the SDK opens no connections.
 
-    Errors are raised here, because the SDK blocks the event loop while it retries uploads.
+    Errors are raised here, because the SDK would block the event loop while it retries uploads.
     """
 
     def __init__(self, calls: SinkCalls) -> None:
@@ -37,7 +37,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
 
 
 class _Nobody(httpx2.BaseTransport):
-    """A transport that refuses all requests, for the SDK's blocking client, which is not used."""
+    """Refuses all requests of the SDK's blocking client, which afresh does not use."""
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         raise httpx2.UnsupportedProtocol("only the async client is used", request=request)

@@ -1,4 +1,4 @@
-"""Upload pages to a vector store with OpenAI's API: as files, and as entries for them in the store."""
+"""Upload pages to a vector store of OpenAI's API: each as a file and an entry in the store."""
 
 import asyncio
 import json
@@ -120,7 +120,7 @@ class OpenAISink:
     async def _forget(self, file: str, store: str) -> bool:
         """Delete a file and then its entry in the store; return whether any of them existed.
 
-        This order allows a repetition after an interruption.
+        In this order, an interrupted deletion can be repeated.
         """
         gone = [await self._delete(f"/files/{quote(file, safe='')}"), await self._delete(_place(store, file))]
         return any(gone)
