@@ -1,4 +1,4 @@
-"""Convert web URLs to their canonical form, and provide fast functions for canonical URLs.
+"""Convert web URLs to their canonical form, and read parts of canonical URLs quickly.
 
 `canonical` follows the WHATWG URL standard (parsing, joining, punycode, default ports, dot segments) and goes
 further, so that one page has one URL:
@@ -68,7 +68,7 @@ _PLAIN = {escape: _plain_form(escape) for escape in (f"%{high}{low}" for high in
 
 
 def canonical(raw_url: str, base: str | None = None) -> str | None:
-    """Return the canonical form of an http(s) URL, resolved against `base`; None if the URL is not accepted."""
+    """Return the canonical form of an http(s) URL, resolved against `base`; None if it is not accepted."""
     if len(raw_url) > _MAX_RAW:
         raw_url = raw_url[: raw_url.find("#") + 1] or raw_url
         if len(raw_url) > _MAX_RAW:
@@ -138,12 +138,12 @@ def _plain_escapes(text: str) -> str:
 
 
 def domain_of(url: str) -> str:
-    """Return the host and a non-default port of a URL; rate limits apply per domain."""
+    """Return the host of a URL, with its port unless it is the default one."""
     return url.split("/", 3)[2]
 
 
 def origin_of(url: str) -> str:
-    """Return the scheme, host and a non-default port of a URL, without a slash at the end."""
+    """Return the scheme and host of a URL, with its port unless it is the default one, without a final slash."""
     return "/".join(url.split("/", 3)[:3])
 
 
@@ -164,7 +164,7 @@ def directory_of(url: str) -> str:
 
 
 def trim_params(url: str, limit: int | None) -> str:
-    """Return a URL with only the first `limit` query parameters; with all of them if `limit` is None (C23)."""
+    """Return a URL without query parameters beyond the first `limit`; None keeps all of them (C23)."""
     if limit is None or "?" not in url:
         return url
     path, _, query = url.partition("?")
@@ -198,7 +198,7 @@ _LOCAL = re.compile(r"localhost(:\d+)?$|[\d.]+(:\d+)?$|\[")  # hosts that rarely
 
 
 def typed_address(raw_url: str) -> str:
-    """Return the canonical form of a typed URL; if it is invalid, raise UsageError with an example."""
+    """Return the canonical form of a URL that a user typed; if it is invalid, raise UsageError with an example."""
     text = raw_url.strip()
     host = text.split("/")[0]
     url = canonical(text) if "://" in text else None

@@ -1,4 +1,4 @@
-"""Convert file paths, whose names may contain any bytes, to `file:///…` URLs and back."""
+"""Convert file paths to `file:///…` URLs and back; file names may contain any bytes."""
 
 import re
 from urllib.parse import quote_from_bytes, unquote_to_bytes
@@ -17,7 +17,7 @@ def file_url(path: str) -> str:
 
 
 def path_of(url: str) -> str:
-    """Return the path of a file URL in the form of the operating system."""
+    """Return the path in a file URL, as the operating system writes it."""
     return unquote_to_bytes(url.removeprefix(SCHEME)).decode("utf-8", "surrogateescape")
 
 
@@ -26,7 +26,7 @@ def is_file_url(url: str) -> bool:
 
 
 def link_target(raw_url: str, base: str) -> str | None:
-    """Return the canonical target of a link; None if it is invalid or leads from a web page to a file."""
+    """Return the canonical target of a link; None if it is invalid, or a web page links to a file."""
     url = canonical(raw_url, base)
     if url is not None or not is_file_url(base) or _ELSEWHERE.match(raw_url):
         return url

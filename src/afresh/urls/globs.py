@@ -34,8 +34,6 @@ class _Class:
 
 @dataclass(frozen=True, slots=True)
 class Glob:
-    """One parsed pattern."""
-
     text: str
     signs: tuple[str | _Class, ...]  # its tokens: `*`, `?`, a class, or any other character
     head: str  # text with which a match must begin
@@ -73,7 +71,7 @@ def _class_of(text: str) -> _Class:
 
 
 def _class_end(text: str, at: int) -> int:
-    """Return the end of the class that begins at `at`; 0 if it is not closed, so that its bracket is literal."""
+    """Return the end of the character class that begins at `at`; 0 if it is not closed and therefore literal."""
     at += 1
     at += text.startswith("!", at)
     return text.find("]", at + text.startswith("]", at)) + 1
@@ -82,7 +80,7 @@ def _class_end(text: str, at: int) -> int:
 class GlobSubject:
     """A text to match against globs.
 
-    A glob matches if it fits the text from one of `starts` to its end, or from the last of them to `inner_end`.
+    A glob matches if it fits the text from any of `starts` to the end, or from the last of `starts` to `inner_end`.
     """
 
     def __init__(self, text: str, starts: tuple[int, ...], inner_end: int = -1) -> None:
@@ -93,7 +91,6 @@ class GlobSubject:
         self._class_places: dict[_Class, int] = {}
 
     def matches(self, glob: Glob) -> bool:
-        """Return whether a glob matches the text from one of the starts to an end."""
         text, inner_end = self._text, self._inner_end
         if glob.needle not in text or not any(text.startswith(glob.head, start) for start in self._starts):
             return False
@@ -107,7 +104,7 @@ class GlobSubject:
         return bool(self._reached(glob, 1 << self._starts[-1]) >> inner_end & 1)
 
     def _reached(self, glob: Glob, reached: int) -> int:
-        """Return the positions (as bits) at which a glob may end if it begins at the positions `reached`."""
+        """Return (as bits) the positions where a match of a glob may end if it begins at the positions `reached`."""
         places, everywhere = self._read_places(), (1 << (len(self._text) + 1)) - 1
         for sign in glob.signs:
             if sign == "*":

@@ -35,7 +35,7 @@ _FILE = re.compile(r"(?:.*\.[A-Za-z][A-Za-z0-9]{1,5}|index)", re.IGNORECASE)
 
 
 class CrawlScope(StrEnum):
-    """The URLs that a source may include, relative to its root."""
+    """Which URLs a source may include, relative to its root."""
 
     SUBPAGES = "subpages"
     HOSTNAME = "hostname"
@@ -80,17 +80,17 @@ class Rules:
     def trim(self, url: str) -> str:
         """Return the URL under which a link is stored: with at most `max_params` query parameters (C23).
 
-        For the URL to which the root redirects temporarily, return the root.
+        For the target of a temporary redirect of the root, return the root.
         """
         trimmed = url if self.max_params is None else trim_params(url, self.max_params)
         return self.root if trimmed == self.aside else trimmed
 
     def was_ours(self, url: str, depth: int) -> bool:
-        """Return whether a URL was part of the source when the source had one of its former roots."""
+        """Return whether a URL was part of the source before its root changed."""
         return any(replace(self, root=root, aside=None).refusal(url, depth) is None for root in self.former)
 
     def may_lead(self, asked: str, to: str) -> bool:
-        """Return whether a redirect may lead to a URL: it must be in scope or, for the root, on the same site."""
+        """Return whether a redirect may lead to a URL: it is in scope or, from the root, on the same site."""
         if self.refusal(to, 0) is None:
             return True
         return asked == self.root and (self.may_move or is_same_site(asked, to))
@@ -116,7 +116,7 @@ class Globs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Edge:
-    """The rules of a source in the form in which URLs are checked against them, computed once per source."""
+    """The rules of a source, prepared once for fast checks of URLs."""
 
     roots: frozenset[str]
     prefixes: tuple[str, ...]
@@ -159,7 +159,7 @@ def _edge(rules: Rules) -> _Edge:
 
 
 def _prefixes(root: str, scope: CrawlScope) -> tuple[str, ...]:
-    """Return the possible starts of URLs in scope, without the scheme."""
+    """Return the beginnings of URLs in scope, without the scheme."""
     if scope is not CrawlScope.SUBPAGES:
         return (f"{domain_of(root)}/",)
     path = root.partition("?")[0].partition("://")[2]
@@ -176,7 +176,7 @@ def is_same_site(one: str, other: str) -> bool:
 
 
 def home_of(root: str) -> str:
-    """Return the directory of a root (see the table at the top of this file), with a slash at the end."""
+    """Return the directory of a root, with a final slash (see the table at the top of this file)."""
     path = root.partition("?")[0]
     directory = directory_of(path)
     if path == directory or _FILE.fullmatch(path.removeprefix(directory)):
@@ -185,7 +185,7 @@ def home_of(root: str) -> str:
 
 
 def _root_forms(root: str) -> tuple[str, ...]:
-    """Return the forms of the root to which servers often redirect: both schemes, with and without the last slash."""
+    """Return the root as servers often redirect to it: with both schemes, with and without a final slash."""
     path, mark, query = root.partition("://")[2].partition("?")
     other = path.removesuffix("/") if path.endswith("/") else f"{path}/"
     return _both_schemes((f"{path}{mark}{query}", f"{other}{mark}{query}"))

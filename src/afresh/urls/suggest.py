@@ -1,4 +1,4 @@
-"""Find stored URLs that are similar to a URL that is not stored, as suggestions for users."""
+"""Suggest stored URLs that are similar to an unknown one."""
 
 import re
 from collections.abc import Iterable
@@ -21,7 +21,7 @@ def stem_of(url: str) -> str:
 
 
 def clues(url: str) -> tuple[str, ...]:
-    """Return parts of a URL to search for in similar URLs, most significant first: last part, folder, host."""
+    """Return parts of a URL by which to search for similar URLs, most significant first: last part, folder, host."""
     stem, site = stem_of(url), f"//{domain_of(url)}/"
     folder = directory_of(url).partition("?")[0].partition("://")[2]
     near = (f"/{stem}" if stem else "", f"//{folder}" if f"//{folder}" != site else "", site)
@@ -34,7 +34,7 @@ def nearest(url: str, candidates: Iterable[str], limit: int = 3) -> tuple[str, .
 
 
 def _likeness(url: str, other: str) -> float:
-    """Return the similarity of two URLs; an equal last part counts more than everything else."""
+    """Return the similarity of two URLs; an equal last part outweighs everything else."""
     alike = SequenceMatcher(None, _spoken(url), _spoken(other), autojunk=False).ratio()
     return 1.0 + alike if stem_of(url) == stem_of(other) else alike
 

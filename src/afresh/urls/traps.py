@@ -90,7 +90,7 @@ def _part(part: str) -> str:
 
 
 def _query(query: str) -> str:
-    """Return a query with placeholders for digits; if it has any, sort the parameters and remove duplicates."""
+    """Return a query with placeholders for digits; if it has any, its parameters are sorted and unique."""
     parts = [_param(part) for part in query.split("&")]
     opened = "&".join(parts)
     return opened if opened == query else "&".join(sorted(set(parts)))
@@ -103,7 +103,7 @@ def _param(part: str) -> str:
 
 
 def is_vouched_for(url: str, found_on: str, root: str) -> bool:
-    """Return whether the page `found_on` vouches for a URL to which it links (see the top of this file)."""
+    """Return whether the page `found_on`, by linking to a URL, vouches for it (see the top of this file)."""
     if pattern_of(found_on, root) is None:
         return True
     above = found_on.partition("?")[0].removesuffix("/") + "/"
