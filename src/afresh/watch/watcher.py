@@ -32,7 +32,7 @@ class _Activity:
     last: float
 
     def at(self, quiet: float) -> float:
-        """Return when the path is due: `quiet` seconds after its last change, but not too long after its first one."""
+        """Return when the path is due: `quiet` seconds after its last change, but soon enough after its first one."""
         return min(self.last + quiet, self.first + MAX_QUIET_PERIODS * quiet)
 
 
@@ -40,7 +40,7 @@ class _Activity:
 class Debounce:
     """Collects changed paths until each has been unchanged for `quiet` seconds.
 
-    If too many paths change, the whole source is to be checked instead.
+    After too many changed paths, the whole source is due.
     """
 
     quiet: float  # seconds without a change after which a path is due
@@ -58,21 +58,21 @@ class Debounce:
             self.add_everything(now, since=min(each.first for each in self._paths.values()))
 
     def add_everything(self, now: float, *, since: float | None = None) -> None:
-        """Record that any file may have changed since a time; this replaces the collected paths."""
+        """Record that any file may have changed since a time; the whole source replaces the collected paths."""
         self._paths.clear()
         if self._everything is None or since is not None:
             self._everything = _Activity(now if since is None else since, now)
         self._everything.last = max(now, self._everything.last)
 
     def next_at(self) -> float | None:
-        """Return when the next path is due if no more changes arrive; None if there is none."""
+        """Return when the next path is due if nothing else changes; None if there is none."""
         active = [self._everything] if self._everything is not None else self._paths.values()
         return min((activity.at(self.quiet) for activity in active), default=None)
 
     def take(self, now: float) -> DuePaths | None:
-        """Remove and return the due paths, and those that have been unchanged for half the quiet time.
+        """Remove and return the paths to check, or return None if no path is due.
 
-        Return None if no path is due.
+        If a path is due, those that have been unchanged for half of the `quiet` time are returned, too.
         """
         if self._everything is not None:
             if self._everything.at(self.quiet) > now:
@@ -89,8 +89,6 @@ class Debounce:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchTimes:
-    """The intervals of a watch in seconds."""
-
     debounce: float = 0.5
     rescan: float = 3_600.0
     again: float = 60.0  # time from changes to a full listing, which finds missed changes
@@ -108,8 +106,6 @@ RETRY_SECONDS = (1.0, 2.0, 5.0, 15.0)  # time until the next attempt after failu
 
 @dataclass(slots=True)
 class SourceWatcher:
-    """Watches one of the sources of a watch."""
-
     source: Source
     watch: "Watcher"
     turns: asyncio.Semaphore  # limits concurrent runs
@@ -171,7 +167,7 @@ class SourceWatcher:
     async def _start_feed(self, change_feed: ChangeFeed) -> bool:
         """Open the change feed; return False if that fails.
 
-        If the system reports no file events, list the source, now and then at intervals.
+        If the system reports no file events, the source is listed at intervals instead.
         """
         self._lost, self._pause = False, self.watch.times.tick
 
@@ -203,7 +199,7 @@ class SourceWatcher:
         self.wake()
 
     def _lose_feed(self) -> None:
-        """Record that the change feed is lost; the listing at the next start finds the changes that the feed missed."""
+        """Record that the change feed ended; the listing at its next start finds the changes that it missed."""
         self._lost = True
         self.wake()
 
