@@ -12,7 +12,7 @@ _DEPTH = 12  # maximum depth of the recursion for lines between matched ones
 
 
 def markdown_diff(old: str, new: str, *, limit: int = 65_536) -> str:
-    """Return a unified diff without file header, of at most `limit` characters; "" if the texts are equal."""
+    """Return a unified diff without file header, cut to `limit` characters; "" if the texts are equal."""
     if old == new:
         return ""
     before, after = old.split("\n"), new.split("\n")
@@ -61,7 +61,7 @@ def _equal(a: Sequence[str], b: Sequence[str], a_range: range, b_range: range) -
 def _anchors(
     a: Sequence[str], b: Sequence[str], a_low: int, a_high: int, b_low: int, b_high: int
 ) -> list[tuple[int, int]]:
-    """Return pairs of equal lines that are unique in both texts: the longest sequence in the same order."""
+    """Return pairs of equal lines that are unique in each text: the longest sequence in the same order in both."""
     old_counts = Counter(islice(a, a_low, a_high))
     new_counts = Counter(islice(b, b_low, b_high))
     places = {b[j]: j for j in range(b_low, b_high) if new_counts[b[j]] == 1}
@@ -70,7 +70,7 @@ def _anchors(
 
 
 def _rising(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the longest subsequence of pairs in which both numbers increase, given pairs sorted by the first."""
+    """Return the longest subsequence in which both numbers increase; `pairs` is sorted by the first number."""
     ends: list[int] = []  # for each length, the smallest second number that ends a sequence of this length
     at: list[int] = []  # for each length, the index of that pair
     before = [-1] * len(pairs)
@@ -99,7 +99,7 @@ def _joined(runs: Iterator[Match]) -> list[Match]:
 
 
 class _Matched(SequenceMatcher[str]):
-    """Groups changes into hunks by means of difflib, with runs of equal lines that are already known."""
+    """Groups changes into hunks like difflib, but with given runs of equal lines."""
 
     def __init__(self, runs: list[Match]) -> None:
         super().__init__()
@@ -118,7 +118,7 @@ def _written(hunk: Sequence[tuple[str, int, int, int, int]], a: Sequence[str], b
 
 
 def _span(low: int, high: int) -> str:
-    """Return a range of lines as written in a hunk header: counted from 1, an empty range as the line before it."""
+    """Return a range of lines in the form of a hunk header."""
     count = high - low
     return f"{low + 1 if count else low},{count}"
 

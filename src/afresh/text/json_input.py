@@ -1,4 +1,4 @@
-"""Parse untrusted JSON, and check the limits of bytes and values before parsing.
+"""Parse untrusted JSON after checking its size and its number of values.
 
 The parser of the standard library blocks all threads while it works; for 15 MB of empty lists it takes four
 seconds and a gigabyte. Large JSON is therefore parsed in a thread and in pieces, so that other threads can
@@ -16,11 +16,11 @@ MAX_PIECE_DEPTH = 4  # nesting of lists that are split, because each level scans
 
 
 class BadJson(ValueError):
-    """Raised if JSON is invalid or too large; the message gives the reason."""
+    """The JSON is invalid or too large; the message gives the reason."""
 
 
 def read_json(data: bytes, *, max_bytes: int = MAX_JSON_BYTES, max_values: int = MAX_JSON_VALUES) -> Any:
-    """Parse JSON within limits; raise BadJson if it is invalid or exceeds a limit."""
+    """Parse JSON; raise BadJson if it is invalid or exceeds a limit."""
     _check_size(data, max_bytes, max_values)
     try:
         return json.loads(data)
@@ -29,7 +29,7 @@ def read_json(data: bytes, *, max_bytes: int = MAX_JSON_BYTES, max_values: int =
 
 
 def read_large_json(data: bytes, *, max_bytes: int, max_values: int) -> Any:
-    """Parse JSON within limits, in pieces so that other threads can run; call this in a thread."""
+    """Parse JSON in pieces, between which other threads can run; call this in a thread."""
     if len(data) <= PIECE_BYTES:
         return read_json(data, max_bytes=max_bytes, max_values=max_values)
     from msgspec import DecodeError
@@ -63,7 +63,7 @@ def _read_pieces(text: memoryview, depth: int) -> Any:
 
 
 def _pieces(items: Iterable[memoryview]) -> Iterator[list[memoryview]]:
-    """Yield the items of a list in groups that fit into one piece; a larger item forms a group alone."""
+    """Yield the items of a list in groups that fit into one piece; an item that is larger than a piece is alone."""
     piece: list[memoryview] = []
     held = 0
     for item in items:
@@ -84,5 +84,5 @@ def _read_items(piece: list[memoryview], depth: int) -> list[Any]:
 
 
 def count_values(data: bytes) -> int:
-    """Return an upper bound for the number of values without parsing, by counting all separators, also in strings."""
+    """Return an upper bound for the number of values without parsing: it counts all separators, also in strings."""
     return 1 + data.count(b",") + data.count(b"[") + data.count(b"{")

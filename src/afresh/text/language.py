@@ -1,4 +1,4 @@
-"""Normalise language tags, and choose between them."""
+"""Normalise language tags, and choose the language of a page."""
 
 import re
 
@@ -41,8 +41,8 @@ def normalise_tag(raw: str | None) -> str | None:
 
 
 def kept_language(stored: str | None, found: str | None, *, redetect: bool) -> str | None:
-    """Return the language to store for a page: the stored one if there is one, because pages hardly ever change it.
+    """Return the language to store for a page: the stored one if any, because pages hardly ever change it.
 
-    With `redetect`, the language `found` now comes first, because the stored one may be a wrong guess.
+    With `redetect`, prefer the language `found` now, because the stored one may be a wrong guess.
     """
     return found or stored if redetect else stored or found

@@ -12,13 +12,13 @@ from afresh.search.stemming import analysed
 
 
 def normalise(text: str) -> str:
-    """Return the text with `\\n` line ends, without blanks at line ends and blank lines at the start and end."""
+    """Return the text with newlines as line ends, without blanks at line ends and blank lines at both ends."""
     unified = text.replace("\r\n", "\n").replace("\r", "\n")
     return "\n".join([line.rstrip() for line in unified.split("\n")]).strip("\n")
 
 
 def text_hash(text: str) -> str:
-    """Return the SHA-256 (hex) of a text as it is; lone surrogates are allowed."""
+    """Return the SHA-256 (hex) of a text; lone surrogates are allowed."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -35,22 +35,21 @@ def content_hash(text: str) -> str:
 
 
 def links_hash(links: Sequence[Link]) -> str:
-    """Return the SHA-256 (hex) of the sorted links: their targets, visible texts and nofollow flags.
+    """Return the SHA-256 (hex) of links by target, visible text and nofollow flag, in any order.
 
-    The order of links does not change the hash, so that links are not scored again if a menu is reordered. Any
-    other change of a link does.
+    So links are not scored again if only their order changes, as in a menu.
     """
     lines = sorted({f"{link.url}\x1f{link.text}\x1f{link.follow:d}" for link in links})
     return text_hash("\x1e".join(lines))
 
 
 def headings_over(chunk: Chunk) -> str:
-    """Return the headings that enclose a chunk and those inside it, one per line."""
+    """Return the headings above a chunk and those in it, one per line."""
     return "\n".join(dict.fromkeys([*chunk.path, *headings_in(chunk.content)]))
 
 
 def with_terms(chunk: Chunk, config: str) -> Chunk:
-    """Return a chunk with the terms by which the full-text index finds it in a language configuration."""
+    """Return a chunk with the terms by which full-text search finds it, in a language configuration."""
     content = analysed(chunk.content, config)
     if content is None and all(analysed(title, config) is None for title in chunk.path):
         return chunk
@@ -83,9 +82,10 @@ _TO_WORDS = bytes(range(256)).lower().translate(bytes.maketrans(_BREAKS + _DIGIT
 
 
 def sketch_of(text: str, url: str = "") -> str:
-    """Return the sketch of a text: the smallest hashes of its word pairs, sorted, as hex; "" without words.
+    """Return a sketch of a text, by which similarity is estimated; "" for a text without words.
 
-    The URL of the page is removed from the text, so that error pages that quote their URL have equal sketches.
+    A sketch consists of the smallest hashes of pairs of words. The URL of the page is removed first, so that error
+    pages that quote their URL have equal sketches.
     """
     text = text[:MOST]
     path = "/" + url.partition("://")[2].partition("/")[2]
@@ -98,10 +98,7 @@ def sketch_of(text: str, url: str = "") -> str:
 
 
 def _words_in(text: str) -> list[bytes]:
-    """Return the words of a text in lower case, as `_WORD` finds them.
-
-    Usually it is enough to split the text as bytes, which is faster.
-    """
+    """Return the words of a text in lower case, as `_WORD` finds them, but faster for text that is mostly ASCII."""
     data = text.encode("utf-8", "surrogatepass")
     beyond = set(data.translate(None, _ASCII).decode("utf-8", "surrogatepass"))
     if len(beyond) > FEW_OTHERS or any(each.casefold() != each for each in beyond):
@@ -115,7 +112,7 @@ def _words_in(text: str) -> list[bytes]:
 
 
 def likeness(one: str, other: str) -> float:
-    """Return the estimated similarity of two texts (0 to 1), the share of common word pairs, from their sketches."""
+    """Return the estimated similarity of two texts, from 0 to 1, given their sketches."""
     first, second = _numbers(one), _numbers(other)
     smallest = sorted(first | second)[:SIZE]
     if not smallest:

@@ -14,8 +14,6 @@ _ASIDE = re.compile(r"\[[^\]]{1,200}\]:|:::|!!!|\.\. |<")
 
 
 class Heading(NamedTuple):
-    """The level and the text of a heading."""
-
     level: int
     text: str
 
@@ -44,7 +42,7 @@ def outline_of(markdown: str) -> Outline:
 
 
 def _without_comments(text: str) -> str:
-    """Return the text without HTML comments; keep an unclosed one, because it hides no text."""
+    """Return the text without HTML comments; an unclosed comment stays, because it hides no text."""
     kept, at = [], 0
     while (start := text.find("<!--", at)) >= 0 and (end := text.find("-->", start + 4)) >= 0:
         kept.append(text[at:start])

@@ -40,7 +40,7 @@ _JOINING = "\u200c\u200d\ufe0e\ufe0f"
 
 
 def visible(text: str) -> str:
-    """Return the text with `\\n` line ends and without invisible characters."""
+    """Return the text without invisible characters and with newlines as line ends."""
     return _UNSEEN.sub("", _BREAKS.sub("\n", text))
 
 
@@ -71,13 +71,13 @@ def dedent_lists(markdown: str) -> str:
 
 
 def without_thoughts(answer: str) -> str:
-    """Return a model's answer without the reasoning text at its start (`<think>…</think>`)."""
+    """Return a model's answer without its reasoning (`<think>…</think>`) at the start."""
     thoughts = _THOUGHTS.match(answer)
     return answer[thoughts.end() :] if thoughts else answer
 
 
 def without_marks(markdown: str) -> str:
-    """Return the text of a piece of Markdown on one line, without markup."""
+    """Return the text of a piece of Markdown without markup, on one line."""
     text = html.unescape(markdown) if "&" in markdown else markdown
     text = _MARKS.sub(lambda found: found["code"] or found["escaped"] or "", visible(text))
     if "](" in text or "][" in text:
@@ -113,7 +113,7 @@ def joined(parts: Iterable[str]) -> str:
 
 
 def cut(text: str, most: int) -> str:
-    """Return a text on one line, cut to `most` characters: after a sentence if that keeps at least half of them."""
+    """Return a text on one line, cut to `most` characters: after a sentence if at least half of them stay."""
     if len(text) <= most:
         return text
     end = max((end for end in _ends(text[: most + 1]) if end <= most), default=0)
@@ -121,7 +121,7 @@ def cut(text: str, most: int) -> str:
 
 
 def shortened(text: str, most: int) -> str:
-    """Return a text, cut to `most` characters with an ellipsis, after a word if possible."""
+    """Return a text cut to `most` characters, with an ellipsis; if possible, cut after a word."""
     if len(text) <= most:
         return text
     end = max(most - 1, 0)
@@ -140,14 +140,14 @@ _TARGET = re.compile(
 
 
 def without_targets(markdown: str) -> str:
-    """Return Markdown with empty link targets, so that moved link targets do not change the text."""
+    """Return Markdown with empty link targets, so that a change of targets does not change the text."""
     return _without(markdown, _targets_in(markdown))
 
 
 def _targets_in(markdown: str) -> list[tuple[int, int]]:
-    """Return the start and the end of each link target in a Markdown text.
+    """Return start and end of each link target in a Markdown text.
 
-    Searching for `](` first is faster than using a pattern alone.
+    Searching for `](` first is faster than a regular expression alone.
     """
     spans = []
     place = markdown.find("](")
@@ -161,7 +161,7 @@ def _targets_in(markdown: str) -> list[tuple[int, int]]:
 
 
 def _without(text: str, spans: list[tuple[int, int]]) -> str:
-    """Return a text without the parts between the starts and ends in `spans`."""
+    """Return a text without the ranges in `spans`."""
     if not spans:
         return text
     starts, ends = zip(*spans, strict=True)
@@ -169,7 +169,7 @@ def _without(text: str, spans: list[tuple[int, int]]) -> str:
 
 
 class TargetlessText:
-    """A Markdown text and its version without link targets; converts positions between them."""
+    """A Markdown text without link targets; converts positions in it to positions in the original."""
 
     def __init__(self, markdown: str) -> None:
         self.whole = markdown
@@ -179,7 +179,7 @@ class TargetlessText:
         self._at = [start - gone for (start, _), gone in zip(spans, self._gone, strict=False)]
 
     def between(self, start: int, end: int) -> str:
-        """Return the part of the original text between two positions in the version without link targets."""
+        """Return the part of the original between two positions in the text without link targets."""
         return self.whole[self._in_whole(start) : self._in_whole(end)]
 
     def _in_whole(self, place: int) -> int:

@@ -1,4 +1,4 @@
-"""Parse durations as people type them (`90s`, `15m`, `1h30m`, `2w`), and format numbers with nouns."""
+"""Parse durations (`90s`, `15m`, `1h30m`, `2w`), and format numbers with nouns."""
 
 import re
 from datetime import timedelta

@@ -45,7 +45,7 @@ def one_line(text: str) -> str:
 
 
 def mask_pairs(text: str) -> str:
-    """Return a text with the values of secret query parameters masked in all URLs that it contains."""
+    """Return a text in which the values of secret query parameters are masked in all URLs."""
     return _PAIR.sub(_masked_pair, text)
 
 
@@ -56,7 +56,7 @@ def _masked_pair(found: re.Match[str]) -> str:
 
 
 def mask_secrets(text: str, known: Iterable[str] = ()) -> str:
-    """Return a text with passwords, tokens and keys masked: those in `known`, and parts that look like secrets.
+    """Return a text with the secrets in `known` masked, and all parts that look like passwords, tokens or keys.
 
     A text longer than MAX_MASKED_CHARACTERS is first cut after a word, because half of a secret might not be
     recognised.
@@ -71,7 +71,6 @@ def mask_secrets(text: str, known: Iterable[str] = ()) -> str:
 
 
 def _cut(text: str) -> str:
-    """Return the beginning of a long text, cut after a word."""
     kept = text[:MAX_MASKED_CHARACTERS]
     end = max(kept.rfind(" "), kept.rfind("\n"))
     kept = kept[:end] if end > MAX_MASKED_CHARACTERS // 2 else kept
