@@ -1,4 +1,4 @@
-"""Score links offline, by matching keywords with the words of a link's text and URL."""
+"""Score links offline, by matching keywords with words in the text and URL of a link."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
@@ -96,7 +96,7 @@ class KeywordFinder:
                 yield entry.keyword, match
 
     def _hits(self, word: str) -> list[_Hit]:
-        """Return the phrases that a word matches, with scores; parts of compounds match only keywords themselves."""
+        """Return the phrases that a word matches, with scores; a part of a compound matches only keywords."""
         if word not in self._known:
             hits = self._known[word] = []
             related = (place for form in spellings(word) for place in self._related.get(form, ()))
@@ -124,7 +124,7 @@ def _entries(keyword: str) -> Iterator[_Entry]:
 
 
 def _best_match(entry: _Entry, parts: Mapping[int, Mapping[int, float]], words: Sequence[str]) -> KeywordMatch | None:
-    """Return the best match of a phrase in a link's words, or None; words of a related phrase must be side by side."""
+    """Return the best match of a phrase in a link, or None; words of a related phrase must be adjacent."""
     inner = range(1, len(entry.words))
     whole = {
         at: min(score, *(parts[part][at + part] for part in inner)) if inner else score
@@ -158,12 +158,12 @@ def significant_words(link: LinkToScore) -> list[str]:
 
 
 def looks_alike(word: str, other: str) -> bool:
-    """Return whether two words have so many letters in common that a model may confuse them, as `taxi` and `tax`."""
+    """Return whether two words share so many letters that a model may confuse them, such as `taxi` and `tax`."""
     return word[:3] == other[:3] or word[-4:] == other[-4:]
 
 
 def score_similarity(similarity: float) -> float | None:
-    """Convert a similarity in meaning to a score; return None if it is too low."""
+    """Return the score for a similarity in meaning, or None if it is too low."""
     if not similarity >= NEAR_MEANING:
         return None
     share = min((similarity - NEAR_MEANING) / (SAME_MEANING - NEAR_MEANING), 1.0)

@@ -1,4 +1,4 @@
-"""Define the scores of links: keywords with weights, scores per keyword, and their weighted sum."""
+"""Define link scores: keywords with weights, scores per keyword, and the total score."""
 
 import hashlib
 import json
@@ -17,7 +17,7 @@ _MAX_SCORE = math.nextafter(2.0, 0.0)  # the sum approaches 2 and reaches it onl
 
 
 class LinkToScore(NamedTuple):
-    """A link as a scorer gets it; its score depends on nothing else."""
+    """A link as passed to a scorer; its score depends on nothing else."""
 
     url: str
     text: str  # the visible text, which may be empty
@@ -25,7 +25,7 @@ class LinkToScore(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LinkJudgement:
-    """A scorer's answer for one link: one or more keywords, each with a score from 0 to 1."""
+    """A scorer's answer for one link: keywords with scores from 0 to 1."""
 
     url: str
     text: str
@@ -43,7 +43,7 @@ class UnscoredLink:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoredLink:
-    """A stored answer of a scorer for a link with a text, and the keywords about which the scorer was asked."""
+    """A stored answer of a scorer for a link with one of its texts, and the keywords that were requested."""
 
     link: LinkToScore
     recipe: str
@@ -52,7 +52,7 @@ class ScoredLink:
     comment: str = ""
 
     def merge(self, later: "ScoredLink") -> "ScoredLink":
-        """Merge a later answer: with the same recipe its keywords are added, otherwise it replaces this one."""
+        """Return this answer with the keywords of a later one or, if the recipes differ, the later one alone."""
         if later.recipe != self.recipe:
             return later
         comment = "; ".join(dict.fromkeys(filter(None, (self.comment, later.comment))))
@@ -66,13 +66,13 @@ class ScoredLink:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeywordWeights:
-    """The weights of a user's keywords, and the weight of other keywords."""
+    """The weights of the user's keywords, and the weight of other keywords."""
 
     weights: Mapping[str, float]
     unknown: float = UNKNOWN_WEIGHT
 
     def seal(self, recipe: str) -> str:
-        """Return a hash of the scorer's recipe, the keywords and the weights, to detect changes."""
+        """Return a fingerprint of the scorer's recipe, the keywords and the weights."""
         text = json.dumps([recipe, sorted(self.weights.items()), self.unknown])
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -87,11 +87,11 @@ class LinkWorth:
 
 
 class KeywordError(ValueError):
-    """Raised if keywords are invalid; the message says what was expected."""
+    """The keywords are invalid; the message says what was expected."""
 
 
 def parse_keywords(typed: str) -> dict[str, float]:
-    """Parse keywords such as `budget,contact:0.5`; return their weights, which are 1 by default."""
+    """Parse keywords such as `budget,contact:0.5`, and return their weights, by default 1."""
     pairs = []
     parts = list(filter(None, map(str.strip, typed.split(","))))
     if typed.strip() and not parts:  # an empty text removes all keywords, but a lone comma is a mistake
@@ -123,21 +123,21 @@ def checked_keywords(pairs: Iterable[tuple[str, float]]) -> dict[str, float]:
 
 
 def normalize_keyword(keyword: str) -> str:
-    """Return the normal form of a keyword: in lower case, with single blanks."""
+    """Return a keyword in lower case, with single blanks."""
     return " ".join(keyword.casefold().split())
 
 
 def total_score(
     scores: Mapping[str, float], weights: Mapping[str, float], unknown_weight: float = UNKNOWN_WEIGHT
 ) -> float:
-    """Return the sum of the weighted scores, in which the highest counts full and each next one half as much."""
+    """Return the sum of the weighted scores; the highest counts fully, and each next one half as much."""
     best = (score * weights.get(word, unknown_weight) for word, score in normalize_scores(scores).items())
     ranked = enumerate(sorted(best, reverse=True))
     return min(sum(math.ldexp(score, -rank) for rank, score in ranked), _MAX_SCORE)
 
 
 def normalize_scores(scores: Mapping[str, float]) -> dict[str, float]:
-    """Return scores limited to 0 to 1, by the normal form of keywords; of duplicates, keep the highest score."""
+    """Return scores limited to 0 to 1 by normalised keyword; of duplicates, the highest."""
     found: dict[str, float] = {}
     for keyword, score in scores.items():
         word = normalize_keyword(keyword)
@@ -146,13 +146,13 @@ def normalize_scores(scores: Mapping[str, float]) -> dict[str, float]:
 
 
 def missing_keywords(known: ScoredLink | None, recipe: str, keywords: Sequence[str]) -> tuple[str, ...]:
-    """Return the keywords that the scorer has not been asked about yet."""
+    """Return the keywords for which the scorer was not asked about this link."""
     asked = known.asked if known is not None and known.recipe == recipe else frozenset[str]()
     return tuple(keyword for keyword in keywords if keyword not in asked)
 
 
 def weigh_link(answers: Iterable[ScoredLink], weighing: KeywordWeights) -> LinkWorth:
-    """Return the total score of a link from the answers for all its texts; per keyword, the highest score counts."""
+    """Return the total score of a link; for each keyword, the highest score among the answers counts."""
     best: dict[str, float] = {}
     comments: list[tuple[float, str]] = []
     for answer in answers if weighing.weights else ():

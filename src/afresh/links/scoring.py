@@ -30,7 +30,7 @@ MAX_SEEN = 200_000  # links that a run remembers; beyond that, some are looked u
 
 
 class LinkScoring:
-    """Scores the links of one run; after an error of the scorer, the remaining links wait for the next run."""
+    """Scores the links of a run; after an error, the remaining links wait for the next run."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class LinkScoring:
         self._asking = asyncio.Lock()
 
     def note(self, visits: Sequence[Visit]) -> None:
-        """Collect the links of visits that were just stored, to score them later (or guess, if the scorer is down)."""
+        """Collect the links of stored visits to score them later; if the scorer is down, only estimate them."""
         if self._down and self._guesser is None:
             return
         for visit in visits:
@@ -82,7 +82,7 @@ class LinkScoring:
 
     @asynccontextmanager
     async def beside(self, run: Run) -> AsyncIterator[None]:
-        """In the body of `with`, score full batches of links in the background; on exit, wait for the current call."""
+        """Score full batches of links in the background; on exit of `with`, wait for the current call."""
         self._over = False
         asking = asyncio.create_task(self._ask_full_batches(run))
         try:
@@ -119,7 +119,7 @@ class LinkScoring:
                 self._new = self._new if self._guesser else []
 
     async def guesses(self, run: Run) -> Mapping[str, float]:
-        """Return the scores that the free scorer guesses for links without a score, by URL."""
+        """Return scores by URL for links without a score, estimated by the free scorer."""
         if self._guesser is None:
             return {}
         async with self._asking:
@@ -139,11 +139,11 @@ class LinkScoring:
             self._sort(await self._unasked(run.source_id, new))
 
     async def begin(self, run: Run) -> None:
-        """Check whether all stored links are scored already, so that only new links need scores."""
+        """Find out whether all stored links are scored, so that only new links need scores."""
         self._sealed = await self._is_sealed(run.source_id)
 
     async def finish(self, run: Run) -> None:
-        """Score all links without a score, including those of earlier runs."""
+        """Score all links that have no score, including those of earlier runs."""
         if not self._sealed and not self._down:
             async with self._asking:
                 self._new.clear()
@@ -166,7 +166,7 @@ class LinkScoring:
             await self._store.link_scores.weigh(source, self.weighing, seal)
 
     async def saved(self, run: Run) -> tuple[int, int]:
-        """Return the number of links with a stored score, and the number of calls that these scores saved."""
+        """Return the number of links whose scores were stored already, and the number of calls that this saved."""
         scored = run.counts.get("links_scored", 0)
         links = max(0, await self._store.link_scores.count_asked(run.source_id) - scored)
         return links, 0 if self.is_free else -(-links // self._scorer.batch)
@@ -189,7 +189,7 @@ class LinkScoring:
                 self._ready[each.keywords][each.link] = None
 
     async def _ask(self, run: Run, links: Sequence[LinkToScore], keywords: tuple[str, ...]) -> None:
-        """Score links with one call and store the answers in one transaction; links without an answer stay unscored."""
+        """Score links with one call and store the answers; links without an answer stay unscored."""
         is_whole = True  # the answer is complete, so that a missing link matches no keyword
         try:
             judgements = await self._score_unless_stopped(links, keywords)
@@ -231,7 +231,7 @@ class LinkScoring:
     async def _score_unless_stopped(
         self, links: Sequence[LinkToScore], keywords: tuple[str, ...]
     ) -> Sequence[LinkJudgement] | None:
-        """Return the answer of the scorer; None if the run is stopped meanwhile."""
+        """Return the scorer's answer; None if the run is stopped meanwhile."""
         task = asyncio.ensure_future(self._scorer.score(links, keywords))
         stop = asyncio.create_task(self._stopping.wait())
         try:
@@ -245,7 +245,7 @@ class LinkScoring:
 
 
 async def count_scores(scoring: LinkScoring | None, run: Run, counts: dict[str, int], notes: list[str]) -> None:
-    """Add the numbers of unscored links and saved calls to `counts`, and a note about unscored links to `notes`."""
+    """Add the numbers of unscored links and saved calls to `counts`; add a note about unscored links to `notes`."""
     if scoring is None or run.mode is RunMode.CHECK:
         return
     counts["links_unscored"] = scoring.unscored
@@ -269,7 +269,7 @@ BATCH_PAGES = 8  # pages that are queued at a time
 
 
 class BestFirst:
-    """Queues the best links of a run, within the limits of the run."""
+    """Queues the links with the best scores, within the limits of the run."""
 
     def __init__(self, context: "RunContext", scoring: LinkScoring) -> None:
         self._context = context
@@ -277,7 +277,7 @@ class BestFirst:
         self._first = True
 
     async def admit(self) -> bool:
-        """Queue the links with the best scores; return False if none can be queued."""
+        """Queue the best links; return False if none can be queued."""
         context, store = self._context, self._context.tools.store
         await self._scoring.ask(context.run, full=not self._scoring.is_free)
         waiting, good = await self._ranked()
@@ -322,7 +322,7 @@ class BestFirst:
 
 
 def applies(context: "RunContext") -> bool:
-    """Return whether the run finds pages by links and may choose their order."""
+    """Return whether the run finds pages by links, and may therefore choose their order."""
     tools = context.tools
     asked = tools.best_first and tools.scoring is not None
     return asked and context.starts_at_root and context.run.mode in (RunMode.CRAWL, RunMode.REFRESH)

@@ -1,4 +1,4 @@
-"""Compare the words of links and keywords, including spellings, inflections, compounds and synonyms."""
+"""Compare words of links and keywords by spelling, inflection, compounds and synonyms."""
 
 import re
 import unicodedata
@@ -20,7 +20,7 @@ TRANSCRIBED = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "æ": "ae", "ø
 
 
 def link_words(text: str, url: str) -> list[list[str]]:
-    """Return the words of a link's text and of its URL; `meetingMinutes_2026` is split into three words."""
+    """Return the words of a link's text and of its URL; `meetingMinutes_2026` gives three words."""
     both = (each.replace("_", " ") for each in (text[:_MAX_TEXT_CHARS], _url_text(url)))
     return [words_in(_HUMP.sub(" ", each))[:_MAX_WORDS] for each in both]
 
@@ -35,7 +35,7 @@ def spellings(word: str) -> frozenset[str]:
 
 
 def _url_text(url: str) -> str:
-    """Return the path and the query values of a URL as text, without the host, which all links have in common."""
+    """Return path and query values of a URL as text; the host is left out, because all links have it."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -89,7 +89,7 @@ class WordMatch(Enum):
 
 @dataclass(frozen=True, slots=True)
 class KeywordForms:
-    """A word of a keyword with all forms that count as a match."""
+    """A word of a keyword, with all forms that match it."""
 
     word: str
     forms: frozenset[str]
@@ -100,7 +100,7 @@ class KeywordForms:
 
 @cache
 def keyword_forms(word: str) -> KeywordForms:
-    """Return the forms of one word of a keyword; the word is in lower case."""
+    """Return the forms of a word of a keyword; `word` is in lower case."""
     forms = {spelt for form in _forms(word) for spelt in spellings(form)} | set(_umlaut_forms(word))
     unsure = {spelt for form in _unsure_forms(word) for spelt in spellings(form)} - forms
     beginnings = dict.fromkeys(spelt[:_MIN_ROOT_LETTERS] for spelt in spellings(word))
@@ -108,7 +108,7 @@ def keyword_forms(word: str) -> KeywordForms:
 
 
 def match_word(sought: KeywordForms, word: str) -> WordMatch | None:
-    """Return how a word in lower case matches a keyword, as the closest kind of match; None if it does not."""
+    """Return the closest way in which a word in lower case matches a keyword; None if it does not."""
     spelt = spellings(word)
     if spelt & sought.forms or (is_run(sought.word) and sought.word in word):
         return WordMatch.SAME
@@ -128,7 +128,7 @@ def match_word(sought: KeywordForms, word: str) -> WordMatch | None:
 
 @lru_cache(maxsize=65_536)
 def stems_of(word: str) -> frozenset[str]:
-    """Return the stems of a word in several languages; short stems only in English, as others match by chance."""
+    """Return the stems of a word in several languages; short stems only in English, because others match by chance."""
     found = {f"{ENGLISH} {stem}" for stem in snowball(ENGLISH)([word]) if len(stem) > 2}
     forms = list(spellings(word))
     for language in _STEMMERS.split():
@@ -170,7 +170,7 @@ def _umlaut_forms(word: str) -> Iterator[str]:
 
 
 def _unsure_forms(word: str) -> Iterator[str]:
-    """Yield German and Dutch plurals that may be other words in English, such as `listen` for `list`."""
+    """Yield German and Dutch plurals that are other words in English, such as `listen` for `list`."""
     yield f"{word}en"
     if word.endswith(("e", "el", "er")):
         yield f"{word}n"
@@ -203,7 +203,7 @@ def _synonyms() -> list[list[Phrase]]:
 
 @cache
 def related_phrases(keyword: Phrase) -> tuple[Phrase, ...]:
-    """Return the phrases that the synonym list relates to a keyword; none if it is not in the list."""
+    """Return the phrases that the synonym list relates to a keyword."""
     lines = [line for line in _synonyms() if any(_is_same(keyword, phrase) for phrase in line)]
     found = dict.fromkeys(phrase for line in lines for phrase in line if not _is_same(keyword, phrase))
     return tuple(found)[:MAX_RELATED]
