@@ -1,4 +1,4 @@
-"""Answer repeated requests with the same idempotency key from a stored response, for a day."""
+"""Repeat the stored response to a request that has the same idempotency key as one in the last day."""
 
 import asyncio
 import logging
@@ -21,7 +21,7 @@ GIVEN_UP = timedelta(minutes=1)  # another process may take over a claim that wa
 
 @dataclass(frozen=True, slots=True)
 class StoredResponse:
-    """A request with an idempotency key, and its response; the status is None until there is a response."""
+    """A request with an idempotency key, and the response; while there is none, its status is None."""
 
     asked: str  # hash of the request, to detect another request with the same key
     status: int | None = None
@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 
 
 class RequestClaim:
-    """The exclusive right to answer a request; it is renewed regularly, and deleted if the request fails."""
+    """The exclusive right to process a request; renewed at intervals, and deleted if the request fails."""
 
     def __init__(self, store: "Store", clock: Clock, caller: str, name: str, began: datetime) -> None:
         self._store = store
@@ -50,11 +50,11 @@ class RequestClaim:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop renewing the claim; after an error, delete it, so that the request can be repeated."""
+        """Stop renewing the claim; after an error, delete it so that the request can be repeated."""
         await wait_done(asyncio.ensure_future(self._end(forget=error is not None)))
 
     async def keep(self, answer: StoredResponse) -> None:
-        """Stop renewing the claim, and store the response, which is kept for a day."""
+        """Stop renewing the claim, and store the response."""
         await self._rest()
         await self._store.access.keep_answer(*self._key, self._began, answer)
 
@@ -87,7 +87,7 @@ class RequestClaim:
 
 
 async def begin(store: "Store", clock: Clock, caller: str, name: str, asked: str) -> StoredResponse | RequestClaim:
-    """Return the request with the idempotency key `name` and its response, if stored, or a claim to answer it."""
+    """Return the stored response for the idempotency key `name`, or a claim to process the request."""
     now = clock()
     known = await store.access.begin_answer(caller, name, asked, now)
     return known if known is not None else RequestClaim(store, clock, caller, name, now)

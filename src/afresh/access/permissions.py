@@ -24,7 +24,7 @@ class TokenScope(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccessToken:
-    """A stored token; the token text itself is not stored."""
+    """A stored token, without the token text."""
 
     id: int
     name: str
@@ -43,7 +43,7 @@ class AccessToken:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreatedToken:
-    """A new token and its text, which is displayed once and not stored."""
+    """A new token and its text, which is shown only once."""
 
     token: str
     id: int
@@ -69,7 +69,7 @@ def same(one: str | bytes, other: str | bytes) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Permissions:
-    """The permissions of a request, which every route and tool checks."""
+    """The permissions of a request, as every route and tool checks them."""
 
     caller: str  # id of the token or address of the peer, for logs and rate limits
     scope: TokenScope = TokenScope.READ
@@ -84,7 +84,7 @@ class Permissions:
         return self.sources is None
 
     def sees(self, label: str) -> bool:
-        """Return whether a source is allowed, by its own label or that of the library it belongs to.
+        """Return whether a source with this label is allowed, by itself or as part of a library.
 
         `react` allows every version of `react` and of `react/site`; `react@18` allows only that version of both.
         """
@@ -96,12 +96,11 @@ class Permissions:
         )
 
     def check_write(self) -> None:
-        """Raise Forbidden if the request has no write permission."""
         if not self.may_write:
             raise Forbidden(READ_ONLY)
 
     def check_everywhere(self) -> None:
-        """Raise Forbidden if the request's token is limited to some sources."""
+        """Raise Forbidden for a token that is limited to some sources."""
         if not self.everywhere:
             raise Forbidden(BOUND)
 
