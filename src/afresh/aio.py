@@ -43,7 +43,7 @@ async def run_until_stopped(work: Coroutine[Any, Any, object], stopping: asyncio
 async def wait_done(work: "asyncio.Future[Any]") -> None:
     """Wait until a future is done, even if the caller is cancelled meanwhile; then raise its error or the cancellation.
 
-    `asyncio.shield` would return at once when cancelled, and an error of the future would be lost.
+    `asyncio.shield` would return at once when the caller is cancelled, and an error of the future would be lost.
     """
     cancelled = False
     while not work.done():
@@ -62,7 +62,7 @@ AT_ONCE = 3  # calls that run concurrently
 
 
 async def gather_limited(work: Sequence[Callable[[], Coroutine[None, None, T]]]) -> list[T]:
-    """Run all calls, AT_ONCE at a time, and return the results in order; after the last call, raise the first error."""
+    """Run all calls, AT_ONCE at a time, and return the results in order; after all calls, raise the first error."""
     gate = asyncio.Semaphore(AT_ONCE)
 
     async def turn(begin: Callable[[], Coroutine[None, None, T]]) -> T:
@@ -83,7 +83,7 @@ ITEM_CHARACTERS = 64  # counted for each item in addition to its URL
 
 
 async def yield_in_turns(items: Iterable[T], url_of: Callable[[T], str]) -> AsyncIterator[T]:
-    """Yield the items; let other tasks run after every few items, and more often if their URLs are long."""
+    """Yield the items; let other tasks run after every few items, more often if the URLs are long."""
     left = TURN_CHARACTERS
     for item in items:
         left -= ITEM_CHARACTERS + len(url_of(item))

@@ -32,7 +32,7 @@ class AlreadyExists(UsageError):
 
 
 class RunFinished(UsageError):
-    """The run has already ended or left the state that the call needs."""
+    """The run has ended already, or is not in the state that the call needs."""
 
 
 class SourceError(AfreshError):
@@ -60,7 +60,7 @@ class ParserCrashed(ExtractError):
 
 
 class ParserTimeout(ParserCrashed):
-    """Parsing a body took too long; another try would, too."""
+    """Parsing a body took too long, and would take too long again."""
 
 
 class ParserUnavailable(ExtractError):

@@ -56,7 +56,7 @@ Listener = Callable[[Event], None]
 
 
 class WithoutSteps:
-    """Wraps a listener that needs no `PageStep`; then none is made, as there are five for each page."""
+    """Wraps a listener that ignores `PageStep`, so that none is created: there are five for each page."""
 
     def __init__(self, listener: Listener) -> None:
         self._listener = listener

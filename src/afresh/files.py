@@ -32,7 +32,8 @@ def make_private_folder(folder: Path) -> None:
 def make_private_file(path: Path) -> None:
     """Create an empty private file if there is none.
 
-    If possible, the file is not opened: closing a handle of a SQLite file would drop this process's locks on it.
+    The file is not opened if that can be avoided: closing a handle of a SQLite file would release the locks of this
+    process.
     """
     with suppress(FileExistsError):
         try:
@@ -52,7 +53,7 @@ def narrow_file(path: Path) -> None:
 
 
 def open_private_log(path: Path) -> FileIO:
-    """Open a private file to append to; first remove other users' permissions if it exists."""
+    """Open a private file for appending; remove the permissions of other users if it exists."""
     narrow_file(path)
     return FileIO(path, "ab", opener=lambda name, flags: os.open(name, flags, FILE_MODE))
 
@@ -80,9 +81,9 @@ def write_whole(path: Path, data: bytes) -> bool:
 
 
 def replace_whole(path: Path, data: bytes) -> bool:
-    """Replace the content of a file atomically; return False if it is already the same.
+    """Replace the content of a file atomically; return False if the content is already the same.
 
-    On any error the file is unchanged. A symbolic link is followed and kept; the mode is kept.
+    On any error the file is unchanged. A symbolic link is followed and kept, and so is the file mode.
     """
     target = Path(os.path.realpath(path))
     if _is_there(target) and target.stat().st_size == len(data) and target.read_bytes() == data:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class KnowledgeBase:
-    """An open knowledge base: the services of one store, without own logic. A service is imported when first used."""
+    """An open knowledge base: the services of one store. Each service is imported when it is first used."""
 
     def __init__(self, context: ServiceContext) -> None:
         self._context = context
@@ -104,7 +104,7 @@ class KnowledgeBase:
     def scoped_to(self, allowed: Permissions) -> "KnowledgeBase":
         """Return a view limited to permitted sources; operations on the whole store raise Forbidden.
 
-        Without write permission, the view fetches no web pages outside the sources.
+        Without write permission, the view fetches no web pages that belong to no source.
         """
         if allowed.everywhere and allowed.may_write:
             return self
@@ -120,5 +120,4 @@ class KnowledgeBase:
         self._context.stopping.set()
 
     async def close(self) -> None:
-        """Close the store."""
         await self._context.store.close()

@@ -1,4 +1,4 @@
-"""Plugins: source kinds, extractors, embedders and sinks that packages register as entry points.
+"""Load plugins: source kinds, extractors, embedders and sinks that packages register as entry points.
 
 The built-in ones are entry points of the package afresh in the same groups. BUILT_IN lists them again, so that
 commands find them without searching all installed packages.
@@ -52,7 +52,7 @@ class PluginError(ConfigError):
 
 
 def load_plugin(group: str, name: str, kind: type[T]) -> T | None:
-    """Return the object that an entry point names, preferring a built-in one; None if no package registers the name."""
+    """Return the object that an entry point refers to, a built-in one first; None if no package registers the name."""
     if place := BUILT_IN[group].get(name):
         module, _, attribute = place.partition(":")
         found: T = getattr(import_module(module), attribute)

@@ -55,17 +55,17 @@ class Lister(Protocol):
 
     @property
     def notes(self) -> Sequence[str]:
-        """Return notes on the listing for the run report; complete when the run ends."""
+        """Return notes on the listing for the run report; they are complete at the end of the run."""
         ...
 
     @property
     def mark(self) -> str | None:
-        """Return a text that identifies the state of the source; if it is equal in the next run, nothing changed."""
+        """Return a text that identifies the state of the source; the text stays equal while nothing changes."""
         ...
 
     @property
     def unchanged(self) -> bool:
-        """Return whether the source is in the state that the last run stored; then its files are not listed again."""
+        """Return whether the source is in the state that the last run stored, so that it need not be listed."""
         ...
 
     def walks(self, url: str) -> bool:
@@ -82,7 +82,7 @@ class Lister(Protocol):
 
 
 class ChangedPaths(NamedTuple):
-    """The pages that may have changed, given the paths that changed."""
+    """The pages that may have changed when some paths changed."""
 
     there: Sequence[ListedUrl] = ()  # files that belong to the source
     others: Sequence[str] = ()  # URLs without such a file: stored pages at or below them may be gone
@@ -90,7 +90,7 @@ class ChangedPaths(NamedTuple):
 
 
 class ChangeFeed(Protocol):
-    """Reports changed paths below the root of a source without reading files; its methods may block."""
+    """Reports changed paths below the root of a source, without reading files; its methods may block."""
 
     place: str
 
@@ -119,7 +119,7 @@ class Extractor(Protocol):
 
 
 class Embedder(Protocol):
-    """Turns texts into vectors; raises EmbedError with a message that names the fix."""
+    """Computes vectors of texts; raises EmbedError with a message that says what to do."""
 
     model: str  # a fingerprint: vectors of different models are never compared
 
@@ -135,15 +135,15 @@ class Embedder(Protocol):
 
 
 class Summarizer(Protocol):
-    """Summarises a document in a few plain lines; created per run, as its budget is per run.
+    """Summarises documents in a few plain lines; one object per run, as the budget is per run.
 
-    It raises SummaryError with a message that names the fix, or SummarizerUnavailable if every other document
-    would fail, too.
+    Raises SummaryError with a message that says what to do, or SummarizerUnavailable if every other document would
+    fail, too.
     """
 
     @property
     def recipe(self) -> str:
-        """Return a fingerprint of the model and its prompt; stored summaries with another one are outdated."""
+        """Return a fingerprint of the model and its prompt; stored summaries with another fingerprint are outdated."""
         ...
 
     async def summarise(self, title: str, text: str) -> str:
@@ -168,10 +168,10 @@ class JsonApi(Protocol):
 
 
 class LinkScorer(Protocol):
-    """Scores how well links fit keywords, by their text and URL alone; created per run.
+    """Scores how well links fit keywords, by their text and URL alone; one object per run.
 
-    It raises ScoreError if it cannot score all links of a call, or ScorerUnavailable if every other link would
-    fail, too. The attribute `found` of the error holds the scores made before the failure.
+    Raises ScoreError if it cannot score all links of a call, or ScorerUnavailable if every other link would fail, too.
+    The attribute `found` of the error holds the scores made before the failure.
     """
 
     recipe: str  # a fingerprint of scorer, model and prompt, without keywords
@@ -181,7 +181,7 @@ class LinkScorer(Protocol):
     tokens: int  # used so far
 
     async def score(self, links: Sequence[LinkToScore], keywords: Sequence[str]) -> Sequence[LinkJudgement]:
-        """Return the scores of each link; links that fit no keyword are left out."""
+        """Return the scores of each link; omit links that fit no keyword."""
         ...
 
 
@@ -204,7 +204,7 @@ class HttpApi(Protocol):
 
 
 class Sink(Protocol):
-    """An external store; raises SinkError with a message that names the fix."""
+    """An external store; raises SinkError with a message that says what to do."""
 
     name: str
     at_once: int  # concurrent uploads
