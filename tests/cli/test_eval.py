@@ -18,14 +18,14 @@ def questions(kb: Opened, tmp_path: Path) -> str:
     return "questions.jsonl"
 
 
-def test_scores_misses_and_ages_are_shown(afresh: Afresh, questions: str) -> None:
+def test_scores_misses_and_ages_are_displayed(afresh: Afresh, questions: str) -> None:
     ended = afresh("eval", questions)
     assert ended.code == 0, ended.err
-    said = " ".join(ended.out.split())
-    assert "questions 3 MRR@10 0.500 nDCG@10 0.500 Recall@10 0.500 best page in first 1 50.0%" in said
-    assert "no answer, none shown 1 of 1" in said
-    assert "queue holds jobs expected /nowhere found https://" in said
-    assert "(median of first results)" in said
+    printed = " ".join(ended.out.split())
+    assert "questions 3 MRR@10 0.500 nDCG@10 0.500 Recall@10 0.500 best page in first 1 50.0%" in printed
+    assert "no answer, none shown 1 of 1" in printed
+    assert "queue holds jobs expected /nowhere found https://" in printed
+    assert "(median of first results)" in printed
     assert afresh("eval", questions, "--json").document["checked_age_seconds"] == 177
     assert "queue holds jobs" not in afresh("eval", questions, "--misses", "0").out
 
