@@ -103,11 +103,11 @@ class ChangeFeed(Protocol):
 
     def close(self) -> None: ...
 
-    def stands(self) -> bool:
+    def is_intact(self) -> bool:
         """Return whether the root is still the folder that was opened, not a new one in its place."""
         ...
 
-    def sift(self, paths: Iterable[str]) -> ChangedPaths:
+    def classify(self, paths: Iterable[str]) -> ChangedPaths:
         """Return the pages to check after these paths changed."""
         ...
 

@@ -13,7 +13,7 @@ from afresh.notify.sender import MessageBody, MessageSender, Outcome
 from afresh.store.store import Store
 from afresh.testing import FrozenClock
 
-LETTERS = [(name, "run.finished") for name in ("ops", "cms", "gone")]
+MESSAGES = [(name, "run.finished") for name in ("ops", "cms", "gone")]
 
 
 class Held:
@@ -47,12 +47,12 @@ class Down:
         return ("it is down", False) if self.down else (None, False)
 
 
-async def filled(store: Store, now: datetime, letters: Sequence[tuple[str, str]] = LETTERS) -> None:
+async def filled(store: Store, now: datetime, messages: Sequence[tuple[str, str]] = MESSAGES) -> None:
     source = await store.sources.add(
         name="docs", version=None, kind="web", url="https://x.example/", rules={}, policy={}, now=now
     )
     run, _ = await store.runs.start(source.id, RunMode.CRAWL, full=False, worker="me", now=now)
-    await store.runs.finish(run, RunEnding(state=RunState.COMPLETED, counts={}, letters=letters), now)
+    await store.runs.finish(run, RunEnding(state=RunState.COMPLETED, counts={}, messages=messages), now)
 
 
 async def test_F101_what_was_sent_is_counted_and_a_target_that_falls_leaves_nobody_running(store: Store) -> None:

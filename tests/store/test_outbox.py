@@ -11,13 +11,13 @@ from afresh.errors import RunBusy
 from afresh.model.records import RunState
 from afresh.notify.outbox import MessageState
 
-LETTERS = (("ops", "run.finished"), ("cms", "pages"))
+MESSAGES = (("ops", "run.finished"), ("cms", "pages"))
 
 
 async def test_F101_messages_come_with_the_end_of_a_run_or_not_at_all(crawler: ManualCrawler) -> None:
     await crawler.join()
     await crawler.begin()
-    ending = RunEnding(state=RunState.COMPLETED, counts={}, letters=LETTERS)
+    ending = RunEnding(state=RunState.COMPLETED, counts={}, messages=MESSAGES)
     await crawler.store.runs.finish(crawler.run, ending, crawler.clock())
     with pytest.raises(RunBusy):  # it is over
         await crawler.store.runs.finish(crawler.run, ending, crawler.clock())
@@ -35,7 +35,7 @@ async def test_F101_one_sends_a_message(crawler: ManualCrawler, open_another: Op
     store, clock = crawler.store, crawler.clock
     await crawler.join()
     await crawler.begin()
-    await store.runs.finish(crawler.run, RunEnding(state=RunState.COMPLETED, counts={}, letters=LETTERS), clock())
+    await store.runs.finish(crawler.run, RunEnding(state=RunState.COMPLETED, counts={}, messages=MESSAGES), clock())
     first, second = await store.messages.due(clock())
     assert list(await store.messages.due(clock(), limit=1)) == [first, second], "one of each target"
     lease = clock() + timedelta(minutes=2)

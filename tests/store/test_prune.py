@@ -222,7 +222,7 @@ async def test_R2_changes_past_their_retention_go_but_not_those_still_to_be_sent
     await crawler.begin(RunMode.REFRESH)
     await crawler.enqueue("")
     await crawler.look({"": read("Root, edited", "a", "b")})
-    ending = RunEnding(state=RunState.COMPLETED, counts={}, letters=(("ops", "pages"),))
+    ending = RunEnding(state=RunState.COMPLETED, counts={}, messages=(("ops", "pages"),))
     await crawler.store.runs.finish(await crawler.reload(), ending, crawler.clock())
     sent_run = crawler.run.id
     await crawler.crawl({**SITE, "": NotModified(), "a": read("Page a, edited", "c")})
@@ -240,8 +240,8 @@ async def test_R2_messages_that_are_over_go_and_those_that_wait_stay(crawler: Ma
     store, clock = crawler.store, crawler.clock
     await crawler.join()
     await crawler.begin()
-    letters = (("ops", "run.finished"), ("cms", "pages"), ("chat", "pages"))
-    await store.runs.finish(crawler.run, RunEnding(state=RunState.COMPLETED, counts={}, letters=letters), clock())
+    messages = (("ops", "run.finished"), ("cms", "pages"), ("chat", "pages"))
+    await store.runs.finish(crawler.run, RunEnding(state=RunState.COMPLETED, counts={}, messages=messages), clock())
     sent, dead, _ = await store.messages.due(clock())
     lease = clock() + timedelta(minutes=2)
     for message, state in ((sent, MessageState.SENT), (dead, MessageState.DEAD)):

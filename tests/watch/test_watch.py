@@ -55,10 +55,10 @@ class FakeFeed:
     def close(self) -> None:
         self.closed += 1
 
-    def stands(self) -> bool:
+    def is_intact(self) -> bool:
         return self.there
 
-    def sift(self, paths: Iterable[str]) -> ChangedPaths:
+    def classify(self, paths: Iterable[str]) -> ChangedPaths:
         found = sorted(paths)
         there = [ListedUrl(f"file://{path}", 0) for path in found if "gone" not in path and "dust" not in path]
         others = [f"file://{path}" for path in found if "gone" in path]

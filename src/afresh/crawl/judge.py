@@ -205,6 +205,6 @@ class RunEnding:
     dropped: Sequence[Page] = ()  # pages whose content is deleted
     heirs: Mapping[PageId, Page] = field(default_factory=dict)  # the new pages of those that moved
     root: str | None = None  # where the root of the source is now
-    letters: Sequence[tuple[str, str]] = ()  # targets to notify, each with the event
+    messages: Sequence[tuple[str, str]] = ()  # targets to notify, each with the event
     forgives: bool = False  # reset pages that this run found gone, because its evidence is weak
     mark: str | None = None  # the state of the source that was read completely

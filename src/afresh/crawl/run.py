@@ -35,7 +35,7 @@ from afresh.links.scoring import count_scores, settle_scores
 from afresh.model.fetch import Outcome
 from afresh.model.records import UNFINISHED, ListedUrl, Page, PageId, PageStatus, Run, RunId, RunMode, RunState, Source
 from afresh.model.reports import RunReport
-from afresh.notify.outbox import letters
+from afresh.notify.outbox import messages_to_send
 from afresh.ops.failpoints import failpoint
 from afresh.search.records import UNEMBEDDED
 from afresh.sources.linklist.parse import LINKS
@@ -260,7 +260,7 @@ async def _build_ending(context: RunContext, run: Run, verdict: RunVerdict, miss
         forgives=not verdict.may_delete and state not in UNFINISHED,
         heirs=heirs,
         root=root,
-        letters=letters(context.tools.targets, context.source.label, state, counts),
+        messages=messages_to_send(context.tools.targets, context.source.label, state, counts),
         mark=context.tools.lister.mark if whole else None,  # only then the state token stands for what is stored
     )
 

@@ -21,7 +21,7 @@ from afresh.errors import AfreshError, ConfigError, RunBusy, SourceError, StoreU
 from afresh.events import Listener, Notice
 from afresh.model.records import Run, RunId, RunMode, RunState, Source
 from afresh.model.reports import RunReport
-from afresh.notify.outbox import letters
+from afresh.notify.outbox import messages_to_send
 from afresh.store.store import Store
 from afresh.urls.files import is_file_url, path_of
 
@@ -197,8 +197,8 @@ class WorkerPool:
         mine, _ = await store.runs.start(
             source.id, run.mode, full=run.full, worker=heartbeat.me.name, now=now, only=run.id
         )
-        messages = letters(self.tools.targets(), source.label, state, mine.counts)
-        ending = RunEnding(state=state, counts=mine.counts, notes=mine.notes, error=reason, letters=messages)
+        messages = messages_to_send(self.tools.targets(), source.label, state, mine.counts)
+        ending = RunEnding(state=state, counts=mine.counts, notes=mine.notes, error=reason, messages=messages)
         report = report_of(await store.runs.finish(mine, ending, now), source)
         run_log.run_ended(report, source.label)
         self.on_report(report)

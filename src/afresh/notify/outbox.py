@@ -58,12 +58,12 @@ class OutboxMessage:
     error: str | None = None
 
     @property
-    def message(self) -> str:
-        """Return the message id, which is equal for all attempts, so that receivers can detect duplicates."""
+    def message_id(self) -> str:
+        """Return an id that is the same for all attempts, so that receivers can detect duplicates."""
         return f"afresh_{self.id}_{self.created_at:%Y%m%d%H%M%S}"
 
 
-def letters(
+def messages_to_send(
     targets: Sequence[MessageTarget], label: str, state: RunState, counts: Mapping[str, int], *, confirmed: bool = False
 ) -> list[tuple[str, str]]:
     """Return the messages to send when a run of a source ends, each as the name of a target and an event."""

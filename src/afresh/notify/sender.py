@@ -123,9 +123,9 @@ class WebhookTransport:
         at, data = int(now.timestamp()), json.dumps(body).encode()
         headers = {
             "Content-Type": "application/json",
-            "webhook-id": message.message,
+            "webhook-id": message.message_id,
             "webhook-timestamp": str(at),
-            "webhook-signature": sign(self.secret, message.message, at, data),
+            "webhook-signature": sign(self.secret, message.message_id, at, data),
         }
         try:
             answer = await self.client.ask("POST", self.url, headers, data, TIMEOUT_SECONDS)
@@ -210,10 +210,10 @@ class MessageSender:
                 raise each
         return sum(each for each in done if isinstance(each, int))
 
-    async def _round(self, letters: list[OutboxMessage]) -> int:
+    async def _round(self, messages: list[OutboxMessage]) -> int:
         """Send the messages of one target, oldest first, until one fails; return the number of sent messages."""
         sent = 0
-        for message in letters:
+        for message in messages:
             if not await self.store.messages.reserve(message, self.clock() + LEASE):
                 continue
             transport = self.transports.get(message.target)

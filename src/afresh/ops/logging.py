@@ -131,20 +131,20 @@ def configure_logging(
     secrets = secret_values(config)
     stderr_level = logging.CRITICAL if quiet else (logging.ERROR, logging.INFO, logging.DEBUG)[min(verbose, 2)]
     with ExitStack() as stack:
-        _hang(stack, SafeHandler("stderr", to_stderr, stderr_level, LineFormatter(as_json=as_json, secrets=secrets)))
+        _attach(stack, SafeHandler("stderr", to_stderr, stderr_level, LineFormatter(as_json=as_json, secrets=secrets)))
         level = stderr_level
         if config.log.file is not None:
             file = stack.enter_context(closing(LogFile(Path(config.log.file).expanduser())))
             lines = LineFormatter(as_json=config.log.format == "json", secrets=secrets)
             level = min(stderr_level, LEVELS[config.log.level])
-            _hang(stack, SafeHandler(f"log.file {file.path}", file.write, LEVELS[config.log.level], lines))
+            _attach(stack, SafeHandler(f"log.file {file.path}", file.write, LEVELS[config.log.level], lines))
         ours = logging.getLogger("afresh")
         stack.callback(ours.setLevel, ours.level)
         ours.setLevel(level)
         yield
 
 
-def _hang(stack: ExitStack, handler: logging.Handler) -> None:
+def _attach(stack: ExitStack, handler: logging.Handler) -> None:
     """Add a handler to the root logger (so that it also gets records of libraries) until the stack is closed."""
     logging.getLogger().addHandler(handler)
     stack.callback(logging.getLogger().removeHandler, handler)

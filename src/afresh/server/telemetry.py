@@ -77,7 +77,7 @@ def _of_store(figures: Metrics) -> Iterable[str]:
     yield _by("state", "afresh_runs", "gauge", "Runs by state.", figures.runs)
     copies = {(("sink", sink), ("state", state)): number for (sink, state), number in figures.copies.items()}
     yield _metric("afresh_copies", "gauge", "Copies in external stores by state.", copies.items())
-    yield _by("state", "afresh_webhook_messages", "gauge", "Outgoing webhook messages by state.", figures.letters)
+    yield _by("state", "afresh_webhook_messages", "gauge", "Outgoing webhook messages by state.", figures.messages)
 
 
 def _of_answers(meter: MetricsMiddleware) -> Iterable[str]:

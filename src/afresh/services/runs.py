@@ -20,7 +20,7 @@ from afresh.model.filters import AttemptCursor, Sources
 from afresh.model.overview import BlockedDeletions, BlockedPage
 from afresh.model.records import Attempt, Page, Policy, Run, RunId, RunMode, RunState, Source
 from afresh.model.reports import RunReport
-from afresh.notify.outbox import letters
+from afresh.notify.outbox import messages_to_send
 from afresh.ops.failpoints import failpoint
 from afresh.services.context import Service, ignore_report
 from afresh.services.edit_source import add_source
@@ -295,7 +295,7 @@ class RunService(Service):
             error=held.error,
             dropped=doomed,
             heirs=heirs,
-            letters=letters(self._tools.targets(), source.label, state, counts, confirmed=True),
+            messages=messages_to_send(self._tools.targets(), source.label, state, counts, confirmed=True),
         )
         finished = await store.runs.finish(held, ending, self._clock())
         failpoint("finish.done")

@@ -35,7 +35,7 @@ class Metrics:
     sums: Mapping[str, int]
     runs: Mapping[str, int]  # by state
     copies: Mapping[tuple[str, str], int]  # by sink and state
-    letters: Mapping[str, int]  # by state
+    messages: Mapping[str, int]  # outgoing ones, by state
 
 
 @dataclass(slots=True)
@@ -91,7 +91,7 @@ class StatusService(Service):
             sums={name: counts[name] for name in SUMS},
             runs=await self._store.stats.runs_by_state(),
             copies=await self._store.stats.copies_by_state(),
-            letters=await self._store.messages.count_outbox(),
+            messages=await self._store.messages.count_outbox(),
         )
 
     def cache_counts(self) -> None:

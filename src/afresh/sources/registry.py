@@ -101,7 +101,7 @@ class SourceKind:
 
 @dataclass(slots=True)
 class SourceContext:
-    """The data with which a source kind opens a source; opening the source sets the fields below `listed`."""
+    """What a source kind needs to open a source; opening sets the fields after `listed`."""
 
     config: "Config"  # includes the source's own settings
     rules: "Rules"

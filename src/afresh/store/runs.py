@@ -137,7 +137,7 @@ class RunRepository(Repository):
             if ending.mark is not None:
                 await tx.run("set_mark", source=run.source_id, mark=ending.mark)
             await _settle_marks(tx, run, ending)
-            await post(tx, run, ending.letters, now)
+            await post(tx, run, ending.messages, now)
         self.caches.links.forget()
         return run_from(row)
 

@@ -138,7 +138,7 @@ class SourceWatcher:
                 continue
             try:
                 self._list_at = self._loop.time()  # list now, to find earlier changes
-                while self._is_active() and not self._lost and await asyncio.to_thread(change_feed.stands):
+                while self._is_active() and not self._lost and await asyncio.to_thread(change_feed.is_intact):
                     await self._attend(change_feed)
             finally:
                 change_feed.close()
@@ -236,11 +236,11 @@ class SourceWatcher:
             return None
         pages: Sequence[ListedUrl] = ()
         if not due.everything:
-            sifted = await asyncio.to_thread(change_feed.sift, due.paths)
-            pages = [*sifted.there, *await self.watch.store.listings.on_record_at(source.id, sifted.others)]
-            if not pages and not sifted.everything:
+            changed = await asyncio.to_thread(change_feed.classify, due.paths)
+            pages = [*changed.there, *await self.watch.store.listings.on_record_at(source.id, changed.others)]
+            if not pages and not changed.everything:
                 return None
-            if not sifted.everything and len(pages) <= MAX_SINGLE_PATHS:
+            if not changed.everything and len(pages) <= MAX_SINGLE_PATHS:
                 return await self._run(source, RunOptions(mode=RunMode.CHECK, pages=pages))
         self._list_at = self._loop.time() + self.watch.times.rescan
         whole = RunMode.REFRESH if source.kind == "folder" else RunMode.DUE

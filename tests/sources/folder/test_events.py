@@ -81,9 +81,9 @@ async def test_a_file_that_is_replaced_is_reported_every_time(receiver: Receiver
     for text in ("two", "three"):
         other.write_text(text)
         other.replace(links)
-        assert events.sift(await receiver.until("heard", links)) == ChangedPaths(everything=True)
-        assert events.stands()
-    assert events.sift([str(other)]) == ChangedPaths(everything=False)
+        assert events.classify(await receiver.until("heard", links)) == ChangedPaths(everything=True)
+        assert events.is_intact()
+    assert events.classify([str(other)]) == ChangedPaths(everything=False)
 
 
 async def test_polling_reports_the_same(receiver: Receiver, docs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,21 +109,21 @@ def test_what_cannot_be_watched_is_an_error(docs: Path) -> None:
 async def test_F80_a_root_that_is_gone_or_replaced_does_not_stand(receiver: Receiver, docs: Path) -> None:
     events = at(docs)
     receiver.open(events)
-    assert events.stands()
+    assert events.is_intact()
     docs.rename(docs.with_name("away"))
-    assert not events.stands()
+    assert not events.is_intact()
     docs.mkdir()
-    assert not events.stands(), "another folder of the same name is not the one that is heard"
+    assert not events.is_intact(), "another folder of the same name is not the one that is heard"
     docs.rmdir()
     docs.with_name("away").rename(docs)
-    assert events.stands()
+    assert events.is_intact()
 
 
 def test_files_of_the_source_are_reported_with_their_depth_and_others_by_url(docs: Path) -> None:
     gone, png = docs / "guide" / "gone.md", docs / "a.png"
     png.write_bytes(b"x")
-    sifted = at(docs).sift([str(docs / "guide" / "use.md"), str(gone), str(png)])
-    assert sifted == ChangedPaths(
+    changed = at(docs).classify([str(docs / "guide" / "use.md"), str(gone), str(png)])
+    assert changed == ChangedPaths(
         [ListedUrl(file_url(str(docs / "guide" / "use.md")), 1)], [file_url(str(png)), file_url(str(gone))]
     )
 
@@ -135,36 +135,36 @@ def test_hidden_and_ignored_paths_mean_nothing(docs: Path, name: str) -> None:
         if exists:
             (docs / name).parent.mkdir(parents=True, exist_ok=True)
             (docs / name).write_text("x")
-        assert at(docs).sift([str(docs / name)]) == ChangedPaths([], [])
+        assert at(docs).classify([str(docs / name)]) == ChangedPaths([], [])
 
 
 @pytest.mark.parametrize("name", ["use.md~", "#use.md#", "use.md.swp", "save.tmp", "use.md.SWP"])
 def test_what_editors_leave_for_a_moment_is_no_file_of_the_source(docs: Path, name: str) -> None:
     (docs / name).write_text("x")
-    assert at(docs).sift([str(docs / name)]) == ChangedPaths([], [file_url(str(docs / name))])
+    assert at(docs).classify([str(docs / name)]) == ChangedPaths([], [file_url(str(docs / name))])
     (docs / "use.md").write_text("x")
-    assert len(at(docs).sift([str(docs / "use.md")]).there) == 1
+    assert len(at(docs).classify([str(docs / "use.md")]).there) == 1
 
 
 def test_a_new_folder_and_an_ignore_file_mean_everything(docs: Path) -> None:
     (docs / "new").mkdir()
-    assert at(docs).sift([str(docs / "new")]).everything
-    assert at(docs).sift([str(docs / "guide" / ".gitignore")]).everything
-    assert not at(docs, gitignore=False).sift([str(docs / "guide" / ".gitignore")]).everything
+    assert at(docs).classify([str(docs / "new")]).everything
+    assert at(docs).classify([str(docs / "guide" / ".gitignore")]).everything
+    assert not at(docs, gitignore=False).classify([str(docs / "guide" / ".gitignore")]).everything
     (docs / ".gitignore").write_text("new/\n")
-    assert at(docs).sift([str(docs / "new")]) == at(docs).sift([str(docs / "new" / ".gitignore")])
-    assert not at(docs).sift([str(docs / "new")]).everything
+    assert at(docs).classify([str(docs / "new")]) == at(docs).classify([str(docs / "new" / ".gitignore")])
+    assert not at(docs).classify([str(docs / "new")]).everything
 
 
 def test_a_folder_that_is_gone_is_reported_although_only_some_names_are_wanted(docs: Path) -> None:
     events = FileEvents(str(docs), FileFilter(str(docs), FolderRules(), Globs(("*.md",), ())))
-    assert events.sift([str(docs / "away")]).others == [file_url(str(docs / "away"))]
+    assert events.classify([str(docs / "away")]).others == [file_url(str(docs / "away"))]
 
 
 def test_a_link_in_the_place_of_a_file_is_not_followed(docs: Path) -> None:
     (docs / "link.md").symlink_to(docs / "guide" / "use.md")
-    assert at(docs).sift([str(docs / "link.md")]) == ChangedPaths([], [file_url(str(docs / "link.md"))])
-    assert len(at(docs, symlinks=True).sift([str(docs / "link.md")]).there) == 1
+    assert at(docs).classify([str(docs / "link.md")]) == ChangedPaths([], [file_url(str(docs / "link.md"))])
+    assert len(at(docs, symlinks=True).classify([str(docs / "link.md")]).there) == 1
 
 
 def test_a_file_in_the_place_of_a_folder_is_no_error(docs: Path) -> None:
@@ -172,4 +172,4 @@ def test_a_file_in_the_place_of_a_folder_is_no_error(docs: Path) -> None:
     (docs / "guide").rmdir()
     (docs / "guide").write_text("a file now")
     old, new = str(docs / "guide" / "use.md"), str(docs / "guide")
-    assert at(docs).sift([old, new]) == ChangedPaths([ListedUrl(file_url(new), 0)], [file_url(old)])
+    assert at(docs).classify([old, new]) == ChangedPaths([ListedUrl(file_url(new), 0)], [file_url(old)])

@@ -40,12 +40,12 @@ class RstNames(NamedTuple):
     room: ExpansionBudget  # limits the text that both may add, because names may be used any number of times
 
     def target(self, name: str) -> str:
-        """Return the URL of a link target; "" if it is unknown or `room` is used up."""
+        """Return the URL of a link target; "" if it is unknown or the expansion budget (`room`) is used up."""
         url = self.targets.get(_normal(name), "")
         return url if self.room.take(url) else ""
 
     def text(self, name: str) -> str | None:
-        """Return the text of a substitution; None if it is unknown or `room` is used up."""
+        """Return the text of a substitution; None if it is unknown or the expansion budget (`room`) is used up."""
         value = self.substitutions.get(_normal(name))
         return value if value is not None and self.room.take(value) else None
 

@@ -239,7 +239,7 @@ class Removed(Marked):
 
 
 def copied(kind: type[Record], view: object, /, **given: object) -> Record:
-    """Return a record of this kind; fields that are not `given` have the values of the same attributes of `view`."""
+    """Return a record of type `kind` with the `given` fields; copy all others from the same attributes of `view`."""
     same = {name: getattr(view, name) for name in kind.model_fields if hasattr(view, name)}
     return kind(**same | given)
 

@@ -63,15 +63,15 @@ class FileEvents:
     def close(self) -> None:
         self._stop.set()
 
-    def stands(self) -> bool:
+    def is_intact(self) -> bool:
         """Return whether the root still exists and is the folder or file that was opened."""
         try:
             return os.path.realpath(self._root) == self.place and _identity(self._folder) == self._identity
         except OSError:
             return False
 
-    def sift(self, paths: Iterable[str]) -> ChangedPaths:
-        """Return the changed files of the source and the URLs of the other paths, or that everything changed."""
+    def classify(self, paths: Iterable[str]) -> ChangedPaths:
+        """Return what to check after these paths changed: files of the source, URLs of other paths, or everything."""
         if self._filter is None or self._single:
             return ChangedPaths(everything=self.place in set(paths))
         there: list[ListedUrl] = []

@@ -122,7 +122,7 @@ class Deadline:
         is_over = self._loop.time() >= self._end
         return f"not complete within {self._total:g} s" if is_over else f"nothing received for {self._idle:g} s"
 
-    def stir(self) -> None:
+    def data_arrived(self) -> None:
         """Restart the time limit for receiving nothing, because data has arrived."""
         idle_at = self._loop.time() + self._idle
         if self._when < min(self._end, idle_at):  # else the timer that runs is late enough
@@ -220,16 +220,16 @@ def coding_of(headers: list[str]) -> str | None:
     return codings[0] if len(codings) == 1 and codings[0] in ("gzip", "deflate") else None
 
 
-async def gather(stream: ByteStream, coding: str, limit: int, stir: Callable[[], None]) -> bytearray:
-    """Return the decoded body; if it is larger than `limit`, return its start, which is longer than `limit` too.
+async def gather(stream: ByteStream, coding: str, limit: int, on_data: Callable[[], None]) -> bytearray:
+    """Return the decoded body; stop soon after `limit` bytes, so that a longer result means that the body is too large.
 
-    Call `stir` for each piece. Raise BodyTooLarge if the encoded data alone shows that the limit is exceeded.
+    Call `on_data` for each piece. Raise BodyTooLarge if the encoded data alone shows that the limit is exceeded.
     """
     decoder = Decoder(coding) if coding else None
     data = bytearray()
     raw = turn = 0
     while chunk := await stream.readany():
-        stir()
+        on_data()
         failpoint("fetch.body")
         raw += len(chunk)
         for piece in decoder.feed(chunk) if decoder else (chunk,):

@@ -187,7 +187,7 @@ class HttpFetcher:
                     return NotModified(validators=answers.renewed(terms.validators, response.headers))
                 if response.status == 412 and conditions:
                     return None
-                terms.deadline.stir()
+                terms.deadline.data_arrived()
                 return await self._interpret(response, url, terms)
             finally:
                 response.release()
@@ -241,7 +241,7 @@ class HttpFetcher:
         if not terms.cut and (response.content_length or 0) > terms.limit:
             return _too_large(terms.limit, response.status)
         try:
-            data = await client.gather(response.content, coding, terms.limit, terms.deadline.stir)
+            data = await client.gather(response.content, coding, terms.limit, terms.deadline.data_arrived)
         except client.BodyTooLarge:
             return _too_large(terms.limit, response.status)
         except client.CodingError as error:
@@ -265,7 +265,7 @@ class HttpFetcher:
                 reason = f"{answers.status_words(hop.status)} that asks for a wait of {hop.wait:g} s"
                 return Failed(reason=reason, status_code=hop.status, retry_after=hop.wait)
             await self._sleep(hop.wait)
-        terms.deadline.stir()
+        terms.deadline.data_arrived()
         return None
 
     def _open(self) -> Connections:

@@ -122,7 +122,7 @@ class Driver:
             message = (str(error).splitlines() or ["no reason given"])[0]
             raise NoBrowser(f"the Playwright driver does not start: {message[:200]}") from error
         finally:
-            _read_its_end(self._manager)
+            _retrieve_exception(self._manager)
         for process in set(psutil.Process().children()) - before:
             with suppress(psutil.Error):
                 if "run-driver" in process.cmdline():
@@ -173,7 +173,7 @@ def _driven_in(environment: dict[str, str]) -> Iterator[None]:
         transport.get_driver_env = usual
 
 
-def _read_its_end(manager: Any) -> None:
+def _retrieve_exception(manager: Any) -> None:
     """Retrieve the exception with which the driver ended; otherwise asyncio logs a warning about it."""
     for name in ("_client", "_connection"):  # depends on the version of Playwright
         transport = getattr(getattr(manager, name, None), "_transport", None)

@@ -240,7 +240,7 @@ class RenderingFetcher:
             outcome = Outcome.TIMEOUT if page.late else Outcome.FAILED
             return Failed(outcome=outcome, reason=page.reason, hopeless=page.hopeless)
         if isinstance(seen, Refused | Failed):
-            return await self._let_in(url, seen, page, why)
+            return await self._if_admitted(url, seen, page, why)
         refusal = answers.refusal_of(page.status, _headers(page), self._clock())
         if isinstance(refusal, Gone):  # contradicts the HTTP request, which just found the page
             reason = f"{page.engine} ended at {page.url[:200]} with {page.status}"
@@ -262,7 +262,7 @@ class RenderingFetcher:
             return replace(seen, validators=Validators())
         return seen
 
-    async def _let_in(self, url: str, seen: Refused | Failed, page: RenderedPage, why: str) -> Fetched:
+    async def _if_admitted(self, url: str, seen: Refused | Failed, page: RenderedPage, why: str) -> Fetched:
         """Return the page if the browser was let in although HTTP was not; else return the result of HTTP (`seen`)."""
         site = origin_of(url)
         if page.status not in answers.CONTENT or render_check.why_render(page.html) == render_check.CHALLENGE:
