@@ -63,7 +63,7 @@ def with_hidden(links: Links, hidden: Iterable[tuple[str, str]], base: str, same
 
 
 def with_seen_words(links: Links, tree: LexborHTMLParser, base: str, tag_count: int) -> Links:
-    """Return the links with their texts read again from a tree from which hidden text was removed."""
+    """Return the links with the texts that they still have in `tree`, from which hidden text was removed."""
     left, _ = _by_href(tree, tag_count)
     by_href = {href: (left.get(href, ("",))[0], follow) for href, (_, follow) in links.by_href.items()}
     if by_href == links.by_href:

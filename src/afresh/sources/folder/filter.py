@@ -61,7 +61,7 @@ class FileFilter:
 
     @property
     def terms(self) -> str:
-        """Return all settings that decide which files are accepted, as text."""
+        """Return all settings that decide which files are accepted as one text, to detect changes of the settings."""
         return f"{self.rules!r}{self.globs!r}"
 
     def levels(self, prefix: str, above: tuple[Level, ...]) -> tuple[Level, ...]:

@@ -244,7 +244,7 @@ def ignored_by(levels: Sequence[Level], path: str, is_folder: bool) -> str | Non
 
 
 def parse_ignore_file(data: bytes) -> IgnoreFile:
-    """Parse an ignore file from its first `MAX_FILE_BYTES` + 1 bytes; further bytes are not used."""
+    """Parse the first `MAX_FILE_BYTES` of an ignore file; if `data` is longer, leave out the incomplete last line."""
     text = data[:MAX_FILE_BYTES].decode("utf-8", "surrogateescape").removeprefix("\ufeff")
     lines, whole = text.split("\n"), len(data) <= MAX_FILE_BYTES
     return IgnoreFile(lines if whole else lines[:-1], whole=whole)

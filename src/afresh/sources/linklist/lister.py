@@ -139,7 +139,7 @@ class LinkListFetcher(WrappedFetcher):
         self._never_gone = never_gone
 
     async def fetch(self, request: Request) -> Fetched:
-        """Fetch a listed URL, following permanent redirects; the result counts for the listed URL."""
+        """Fetch a listed URL and follow permanent redirects; return the last result as that of the listed URL."""
         try:
             listed = await self._lister.lists(request.url)
         except SourceError as error:

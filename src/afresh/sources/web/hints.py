@@ -11,9 +11,9 @@ The URL of a Markdown file is derived from that of its page, as llms.txt propose
 | `a/index.md`       | `a/`                           |
 | `a/b.md`           | `a/b`, `a/b.html` or `a/b/`    |
 
-If a file may belong to several pages, the *form* of the site decides: the ending of its pages that replaces `.md`.
-A site has one form for all files. A page is stored under the URL of its HTML; the Markdown file only provides the
-text.
+If a file may belong to several pages, the *form* of the site decides. It is what the page has in place of `.md`
+(`.html`, `/` or nothing), and is the same for all files of a site. A page is stored under the URL of its HTML; the
+Markdown file only provides the text.
 """
 
 import html
@@ -42,7 +42,7 @@ def is_alternate(url: str) -> bool:
 def page_of(url: str, form: str) -> str:
     """Return the URL of the page to which a Markdown file belongs; return other URLs unchanged.
 
-    `form` is the ending of the site's pages that replaces `.md`: one of FORMS, or BARE.
+    `form` is what the pages of the site have in place of `.md`: one of FORMS, or BARE.
     """
     if form == BARE or not is_alternate(url):
         return url

@@ -274,7 +274,7 @@ class WebLister:
         return hints.BARE
 
     def _left_out(self, url: str) -> str | None:
-        """Return why a listed URL is left out, as one of a few reasons that can be counted; None if it is in scope."""
+        """Return why a listed URL is out of scope, as one of a few short reasons to count; None if it is in scope."""
         reason = self._rules.refusal(url, 1)
         if reason is None:
             return None
