@@ -110,7 +110,6 @@ def line(report: RunReport) -> str:
 
 
 def problem_of(report: RunReport) -> str:
-    """Return why a run is incomplete; "" if it is complete."""
     match report.state:
         case RunState.NEEDS_CONFIRMATION:
             return f"confirm with `afresh confirm {report.run}`"

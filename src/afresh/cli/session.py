@@ -78,8 +78,6 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True)
 class Session:
-    """The shared options of a command."""
-
     config_file: Path | None = None
     store: str | None = None
     json: bool = False

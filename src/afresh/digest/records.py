@@ -70,7 +70,6 @@ def file_record(page: DigestPage, path: str) -> FileRecord | None:
 
 
 def url_record(page: DigestPage, name: str, now: datetime) -> UrlRecord:
-    """Return the record of a link, even if it was not requested yet."""
     return UrlRecord(
         url=name,
         content_hash=page.text_hash or NOTHING_READ,

@@ -57,8 +57,6 @@ _log = logging.getLogger(__name__)
 
 
 class SourceTarget(NamedTuple):
-    """The kind and the root of a source to add."""
-
     kind: str
     url: str
 

@@ -16,8 +16,6 @@ _WORD = re.compile(r"\w+")
 
 
 class EmbedderFault(Enum):
-    """A failure that the fake embedder can simulate."""
-
     FAIL = "fail"  # raises EmbedError
     DOWN = "down"  # raises EmbedderUnavailable
     HANG = "hang"  # waits until it is cancelled

@@ -225,7 +225,6 @@ class SiteScript:
             self._pages[path] = replace(self._page(path), modified_at=self._clock.advance(60))
 
     def delete(self, path: str) -> None:
-        """Answer requests for a path with 404 from now on."""
         self.fail(path, 404)
 
     def gone(self, path: str) -> None:

@@ -192,7 +192,6 @@ class ServedSite(SiteScript, ABC):
         """Return the function that starts to serve on a socket."""
 
     def start(self) -> Self:
-        """Start the server, and return when it accepts connections."""
         if self._server is None:
             server = LoopbackServer(self._listening(), self._port)
             server.start()
@@ -200,7 +199,6 @@ class ServedSite(SiteScript, ABC):
         return self
 
     def close(self) -> None:
-        """Release all gates, and stop the server."""
         server, self._server = self._server, None
         for gate in list(self._gates.values()):
             gate.release()

@@ -50,8 +50,6 @@ FIELDS = (
 
 
 class FieldProblem(NamedTuple):
-    """An error message, and the field that it belongs to if there is one."""
-
     text: str
     field: str | None = None
 

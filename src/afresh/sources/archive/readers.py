@@ -64,8 +64,6 @@ class BadEntry(Exception):
 
 
 class OpeningDeadline:
-    """The time limit for opening an archive."""
-
     def __init__(self, seconds: float, clock: Callable[[], float] = monotonic) -> None:
         self._clock, self._seconds = clock, seconds
         self._end = clock() + seconds

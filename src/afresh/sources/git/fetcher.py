@@ -225,8 +225,6 @@ def _apply_rules(found: Sequence[GitFile], pages: GitPages, refusal: Callable[[b
 
 
 class GitFetcher(LocalFetcher):
-    """Fetches the files of a repository as pages."""
-
     def __init__(self, repository: GitRepository, max_file_bytes: int) -> None:
         self._repository = repository
         self._max_bytes = max_file_bytes

@@ -43,8 +43,6 @@ class DamagedClone(GitError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GitCall:
-    """The arguments and limits of one git command."""
-
     args: Sequence[str]
     env: Mapping[str, str]
     folder: str

@@ -36,8 +36,6 @@ _HELPER = f"!f() {{ printf 'username=x-access-token\\npassword=%s\\n' \"${TOKEN}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GitOptions(GitSettings):
-    """The settings and limits of all git commands."""
-
     network: NetworkSettings = field(default_factory=NetworkSettings)
     max_file_bytes: int = 10 * 1024**2
     policy: AddressPolicy = field(default_factory=AddressPolicy)

@@ -46,8 +46,6 @@ class GithubFile(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GithubTree:
-    """The files and folders of a repository, or of one folder of it."""
-
     id: str  # the id of the requested commit or folder
     files: tuple[GithubFile, ...]
     folders: tuple[tuple[str, str], ...]  # pairs of path and id

@@ -76,8 +76,6 @@ _CHALLENGE_BYTES = 64 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpOptions(NetworkSettings):
-    """The settings and limits of every request."""
-
     connections_per_host: int = 16
     delay_seconds: float = 0.0  # time between a response of a host and the next request to it
     finds_challenges: bool = False  # read the bodies of refused pages, to detect browser checks

@@ -56,7 +56,6 @@ def parse_retry_after(value: str | None, now: datetime, max_seconds: float = MAX
 
 
 def time_of(mtime_ns: int | None) -> datetime | None:
-    """Convert a modification time in nanoseconds to a datetime; return None if there is none."""
     if mtime_ns is None:
         return None
     try:
@@ -66,7 +65,6 @@ def time_of(mtime_ns: int | None) -> datetime | None:
 
 
 def http_date_of(mtime_ns: int | None) -> str | None:
-    """Format a modification time in nanoseconds as an HTTP date."""
     from email.utils import format_datetime
 
     moment = time_of(mtime_ns)
