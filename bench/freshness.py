@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from afresh.schedule.change_rate import DAY, NO_SIGNALS, ChangeRate, ChangeStats, CheckPlan, HintAccuracy, plan_looks
+from afresh.schedule.change_rate import DAY, NO_SIGNALS, ChangeRate, ChangeStats, CheckPlan, HintAccuracy, plan_checks
 
 HOUR = 3_600.0
 TICK = 600.0  # seconds from one run to the next
@@ -215,7 +215,9 @@ class Ours(Signalled):
             else NO_SIGNALS
         )
         pages = zip(self._hosts, self._rhythms, strict=True)
-        self._plan = plan_looks(pages, self._looks, min_seconds=TICK, max_seconds=MAX_INTERVAL_SECONDS, signals=signals)
+        self._plan = plan_checks(
+            pages, self._looks, min_seconds=TICK, max_seconds=MAX_INTERVAL_SECONDS, signals=signals
+        )
         self._planned, self.silent = now, 1 - signals.recall
 
     def saw(self, now: float, pages: npt.NDArray[np.int64], changed: npt.NDArray[np.bool_]) -> None:

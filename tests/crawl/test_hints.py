@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from afresh.crawl.decide import decide
-from afresh.crawl.listing_diff import is_dated_unchanged, is_news, unasked
+from afresh.crawl.listing_diff import is_dated_newer, is_dated_unchanged, not_requested
 from afresh.model.fetch import Outcome
 from afresh.model.records import ContentAction, Page, PageId, Policy, SourceId
 
@@ -40,12 +40,12 @@ PAGE = Page(
 def test_F76_news_is_what_is_newer_than_the_last_look_and_not_ahead_of_the_clock(
     modified: datetime | None, checked_at: datetime | None, news: bool
 ) -> None:
-    assert is_news(modified, checked_at, NOW) is news
+    assert is_dated_newer(modified, checked_at, NOW) is news
 
 
 def test_a_page_that_did_not_change_since_the_last_look_is_unchanged() -> None:
     assert is_dated_unchanged(PAGE, NOW - 3 * DAY, TRUSTING, NOW)
-    seen = unasked(NOW - 3 * DAY)
+    seen = not_requested(NOW - 3 * DAY)
     decision = decide(PAGE, seen, TRUSTING, NOW)
     assert (decision.outcome, decision.content, decision.page) == (Outcome.NOT_MODIFIED, ContentAction.KEEP, PAGE)
     assert decision.reason == ("not requested: last changed 2026-05-17 12:00 UTC (crawl.trust_lastmod)")

@@ -16,7 +16,7 @@ from afresh.cli.sync_commands import exit_code
 from afresh.errors import UsageError
 from afresh.kb import KnowledgeBase
 from afresh.model.filters import PageFilter
-from afresh.model.records import PageStatus, may_live_on
+from afresh.model.records import PageStatus, may_change
 from afresh.sync.reports import DocumentCounts, SyncReport
 from afresh.testing import FrozenClock, TinySite
 
@@ -102,7 +102,7 @@ async def test_D2_D3_D13_D14_D15_D19_F94_F95_pages_are_active_when_Gemini_says_s
                 await synced(kb)
             states = sorted(view.status for view in await kb.pages.of_source("docs"))
             assert states == ["active", "active", "active"]
-            assert all(may_live_on(*pair) for life in lives.values() for pair in pairwise(life))
+            assert all(may_change(*pair) for life in lives.values() for pair in pairwise(life))
             assert server.kinds["upload.start"] == 5  # one failed and one was stuck: each was put once more
             assert texts(server) == held(store)
 

@@ -11,7 +11,7 @@ from tests.strategies import NOON, law, policies
 from afresh.crawl.decide import decide
 from afresh.model.fetch import Failed, NotModified, Outcome
 from afresh.model.records import Page, PageId, PageStatus, Policy, SourceId
-from afresh.schedule.due import WaitingPage, due, due_at, next_look_after_answer, next_regular_look
+from afresh.schedule.due import WaitingPage, due, due_at, next_check_after_answer, next_regular_look
 
 MINUTE = timedelta(minutes=1)
 DAY = timedelta(days=1)
@@ -165,7 +165,7 @@ def page_of(changed_at: datetime | None) -> Page:
 
 
 def interval(changed_at: datetime | None, policy: Policy) -> float:
-    return (next_look_after_answer(NOON, page_of(changed_at), policy) - NOON).total_seconds()
+    return (next_check_after_answer(NOON, page_of(changed_at), policy) - NOON).total_seconds()
 
 
 @law
@@ -186,8 +186,8 @@ def test_A28_a_learned_interval_grows_while_nothing_changes(policy: Policy, chan
 def test_A28_a_change_brings_the_learned_interval_back_to_the_shortest(policy: Policy, minutes: int) -> None:
     """So does a date in the future, by a clock that ran ahead."""
     ahead = page_of(NOON + minutes * MINUTE)
-    assert next_look_after_answer(NOON, ahead, policy) == next_regular_look(NOON, policy)
-    assert next_look_after_answer(NOON, page_of(None), policy) == next_regular_look(NOON, policy)
+    assert next_check_after_answer(NOON, ahead, policy) == next_regular_look(NOON, policy)
+    assert next_check_after_answer(NOON, page_of(None), policy) == next_regular_look(NOON, policy)
 
 
 def test_A28_a_page_that_stays_the_same_is_looked_at_ever_more_rarely_until_it_changes() -> None:

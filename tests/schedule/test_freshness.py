@@ -22,7 +22,7 @@ from afresh.schedule.change_rate import (
     HintAccuracy,
     host_rate,
     learned,
-    plan_looks,
+    plan_checks,
 )
 
 HOUR = 3_600.0
@@ -102,7 +102,7 @@ def test_A28_a_rate_is_found_again_from_irregular_looks_and_the_host_helps_a_new
 def test_A28_a_plan_spends_its_budget_and_no_more_unless_pages_would_wait_too_long(
     pages: list[tuple[str, ChangeStats]], looks: float
 ) -> None:
-    plan = plan_looks(pages, looks, min_seconds=300.0, max_seconds=30 * DAY)
+    plan = plan_checks(pages, looks, min_seconds=300.0, max_seconds=30 * DAY)
     spent = sum(1 / plan.wait(host, rhythm) for host, rhythm in pages)
     least, most = len(pages) / (30 * DAY), len(pages) / 300.0
     assert spent <= max(looks, least) * 1.25
@@ -117,7 +117,7 @@ def test_A28_a_signal_counts_for_what_it_was_worth() -> None:
     good, noise = HintAccuracy.of(200, 190, 4_000, 200), HintAccuracy.of(2_000, 40, 4_000, 80)
     pages = [("a", ChangeStats(1, 20 * DAY, DAY))] * 50
     for signals, is_due in ((good, True), (noise, False)):
-        plan = plan_looks(pages, 50 / (2 * DAY), signals=signals)
+        plan = plan_checks(pages, 50 / (2 * DAY), signals=signals)
         assert plan.is_due("a", pages[0][1], HOUR, hinted=1) == is_due
         assert not plan.is_due("a", pages[0][1], HOUR)
 
@@ -133,7 +133,7 @@ def test_A28_looks_are_learned_from_and_decide_the_next_one() -> None:
         observed_at=NOON,
         recipe="r",
     )
-    policy = Policy(recipe="r", looks=plan_looks([("docs.test", ChangeStats())] * 9, 9 / DAY))
+    policy = Policy(recipe="r", looks=plan_checks([("docs.test", ChangeStats())] * 9, 9 / DAY))
     later = NOON + timedelta(days=2)
 
     def after(page: Page, seen: Seen, days: float) -> Page:

@@ -26,7 +26,7 @@ from afresh.backoff import backoff_seconds, next_wait, wait_to_retry
 from afresh.crawl.decide import decide
 from afresh.model.fetch import Failed, Gone, Outcome, Seen
 from afresh.model.records import Page, PageId, Policy, SourceId
-from afresh.schedule.due import next_look_after_failure, next_regular_look
+from afresh.schedule.due import next_check_after_failure, next_regular_look
 
 failure_counts = st.integers(1, 10_000)
 bases = st.floats(0.1, 3600.0)
@@ -140,8 +140,8 @@ def test_E24_a_server_that_asks_for_a_wait_gets_it_or_no_other_try(
 def test_law_7_one_more_failure_is_never_tried_sooner(
     failures: int, policy: Policy, now: datetime, retry_after: float | None
 ) -> None:
-    sooner = next_look_after_failure(now, failures, policy, retry_after)
-    assert now < sooner <= next_look_after_failure(now, failures + 1, policy, retry_after)
+    sooner = next_check_after_failure(now, failures, policy, retry_after)
+    assert now < sooner <= next_check_after_failure(now, failures + 1, policy, retry_after)
 
 
 @law
@@ -199,4 +199,4 @@ def test_E24_a_base_above_the_cap_is_cut_to_it() -> None:
 @pytest.mark.parametrize(("retry_after", "seconds"), [(None, 4), (0.0, 4), (3.0, 4), (4.5, 4.5), (7200.0, 7200)])
 def test_G5_the_longer_of_backoff_and_retry_after_counts(retry_after: float | None, seconds: float) -> None:
     policy = Policy(backoff_base_seconds=2.0, backoff_max_seconds=60.0)
-    assert next_look_after_failure(NOON, 2, policy, retry_after) == NOON + timedelta(seconds=seconds)
+    assert next_check_after_failure(NOON, 2, policy, retry_after) == NOON + timedelta(seconds=seconds)

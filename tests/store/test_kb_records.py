@@ -62,7 +62,7 @@ async def test_G7_what_the_cache_says_is_imposed_on_pages_known_and_unknown(craw
     )
     new = replace(imposed, url=at("new"), depth=0)
     for _ in range(2):  # twice changes nothing more
-        await crawler.store.digest.impose(crawler.source.id, [imposed, new], now)
+        await crawler.store.digest.apply_cache(crawler.source.id, [imposed, new], now)
         assert await record_of(crawler, "a") == imposed
         assert await record_of(crawler, "new") == new
     assert {wait.url: wait.next_at for wait in await crawler.store.due.waiting(crawler.source.id)}[at("new")] == later
@@ -83,10 +83,10 @@ async def test_E16_a_record_goes_with_its_page(crawler: ManualCrawler) -> None:
 
 
 async def test_G7_the_cache_last_seen_is_remembered_and_no_other(crawler: ManualCrawler) -> None:
-    assert await crawler.store.digest.cache_seen() is None
+    assert await crawler.store.digest.recorded_cache() is None
     for cache in (SeenCache("/a.json", "one"), SeenCache("/a.json", "two"), SeenCache("/b.json", "two")):
-        await crawler.store.digest.see_cache(cache)
-        assert await crawler.store.digest.cache_seen() == cache
+        await crawler.store.digest.record_cache(cache)
+        assert await crawler.store.digest.recorded_cache() == cache
 
 
 async def test_E20_within_a_budget_the_most_overdue_is_claimed_first(crawler: ManualCrawler) -> None:
@@ -94,7 +94,7 @@ async def test_E20_within_a_budget_the_most_overdue_is_claimed_first(crawler: Ma
     pages = [
         DigestPage(url=at(path), next_at=now - timedelta(hours=hours)) for path, hours in (("a", 1), ("b", 3), ("c", 2))
     ]
-    await crawler.store.digest.impose(crawler.source.id, pages, now - timedelta(hours=4))
+    await crawler.store.digest.apply_cache(crawler.source.id, pages, now - timedelta(hours=4))
     await crawler.begin(RunMode.DUE)
     await crawler.store.queue.enqueue_due(crawler.run, replace(crawler.limits, budget=2), now)
     assert [claim.page.url for claim in await crawler.claim()] == [at("b"), at("c")]

@@ -15,12 +15,12 @@ SITE: dict[str, Seen] = {"": read("Root", "a", "b"), "a": read("Page a", etag='"
 async def test_known_pages_have_validators_and_whether_they_were_read_well(crawler: ManualCrawler) -> None:
     broken = Failed(outcome=Outcome.FAILED, reason="no answer")
     await crawler.crawl({**SITE, "b": broken})
-    record = {page.url: page for page in await crawler.store.listings.on_record(crawler.source.id, "r1")}
+    record = {page.url: page for page in await crawler.store.listings.stored_pages(crawler.source.id, "r1")}
     assert record[at("a")].validators == Validators(etag='"1"')
     assert record[at("a")].sound
     assert not record[at("b")].sound
-    assert [item.url for item in await crawler.store.listings.unsound(crawler.source.id, "r1")] == [at("b")]
-    everything = {item.url for item in await crawler.store.listings.unsound(crawler.source.id, "another recipe")}
+    assert [item.url for item in await crawler.store.listings.with_problems(crawler.source.id, "r1")] == [at("b")]
+    everything = {item.url for item in await crawler.store.listings.with_problems(crawler.source.id, "another recipe")}
     assert everything == {at(""), at("a"), at("b")}
 
 
@@ -37,10 +37,12 @@ async def test_a_page_that_cannot_be_read_is_left_alone_while_its_validators_hol
     marks = Validators(size=7, mtime_ns=5)
     binary = Refused(outcome=Outcome.FAILED, reason="binary data", validators=marks)
     await crawler.crawl({**SITE, "b": binary})
-    (page,) = [page for page in await crawler.store.listings.on_record(crawler.source.id, "r1") if page.url == at("b")]
+    (page,) = [
+        page for page in await crawler.store.listings.stored_pages(crawler.source.id, "r1") if page.url == at("b")
+    ]
     assert page.sound
     assert page.validators == marks
-    assert await crawler.store.listings.unsound(crawler.source.id, "r1") == []
+    assert await crawler.store.listings.with_problems(crawler.source.id, "r1") == []
 
 
 async def test_unchanged_pages_are_stamped_all_at_once_and_counted_once(crawler: ManualCrawler) -> None:
@@ -49,7 +51,7 @@ async def test_unchanged_pages_are_stamped_all_at_once_and_counted_once(crawler:
     await crawler.begin(RunMode.REFRESH)
     await crawler.enqueue("a")
     for expected in (2, 0):  # a run that goes on after an interruption stamps nothing twice
-        assert await crawler.store.listings.believe(crawler.run, crawler.clock()) == expected
+        assert await crawler.store.listings.mark_unchanged(crawler.run, crawler.clock()) == expected
     run = await crawler.store.runs.get(crawler.run.id)
     assert run is not None
     found = {name: run.counts[name] for name in ("checked", "not_modified", "known_asked")}
@@ -63,9 +65,9 @@ async def test_pages_of_which_the_listing_says_nothing_are_not_stamped(crawler: 
     await crawler.crawl(SITE)
     await crawler.begin(RunMode.REFRESH)
     others = [
-        page.id for page in await crawler.store.listings.on_record(crawler.source.id, "r1") if page.url != at("b")
+        page.id for page in await crawler.store.listings.stored_pages(crawler.source.id, "r1") if page.url != at("b")
     ]
-    assert await crawler.store.listings.believe(crawler.run, crawler.clock(), others) == 1
+    assert await crawler.store.listings.mark_unchanged(crawler.run, crawler.clock(), others) == 1
 
 
 async def test_a_mark_is_kept_with_the_end_of_a_run_and_forgotten_on_demand(crawler: ManualCrawler) -> None:
@@ -114,16 +116,16 @@ async def test_a_source_as_it_was_is_noted_once_and_its_pages_show_it(crawler: M
 async def test_pages_are_found_by_their_address_or_that_of_a_folder_above(crawler: ManualCrawler) -> None:
     pages = ("dir/x", "dir/sub/y", "dir", "dir0", "dir-old/z", "dir.md")
     await crawler.crawl({"": read("Root", *pages), **{path: read(f"Page {path}") for path in pages}})
-    found = await crawler.store.listings.on_record_at(crawler.source.id, [at("dir"), at("dir/x"), at("nowhere")])
+    found = await crawler.store.listings.stored_below(crawler.source.id, [at("dir"), at("dir/x"), at("nowhere")])
     assert found == [ListedUrl(at("dir"), 1), ListedUrl(at("dir/sub/y"), 1), ListedUrl(at("dir/x"), 1)]
-    assert await crawler.store.listings.on_record_at(crawler.source.id, []) == []
-    assert await crawler.store.listings.on_record_at(crawler.source.id, [at("di")]) == []
+    assert await crawler.store.listings.stored_below(crawler.source.id, []) == []
+    assert await crawler.store.listings.stored_below(crawler.source.id, [at("di")]) == []
 
 
 async def test_a_page_that_is_gone_is_not_on_record(crawler: ManualCrawler) -> None:
     await crawler.crawl(SITE)
     await crawler.crawl({**SITE, "b": Gone()}, RunMode.REFRESH)
-    assert await crawler.store.listings.on_record_at(crawler.source.id, [at("a"), at("b")]) == [ListedUrl(at("a"), 1)]
+    assert await crawler.store.listings.stored_below(crawler.source.id, [at("a"), at("b")]) == [ListedUrl(at("a"), 1)]
 
 
 # ---- the attempt of a listing
@@ -135,7 +137,7 @@ async def listed_again(crawler: ManualCrawler, *queued: str) -> None:
     await crawler.begin(RunMode.REFRESH)
     if queued:
         await crawler.enqueue(*queued)
-    await crawler.store.listings.believe(crawler.run, crawler.clock())
+    await crawler.store.listings.mark_unchanged(crawler.run, crawler.clock())
     await crawler.look(SITE)
     await crawler.finish()
 
@@ -184,8 +186,8 @@ async def test_R10_a_run_that_goes_on_keeps_one_attempt_for_its_listing(crawler:
     await crawler.crawl(SITE)
     await crawler.begin(RunMode.REFRESH)
     others = [(await crawler.page("b")).id]
-    await crawler.store.listings.believe(crawler.run, crawler.clock(), others)
-    await crawler.store.listings.believe(crawler.run, crawler.clock())
+    await crawler.store.listings.mark_unchanged(crawler.run, crawler.clock(), others)
+    await crawler.store.listings.mark_unchanged(crawler.run, crawler.clock())
     [row] = await crawler.store.history.attempts_of_run(crawler.run.id, limit=9)
     assert (row.unchanged, row.reason) == (3, "the listing shows 3 pages unchanged")
     assert [listing for _, _, listing in await outcomes(crawler, "b")] == [False, True]

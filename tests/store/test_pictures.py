@@ -4,10 +4,10 @@ from datetime import UTC, date, datetime, timedelta
 
 from tests.store.crawler import ROOT, ManualCrawler, at, read
 
-from afresh.model.charts import DayCount, UpcomingChecks, ahead_of
+from afresh.model.charts import DayCount, UpcomingChecks, upcoming_by_hour
 from afresh.model.fetch import Gone, Seen
 from afresh.model.records import PageStatus, SourceId
-from afresh.services.charts import hosts_of, looks_ahead, site_map
+from afresh.services.charts import hosts_of, site_map, upcoming_checks
 from afresh.urls.canonical import domain_of
 
 SITE: dict[str, Seen] = {
@@ -81,10 +81,10 @@ async def test_hosts_have_what_waits_for_them_and_whether_they_pause(crawler: Ma
 async def test_looks_ahead_are_counted_by_the_hour(crawler: ManualCrawler) -> None:
     await crawler.crawl(SITE)
     now = crawler.clock()
-    ahead = await looks_ahead(crawler.store, crawler.source.id, now)
+    ahead = await upcoming_checks(crawler.store, crawler.source.id, now)
     hours = int(crawler.policy.recheck_seconds // 3600)
     assert (ahead.due, ahead.hours[hours], sum(ahead.hours), ahead.later) == (0, 4, 4, 0)
-    assert (await looks_ahead(crawler.store, crawler.source.id, now - timedelta(days=3))).due == 4
-    assert ahead_of(2, {now + timedelta(days=9): 3}, now, 24) == UpcomingChecks(due=2, hours=(0,) * 24, later=3)
-    assert (await looks_ahead(crawler.store, crawler.source.id, now + timedelta(days=3))).due == 4
-    assert (await looks_ahead(crawler.store, SourceId(999_999_999), now)).due == 0
+    assert (await upcoming_checks(crawler.store, crawler.source.id, now - timedelta(days=3))).due == 4
+    assert upcoming_by_hour(2, {now + timedelta(days=9): 3}, now, 24) == UpcomingChecks(due=2, hours=(0,) * 24, later=3)
+    assert (await upcoming_checks(crawler.store, crawler.source.id, now + timedelta(days=3))).due == 4
+    assert (await upcoming_checks(crawler.store, SourceId(999_999_999), now)).due == 0

@@ -238,14 +238,14 @@ async def test_F20_P10_a_store_whose_connections_were_ended_goes_on(crawler: Man
 async def test_F20_a_transaction_whose_connection_is_ended_leaves_nothing(store: Store, url: str) -> None:
     async def half(tx_done: Callable[[], Awaitable[object]]) -> None:
         async with store.db.write() as tx:
-            await tx.run("see_cache", path="a", digest="b")
+            await tx.run("record_cache", path="a", digest="b")
             await tx_done()
 
     with pytest.raises(StoreUnreachable):
         await half(lambda: fetched(url, END_OTHERS))
-    assert await store.digest.cache_seen() is None
-    await store.digest.see_cache(SeenCache("a", "c"))
-    assert await store.digest.cache_seen() == SeenCache("a", "c")
+    assert await store.digest.recorded_cache() is None
+    await store.digest.record_cache(SeenCache("a", "c"))
+    assert await store.digest.recorded_cache() == SeenCache("a", "c")
 
 
 async def test_P10_a_server_that_is_down_is_waited_for(store: Store) -> None:
@@ -323,13 +323,13 @@ async def test_a_lock_is_not_waited_for_longer_than_configured(url: str, store: 
 async def test_a_failure_that_was_passed_over_is_no_commit(store: Store) -> None:
     async def passed_over() -> None:
         async with store.db.write() as tx:
-            await tx.run("see_cache", path="a", digest="b")
+            await tx.run("record_cache", path="a", digest="b")
             with suppress(asyncpg.PostgresError):
-                await tx.run("see_cache", path=None, digest=None)
+                await tx.run("record_cache", path=None, digest=None)
 
     with pytest.raises(StoreError, match="had failed"):
         await passed_over()
-    assert await store.digest.cache_seen() is None
+    assert await store.digest.recorded_cache() is None
 
 
 # ---- text and vectors

@@ -41,7 +41,7 @@ async def _prune(crawler: ManualCrawler, **ages: timedelta) -> int:
     return await crawler.store.retention.prune_pages(crawler.source.id, before, crawler.clock(), limit=100)
 
 
-async def _on_record(crawler: ManualCrawler) -> list[str]:
+async def _known_page(crawler: ManualCrawler) -> list[str]:
     views = await crawler.store.pages.of_source(crawler.source.id, ALL_PAGES)
     return sorted(view.url.removeprefix(ROOT) for view in views)
 
@@ -58,7 +58,7 @@ async def test_R2_G14_a_tombstone_stays_for_its_time_and_then_goes(crawler: Manu
     counted = await crawler.store.retention.count_prunable(Prunable(deleted_pages=crawler.clock() - month))
     assert counted.deleted_pages == 2
     assert await _prune(crawler, age=month) == 2
-    assert await _on_record(crawler) == ["", "b"]
+    assert await _known_page(crawler) == ["", "b"]
     assert await _prune(crawler, age=month) == 0
 
 
@@ -130,7 +130,7 @@ async def test_R2_a_redirect_stays_while_its_target_is_there(crawler: ManualCraw
     await crawler.crawl({"": read("Root, edited", "b"), "b": SITE["b"], "a": Gone(), "new": Gone(), "c": Gone()})
     crawler.clock.advance(days=1)
     assert await _prune(crawler) + await _prune(crawler) == 3
-    assert await _on_record(crawler) == ["", "b"]
+    assert await _known_page(crawler) == ["", "b"]
 
 
 async def test_R2_the_root_and_pages_that_lead_on_stay(crawler: ManualCrawler) -> None:
@@ -143,7 +143,7 @@ async def test_R2_the_root_and_pages_that_lead_on_stay(crawler: ManualCrawler) -
     assert await _prune(crawler) == 0
     await crawler.crawl({"": Gone(), "a": hidden, "c": read("Page c")})
     assert await _prune(crawler) == 1, "nothing leads to the hidden page any more"
-    assert await _on_record(crawler) == ["", "c"]
+    assert await _known_page(crawler) == ["", "c"]
 
 
 async def test_R2_a_page_whose_copies_are_not_gone_yet_stays(crawler: ManualCrawler) -> None:
@@ -304,6 +304,6 @@ async def test_F139_killed_behind_every_statement_of_a_prune_the_store_is_sound(
 async def _left(store: Path) -> list[str]:
     library = await open_store(f"sqlite:///{store}")
     try:
-        return await _on_record(await ManualCrawler.at(library, FrozenClock()))
+        return await _known_page(await ManualCrawler.at(library, FrozenClock()))
     finally:
         await library.close()

@@ -17,7 +17,7 @@ from afresh.ports import StoreAccess
 from afresh.store import sqlite_file as file_module
 from afresh.store.open import open_store
 from afresh.store.sqlite import SqliteDatabase
-from afresh.store.sqlite_file import EXPLANATIONS, explain, wants_check
+from afresh.store.sqlite_file import EXPLANATIONS, explain, needs_check
 from afresh.store.store import Store
 from afresh.testing import FrozenClock
 
@@ -327,9 +327,9 @@ async def test_F17_a_large_file_is_read_whole_only_when_there_is_a_reason(
     await _filled(sqlite_file, 1)
     log = sqlite_file.with_name("afresh.db-wal")
     changed = sqlite_file.stat().st_mtime
-    assert wants_check(sqlite_file), "small"
+    assert needs_check(sqlite_file), "small"
     monkeypatch.setattr(file_module, "SMALL_BYTES", 0)
-    assert not wants_check(sqlite_file, lambda: changed + 3600)
-    assert wants_check(sqlite_file, lambda: changed + 90_000), "idle for long"
+    assert not needs_check(sqlite_file, lambda: changed + 3600)
+    assert needs_check(sqlite_file, lambda: changed + 90_000), "idle for long"
     await asyncio.to_thread(log.write_bytes, b"left behind")
-    assert wants_check(sqlite_file, lambda: changed + 3600), "not closed by its last writer"
+    assert needs_check(sqlite_file, lambda: changed + 3600), "not closed by its last writer"

@@ -292,28 +292,28 @@ def cut_in_two(cut: RechunkJob) -> RechunkJob:
 async def test_pages_cut_by_another_version_are_listed_with_their_text(crawler: ManualCrawler) -> None:
     await filled(crawler)
     store, own = crawler.store, crawler.policy.chunker
-    assert await store.chunks.cut_by_others(own) == []
-    assert await store.chunks.count_cut_by_others(own) == MissingCount(0, 0)
-    assert await store.chunks.count_cut_by_others("new") == MissingCount(3, 0)
-    cuts = await store.chunks.cut_by_others("new", limit=2)
+    assert await store.chunks.outdated_pages(own) == []
+    assert await store.chunks.count_outdated(own) == MissingCount(0, 0)
+    assert await store.chunks.count_outdated("new") == MissingCount(3, 0)
+    cuts = await store.chunks.outdated_pages("new", limit=2)
     assert [cut.page.id for cut in cuts] == sorted(cut.page.id for cut in cuts)
-    [last] = await store.chunks.cut_by_others("new", after=cuts[-1].page.id)
+    [last] = await store.chunks.outdated_pages("new", after=cuts[-1].page.id)
     assert {cut.markdown for cut in (*cuts, last)} == {
         "Welcome to the harbour",
         "Cranes lift crates\n\nCrates hold apples",
         "Quellen und Speicher",
     }
     other = await ManualCrawler.at(store, crawler.clock, "other")
-    assert await store.chunks.cut_by_others("new", source=other.source.id) == []
-    assert await store.chunks.count_cut_by_others("new", other.source.id) == MissingCount(0, 0)
-    assert len(await store.chunks.cut_by_others("new", source=crawler.source.id)) == 3
+    assert await store.chunks.outdated_pages("new", source=other.source.id) == []
+    assert await store.chunks.count_outdated("new", other.source.id) == MissingCount(0, 0)
+    assert len(await store.chunks.outdated_pages("new", source=crawler.source.id)) == 3
 
 
 async def test_a_page_cut_again_is_found_by_its_new_chunks(crawler: ManualCrawler) -> None:
     store = (await filled(crawler)).store
-    cuts = [cut_in_two(cut) for cut in await store.chunks.cut_by_others("new")]
+    cuts = [cut_in_two(cut) for cut in await store.chunks.outdated_pages("new")]
     assert await store.chunks.recut(cuts, "new", crawler.clock()) == 3
-    assert await store.chunks.count_cut_by_others("new") == MissingCount(0, 0)
+    assert await store.chunks.count_outdated("new") == MissingCount(0, 0)
     page = await crawler.page("quellen")
     assert page.chunker == "new"
     assert [each.content for each in (await store.search.page_chunks([page.id]))[page.id]] == [
@@ -327,12 +327,12 @@ async def test_a_page_cut_again_is_found_by_its_new_chunks(crawler: ManualCrawle
 
 async def test_a_page_that_changed_while_it_was_cut_is_left_as_it_is(crawler: ManualCrawler) -> None:
     store = (await filled(crawler)).store
-    cuts = [cut_in_two(cut) for cut in await store.chunks.cut_by_others("new")]
+    cuts = [cut_in_two(cut) for cut in await store.chunks.outdated_pages("new")]
     await crawler.crawl({**SITE, "quellen": read("Ganz anders", title="Quellen", language="de")})
     assert await store.chunks.recut(cuts, "new", crawler.clock()) == 2
     page = await crawler.page("quellen")
     assert [each.content for each in (await store.search.page_chunks([page.id]))[page.id]] == ["Ganz anders"]
-    assert [cut.page.id for cut in await store.chunks.cut_by_others("new")] == [page.id]
+    assert [cut.page.id for cut in await store.chunks.outdated_pages("new")] == [page.id]
     await store.sources.remove(crawler.source.id, crawler.clock())
     assert await store.chunks.recut(cuts, "newer", crawler.clock()) == 0
 
@@ -343,8 +343,8 @@ async def test_what_has_no_text_is_counted_apart_and_never_handed_out(crawler: M
     store = crawler.store
     assert await store.stats.missing_vectors(TWO) == MissingCount(4, 4)
     assert await store.vectors.unembedded(TWO) == {}
-    assert await store.chunks.count_cut_by_others("new") == MissingCount(3, 3)
-    assert await store.chunks.cut_by_others("new") == []
+    assert await store.chunks.count_outdated("new") == MissingCount(3, 3)
+    assert await store.chunks.outdated_pages("new") == []
     assert not await store.vectors.serve(TWO)
     near = (await store.vectors.nearest(ONE, await asked("Crates hold apples"), SearchFilter(), 1)).chunks
     [passage] = await store.search.passages([near[0].chunk])

@@ -39,7 +39,7 @@ async def test_an_error_is_raised_although_an_external_store_is_always_busy(
     monkeypatch.setattr(SinkSync, "sync", busy)
     monkeypatch.setattr(FinishedRuns, "poll", fell)
     monkeypatch.setattr(Scheduler, "_catch_up", caught_up)
-    monkeypatch.setattr(Scheduler, "_look_around", fell)
+    monkeypatch.setattr(Scheduler, "_start_due_runs", fell)
     monkeypatch.setattr("afresh.services.sinks.POLL_SECONDS", 0.01)
     async with opened(tmp_path / "kb.db", {"embedding.provider": "none"}) as kb:
         work = kb.sinks.keep(["out"]) if keeps == "sinks" else kb.schedules.keep()

@@ -89,7 +89,7 @@ def only_checked(visit: Visit) -> bool:
     )
 
 
-def looks_again(run: Run, now: datetime) -> bool:
+def checks_all_again(run: Run, now: datetime) -> bool:
     """Return whether the run was interrupted for so long that it checks every page again."""
     last = run.worked_at or run.taken_at
     if last is None:

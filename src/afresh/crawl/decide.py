@@ -9,7 +9,7 @@ from afresh.crawl.plausibility import (
     Suspicion,
     SuspicionAction,
     flag_that_stays,
-    loses_text,
+    keeps_former_text,
     suspicion_of,
 )
 from afresh.dataclass import replace
@@ -27,7 +27,7 @@ from afresh.model.fetch import (
 )
 from afresh.model.records import ContentAction, Decision, LinkAction, Page, PageStatus, Policy, RunId
 from afresh.schedule.change_rate import ChangeStats
-from afresh.schedule.due import next_look_after_answer, next_look_after_failure, next_regular_look
+from afresh.schedule.due import next_check_after_answer, next_check_after_failure, next_regular_look
 from afresh.search.stemming import search_config
 from afresh.text.language import kept_language
 
@@ -129,8 +129,8 @@ def _read(page: Page, seen: ReadDocument, policy: Policy, now: datetime) -> Deci
         outcome=Outcome.SUCCESS,
         content=ContentAction.KEEP if same else ContentAction.REPLACE,
         follow=follow,
-        next_at=None if seen.proven else next_look_after_answer(now, after, policy),
-        keeps_former=loses_text(page, document, seen.signs, policy, flag),
+        next_at=None if seen.proven else next_check_after_answer(now, after, policy),
+        keeps_former=keeps_former_text(page, document, seen.signs, policy, flag),
         reason=_read_reason(page, seen, policy, other_language=other_language),
     )
 
@@ -165,7 +165,7 @@ def _restored(page: Page, seen: ReadDocument, policy: Policy, now: datetime) -> 
         page=after,
         outcome=Outcome.SUCCESS,
         follow=LinkAction.STORED,
-        next_at=next_look_after_answer(now, after, policy),
+        next_at=next_check_after_answer(now, after, policy),
         reason=f"{seen.status_code or 'read'}, but {RESTORED}",
     )
 
@@ -232,7 +232,7 @@ def _not_modified(page: Page, seen: NotModified, policy: Policy, now: datetime) 
         page=after,
         outcome=Outcome.NOT_MODIFIED,
         follow=LinkAction.STORED,
-        next_at=next_look_after_answer(now, after, policy),
+        next_at=next_check_after_answer(now, after, policy),
         reason=seen.unasked or reason,
     )
 
@@ -247,7 +247,7 @@ def _gone(page: Page, seen: Gone, policy: Policy, now: datetime) -> Decision:
         page=after,
         outcome=Outcome.GONE,
         content=ContentAction.DROP if proven else ContentAction.KEEP,
-        next_at=None if proven else next_look_after_failure(now, count, policy),
+        next_at=None if proven else next_check_after_failure(now, count, policy),
         reason=str(evidence) if proven else f"{evidence}, {count} of {policy.gone_after} times in a row",
     )
 
@@ -294,7 +294,7 @@ def _refused(page: Page, seen: Refused, policy: Policy, now: datetime) -> Decisi
             checked_at=now,
         )
     done = "not read: " if is_unreadable else "not fetched: "
-    later = next_look_after_failure(now, after.failures, policy) if policy.refusals_back_off else None
+    later = next_check_after_failure(now, after.failures, policy) if policy.refusals_back_off else None
     return Decision(
         page=after,
         outcome=seen.outcome,
@@ -318,7 +318,7 @@ def _failed(page: Page, seen: Failed, policy: Policy, now: datetime) -> Decision
         page=after,
         outcome=seen.outcome,
         follow=LinkAction.STORED if page.content_hash is not None else LinkAction.NONE,
-        next_at=next_look_after_failure(now, pauses, policy, seen.retry_after),
+        next_at=next_check_after_failure(now, pauses, policy, seen.retry_after),
         retry=after.failures <= policy.retries and not (quarantined or seen.hopeless),
         doubtful=quarantined,
         reason=seen.reason,

@@ -130,7 +130,7 @@ def may_drop(page: Page, target: PageStatus | None, run: RunId) -> bool:
     return page.doomed_by == run and is_final
 
 
-def leads_on(page: Page) -> bool:
+def keeps_links(page: Page) -> bool:
     """Return whether links on a page marked for deletion still make pages reachable (it moved or has noindex)."""
     return page.moved_to is not None or (page.gone_count == 0 and page.missing_count == 0)
 

@@ -30,10 +30,10 @@ class ListingDiff:
 
 
 def compare(
-    listed: Iterable[ListedUrl], on_record: Iterable[KnownPage], walks: Callable[[str], bool], *, full: bool
+    listed: Iterable[ListedUrl], stored_pages: Iterable[KnownPage], walks: Callable[[str], bool], *, full: bool
 ) -> ListingDiff:
     """Return the pages to check; unless `full`, skip listed pages whose stored validators are the same."""
-    known = {page.url: page for page in on_record}
+    known = {page.url: page for page in stored_pages}
     asked, names = [], set()
     for item in listed:
         names.add(item.url)
@@ -48,7 +48,7 @@ SLACK = timedelta(hours=1)  # clocks differ, and caches serve old pages for a wh
 DAY_SLACK = timedelta(hours=36)  # midnight means any time of that day, in any time zone
 
 
-def is_news(modified: datetime | None, checked_at: datetime | None, now: datetime) -> bool:
+def is_dated_newer(modified: datetime | None, checked_at: datetime | None, now: datetime) -> bool:
     """Return whether the site dates a change of a page after the page's last check."""
     return modified is not None and checked_at is not None and checked_at < modified <= now
 
@@ -65,7 +65,7 @@ def is_dated_unchanged(page: Page, modified: datetime | None, policy: Policy, no
     return modified + slack <= page.checked_at
 
 
-def unasked(modified: datetime) -> NotModified:
+def not_requested(modified: datetime) -> NotModified:
     """Return the result for a page that is not requested because its last change is dated before its last check."""
     reason = f"not requested: last changed {modified.astimezone(UTC):%Y-%m-%d %H:%M} UTC (crawl.trust_lastmod)"
     return NotModified(status_code=None, unasked=reason)

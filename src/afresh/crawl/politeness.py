@@ -102,7 +102,7 @@ class HostLimiter:
         """Return the seconds until a host may be requested again."""
         return max(0.0, self._next.get(domain, 0.0) - asyncio.get_running_loop().time())
 
-    def puts_off(self, url: str) -> bool:
+    def may_defer(self, url: str) -> bool:
         """Count one more deferral of a page; return False if it was deferred too often."""
         self._waits[url] += 1
         return self._waits[url] <= MOST_WAITS

@@ -31,7 +31,7 @@ from afresh.dataclass import dataclass, replace
 from afresh.errors import EmbedError, RunBusy, SourceError
 from afresh.events import Listener, Notice, ignore
 from afresh.links import scoring as best_first
-from afresh.links.scoring import count_scores, settle_scores
+from afresh.links.scoring import count_scores, update_scores
 from afresh.model.fetch import Outcome
 from afresh.model.records import UNFINISHED, ListedUrl, Page, PageId, PageStatus, Run, RunId, RunMode, RunState, Source
 from afresh.model.reports import RunReport
@@ -98,7 +98,7 @@ async def run_source(
     if only is not None and verdict.state is RunState.CANCELLED:
         verdict = replace(verdict, state=RunState.QUEUED)
     report = await _finish(context, verdict)
-    await settle_scores(tools.store, tools.scoring, run)
+    await update_scores(tools.store, tools.scoring, run)
     if tools.embedding is not None:
         await tools.store.vectors.forget(tools.clock() - UNUSED_VECTOR_AGE)
     if run.mode is not RunMode.CHECK:

@@ -17,7 +17,7 @@ from datetime import datetime, timedelta
 
 from afresh.crawl.context import RunContext
 from afresh.crawl.decide import request_for
-from afresh.crawl.listing_diff import KnownPage, compare, is_news
+from afresh.crawl.listing_diff import KnownPage, compare, is_dated_newer
 from afresh.crawl.plausibility import SuspicionAction, is_wall, suspicion_of
 from afresh.crawl.politeness import fetch_politely
 from afresh.crawl.soft_404 import content_signals
@@ -195,9 +195,9 @@ async def _fill_due(context: RunContext, now: datetime) -> None:
 async def _news(context: RunContext, now: datetime) -> list[ListedUrl]:
     """Return the URLs that the site lists as new, or as changed since their last check."""
     listed = await _listed(context) or []
-    record = await context.tools.store.listings.on_record(context.source.id, context.tools.policy.recipe)
+    record = await context.tools.store.listings.stored_pages(context.source.id, context.tools.policy.recipe)
     checked = {page.url: page.checked_at for page in record}
-    return [item for item in listed if item.url not in checked or is_news(item.modified, checked[item.url], now)]
+    return [item for item in listed if item.url not in checked or is_dated_newer(item.modified, checked[item.url], now)]
 
 
 async def _worth_checking(context: RunContext, news: Sequence[ListedUrl], now: datetime) -> list[ListedUrl]:
@@ -206,7 +206,7 @@ async def _worth_checking(context: RunContext, news: Sequence[ListedUrl], now: d
     if plan is None or not news:
         return list(news)
     rhythms = dict(await context.tools.store.schedules.rhythms(source))
-    record = await context.tools.store.listings.on_record(source, context.tools.policy.recipe)
+    record = await context.tools.store.listings.stored_pages(source, context.tools.policy.recipe)
     ages = {page.url: (now - page.checked_at).total_seconds() for page in record if page.checked_at}
     return [
         item
@@ -245,9 +245,9 @@ async def _fill_from_listing(context: RunContext, now: datetime) -> None:
     if lister.unchanged:
         await _fill_from_same_listing(context, listed, now)
         return
-    on_record = await store.listings.on_record(context.source.id, context.tools.policy.recipe)
+    stored_pages = await store.listings.stored_pages(context.source.id, context.tools.policy.recipe)
     there = lister.dropped or any(not lister.walks(item.url) for item in listed)  # excluded files count as content
-    if not there and any(not lister.walks(page.url) for page in on_record):
+    if not there and any(not lister.walks(page.url) for page in stored_pages):
         context.unlisted = (
             f"{context.source.url} is empty now, but was not before (is it mounted?). All its pages are kept; "
             "if this is intended, put a file there"
@@ -255,12 +255,12 @@ async def _fill_from_listing(context: RunContext, now: datetime) -> None:
         return
     context.listed = [item for item in listed if not lister.walks(item.url)]
     await store.sources.forget_mark(context.source.id)
-    compared = compare(listed, on_record, lister.walks, full=context.tools.full)
+    compared = compare(listed, stored_pages, lister.walks, full=context.tools.full)
     if context.resumed:  # pages may have been edited or deleted since this run checked them
-        since = compare(listed, on_record, lister.walks, full=False)
+        since = compare(listed, stored_pages, lister.walks, full=False)
         listed_again = [item.url for item in since.asked if item.validators is not None]
-        await store.queue.ask_again(run, [*listed_again, *(item.url for item in since.gone)])
-    walked = [page for page in on_record if lister.walks(page.url)]
+        await store.queue.allow_again(run, [*listed_again, *(item.url for item in since.gone)])
+    walked = [page for page in stored_pages if lister.walks(page.url)]
     differing = [item for item in compared.asked if item.validators is not None]
     in_turn = [item for item in compared.asked if item.validators is None]
     await _queue_individually(context, [*in_turn, *_walked_again(context, walked)], now)
@@ -268,7 +268,7 @@ async def _fill_from_listing(context: RunContext, now: datetime) -> None:
     await _queue_listed(context, [*differing, *compared.gone], now)
     await store.listings.record(context.source.id, differing, complete=False)  # some became pages just now
     unlisted = {item.url for item in in_turn} | {page.url for page in walked}
-    await store.listings.believe(run, now, [page.id for page in on_record if page.url in unlisted])
+    await store.listings.mark_unchanged(run, now, [page.id for page in stored_pages if page.url in unlisted])
 
 
 async def is_as_listed(context: RunContext, dropped: Sequence[Page]) -> bool:
@@ -277,9 +277,9 @@ async def is_as_listed(context: RunContext, dropped: Sequence[Page]) -> bool:
     if lister.mark is None or lister.unchanged or context.starts_at_root:
         return lister.mark is not None
     leaving = {page.id for page in dropped}
-    record = await context.tools.store.listings.on_record(context.source.id, recipe)
-    on_record = [page for page in record if page.id not in leaving]
-    compared = compare(context.listed, on_record, lister.walks, full=False)
+    record = await context.tools.store.listings.stored_pages(context.source.id, recipe)
+    stored_pages = [page for page in record if page.id not in leaving]
+    compared = compare(context.listed, stored_pages, lister.walks, full=False)
     return not compared.asked and not compared.gone
 
 
@@ -289,15 +289,15 @@ async def _fill_from_same_listing(context: RunContext, listed: list[ListedUrl], 
     if not await store.sources.has_mark(context.source.id, context.tools.mark):
         context.unlisted = "another process has updated the source meanwhile: run the command again"
         return
-    record = await store.listings.on_record(context.source.id, recipe) if listed else ()
+    record = await store.listings.stored_pages(context.source.id, recipe) if listed else ()
     walked = [page for page in record if context.tools.lister.walks(page.url)]
-    unsound, in_turn = (
-        await store.listings.unsound(context.source.id, recipe),
+    with_problems, in_turn = (
+        await store.listings.with_problems(context.source.id, recipe),
         [*listed, *_walked_again(context, walked)],
     )
     await _queue_individually(context, in_turn, now)
-    await _queue_listed(context, unsound, now)
-    asked = unsound if run.mode is RunMode.DUE else [*unsound, *in_turn]
+    await _queue_listed(context, with_problems, now)
+    asked = with_problems if run.mode is RunMode.DUE else [*with_problems, *in_turn]
     urls = {item.url for item in asked}
     await store.listings.record_unchanged(run, now, [page.id for page in walked if page.url not in urls])
 

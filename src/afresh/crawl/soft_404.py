@@ -27,7 +27,7 @@ class Soft404Probe:
     name: str  # random, so that no site knows it
     _answers: dict[tuple[str, str], asyncio.Future[str]] = field(default_factory=dict)
 
-    async def answers_alike(self, url: str, sketch: str, tools: "RunTools") -> bool:
+    async def is_like_missing(self, url: str, sketch: str, tools: "RunTools") -> bool:
         """Return whether a page looks like the response for a URL that cannot exist."""
         suffix = next((ending for ending in SUFFIXES if url.partition("?")[0].endswith(ending)), "")
         origin = origin_of(url)
@@ -87,7 +87,7 @@ async def content_signals(claim: Claim, document: Document, tools: "RunTools") -
     if page.content_hash is None:  # the root is accepted as it is
         if probe is None or at_root or trusted:
             return ContentSignals(run=run)
-        return ContentSignals(run=run, like_missing=await probe.answers_alike(page.url, document.sketch, tools))
+        return ContentSignals(run=run, like_missing=await probe.is_like_missing(page.url, document.sketch, tools))
     held = await tools.store.pages.content(page.id)
     before, length = held.sketch, held.length
     if trusted:
@@ -98,7 +98,7 @@ async def content_signals(claim: Claim, document: Document, tools: "RunTools") -
     if is_strange(alike):  # other URLs with the same page, in this or an earlier run
         in_run = tools.wall_detector.join(page.url, before, document.sketch)
         lookalikes = max(in_run, await tools.store.pages.count_alike(page, document, run))
-    like_missing = probe is not None and await probe.answers_alike(page.url, document.sketch, tools)
+    like_missing = probe is not None and await probe.is_like_missing(page.url, document.sketch, tools)
     former = len(held.former or "") if page.doubt is not None else 0
     return ContentSignals(
         run=run,

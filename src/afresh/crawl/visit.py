@@ -2,7 +2,7 @@
 
 from afresh.aio import yield_in_turns
 from afresh.crawl.decide import decide, request_for
-from afresh.crawl.listing_diff import is_dated_unchanged, is_news, unasked
+from afresh.crawl.listing_diff import is_dated_newer, is_dated_unchanged, not_requested
 from afresh.crawl.plausibility import SuspicionAction, is_poison, suspicion_of
 from afresh.crawl.politeness import fetch_politely
 from afresh.crawl.soft_404 import content_signals
@@ -105,7 +105,7 @@ async def _fetch(claim: Claim, request: Request, tools: RunTools) -> Fetched | N
     if tools.policy.trust_lastmod and not tools.full and page.depth:  # the root shows whether the site is available
         modified = tools.modified(page.url)
         if modified is not None and is_dated_unchanged(page, modified, tools.policy, tools.clock()):
-            return unasked(modified)
+            return not_requested(modified)
     return await fetch_politely(claim.domain, request, tools)
 
 
@@ -123,7 +123,7 @@ async def process_page(claim: Claim, fetched: Fetched, tools: RunTools) -> Visit
         )
     seen = await _extract(arrived, fetched, tools) if isinstance(fetched, Body) else fetched
     del fetched
-    if isinstance(seen, Failed) and seen.retry_after is not None and not tools.hosts.puts_off(url):
+    if isinstance(seen, Failed) and seen.retry_after is not None and not tools.hosts.may_defer(url):
         seen = replace(seen, retry_after=None)  # too many deferrals count as a failure, so that the run can end
     if arrived.body_hash is not None:
         tools.step("extract", url)
@@ -207,7 +207,7 @@ async def _decide_and_prepare(arrived: FetchSummary, seen: Seen, tools: RunTools
     tools.step("prepare", url)
     failpoint("page.prepared")
     modified = tools.modified(url) if claim.page.content_hash is not None else None
-    hinted = modified is not None and is_news(modified, claim.page.checked_at, tools.clock())
+    hinted = modified is not None and is_dated_newer(modified, claim.page.checked_at, tools.clock())
     return Visit(claim=claim, decision=decision, content=content, pause=arrived.pause, hinted=hinted)
 
 

@@ -55,7 +55,7 @@ class DigestUpdater:
 
     async def sources(self) -> dict[str, Source]:
         """Return the sources of the digest; create those that are missing or have another root."""
-        return (await self._rooted(await self.store.digest.cache_seen()))[0]
+        return (await self._rooted(await self.store.digest.recorded_cache()))[0]
 
     async def whole(self, budget: int) -> KbReport:
         """Check all files of the digest and at most `budget` due links, and return a report."""
@@ -66,13 +66,13 @@ class DigestUpdater:
         paths = self.paths
         async with self.turn, one_writer(paths.digest_files.lock, self.clock):
             cache = await asyncio.to_thread(paths.digest_files.read)
-            seen = await self.store.digest.cache_seen()
+            seen = await self.store.digest.recorded_cache()
             sources, fresh = await self._rooted(seen)
             imposed = fresh or seen != self._cache_now()
             if imposed:
                 if fresh or seen != self._taken_over():
                     await self._impose(sources, cache.sources if cache else {})
-                    await self.store.digest.see_cache(self._taken_over())
+                    await self.store.digest.record_cache(self._taken_over())
                 parts = {FILES: ALL_FILES, LINKS: parts.get(LINKS, _due_links(0))}  # the cache is new: check everything
             reports = {name: await self._ran(sources[name], each) for name, each in parts.items() if name in sources}
             now = self.clock()
@@ -80,11 +80,11 @@ class DigestUpdater:
             after = before.with_sources(await self._records(sources, before, now), now)
             if imposed and (held := self._held(before, after)):
                 again = SeenCache(paths.cache, "held")  # makes the next update import the cache again
-                await self.store.digest.see_cache(again)
+                await self.store.digest.record_cache(again)
                 raise held
             written = await asyncio.to_thread(paths.digest_files.write, after)
             if (cache_now := self._cache_now()) is not None and (imposed or cache_now != seen):
-                await self.store.digest.see_cache(cache_now)
+                await self.store.digest.record_cache(cache_now)
         report = _report(paths, reports, before, after, now, written=written)
         return replace(report, failing_links=await self._failing(sources.get(LINKS), after, now))
 
@@ -102,7 +102,7 @@ class DigestUpdater:
         from afresh.schedule.due import due
 
         cache = await asyncio.to_thread(self.paths.digest_files.read)
-        if cache is None or await self.store.digest.cache_seen() != self._cache_now():
+        if cache is None or await self.store.digest.recorded_cache() != self._cache_now():
             return False
         source = await self.store.sources.find(LINKS, None)
         return source is None or not due(await self.store.due.waiting(source.id), now, budget=1)
@@ -169,7 +169,7 @@ class DigestUpdater:
                 if before != as_cached(page, is_file=is_file):
                     changed.append(page)
             if changed:
-                await self.store.digest.impose(source.id, changed, now)
+                await self.store.digest.apply_cache(source.id, changed, now)
 
     async def _ran(self, source: Source, options: RunOptions) -> RunReport:
         report = await self.runner.run(source, replace(options, for_digest=True), self.listener)

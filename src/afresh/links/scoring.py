@@ -255,7 +255,7 @@ async def count_scores(scoring: LinkScoring | None, run: Run, counts: dict[str, 
         notes.append(f"{links} not scored; the next run tries again: {scoring.last_error}")
 
 
-async def settle_scores(store: Store, scoring: LinkScoring | None, run: Run) -> None:
+async def update_scores(store: Store, scoring: LinkScoring | None, run: Run) -> None:
     """Recompute the stored total scores at the end of a run; without keywords, delete them."""
     if run.mode is RunMode.CHECK:
         return

@@ -168,7 +168,7 @@ def map_of(pages: Sequence[MapNode], links: Sequence[tuple[PageId, PageId]], the
     )
 
 
-def ahead_of(due: int, hours: Mapping[datetime, int], now: datetime, wanted: int) -> UpcomingChecks:
+def upcoming_by_hour(due: int, hours: Mapping[datetime, int], now: datetime, wanted: int) -> UpcomingChecks:
     """Return the numbers of checks that are due now, in each of the next `wanted` hours, and later."""
     first = now.replace(minute=0, second=0, microsecond=0)
     *starts, end = [first + timedelta(hours=place) for place in range(wanted + 1)]

@@ -346,6 +346,6 @@ LIFE: dict[PageStatus, frozenset[PageStatus]] = {
 UNFINISHED = (RunState.QUEUED, RunState.RUNNING, RunState.CANCELLED)
 
 
-def may_live_on(old: PageStatus, new: PageStatus) -> bool:
+def may_change(old: PageStatus, new: PageStatus) -> bool:
     """Return whether the status of a page or copy may change from `old` to `new`."""
     return old == new or new in LIFE[old]

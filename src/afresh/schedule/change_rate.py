@@ -191,7 +191,7 @@ class CheckPlan:
         return seconds >= self.max_seconds or age >= rate.interval(self.price, self.min_seconds, self.max_seconds)
 
 
-def plan_looks(
+def plan_checks(
     pages: Iterable[tuple[str, ChangeStats]],
     looks: float,
     *,

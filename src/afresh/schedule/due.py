@@ -50,7 +50,7 @@ def next_regular_look(now: datetime, policy: Policy) -> datetime:
     return now + timedelta(seconds=policy.recheck_seconds)
 
 
-def next_look_after_answer(now: datetime, page: Page, policy: Policy) -> datetime:
+def next_check_after_answer(now: datetime, page: Page, policy: Policy) -> datetime:
     """Return the time of the next check of a page that answered.
 
     With a plan of checks, the plan says when. Otherwise, it is after the regular interval or, with `policy.adapt`,
@@ -65,7 +65,9 @@ def next_look_after_answer(now: datetime, page: Page, policy: Policy) -> datetim
     return now + timedelta(seconds=seconds)
 
 
-def next_look_after_failure(now: datetime, failures: int, policy: Policy, retry_after: float | None = None) -> datetime:
+def next_check_after_failure(
+    now: datetime, failures: int, policy: Policy, retry_after: float | None = None
+) -> datetime:
     """Return when to try a failed page again: by exponential backoff, and not before the server's Retry-After."""
     pause = backoff_seconds(failures, policy.backoff_base_seconds, policy.backoff_max_seconds)
     return now + timedelta(seconds=max(pause, retry_after or 0.0))

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from afresh.dataclass import replace
 from afresh.model.records import UNFINISHED, Policy, Source
-from afresh.schedule.change_rate import NO_SIGNALS, HintAccuracy, plan_looks
+from afresh.schedule.change_rate import NO_SIGNALS, HintAccuracy, plan_checks
 from afresh.schedule.rules import Schedule
 from afresh.store.store import Store
 from afresh.urls.canonical import domain_of
@@ -20,7 +20,7 @@ async def with_plan(policy: Policy, store: Store, source: Source, schedule: Sche
     looks, seconds = schedule.budget.batch
     pages = [(domain_of(url), rhythm) for url, rhythm in await store.schedules.rhythms(source.id)]
     plan = await asyncio.to_thread(
-        plan_looks,
+        plan_checks,
         pages,
         schedule.budget.rate,
         min_seconds=seconds,

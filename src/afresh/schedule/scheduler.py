@@ -72,7 +72,7 @@ class Scheduler:
                 try:
                     await self._catch_up(store)
                     while not self.stopping.is_set():
-                        next_at = await self._look_around(store, heartbeat)
+                        next_at = await self._start_due_runs(store, heartbeat)
                         if self.once and not self._going:
                             break
                         await self._until(next_at)
@@ -97,7 +97,7 @@ class Scheduler:
         if self.syncs is not None:
             self.syncs.want(self.tools.sinks_of(source))
 
-    async def _look_around(self, store: Store, heartbeat: Heartbeat) -> datetime | None:
+    async def _start_due_runs(self, store: Store, heartbeat: Heartbeat) -> datetime | None:
         """Start the runs that are due; return the time of the next one."""
         await heartbeat.reclaim()
         planned = await plan(store, self.tools, self.clock(), self._report_wrong)

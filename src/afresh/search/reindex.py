@@ -57,11 +57,11 @@ async def reindex(tools: ReindexTools, source: Source | None) -> ReindexReport:
 
 async def _rechunk(tools: ReindexTools, source: SourceId | None) -> None:
     store, after = tools.store, 0
-    total, without_text = await store.chunks.count_cut_by_others(CHUNKER, source)
+    total, without_text = await store.chunks.count_outdated(CHUNKER, source)
     if without_text:
         tools.notes.append(_needs_text(without_text, "page"))
     while not tools.stopping.is_set():
-        cuts = await store.chunks.cut_by_others(CHUNKER, source=source, after=after, limit=BATCH_PAGES)
+        cuts = await store.chunks.outdated_pages(CHUNKER, source=source, after=after, limit=BATCH_PAGES)
         if not cuts:
             return
         cut = await asyncio.gather(*(cut_page(tools, each) for each in cuts))
@@ -122,7 +122,7 @@ async def _report(tools: ReindexTools, source: Source | None, error: str | None)
     store, wanted = tools.store, tools.wanted
     serving = await store.vectors.serving_model()
     missing = await store.stats.missing_vectors(wanted.model, source.id if source else None) if wanted else None
-    pages = await store.chunks.count_cut_by_others(CHUNKER, source.id if source else None)
+    pages = await store.chunks.count_outdated(CHUNKER, source.id if source else None)
     if missing and missing.without_text:
         tools.notes.append(_needs_text(missing.without_text, "chunk"))
     textless = pages.without_text + (missing.without_text if missing else 0)

@@ -54,7 +54,7 @@ class ChartService(Service):
         return Politeness(crawl.delay_seconds, crawl.respect_robots, crawl.concurrency, hosts)
 
     async def checks_ahead(self, source: Source) -> UpcomingChecks:
-        return await looks_ahead(self._store, source.id, self._clock())
+        return await upcoming_checks(self._store, source.id, self._clock())
 
 
 async def site_map(store: Store, source: SourceId, limit: int) -> SiteMap:
@@ -93,9 +93,9 @@ def _host(name: str, queue: HostQueue | None, state: charts.HostState | None, no
     )
 
 
-async def looks_ahead(store: Store, source: SourceId, now: datetime) -> UpcomingChecks:
+async def upcoming_checks(store: Store, source: SourceId, now: datetime) -> UpcomingChecks:
     """Return how many pages of a source are due now, and how many become due in each of the next hours."""
-    return charts.ahead_of(*await store.stats.checks_by_hour(source, now), now.astimezone(UTC), HOURS)
+    return charts.upcoming_by_hour(*await store.stats.checks_by_hour(source, now), now.astimezone(UTC), HOURS)
 
 
 def receipt_of(source: Source, view: SourceView, stale: int, last: Sequence[Run]) -> RunSavings:
@@ -106,7 +106,7 @@ def receipt_of(source: Source, view: SourceView, stale: int, last: Sequence[Run]
         return bare
     report = report_of(runs[0], source)
     processed, skipped = report.new + report.changed, report.unchanged + report.not_modified
-    whole = _bytes_of_all(runs, processed + skipped)
+    whole = _estimate_bytes(runs, processed + skipped)
     saved = None if whole is None else max(0, whole - report.bytes)
     chunks = round(view.chunks * min(1.0, skipped / view.pages)) if view.pages else 0
     return replace(
@@ -121,7 +121,7 @@ def receipt_of(source: Source, view: SourceView, stale: int, last: Sequence[Run]
     )
 
 
-def _bytes_of_all(runs: Sequence[Run], looks: int) -> int | None:
+def _estimate_bytes(runs: Sequence[Run], looks: int) -> int | None:
     """Estimate the bytes that `looks` checks would transfer without conditional requests; None if this is unknown."""
     for run in runs:
         counts = run.counts

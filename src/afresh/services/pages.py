@@ -121,7 +121,7 @@ class PageService(Service):
         self, label: str, which: PageFilter = LIVE_PAGES, *, limit: int | None = None
     ) -> list[PageView]:
         """Return the pages of a source that match `which`; if it has sinks, `status` is that of the copies."""
-        which = in_usual_words(which)
+        which = normalised(which)
         source = await self._source(label)
         sinks = list(self._tools.sinks_of(source))
         if not sinks or which.status is None:
@@ -135,7 +135,7 @@ class PageService(Service):
         self, sources: Sources, which: PageFilter = LIVE_PAGES, *, url: str | None = None, after: int = 0, limit: int
     ) -> list[PageView]:
         """Return pages with their copies, ordered by id; with `url`, only the pages at that URL."""
-        which, there = in_usual_words(which), await self._store.sources.all()
+        which, there = normalised(which), await self._store.sources.all()
         chosen = {each.id: list(self._tools.sinks_of(each)) for each in there if sources is None or each.id in sources}
         if url is not None:
             found = [view for _, view, _, _ in await self._store.pages.find(url) if view.source_id in chosen]
@@ -298,7 +298,7 @@ class PageService(Service):
         return (await self._source(label)).id if label else None
 
 
-def in_usual_words(which: PageFilter) -> PageFilter:
+def normalised(which: PageFilter) -> PageFilter:
     """Return the filter with its language tag normalised (EN becomes en); raise UsageError if a value is invalid."""
     if which.text and (len(which.text) > MAX_TEXT_CHARS or not which.text.isprintable()):
         raise UsageError(f"text: expected at most {MAX_TEXT_CHARS} printable characters")

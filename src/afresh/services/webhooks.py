@@ -217,7 +217,7 @@ class WebhookService(Service):
         return None if resumed and _has_begun(run) else replace(report_of(run, source), seconds=0.0)
 
     async def check(self, source: Source, urls: Sequence[str], *, listener: Listener = ignore) -> RunReport:
-        known = {item.url: item for item in await self._store.listings.on_record_at(source.id, list(urls))}
+        known = {item.url: item for item in await self._store.listings.stored_below(source.id, list(urls))}
         pages = [known.get(url) or ListedUrl(url, 1) for url in urls]
         return await self._runner.run(source, RunOptions(mode=RunMode.CHECK, pages=pages), listener)
 

@@ -21,16 +21,16 @@ RESTORED_FIELDS = ("title", "content_hash", "refused_hash", "doubt", "chunker")
 
 
 class ChunkRepository(Repository):
-    async def cut_by_others(
+    async def outdated_pages(
         self, chunker: str, *, source: SourceId | None = None, after: int = 0, limit: int = 100
     ) -> list[RechunkJob]:
         """Return pages with stored text whose chunks another version of the chunker made, in order of their ids."""
-        rows = await self._all("cut_by_others", chunker=chunker, source=source, after=after, limit=limit)
+        rows = await self._all("outdated_pages", chunker=chunker, source=source, after=after, limit=limit)
         return [RechunkJob(page_from(row), row["markdown"]) for row in rows]
 
-    async def count_cut_by_others(self, chunker: str, source: SourceId | None = None) -> MissingCount:
+    async def count_outdated(self, chunker: str, source: SourceId | None = None) -> MissingCount:
         """Count the pages whose chunks another version of the chunker made, and those of them without stored text."""
-        [row] = await self._all("count_cut_by_others", chunker=chunker, source=source)
+        [row] = await self._all("count_outdated", chunker=chunker, source=source)
         return MissingCount(row["pages"], row["without_text"])
 
     async def recut(self, cuts: Sequence[RechunkJob], chunker: str, now: datetime) -> int:

@@ -26,7 +26,7 @@ class DigestRepository(Repository):
             return None
         return record(DigestUpdate, row, status=STATUSES.get(row["fetch_status"]), asked_model=False)
 
-    async def impose(self, source: SourceId, pages: Sequence[DigestPage], now: datetime) -> None:
+    async def apply_cache(self, source: SourceId, pages: Sequence[DigestPage], now: datetime) -> None:
         """Change the stored pages to the values in the cache file; add pages that are not stored yet."""
         base = {"source": source, "now": now, "run": None}
         rows = [{**base, **_columns(page)} for page in pages]
@@ -42,15 +42,15 @@ class DigestRepository(Repository):
             await tx.many("impose_look", looks)
             await tx.run("set_mark", source=source, mark=None)
 
-    async def cache_seen(self) -> SeenCache | None:
+    async def recorded_cache(self) -> SeenCache | None:
         """Return path and hash of the cache file at the time when it last equalled the store, or None."""
-        return await self._find(partial(record, SeenCache), "cache_seen")
+        return await self._find(partial(record, SeenCache), "recorded_cache")
 
-    async def see_cache(self, cache: SeenCache) -> None:
+    async def record_cache(self, cache: SeenCache) -> None:
         """Record path and hash of a cache file with the content that the store has now."""
         async with self.db.write() as tx:
             await tx.run("forget_caches")
-            await tx.run("see_cache", path=cache.path, digest=cache.digest)
+            await tx.run("record_cache", path=cache.path, digest=cache.digest)
 
 
 async def record_digests(tx: Transaction, visits: Sequence[Visit]) -> None:

@@ -19,7 +19,7 @@ from afresh.model.records import (
 from afresh.store.dialect import Row, Transaction
 from afresh.store.records import at, listed_from, page_from
 from afresh.store.repository import Repository, not_retried
-from afresh.store.schedules import await_looks, due_rows, listed_at, room_in
+from afresh.store.schedules import budget_left, due_rows, listed_at, plan_later_checks
 from afresh.urls.canonical import domain_of
 
 MAX_CACHED_URLS = 10_000  # per run
@@ -35,10 +35,10 @@ class QueueRepository(Repository):
         async with self._queueing(run) as tx:
             return await self.queue_pages(tx, run, wanted, limits, now)
 
-    async def ask_again(self, run: Run, urls: Sequence[str]) -> None:
+    async def allow_again(self, run: Run, urls: Sequence[str]) -> None:
         """Let a run queue pages again that it has checked, except for pages that were gone."""
         async with self._queueing(run) as tx:
-            number = await tx.run("ask_again", source=run.source_id, run=run.id, urls=list(urls))
+            number = await tx.run("allow_again", source=run.source_id, run=run.id, urls=list(urls))
             await tx.run("count_queued", run=run.id, number=-number)
         self.caches.depths.pop(run.id, None)
 
@@ -87,7 +87,7 @@ class QueueRepository(Repository):
             base = {"source": run.source_id, "run": run.id, "now": now}
             await tx.many("insert_page", [{**base, "url": url, "depth": wanted[url]} for url in fresh])
             rows = await tx.all("unscheduled", source=run.source_id, urls=list(wanted))
-            await await_looks(tx, run, {row["url"]: listed_at(row, recheck, now) for row in rows}, now)
+            await plan_later_checks(tx, run, {row["url"]: listed_at(row, recheck, now) for row in rows}, now)
 
     async def _count_adopted(self, tx: Transaction, run: Run) -> None:
         number = await tx.run("mark_adopted", run=run.id, source=run.source_id)
@@ -148,11 +148,11 @@ class QueueRepository(Repository):
         await tx.many("raise_priority", nearer)
         queued = [*again, *fresh]
         if limits.budget is not None:
-            room = await room_in(tx, run, limits.budget)
+            room = await budget_left(tx, run, limits.budget)
             among = set(queued)
             found = [url for url in wanted if url in among]  # in the order of discovery
             queued = found[:room]
-            await await_looks(tx, run, dict.fromkeys(found[room:], now), now)  # left for the next run
+            await plan_later_checks(tx, run, dict.fromkeys(found[room:], now), now)  # left for the next run
         await tx.many("open_crawl", [{**base, "url": url, "domain": domain_of(url)} for url in queued])
         await tx.run("mark_queued", source=run.source_id, run=run.id, urls=queued)
         await tx.run("count_queued", run=run.id, number=len(queued))

@@ -112,7 +112,7 @@ def rhythm_from(row: Row) -> ChangeStats:
     return ChangeStats(row["change_count"], row["quiet_seconds"], row["span_seconds"])
 
 
-def looked_at(row: Row) -> tuple[datetime | None, datetime | None, datetime | None]:
+def times_of(row: Row) -> tuple[datetime | None, datetime | None, datetime | None]:
     """Return when a page was last part of a run, last seen, and last checked.
 
     A listing that shows the page unchanged counts as a check.
@@ -126,7 +126,7 @@ def looked_at(row: Row) -> tuple[datetime | None, datetime | None, datetime | No
 
 def page_view(row: Row) -> PageView:
     """Return a page view from a row of `pages` that includes the times of its source."""
-    own = dict(zip(("crawl_time", "last_seen", "checked_at"), looked_at(row), strict=True))
+    own = dict(zip(("crawl_time", "last_seen", "checked_at"), times_of(row), strict=True))
     modified, mtime = row["last_modified"] or http_date_of(row["mtime_ns"]), time_of(row["mtime_ns"])
     return record(PageView, row, last_modified=modified, mtime=mtime, copies=(), **own)
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from functools import cache
 from typing import Literal
 
-from afresh.crawl.judge import by_reason, leads_on
+from afresh.crawl.judge import by_reason, keeps_links
 from afresh.model.records import ChangeKind, Page, PageId, PageStatus, RunId, SourceId
 from afresh.model.retention import REMOVED, Prunable, PruneCounts
 from afresh.store.chunks import change_row
@@ -129,7 +129,7 @@ async def drop(
     await tx.run("drop_chunks", pages=ids)
     await tx.run("forget_kb", pages=ids)
     await tx.run("drop_documents", pages=ids)
-    await tx.run("drop_page_links", pages=[page.id for page in pages if not leads_on(page)])
+    await tx.run("drop_page_links", pages=[page.id for page in pages if not keeps_links(page)])
     for reason, gone in by_reason([page for page in pages if page.moved_to is None]).items():
         await tx.run("cancel_open", pages=gone, now=now, reason=reason)
     await tx.run("unseal_links", source=source)

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
-from afresh.crawl.counters import RESUME_WITHIN, counts_so_far, looks_again
+from afresh.crawl.counters import RESUME_WITHIN, checks_all_again, counts_so_far
 from afresh.crawl.judge import RunEnding
 from afresh.digest.records import KINDS
 from afresh.errors import RunBusy
@@ -174,7 +174,7 @@ async def close_run(
 
 async def _resume(tx: Transaction, run: Run, state: RunState, worker: str | None, now: datetime) -> Row:
     """Resume a run where it stopped; after a long interruption, check all pages again."""
-    again, asked = looks_again(run, now), {"source": run.source_id, "run": run.id}
+    again, asked = checks_all_again(run, now), {"source": run.source_id, "run": run.id}
     if again:
         await tx.run("unqueue_pages", **asked)
         await tx.run("free_rows_of_run", run=run.id, now=now)

@@ -108,17 +108,17 @@ async def due_rows(tx: Transaction, run: Run, limits: RunLimits, now: datetime, 
     rows = await tx.all("due_rows", run=run.id, source=run.source_id, now=now, oldest=oldest)
     if limits.budget is None:
         return [row["crawl_id"] for row in rows]
-    room = await room_in(tx, run, limits.budget)
+    room = await budget_left(tx, run, limits.budget)
     crawls = {row["url"]: row["crawl_id"] for row in rows}
     return [crawls[url] for url in due((record(WaitingPage, row) for row in rows), now, max_age=max_age, budget=room)]
 
 
-async def room_in(tx: Transaction, run: Run, budget: int) -> int:
+async def budget_left(tx: Transaction, run: Run, budget: int) -> int:
     """Return how many more pages the budget of a run allows."""
     return max(0, budget - await tx.number("taken_room", run=run.id, source=run.source_id, partly=0))
 
 
-async def await_looks(tx: Transaction, run: Run, due_at: Mapping[str, datetime], now: datetime) -> None:
+async def plan_later_checks(tx: Transaction, run: Run, due_at: Mapping[str, datetime], now: datetime) -> None:
     """Plan checks of pages for a later run; checks that are already planned stay."""
     base = {"source": run.source_id, "now": now}
     rows = [{**base, "url": url, "domain": domain_of(url), "at": time} for url, time in due_at.items()]

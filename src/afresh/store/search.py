@@ -15,7 +15,7 @@ from afresh.search.query import ROOM, Query, alternatives, expressions, parse, p
 from afresh.search.records import ChunkMatch, FoundPassage, SearchFilter
 from afresh.search.stemming import ENGLISH, SIMPLE, search_config
 from afresh.store.dialect import Row, Transaction
-from afresh.store.records import looked_at, record
+from afresh.store.records import record, times_of
 from afresh.store.repository import Repository
 from afresh.urls.scope import address_filter
 
@@ -253,7 +253,7 @@ def chunk_from(row: Row) -> Chunk:
 
 def _passage(row: Row, addresses: Mapping[tuple[int, str], Sequence[str]]) -> FoundPassage:
     others = [url for url in addresses[row["source_id"], row["content_hash"]] if url != row["url"]]
-    _, seen_at, checked_at = looked_at(row)
+    _, seen_at, checked_at = times_of(row)
     own = {"path": tuple(json.loads(row["metadata"])["path"]), "also_at": tuple(others[:MAX_OTHER_URLS])}
     times = {"checked_at": checked_at, "seen_at": seen_at}
     return record(FoundPassage, row, hit=record(SearchHit, row, text="", score=0.0, context=None, **times, **own))

@@ -134,25 +134,25 @@ _UNCHANGED = ("checked", "not_modified", "known_asked")  # counts of pages that 
 
 
 class ListingRepository(Repository):
-    async def on_record(self, source: SourceId, recipe: str) -> list[KnownPage]:
+    async def stored_pages(self, source: SourceId, recipe: str) -> list[KnownPage]:
         """Return the stored pages of a source that may still exist, to compare them with a listing."""
-        return await self._list(_on_record, "on_record", source=source, recipe=recipe)
+        return await self._list(_known_page, "stored_pages", source=source, recipe=recipe)
 
-    async def unsound(self, source: SourceId, recipe: str) -> list[ListedUrl]:
+    async def with_problems(self, source: SourceId, recipe: str) -> list[ListedUrl]:
         """Return the pages to check even if the source is unchanged.
 
         Their last check failed or left a flag, or they were read with another recipe.
         """
-        return await self._list(listed_from, "unsound", source=source, recipe=recipe)
+        return await self._list(listed_from, "with_problems", source=source, recipe=recipe)
 
-    async def on_record_at(self, source: SourceId, urls: Sequence[str]) -> list[ListedUrl]:
+    async def stored_below(self, source: SourceId, urls: Sequence[str]) -> list[ListedUrl]:
         """Return the stored pages at or below these URLs that may still exist."""
         asked = [{"source": source, "url": url, "below": f"{url}/", "beyond": f"{url}0"} for url in urls]
         async with self.db.read() as tx:
-            found = await tx.each("on_record_at", asked)
+            found = await tx.each("stored_below", asked)
         return list(dict.fromkeys(listed_from(row) for rows in found for row in rows))
 
-    async def believe(self, run: Run, now: datetime, others: Sequence[PageId] = ()) -> int:
+    async def mark_unchanged(self, run: Run, now: datetime, others: Sequence[PageId] = ()) -> int:
         """Mark all listed pages that the run has not queued as checked and unchanged; return their number."""
         async with self.db.write(run.source_id) as tx:
             asked = {"source": run.source_id, "run": run.id, "started": run.started_at}
@@ -188,7 +188,7 @@ class ListingRepository(Repository):
         return bool(await self._number("listed_pages", source=source))
 
 
-def _on_record(row: Row) -> KnownPage:
+def _known_page(row: Row) -> KnownPage:
     page = row["id"], row["url"], row["depth"], validators_from(row)
     return KnownPage(*page, bool(row["sound"]), at(row["checked_at"]))
 

@@ -27,9 +27,9 @@ from afresh.store.sqlite_file import (
     check_sound,
     explain,
     migrate,
+    needs_check,
     size_of,
     wal_of,
-    wants_check,
     ways_in,
 )
 
@@ -221,7 +221,7 @@ class SqliteDatabase:
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
         """Check a file, migrate its schema and configure the connection for writing."""
-        if self.access is not StoreAccess.READ and wants_check(self.path):
+        if self.access is not StoreAccess.READ and needs_check(self.path):
             check_sound(connection, self.path)
         [mode] = connection.execute("pragma journal_mode = wal").fetchone()
         if mode != "wal":

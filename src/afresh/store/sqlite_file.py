@@ -124,7 +124,7 @@ def _may_write(path: Path) -> bool:
     return os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
 
 
-def wants_check(path: Path, clock: Callable[[], float] = time.time) -> bool:
+def needs_check(path: Path, clock: Callable[[], float] = time.time) -> bool:
     """Return whether to check the whole file before writing to it.
 
     True if the file is small, was not closed properly, or was unused for so long that the disk may have damaged it.

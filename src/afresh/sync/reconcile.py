@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import Any
 
 from afresh.dataclass import dataclass, replace
-from afresh.model.records import PageStatus, may_live_on
+from afresh.model.records import PageStatus, may_change
 from afresh.model.reports import PageView
 from afresh.sync.copy import Copy, DesiredCopy, Remote, RemoteState, ReplaceOrder
 from afresh.sync.reports import CopyView, SyncedDocument
@@ -82,7 +82,7 @@ def holds_anything(copy: Copy) -> bool:
 
 def move(copy: Copy, state: PageStatus, **changes: Any) -> Copy:
     """Return the copy in a new state; raise UnknownTransition if that transition is not allowed."""
-    if not may_live_on(copy.state, state):
+    if not may_change(copy.state, state):
         raise UnknownTransition(f"{copy.url}: {copy.state} cannot become {state}")
     return replace(copy, state=state, **changes)
 

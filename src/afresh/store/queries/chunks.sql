@@ -14,13 +14,13 @@ delete from chunks where id in {list chunks}
 -- move_chunk
 update chunks set sort_order = r.sort_order from {rows chunk sort_order} r where chunks.id = r.chunk
 
--- cut_by_others
+-- outdated_pages
 select p.*, {text d.markdown} as markdown from pages p join documents d on d.page_id = p.id
 where p.id > :after and p.content_hash is not null and d.markdown is not null
     and coalesce(p.chunker, '') <> :chunker and (:source is null or p.source_id = :source)
 order by p.id limit :limit
 
--- count_cut_by_others
+-- count_outdated
 select count(*) as pages, coalesce(sum(case when d.markdown is null then 1 else 0 end), 0) as without_text
 from pages p join documents d on d.page_id = p.id
 where p.content_hash is not null and coalesce(p.chunker, '') <> :chunker

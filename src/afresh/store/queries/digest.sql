@@ -46,11 +46,11 @@ select id, null, url, :domain, -depth, :at, :now, :now from pages where source_i
 on conflict (page_id) where outcome is null do update
 set scheduled_for = excluded.scheduled_for, updated_at = excluded.updated_at
 
--- cache_seen
+-- recorded_cache
 select path, digest from kb_caches
 
 -- forget_caches
 delete from kb_caches
 
--- see_cache
+-- record_cache
 insert into kb_caches (path, digest) values (:path, :digest)

@@ -206,7 +206,7 @@ select locked_by, count(*) as number from page_crawls where locked_by is not nul
 select max(at) as at
 from (select max(started_at) as at from runs union all select max(heartbeat_at) from workers) moments
 
--- ask_again
+-- allow_again
 update pages set queued_run = null
 where source_id = :source and queued_run = :run and gone_count = 0 and url in {list urls} and not exists (
     select 1 from page_crawls c where c.page_id = pages.id and c.run_id = :run and c.outcome is null

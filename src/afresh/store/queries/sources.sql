@@ -10,19 +10,19 @@ where id = :source returning *
 update runs set state = 'failed', finished_at = :now, error = 'given up: the URL of the source was changed'
 where source_id = :source and mode <> 'sync' and state in ('queued', 'running', 'cancelled')
 
--- on_record
+-- stored_pages
 select id, url, depth, etag, last_modified, size, mtime_ns, validators_url, checked_at,
     recipe = :recipe and failures = 0 and gone_count = 0 and doomed_by is null and doubt is null and moved_to is null
         and (content_hash is not null or etag is not null or size is not null) as sound
 from pages where source_id = :source and status not in ('deleted', 'redirect')
 
--- on_record_at
+-- stored_below
 select url, depth from pages
 where source_id = :source and status not in ('deleted', 'redirect')
     and (url = :url or (url >= :below and url < :beyond))
 order by url
 
--- unsound
+-- with_problems
 select url, depth from pages
 where source_id = :source and status not in ('deleted', 'redirect') and not (
     coalesce(recipe, '') = :recipe and failures = 0 and gone_count = 0 and doomed_by is null and doubt is null and moved_to is null
