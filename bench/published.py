@@ -67,8 +67,8 @@ def benchmark_tables() -> str:
     machine, system = found["machine"], _peer(found)
     lines = [
         f"`{found['command']}` of commit `{found['commit'][:8]}`, {found['date']}, {machine['cores']} cores "
-        f"({machine['processor']}), Python {machine['python']}, {found['rounds']} rounds, "
-        f"every result {'right' if found['right'] else 'WRONG'}.",
+        f"({machine['processor']}), Python {machine['python']}, {found['rounds']} rounds. "
+        f"{'All results were correct.' if found['right'] else 'SOME RESULTS WERE WRONG.'}",
         *(f"Note: {note}." for note in found["notes"]),
         "",
         f"| | site | pages/s | CPU s | CPU ms a page | × bare loop | goal | {system}, × bare loop | {system}, CPU s |",

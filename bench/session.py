@@ -16,7 +16,7 @@ from bench.options import Options
 from bench.results import Results
 from bench.servers import Server, serving
 
-BUSY = "the machine is busy, so the figures are not worth much"
+BUSY = "other programs kept the machine busy, so the times are not reliable"
 MADE_UP = "made-up pages behind a small Python server: the figures compare with nothing but themselves"
 
 

@@ -30,7 +30,7 @@ async def test_an_event_is_received_and_silence_is_reported() -> None:
     assert await wait_event(event, 60)
 
 
-async def test_F12_work_that_fails_after_we_were_cancelled_is_received_of_and_nothing_is_logged() -> None:
+async def test_F12_work_that_fails_after_a_cancellation_is_not_logged() -> None:
     loop, silent = asyncio.get_running_loop(), list[object]()
     loop.set_exception_handler(lambda _, context: silent.append(context))
     go_on = asyncio.Event()

@@ -197,10 +197,10 @@ def test_a_full_run_saved_no_downloads(afresh: Afresh, kb: Opened) -> None:
 
 def test_one_chunk_is_not_many(afresh: Afresh, kb: Opened) -> None:
     kb.let_runs_end_with(report(chunks_embedded=1, chunks_reused=0))
-    assert "1 chunk embedded, 0 reused" in afresh("refresh", "-v").out
+    assert "1 passage embedded, 0 reused" in afresh("refresh", "-v").out
 
 
-def test_refused_is_message_so_that_it_holds_for_every_refusal(afresh: Afresh, kb: Opened) -> None:
+def test_refused_pages_are_explained(afresh: Afresh, kb: Opened) -> None:
     kb.let_runs_end_with(report(refused=2))
     out = afresh("refresh").out
     assert "2  refused       skipped: robots.txt, 401/403, not text, or out of scope" in out
@@ -209,7 +209,7 @@ def test_refused_is_message_so_that_it_holds_for_every_refusal(afresh: Afresh, k
 @pytest.mark.parametrize(
     ("more", "expected"),
     [
-        ({"state": "failed", "error": "the root could not be read: 503"}, ["read: 503", "afresh refresh"]),
+        ({"state": "failed", "error": "the start page could not be read: 503"}, ["read: 503", "afresh refresh"]),
         ({"state": "needs_confirmation", "held": 12}, ["12 pages look deleted", "afresh confirm 7"]),
         ({"state": "cancelled"}, ["To continue, run afresh refresh python-docs"]),
         ({"state": "partial", "error": "2 pages could not be read"}, ["2 pages could", "To retry, run"]),
@@ -226,7 +226,7 @@ def test_quiet_still_says_what_went_wrong_and_what_to_do(
 
 
 def test_a_note_that_repeats_the_error_is_left_out(afresh: Afresh, kb: Opened) -> None:
-    error = "the root could not be read: not fetched: connection refused by docs.example.org"
+    error = "the start page could not be read: connection refused by docs.example.org"
     notes = (
         "https://docs.example.org/sitemap.xml: connection refused by docs.example.org",
         "2 broken links (404 or 410)",
@@ -253,7 +253,7 @@ def test_a_stopped_run_says_how_to_go_on(afresh: Afresh, kb: Opened) -> None:
     assert f"To continue, run afresh crawl {URL} --name 'my docs'" in ended.out
 
 
-def test_nothing_to_refresh_is_message(afresh: Afresh, kb: Opened) -> None:
+def test_nothing_to_refresh_is_reported(afresh: Afresh, kb: Opened) -> None:
     kb.let_runs_end_with()
     assert "Add one with `afresh crawl URL`" in afresh("refresh").err
     assert afresh("refresh", "--due").err.endswith("Nothing is due.\n")
@@ -297,7 +297,7 @@ def test_matches_are_highlighted_on_a_terminal(afresh: Afresh, kb: Opened, monke
     assert "33m" not in afresh("search", "retry").out
 
 
-def test_nothing_found_is_message(afresh: Afresh, kb: Opened) -> None:
+def test_nothing_found_is_reported(afresh: Afresh, kb: Opened) -> None:
     kb.answers |= {"sources.views": [], "pages.changes": []}
     assert "No results for zebra." in afresh("search", "zebra").out
     assert len(afresh("search", "zebra " * 1000).out) < 200

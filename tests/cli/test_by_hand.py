@@ -110,7 +110,7 @@ def test_links_are_added_scored_and_removed(docs: Docs, site: TinySite) -> None:
 def test_a_queued_run_is_cancelled_and_listed(docs: Docs, site: TinySite) -> None:
     waits = docs.reported("crawl", site.url, "--name", "docs", "--detach")["run"]
     assert docs.reported("cancel", str(waits))["state"] == "cancelled"
-    assert "not in progress" in docs.call("cancel", str(waits), code=2)
+    assert "has already ended" in docs.call("cancel", str(waits), code=2)
     assert [each["state"] for each in docs.reported("runs", "docs")] == ["cancelled", "completed"]
     assert docs.call("runs", "--csv", "--limit", "1").splitlines()[1].startswith(f"{waits},docs")
 

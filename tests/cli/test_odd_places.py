@@ -93,7 +93,7 @@ def test_closed_streams_are_no_error(tmp_path: Path, closed: tuple[int, ...], wo
 
 
 @pytest.mark.parametrize("words", [["sources", "--json"], ["--help"]], ids=" ".join)
-def test_F13_a_full_disk_behind_stdout_is_message(tmp_path: Path, dev_full: Path, words: list[str]) -> None:
+def test_F13_a_full_disk_behind_stdout_is_reported(tmp_path: Path, dev_full: Path, words: list[str]) -> None:
     make_store(tmp_path)
     with dev_full.open("w") as full:
         ended = start(tmp_path, words, out=full)
@@ -101,7 +101,7 @@ def test_F13_a_full_disk_behind_stdout_is_message(tmp_path: Path, dev_full: Path
     assert ended.stderr == "afresh: cannot write the output: No space left on device\n"
 
 
-def test_a_folder_that_is_gone_is_message(tmp_path: Path) -> None:
+def test_a_folder_that_is_gone_is_reported(tmp_path: Path) -> None:
     gone = tmp_path / "gone"
     gone.mkdir()
     ended = start(gone, ["sources"], before=gone.rmdir)

@@ -15,7 +15,7 @@ def test_reindex_says_what_was_made_and_which_model_answers(afresh: Afresh, kb: 
     assert ended.code == 0
     assert ended.out.splitlines() == [
         "all sources · reindex completed in 10 min 12 s",
-        "  7,990 chunks embedded, 10 reused",
+        "  7,990 passages embedded, 10 reused",
         "  searches use local/minilm-l6-int8/1",
     ]
     assert kb.calls == [("search.reindex", {})]
@@ -27,7 +27,7 @@ def test_reindex_of_some_sources_asks_for_each_once(afresh: Afresh, kb: Opened) 
     ended = afresh("reindex", "a", "b@2", "a", "--json")
     assert kb.calls == [("search.reindex", {"labels": ("a", "b@2")})]
     assert [each["source"] for each in ended.document] == ["a", "b@2"]
-    assert "3 pages chunked again" in afresh("reindex", "a", "b@2").out
+    assert "3 pages split again" in afresh("reindex", "a", "b@2").out
 
 
 def test_what_is_left_is_reported_with_what_to_do_and_an_exit_code(afresh: Afresh, kb: Opened) -> None:
@@ -47,7 +47,7 @@ def test_what_is_left_is_reported_with_what_to_do_and_an_exit_code(afresh: Afres
 
 def test_status_and_show_say_which_model_answers_and_what_is_missing(afresh: Afresh, kb: Opened) -> None:
     kb.answers["sources.view"] = source(model=FAST, unembedded=3)
-    assert f"{FAST}, 3 chunks missing: run `afresh reindex`" in " ".join(afresh("show", "harbor@2").out.split())
+    assert f"{FAST}, 3 passages missing: run `afresh reindex`" in " ".join(afresh("show", "harbor@2").out.split())
     assert "none (keyword search only)" in afresh("status").out
     status = afresh("status", "--json").document
     assert status["unembedded"] == status["chunks"] == 8

@@ -127,7 +127,7 @@ def test_R11_a_run_has_failed_only_if_root_robots_or_all_known_pages_did(evidenc
 
 def test_F35_the_error_names_the_root_and_why() -> None:
     error = judge(replace(CALM, root_failed="404 Not Found")).error
-    assert error == "the root could not be read: 404 Not Found"
+    assert error == "the start page could not be read: 404 Not Found"
 
 
 @pytest.mark.parametrize(("failed", "start"), [(1, "1 page "), (2, "2 pages ")])
@@ -267,7 +267,7 @@ def test_F93_what_the_embedder_left_undone_is_named_beside_what_could_not_be_rea
     only = judge(replace(CALM, failed=1, unembedded=1))
     assert only.error == "1 page could not be embedded and will be tried again"
     first = judge(replace(CALM, root_failed=f"not embedded: {down}", failed=1, unembedded=1))
-    assert (first.state, first.error) == (RunState.FAILED, f"the root was not embedded: {down}")
+    assert (first.state, first.error) == (RunState.FAILED, f"the start page was not embedded: {down}")
 
 
 # ---- pages of many hosts

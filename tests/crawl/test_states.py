@@ -160,7 +160,7 @@ def test_A24_held_content_is_that_of_the_last_read_and_its_validators_never_olde
 
 @law
 @given(lives, policies)
-def test_P4_problems_in_between_leaves_no_trace_in_the_content(life: list[Step], policy: Policy) -> None:
+def test_P4_problems_in_between_leave_no_trace_in_the_content(life: list[Step], policy: Policy) -> None:
     """F30, F32, F41: a life with outages ends with the page that the same life without them has."""
     page, calm = NEWBORN, NEWBORN
     for hour, step in enumerate(life):

@@ -38,7 +38,7 @@ async def test_B21_a_worker_woken_in_vain_listens_less_often(tmp_path: Path) -> 
         assert store.waits[-1] == MAX_MUTE_SECONDS, "who found something hears at once again"
 
 
-async def test_a_rest_ends_when_it_is_reported_to(store: Store) -> None:
+async def test_a_wait_ends_when_it_is_stopped(store: Store) -> None:
     over = asyncio.Event()
     over.set()
     async with asyncio.timeout(20):

@@ -34,7 +34,7 @@ async def test_a_run_under_way_is_cancelled_from_elsewhere_and_goes_on_later(
                 await crawl
             read = len(site.requests)
             assert read < 61
-            with pytest.raises(UsageError, match="not in progress"):
+            with pytest.raises(UsageError, match="has already ended"):
                 await other.runs.cancel(1)
             with pytest.raises(UsageError, match="there is no run 9"):
                 await other.runs.cancel(9)

@@ -166,7 +166,7 @@ async def test_F21_a_crawl_waits_for_a_connection_and_says_so(
     assert any("raise max_connections" in text for text in crawl.message)
 
 
-async def test_P3_F20_a_commit_that_nobody_received_of_is_not_made_again(
+async def test_P3_F20_a_commit_whose_answer_was_lost_is_not_repeated(
     mortal_store: Path, busy: BusySite, undisturbed: dict[str, Held], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A claim whose answer is lost would be held for as long as its worker lives."""

@@ -105,7 +105,7 @@ async def test_F17_damage_is_found_with_the_way_back(filled: Path) -> None:
 async def test_a_text_index_that_disagrees_is_found(filled: Path) -> None:
     change(filled, "insert into chunks_english (chunks_english) values ('delete-all')")
     found = await examined(filled)
-    assert "has missing or extra chunks" in found["integrity"].detail
+    assert "has missing or extra passages" in found["integrity"].detail
 
 
 async def test_F12_a_disk_that_is_nearly_full_is_found(filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -181,7 +181,7 @@ async def test_a_browser_that_is_wanted_and_not_there_is_found(filled: Path, mon
     found = await examined(filled, {**nowhere, "crawl.render": "always"})
     assert "no program at /nowhere/chromium" in (found["browser"].fix or "")
     assert await wrong(filled, nowhere) == [], "auto does without"
-    assert "read as delivered" in (await examined(filled, nowhere))["browser"].detail
+    assert "may lack content" in (await examined(filled, nowhere))["browser"].detail
     change(filled, """update sources set policy = '{"render": "always"}'""")
     assert await wrong(filled, nowhere) == ["browser"]
     assert await wrong(filled) == []

@@ -100,7 +100,7 @@ async def test_F93_a_first_crawl_with_a_dead_embedder_fails_with_the_fix_and_lea
     program = Program(store, in_process=True)
     ended = program.run("crawl", tiny.url, "--name", "docs", "--json")
     assert (ended.code, ended.report["state"]) == (1, "failed")
-    assert ended.report["error"].startswith("the root was not embedded: 127.0.0.1 answered 401")
+    assert ended.report["error"].startswith("the start page was not embedded: 127.0.0.1 answered 401")
     assert "check embedding.api_key" in ended.report["error"]
     assert index_of(store) == {}
     assert rows(store, "select count(*) from chunks") == [(0,)]

@@ -160,7 +160,7 @@ async def test_P5_F34_all_but_the_root_404_is_held_until_confirmed(
     assert set(index_of(store)) == {tiny.url}
     assert await found(kb, word("/p7")) == set()
     assert (await kb.status.get()).runs == ()
-    with pytest.raises(UsageError, match="does not wait"):
+    with pytest.raises(UsageError, match="does not need confirmation"):
         await kb.runs.confirm(report.run)
     assert_sound(store)
 
@@ -179,7 +179,7 @@ async def test_P5_a_braked_run_is_forgotten_when_the_pages_are_back(
         tiny.restore(path)
     (report,) = await kb.runs.refresh(["docs"])
     assert (report.state, report.deleted) == ("completed", 0)
-    with pytest.raises(UsageError, match="does not wait"):  # nothing is left of what it wanted to delete
+    with pytest.raises(UsageError, match="does not need confirmation"):  # nothing is left of what it wanted to delete
         await kb.runs.confirm(held.run)
     assert index_of(store) == before
 

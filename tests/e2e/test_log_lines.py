@@ -50,7 +50,7 @@ def test_F111_a_run_says_its_beginning_its_failures_and_its_end(log: Path, tiny:
     assert (reported[-2]["event"], reported[-2]["state"]) == ("run ended", "needs_confirmation")
     assert reported[-2]["held"] == "20"
     assert (reported[-1]["event"], reported[-1]["then"]) == (
-        "brake holds deletions",
+        "deletions need confirmation",
         f"afresh confirm {reported[-1]['run']}",
     )
     failed = [each for each in reported if each["event"] == "page blocked 5xx"]

@@ -89,7 +89,7 @@ async def test_a_page_that_is_gone_is_dropped_if_the_site_is_well(
         tiny.fail("/", 503)
         answer = await kb.search.search(word("/p4"), mode="text", max_age=HOUR)
         assert [hit.url for hit in answer.hits] == [tiny.at("/p4")]
-        assert "docs, checked again: the root could not be read" in answer.notes[0]
+        assert "docs, checked again: the start page could not be read" in answer.notes[0]
     assert_sound(store)
 
 

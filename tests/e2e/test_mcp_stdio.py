@@ -110,6 +110,7 @@ async def test_the_official_client_lists_and_calls_every_tool_over_stdio(store: 
             tools = {tool.name: tool for tool in (await client.list_tools()).tools}
             assert set(tools) == TOOLS
             assert all(tool.output_schema for tool in tools.values())
+            assert not [name for name, tool in tools.items() if "\n" in (tool.description or "")], "one line each"
             called = set()
 
             async def call(name: str, **arguments: Any) -> Any:
@@ -147,7 +148,7 @@ async def test_the_official_client_lists_and_calls_every_tool_over_stdio(store: 
             called.add("cancel_job")
             over = await client.call_tool("cancel_job", {"jobId": 1})
             assert over.is_error
-            assert "not in progress" in over.content[0].text  # type: ignore[union-attr]
+            assert "has already ended" in over.content[0].text  # type: ignore[union-attr]
             assert (await call("remove_docs", library="docs", version="2"))["pages"] == 6
             assert called == TOOLS
     assert_sound(store)

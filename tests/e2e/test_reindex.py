@@ -428,7 +428,7 @@ async def test_status_show_plan_and_doctor_say_which_model_answers_and_what_is_m
         assert (await kb.status.get()).unembedded == (await kb.sources.view("docs")).unembedded == 1
         [finding] = [each for each in await kb.status.doctor() if each.check == "vectors"]
         assert not finding.ok
-        assert finding.detail.startswith("1 chunk has no vector of local/fast")
+        assert finding.detail.startswith("1 passage has no vector of local/fast")
         assert "`afresh reindex`" in (finding.fix or "")
     async with opened(store, by(api)) as kb:
         status = await kb.status.get()

@@ -47,7 +47,7 @@ async def test_P5_a_run_that_waits_is_over_when_a_later_one_looked_again(kb: Kno
         tiny.restore(f"/p{number}")
     await kb.runs.refresh(["docs"])
     assert not (await kb.status.get()).runs
-    with pytest.raises(UsageError, match="does not wait"):
+    with pytest.raises(UsageError, match="does not need confirmation"):
         await kb.runs.confirm(held.run)
 
 

@@ -94,9 +94,7 @@ async def test_a_source_whose_run_is_open_is_not_started_again_and_waits_for_its
             assert (await two.schedules.records())[0].next_time == NOON + timedelta(hours=12)
 
 
-async def test_P12_a_scheduler_that_is_reported_to_go_leaves_soon_and_the_next_one_goes_on(
-    store: Path, work: type[InProcess]
-) -> None:
+async def test_P12_a_stopped_scheduler_ends_soon_and_the_next_one_continues(store: Path, work: type[InProcess]) -> None:
     program = Program(store, in_process=True, grace=0.5)
     with BusySite() as site:
         lay(site, star(20))

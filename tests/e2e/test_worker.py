@@ -146,7 +146,7 @@ def looks_at(site: BusySite) -> Sequence[str]:
     return [site.at(path) for path in looks(site)]
 
 
-async def test_P12_a_worker_that_is_reported_to_go_hands_its_run_over(store: Path) -> None:
+async def test_P12_a_stopped_worker_hands_its_run_over(store: Path) -> None:
     url = f"sqlite:///{store}"
     program = Program(store, in_process=True, url=url, grace=2.0)
     with BusySite() as site:

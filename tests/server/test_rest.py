@@ -258,7 +258,7 @@ async def test_F106_F110_what_cannot_be_done_is_a_problem_that_names_field_and_f
         status, content = await client.ask("POST", f"{API}/runs", json={"source_id": number})
         assert (status, content["run"]) == (409, run)
         status, content = await client.ask("POST", f"{API}/runs/{run}/confirm")
-        assert (status, "does not wait" in content["detail"]) == (422, True)
+        assert (status, "does not need confirmation" in content["detail"]) == (422, True)
         status, content = await client.ask("POST", f"{API}/runs/{run}/cancel")
         assert (status, content["state"]) == (200, "cancelled")
         for _ in range(MAX_STREAMS + 1):  # streams that ended do not count
@@ -301,6 +301,8 @@ async def test_F106_F110_what_cannot_be_done_is_a_problem_that_names_field_and_f
                 "POST", f"{API}/sources", data=body, headers={"content-type": "application/json"}
             )
             assert status in (400, 413, 422), (body[:40], content)
+        status, content = await client.ask("POST", f"{API}/sources", data='{"target": "x"}')
+        assert content["detail"] == "body: expected a JSON object, sent with Content-Type: application/json"
 
 
 async def test_reads_have_an_etag_and_a_request_with_a_key_runs_once(

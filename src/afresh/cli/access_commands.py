@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from afresh.kb import KnowledgeBase
 
 
-EXAMPLES = ("afresh token create --scope read --source react", "afresh token list", "afresh token revoke 3")
+EXAMPLES = ("afresh token create --scope read", "afresh token list", "afresh token revoke 3")
 
 FIRST = (
     "This is the first token. From now on every request needs a token, also on this machine. To use the web interface, "

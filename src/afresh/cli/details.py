@@ -106,7 +106,7 @@ def status(view: reports.StoreStatus, now: datetime) -> RenderableType:
         ("sources", count(view.sources)),
         ("pages", count(view.pages)),
         ("suspicious", doubtful),
-        ("chunks", count(view.chunks)),
+        ("passages", count(view.chunks)),
         ("vectors", vectors(view.model, view.unembedded, view.wanted_model)),
         ("attempts", count(view.attempts)),
         ("waiting", waiting),

@@ -81,7 +81,7 @@ def source(view: SourceView, now: datetime) -> RenderableType:
         ("URL", text(view.url, "blue")),
         ("kind", text(view.kind)),
         ("pages", count(view.pages)),
-        ("chunks", count(view.chunks)),
+        ("passages", count(view.chunks)),
         ("vectors", vectors(view.model, view.unembedded or 0)),
         ("links", count(view.links)),
         ("errors", text(count(view.errors), "red" if view.errors else "")),

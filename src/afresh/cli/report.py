@@ -59,7 +59,7 @@ def draw(report: RunReport, *, again: str = "", verbose: int = 0, quiet: bool = 
     if verbose:
         work = [f"run {report.run}", f"{size(report.bytes)} read"]
         if report.chunks_embedded or report.chunks_reused:
-            made, reused = count(report.chunks_embedded, "chunk"), count(report.chunks_reused)
+            made, reused = count(report.chunks_embedded, "passage"), count(report.chunks_reused)
             work.append(f"{made} embedded, {reused} reused")
         parts.append(Text(f"  {' · '.join(work)}", style="dim"))
     notes = [note for note in dict.fromkeys(report.notes) if _reason(note) not in clean(report.error or "")]
@@ -239,8 +239,8 @@ def _done(report: SyncReport) -> str:
 
 def draw_reindex(report: ReindexReport) -> Text:
     text = _head(report.source or "all sources", "reindex", report)
-    made = [f"{count(report.chunks_embedded, 'chunk')} embedded", f"{count(report.chunks_reused)} reused"]
-    made += [f"{count(report.pages_cut, 'page')} chunked again"] if report.pages_cut else []
+    made = [f"{count(report.chunks_embedded, 'passage')} embedded", f"{count(report.chunks_reused)} reused"]
+    made += [f"{count(report.pages_cut, 'page')} split again"] if report.pages_cut else []
     text.append("  " + ", ".join(made) + "\n")
     text.append(f"  searches use {report.serving or 'keywords only'}\n", "dim")
     if report.left:

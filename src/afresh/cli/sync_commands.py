@@ -62,10 +62,10 @@ def exit_code(done: Sequence[SyncReport]) -> int:
 )
 @labels()
 def reindex(session: Session, labels: tuple[str, ...]) -> int:
-    """Rebuild chunks and embeddings after a model or settings change.
+    """Rebuild passages and embeddings after a model or settings change.
 
-    Nothing is fetched: stored text is chunked and embedded again. Searches use the old vectors until every chunk
-    of the store has a new one. A reindex that was stopped continues where it was.
+    Nothing is fetched: stored text is split into passages and embedded again. Searches use the old vectors until
+    every passage of the store has a new one. A reindex that was stopped continues where it was.
     """
     from afresh.cli.progress import run
 

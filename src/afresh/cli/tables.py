@@ -174,7 +174,7 @@ def vectors(model: str | None, missing: int, wanted: str | None = None) -> Text:
     """Return the name of the model that answers searches, and whether `afresh reindex` has to create vectors for it."""
     drawn = text(model or "none (keyword search only)")
     if missing and (model or wanted):
-        drawn.append(f", {count(missing, 'chunk')} missing: run `afresh reindex`", "yellow")
+        drawn.append(f", {count(missing, 'passage')} missing: run `afresh reindex`", "yellow")
     elif model and wanted and model != wanted:
         drawn.append(f"; the settings name {clean(wanted)}: run `afresh reindex` to switch", "yellow")
     return drawn

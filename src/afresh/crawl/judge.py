@@ -83,9 +83,9 @@ def _outage(evidence: RunEvidence) -> str | None:
     if evidence.unlisted is not None:
         return evidence.unlisted
     if evidence.root_failed is not None and evidence.root_failed.startswith(UNEMBEDDED):
-        return f"the root was {evidence.root_failed}"
+        return f"the start page was {evidence.root_failed}"
     if evidence.root_failed is not None:
-        return f"the root could not be read: {evidence.root_failed}"
+        return f"the start page could not be read: {evidence.root_failed.removeprefix('not fetched: ')}"
     if evidence.robots_unreachable:
         return "robots.txt could not be read, so nothing was fetched"
     if evidence.known and evidence.known_failed + evidence.known_doubtful >= evidence.known:

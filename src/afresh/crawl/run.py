@@ -239,7 +239,7 @@ async def _build_ending(context: RunContext, run: Run, verdict: RunVerdict, miss
             counts |= count_moves(doomed, heirs, run)
     root = context.moved_root if state in (RunState.COMPLETED, RunState.PARTIAL) else None
     if root is not None:
-        context.notes.append(f"the root moved permanently: {context.source.label} is read from {root} now")
+        context.notes.append(f"the start page moved permanently: {context.source.label} now starts at {root}")
     await _add_notes(context, run, counts, state)
     ended = state in (RunState.FAILED, RunState.COMPLETED) and not counts.get("unembedded")
     if context.source.trial and ended and not await store.sources.was_read(context.source.id):
@@ -276,9 +276,9 @@ async def _add_notes(context: RunContext, run: Run, counts: Mapping[str, int], s
         context.notes.extend(await trap_notes(store, context.source.id, context.rules))
     waiting, _ = await store.links.frontier_is_open(context.source.id, context.fingerprint)
     if waiting and run.mode not in (RunMode.DUE, RunMode.CHECK):
-        context.notes.append(f"stopped at max_pages {context.rules.max_pages}: more links wait to be followed")
+        context.notes.append(f"stopped at max_pages {context.rules.max_pages}: raise max_pages to follow more links")
     if state is RunState.COMPLETED and not counts.get("checked") and run.mode is not RunMode.DUE:
-        context.notes.append("no readable page was found: check the rules and what was left out")
+        context.notes.append("no readable page was found: check the URL, the rules and what was left out")
 
 
 async def _switch_model(context: RunContext) -> list[str]:
@@ -345,7 +345,7 @@ async def _reload(context: RunContext) -> Run:
     if run.state is RunState.CANCELLED:
         raise RunBusy(f"run {run.id} was cancelled; `afresh refresh {context.source.label}` continues it")
     if run.worker != context.tools.worker or run.state is not RunState.RUNNING:
-        raise RunBusy(f"run {run.id} was taken over by another process while this one slept")
+        raise RunBusy(f"run {run.id} was taken over by another process while this one was paused")
     return run
 
 

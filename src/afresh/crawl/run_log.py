@@ -44,7 +44,7 @@ def run_ended(report: RunReport, source: str) -> None:
     if report.held:
         data = {"run": report.run, "source": source, "held": report.held}
         data["then"] = f"afresh confirm {report.run}"
-        log.warning("brake holds deletions", extra={"data": data})
+        log.warning("deletions need confirmation", extra={"data": data})
 
 
 def visits_written(visits: Sequence[Visit]) -> None:

@@ -130,7 +130,7 @@ def _keep_root(context: RunContext, rules: Rules, seen: Fetched) -> list[ListedU
         seen = replace(seen, validators=replace(seen.validators, url=seen.url))
         if rules.refusal(seen.url, 0) is not None:
             rules = replace(rules, aside=seen.url)
-            context.notes.append(f"the root leads to {seen.url} for now: pages below it are read as well")
+            context.notes.append(f"the start page redirects to {seen.url} for now: pages below it are crawled, too")
     if rules != context.rules:
         _point_at(context, rules)
     context.tools.answers[rules.root] = seen

@@ -140,7 +140,7 @@ class Scheduler:
         try:
             await self._run(store, worker, each)
         except StoreUnavailable as error:  # stop requested while the database was down
-            log.info("the scheduled time of %s is kept: %s", each.source.label, error)
+            log.info("the scheduled run of %s did not start and stays due: %s", each.source.label, error)
         finally:
             self._going.pop(each.source.id, None)
             self._moved.set()

@@ -137,7 +137,9 @@ def add_error_handlers(app: FastAPI, page: Callable[[Request, int, str], Respons
 def _field(error: "ErrorDetails | Mapping[str, Any]") -> dict[str, str]:
     """Describe a validation error in one sentence that does not quote the invalid value."""
     place = ".".join(str(part) for part in error["loc"][1:]) or str(error["loc"][0])
-    return {"field": one_line(place)[:200], "detail": one_line(str(error["msg"]))[:500]}
+    is_body = place == "body" and error["type"] in ("model_attributes_type", "json_invalid")
+    detail = "expected a JSON object, sent with Content-Type: application/json" if is_body else str(error["msg"])
+    return {"field": one_line(place)[:200], "detail": one_line(detail)[:500]}
 
 
 MAX_STREAMS = 50  # per client, since each open stream queries the store regularly

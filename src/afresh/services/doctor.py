@@ -197,11 +197,11 @@ async def _vectors(config: Config, store: Store) -> Finding:
     if serving is not None and serving.name != wanted:
         return _finding("vectors", f"searches use {serving.name}, but {wanted} is configured", _REINDEX)
     if missing.number:
-        missing_vectors = count(missing.number, "chunk has", "chunks have")
+        missing_vectors = count(missing.number, "passage has", "passages have")
         detail = f"{missing_vectors} no vector of {wanted}: only keyword search finds such text"
         fix = _REINDEX if missing.number > missing.without_text else "`afresh refresh` reads their pages again"
         return _finding("vectors", detail, fix)
-    detail = f"every chunk has a vector of {wanted}" if serving else f"no vectors yet; {wanted} will make them"
+    detail = f"every passage has a vector of {wanted}" if serving else f"no vectors yet; {wanted} will make them"
     return _finding("vectors", detail)
 
 
@@ -264,7 +264,7 @@ def check_browser(config: Config, *, always: bool = False) -> Finding:
     if config.crawl.render == "always" or always:
         detail = "crawl.render requires a browser, and none is installed"
         return _finding("browser", detail, reason)
-    return _finding("browser", f"none: pages built by scripts are read as delivered; to render them: {reason}")
+    return _finding("browser", f"none: pages that need JavaScript may lack content; to render them: {reason}")
 
 
 def check_model(config: Config) -> Finding:

@@ -56,7 +56,7 @@ async def run_and_source(store: Store, number: int) -> tuple[Run, Source]:
     if run is None and (unkept := await store.runs.unkept(RunId(number))) is not None:
         return unkept
     if run is None or source is None:
-        raise NotFound(f"there is no run {number}; `afresh status` lists those that are open")
+        raise NotFound(f"there is no run {number}; `afresh runs` lists the latest runs")
     return run, source
 
 
@@ -238,7 +238,9 @@ class RunService(Service):
         """Return the attempts of a run ordered by outcome, failures first."""
         await self.source_of(number)
         if after is not None and outcome not in (None, after.outcome):
-            raise UsageError(f"cursor: it belongs to the outcome {after.outcome}: request that outcome, or none")
+            raise UsageError(
+                f"cursor: this cursor belongs to outcome={after.outcome}; repeat that, or start again without a cursor"
+            )
         found = self._store.history.attempts_of_run(RunId(number), outcome=outcome, after=after, limit=limit)
         return list(await found)
 
@@ -275,14 +277,14 @@ class RunService(Service):
             raise UsageError(f"run {number} is a sync and cannot be cancelled: wait for its end or stop its process")
         cancelled = await self._store.runs.cancel(run, self._clock())
         if cancelled is None:
-            raise RunFinished(f"run {number} is not in progress: it is {run.state}")
+            raise RunFinished(f"run {number} has already ended: it is {run.state}")
         return report_of(cancelled, source)
 
     async def confirm(self, run: int) -> RunReport:
         """Delete the pages whose deletion awaits confirmation, except those that a later run found again."""
         store, (held, source) = self._store, await run_and_source(self._store, run)
         if held.state is not RunState.NEEDS_CONFIRMATION:
-            raise RunFinished(f"run {run} does not wait for a confirmation: it is {held.state}")
+            raise RunFinished(f"run {run} does not need confirmation: it is {held.state}")
         failpoint("confirm.begin")
         doomed = await self._doomed(held)
         heirs = await store.pages.heirs(source.id, doomed)

@@ -45,6 +45,7 @@ def may_use_keys(kind: str, url: str, places: Sequence[str], github_urls: Sequen
 
 
 _PATH = re.compile(r"(?:\.{0,2}|~[^/]*)/|\.{1,2}$|~$")  # the start of a text that can only be a path
+_WORD = re.compile(r"(?!localhost$)[\w -]+", re.IGNORECASE)  # neither a URL nor a repository: a misspelt folder
 
 _FILE_ENDINGS = tuple(
     ".md .markdown .mdx .txt .rst .adoc .html .htm .pdf .docx .pptx .xlsx .epub .ipynb "  # noqa: SIM905
@@ -73,6 +74,8 @@ def recognise(text: str, github_urls: Sequence[str] = (PUBLIC_WEB,)) -> SourceTa
         return _on_disk(os.path.abspath(path))
     if by_plugin := _by_plugin(typed):
         return by_plugin
+    if _WORD.fullmatch(typed):
+        raise UsageError(f"there is no file or folder {path} here; the URL of a site begins with https://")
     if _means_path(typed):
         if _PATH.match(typed) or is_file_url(typed):
             raise UsageError(f"there is no file or folder {path}")

@@ -306,7 +306,7 @@ class SqliteDatabase:
                 return str(row["quick_check"])
             row = await tx.only("not_indexed")
             if row["english"] or row["simple"]:
-                return f"the text index has missing or extra chunks (English: {row['english']}, other: {row['simple']})"
+                return f"the text index has missing or extra passages (English {row['english']}, other {row['simple']})"
             if row["vectors"]:
                 return f"the compact codes of vectors have missing or extra vectors ({row['vectors']})"
         if self.read_only:  # checking the text index needs write access

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from afresh.config.sources import FilesSettings
-from afresh.errors import SourceError
+from afresh.errors import SourceError, UsageError
 from afresh.model.fetch import Body, Failed, Fetched, Gone, NotModified, Refused, Request, Validators
 from afresh.model.records import ListedUrl
 from afresh.sources.detect import recognise
@@ -117,6 +117,13 @@ def test_F78_a_root_that_is_a_link_is_resolved_once_when_it_is_added(tmp_path: P
     (tmp_path / "page.md").symlink_to("real/a.md")
     assert recognise(str(tmp_path / "link")) == ("folder", file_url(str(root)))
     assert recognise(str(tmp_path / "page.md")) == ("file", file_url(str(root / "a.md")))
+
+
+@pytest.mark.parametrize("typed", ["notes", "my-notes"])
+def test_a_mistyped_folder_is_not_taken_for_a_url(typed: str) -> None:
+    with pytest.raises(UsageError, match=f"there is no file or folder {typed} here"):
+        recognise(typed)
+    assert recognise("localhost") == ("web", "http://localhost/")
 
 
 async def test_F78_a_folder_that_is_reached_by_a_link_later_is_an_error(tmp_path: Path) -> None:

@@ -290,6 +290,7 @@ def _digest(question: tuple[object, ...]) -> str:
 
 _WORDS = {  # commands that error messages name, and the tools that do the same
     "`afresh sources`": "list_libraries",
+    "`afresh runs`": "list_jobs",
     "`afresh status`": "list_jobs",
     "`afresh pages NAME`": "the resource afresh://library/NAME",
     "`afresh refresh`": "refresh_version",

@@ -215,12 +215,12 @@ def add_page_tools(server: MCPServer[Any], kb: answers.KbProvider) -> None:
 
     @server.tool(annotations=ToolAnnotations(read_only_hint=True, open_world_hint=True))
     async def fetch_url(
-        url: Annotated[str, Field(max_length=2_000, description="An http or https URL")], cursor: Cursor = None
+        url: Annotated[
+            str, Field(max_length=2_000, description="An http or https URL; with a read token, that of an indexed page")
+        ],
+        cursor: Cursor = None,
     ) -> Annotated[CallToolResult, answers.PageText]:
-        """Fetch the current content of one web page as Markdown; nothing is indexed. Private addresses are blocked.
-
-        With a read-only token, only indexed pages can be fetched.
-        """
+        """Fetch the current content of one web page as Markdown; nothing is indexed. Private addresses are blocked."""
         with answers.tool_errors():
             fetched = await fetch(url, use_cache=bool(cursor))
             begins = answers.read_cursor(cursor, "fetch", url, fetched.content_hash)

@@ -17,7 +17,7 @@ from afresh.sources.web.guard import AddressPolicy
 if TYPE_CHECKING:
     from playwright.async_api import Browser, Playwright
 
-MISSING = "pages that need a browser need Playwright: pip install 'afresh[browser]'"
+MISSING = "rendering pages needs Playwright: pip install 'afresh[browser]'"
 _PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 _OFF = (
     *("AutofillServerCommunication", "CertificateTransparencyComponentUpdater", "MediaRouter"),
@@ -98,7 +98,7 @@ def why_no_browser(engines: Sequence[str], executable_path: str | None, channel:
     elif "chromium" in engines and (channel or _installed()):
         missing = None
     else:
-        missing = f"playwright install {engines[0]}" if engines else "browser.engines names none"
+        missing = f"playwright install {engines[0]}" if engines else "browser.engines is empty: add chromium to it"
     others = [engine for engine in engines if engine != "chromium" or not executable_path]
     named = os.environ.get("PLAYWRIGHT_BROWSERS_PATH")
     usual = {"darwin": "~/Library/Caches", "win32": "~/AppData/Local"}.get(sys.platform, "~/.cache")
