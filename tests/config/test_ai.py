@@ -21,7 +21,7 @@ def test_summaries_are_made_offline_by_default() -> None:
     assert (ai.provider, ai.address, ai.max_summary_chars, ai.budget_per_run) == ("none", None, 400, 1_000)
 
 
-def test_P19_the_key_of_summaries_is_never_shown(tmp_path: Path) -> None:
+def test_P19_the_key_of_summaries_is_never_displayed(tmp_path: Path) -> None:
     text = "  provider: openai\n  model: small\n"
     config = settings(tmp_path, text, {"AFRESH_AI__API_KEY": KEY})
     assert config.ai.api_key == KEY

@@ -21,7 +21,7 @@ def test_the_embedded_model_is_the_default() -> None:
     assert (embedding.provider, embedding.named_model, embedding.address) == ("local", "fast", None)
 
 
-def test_P19_the_key_is_never_shown(tmp_path: Path) -> None:
+def test_P19_the_key_is_never_displayed(tmp_path: Path) -> None:
     text = "  provider: openai\n  model: small\n"
     config = settings(tmp_path, text, {"AFRESH_EMBEDDING__API_KEY": KEY})
     assert config.embedding.api_key == KEY

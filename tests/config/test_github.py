@@ -24,7 +24,7 @@ def test_the_public_server_is_chosen_unless_another_is_named(tmp_path: Path) -> 
     assert (corp.web_url, corp.api_url) == ("https://hub.corp", "https://hub.corp/api/v3")
 
 
-def test_P19_the_token_is_never_shown(tmp_path: Path) -> None:
+def test_P19_the_token_is_never_displayed(tmp_path: Path) -> None:
     config = settings(tmp_path, {"AFRESH_GITHUB__TOKEN": TOKEN})
     assert config.github.token == TOKEN
     assert describe(config)["github"]["token"] == "***"
