@@ -226,7 +226,7 @@ async def test_a_root_that_cannot_be_read_at_first_says_so(kb: KnowledgeBase, ti
     """F35: nothing at the root of a new source."""
     report = await kb.runs.crawl(tiny.url, name="docs")
     assert report.state == "failed"
-    assert "root" in (report.error or "")
+    assert "start page" in (report.error or "")
     assert "404" in (report.error or "")
 
 

@@ -110,6 +110,7 @@ async def test_B21_two_workers_share_a_run_page_by_page(
             await one.runs.crawl(site.url, name="docs", rules={"scope": "domain"}, queue=True)
             leading = asyncio.create_task(one.runs.work(once=True, listener=first.receive, on_report=ends.append))
             await held[0].arrived()
+            await held[len(paths)].arrived()  # of the leader's only host, the second worker would get no share
             helping = asyncio.create_task(two.runs.work(once=True, listener=second.receive, on_report=ends.append))
             await asyncio.wait_for(asked.wait(), 30)
             for each in held:
