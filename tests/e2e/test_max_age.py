@@ -131,6 +131,9 @@ async def test_a_site_that_is_down_is_noted_and_the_old_answer_given(
         answer = await kb.search.search(word("/p3"), mode="text", max_age=HOUR)
         assert [hit.url for hit in answer.hits] == [tiny.at("/p3")]
         assert answer.notes[0].startswith("docs, checked again: ")
+        assert answer.hits[0].checked_at == clock() - timedelta(seconds=7200), "a failed check does not count"
+        assert (await kb.pages.open(tiny.at("/p3"))).checked_at == answer.hits[0].checked_at
+        assert not (await kb.search.search(word("/p3"), mode="text", checked_within=HOUR)).hits
         tiny.up()
         assert await urls(kb, word("/p3")) == [tiny.at("/p3")]
 

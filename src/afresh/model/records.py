@@ -167,6 +167,12 @@ class Page:
     updated_at: datetime | None = None  # the last write other than a check
 
 
+def last_answered(checked_at: datetime | None, *answers: datetime | None) -> datetime | None:
+    """Return when a page with content was last checked and answered, so that a failed check does not count."""
+    latest = max((time for time in answers if time is not None), default=None)
+    return checked_at if checked_at is None or latest is None else min(checked_at, latest)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredContent:
     """The stored content of a page."""

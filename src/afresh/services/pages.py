@@ -14,7 +14,7 @@ from afresh.model.filters import LIVE_PAGES, CheckCursor, PageFilter, Sources
 from afresh.model.labels import label_of
 from afresh.model.overview import FetchedPage, PassageView
 from afresh.model.recipe import CHUNKER
-from afresh.model.records import Attempt, ChangeKind, Page, PageId, PageStatus, RunMode, Source, SourceId
+from afresh.model.records import Attempt, ChangeKind, Page, PageId, PageStatus, RunMode, Source, SourceId, last_answered
 from afresh.model.reports import (
     ChangeView,
     HistoryEntry,
@@ -337,7 +337,7 @@ async def open_page(store: Store, url: str, source: SourceId | None, *, former: 
         language=page.language,
         status=page.status,
         content_type=page.content_type,
-        checked_at=page.checked_at,
+        checked_at=last_answered(page.checked_at, page.observed_at, page.last_seen),
         changed_at=page.changed_at,
         markdown=await _text(store, page, label_of(name, version), former=former),
         moved_from=tuple(moves),

@@ -11,7 +11,7 @@ import msgspec
 
 from afresh.config.layers import drop_operator_settings
 from afresh.model.fetch import Validators
-from afresh.model.records import Attempt, ListedUrl, Page, Run, Source
+from afresh.model.records import Attempt, ListedUrl, Page, Run, Source, last_answered
 from afresh.model.reports import PageView
 from afresh.schedule.change_rate import ChangeStats
 from afresh.sources.web.http_dates import http_date_of, time_of
@@ -115,13 +115,15 @@ def rhythm_from(row: Row) -> ChangeStats:
 def times_of(row: Row) -> tuple[datetime | None, datetime | None, datetime | None]:
     """Return when a page was last part of a run, last seen, and last checked.
 
-    A listing that shows the page unchanged counts as a check.
+    A listing that shows the page unchanged counts as a check. If content is stored, a check that failed does not.
     """
-    own = at(row["crawl_time"]), at(row["last_seen"]), at(row["checked_at"])
+    crawl_time, seen, checked = at(row["crawl_time"]), at(row["last_seen"]), at(row["checked_at"])
     listed = at(row["told_at"]) if row["listed"] else None
-    if listed is None or own[2] is None or own[2] >= listed:
-        return own
-    return at(row["told_run_at"]), at(row["told_run_at"]), listed
+    if listed is not None and checked is not None and checked < listed:
+        return at(row["told_run_at"]), at(row["told_run_at"]), listed
+    if row["content_hash"] is not None:
+        checked = last_answered(checked, at(row["observed_at"]), seen)
+    return crawl_time, seen, checked
 
 
 def page_view(row: Row) -> PageView:

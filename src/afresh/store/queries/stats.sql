@@ -104,7 +104,12 @@ group by domain order by waiting desc, domain limit :limit
 select id as last_run, state as last_state, mode as last_mode, finished_at as last_end from runs where source_id = :source and mode not in ('check', 'sync') order by id desc limit 1
 
 -- oldest_checks
-select p.source_id, min(case when p.listed = 1 and s.told_at > p.checked_at then s.told_at else p.checked_at end) as oldest
+select p.source_id, min(case
+    when p.listed = 1 and s.told_at > p.checked_at then s.told_at
+    when p.observed_at >= p.last_seen then p.observed_at
+    when p.last_seen < p.checked_at then p.last_seen
+    else p.checked_at
+end) as oldest
 from pages p join sources s on s.id = p.source_id where p.status = 'active' group by p.source_id
 
 -- source_numbers
@@ -113,7 +118,12 @@ select n.pages, n.errors,
     (select count(*) from chunks c join pages p on p.id = c.page_id where p.source_id = :source) as chunks,
     (select count(*) from links where source_id = :source) as links,
     (
-        select min(case when p.listed = 1 and s.told_at > p.checked_at then s.told_at else p.checked_at end)
+        select min(case
+            when p.listed = 1 and s.told_at > p.checked_at then s.told_at
+            when p.observed_at >= p.last_seen then p.observed_at
+            when p.last_seen < p.checked_at then p.last_seen
+            else p.checked_at
+        end)
         from pages p join sources s on s.id = p.source_id where p.source_id = :source and p.status = 'active'
     ) as oldest_check
 from (
