@@ -36,7 +36,7 @@ FIRST = "afresh crawl https://docs.example.org/"
 
 
 def sources(views: Sequence[SourceView], now: datetime) -> RenderableType:
-    columns = ("source", "kind", ">pages", ">errors", "last run", "state", "*URL")
+    columns = ("source", "kind", ">pages", ">never read", "last run", "state", "*URL")
     rows = (
         (
             *(text(label(view.name, view.version), "bold"), view.kind, count(view.pages)),
@@ -84,7 +84,7 @@ def source(view: SourceView, now: datetime) -> RenderableType:
         ("passages", count(view.chunks)),
         ("vectors", vectors(view.model, view.unembedded or 0)),
         ("links", count(view.links)),
-        ("errors", text(count(view.errors), "red" if view.errors else "")),
+        ("never read", text(count(view.errors), "red" if view.errors else "")),
         ("suspicious", text(count(view.doubtful), "yellow" if view.doubtful else "")),
         ("last run", last_run),
         ("least recently checked", ago(view.oldest_check, now)),

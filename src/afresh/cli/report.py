@@ -23,7 +23,7 @@ MEANINGS = (
     ("deleted", "red", "removed from the index"),
     ("missing", "", "not found this time, kept"),
     ("held", "yellow", "deletions awaiting confirmation"),
-    ("refused", "magenta", "skipped: robots.txt, 401/403, not text, or out of scope"),
+    ("refused", "magenta", "robots.txt, 401/403, private (network.allow), not text, or out of scope"),
     ("doubtful", "yellow", "looks like an error, login or empty page; previous version kept"),
     ("failed", "bold red", "previous version kept, retried later"),
 )
@@ -103,13 +103,20 @@ def headline(report: RunReport) -> Text:
 
 
 def savings(report: RunReport) -> str:
-    """Return a line such as `30 checked: 23 skipped as unchanged, 4 processed; 85 % … saved`."""
+    """Return a line such as `30 checked: 23 skipped as unchanged, 4 processed, 3 redirected or gone; 85 % … saved`.
+
+    The numbers behind the colon add up to the first one.
+    """
     if not report.checked:
         return ""
-    processed = report.new + report.changed
+    processed, unread = report.new + report.changed, report.refused + report.doubtful + report.failed
+    rest = report.checked - report.not_modified - report.unchanged - processed - unread
     parts = [f"{count(report.not_modified)} skipped as unchanged"] if report.not_modified else []
     parts += [f"{count(report.unchanged)} downloaded with the same content"] if report.unchanged else []
-    line = f"{count(report.checked)} checked: {', '.join([*parts, f'{count(processed)} processed'])}"
+    parts += [f"{count(processed)} processed"]
+    parts += [f"{count(rest)} redirected or gone"] if rest > 0 else []
+    parts += [f"{count(unread)} not read"] if unread else []
+    line = f"{count(report.checked)} checked: {', '.join(parts)}"
     if not report.known:  # a first crawl has nothing to save
         return line
     asked = report.not_modified + report.unchanged + processed + report.doubtful + report.failed

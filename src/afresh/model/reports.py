@@ -174,7 +174,7 @@ class SourceView:
     pages: int
     chunks: int
     links: int
-    errors: int
+    errors: int  # pages that were never read, because each check of them failed
     doubtful: int
     oldest_check: datetime | None
     last_run: RunId | None

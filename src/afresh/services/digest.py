@@ -23,7 +23,10 @@ def digest_paths(config: Config) -> DigestPaths:
     from afresh.sources.linklist.lister import is_filled, typed_links
 
     if not config.kb.in_use:
-        raise ConfigError("no knowledge base is configured: set kb.sources_dir, kb.links_file_path or both")
+        raise ConfigError(
+            "no knowledge base is configured: set kb.sources_dir to a folder of notes, kb.links_file_path to a list of "
+            "links, or both (in the environment: AFRESH_KB__SOURCES_DIR, AFRESH_KB__LINKS_FILE_PATH)"
+        )
     paths = kb_paths(config, Path.cwd())
     places = {FILES: paths.sources_dir, LINKS: paths.links_file}
     return DigestPaths(
