@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from afresh.search.evaluation import METRICS, Interval, difference, scores
+from afresh.search.evaluation import METRICS, MeanDifference, difference, scores
 from eval.indexed import indexed
 from eval.reference import rankings
 from eval.sets import Question, QuestionSet
@@ -33,7 +33,7 @@ class Measured:
         """The mean of a metric over all questions."""
         return fmean(self._column(mode, metric))
 
-    def gap(self, one: str, other: str, metric: str = METRICS[0]) -> Interval:
+    def gap(self, one: str, other: str, metric: str = METRICS[0]) -> MeanDifference:
         """How much better one mode is than another."""
         return difference(self._column(one, metric), self._column(other, metric))
 

@@ -6,7 +6,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from afresh.search.evaluation import METRICS, Interval
+from afresh.search.evaluation import METRICS, MeanDifference
 from eval.floors import MAIN
 from eval.links import LinkFigures
 from eval.measure import HYBRID, MODES, PLAIN, TEXT, VECTOR, Measured
@@ -67,9 +67,9 @@ def _show_worst(measured: Measured, console: Console, number: int) -> None:
         console.print(f"     wants {best}, found {', '.join(found[:3])}", markup=False)
 
 
-def _interval_text(gap: Interval) -> str:
+def _interval_text(gap: MeanDifference) -> str:
     return f"{gap.mean:+.3f} ({gap.low:+.3f} to {gap.high:+.3f})"
 
 
-def _plain(gap: Interval) -> dict[str, float]:
+def _plain(gap: MeanDifference) -> dict[str, float]:
     return {"mean": round(gap.mean, 4), "low": round(gap.low, 4), "high": round(gap.high, 4)}

@@ -19,7 +19,7 @@ from afresh.sync.reports import CopyView
 
 if TYPE_CHECKING:
     from afresh.kb import KnowledgeBase
-    from afresh.search.evaluation import Comparison, Evaluation, Interval
+    from afresh.search.evaluation import Comparison, Evaluation, MeanDifference
 
 
 MAX_LINKED_FROM = 5
@@ -344,5 +344,5 @@ def comparison(view: "Comparison", first: str, second: str) -> RenderableType:
     return Group(drawn, Text("A range that includes 0 may be chance.", "dim")) if rows else drawn
 
 
-def _range(gap: "Interval") -> str:
+def _range(gap: "MeanDifference") -> str:
     return f"{gap.low:+.3f} to {gap.high:+.3f}"

@@ -21,7 +21,7 @@ _SEED = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Interval:
+class MeanDifference:
     """A mean difference, and the range that holds 95 of 100 resampled means."""
 
     mean: float
@@ -73,7 +73,7 @@ class Comparison:
 
     first: Evaluation
     second: Evaluation
-    differences: Mapping[str, Interval]
+    differences: Mapping[str, MeanDifference]
 
 
 def read_questions(text: str) -> list[Question]:
@@ -196,7 +196,7 @@ def reciprocal_rank(top: Sequence[str], grades: Mapping[str, int]) -> float:
     return next((1 / rank for rank, page in enumerate(top, 1) if grades.get(page) == best), 0.0)
 
 
-def difference(one: Sequence[float], other: Sequence[float]) -> Interval:
+def difference(one: Sequence[float], other: Sequence[float]) -> MeanDifference:
     """Return how much higher `one` is than `other`, question by question, with a bootstrap interval."""
     import numpy as np
 
@@ -204,7 +204,7 @@ def difference(one: Sequence[float], other: Sequence[float]) -> Interval:
     chance = np.random.default_rng(_SEED)
     means = apart[chance.integers(0, len(apart), (_ROUNDS, len(apart)))].mean(axis=1)
     low, high = np.quantile(means, (0.025, 0.975))
-    return Interval(float(apart.mean()), float(low), float(high))
+    return MeanDifference(float(apart.mean()), float(low), float(high))
 
 
 def _gain(grades: Sequence[int]) -> float:
