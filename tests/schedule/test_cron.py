@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from afresh.schedule.cron import ALIASES, Cron, CronError, parse_cron
+from afresh.schedule.rules import ALIASES, Cron, CronError, parse_cron
 
 BERLIN = ZoneInfo("Europe/Berlin")
 

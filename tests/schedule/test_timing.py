@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from afresh.schedule.cron import CronError
-from afresh.schedule.rules import Budget, Interval, Schedule, parse_budget, parse_schedule
+from afresh.schedule.rules import Budget, CronError, Interval, Schedule, parse_budget, parse_schedule
 
 BERLIN = ZoneInfo("Europe/Berlin")
 NOW = datetime(2026, 3, 4, 12, 0, tzinfo=UTC)

@@ -147,8 +147,7 @@ def secret_text(default: str | None, doc: str, form: Form = key) -> Any:
 
 
 def schedule(text: str) -> str:
-    from afresh.schedule.cron import CronError
-    from afresh.schedule.rules import parse_schedule
+    from afresh.schedule.rules import CronError, parse_schedule
 
     try:
         return parse_schedule(text).text
@@ -168,8 +167,7 @@ def duration(text: str) -> str:
 
 
 def budget(text: str) -> str:
-    from afresh.schedule.cron import CronError
-    from afresh.schedule.rules import parse_budget
+    from afresh.schedule.rules import CronError, parse_budget
 
     try:
         parse_budget(text)

@@ -8,9 +8,8 @@ from afresh.events import Listener, ignore
 from afresh.model.filters import Sources
 from afresh.model.records import Source
 from afresh.model.reports import RunReport, ScheduleView
-from afresh.schedule.cron import Cron
 from afresh.schedule.plan import next_time
-from afresh.schedule.rules import Schedule, ScheduledRun
+from afresh.schedule.rules import Cron, Schedule, ScheduledRun
 from afresh.schedule.scheduler import Scheduler, scheduled
 from afresh.services.context import Service, ServiceContext, ignore_report
 from afresh.services.edit_source import checked_settings
