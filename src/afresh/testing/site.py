@@ -10,11 +10,12 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
-from string import Template
 from threading import Lock
 from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 from urllib.parse import urljoin
+
+from jinja2 import Environment, Template
 
 from afresh.crawl.plausibility import PROBE
 from afresh.dataclass import dataclass, field
@@ -315,7 +316,8 @@ class _Entry:
 def pages() -> Mapping[str, str]:
     """Return every page of the site by its path, as complete HTML."""
     folder = files("afresh.testing") / "harbor"
-    template = Template((folder / "_template.html").read_text("utf-8"))
+    environment = Environment(trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)  # noqa: S701 - all of it is our own HTML
+    template = environment.from_string((folder / "_template.html").read_text("utf-8"))
     entries = _navigation((folder / "_nav.txt").read_text("utf-8"))
     fragments = dict(sorted(_fragments(folder, "/")))
     return MappingProxyType({path: _render(template, entries, path, body) for path, body in fragments.items()})
@@ -345,16 +347,13 @@ def _navigation(text: str) -> list[_Entry]:
 
 
 def _render(template: Template, entries: list[_Entry], path: str, body: str) -> str:
-    title = re.sub(r"<[^>]+>", "", _first(r"<h1[^>]*>(.*?)</h1>", body))
-    return template.substitute(
-        title=title,
+    return template.render(
+        title=re.sub(r"<[^>]+>", "", _first(r"<h1[^>]*>(.*?)</h1>", body)),
         description=re.sub(r"<[^>]+>|\s+", " ", _first(r"<p>(.*?)</p>", body)).strip()[:150].replace('"', ""),
         path=path,
-        section=next((each.section for each in entries if each.path == path), "Harbor"),
-        sidebar=_sidebar(entries, path),
-        contents=_contents(body),
+        entries=entries,
+        headings=re.findall(r'<h2 id="([^"]+)">(.*?)</h2>', body),
         body=_with_anchors(body),
-        neighbours=_neighbours(entries, path),
     )
 
 
@@ -363,32 +362,6 @@ def _first(pattern: str, body: str) -> str:
     return found[1] if found else "Harbor"
 
 
-def _sidebar(entries: list[_Entry], path: str) -> str:
-    lines: list[str] = []
-    for number, each in enumerate(entries):
-        if number == 0 or entries[number - 1].section != each.section:
-            lines.append(f'<li class="nav-section"><span>{each.section}</span></li>')
-        active = ' class="nav-link active" aria-current="page"' if each.path == path else ' class="nav-link"'
-        lines.append(f'<li><a{active} href="{each.path}">{each.label}</a></li>')
-    return "\n".join(lines)
-
-
-def _contents(body: str) -> str:
-    headings = re.findall(r'<h2 id="([^"]+)">(.*?)</h2>', body)
-    return "\n".join(f'<li><a href="#{anchor}">{text}</a></li>' for anchor, text in headings)
-
-
 def _with_anchors(body: str) -> str:
     link = r'<h\1 id="\2">\3<a class="headerlink" href="#\2" title="Permanent link">¶</a></h\1>'
     return re.sub(r'<h([23]) id="([^"]+)">(.*?)</h\1>', link, body)
-
-
-def _neighbours(entries: list[_Entry], path: str) -> str:
-    paths = [each.path for each in entries]
-    if path not in paths:
-        return ""
-    here = paths.index(path)
-    before, after = entries[max(here - 1, 0) : here], entries[here + 1 : here + 2]
-    links = [f'<a class="prev" href="{each.path}">← {each.label}</a>' for each in before]
-    links += [f'<a class="next" href="{each.path}">{each.label} →</a>' for each in after]
-    return "\n".join(links)
