@@ -16,7 +16,7 @@ from tests.server.served import served
 
 from afresh.config import load
 from afresh.errors import ConfigError
-from afresh.ops.otel import export_spans, record_spans
+from afresh.ops.tracing import export_spans, record_spans
 from afresh.testing import TinySite
 
 CALLER = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"

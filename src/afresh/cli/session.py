@@ -230,13 +230,13 @@ class Session:
 
     @contextmanager
     def record_logs(self, config: "Config | None" = None) -> Iterator[None]:
-        from afresh.ops import logging, otel
+        from afresh.ops import logging, tracing
 
         own = config or self.config
         as_json = self.log_format == "json"
         with (
             logging.configure_logging(own, verbose=self.verbose, quiet=self.quiet, as_json=as_json),
-            otel.export_spans(own),
+            tracing.export_spans(own),
         ):
             yield
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from afresh.ops.otel import Spans
+from afresh.ops.tracing import Spans
 from afresh.server.asgi import route_of
 from afresh.services.status import Metrics, StatusService
 
