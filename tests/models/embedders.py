@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from tests.fakes.embedder import FakeEmbedder
 from tests.fakes.embedding_server import EmbeddingServer
 
 from afresh.config import EmbeddingSettings
@@ -17,7 +18,6 @@ from afresh.models.choose import embedder_for, fingerprint
 from afresh.models.remote import RemoteEmbedder
 from afresh.ports import Embedder
 from afresh.sources.web.api_client import ApiClient
-from afresh.testing import FakeEmbedder
 
 Matrix = npt.NDArray[np.float32]
 KEY = "sk-hush-0123456789"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from tests.fakes.embedder import FakeEmbedder
 from tests.store.crawler import ManualCrawler, at, read
 
 from afresh.errors import EmbedError
@@ -14,7 +15,6 @@ from afresh.model.fetch import Chunk, Seen
 from afresh.search.records import MissingCount, RechunkJob, SearchFilter
 from afresh.search.stemming import search_config
 from afresh.store.store import Store
-from afresh.testing import FakeEmbedder
 from afresh.text.normalize import text_hash, with_terms
 
 if TYPE_CHECKING:
