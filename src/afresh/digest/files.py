@@ -100,10 +100,9 @@ def _holder(path: Path) -> str:
 class DigestFiles:
     """The cache and index files; writers must hold the lock."""
 
-    def __init__(self, *, index: Path, cache: Path, lock: Path | None = None) -> None:
+    def __init__(self, *, index: Path, cache: Path) -> None:
         self.index = index
         self.cache = cache
-        self.lock = lock or cache.with_name(cache.name + ".lock")
         self.digest: str | None = None  # hash of the cache file as last read or written
         self._held: Cache | None = None  # content of the cache file as last read or written
 

@@ -6,7 +6,8 @@ from datetime import datetime
 from typing import Any
 
 from afresh.aio import wait_event
-from afresh.config.kb import KbSettings
+from afresh.config.kb import KbPaths, KbSettings
+from afresh.crawl.judge import brake_holds
 from afresh.crawl.run import Runner
 from afresh.crawl.tools import RunOptions
 from afresh.dataclass import dataclass, field, replace
@@ -15,9 +16,10 @@ from afresh.digest.files import DigestFiles, one_writer
 from afresh.digest.records import FILES, KINDS, LINKS, DigestPage, as_cached, file_record, is_dead, page_of, url_record
 from afresh.errors import AfreshError, KbError, StoreError, StoreUnavailable
 from afresh.events import Listener, Notice, ignore
-from afresh.model.records import RunMode, RunState, Source
+from afresh.model.records import Policy, RunMode, RunState, Source
 from afresh.model.reports import BackingOffPage, KbReport, RunReport
 from afresh.ports import ChangeFeed, Clock
+from afresh.sources.linklist.lister import is_filled, typed_links
 from afresh.store.store import Store
 from afresh.text.quantities import count
 from afresh.text.redact import one_line
@@ -28,17 +30,6 @@ from afresh.watch.watcher import Watcher, WatchListener, WatchTimes
 SETTINGS = {FILES: "kb.sources_dir", LINKS: "kb.links_file_path"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DigestPaths:
-    roots: Mapping[str, str]  # name of a source → its URL, if it is configured
-    cache: str
-    index: str
-    digest_files: DigestFiles
-    is_filled: Callable[[str], bool]  # returns whether the root of a source exists and is not empty
-    typed: Callable[[], Mapping[str, str]]  # returns canonical URL → URL as written in the list of links
-    brake: Callable[[int, int], bool]  # (removed, all) → whether that is too many to remove without confirmation
-
-
 ALL_FILES = RunOptions(mode=RunMode.REFRESH)
 
 
@@ -47,7 +38,9 @@ class DigestUpdater:
     """Updates the digest; only one update runs at a time."""
 
     store: Store
-    paths: DigestPaths
+    paths: KbPaths
+    policy: Policy  # its deletion limit also applies to records of the cache
+    files: DigestFiles
     runner: Runner
     clock: Clock
     listener: Listener
@@ -63,9 +56,8 @@ class DigestUpdater:
 
     async def part(self, parts: Mapping[str, RunOptions]) -> KbReport:
         """Check the sources or pages in `parts` under the write lock; on failure, leave cache and index unchanged."""
-        paths = self.paths
-        async with self.turn, one_writer(paths.digest_files.lock, self.clock):
-            cache = await asyncio.to_thread(paths.digest_files.read)
+        async with self.turn, one_writer(self.paths.lock, self.clock):
+            cache = await asyncio.to_thread(self.files.read)
             seen = await self.store.digest.recorded_cache()
             sources, fresh = await self._rooted(seen)
             imposed = fresh or seen != self._cache_now()
@@ -79,13 +71,13 @@ class DigestUpdater:
             before = cache or Cache(generated_at=now, sources={})
             after = before.with_sources(await self._records(sources, before, now), now)
             if imposed and (held := self._held(before, after)):
-                again = SeenCache(paths.cache, "held")  # makes the next update import the cache again
+                again = SeenCache(self._cache_path, "held")  # makes the next update import the cache again
                 await self.store.digest.record_cache(again)
                 raise held
-            written = await asyncio.to_thread(paths.digest_files.write, after)
+            written = await asyncio.to_thread(self.files.write, after)
             if (cache_now := self._cache_now()) is not None and (imposed or cache_now != seen):
                 await self.store.digest.record_cache(cache_now)
-        report = _report(paths, reports, before, after, now, written=written)
+        report = _report(self.paths, reports, before, after, now, written=written)
         return replace(report, failing_links=await self._failing(sources.get(LINKS), after, now))
 
     async def run(self, source: Source, options: RunOptions, listener: Listener) -> RunReport:
@@ -101,7 +93,7 @@ class DigestUpdater:
         """Return whether no link is due and the cache is unchanged."""
         from afresh.schedule.due import due
 
-        cache = await asyncio.to_thread(self.paths.digest_files.read)
+        cache = await asyncio.to_thread(self.files.read)
         if cache is None or await self.store.digest.recorded_cache() != self._cache_now():
             return False
         source = await self.store.sources.find(LINKS, None)
@@ -122,9 +114,12 @@ class DigestUpdater:
             if (url := canonical(each.url)) in dead
         )
 
+    @property
+    def _cache_path(self) -> str:
+        return str(self.paths.cache)
+
     def _cache_now(self) -> SeenCache | None:
-        digest = self.paths.digest_files.digest
-        return None if digest is None else SeenCache(self.paths.cache, digest)
+        return None if self.files.digest is None else SeenCache(self._cache_path, self.files.digest)
 
     def _taken_over(self) -> SeenCache:
         """Return a mark which says that the cache was imported but the update is not finished.
@@ -132,17 +127,19 @@ class DigestUpdater:
         If the update fails, the next one finds this mark and does not import the cache again, so that new summaries
         are not lost.
         """
-        return SeenCache(self.paths.cache, f"taken over: {self.paths.digest_files.digest or 'none'}")
+        return SeenCache(self._cache_path, f"taken over: {self.files.digest or 'none'}")
 
     async def _rooted(self, seen: SeenCache | None) -> tuple[dict[str, Source], bool]:
         """Return the sources of the digest, and whether one is new; remove a source that is no longer configured."""
         found, fresh = {}, False
+        places = {FILES: self.paths.sources_dir, LINKS: self.paths.links_file}
         for name, kind in KINDS.items():
-            root, known = self.paths.roots.get(name), await self.store.sources.find(name, None)
+            place, known = places[name], await self.store.sources.find(name, None)
+            root = file_url(str(place)) if place is not None else None
             if known is not None and known.url != root:
-                if seen is not None and seen.path != self.paths.cache:
+                if seen is not None and seen.path != self._cache_path:
                     raise _taken(known, seen)
-                if root is not None and not await asyncio.to_thread(self.paths.is_filled, name):
+                if root is not None and not await asyncio.to_thread(is_filled, place, name):
                     raise _keeps_its_place(known, root)
                 await self.store.sources.remove(known.id, self.clock())
                 known = None
@@ -180,7 +177,7 @@ class DigestUpdater:
     def _held(self, before: Cache, after: Cache) -> KbError | None:
         """Return an error if too many cache records would be removed, which the deletion limit of runs does not see."""
         gone = before.sources.keys() - after.sources.keys()
-        if not self.paths.brake(len(before.sources), len(gone)):
+        if not brake_holds(len(before.sources), len(gone), self.policy):
             return None
         return KbError(
             f"{len(gone)} of {count(len(before.sources), 'source')} in the cache {self.paths.cache} are missing, "
@@ -198,7 +195,7 @@ class DigestUpdater:
                     records[path] = record
         if LINKS in sources:
             pages = await self.store.digest.pages(sources[LINKS].id)
-            names = await asyncio.to_thread(self.paths.typed)
+            names = await asyncio.to_thread(typed_links, self.paths.links_file)
             if any(page.url not in names for page in pages):  # no longer listed, but kept because of the deletion limit
                 known = [each.url for each in before.sources.values() if isinstance(each, UrlRecord)]
                 names = {**{url: raw_url for raw_url in known if (url := canonical(raw_url))}, **names}
@@ -239,13 +236,13 @@ def _pages(records: Iterable[Record], source: Source, *, is_file: bool) -> list[
 
 
 def _report(
-    paths: DigestPaths, reports: Mapping[str, RunReport], before: Cache, after: Cache, now: datetime, *, written: bool
+    paths: KbPaths, reports: Mapping[str, RunReport], before: Cache, after: Cache, now: datetime, *, written: bool
 ) -> KbReport:
     links = [record for record in after.sources.values() if isinstance(record, UrlRecord)]
     later = [record.next_check_at for record in links if record.next_check_at > now]
     return KbReport(
-        index=paths.index,
-        cache=paths.cache,
+        index=str(paths.index),
+        cache=str(paths.cache),
         files=reports.get(FILES),
         links=reports.get(LINKS),
         file_records=len(after.sources) - len(links),

@@ -1,43 +1,17 @@
 """Update the knowledge base folder (`afresh init-kb`), once or continuously."""
 
-from functools import partial
 from pathlib import Path
 
-from afresh.config import Config, kb_paths
+from afresh.config import kb_paths
 from afresh.config.kb import KbSettings
 from afresh.crawl.bounds import policy_for
-from afresh.crawl.judge import brake_holds
-from afresh.digest.records import FILES, LINKS
-from afresh.digest.update import DigestPaths, DigestUpdater, DigestWatcher
+from afresh.digest.files import DigestFiles
+from afresh.digest.update import DigestUpdater, DigestWatcher
 from afresh.errors import ConfigError
 from afresh.events import Listener, ignore
 from afresh.model.reports import KbReport
 from afresh.services.context import Service, ignore_report
-from afresh.urls.files import file_url
 from afresh.watch.watcher import WatchListener
-
-
-def digest_paths(config: Config) -> DigestPaths:
-    """Return the paths of the knowledge base folder; raise ConfigError if none is configured."""
-    from afresh.digest.files import DigestFiles
-    from afresh.sources.linklist.lister import is_filled, typed_links
-
-    if not config.kb.in_use:
-        raise ConfigError(
-            "no knowledge base is configured: set kb.sources_dir to a folder of notes, kb.links_file_path to a list of "
-            "links, or both (in the environment: AFRESH_KB__SOURCES_DIR, AFRESH_KB__LINKS_FILE_PATH)"
-        )
-    paths = kb_paths(config, Path.cwd())
-    places = {FILES: paths.sources_dir, LINKS: paths.links_file}
-    return DigestPaths(
-        roots={name: file_url(str(path)) for name, path in places.items() if path is not None},
-        cache=str(paths.cache),
-        index=str(paths.index),
-        digest_files=DigestFiles(index=paths.index, cache=paths.cache, lock=paths.lock),
-        is_filled=lambda name: is_filled(places[name], name),
-        typed=partial(typed_links, paths.links_file),
-        brake=partial(brake_holds, policy=policy_for(config)),
-    )
 
 
 class DigestService(Service):
@@ -62,4 +36,19 @@ class DigestService(Service):
     def _kb_update(self, listener: Listener) -> tuple[DigestUpdater, KbSettings]:
         self._tools.check_everywhere()
         config = self._tools.config
-        return DigestUpdater(self._store, digest_paths(config), self._runner, self._clock, listener), config.kb
+        if not config.kb.in_use:
+            raise ConfigError(
+                "no knowledge base is configured: set kb.sources_dir to a folder of notes, kb.links_file_path to a "
+                "list of links, or both (in the environment: AFRESH_KB__SOURCES_DIR, AFRESH_KB__LINKS_FILE_PATH)"
+            )
+        paths = kb_paths(config, Path.cwd())
+        update = DigestUpdater(
+            store=self._store,
+            paths=paths,
+            policy=policy_for(config),
+            files=DigestFiles(index=paths.index, cache=paths.cache),
+            runner=self._runner,
+            clock=self._clock,
+            listener=listener,
+        )
+        return update, config.kb
