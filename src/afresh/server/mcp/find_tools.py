@@ -35,7 +35,7 @@ Cursor = Annotated[
 ]
 
 
-def add_find_tools(server: MCPServer[Any], kb: answers.KbProvider) -> None:
+def add_search_tool(server: MCPServer[Any], kb: answers.KbProvider) -> None:
     @server.tool(annotations=READS)
     async def search_docs(
         query: Annotated[str, Field(min_length=1, max_length=1_000, description="A question or keywords")],
@@ -60,6 +60,8 @@ def add_find_tools(server: MCPServer[Any], kb: answers.KbProvider) -> None:
             found = await kb().search.search(query, within=within, limit=parts.wanted(limit), context=True)
         return _passages(found, parts, limit)
 
+
+def add_library_tools(server: MCPServer[Any], kb: answers.KbProvider) -> None:
     @server.tool(annotations=READS)
     async def list_libraries(cursor: Cursor = None) -> Annotated[CallToolResult, answers.Libraries]:
         """List the indexed libraries with their versions, sizes and freshness."""
@@ -95,6 +97,8 @@ def add_find_tools(server: MCPServer[Any], kb: answers.KbProvider) -> None:
         best = found.version or "the one without a version"
         return answers.make_result(answer, [f"{library}: best is {best} ({found.match}); versions: {there}"])
 
+
+def add_change_tool(server: MCPServer[Any], kb: answers.KbProvider) -> None:
     @server.tool(annotations=READS)
     async def what_changed(
         library: Annotated[str | None, Field(max_length=100, description="Only in this library")] = None,
@@ -197,7 +201,7 @@ MAX_CACHED_PAGES = 8  # kept so that further parts need no new request
 MAX_CACHED_CHARS = 2_000_000  # of one page
 
 
-def add_page_tools(server: MCPServer[Any], kb: answers.KbProvider) -> None:
+def add_page_tool(server: MCPServer[Any], kb: answers.KbProvider) -> None:
     cached: OrderedDict[tuple[TokenScope, frozenset[str] | None, str], FetchedPage] = OrderedDict()
 
     async def fetch(url: str, *, use_cache: bool) -> FetchedPage:

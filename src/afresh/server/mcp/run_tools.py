@@ -110,7 +110,7 @@ def add_job_tools(server: MCPServer[Any], kb: answers.KbProvider, worker: Backgr
             return _job_result(await _wait_for_job(kb, worker, jobId, wait, ctx))
 
 
-def add_write_tools(server: MCPServer[Any], kb: answers.KbProvider, worker: BackgroundWorker | None) -> None:
+def add_crawl_tools(server: MCPServer[Any], kb: answers.KbProvider, worker: BackgroundWorker | None) -> None:
     @server.tool(annotations=WRITES)
     async def scrape_docs(
         url: Annotated[
@@ -158,6 +158,8 @@ def add_write_tools(server: MCPServer[Any], kb: answers.KbProvider, worker: Back
             started = await _start_job(kb, worker, runs[0], wait, ctx, runs[1:])
             return answers.add_note(started, await kb().sources.version_note(label_of(library, version)))
 
+
+def add_ending_tools(server: MCPServer[Any], kb: answers.KbProvider) -> None:
     @server.tool(annotations=WRITES)
     async def cancel_job(jobId: Number) -> Annotated[CallToolResult, answers.Job]:
         """Cancel a job; its results are kept, and the next refresh continues from there."""

@@ -18,9 +18,9 @@ from pydantic import AnyUrl, ValidationError
 from afresh import __version__
 from afresh.kb import KnowledgeBase
 from afresh.server.mcp.answers import KbProvider, describe_arguments, one_line, tool_errors
-from afresh.server.mcp.find_tools import add_find_tools, add_page_tools
+from afresh.server.mcp.find_tools import add_change_tool, add_library_tools, add_page_tool, add_search_tool
 from afresh.server.mcp.resources import add_resources, list_libraries, read
-from afresh.server.mcp.run_tools import BackgroundWorker, add_job_tools, add_write_tools
+from afresh.server.mcp.run_tools import BackgroundWorker, add_crawl_tools, add_ending_tools, add_job_tools
 
 INSTRUCTIONS = (
     "afresh keeps documentation indexed and fresh. search_docs finds passages; each names its source, when "
@@ -96,11 +96,14 @@ def make_server(
                     await worker.close()
 
     server = AfreshServer(open_to, lifespan=lifespan)
-    add_find_tools(server, open_to)
-    add_page_tools(server, open_to)
+    add_search_tool(server, open_to)
+    add_library_tools(server, open_to)
+    add_change_tool(server, open_to)
+    add_page_tool(server, open_to)
     add_job_tools(server, open_to, worker)
     if not read_only:
-        add_write_tools(server, open_to, worker)
+        add_crawl_tools(server, open_to, worker)
+        add_ending_tools(server, open_to)
     add_resources(server, open_to)
     return server
 
