@@ -23,7 +23,7 @@ from afresh.errors import UsageError
 from afresh.model.filters import PageFilter
 from afresh.model.records import PageStatus
 from afresh.ops.failpoints import VARIABLE
-from afresh.sync import registry
+from afresh.sync import sync
 from afresh.sync.copy import Remote, RemoteState, Upload
 
 QUIET = {"embedding.provider": "none", "policy.brake_percent": 100.0}
@@ -51,7 +51,7 @@ async def test_D5_D6_D7_D20_four_versions_of_a_documentation_cost_exactly_what_c
     def scripted(name: str, settings: SinkSettings, user_agent: str) -> ScriptedSink:
         return sink
 
-    monkeypatch.setattr(registry, "open_sink", scripted)
+    monkeypatch.setattr(sync, "open_sink", scripted)
     docs = tmp_path / "docs"
     trees: dict[str, dict[str, bytes]] = {}
     with tarfile.open(shared / "data" / "docs-refresh" / "fastapi.tar.xz") as archive:
@@ -183,7 +183,7 @@ async def test_P18_two_thousand_pages_are_synced_in_little_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sink = Forgetful(at_once=40, arrives=RemoteState.ACTIVE)
-    monkeypatch.setattr(registry, "open_sink", lambda name, settings, user_agent: sink)
+    monkeypatch.setattr(sync, "open_sink", lambda name, settings, user_agent: sink)
     _lay(tmp_path / "docs", {"a.md": b"# A\n"})
     async with opened(tmp_path / "kb.db", to(tmp_path / "out")) as kb:
         await kb.runs.crawl(str(tmp_path / "docs"), name="docs")

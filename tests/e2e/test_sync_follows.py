@@ -19,8 +19,8 @@ from afresh.events import Event, Notice
 from afresh.model.reports import RunReport
 from afresh.sync import after_runs
 from afresh.sync.after_runs import PostRunSync
-from afresh.sync.registry import SinkSync
 from afresh.sync.reports import SyncReport
+from afresh.sync.sync import SinkSync
 from afresh.testing import FrozenClock, TinySite
 
 

@@ -11,7 +11,7 @@ from tests.e2e.library import opened
 from afresh.errors import RunBusy, StoreDamaged
 from afresh.schedule.scheduler import Scheduler
 from afresh.sync.after_runs import FinishedRuns, PostRunSync
-from afresh.sync.registry import SinkSync
+from afresh.sync.sync import SinkSync
 
 MAX_WAIT_SECONDS = 10
 

@@ -13,9 +13,8 @@ from afresh.services.resolve import labelled_sources
 from afresh.sync.after_runs import FinishedRuns, PostRunSync
 from afresh.sync.copy import DesiredCopy
 from afresh.sync.reconcile import with_copies
-from afresh.sync.registry import SinkSync
 from afresh.sync.reports import PageCopy, SinkView, SyncReport
-from afresh.sync.sync import sink_views
+from afresh.sync.sync import SinkSync, sink_views
 
 MAX_PAGES = 10_000  # pages whose copies are read in one query
 POLL_SECONDS = 5.0  # between checks for ended runs

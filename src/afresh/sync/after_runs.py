@@ -11,8 +11,8 @@ from afresh.errors import AfreshError, RunBusy, StoreUnavailable
 from afresh.events import Listener, Notice
 from afresh.model.records import Run, RunId, RunMode, RunState, SourceId
 from afresh.store.store import Store
-from afresh.sync.registry import SinkSync
 from afresh.sync.reports import SyncReport
+from afresh.sync.sync import SinkSync
 
 log = logging.getLogger(__name__)
 
