@@ -37,6 +37,7 @@ BUSY_SECONDS = 30.0
 OPEN_PAUSE_SECONDS = 0.05  # between attempts to open a file that another process is creating
 READERS = ("read", "read too")  # two, so that a short read need not wait for a long one
 QUICK = frozenset(("newest", "model_and_newest"))  # statements that take less time than a switch to another thread
+MAX_WAITING_ROWS = 1_000  # of statements that wait in a transaction
 READ_ONLY = re.compile(r"mode=ro$|immutable=1$")
 PRAGMAS = (
     "pragma synchronous = full",
@@ -92,36 +93,45 @@ def _json(columns: tuple[str, ...], rows: Sequence[Mapping[str, object]]) -> str
     return json.dumps([[row[column] for column in columns] for row in rows], default=write_time)
 
 
+Step = tuple[str, Callable[[], object]]  # a failpoint, and what to do before it
+
+
 class SqliteSession(Transaction):
-    """One transaction on one connection; `call` runs a function in the thread of the connection."""
+    """One transaction on one connection; `call` runs a function in the thread of the connection.
+
+    Steps without a result wait for the next statement that has one, or for the commit, because a switch to another
+    thread takes as long as a short statement.
+    """
 
     def __init__(
-        self, connection: sqlite3.Connection, call: Callable[..., "asyncio.Future[Any]"], *, writes: bool
+        self,
+        connection: sqlite3.Connection,
+        call: Callable[..., "asyncio.Future[Any]"],
+        begin: Callable[[], object] | None = None,
     ) -> None:
         self.connection = connection
         self.call = call
-        self.writes = writes  # only writes have failpoints, because reads leave nothing behind
+        self.writes = begin is not None  # only writes have failpoints, because reads leave nothing behind
+        self._waiting: list[Step] = [("sql.begin", begin)] if begin else []
+        self._waiting_rows = 0
 
     async def all(self, name: str, /, **params: object) -> Sequence[Row]:
         sql, execute = statements()[name], self.connection.execute
         if not self.writes and name in QUICK:
             return cast("list[Row]", execute(sql, params).fetchall())
-        rows: list[Row] = await self.call(lambda: execute(sql, params).fetchall())
-        if self.writes:
-            failpoint("sql")
+        rows: list[Row] = await self.do(("sql", lambda: execute(sql, params).fetchall()))
         return rows
 
     async def each(self, name: str, /, rows: Sequence[Mapping[str, object]]) -> Sequence[Sequence[Row]]:
         if not rows:
             return []
         sql, execute = statements()[name], self.connection.execute
-        found: list[list[Row]] = await self.call(lambda: [execute(sql, row).fetchall() for row in rows])
+        found: list[list[Row]] = await self.do(("sql", lambda: [execute(sql, row).fetchall() for row in rows]))
         return found
 
     async def run(self, name: str, /, **params: object) -> int:
         sql, execute = statements()[name], self.connection.execute
-        changed: int = await self.call(lambda: execute(sql, params).rowcount)
-        failpoint("sql")
+        changed: int = await self.do(("sql", lambda: execute(sql, params).rowcount))
         return changed
 
     async def many(self, name: str, /, rows: Sequence[Mapping[str, object]]) -> None:
@@ -129,13 +139,29 @@ class SqliteSession(Transaction):
             return
         sql, columns, connection = statements()[name], _columns(name), self.connection
         if columns:
-            await self.call(lambda: connection.execute(sql, {"rows": _json(columns, rows)}))  # in the thread as well
+            self._waiting.append(("sql", lambda: connection.execute(sql, {"rows": _json(columns, rows)})))
         else:
-            await self.call(connection.executemany, sql, rows)
-        failpoint("sql")
+            self._waiting.append(("sql", partial(connection.executemany, sql, rows)))
+        self._waiting_rows += len(rows)
+        if self._waiting_rows > MAX_WAITING_ROWS:
+            await self.do()
+
+    async def do(self, *steps: Step) -> Any:
+        """Carry out the waiting steps, then these, and return the result of the last one."""
+        work, self._waiting, self._waiting_rows = [*self._waiting, *steps], [], 0
+        return await self.call(_in_order, work, self.writes)
 
     async def turn(self, source: int) -> None:
         """Do nothing: SQLite has only one write transaction at a time."""
+
+
+def _in_order(steps: Sequence[Step], writes: bool) -> object:
+    result = None
+    for point, step in steps:
+        result = step()
+        if writes:
+            failpoint(point)
+    return result
 
 
 class SqliteDatabase:
@@ -246,14 +272,11 @@ class SqliteDatabase:
             raise StoreError(f"the store {self.path} can only be read here; make the file and its folder writable")
         connection, call = self._connections["write"], self._calls["write"]
         async with self._writing:
+            session = SqliteSession(connection, call, partial(begin, connection, self.wait_seconds))
             try:
-                await call(begin, connection, self.wait_seconds)
-                failpoint("sql.begin")
-                yield SqliteSession(connection, call, writes=True)
-                failpoint("sql.commit")
-                self._check_place()
-                await wait_done(call(connection.execute, "commit"))
-                failpoint("sql.done")
+                yield session
+                commit = partial(connection.execute, "commit")
+                await wait_done(asyncio.ensure_future(session.do(("sql.commit", self._check_place), ("sql.done", commit))))
             except BaseException as error:
                 await wait_done(call(connection.rollback))
                 if isinstance(error, sqlite3.Error):
@@ -270,7 +293,7 @@ class SqliteDatabase:
             connection, call = self._connections[role], self._calls[role]
             try:
                 connection.execute("begin")
-                yield SqliteSession(connection, call, writes=False)
+                yield SqliteSession(connection, call)
                 connection.execute("commit")
             except BaseException as error:
                 if not isinstance(error, sqlite3.Error):
