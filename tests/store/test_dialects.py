@@ -11,7 +11,7 @@ from afresh.store.postgres import portable
 # What only one of them needs: vectors are compared here or by the server, and only SQLite checks its index.
 ONLY_SQLITE = {
     *("check_english", "check_simple", "integrity", "not_indexed", "match_inside_english", "match_inside_simple"),
-    *("add_block", "blocks_from", "drop_blocks", "mark_coded", "models_and_newest", "newest_vector", "used_vectors"),
+    *("add_block", "blocks_between", "drop_blocks", "mark_coded", "models_and_newest", "newest_vector", "used_vectors"),
     *("used_vectors_within", "vectors_after", "vectors_of_blocks", "vectors_of_chunks", "vectors_of_pages"),
 }
 ONLY_POSTGRES = {

@@ -5,7 +5,7 @@ import math
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, cast
 
@@ -80,13 +80,11 @@ class PostgresVectorRepository(VectorRepository):
             await self._index_if_many()
         return forgotten
 
-    def _stored(self, vectors: Sequence[bytes], dimensions: int) -> Sequence[bytes]:
-        return vectors
+    async def _add(self, tx: Transaction, row: Row, vectors: Mapping[str, bytes], now: datetime) -> None:
+        base = {"model": row["id"], "now": now}
+        await tx.many("keep_vector", [{**base, "text_hash": key, "vector": each} for key, each in vectors.items()])
 
-    async def _encode(self, tx: Transaction, row: Row) -> None:
-        """Do nothing: PostgreSQL needs no codes, because pgvector compares the vectors."""
-
-    async def _encode_left(self, tx: Transaction, gone: Sequence[Row]) -> None:
+    async def _encode(self, tx: Transaction, blocks: Collection[int]) -> None:
         """Do nothing: PostgreSQL needs no codes, because pgvector compares the vectors."""
 
     async def _index_if_many(self) -> None:

@@ -5,7 +5,7 @@ vectors of existing chunks in the subset to search. So a missing or outdated cod
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
@@ -60,56 +60,48 @@ class VectorRepository(Repository):
                     f"{model} gave vectors of {max(sizes)} numbers, but its stored vectors have {row['dimensions']}: "
                     "set embedding.dimensions or another embedding.model, then run `afresh reindex`"
                 )
-            rows = self._stored(list(vectors.values()), row["dimensions"])
-            made = [
-                {"model": row["id"], "text_hash": key, "vector": vector, "now": now}
-                for key, vector in zip(vectors, rows, strict=True)
-            ]
-            await tx.many("keep_vector", made)
-            await self._encode(tx, row)
+            await self._add(tx, row, vectors, now)
+
+    async def _add(self, tx: Transaction, row: Row, vectors: Mapping[str, bytes], now: datetime) -> None:
+        """Add vectors of the model in `row`, and compute the codes of the blocks that they fill."""
+        import numpy as np
+
+        packed = pack_rows(np.frombuffer(b"".join(vectors.values()), "<f2").reshape(-1, row["dimensions"]))
+        base = {"model": row["id"], "now": now}
+        rows = [{**base, "text_hash": key, "vector": vector} for key, vector in zip(vectors, packed, strict=True)]
+        await tx.many("keep_vector", rows)
+        begun, full = row["vector"] // BLOCK, await tx.number("newest_vector") // BLOCK
+        if begun < full or not row["coded"]:
+            await self._encode(tx, range(begun, full))
 
     async def forget(self, before: datetime) -> int:
         """Delete vectors unused since a time and return their number; delete none while a run is in progress."""
         async with self.db.write() as tx:
             gone = await tx.all("forget_vectors", before=before)
-            await self._encode_left(tx, gone)
+            await self._encode(tx, {row["id"] // BLOCK for row in gone})
             return len(gone)
-
-    def _stored(self, vectors: Sequence[bytes], dimensions: int) -> Sequence[bytes]:
-        """Return vectors in the format of the store."""
-        import numpy as np
-
-        return pack_rows(np.frombuffer(b"".join(vectors), "<f2").reshape(-1, dimensions))
 
     async def encode(self) -> None:
         """Compute codes for models that have none, as after a migration or a copy."""
         async with self.db.write() as tx:
-            await self._encode_left(tx, ())
+            await self._encode(tx, ())
 
-    async def _encode(self, tx: Transaction, row: Row) -> None:
-        """Compute the codes of vectors newer than `row`, or of all vectors if the model has no codes yet."""
-        newest = await tx.number("newest_vector")
-        if row["coded"] and newest == row["vector"]:
-            return
-        first = (row["vector"] + 1) // BLOCK if row["coded"] else 0
-        await self._write_blocks(tx, row, range(first, newest // BLOCK + 1))
-        if not row["coded"]:
-            await tx.run("mark_coded", model=row["id"])
+    async def _encode(self, tx: Transaction, blocks: Collection[int]) -> None:
+        """Compute the codes of these blocks again, and all codes of models that have none.
 
-    async def _encode_left(self, tx: Transaction, gone: Sequence[Row]) -> None:
-        """Compute codes again in blocks with deleted vectors, and all codes of models that have none."""
+        The last block has no codes, because each batch adds vectors to it: a search computes them.
+        """
         for row in await tx.all("models_and_newest"):
-            await self._encode(tx, row)
-            blocks = {each["id"] // BLOCK for each in gone if each["model_id"] == row["id"]}
-            await self._write_blocks(tx, row, sorted(blocks))
-
-    async def _write_blocks(self, tx: Transaction, row: Row, numbers: Sequence[int]) -> None:
-        for at in range(0, len(numbers), READ_BLOCKS):
-            part = list(numbers[at : at + READ_BLOCKS])
-            rows = await tx.all("vectors_of_blocks", model=row["id"], blocks=part)
-            found = blocks_of([each["id"] for each in rows], decoded(rows, row["dimensions"]))
-            await tx.run("drop_blocks", model=row["id"], blocks=part)
-            await tx.many("add_block", [{"model": row["id"], **each._asdict()} for each in found])
+            full = row["vector"] // BLOCK
+            numbers = sorted(blocks) if row["coded"] else range(full)
+            for at in range(0, len(numbers), READ_BLOCKS):
+                part = list(numbers[at : at + READ_BLOCKS])
+                rows = await tx.all("vectors_of_blocks", model=row["id"], blocks=[n for n in part if n < full])
+                found = blocks_of([each["id"] for each in rows], decoded(rows, row["dimensions"]))
+                await tx.run("drop_blocks", model=row["id"], blocks=part)
+                await tx.many("add_block", [{"model": row["id"], **each._asdict()} for each in found])
+            if not row["coded"]:
+                await tx.run("mark_coded", model=row["id"])
 
     async def unembedded(
         self, model: str, *, source: SourceId | None = None, after: int = 0, limit: int = 1000
@@ -201,14 +193,19 @@ class VectorRepository(Repository):
             return codes
 
     async def _blocks(self, tx: Transaction, row: Row, first: int) -> Iterable[CodeBlock]:
-        """Return the code blocks from number `first` on; if any is missing or damaged, compute all of them again."""
-        if row["coded"]:
-            rows = await tx.all("blocks_from", model=row["id"], first=first)
-            blocks = [record(CodeBlock, each) for each in rows]
-            if is_whole(blocks, row["dimensions"]):
-                return blocks
+        """Return the code blocks from number `first` on; compute those that are not stored, or all if one is damaged."""
+        blocks, full = list[CodeBlock](), row["vector"] // BLOCK
+        if row["coded"] and first < full:
+            blocks = [
+                record(CodeBlock, each)
+                for each in await tx.all("blocks_between", model=row["id"], first=first, full=full)
+            ]
+        if row["coded"] and is_whole(blocks, row["dimensions"]):
+            first = max(first, full)
+        else:
+            blocks = []
         rows = await tx.all("vectors_after", model=row["id"], after=first * BLOCK - 1)
-        return blocks_of([each["id"] for each in rows], decoded(rows, row["dimensions"]))
+        return [*blocks, *blocks_of([each["id"] for each in rows], decoded(rows, row["dimensions"]))]
 
 
 def decoded(rows: Sequence[Row], dimensions: int) -> "Matrix":

@@ -7,8 +7,9 @@ select
         as english,
     (select count(*) from chunks where config <> 'english') - (select count(*) from chunks_simple_docsize)
         as simple,
-    (select count(*) from vectors where model_id in (select id from models where coded = 1))
-        - (select coalesce(sum(length(places)), 0) from vector_blocks) as vectors
+    (select count(*) from vectors v where v.model_id in (select id from models where coded = 1) and v.id / 256 < l.block)
+        - (select coalesce(sum(length(b.places)), 0) from vector_blocks b where b.block < l.block) as vectors
+from (select max(id) / 256 as block from vectors) l
 
 -- check_english
 insert into chunks_english (chunks_english) values ('integrity-check')

@@ -30,8 +30,10 @@ delete from vector_blocks where model_id = :model and block in {list blocks}
 -- add_block
 insert into vector_blocks (model_id, block, places, codes, middle) values (:model, :number, :places, :codes, :middle)
 
--- blocks_from
-select block as number, places, codes, middle from vector_blocks where model_id = :model and block >= :first order by block
+-- blocks_between
+select block as number, places, codes, middle from vector_blocks
+where model_id = :model and block >= :first and block < :full
+order by block
 
 -- used_vectors
 select c.id as chunk, v.id, v.vector
