@@ -19,6 +19,7 @@ from afresh.config import load
 from afresh.digest.cache import SeenCache
 from afresh.errors import SchemaTooNew, StoreBusy, StoreError, StoreMissing, StoreUnreachable
 from afresh.events import Notice
+from afresh.extract.pool.pool import ParserPool
 from afresh.model.fetch import Gone
 from afresh.model.records import Source
 from afresh.ports import StoreAccess
@@ -368,7 +369,7 @@ async def test_U5_missing_pgvector_is_reported_once_for_a_store(
         flags = {"store.url": url, "embedding.provider": provider}
         store = await open_store(url)
         models = ModelProvider(load(None, {}, flags, tmp_path), store, clock)
-        asking = models.for_queries(mode) if mode else models.for_run("full", store)
+        asking = models.for_queries(mode) if mode else models.for_run("full", store, ParserPool())
         try:
             async with asking as (_, notes):
                 return list(notes)

@@ -163,7 +163,7 @@ class RunToolFactory:
         heartbeat = _heartbeat(store, own.policy, clock)
         async with (
             self._site_tools(source, own, options, rules, store, clock) as site,
-            self.models.for_run(own.storage.body, store) as (embedding, model_notes),
+            self.models.for_run(own.storage.body, store, site["parsers"]) as (embedding, model_notes),
             registered_worker(heartbeat, stopping),
             self.models.for_texts(own.links, summaries=options.for_digest) as (summarizer, scorer),
         ):
@@ -372,7 +372,7 @@ class _Processes:
         body = Body(url="file:///warm.md", data=b"# Warm", media_type="text/markdown")
         with suppress(AfreshError):
             await parsers.everywhere(READ, EXTRACT, body, None, None, False)
-            await self.models.warm_up()
+            await self.models.warm_up(parsers)
 
 
 def _worker(now: datetime) -> WorkerRecord:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -75,6 +76,16 @@ class FastModel:
         vectors = rows["vector"] * rows["scale"].astype(np.float32)[:, None]
         sums: Matrix = (roots * np.sqrt(roots)) @ vectors
         return sums
+
+
+def embed(texts: Sequence[str]) -> bytes:
+    """Return the vectors of texts, one after another, as 32-bit floats; the model is loaded on first use."""
+    return _loaded().rows(texts).tobytes()
+
+
+@cache
+def _loaded() -> FastModel:
+    return FastModel()
 
 
 def check_installed() -> None:

@@ -2,14 +2,20 @@
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
-from afresh.errors import EmbedderUnavailable, EmbedError, StoreError
+from afresh.errors import EmbedderUnavailable, EmbedError, ExtractError, StoreError
+from afresh.extract.pool.pool import ParserPool
+from afresh.extract.pool.wire import LazyFunction
 from afresh.model.fetch import Chunk, embedded_text
 from afresh.ops.failpoints import failpoint
 from afresh.ports import Clock, Embedder
 from afresh.store.store import Store
+
+if TYPE_CHECKING:
+    from afresh.ports import Matrix
 
 log = logging.getLogger("afresh.embedding")
 
@@ -18,6 +24,28 @@ MAX_SPLITS = 32  # times that a refused batch is halved to find the bad texts
 MAX_BATCH_SECONDS = 900.0  # the slowest built-in model needs a third of it
 MAX_FAILURES = 3  # of the embedder in a row after which a run stops calling it
 MAX_BAD_TEXTS = 3  # refused single texts without any success, after which the embedder counts as unavailable
+
+EMBED = LazyFunction("afresh.models.fast", "embed", bytes)
+
+
+class PooledEmbedder:
+    """Implements `ports.Embedder` for new text with the fast model in a parser process, while this process goes on."""
+
+    def __init__(self, embedder: Embedder, parsers: ParserPool) -> None:
+        self.model = embedder.model
+        self.embed_query = embedder.embed_query
+        self.close = embedder.close
+        self._parsers = parsers
+
+    async def embed(self, texts: Sequence[str]) -> "Matrix":
+        import numpy as np
+
+        try:
+            rows = await self._parsers.call(EMBED, texts)
+        except ExtractError as error:
+            raise EmbedError(f"{self.model}: {error}") from error
+        found: Matrix = np.frombuffer(rows, np.float32).reshape(len(texts), -1)
+        return found
 
 
 class Embedding:

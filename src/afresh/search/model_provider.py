@@ -13,7 +13,7 @@ from afresh.errors import StoreError
 from afresh.events import Listener
 from afresh.extract.pool.pool import ParserPool
 from afresh.ports import Clock, Embedder, JsonApi, LinkScorer, Summarizer
-from afresh.search.embedding import BATCH_TEXTS, Embedding
+from afresh.search.embedding import BATCH_TEXTS, EMBED, Embedding, PooledEmbedder
 from afresh.search.records import SearchMode
 from afresh.search.reindex import ReindexTools
 from afresh.store.repository import FOREVER, RetryPolicy
@@ -73,7 +73,9 @@ class ModelProvider:
         return (*others, missing) if first else others
 
     @asynccontextmanager
-    async def for_run(self, body: str, store: Store) -> AsyncIterator[tuple[Embedding | None, Sequence[str]]]:
+    async def for_run(
+        self, body: str, store: Store, parsers: ParserPool
+    ) -> AsyncIterator[tuple[Embedding | None, Sequence[str]]]:
         """Yield the embedding for new text and notes for the user.
 
         New vectors are made by the serving model. If no text is stored, so that a reindex is impossible, they are made
@@ -81,7 +83,7 @@ class ModelProvider:
         """
         async with self._chosen(store) as models:
             model = models.wanted if body == "none" else models.for_new_text
-            async with self._embedding(model, store) as embedding:
+            async with self._embedding(model, store, parsers) as embedding:
                 yield embedding, await self._new_notes(models.notes)
 
     @asynccontextmanager
@@ -129,13 +131,16 @@ class ModelProvider:
         finally:
             day.runs -= 1
 
-    async def warm_up(self) -> None:
-        """Load the model for new text in advance if it runs in this process."""
+    async def warm_up(self, parsers: ParserPool) -> None:
+        """Load the model for new text in advance if it runs on this machine: for queries here, for pages there."""
+        from afresh.models.choose import FAST
         from afresh.models.local import LocalEmbedder
 
         async with self._chosen() as models:
             if isinstance(models.for_new_text, LocalEmbedder):
                 await models.for_new_text.embed(["warm"])
+                if models.for_new_text.model == FAST:
+                    await parsers.everywhere(EMBED, ["warm"])
 
     @asynccontextmanager
     async def for_reindex(self, listener: Listener, stopping: asyncio.Event) -> AsyncIterator[ReindexTools]:
@@ -146,8 +151,8 @@ class ModelProvider:
             is_switch = old is not None and wanted is not None and old.model != wanted.model
             try:
                 async with (
-                    self._embedding(wanted, store) as target,
-                    self._embedding(old if is_switch else None, store) as serving,
+                    self._embedding(wanted, store, parsers) as target,
+                    self._embedding(old if is_switch else None, store, parsers) as serving,
                 ):
                     yield ReindexTools(
                         store=store,
@@ -162,14 +167,17 @@ class ModelProvider:
                 await parsers.close()
 
     @asynccontextmanager
-    async def _embedding(self, model: Embedder | None, store: Store) -> AsyncIterator[Embedding | None]:
+    async def _embedding(
+        self, model: Embedder | None, store: Store, parsers: ParserPool
+    ) -> AsyncIterator[Embedding | None]:
         from afresh.models.choose import FAST
 
         if model is None:
             yield None
             return
-        # expensive vectors are stored in small batches
-        batch = BATCH_TEXTS if model.model == FAST else self._config.embedding.batch_size
+        batch = self._config.embedding.batch_size  # expensive vectors are stored in small batches
+        if model.model == FAST:
+            model, batch = PooledEmbedder(model, parsers), BATCH_TEXTS
         embedding = Embedding(store, model, self._clock, batch=batch)
         try:
             yield embedding

@@ -276,7 +276,9 @@ class SqliteDatabase:
             try:
                 yield session
                 commit = partial(connection.execute, "commit")
-                await wait_done(asyncio.ensure_future(session.do(("sql.commit", self._check_place), ("sql.done", commit))))
+                await wait_done(
+                    asyncio.ensure_future(session.do(("sql.commit", self._check_place), ("sql.done", commit)))
+                )
             except BaseException as error:
                 await wait_done(call(connection.rollback))
                 if isinstance(error, sqlite3.Error):

@@ -193,7 +193,7 @@ class VectorRepository(Repository):
             return codes
 
     async def _blocks(self, tx: Transaction, row: Row, first: int) -> Iterable[CodeBlock]:
-        """Return the code blocks from number `first` on; compute those that are not stored, or all if one is damaged."""
+        """Return the code blocks from number `first` on; compute the last one, and all if a stored one is damaged."""
         blocks, full = list[CodeBlock](), row["vector"] // BLOCK
         if row["coded"] and first < full:
             blocks = [
