@@ -26,7 +26,7 @@ class KbSettings:
     environment variables, and all paths if there is no settings file, are relative to the working directory.
     """
 
-    sources_dir: str | None = text(None, "the folder whose text files are sources; null: none", form=forms.file)
+    sources_dir: str | None = text(None, "the folder whose text files are summarised; null: none", form=forms.file)
     links_file_path: str | None = text(None, "the file that lists links, one per line; null: none", form=forms.file)
     index_path: str = text("index.txt", "where the index is written", form=forms.file)
     index_cache_path: str = text("index-cache.json", "where the cache is written, with its lock file", form=forms.file)
@@ -34,20 +34,30 @@ class KbSettings:
         float(DAY), "time after a response until a link is due again", 0, YEAR
     )
     url_refresh_max_age_seconds: float = number(
-        7.0 * DAY, "a link whose last response is older than this is due, even if it is backing off", 0, YEAR
+        7.0 * DAY, "a link whose last response is older than this is due, even after failures", 0, YEAR
     )
     url_refresh_budget_per_init: int = whole(50, "maximum links that one `init-kb` checks", 0, MAX_BUDGET)
     url_refresh_fail_backoff_base_seconds: float = number(
         300.0, "wait after the first failure of a link; it doubles with each further one", 0, YEAR
     )
     url_refresh_fail_backoff_max_seconds: float = number(float(DAY), "maximum wait after failures of a link", 0, YEAR)
-    runtime_refresh_enabled: bool = flag(True, "keep index and cache up to date while afresh runs")
-    runtime_refresh_tick_seconds: float = number(60.0, "time between two checks for due links", 0.1, DAY)
-    url_refresh_budget_per_tick: int = whole(5, "maximum links that one such check fetches", 0, MAX_BUDGET)
+    runtime_refresh_enabled: bool = flag(
+        True, "keep index and cache up to date while `afresh watch --kb` or `afresh serve` runs"
+    )
+    runtime_refresh_tick_seconds: float = number(
+        60.0, "time after which `watch --kb` and `serve` look for due links again", 0.1, DAY
+    )
+    url_refresh_budget_per_tick: int = whole(
+        5, "maximum due links that `watch --kb` and `serve` check each time", 0, MAX_BUDGET
+    )
     file_watch_enabled: bool = flag(True, "follow changes of files below `kb.sources_dir`")
-    file_watch_debounce_seconds: float = number(1.0, "quiet time before a changed file is read", 0, 3600)
+    file_watch_debounce_seconds: float = number(
+        1.0, "time that a changed file must stay the same before it is read", 0, 3600
+    )
     links_watch_enabled: bool = flag(True, "follow changes of `kb.links_file_path`")
-    links_watch_debounce_seconds: float = number(1.0, "quiet time before a changed list is read", 0, 3600)
+    links_watch_debounce_seconds: float = number(
+        1.0, "time that a changed list must stay the same before it is read", 0, 3600
+    )
 
     @property
     def in_use(self) -> bool:

@@ -36,15 +36,17 @@ class AccessSettings:
         form=forms.repository_place,
     )
     loopback_open: bool = flag(False, "need no token for requests from this machine, even if there are tokens")
-    requests_per_second: float = number(50.0, "rate limit of one token, or of one peer without a token", 0.01, 100_000)
+    requests_per_second: float = number(
+        50.0, "maximum requests per second of one token, or of one peer (IP address) without a token", 0.01, 100_000
+    )
     burst: int = whole(500, "maximum requests above that rate at once", 1, 1_000_000)
     max_body_bytes: int = whole(1_048_576, "maximum size of a request body", 1_024, 1_073_741_824)
     header_seconds: float = number(10.0, "maximum time to receive the header of a request", 0.1, 3_600)
     body_seconds: float = number(30.0, "maximum time to receive the body of a request", 0.1, 3_600)
     connections_per_peer: int = whole(
         250,
-        "maximum connections of one peer (for IPv6, of a /64); from this machine, where a reverse proxy may run, only "
-        "connections without a request count",
+        "maximum connections of one peer, which is an IPv4 address or an IPv6 /64 network; of this machine, which may "
+        "run a reverse proxy for many clients, only connections that have not sent a request yet count",
         1,
         1_000_000,
     )
@@ -58,7 +60,7 @@ class ServerSettings:
     host: str = text("127.0.0.1", "the address to listen on", operator=True, form=forms.name)
     port: int = whole(8000, "the port to listen on; 0: any free port", 0, 65_535)
     allowed_roots: tuple[str, ...] = texts(
-        "folders of this machine that callers may add as sources, with everything in them; none: only URLs",
+        "folders of this machine that callers may add as sources, with everything in them; empty: only URLs",
         form=forms.file,
     )
 
@@ -143,15 +145,17 @@ class SinkSettings:
         optional=False,
         plugins=PLUGIN_SINKS,
     )
-    sources: tuple[str, ...] = texts("the sources it contains, as NAME or NAME@VERSION; none: all")
+    sources: tuple[str, ...] = texts("the sources that it contains, as NAME or NAME@VERSION; empty: all")
     replace: str = text(
         "delete_first",
         "how a changed page is replaced: `delete_first`, or `upload_first`, which keeps the old document until the new "
         "one can be searched",
         choices=("delete_first", "upload_first"),
     )
-    path: str | None = text(None, "of a `folder`: its path, relative to the settings file", form=forms.file)
-    store: str | None = text(None, "of `gemini` and `openai`: the name or id of the store", form=forms.name)
+    path: str | None = text(
+        None, "for kind `folder`: the path of the folder, relative to the settings file", form=forms.file
+    )
+    store: str | None = text(None, "for kinds `gemini` and `openai`: the name or id of the store", form=forms.name)
     api_key: str | None = forms.secret_text(
         None, "the key of its API; better in the environment, as `AFRESH_SINKS__NAME__API_KEY`"
     )
@@ -234,14 +238,15 @@ class WebhookSettings:
     )
     url: str | None = text(
         None,
-        "where messages are sent; null: they are received at `/api/v1/webhooks/NAME`, those of `github` in GitHub's "
-        "format (docs/howto/webhooks.md)",
+        "the URL to which messages are sent; null: an incoming webhook, which receives messages at "
+        "`/api/v1/webhooks/NAME`; the one named `github` expects GitHub's format (docs/howto/webhooks.md)",
         form=forms.api_url,
     )
     events: tuple[str, ...] = texts(
-        f"of an outgoing one: its events, of {', '.join(f'`{name}`' for name in EVENTS)}; none: all", choices=EVENTS
+        f"the events that an outgoing webhook sends: {', '.join(f'`{name}`' for name in EVENTS)}; empty: all",
+        choices=EVENTS,
     )
-    sources: tuple[str, ...] = texts("its sources, as NAME or NAME@VERSION; none: all")
+    sources: tuple[str, ...] = texts("the sources that it concerns, as NAME or NAME@VERSION; empty: all")
 
     def concerns(self, label: str) -> bool:
         return is_among(label, self.sources)
@@ -268,9 +273,9 @@ class NotifySettings:
         form=forms.service,
     )
     events: tuple[str, ...] = texts(
-        f"its events, of {', '.join(f'`{name}`' for name in EVENTS)}; none: all", choices=EVENTS
+        f"the events that are sent: {', '.join(f'`{name}`' for name in EVENTS)}; empty: all", choices=EVENTS
     )
-    sources: tuple[str, ...] = texts("its sources, as NAME or NAME@VERSION; none: all")
+    sources: tuple[str, ...] = texts("the sources that it concerns, as NAME or NAME@VERSION; empty: all")
 
 
 def _check_notify(name: str, given: Mapping[str, Any]) -> None:

@@ -30,7 +30,7 @@ class BrowserSettings:
     )
     sandbox: str = text(
         "auto",
-        "Chromium's sandbox; `auto`: on, but off for root, because Chromium does not start with it then",
+        "Chromium's sandbox; `auto`: on, but off if afresh runs as root, because Chromium would not start",
         choices=("auto", "on", "off"),
         operator=True,
     )
@@ -38,7 +38,7 @@ class BrowserSettings:
     timeout_seconds: float = number(30.0, "maximum time to render one page", 1, 600)
     settle_seconds: float = number(5.0, "maximum wait for a page to stop changing; then it is read as it is", 0.5, 120)
     memory_mb: int = whole(
-        2048, "memory limit of the browser; above it, the page that uses most is closed", 256, 1_048_576
+        2048, "memory limit of the browser; above it, the page that uses the most memory is closed", 256, 1_048_576
     )
     max_page_bytes: int = whole(52_428_800, "maximum download of one page, with its scripts and data", 65_536, 2**40)
     recycle_pages: int = whole(100, "pages after which the browser is restarted", 1, 1_000_000)
@@ -53,8 +53,8 @@ class NetworkSettings:
     """The settings for sending requests, and the private hosts that requests may reach."""
 
     allow: tuple[str, ...] = texts(
-        "private or local hosts that sources starting there may reach: networks, IP addresses and host names, "
-        "the last two also with a port, such as `10.0.0.0/8`, `127.0.0.1:8000`, `docs.internal`",
+        "private or local hosts that a source may reach if its start URL is there: networks, IP addresses and host "
+        "names, the last two also with a port, such as `10.0.0.0/8`, `127.0.0.1:8000`, `docs.internal`",
         form=forms.network_place,
     )
     contact: str = text(
@@ -96,7 +96,7 @@ class CrawlSettings:
     )
     max_depth: int = whole(20, "maximum number of links to follow from the start URL", 0, 1000)
     max_url_params: int | None = whole(
-        None, "query parameters that a URL keeps; the rest is removed; null: all", 0, 1000
+        None, "maximum query parameters of a URL; further ones are removed from it; null: no limit", 0, 1000
     )
     max_path_components: int | None = whole(
         10, "URLs with more path components are skipped; null: no limit", 0, 1000, optional=True
@@ -119,10 +119,12 @@ class CrawlSettings:
     respect_noindex: bool = flag(True, "skip pages marked noindex")
     respect_nofollow: bool = flag(True, "do not follow links marked nofollow")
     include: tuple[str, ...] = texts(
-        "only URLs that match one of these patterns, each of at most 200 characters", form=forms.glob, most=MAX_GLOBS
+        "crawl only URLs that match one of these patterns, each of at most 200 characters; empty: all",
+        form=forms.glob,
+        most=MAX_GLOBS,
     )
     exclude: tuple[str, ...] = texts(
-        "no URLs that match one of these patterns, each of at most 200 characters", form=forms.glob, most=MAX_GLOBS
+        "skip URLs that match one of these patterns, each of at most 200 characters", form=forms.glob, most=MAX_GLOBS
     )
     hidden_links: bool = flag(
         True,
@@ -131,7 +133,9 @@ class CrawlSettings:
     )
     sitemaps: bool = flag(True, "also crawl URLs listed in the site's sitemaps, llms.txt and feeds")
     markdown: str = text(
-        "auto", "fetch listed pages as Markdown if the site offers it; `never`: as HTML", choices=("auto", "never")
+        "auto",
+        "`auto`: fetch pages that the site lists as Markdown if it offers that; `never`: as HTML",
+        choices=("auto", "never"),
     )
     trust_lastmod: bool = flag(
         False,
@@ -150,22 +154,26 @@ class PolicySettings:
     gone_after: int = whole(1, "404 or 410 responses in a row before a page is deleted", 1, 1000)
     missing_after: int = whole(3, "complete runs in a row that did not reach a page before it is deleted", 1, 1000)
     brake_percent: float = number(
-        10.0, "a run that would delete more than this share of a source waits for `afresh confirm`", 0, 100
+        10.0, "a run that would delete more than this share of a source (in percent) waits for `afresh confirm`", 0, 100
     )
-    brake_pages: int = whole(10, "… unless it would delete at most this many pages", 0, 10_000_000)
+    brake_pages: int = whole(10, "a run that would delete at most this many pages needs no confirmation", 0, 10_000_000)
     lease_seconds: float = number(
         60.0, "time without a heartbeat after which other workers take over a worker's pages", 1, DAY
     )
     heartbeat_seconds: float = number(10.0, "time between two heartbeats of a worker", 0.1, 3600)
-    recheck_seconds: float = number(float(DAY), "age at which a page is due again", 1, YEAR)
+    recheck_seconds: float = number(float(DAY), "time after a response until a page is due again", 1, YEAR)
     max_age_seconds: float | None = number(
-        None, "time since its last response after which a page is due, even if it is backing off; null: off", 1, YEAR
+        None, "a page whose last response is older than this is due, even after failures; null: off", 1, YEAR
     )
     budget_per_run: int | None = whole(
         None, "maximum pages of a source that `refresh --due` checks, longest due first; null: all", 1, 10_000_000
     )
-    adapt: bool = flag(False, "check unchanged pages less often: after half the time since they last changed")
-    adapt_max_seconds: float = number(30.0 * DAY, "maximum wait with `policy.adapt`", 1, YEAR)
+    adapt: bool = flag(
+        False, "check a page less often, the longer it has not changed: after half the time since its last change"
+    )
+    adapt_max_seconds: float = number(
+        30.0 * DAY, "maximum time between two checks with `policy.adapt` or `schedule: auto`", 1, YEAR
+    )
     schedule: str | None = text(
         None,
         "when `afresh schedule` and `refresh --due` check a source: five cron fields, `@daily`, `every 6h`, or `auto`; "
@@ -174,15 +182,22 @@ class PolicySettings:
     )
     time_zone: str = text("UTC", "the time zone of `policy.schedule`", form=forms.zone)
     jitter_seconds: float = number(
-        0.0, "a scheduled run starts later by up to this time, different for each source", 0, DAY
+        0.0, "maximum delay of a scheduled run; each source has its own delay, so that not all start at once", 0, DAY
     )
-    budget: str = text("500/h", "maximum checks of a source by `schedule: auto`, per unit of time", form=forms.budget)
+    budget: str = text(
+        "500/h",
+        "maximum checks of a source with `schedule: auto`: a number per hour (`500/h`) or per day (`5000/d`)",
+        form=forms.budget,
+    )
     backoff_base_seconds: float = number(2.0, "wait after the first failure; it doubles with each further one", 0, DAY)
     backoff_max_seconds: float = number(float(DAY), "maximum wait after failures", 0, YEAR)
     retries: int = whole(2, "retries within a run after a temporary failure", 0, 20)
     doubt: bool = flag(True, "keep the previous version if a 200 response looks like an error, login or empty page")
     reread_seconds: float = number(
-        30.0 * DAY, 'age after which a page is downloaded again even if "not modified"; 0: never', 0, YEAR
+        30.0 * DAY,
+        "time after which a page is downloaded again, even if the server says that it has not changed; 0: never",
+        0,
+        YEAR,
     )
 
 
@@ -192,7 +207,7 @@ class StorageSettings:
 
     body: str = text(
         "markdown",
-        "`markdown` stores the text of each page; `none` stores only the words, for keyword search",
+        "`markdown` stores the text of each page; `none` stores only what search needs, such as words and vectors",
         choices=("markdown", "none"),
     )
 
@@ -231,7 +246,9 @@ class GitSettings:
     """How git repositories are read; the section `files` says which of their files are read."""
 
     cache_dir: str | None = text(None, "the folder of clones; null: in the user's cache folder", form=forms.file)
-    cache_max_bytes: int = whole(2_147_483_648, "maximum size of all clones; the longest unused are removed", 0, 2**50)
+    cache_max_bytes: int = whole(
+        2_147_483_648, "maximum size of all clones; the least recently used are removed", 0, 2**50
+    )
     timeout_seconds: float = number(600.0, "maximum time of one fetch", 1, 86_400)
     max_fetch_bytes: int = whole(2_147_483_648, "maximum download of one fetch", 1_000, 2**50)
     credential_helper: str | None = text(
@@ -261,7 +278,7 @@ class GithubSettings:
 
     web_url: str = text(
         WEB_URL,
-        "the web pages of repositories; like the two URLs below, it may be on a private host",
+        "the web pages of repositories; this and the other two URLs may be on a private host",
         form=forms.api_url,
     )
     api_url: str = text(API_URL, "the REST API; Enterprise: `https://HOST/api/v3`", form=forms.api_url)
