@@ -1,6 +1,6 @@
 """Simulate claims and rate limits for a million hosts: are delays kept, lanes busy, and no host left waiting?
 
-The rules are those of `store/queue.py`, `crawl/politeness.py` and `crawl/worker.py`. A worker claims batches in
+The rules are those of `store/queue.py`, `crawl/hosts.py` and `crawl/worker.py`. A worker claims batches in
 the order of the queue, from hosts that are free or its own. Only one worker uses a host; it requests one page at a
 time, one delay after the last response. Pages of a host that asks for a pause go back to the queue. A worker
 without work gets half of the hosts of other workers. Nothing is fetched or stored: this simulates the design, not

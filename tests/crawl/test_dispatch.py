@@ -2,8 +2,7 @@
 
 import asyncio
 
-from afresh.crawl.dispatch import HostDispatcher
-from afresh.crawl.politeness import HostLimiter
+from afresh.crawl.hosts import HostDispatcher, HostLimiter
 from afresh.model.records import Claim, CrawlId, Page, PageId, RunId, SourceId
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tests.stores import new_store
 
-from afresh.crawl.dispatch import FIRST_MUTE_SECONDS, MAX_MUTE_SECONDS, WakeupListener
+from afresh.crawl.worker import FIRST_MUTE_SECONDS, MAX_MUTE_SECONDS, WakeupListener
 from afresh.store.dialect import Database
 from afresh.store.store import Store
 

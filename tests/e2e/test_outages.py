@@ -9,7 +9,7 @@ import pytest
 from tests.e2e.library import assert_sound, counts, found, index_of, opened
 from tests.e2e.sites import lay, looks, star, word
 
-from afresh.crawl.politeness import MOST_WAITS, TURN_SECONDS, HostLimiter
+from afresh.crawl.hosts import MOST_WAITS, TURN_SECONDS, HostLimiter
 from afresh.events import Notice
 from afresh.kb import KnowledgeBase
 from afresh.model.fetch import Outcome

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.strategies import NOON, law, policies
 
-from afresh.crawl.decide import decide
+from afresh.crawl.decide import decide, next_check_after_answer, next_regular_look
 from afresh.model.fetch import Failed, NotModified, Outcome
 from afresh.model.records import Page, PageId, PageStatus, Policy, SourceId
-from afresh.schedule.due import WaitingPage, due, due_at, next_check_after_answer, next_regular_look
+from afresh.schedule.due import WaitingPage, due, due_at
 
 MINUTE = timedelta(minutes=1)
 DAY = timedelta(days=1)

@@ -23,10 +23,9 @@ from tests.strategies import (
 )
 
 from afresh.backoff import backoff_seconds, next_wait, wait_to_retry
-from afresh.crawl.decide import decide
+from afresh.crawl.decide import decide, next_check_after_failure, next_regular_look
 from afresh.model.fetch import Failed, Gone, Outcome, Seen
 from afresh.model.records import Page, PageId, Policy, SourceId
-from afresh.schedule.due import next_check_after_failure, next_regular_look
 
 failure_counts = st.integers(1, 10_000)
 bases = st.floats(0.1, 3600.0)

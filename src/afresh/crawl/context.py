@@ -1,15 +1,13 @@
-"""The state of one run in progress, and its monotonic clock."""
+"""The state of one run in progress."""
 
 import asyncio
 import json
 import time
 from collections.abc import Sequence
-from datetime import datetime, timedelta
 
 from afresh.crawl.tools import RunTools
 from afresh.dataclass import asdict, dataclass, field
 from afresh.model.records import ListedUrl, Run, RunLimits, Source
-from afresh.ports import Clock
 from afresh.urls.scope import Rules
 
 _OF_ROOT = ("aside", "former", "may_move")
@@ -55,22 +53,3 @@ class RunContext:
         """Return a text that identifies the rules; it changes when the rules change."""
         rules = {name: value for name, value in asdict(self.rules).items() if name not in _OF_ROOT}
         return json.dumps(rules | ({"aside": self.rules.aside} if self.rules.aside else {}), sort_keys=True)
-
-
-class MonotonicClock:
-    """Wraps a clock: when the system clock is set back, time continues from where it was.
-
-    Due times within a run come from this clock, so they are reached even if the system clock jumps back.
-    """
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._last = clock()
-        self._ahead = timedelta()
-
-    def __call__(self) -> datetime:
-        now = self._clock()
-        if now < self._last:
-            self._ahead += self._last - now
-        self._last = now
-        return now + self._ahead

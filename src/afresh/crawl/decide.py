@@ -1,8 +1,9 @@
-"""Decide what the result of a check means for the stored page; no other module does."""
+"""Decide what the result of a check means for the stored page, and when to check it again; no other module does."""
 
 from datetime import datetime, timedelta
 from typing import Any, assert_never
 
+from afresh.backoff import backoff_seconds
 from afresh.crawl.plausibility import (
     CRASHES,
     RESTORED,
@@ -27,9 +28,9 @@ from afresh.model.fetch import (
 )
 from afresh.model.records import ContentAction, Decision, LinkAction, Page, PageStatus, Policy, RunId
 from afresh.schedule.change_rate import ChangeStats
-from afresh.schedule.due import next_check_after_answer, next_check_after_failure, next_regular_look
 from afresh.search.stemming import search_config
 from afresh.text.language import kept_language
+from afresh.urls.canonical import domain_of
 
 
 def request_for(page: Page, policy: Policy, now: datetime, *, full: bool = False) -> Request:
@@ -324,3 +325,30 @@ def _failed(page: Page, seen: Failed, policy: Policy, now: datetime) -> Decision
         reason=seen.reason,
         error_message=seen.reason,
     )
+
+
+def next_regular_look(now: datetime, policy: Policy) -> datetime:
+    return now + timedelta(seconds=policy.recheck_seconds)
+
+
+def next_check_after_answer(now: datetime, page: Page, policy: Policy) -> datetime:
+    """Return the time of the next check of a page that answered.
+
+    With a plan of checks, the plan says when. Otherwise, it is after the regular interval or, with `policy.adapt`,
+    after half the time since the last change, up to a limit.
+    """
+    if policy.looks is not None:
+        return now + timedelta(seconds=policy.looks.wait(domain_of(page.url), page.rhythm))
+    seconds = policy.recheck_seconds
+    if policy.adapt and page.changed_at is not None:
+        quiet = (now - page.changed_at).total_seconds()
+        seconds = max(seconds, min(quiet / 2, policy.adapt_max_seconds))
+    return now + timedelta(seconds=seconds)
+
+
+def next_check_after_failure(
+    now: datetime, failures: int, policy: Policy, retry_after: float | None = None
+) -> datetime:
+    """Return when to try a failed page again: by exponential backoff, and not before the server's Retry-After."""
+    pause = backoff_seconds(failures, policy.backoff_base_seconds, policy.backoff_max_seconds)
+    return now + timedelta(seconds=max(pause, retry_after or 0.0))

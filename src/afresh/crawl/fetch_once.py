@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
-from afresh.crawl.politeness import HostLimiter
+from afresh.crawl.hosts import HostLimiter
 from afresh.errors import SourceError
 from afresh.model.fetch import Body, Document, Failed, Gone, Moved, NotModified, Refused, Request
 from afresh.model.overview import FetchedPage

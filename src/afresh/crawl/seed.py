@@ -17,9 +17,9 @@ from datetime import datetime, timedelta
 
 from afresh.crawl.context import RunContext
 from afresh.crawl.decide import request_for
+from afresh.crawl.hosts import fetch_politely
 from afresh.crawl.listing_diff import KnownPage, compare, is_dated_newer
 from afresh.crawl.plausibility import SuspicionAction, is_wall, suspicion_of
-from afresh.crawl.politeness import fetch_politely
 from afresh.crawl.soft_404 import content_signals
 from afresh.dataclass import replace
 from afresh.errors import ExtractError, ParserCrashed, ParserUnavailable, SourceError

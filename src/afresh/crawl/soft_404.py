@@ -3,8 +3,8 @@
 import asyncio
 from typing import TYPE_CHECKING
 
+from afresh.crawl.hosts import HOST_PAUSE_SECONDS, fetch_politely
 from afresh.crawl.plausibility import SAME, is_strange
-from afresh.crawl.politeness import HOST_PAUSE_SECONDS, fetch_politely
 from afresh.dataclass import dataclass, field
 from afresh.errors import ExtractError
 from afresh.model.fetch import Body, ContentSignals, Document, Request

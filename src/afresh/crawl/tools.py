@@ -1,11 +1,11 @@
-"""The objects and options with which a run works."""
+"""The objects with which a run works, its options, and its clock."""
 
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from afresh.config import CrawlSettings
 from afresh.crawl.heartbeat import Heartbeat
-from afresh.crawl.politeness import HostLimiter
+from afresh.crawl.hosts import HostLimiter
 from afresh.crawl.soft_404 import Soft404Probe, WallDetector
 from afresh.crawl.url_patterns import UrlPatternCounter
 from afresh.dataclass import dataclass, field
@@ -85,3 +85,22 @@ class RunTools:
     def worker(self) -> str:
         """Return the name of this worker, under which it holds claims."""
         return self.heartbeat.me.name
+
+
+class MonotonicClock:
+    """Wraps a clock: when the system clock is set back, time continues from where it was.
+
+    Due times within a run come from this clock, so they are reached even if the system clock jumps back.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._last = clock()
+        self._ahead = timedelta()
+
+    def __call__(self) -> datetime:
+        now = self._clock()
+        if now < self._last:
+            self._ahead += self._last - now
+        self._last = now
+        return now + self._ahead

@@ -2,9 +2,9 @@
 
 from afresh.aio import yield_in_turns
 from afresh.crawl.decide import decide, request_for
+from afresh.crawl.hosts import fetch_politely
 from afresh.crawl.listing_diff import is_dated_newer, is_dated_unchanged, not_requested
 from afresh.crawl.plausibility import SuspicionAction, is_poison, suspicion_of
-from afresh.crawl.politeness import fetch_politely
 from afresh.crawl.soft_404 import content_signals
 from afresh.crawl.tools import RunTools
 from afresh.dataclass import dataclass, replace

@@ -1,4 +1,4 @@
-"""Claim pages of a run, visit them concurrently and commit the results in batches."""
+"""Claim pages of a run, visit them concurrently and commit the results in batches; wait for new work."""
 
 import asyncio
 import logging
@@ -10,8 +10,7 @@ from functools import partial
 from afresh.aio import wait_done, wait_event
 from afresh.backoff import next_wait
 from afresh.crawl import run_log
-from afresh.crawl.dispatch import HostDispatcher, Ticket, WakeupListener
-from afresh.crawl.politeness import HOST_PAUSE_SECONDS
+from afresh.crawl.hosts import HOST_PAUSE_SECONDS, HostDispatcher, Ticket
 from afresh.crawl.tools import RunTools
 from afresh.crawl.visit import PendingVisit, broken_visit, fetch_page, process_page, process_pending
 from afresh.errors import StoreError, StoreUnavailable
@@ -19,6 +18,7 @@ from afresh.events import Notice, Progress
 from afresh.model.fetch import Body
 from afresh.model.records import Claim, CrawlId, Run, RunLimits, RunState, Visit
 from afresh.ops.failpoints import failpoint
+from afresh.store.store import Store
 
 log = logging.getLogger(__name__)
 
@@ -34,6 +34,38 @@ CANCEL_GRACE_SECONDS = 1.0  # the same after the run was cancelled
 FIRST_TURN_SECONDS = 0.1  # first wait for a host that another worker uses; doubles each time
 MAX_TURN_SECONDS = 1.0
 POLL_SECONDS = 0.5  # between checks of a backlog that other workers hold
+FIRST_MUTE_SECONDS, MAX_MUTE_SECONDS = 0.05, 1.0  # pause after a wake-up that brought no work
+
+
+class WakeupListener:
+    """Waits for notifications of new work; waits longer after notifications that brought no work."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._since = store.db.news.count
+        self.mute_seconds = 0.0  # set to 0 by a caller that found work
+
+    def mark(self) -> None:
+        """Note the number of notifications so far; call this before the queue is read, so that `wait` misses none."""
+        self._since = self._store.db.news.count
+
+    async def wait(self, seconds: float, *ends: asyncio.Event) -> None:
+        """Wait for a notification or for one of the events `ends`, at most for some seconds."""
+        waits: list[asyncio.Task[object]] = [asyncio.create_task(end.wait()) for end in ends]
+        waits.append(asyncio.create_task(self._wait_for_news(seconds)))
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for each in waits:
+                each.cancel()
+            await asyncio.gather(*waits, return_exceptions=True)
+
+    async def _wait_for_news(self, seconds: float) -> None:
+        mute = min(self.mute_seconds, seconds)
+        await asyncio.sleep(mute)
+        await self._store.db.news.wait(self._since, seconds - mute)
+        woken = self._store.db.news.count != self._since
+        self.mute_seconds = next_wait(self.mute_seconds, FIRST_MUTE_SECONDS, MAX_MUTE_SECONDS) if woken else 0.0
 
 
 class Worker:

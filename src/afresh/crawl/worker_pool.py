@@ -8,14 +8,13 @@ from contextlib import suppress
 
 from afresh.backoff import next_wait
 from afresh.crawl import run_log
-from afresh.crawl.dispatch import WakeupListener
 from afresh.crawl.factory import RunToolFactory
 from afresh.crawl.heartbeat import Heartbeat, registered_worker
 from afresh.crawl.judge import RunEnding
 from afresh.crawl.report import report_of
 from afresh.crawl.run import run_source
 from afresh.crawl.tools import RunOptions, RunTools
-from afresh.crawl.worker import Worker
+from afresh.crawl.worker import WakeupListener, Worker
 from afresh.dataclass import dataclass, field, replace
 from afresh.errors import AfreshError, ConfigError, RunBusy, SourceError, StoreUnavailable
 from afresh.events import Listener, Notice
