@@ -35,6 +35,7 @@ from afresh.model.overview import SourceListing
 from afresh.model.records import Policy, Source, WorkerRecord
 from afresh.model.retention import Retention
 from afresh.notify.outbox import MessageTarget
+from afresh.ops.tracing import get_recorder
 from afresh.plugins import EXTRACTORS, installed_plugins
 from afresh.ports import ChangeFeed, Clock
 from afresh.schedule.plan import with_plan
@@ -194,6 +195,7 @@ class RunToolFactory:
                 probe=Soft404Probe(rules.root, PROBE + os.urandom(6).hex()) if own.crawl.probe else None,
                 listener=listener,
                 wants_steps=wants_steps,
+                traced=get_recorder() is not None,
                 targets=self.targets(),
                 retention=self.retention(),
             )

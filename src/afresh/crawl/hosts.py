@@ -40,9 +40,9 @@ class HostLimiter:
         self._gates: dict[str, asyncio.Semaphore] = defaultdict(lambda: asyncio.Semaphore(concurrency))
         self._clock = clock
         self._pace: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
-        self._next: dict[str, float] = {}
-        self._failures: dict[str, int] = defaultdict(int)
-        self._silent: dict[str, _Silence] = {}
+        self.rests: dict[str, float] = {}  # until when a host is not requested, if it has a delay or asked for a pause
+        self._failures: dict[str, int] = {}  # in a row
+        self.silent: dict[str, _Silence] = {}  # the dead hosts
         self._waits: dict[str, int] = defaultdict(int)
         self.delays: dict[str, float] = {}  # seconds between requests to a host, if known
         self._arrived: dict[str, float] = {}
@@ -73,39 +73,46 @@ class HostLimiter:
         """
         await self._gates[domain].acquire()
         delay, since = self.delays.get(domain, 0.0), self._arrived.pop(domain, None)
-        if delay == 0 and domain not in self._next:
+        if delay == 0 and domain not in self.rests:
             return True
         if since is not None:
-            self._next[domain] = max(since + delay, self._next.get(domain, 0.0))
+            self.rests[domain] = max(since + delay, self.rests.get(domain, 0.0))
         entered, loop = False, asyncio.get_running_loop()
         try:
             async with self._pace[domain]:
-                while (pause := self._next.get(domain, 0.0) - loop.time()) > 0:
+                while (pause := self.rests.get(domain, 0.0) - loop.time()) > 0:
                     if pause > max(max_wait, delay):
                         return False
                     await asyncio.sleep(min(pause, 1.0))  # an active request may ask for a longer pause
                 if delay > 0:
-                    self._next[domain] = loop.time() + delay
+                    self.rests[domain] = loop.time() + delay
                 else:
-                    self._next.pop(domain, None)
+                    self.rests.pop(domain, None)
             entered = True
         finally:
             if not entered:
                 self._gates[domain].release()
         return True
 
-    def leave(self, domain: str) -> None:
+    def leave(self, domain: str, fetched: Fetched | None = None) -> None:
+        """End a request, and note how the host responded."""
         if delay := self.delays.get(domain, 0.0):
-            self._next[domain] = max(asyncio.get_running_loop().time() + delay, self._next.get(domain, 0.0))
+            self.rests[domain] = max(asyncio.get_running_loop().time() + delay, self.rests.get(domain, 0.0))
         self._gates[domain].release()
+        if isinstance(fetched, Failed) and fetched.status_code is None:
+            self.failed(domain)
+        elif fetched is not None and domain in self._failures:
+            self.answered(domain)
+        if isinstance(fetched, Failed | Moved) and fetched.retry_after:
+            self.pause(domain, fetched.retry_after)
 
     def pause(self, domain: str, seconds: float) -> None:
         until = asyncio.get_running_loop().time() + seconds
-        self._next[domain] = max(until, self._next.get(domain, 0.0))
+        self.rests[domain] = max(until, self.rests.get(domain, 0.0))
 
     def rest_of(self, domain: str) -> float:
         """Return the seconds until a host may be requested again."""
-        return max(0.0, self._next.get(domain, 0.0) - asyncio.get_running_loop().time())
+        return max(0.0, self.rests.get(domain, 0.0) - asyncio.get_running_loop().time())
 
     def may_defer(self, url: str) -> bool:
         """Count one more deferral of a page; return False if it was deferred too often."""
@@ -113,22 +120,22 @@ class HostLimiter:
         return self._waits[url] <= MOST_WAITS
 
     def answered(self, domain: str) -> None:
-        if self._failures.pop(domain, None):
-            self._silent.pop(domain, None)
+        self._failures.pop(domain, None)
+        self.silent.pop(domain, None)
 
     def failed(self, domain: str) -> None:
-        self._failures[domain] += 1
+        self._failures[domain] = self._failures.get(domain, 0) + 1
         if self._failures[domain] == FAILURES_OF_A_DEAD_HOST:
-            self._silent[domain] = _Silence(self._clock() + FIRST_TRIAL_SECONDS)
+            self.silent[domain] = _Silence(self._clock() + FIRST_TRIAL_SECONDS)
 
     def is_dead(self, domain: str) -> bool:
         """Return whether a host is dead and not due for another attempt."""
-        silence = self._silent.get(domain)
+        silence = self.silent.get(domain)
         return silence is not None and self._clock() < silence.until
 
     def may_try(self, domain: str) -> bool:
         """Return whether a host may be requested; a dead host gets single requests, at growing intervals."""
-        silence = self._silent.get(domain)
+        silence = self.silent.get(domain)
         if silence is None:
             return True
         if self._clock() < silence.until:
@@ -144,27 +151,22 @@ async def fetch_politely(
     """Fetch a URL as soon as its host may be requested; return None if that takes longer than `max_wait`."""
     if not domain:  # a file: no host
         return await tools.web.fetch(request)
-    lapses = tools.heartbeat.lapses
-    if domain not in tools.hosts.delays and not tools.hosts.is_dead(domain):
+    hosts, lapses = tools.hosts, tools.heartbeat.lapses
+    if domain not in hosts.delays and not hosts.is_dead(domain):
         asked = await tools.web.crawl_delay(request.url)
         if asked is not None:  # else robots.txt is unavailable, and requested again with the next page
-            tools.hosts.learn(domain, max(tools.settings.delay_seconds, asked))
-    if not await tools.hosts.enter(domain, max_wait):
+            hosts.learn(domain, max(tools.settings.delay_seconds, asked))
+    if not await hosts.enter(domain, max_wait):
         return None
+    fetched: Fetched | None = None
     try:
         if tools.heartbeat.lapses != lapses:  # the lease ran out meanwhile: other workers took over
             return None
-        if not tools.hosts.may_try(domain):
+        if domain in hosts.silent and not hosts.may_try(domain):
             return Failed(outcome=Outcome.FAILED, reason=f"{domain} has stopped answering")
         fetched = await tools.web.fetch(request)
     finally:
-        tools.hosts.leave(domain)
-    if isinstance(fetched, Failed) and fetched.status_code is None:
-        tools.hosts.failed(domain)
-    else:
-        tools.hosts.answered(domain)
-    if isinstance(fetched, Failed | Moved) and fetched.retry_after:
-        tools.hosts.pause(domain, fetched.retry_after)
+        hosts.leave(domain, fetched)
     return fetched
 
 
@@ -205,11 +207,12 @@ class HostDispatcher:
 
     def done(self, domain: str) -> None:
         """End a request to a host; its next claim becomes ready after the delay between requests."""
-        pause = self._hosts.rest_of(domain)
-        if domain in self._queued and 0 < pause <= max(TURN_SECONDS, self._hosts.delays.get(domain, 0.0)):
-            asyncio.get_running_loop().call_later(pause, self._release_next, domain)
-        else:  # after a long pause the next claim goes back to the store
-            self._release_next(domain)
+        if domain in self._queued and domain in self._hosts.rests:
+            pause = self._hosts.rest_of(domain)
+            if 0 < pause <= max(TURN_SECONDS, self._hosts.delays.get(domain, 0.0)):
+                asyncio.get_running_loop().call_later(pause, self._release_next, domain)
+                return
+        self._release_next(domain)  # after a long pause the next claim goes back to the store
 
     def take_next(self, domain: str) -> Ticket | None:
         """End a request, and return the next claim of its host for the caller to process at once.
@@ -218,7 +221,7 @@ class HostDispatcher:
         """
         queued, others_wait = self._queued.get(domain), not self._ready.empty()
         crowded = self._in_flight[domain] > self._hosts.room(domain)  # it allows fewer requests than before
-        if not queued or others_wait or crowded or self._hosts.rest_of(domain):
+        if not queued or others_wait or crowded or (domain in self._hosts.rests and self._hosts.rest_of(domain)):
             self.done(domain)
             return None
         ticket = queued.popleft()

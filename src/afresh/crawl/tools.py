@@ -62,6 +62,7 @@ class RunTools:
     wall_detector: WallDetector = field(default_factory=WallDetector)
     listener: Listener = field(default=ignore)
     wants_steps: bool = True  # whether the listener gets a PageStep for each step of a page
+    traced: bool = False  # whether a share of the pages is recorded for a tracing system
     modified: Callable[[str], datetime | None]  # when a page changed, according to its source
     mark: str | None = None  # the state token of the last complete listing
     notes: Callable[[], Sequence[str]] = tuple  # notes of the fetcher for the report

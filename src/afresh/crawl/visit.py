@@ -38,7 +38,7 @@ from afresh.model.fetch import (
 )
 from afresh.model.records import Claim, ContentAction, Decision, LinkAction, Visit, VisitContent
 from afresh.ops.failpoints import failpoint
-from afresh.ops.tracing import NULL_SPAN, get_recorder, sampled_span
+from afresh.ops.tracing import NULL_SPAN, sampled_span
 from afresh.search.records import UNEMBEDDED
 from afresh.sources.web.render_check import RENDERED
 from afresh.text.normalize import bytes_hash
@@ -78,7 +78,7 @@ async def fetch_page(claim: Claim, tools: RunTools) -> Fetched | None:
     request = request_for(claim.page, tools.policy, tools.clock(), full=tools.full)
     tools.step("request", request.url)
     failpoint("page.request")
-    fetched = await (_fetch_in_span if get_recorder() else _fetch)(claim, request, tools)
+    fetched = await (_fetch_in_span if tools.traced else _fetch)(claim, request, tools)
     if fetched is not None:
         tools.step("fetch", request.url)
         failpoint("page.fetched")

@@ -108,10 +108,6 @@ class Worker:
         self._started = asyncio.get_running_loop().time()
         self._wakeups = WakeupListener(tools.store)
 
-    @property
-    def _is_stopping(self) -> bool:
-        return self.over or self.stopping.is_set()
-
     async def work(self) -> None:
         """Visit pages until none is left; after a stop, commit active visits and requeue the other claims.
 
@@ -133,7 +129,7 @@ class Worker:
 
     async def _feed(self, tasks: asyncio.TaskGroup) -> None:
         """Claim pages for the fetching tasks (`_lane`) until the run is done or stopped."""
-        while not self._is_stopping:
+        while not (self.over or self.stopping.is_set()):
             if self._returned:
                 await self._give_back()
             if not self._needs_claims():
@@ -204,7 +200,7 @@ class Worker:
         tools = self.tools
         self._check_if_over(await tools.store.runs.get(self.run.id))
         backlog = await tools.store.queue.backlog(self.run.id)
-        if backlog.open == 0 or self._is_stopping:
+        if backlog.open == 0 or self.over or self.stopping.is_set():
             return False
         if backlog.held == len(self._pending) and backlog.next_at is not None:
             pause = (backlog.next_at - tools.clock()).total_seconds()
@@ -234,7 +230,7 @@ class Worker:
             ticket = None
             if len(self._dispatcher) < self._lanes:
                 self._progressed.set()
-            if self._is_stopping:
+            if self.over or self.stopping.is_set():
                 self._held -= 1
                 continue
             ours = lapses == self.tools.heartbeat.lapses
