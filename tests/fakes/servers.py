@@ -10,11 +10,12 @@ from typing import Any
 from aiohttp.abc import AbstractResolver, ResolveResult
 from tests.fakes.wire import answer, next_request
 
+from afresh.model.fetch import Fetched, Gone, Validators
 from afresh.sources.web.guard import AddressPolicy
 from afresh.sources.web.http import HttpFetcher, HttpOptions
 from afresh.testing import RecordedRequest
 
-__all__ = ["Names", "Raw", "RecordedRequest", "Wire", "answer", "fetching", "html", "redirect", "serving"]
+__all__ = ["Names", "NoFiles", "Raw", "RecordedRequest", "Wire", "answer", "fetching", "html", "redirect", "serving"]
 LOOPBACK = ("127.0.0.0/8", "::1")
 
 
@@ -114,6 +115,13 @@ async def fetching(**settings: Any) -> AsyncIterator[HttpFetcher]:
         yield fetcher
     finally:
         await fetcher.close()
+
+
+class NoFiles:
+    """A reader of robots.txt and sitemaps where there are none."""
+
+    async def read(self, url: str, *, limit: int, cut: bool = False, validators: Validators | None = None) -> Fetched:
+        return Gone()
 
 
 async def anywhere(url: str, asked: str) -> None:

@@ -18,8 +18,8 @@ from afresh.ports import Clock, Lister, Web
 if TYPE_CHECKING:
     from afresh.config import Config
     from afresh.extract.pool.pool import ParserPool
+    from afresh.sources.web.fetcher import WebFetcher
     from afresh.sources.web.guard import AddressPolicy
-    from afresh.sources.web.robots import RobotsFetcher
     from afresh.urls.scope import Rules
 
 Refusal = Callable[[str, str], Awaitable[Refused | Failed | None]]
@@ -143,7 +143,7 @@ class SourceContext:
         self.kind, self.listed = kind, listed
         return load_source_kind(kind).open(self)
 
-    def client(self, *, paced: bool = True) -> "RobotsFetcher":
+    def client(self, *, paced: bool = True) -> "WebFetcher":
         """Return a client for any allowed URL that respects robots.txt; without `paced`, the caller limits the rate."""
         from afresh.sources.web.lister import open_client
 

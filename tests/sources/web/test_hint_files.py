@@ -12,7 +12,7 @@ from afresh.model.fetch import Body
 from afresh.model.records import ListedUrl
 from afresh.sources.web.hints import feeds_of, links_in, llms_txt_places
 from afresh.sources.web.lister import ListerState, WebLister, mark_from
-from afresh.sources.web.robots import RobotsFetcher
+from afresh.sources.web.robots import RobotsFiles
 from afresh.sources.web.sitemaps import (
     MAX_CACHED_CHARS,
     CachedSitemap,
@@ -162,7 +162,7 @@ async def _listed(
     routes: Mapping[str, Answer], *, root: str = "/docs/", **more: Any
 ) -> tuple[dict[str, ListedUrl], WebLister, list[str]]:
     async with serving(routes) as wire, fetching() as fetcher:
-        gate = RobotsFetcher(fetcher, fetcher)
+        gate = RobotsFiles(fetcher)
         more = {
             name: value.replace("{origin}", wire.origin) if name == "mark" else value for name, value in more.items()
         }
@@ -173,7 +173,7 @@ async def _listed(
 
 async def test_a_lister_that_listed_nothing_leaves_no_mark() -> None:
     async with fetching() as fetcher:
-        gate = RobotsFetcher(fetcher, fetcher)
+        gate = RobotsFiles(fetcher)
         assert WebLister(Rules(root="http://127.0.0.1:1/"), gate, gate.sitemaps).mark is None
 
 

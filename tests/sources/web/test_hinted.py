@@ -2,10 +2,12 @@
 
 import pytest
 from tests.fakes.fetcher import ScriptedFetcher
-from tests.fakes.servers import answer, fetching, html, serving
+from tests.fakes.servers import NoFiles, answer, fetching, html, serving
 
 from afresh.model.fetch import Body, Failed, Fetched, Gone, NotModified, Outcome, Refused, Request, Validators
-from afresh.sources.web.hints import HintedFetcher, SiteHints
+from afresh.sources.web.fetcher import WebFetcher
+from afresh.sources.web.hints import SiteHints
+from afresh.sources.web.robots import RobotsFiles, RobotsState
 
 ROOT, PAGE, FILE = "https://x.org/", "https://x.org/a", "https://x.org/a.md"
 TEXT = Body(url=FILE, data=b"# A", media_type="text/plain", validators=Validators(etag='"f"'))
@@ -13,8 +15,8 @@ HTML = Body(url=PAGE, data=b"<h1>A</h1>", validators=Validators(etag='"h"'))
 FAILED = Failed(outcome=Outcome.TIMEOUT, reason="slow")
 
 
-class Scripted(ScriptedFetcher):
-    """A web that answers from a script and forbids nothing."""
+class Allowing(RobotsFiles):
+    """Files that forbid nothing."""
 
     async def refusal(self, url: str) -> None:
         return None
@@ -22,14 +24,14 @@ class Scripted(ScriptedFetcher):
     async def crawl_delay(self, url: str) -> float:
         return 0.5
 
-    def state(self, origin: str) -> str:
+    def state(self, origin: str) -> RobotsState:
         return "ok"
 
 
-def hinted(*, markdown: bool = True, **answers: Fetched) -> tuple[HintedFetcher, Scripted, SiteHints]:
+def hinted(*, markdown: bool = True, **answers: Fetched) -> tuple[WebFetcher, ScriptedFetcher, SiteHints]:
     hints = SiteHints(ROOT, form="", alternates={PAGE: FILE})
-    web = Scripted({{"root": ROOT, "page": PAGE, "file": FILE}[name]: [seen] for name, seen in answers.items()})
-    return HintedFetcher(web, hints, markdown=markdown), web, hints
+    web = ScriptedFetcher({{"root": ROOT, "page": PAGE, "file": FILE}[name]: [seen] for name, seen in answers.items()})
+    return WebFetcher(web, Allowing(NoFiles()), hints=hints, markdown=markdown), web, hints
 
 
 async def test_a_new_page_is_read_from_its_markdown_file() -> None:

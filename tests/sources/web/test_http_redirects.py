@@ -4,7 +4,8 @@ import pytest
 from tests.fakes.servers import Names, answer, anywhere, fetching, html, redirect, serving
 
 from afresh.model.fetch import Body, Failed, Moved, Outcome, Refused, Request, Validators
-from afresh.sources.web.robots import RobotsFetcher
+from afresh.sources.web.fetcher import WebFetcher
+from afresh.sources.web.robots import RobotsFiles
 
 
 @pytest.mark.parametrize("status", [301, 308])
@@ -131,11 +132,11 @@ async def test_F50_F72_robots_txt_of_another_origin_is_asked_before_a_redirect_l
         serving({"/a": redirect(other.url("/b"))}) as wire,
         fetching(refusal=refusal) as fetcher,
     ):
-        gate = RobotsFetcher(fetcher, fetcher)
+        gate = WebFetcher(fetcher, RobotsFiles(fetcher))
         seen = await gate.fetch(Request(url=wire.url("/a")))
         assert isinstance(seen, kind)
         assert other.paths() == ["/robots.txt"]
-        gate.forget()
+        gate.robots.forget()
         other.routes["/robots.txt"] = answer(404)
         assert isinstance(await gate.fetch(Request(url=wire.url("/a"))), Body)
 

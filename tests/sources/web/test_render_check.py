@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from tests.fakes.script_site import SHELL, WalledSite
 
+from afresh.model.fetch import Body
 from afresh.sources.web.render_check import (
     ASKS,
     BY_SCRIPT,
@@ -27,6 +28,10 @@ REAL_DOCS = [
 ]
 
 
+def body(html: str, media_type: str = "text/html") -> Body:
+    return Body(url="https://x.org/", data=html.encode(), media_type=media_type)
+
+
 @pytest.mark.parametrize(
     ("html", "why"),
     [
@@ -43,7 +48,7 @@ REAL_DOCS = [
 )
 def test_C21_shells_and_checks_need_a_browser(html: str, why: str) -> None:
     assert why_render(html) == why
-    assert not is_readable(html.encode()), "a glance lets no shell through"
+    assert not is_readable(body(html)), "a glance lets no shell through"
 
 
 @pytest.mark.parametrize(
@@ -66,8 +71,14 @@ def test_C21_pages_that_show_their_text_need_none(html: str) -> None:
 
 @pytest.mark.parametrize("tag", ["script", "SCRIPT", "script type=module"])
 def test_C21_much_text_at_the_beginning_is_enough_and_text_in_scripts_does_not_count(tag: str) -> None:
-    assert is_readable(f"<p>{PROSE}</p><{tag}>f()</script>".encode())
-    assert not is_readable(f"<{tag}>'<p>{PROSE}</p>'</script><!-- <p>{PROSE} --><p>Short</p>".encode())
+    assert is_readable(body(f"<p>{PROSE}</p><{tag}>f()</script>"))
+    assert not is_readable(body(f"<{tag}>'<p>{PROSE}</p>'</script><!-- <p>{PROSE} --><p>Short</p>"))
+
+
+def test_C21_a_glance_decides_about_html_with_few_styles_only() -> None:
+    assert not is_readable(body(f"<p>{PROSE}</p>", "text/markdown"))
+    assert not is_readable(body(f"<style>{'a{}' * 5_001}</style><p>{PROSE}</p>"))
+    assert is_readable(body(f"<style>{'a{}' * 5_000}</style><p>{PROSE}</p>", "application/xhtml+xml"))
 
 
 def test_C21_no_page_of_real_documentation_is_rendered_in_a_browser() -> None:

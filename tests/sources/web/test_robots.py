@@ -8,8 +8,9 @@ import pytest
 from tests.fakes.servers import Answer, Names, Raw, RecordedRequest, Wire, answer, fetching, html, redirect, serving
 
 from afresh.model.fetch import Body, Failed, Outcome, Refused, Request
+from afresh.sources.web.fetcher import WebFetcher
 from afresh.sources.web.http import HttpFetcher
-from afresh.sources.web.robots import RobotsFetcher, RobotsRules
+from afresh.sources.web.robots import RobotsFiles, RobotsRules
 from afresh.urls.canonical import canonical
 
 CLOSED = b"User-agent: *\nDisallow: /"
@@ -36,13 +37,13 @@ class _Clock:
         return self.now
 
 
-def _gate(fetcher: HttpFetcher, **settings: object) -> RobotsFetcher:
-    return RobotsFetcher(fetcher, fetcher, **settings)  # type: ignore[arg-type]
+def _gate(fetcher: HttpFetcher, **settings: object) -> WebFetcher:
+    return WebFetcher(fetcher, RobotsFiles(fetcher, **settings))  # type: ignore[arg-type]
 
 
 async def _page_behind(
     robots: Answer | None, path: str = "/page", **settings: object
-) -> tuple[object, Wire, RobotsFetcher]:
+) -> tuple[object, Wire, WebFetcher]:
     routes: dict[str, Answer] = {path: html("page")}
     if robots is not None:
         routes["/robots.txt"] = robots
@@ -269,7 +270,7 @@ async def test_rules_are_kept_for_a_day_and_longer_only_when_unreachable() -> No
         assert gate.state(wire.origin) == "ok"
         await gate.fetch(request)
         assert wire.paths() == ["/robots.txt"] * 2
-        gate.forget()
+        gate.robots.forget()
         wire.routes["/robots.txt"] = answer(404)
         assert isinstance(await gate.fetch(request), Body)
 
@@ -298,12 +299,12 @@ async def test_sitemaps_are_named_in_canonical_form_and_may_always_be_read() -> 
         fetching(resolver=names) as fetcher,
     ):
         gate = _gate(fetcher)
-        assert await gate.sitemaps(wire.origin) == (wire.url("/maps/one.xml"), "https://cdn.example.net/two.xml")
-        assert isinstance(await gate.read(wire.url("/maps/one.xml"), limit=100), Body)
-        assert isinstance(await gate.read(wire.url("/private/two.xml"), limit=100), Refused)
+        assert await gate.robots.sitemaps(wire.origin) == (wire.url("/maps/one.xml"), "https://cdn.example.net/two.xml")
+        assert isinstance(await gate.robots.read(wire.url("/maps/one.xml"), limit=100), Body)
+        assert isinstance(await gate.robots.read(wire.url("/private/two.xml"), limit=100), Refused)
         wire.routes["/robots.txt"] = answer(503)
-        gate.forget()
-        assert isinstance(await gate.read(wire.url("/maps/one.xml"), limit=100), Failed)
+        gate.robots.forget()
+        assert isinstance(await gate.robots.read(wire.url("/maps/one.xml"), limit=100), Failed)
 
 
 async def test_S2_F180_sitemaps_of_a_large_robots_txt_are_made_canonical_once_and_off_the_loop(
@@ -321,8 +322,8 @@ async def test_S2_F180_sitemaps_of_a_large_robots_txt_are_made_canonical_once_an
     async with serving({"/robots.txt": answer(200, rules.encode())}) as wire, fetching() as fetcher:
         gate = _gate(fetcher)
         for _ in range(2):
-            assert await gate.sitemaps(wire.origin) == (wire.url("/one.xml"),)
-            assert isinstance(await gate.read(wire.url("/two.xml"), limit=100), Refused)
+            assert await gate.robots.sitemaps(wire.origin) == (wire.url("/one.xml"),)
+            assert isinstance(await gate.robots.read(wire.url("/two.xml"), limit=100), Refused)
     assert len(threads) == 21
     assert threading.get_ident() not in threads
 
@@ -335,7 +336,7 @@ async def test_F74_the_pause_a_site_asks_for_is_known_as_soon_as_its_robots_txt_
         clock.now += timedelta(seconds=2)
         wire.routes["/robots.txt"] = answer(200, b"User-agent: *\nCrawl-delay: 1e9")
         assert await gate.crawl_delay(wire.url("/")) == 60.0
-        gate.forget()
+        gate.robots.forget()
         wire.routes["/robots.txt"] = answer(404)
         assert await gate.crawl_delay(wire.url("/")) == 0.0
 

@@ -10,7 +10,8 @@ from pathlib import Path
 from tests.fakes.servers import Answer, Names, Raw, RecordedRequest, answer, fetching, html, redirect, serving
 
 from afresh.model.fetch import Body, Failed, Refused, Request
-from afresh.sources.web.robots import RobotsFetcher
+from afresh.sources.web.fetcher import WebFetcher
+from afresh.sources.web.robots import RobotsFiles
 
 CLOSED = b"User-agent: *\nDisallow: /"
 CHECKS: dict[str, Callable[[], Awaitable[None]]] = {}
@@ -29,7 +30,7 @@ async def verdict(robots: Answer, path: str = "/page", more: Mapping[str, Answer
     """Whether a page behind this robots.txt is fetched: "open", "closed" by a rule, or "unreachable"."""
     routes = {"/robots.txt": robots, path: html(), **(more or {})}
     async with serving(routes) as wire, fetching(timeout_seconds=0.5) as fetcher:
-        gate = RobotsFetcher(fetcher, fetcher)
+        gate = WebFetcher(fetcher, RobotsFiles(fetcher))
         seen = await gate.fetch(Request(url=wire.url(path)))
         assert isinstance(seen, Body) == (path in wire.paths())
         if isinstance(seen, Body):
@@ -83,7 +84,7 @@ async def _() -> None:
     async with serving({"/robots.txt": answer(404), "/": html()}) as wire:
         async with fetching(resolver=Names({}), timeout_seconds=0.5) as fetcher:
             for origin in ("http://nowhere.example", wire.origin.replace("http:", "https:")):
-                gate = RobotsFetcher(fetcher, fetcher)
+                gate = WebFetcher(fetcher, RobotsFiles(fetcher))
                 assert isinstance(await gate.fetch(Request(url=f"{origin}/")), Failed)
                 assert gate.state(origin) == "unreachable"
         assert wire.asked == []
@@ -93,7 +94,7 @@ async def _() -> None:
 async def _() -> None:
     now = datetime(2026, 1, 1, tzinfo=UTC)
     async with serving({"/robots.txt": answer(503), "/": html()}) as wire, fetching() as fetcher:
-        gate = RobotsFetcher(fetcher, fetcher, clock=lambda: now)
+        gate = WebFetcher(fetcher, RobotsFiles(fetcher, clock=lambda: now))
         for _ in range(2):  # it may be treated as absent then; we stay outside
             assert isinstance(await gate.fetch(Request(url=wire.url())), Failed)
             now += timedelta(days=31)
@@ -104,7 +105,7 @@ async def _() -> None:
 async def _() -> None:
     now = datetime(2026, 1, 1, tzinfo=UTC)
     async with serving({"/robots.txt": answer(200, CLOSED), "/": html()}) as wire, fetching() as fetcher:
-        gate = RobotsFetcher(fetcher, fetcher, clock=lambda: now)
+        gate = WebFetcher(fetcher, RobotsFiles(fetcher, clock=lambda: now))
         for robots, kind in ((CLOSED, Refused), (None, Refused), (b"", Body)):
             wire.routes["/robots.txt"] = answer(503) if robots is None else answer(200, robots)
             assert isinstance(await gate.fetch(Request(url=wire.url())), kind)
@@ -151,7 +152,7 @@ async def _() -> None:
 @row("/robots.txt itself")
 async def _() -> None:
     async with serving({"/robots.txt": answer(200, CLOSED)}) as wire, fetching() as fetcher:
-        assert await RobotsFetcher(fetcher, fetcher).refusal(wire.url("/robots.txt")) is None
+        assert await RobotsFiles(fetcher).refusal(wire.url("/robots.txt")) is None
 
 
 @row("allow and disallow of equal length")
@@ -168,7 +169,7 @@ async def _() -> None:
         serving({"/": html()}) as two,
         fetching() as fetcher,
     ):
-        gate = RobotsFetcher(fetcher, fetcher)
+        gate = WebFetcher(fetcher, RobotsFiles(fetcher))
         assert isinstance(await gate.fetch(Request(url=one.url())), Refused)
         assert isinstance(await gate.fetch(Request(url=two.url())), Body)
         assert gate.state(one.origin.replace("http:", "https:")) == "unknown"

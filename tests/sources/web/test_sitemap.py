@@ -21,7 +21,7 @@ from afresh.model.records import ListedUrl
 from afresh.sources.web import sitemaps
 from afresh.sources.web.hints import lines_in
 from afresh.sources.web.lister import WebLister
-from afresh.sources.web.robots import RobotsFetcher
+from afresh.sources.web.robots import RobotsFiles
 from afresh.sources.web.sitemaps import SitemapFile, SitemapListing, parse_lastmod, parse_sitemap, read_sitemaps
 from afresh.urls.canonical import canonical
 from afresh.urls.scope import CrawlScope, Rules
@@ -422,7 +422,7 @@ async def test_S2_all_files_together_are_counted_unpacked(monkeypatch: pytest.Mo
 
 async def _listed(routes: Mapping[str, Answer], **rules: Any) -> tuple[list[ListedUrl], WebLister, str]:
     async with serving(routes) as wire, fetching() as fetcher:
-        gate = RobotsFetcher(fetcher, fetcher)
+        gate = RobotsFiles(fetcher)
         root = wire.url("/docs/")
         lister = WebLister(Rules(root=root, **rules), gate, gate.sitemaps)
         return [listed async for listed in lister.list()], lister, wire.origin
@@ -468,7 +468,7 @@ async def test_F72_a_listing_knows_when_it_is_incomplete(routes: Mapping[str, An
 
 async def test_the_root_is_listed_before_any_request() -> None:
     async with fetching() as fetcher:
-        gate = RobotsFetcher(fetcher, fetcher)
+        gate = RobotsFiles(fetcher)
         lister = WebLister(Rules(root="http://127.0.0.1:1/", scope=CrawlScope.HOSTNAME), gate, gate.sitemaps)
         first = await anext(aiter(lister.list()))
     assert first == ListedUrl("http://127.0.0.1:1/", 0)

@@ -24,14 +24,15 @@ from afresh.sources.github.api import VARIABLES, GithubApi, GithubFile, GithubSt
 from afresh.sources.github.repository import GithubRepository, GithubSnapshot
 from afresh.sources.registry import ListerBase, OpenedSource, SourceContext, SourceKind
 from afresh.sources.web.answers import REDIRECTS
+from afresh.sources.web.fetcher import WebFetcher
 from afresh.sources.web.http import HttpFetcher, http_options
-from afresh.sources.web.robots import RobotsFetcher
+from afresh.sources.web.robots import RobotsFiles
 
 
 class GithubFetcher:
     """Implements `ports.Web` for one repository and its wiki."""
 
-    def __init__(self, repository: GithubRepository, api: GithubApi, web: RobotsFetcher) -> None:
+    def __init__(self, repository: GithubRepository, api: GithubApi, web: WebFetcher) -> None:
         self._repository = repository
         self._api = api
         self._web = web
@@ -201,11 +202,11 @@ def open_github(
     async def barred(url: str, asked: str) -> Refused | Failed | None:
         root = repository.wiki
         outside = odd_wiki_page(url, root) if root else "no wiki"
-        return Refused(reason=outside) if outside is not None else await gate.refusal(url)
+        return Refused(reason=outside) if outside is not None else await robots.refusal(url)
 
     http = HttpFetcher(options, clock=clock, refusal=barred)
-    gate = RobotsFetcher(http, http, respect=config.crawl.respect_robots, clock=clock, learn=http.pace.learn)
-    return repository, GithubFetcher(repository, api, gate)
+    robots = RobotsFiles(http, respect=config.crawl.respect_robots, clock=clock, learn=http.pace.learn)
+    return repository, GithubFetcher(repository, api, WebFetcher(http, robots))
 
 
 class GithubLister(ListerBase):

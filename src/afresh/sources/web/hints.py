@@ -22,9 +22,8 @@ from collections.abc import Container, Iterator
 from datetime import datetime
 from itertools import islice
 
-from afresh.dataclass import dataclass, field, replace
-from afresh.model.fetch import Body, Failed, Fetched, NotModified, Request
-from afresh.sources.registry import ClosableWeb, WrappedFetcher
+from afresh.dataclass import dataclass, field
+from afresh.model.fetch import Body
 from afresh.urls.canonical import canonical, origin_of
 from afresh.urls.scope import home_of
 
@@ -153,43 +152,3 @@ class SiteHints:
         if page != url:
             self.alternates.setdefault(page, url)
         return page
-
-
-_MARKDOWN = frozenset({"text/markdown", "text/x-markdown"})
-_AS_FILE = _MARKDOWN | {"text/plain", "application/octet-stream", ""}  # media types of .md files on servers
-_HTML_START = re.compile(rb"[\xef\xbb\xbf \t\r\n]{0,247}(?:<!doctype|<html)", re.IGNORECASE)
-
-
-class HintedFetcher(WrappedFetcher):
-    """Fetches pages, as Markdown where the site offers it."""
-
-    def __init__(self, web: ClosableWeb, hints: SiteHints, *, markdown: bool = True) -> None:
-        super().__init__(web)
-        self._hints = hints
-        self._markdown = markdown
-
-    async def fetch(self, request: Request) -> Fetched:
-        """Fetch a page; use its Markdown file if the site lists one or the last run used one."""
-        if request.url == self._hints.root:
-            seen = await self._web.fetch(request)
-            if isinstance(seen, Body):
-                self._hints.feeds = feeds_of(seen)
-            return seen
-        if not self._markdown:
-            return await self._web.fetch(request)
-        if request.media_type is None:
-            alternate = self._hints.alternates.get(request.url)
-            prefers_markdown = request.url in self._hints.modified
-        else:
-            alternate = request.at if request.at and request.at in alternates_of(request.url) else None
-            prefers_markdown = request.media_type in _MARKDOWN
-        if alternate is not None:
-            asked = request.validators if request.validators and request.validators.url == alternate else None
-            seen = await self._web.fetch(replace(request, url=alternate, validators=asked))
-            if isinstance(seen, NotModified | Failed):
-                return seen
-            if isinstance(seen, Body) and seen.media_type in _AS_FILE and not _HTML_START.match(seen.data):
-                validators = replace(seen.validators, url=seen.validators.url or alternate)
-                return replace(seen, media_type="text/markdown", validators=validators)
-            request = replace(request, validators=None)  # the validators belong to the Markdown file
-        return await self._web.fetch(replace(request, markdown=True) if prefers_markdown else request)

@@ -21,11 +21,11 @@ from afresh.dataclass import asdict, dataclass, field, replace
 from afresh.extract.pool.wire import LazyFunction
 from afresh.model.fetch import Body, Failed, Refused
 from afresh.model.records import ListedUrl
-from afresh.ports import Fetcher
 from afresh.sources.registry import OpenedSource, Refusal, SourceContext, SourceKind
 from afresh.sources.web import hints
+from afresh.sources.web.fetcher import WebFetcher
 from afresh.sources.web.http import HttpFetcher, http_options
-from afresh.sources.web.robots import RobotsFetcher, RobotsReader
+from afresh.sources.web.robots import RobotsFiles, RobotsReader
 from afresh.sources.web.sitemaps import (
     MAX_FILE_BYTES,
     MAX_URLS,
@@ -42,6 +42,7 @@ from afresh.urls.traps import ENDLESS
 
 if TYPE_CHECKING:
     from afresh.sources.web.browser.browser import Browsers
+    from afresh.sources.web.browser.rendering import PageRenderer
 
 
 _MAX_MARK_CHARS = 1_000_000
@@ -299,11 +300,11 @@ def open_site(context: SourceContext) -> OpenedSource:
             return None
         return OTHER_SITE if asked == rules.root else f"{rules.refusal(url, 0)}; {_ELSEWHERE}"
 
-    gate = open_client(context, outside)
+    client = open_client(context, outside)
     lister = WebLister(
         rules,
-        gate,
-        gate.sitemaps,
+        client.robots,
+        client.robots.sitemaps,
         parse=partial(context.parsers.call, LazyFunction(SitemapFile.__module__, "parse_sitemap", SitemapFile)),
         use_sitemaps=context.config.crawl.sitemaps,
         expects_sitemap=context.listed,
@@ -313,31 +314,32 @@ def open_site(context: SourceContext) -> OpenedSource:
     )
     context.trim, context.modified = lister.trim, lister.hints.modified.get
     context.has_change_dates = lister.has_change_dates
-    return hints.HintedFetcher(gate, lister.hints, markdown=context.config.crawl.markdown == "auto"), lister
+    client.hints = lister.hints
+    return client, lister
 
 
 def open_client(
     context: SourceContext, outside: Callable[[str, str], str | None] = lambda url, asked: None, *, paced: bool = True
-) -> RobotsFetcher:
+) -> WebFetcher:
     """Return an HTTP client that respects robots.txt; `outside` returns why a redirect to a URL is refused."""
 
     async def refusal(url: str, asked: str) -> Refused | Failed | None:
         why = outside(url, asked)
-        return await gate.refusal(url) if why is None else Refused(reason=why)
+        return await robots.refusal(url) if why is None else Refused(reason=why)
 
     options, crawl = http_options(context.config, context.policy), context.config.crawl
     options = options if paced else replace(options, delay_seconds=0.0)
     http = HttpFetcher(options, clock=context.clock, refusal=refusal)
     learn = http.pace.learn if paced else None
-    pages = http if crawl.render == "never" else _with_browser(context, http, refusal)
-    gate = RobotsFetcher(pages, http, respect=crawl.respect_robots, clock=context.clock, learn=learn)
-    return gate
+    renderer = None if crawl.render == "never" else _renderer(context, refusal)
+    robots = RobotsFiles(http, respect=crawl.respect_robots, clock=context.clock, learn=learn)
+    return WebFetcher(http, robots, renderer=renderer, markdown=crawl.markdown == "auto")
 
 
-def _with_browser(context: SourceContext, http: Fetcher, refusal: Refusal) -> Fetcher:
-    """Return the client, extended by a browser for pages that need one if crawl.render permits it."""
+def _renderer(context: SourceContext, refusal: Refusal) -> "PageRenderer":
+    """Return what renders pages in a browser; it starts the browser when a page needs one."""
     from afresh.sources.web.browser.launch import BrowserOptions, must_be_installed, why_unsandboxed
-    from afresh.sources.web.browser.rendering import RenderEngines, RenderingFetcher
+    from afresh.sources.web.browser.rendering import PageRenderer, RenderEngines
 
     config, always = context.config, context.config.crawl.render == "always"
     if always:
@@ -356,11 +358,9 @@ def _with_browser(context: SourceContext, http: Fetcher, refusal: Refusal) -> Fe
         unsandboxed=why_unsandboxed(config.browser.sandbox),
     )
     seconds = config.network.timeout_seconds
-    fetcher = RenderingFetcher(
-        http, engines, always=always, total_seconds=seconds, clock=context.clock, refusal=refusal
-    )
-    context.notes, context.engine = (lambda: fetcher.notes), (lambda: engines.remembered)
-    return fetcher
+    renderer = PageRenderer(engines, always=always, total_seconds=seconds, clock=context.clock, refusal=refusal)
+    context.notes, context.engine = (lambda: renderer.notes), (lambda: engines.remembered)
+    return renderer
 
 
 KIND = SourceKind(open=open_site, is_remote_safe=True)

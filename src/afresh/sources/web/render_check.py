@@ -4,6 +4,9 @@ import re
 from collections.abc import Callable
 from functools import cache
 
+from afresh.model.fetch import Body
+
+HTML = frozenset({"text/html", "application/xhtml+xml"})
 PLENTY_CHARS = 400  # with so much visible text, a page is read as it is, whatever its scripts add
 BARE = 40  # with less visible text, a page with scripts is almost empty
 _HEAD_CHARS = 300_000  # only the start of a page is searched: a shell is small apart from its scripts
@@ -83,8 +86,11 @@ def _shows_plenty(html: str) -> bool:
     return True
 
 
-def is_readable(page: bytes) -> bool:
-    """Return whether a quick check shows that a page needs no browser: it has no script, or much text."""
+def is_readable(body: Body) -> bool:
+    """Return whether a quick check shows that HTML needs no browser: it has few styles, and no script or much text."""
+    page = body.data
+    if body.media_type not in HTML or page.count(b"{") > _MANY_RULES:
+        return False
     if b"<script" not in page and b"<SCRIPT" not in page:
         return True
     return len(visible_text(page[:_WINDOW_CHARS].decode("latin-1"))) >= PLENTY_CHARS

@@ -1,4 +1,4 @@
-"""Parse robots.txt (RFC 9309) for one agent, and fetch only what it allows."""
+"""Read robots.txt (RFC 9309), and decide which URLs one agent may fetch."""
 
 import asyncio
 import re
@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Literal, NamedTuple, Protocol
 
 from afresh.dataclass import dataclass, field, replace
-from afresh.model.fetch import Body, Failed, Fetched, Gone, Outcome, Refused, Request, Validators
-from afresh.ports import Clock, Fetcher
+from afresh.model.fetch import Body, Failed, Fetched, Gone, Outcome, Refused, Validators
+from afresh.ports import Clock
 from afresh.sources.web.answers import EMPTY
 from afresh.urls.canonical import canonical, domain_of, origin_of
 
@@ -206,7 +206,7 @@ class RobotsRules:
         path = found[1] if found else ""
         path = path if path.startswith("/") else f"/{path}"
         try:
-            no = self._disallows.decide(_unescaped(path, _PLAINER))
+            no = self._disallows.decide(_unescaped(path, _PLAINER) if "%" in path else path)
             if no is None or path == "/robots.txt":
                 return None
             yes = self._allows.decide(_unescaped(path, _PLAIN))
@@ -244,8 +244,6 @@ def _unescaped(text: str, plain: dict[str, str]) -> str:
     The reference parser keeps escaped letters. Disallow rules are unescaped here too, so that they never forbid
     less than intended.
     """
-    if "%" not in text:
-        return text
     return _ESCAPE.sub(lambda found: plain.get(upper := found[0].upper(), upper), text)
 
 
@@ -277,18 +275,12 @@ class _Known:
     sitemaps: tuple[str, ...] = ()  # the sitemaps that it names, as canonical URLs
     answer: Refused | Failed | None = None  # the result for every page if the robots.txt is unreachable
 
-    def refusal(self, url: str) -> Refused | Failed | None:
-        """Return why a page may not be fetched, or None if it may."""
-        reason = self.rules.refusal(url) if self.rules and self.answer is None else None
-        return Refused(outcome=Outcome.BLOCKED_ROBOTS, reason=reason) if reason else self.answer
 
-
-class RobotsFetcher:
-    """Fetches only what robots.txt allows; caches robots.txt until `forget` is called, at least once for each run."""
+class RobotsFiles:
+    """Says what robots.txt allows; caches each robots.txt until `forget` is called, at least once for each run."""
 
     def __init__(
         self,
-        inner: Fetcher,
         reader: RobotsReader,
         *,
         agent: str = "afresh",
@@ -296,7 +288,6 @@ class RobotsFetcher:
         clock: Clock = lambda: datetime.now(UTC),
         learn: Callable[[str, float], None] | None = None,
     ) -> None:
-        self._inner = inner
         self._reader = reader
         self._agent = agent
         self._respect = respect
@@ -305,14 +296,11 @@ class RobotsFetcher:
         self._known: dict[str, _Known] = {}
         self._asking: dict[str, asyncio.Task[_Known]] = {}
 
-    async def fetch(self, request: Request) -> Fetched:
-        return await self.refusal(request.url) or await self._inner.fetch(request)
-
     async def read(self, url: str, *, limit: int, cut: bool = False, validators: Validators | None = None) -> Fetched:
         """Fetch a file such as a sitemap if robots.txt allows it; a sitemap that robots.txt names is always allowed."""
         if self._respect:
             known = await self._of(origin_of(url))
-            refusal = known.refusal(url)
+            refusal = await self.refusal(url)
             if isinstance(refusal, Refused) and known.state == "unreachable":  # its list of sitemaps is unknown
                 return Failed(reason=refusal.reason, status_code=refusal.status_code)
             if refusal and (known.answer or url not in known.sitemaps):
@@ -327,7 +315,10 @@ class RobotsFetcher:
         known = self._known.get(origin)
         if known is None or known.until <= self._clock():
             known = await self._of(origin)
-        return known.refusal(url)
+        if known.answer is not None or known.rules is None:
+            return known.answer
+        reason = known.rules.refusal(url)
+        return Refused(outcome=Outcome.BLOCKED_ROBOTS, reason=reason) if reason else None
 
     async def crawl_delay(self, url: str) -> float | None:
         """Return the delay between requests that a site asks for, at most 60 seconds; None if it is unknown."""
@@ -354,7 +345,6 @@ class RobotsFetcher:
     async def close(self) -> None:
         for task in self._asking.values():
             task.cancel()
-        await self._inner.close()
 
     async def _of(self, origin: str) -> _Known:
         """Return the robots.txt of an origin; concurrent calls share one request for it."""

@@ -1,4 +1,4 @@
-"""Fetch pages over HTTP, and render those in a browser whose content HTTP alone does not provide.
+"""Render those pages in a browser whose content HTTP alone does not provide.
 
 | result of HTTP        | `crawl.render: auto`                                          | `always`           |
 |-----------------------|---------------------------------------------------------------|--------------------|
@@ -27,12 +27,13 @@ from multidict import CIMultiDict, CIMultiDictProxy
 
 from afresh.crawl.plausibility import PROBE
 from afresh.dataclass import replace
-from afresh.model.fetch import Body, Failed, Fetched, Gone, NotModified, Outcome, Refused, Request, Validators
-from afresh.ports import Clock, Fetcher
+from afresh.model.fetch import Body, Failed, Fetched, Gone, Outcome, Refused, Request, Validators
+from afresh.ports import Clock
 from afresh.sources.registry import Refusal
 from afresh.sources.web import answers, render_check
 from afresh.sources.web.answers import same_site
 from afresh.sources.web.browser.launch import MISSING, NoBrowser, RenderedPage, RenderFailure
+from afresh.sources.web.render_check import HTML
 from afresh.urls.canonical import canonical, origin_of
 
 log = logging.getLogger(__name__)
@@ -144,16 +145,14 @@ def _is_content(seen: RenderedPage | RenderFailure) -> bool:
     )
 
 
-HTML = frozenset({"text/html", "application/xhtml+xml"})
 MAX_REFUSED = 3  # after so many refusals in a row in a browser, pages of a site are no longer rendered
 
 
-class RenderingFetcher:
-    """Fetches pages over HTTP, and renders in a browser those that need it (see the table at the top of this file)."""
+class PageRenderer:
+    """Renders in a browser the pages that need it (see the table at the top of this file)."""
 
     def __init__(
         self,
-        http: Fetcher,
         engines: RenderEngines,
         *,
         always: bool = False,
@@ -161,38 +160,28 @@ class RenderingFetcher:
         clock: Clock,
         refusal: Refusal | None = None,
     ) -> None:
-        self._http = http
         self._engines = engines
-        self._always = always
+        self.always = always
         self._seconds = total_seconds  # time limit for HTTP and rendering together
         self._clock = clock
         self._refusal = refusal
         self._rendered = self._unrendered = 0  # pages that were rendered, and that should have been
         self._missing: str | None = None  # how to install a browser, if none was available
         self._refused: Counter[str] = Counter()  # site → consecutive pages that refused the browser too
-        self._open_sites: set[str] = set()  # sites that answered a plain HTTP request
+        self.open_sites: set[str] = set()  # sites that answered a plain HTTP request
 
-    async def fetch(self, request: Request) -> Fetched:
-        """Fetch a page, and render it if needed and if it has changed."""
-        loop = asyncio.get_running_loop()
-        end = loop.time() + self._seconds
-        seen = await self._http.fetch(request)
-        if isinstance(seen, NotModified):
-            self._open_sites.add(origin_of(request.url))
-            return seen
+    async def render_if_needed(self, request: Request, seen: Fetched, began: float) -> Fetched:
+        """Render a page if its HTTP result is not final; `began` is when it was requested, by the clock of the loop."""
         why = self._why(seen, request.url)
         if why is None:
             return seen
-        seen = await self._show(request, seen, why, end - loop.time())
+        seen = await self._show(request, seen, why, began + self._seconds - asyncio.get_running_loop().time())
         if isinstance(seen, Body) and seen.rendered and PROBE not in request.url:  # probes are not counted
             self._rendered += 1
         return seen
 
     async def close(self) -> None:
-        try:
-            await self._engines.close()
-        finally:
-            await self._http.close()
+        await self._engines.close()
 
     @property
     def notes(self) -> Sequence[str]:
@@ -207,23 +196,21 @@ class RenderingFetcher:
     def _why(self, seen: Fetched, url: str) -> str | None:
         """Return why a page has to be rendered, or None if the HTTP result is final."""
         if isinstance(seen, Body):
-            return self._why_read(seen)
+            return self._why_read(seen) if seen.media_type in HTML else None
         if not isinstance(seen, Refused | Failed) or seen.status_code is None:
             return None
         site = origin_of(url)
-        refuses_page_only = site in self._open_sites and not (seen.challenge or self._always)
+        refuses_page_only = site in self.open_sites and not (seen.challenge or self.always)
         if refuses_page_only or self._refused[site] >= MAX_REFUSED:
             return None
         return render_check.why_render_refused(seen.status_code, challenge=seen.challenge)
 
     def _why_read(self, body: Body) -> str | None:
-        if body.media_type not in HTML:
-            return None
-        if self._always:
+        if self.always:
             return render_check.WANTED
-        why = None if render_check.is_readable(body.data) else render_check.why_render(body.data.decode("latin-1"))
+        why = render_check.why_render(body.data.decode("latin-1"))
         if why is None:
-            self._open_sites.add(origin_of(body.url))
+            self.open_sites.add(origin_of(body.url))
         return why or (render_check.STYLES if render_check.has_many_styles(body.data) else None)
 
     async def _show(self, request: Request, seen: Fetched, why: str, seconds: float) -> Fetched:
@@ -254,7 +241,7 @@ class RenderingFetcher:
 
         Return Failed if the stored page was rendered or if all pages have to be, else the result of HTTP (`seen`).
         """
-        if self._always or request.media_type == render_check.RENDERED:
+        if self.always or request.media_type == render_check.RENDERED:
             return Failed(reason=f"not rendered: {fix}", hopeless=True)
         self._unrendered += 1
         self._missing = fix
