@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import lru_cache
 from http import HTTPStatus
+from typing import NamedTuple
 
 from multidict import CIMultiDictProxy
 
@@ -30,7 +32,7 @@ _UNREAD = frozenset(
     )
 )  # fmt: skip
 _READ_IMAGES = frozenset({"image/svg+xml"})
-_MAX_UNNAMED_BYTES = 1024 * 1024  # a larger body of type octet-stream is not mislabelled text
+MAX_UNNAMED_BYTES = 1024 * 1024  # a larger body of type octet-stream is not mislabelled text
 _TAG_VALUES = ("unavailable_after", "max-snippet", "max-image-preview", "max-video-preview")
 
 
@@ -47,24 +49,17 @@ def conditions(validators: Validators, now: datetime) -> dict[str, str]:
 def renewed(old: Validators, headers: Headers) -> Validators:
     """Return the validators of a response; one that is missing or cannot be sent back is taken from `old`."""
     etag, modified = headers.get("ETag") or old.etag, headers.get("Last-Modified") or old.last_modified
+    if etag and (len(etag) > _MAX_VALIDATOR_CHARS or not etag.isprintable()):  # surrogates, too, are not printable
+        etag = old.etag
+    if modified and (len(modified) > _MAX_VALIDATOR_CHARS or not modified.isprintable()):
+        modified = old.last_modified
     if etag == old.etag and modified == old.last_modified:
         return old
-    return replace(
-        old,
-        etag=etag if _can_be_sent(etag) else old.etag,
-        last_modified=modified if _can_be_sent(modified) else old.last_modified,
-    )
+    return replace(old, etag=etag, last_modified=modified)
 
 
-def _can_be_sent(value: str | None) -> bool:
-    """Return whether a validator can be sent back; surrogates, which stand for bytes that are not UTF-8, cannot."""
-    return value is None or (len(value) <= _MAX_VALIDATOR_CHARS and value.isprintable())
-
-
-def refusal_of(status: int, headers: Headers, now: datetime) -> Gone | Refused | Failed | None:
-    """Return the result for a response without content, by its status; None if the response has content."""
-    if status in CONTENT:
-        return None
+def refusal_of(status: int, headers: Headers, now: datetime) -> Gone | Refused | Failed:
+    """Return the result for a response without content, by its status."""
     words = status_words(status)
     if status in (404, 410):
         return Gone(status_code=status)
@@ -95,26 +90,29 @@ def as_text(value: str) -> str:
     return value if value.isascii() else value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
-def media_of(headers: Headers) -> tuple[str, str | None]:
-    """Return the media type (lower case) and the charset of the Content-Type header; "" and None if missing."""
-    media, _, rest = as_text(headers.get("Content-Type", "")).partition(";")
+class MediaType(NamedTuple):
+    name: str  # lower case, without parameters; "" if missing
+    charset: str | None
+    is_unread: bool  # a page of this type is not downloaded
+    is_unnamed: bool  # may be anything
+
+
+@lru_cache(maxsize=256)
+def media_type_of(content_type: str) -> MediaType:
+    """Return what a Content-Type header says."""
+    media, _, rest = as_text(content_type).partition(";")
     charset = None
     for part in rest.split(";"):
         name, _, value = part.partition("=")
         if name.strip().lower() == "charset":
             charset = value.strip().strip("\"'").lower() or None
-    return media.strip().lower(), charset
-
-
-def unread(media: str, length: int | None) -> str | None:
-    """Return why a body of this media type and length is not downloaded, or None if it is."""
-    certain = media.startswith(_UNREAD_KINDS) and media not in _READ_IMAGES
-    large = media == "application/octet-stream" and (length or 0) > _MAX_UNNAMED_BYTES
-    return f"media type {media} is not supported" if certain or large or media in _UNREAD else None
+    name = media.strip().lower()
+    is_unread = name in _UNREAD or (name.startswith(_UNREAD_KINDS) and name not in _READ_IMAGES)
+    return MediaType(name, charset, is_unread, is_unnamed=name == "application/octet-stream")
 
 
 def body_of(url: str, data: bytes, status: int, headers: Headers, validators: Validators) -> Body:
-    media, charset = media_of(headers)
+    media = media_type_of(headers.get("Content-Type", ""))
     tags: set[str] = set()  # robots directives for all agents or for ours
     for value in headers.getall("X-Robots-Tag", []):
         name, colon, rest = value.partition(":")
@@ -122,15 +120,15 @@ def body_of(url: str, data: bytes, status: int, headers: Headers, validators: Va
         for_one = bool(colon) and "," not in name and named not in _TAG_VALUES
         if not for_one or named in ("afresh", "*"):
             tags.update(part.strip().lower() for part in (rest if for_one else value).split(","))
-    language = as_text(headers.get("Content-Language", "")).partition(",")[0].strip()
+    language = headers.get("Content-Language")
     return Body(
         url=url,
         data=data,
-        media_type=media,
-        charset=charset,
+        media_type=media.name,
+        charset=media.charset,
         validators=validators,
         status_code=status,
-        language=language or None,
+        language=as_text(language).partition(",")[0].strip() or None if language else None,
         index=not tags & {"noindex", "none"},
         follow=not tags & {"nofollow", "none"},
     )

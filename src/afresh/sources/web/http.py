@@ -1,17 +1,17 @@
-"""Send GET requests over the connections of aiohttp, with its protocol and parser, but without its session.
+"""Fetch pages over HTTP: check every IP address, limit size and time, and keep the delay between requests.
 
-The session prepares cookies, proxies, redirects and traces for every request, of which none is used here. That
-takes as much CPU time as everything else that aiohttp does for an unchanged page.
+GET requests are sent with the connections, protocol and parser of aiohttp, but without its session. The session
+prepares cookies, proxies, redirects and traces for every request, of which none is used here. That takes as much
+CPU time as everything else that aiohttp does for an unchanged page.
 """
 
 import asyncio
 import time
 from collections import defaultdict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 
-from aiohttp.connector import Connection
-from aiohttp.http import HttpProcessingError, RawResponseMessage
+from aiohttp.http import HttpProcessingError
 from multidict import CIMultiDictProxy
 from yarl import URL
 
@@ -42,20 +42,15 @@ class Origin:
     opening: aiohttp.ClientRequest  # names the connections to it
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Response:
     """The head of a response, and its body as a stream; call `release` at the end."""
 
-    def __init__(self, connection: Connection, message: RawResponseMessage, content: aiohttp.StreamReader) -> None:
-        self.status = message.code
-        self.headers: CIMultiDictProxy[str] = message.headers
-        self.raw_headers = message.raw_headers
-        self.content = content
-        self.release = connection.release  # closes the connection unless the body was received to its end
-
-    @property
-    def content_length(self) -> int | None:
-        length = self.headers.get("Content-Length")
-        return None if length is None else int(length)
+    status: int
+    headers: CIMultiDictProxy[str]
+    raw_headers: Sequence[tuple[bytes, bytes]]
+    content: aiohttp.StreamReader
+    release: Callable[[], None]  # closes the connection unless the body was received to its end
 
 
 class Connections:
@@ -63,7 +58,7 @@ class Connections:
 
     def __init__(self, connector: aiohttp.TCPConnector, headers: dict[str, str], connect_seconds: float) -> None:
         self._connector = connector
-        self._headers = headers
+        self._lines = "".join([f"{name}: {value}\r\n" for name, value in headers.items()])
         self._timeout = aiohttp.ClientTimeout(total=None, sock_connect=connect_seconds)
         self._origins: dict[str, Origin | None] = {}
 
@@ -82,11 +77,10 @@ class Connections:
     async def get(self, origin: Origin, url: str, headers: dict[str, str]) -> Response:
         """Return the response to a request; send it again once if the server has closed the kept connection."""
         target = url[len(origin.url) :].partition("#")[0] or "/"
-        sent = self._headers | headers
-        if " " in target or not all(map(str.isprintable, (target, *sent.values()))):  # a line break adds a header
+        if " " in target or not "".join((target, *headers.values())).isprintable():  # a line break would add a header
             raise aiohttp.InvalidURL(url)
-        lines = "".join(f"{name}: {value}\r\n" for name, value in sent.items())
-        head = f"GET {target} HTTP/1.1\r\nHost: {origin.domain}\r\n{lines}\r\n".encode()
+        lines = "".join([f"{name}: {value}\r\n" for name, value in headers.items()])
+        head = f"GET {target} HTTP/1.1\r\nHost: {origin.domain}\r\n{self._lines}{lines}\r\n".encode()
         try:
             return await self._send(origin, head)
         except aiohttp.ClientConnectorError:
@@ -117,7 +111,13 @@ class Connections:
             if isinstance(error, HttpProcessingError):
                 raise NotHttp from error
             raise
-        return Response(connection, message, content)
+        return Response(
+            status=message.code,
+            headers=message.headers,
+            raw_headers=message.raw_headers,
+            content=content,
+            release=connection.release,
+        )
 
 
 def _origin(key: str) -> Origin | None:
@@ -139,47 +139,35 @@ class HostPacing:
     """Delays requests per host: one at a time, each some seconds after the last response."""
 
     def __init__(self, delay_seconds: float, *, sleep: Sleep, ticks: Callable[[], float]) -> None:
-        self._min_delay = delay_seconds
+        self.min_delay = delay_seconds
         self._sleep = sleep
-        self._ticks = ticks
-        self._delays: dict[str, float] = {}
-        self._answered: dict[str, float] = {}
+        self.ticks = ticks
+        self.delays: dict[str, float] = {}  # seconds between a response of a host and the next request to it
+        self.answered: dict[str, float] = {}  # when a host responded last: its delay may be learned later
         self._turns: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     def learn(self, domain: str, delay_seconds: float) -> None:
         """Store the delay that a host asks for; a longer configured delay takes precedence."""
-        self._delays[domain] = delay_seconds
+        self.delays[domain] = max(self.min_delay, delay_seconds)
 
-    def delay_of(self, domain: str) -> float:
-        """Return the seconds between a response of a host and the next request to it."""
-        return max(self._min_delay, self._delays.get(domain, 0.0))
-
-    async def enter(self, domain: str) -> asyncio.Lock | None:
-        """Wait until a request to the host is permitted; pass the returned lock to `leave` after the response."""
-        if not self.delay_of(domain):
-            return None
+    async def enter(self, domain: str) -> asyncio.Lock:
+        """Wait until a request to a host with a delay is permitted; release the returned lock after the response."""
         turn = self._turns[domain]
         await turn.acquire()
         try:
-            while (
-                domain in self._answered
-                and (wait := self._answered[domain] + self.delay_of(domain) - self._ticks()) > 0
-            ):
+            while domain in self.answered:
+                due_at = self.answered[domain] + self.delays.get(domain, self.min_delay)
+                if (wait := due_at - self.ticks()) <= 0:
+                    break
                 await self._sleep(wait)
         except BaseException:
             turn.release()
             raise
         return turn
 
-    def leave(self, domain: str, turn: asyncio.Lock | None) -> None:
-        """Store when the host responded (a delay may be learned later), and release the lock."""
-        self._answered[domain] = self._ticks()
-        if turn is not None:
-            turn.release()
 
-
-_ACCEPT = "text/html,application/xhtml+xml,text/markdown;q=0.9,text/plain;q=0.9,*/*;q=0.5"
-_MARKDOWN = {"Accept": "text/markdown,text/html;q=0.9,application/xhtml+xml;q=0.9,text/plain;q=0.8,*/*;q=0.5"}
+_ANY_PAGE = {"Accept": "text/html,application/xhtml+xml,text/markdown;q=0.9,text/plain;q=0.9,*/*;q=0.5"}
+_MARKDOWN_FIRST = {"Accept": "text/markdown,text/html;q=0.9,application/xhtml+xml;q=0.9,text/plain;q=0.8,*/*;q=0.5"}
 _MAX_HEAD_BYTES = 64 * 1024
 _MAX_REDIRECTS = 5
 _CHALLENGE_BYTES = 64 * 1024
@@ -236,26 +224,27 @@ class HttpFetcher:
         self._connections: Connections | None = None
         self.pace = HostPacing(options.delay_seconds, sleep=sleep, ticks=ticks)
 
-    async def fetch(self, request: Request) -> Fetched:
-        """Fetch a page, with a conditional request if there are validators."""
-        limit, known = self._options.max_body_bytes, request.validators or None
-        return await self._follow(_Terms(request.url, self._deadline(), limit, known, markdown=request.markdown))
-
     async def read(self, url: str, *, limit: int, cut: bool = False, validators: Validators | None = None) -> Fetched:
         """Fetch a file such as robots.txt or a sitemap: accept any media type, and follow every redirect."""
-        return await self._follow(_Terms(url, self._deadline(), limit, validators or None, page=False, cut=cut))
+        return await self.fetch(Request(url=url, validators=validators), limit, page=False, cut=cut)
 
     async def close(self) -> None:
         if self._connections is not None:
             await self._connections.close()
             self._connections = None
 
-    def _deadline(self) -> Deadline:
-        return Deadline(self._options.timeout_seconds, self._options.idle_seconds)
+    async def fetch(
+        self, request: Request, limit: int | None = None, *, page: bool = True, cut: bool = False
+    ) -> Fetched:
+        """Request a URL and follow redirects until there is a result or a time limit is exceeded.
 
-    async def _follow(self, terms: _Terms) -> Fetched:
-        """Request a URL and follow redirects until there is a result or a time limit is exceeded."""
-        deadline, chain = terms.deadline, [terms.asked]
+        The request is conditional if there are validators. The other arguments are those of `_Terms`.
+        """
+        options = self._options
+        deadline = Deadline(options.timeout_seconds, options.idle_seconds)
+        limit = options.max_body_bytes if limit is None else limit
+        terms = _Terms(request.url, deadline, limit, request.validators or None, page, cut, request.markdown)
+        chain = [request.url]
         try:
             async with deadline.timeout:
                 while True:
@@ -283,17 +272,20 @@ class HttpFetcher:
         origin = connections.origin(url)
         if origin is None:
             return Refused(reason="only http and https URLs without a user name are read")
-        turn = None
-        if self.pace.delay_of(origin.domain):
+        pace, known, turn = self.pace, terms.validators, None
+        if pace.delays.get(origin.domain, pace.min_delay):
             with terms.deadline.paused():
-                turn = await self.pace.enter(origin.domain)
+                turn = await pace.enter(origin.domain)
         asked_host.set(origin.host)
-        conditions = self._conditions(url, terms)
+        conditions = dict[str, str]()
+        if known is not None and url == (known.url or terms.asked):  # only the URL that issued validators gets them
+            conditions = answers.conditions(known, self._clock())
         try:
-            response = await connections.get(origin, url, _MARKDOWN | conditions if terms.markdown else conditions)
+            accept = _MARKDOWN_FIRST if terms.markdown else _ANY_PAGE
+            response = await connections.get(origin, url, accept | conditions)
             try:
-                if response.status == 304 and conditions and terms.validators is not None:
-                    return NotModified(validators=answers.renewed(terms.validators, response.headers))
+                if response.status == 304 and conditions and known is not None:
+                    return NotModified(validators=answers.renewed(known, response.headers))
                 if response.status == 412 and conditions:
                     return None
                 terms.deadline.data_arrived()
@@ -305,14 +297,9 @@ class HttpFetcher:
                 return None
             return client.request_failure(error, origin.host, self._options.connect_seconds)
         finally:
-            self.pace.leave(origin.domain, turn)
-
-    def _conditions(self, url: str, terms: _Terms) -> dict[str, str]:
-        """Return the headers that make a request conditional; only the URL that issued validators gets them."""
-        known = terms.validators
-        if known is None or (known.url or terms.asked) != url:
-            return {}
-        return answers.conditions(known, self._clock())
+            pace.answered[origin.domain] = pace.ticks()
+            if turn is not None:
+                turn.release()
 
     async def _interpret(self, response: Response, url: str, terms: _Terms) -> Fetched | Redirect:
         status, headers = response.status, response.headers
@@ -322,32 +309,37 @@ class HttpFetcher:
             raw = answers.as_text(headers.get("Location", ""))
             wait = parse_retry_after(headers.get("Retry-After"), self._clock())
             return Redirect(status, canonical(raw, url) if raw else None, raw, wait)
-        refusal = answers.refusal_of(status, headers, self._clock())
-        if isinstance(refusal, Refused | Failed) and (
-            self._options.finds_challenges and terms.page and status in answers.CHALLENGING
-        ):
-            page = await self._read(response, replace(terms, limit=_CHALLENGE_BYTES, cut=True))
-            if isinstance(page, bytes):
-                return replace(refusal, challenge=challenge_in(page.decode("latin-1")))
-        if refusal is not None:
-            return refusal
-        media, _ = answers.media_of(headers)
-        if terms.page and (unread := answers.unread(media, response.content_length)):
-            return Refused(reason=unread, status_code=status)
-        data = await self._read(response, terms)
+        if status not in answers.CONTENT:
+            return await self._without_content(response, terms)
+        media = answers.media_type_of(headers.get("Content-Type", ""))
+        length = int(headers.get("Content-Length", 0))
+        if terms.page and (media.is_unread or (media.is_unnamed and length > answers.MAX_UNNAMED_BYTES)):
+            return Refused(reason=f"media type {media.name} is not supported", status_code=status)
+        data = await self._read(response, terms, length)
         if not isinstance(data, bytes):
             return data
         validators = answers.renewed(Validators(url=url if url != terms.asked else None), headers)
         return answers.body_of(url, data, status, headers, validators)
 
-    async def _read(self, response: Response, terms: _Terms) -> bytes | Failed | Refused:
+    async def _without_content(self, response: Response, terms: _Terms) -> Fetched:
+        """Return the result for a status without content; find out whether its body is a browser check."""
+        refusal = answers.refusal_of(response.status, response.headers, self._clock())
+        if isinstance(refusal, Refused | Failed) and (
+            self._options.finds_challenges and terms.page and response.status in answers.CHALLENGING
+        ):
+            page = await self._read(response, replace(terms, limit=_CHALLENGE_BYTES, cut=True))
+            if isinstance(page, bytes):
+                return replace(refusal, challenge=challenge_in(page.decode("latin-1")))
+        return refusal
+
+    async def _read(self, response: Response, terms: _Terms, length: int = 0) -> bytes | Failed | Refused:
         """Return the decoded body; the limit applies to the decoded bytes and to the Content-Length."""
-        coded = response.headers.getall("Content-Encoding", [])
-        coding = client.coding_of(coded)
+        coded = response.headers.getall("Content-Encoding", None)
+        coding = client.coding_of(coded) if coded else ""
         if coding is None:
-            reason = f"content coding {answers.as_text(', '.join(coded))[:60]} is not supported"
+            reason = f"content coding {answers.as_text(', '.join(coded or ()))[:60]} is not supported"
             return Refused(reason=reason, status_code=response.status)
-        if not terms.cut and (response.content_length or 0) > terms.limit:
+        if not terms.cut and length > terms.limit:
             return _too_large(terms.limit, response.status)
         try:
             data = await client.gather(response.content, coding, terms.limit, terms.deadline.data_arrived)
@@ -384,7 +376,7 @@ class HttpFetcher:
             socket_factory=options.policy.open_socket,
             resolver=self._resolver,
         )
-        headers = {"User-Agent": options.agent, "Accept": _ACCEPT, "Accept-Encoding": client.OFFERED}
+        headers = {"User-Agent": options.agent, "Accept-Encoding": client.OFFERED}
         self._connections = Connections(connector, headers, options.connect_seconds)
         return self._connections
 

@@ -228,13 +228,13 @@ class PageRenderer:
             return Failed(outcome=outcome, reason=page.reason, hopeless=page.hopeless)
         if isinstance(seen, Refused | Failed):
             return await self._if_admitted(url, seen, page, why)
+        if page.status in answers.CONTENT:
+            return await self._read(url, seen, page, why) if isinstance(seen, Body) else seen
         refusal = answers.refusal_of(page.status, _headers(page), self._clock())
         if isinstance(refusal, Gone):  # contradicts the HTTP request, which just found the page
             reason = f"{page.engine} ended at {page.url[:200]} with {page.status}"
             return Refused(reason=reason, status_code=page.status)
-        if refusal is not None or not isinstance(seen, Body):
-            return refusal or seen
-        return await self._read(url, seen, page, why)
+        return refusal
 
     def _without(self, request: Request, seen: Fetched, fix: str) -> Fetched:
         """Return the result for a page that should be rendered, if no browser is available.
