@@ -41,8 +41,10 @@ _OPEN = frozenset({"{n}", "{id}"})
 def trap_in(url: str) -> str | None:
     """Return why a canonical URL looks like a crawler trap, or None."""
     path, _, query = url.partition("?")
-    if path.count("/") > REPEATS + 1 and (unit := _repeated(path.split("/")[3:])):
-        return f"{ENDLESS}the path repeats /{unit}"
+    if path.count("/") > REPEATS + 1:
+        parts = path.split("/")[3:]
+        if len(parts) - len(set(parts)) >= REPEATS - 1 and (unit := _repeated(parts)):
+            return f"{ENDLESS}the path repeats /{unit}"
     names = [part.partition("=")[0] for part in query.split("&") if part] if "&" in query else []
     if len(names) > MAX_PARAMS:
         return f"{ENDLESS}{len(names)} parameters"
@@ -66,8 +68,12 @@ def pattern_of(url: str, root: str) -> str | None:
 
     Return None if there are no placeholders after the part that the URL shares with the root.
     """
+    start = url.find("/", 8) + 1
+    if not _DIGIT.search(url, start):  # as most URLs
+        return None
     home = directory_of(root)
-    start = len(home) if url.startswith(home) else url.find("/", 8) + 1
+    if url.startswith(home):
+        start = len(home)
     if not _DIGIT.search(url, start):
         return None
     path, _, query = url[start:].partition("?")

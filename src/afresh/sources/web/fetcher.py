@@ -5,7 +5,7 @@ import re
 from typing import TYPE_CHECKING
 
 from afresh.dataclass import replace
-from afresh.model.fetch import Body, Failed, Fetched, NotModified, Request
+from afresh.model.fetch import Body, Failed, Fetched, Gone, Moved, NotModified, Request
 from afresh.ports import Fetcher
 from afresh.sources.web.hints import SiteHints, alternates_of, feeds_of
 from afresh.sources.web.render_check import is_readable
@@ -79,7 +79,7 @@ class WebFetcher:
         began = asyncio.get_running_loop().time()
         seen = await self._http.fetch(request)
         renderer = self._renderer
-        if renderer is None:
+        if renderer is None or isinstance(seen, Gone | Moved):
             return seen
         if isinstance(seen, NotModified) or (isinstance(seen, Body) and not renderer.always and is_readable(seen)):
             renderer.open_sites.add(origin_of(seen.url if isinstance(seen, Body) else request.url))

@@ -310,7 +310,13 @@ class HttpFetcher:
             wait = parse_retry_after(headers.get("Retry-After"), self._clock())
             return Redirect(status, canonical(raw, url) if raw else None, raw, wait)
         if status not in answers.CONTENT:
-            return await self._without_content(response, terms)
+            refusal = answers.refusal_of(status, headers, self._clock())
+            if status not in answers.CHALLENGING or not (terms.page and self._options.finds_challenges):
+                return refusal
+            start = await self._read(response, replace(terms, limit=_CHALLENGE_BYTES, cut=True))
+            if isinstance(start, bytes) and isinstance(refusal, Refused | Failed):
+                return replace(refusal, challenge=challenge_in(start.decode("latin-1")))
+            return refusal
         media = answers.media_type_of(headers.get("Content-Type", ""))
         length = int(headers.get("Content-Length", 0))
         if terms.page and (media.is_unread or (media.is_unnamed and length > answers.MAX_UNNAMED_BYTES)):
@@ -320,17 +326,6 @@ class HttpFetcher:
             return data
         validators = answers.renewed(Validators(url=url if url != terms.asked else None), headers)
         return answers.body_of(url, data, status, headers, validators)
-
-    async def _without_content(self, response: Response, terms: _Terms) -> Fetched:
-        """Return the result for a status without content; find out whether its body is a browser check."""
-        refusal = answers.refusal_of(response.status, response.headers, self._clock())
-        if isinstance(refusal, Refused | Failed) and (
-            self._options.finds_challenges and terms.page and response.status in answers.CHALLENGING
-        ):
-            page = await self._read(response, replace(terms, limit=_CHALLENGE_BYTES, cut=True))
-            if isinstance(page, bytes):
-                return replace(refusal, challenge=challenge_in(page.decode("latin-1")))
-        return refusal
 
     async def _read(self, response: Response, terms: _Terms, length: int = 0) -> bytes | Failed | Refused:
         """Return the decoded body; the limit applies to the decoded bytes and to the Content-Length."""

@@ -133,6 +133,7 @@ class WebLister:
     ) -> None:
         self._engine = engine  # returns the browser engine that rendered pages of the site
         self._rules = rules
+        self._trims = rules.max_params is not None or rules.aside is not None
         self.refusal = rules.refusal
         self._reader = reader
         self._sitemaps = sitemaps
@@ -194,8 +195,9 @@ class WebLister:
 
     def trim(self, url: str) -> str:
         """Return the page URL that a link leads to; for a link to a Markdown file, that of its page."""
-        trimmed = self._rules.trim(url)
-        return trimmed if self.hints.form is None else self.hints.page(trimmed)
+        if self._trims:
+            url = self._rules.trim(url)
+        return url if self.hints.form is None else self.hints.page(url)
 
     async def _read_llms(self, found: ListedPages, maps: SitemapListing, named: Sequence[str]) -> None:
         known = named or self._before.llms
