@@ -75,7 +75,7 @@ def test_C21_much_text_at_the_beginning_is_enough_and_text_in_scripts_does_not_c
     assert not is_readable(body(f"<{tag}>'<p>{PROSE}</p>'</script><!-- <p>{PROSE} --><p>Short</p>"))
 
 
-def test_C21_a_glance_decides_about_html_with_few_styles_only() -> None:
+def test_C21_a_quick_check_decides_about_html_with_few_styles_only() -> None:
     assert not is_readable(body(f"<p>{PROSE}</p>", "text/markdown"))
     assert not is_readable(body(f"<style>{'a{}' * 5_001}</style><p>{PROSE}</p>"))
     assert is_readable(body(f"<style>{'a{}' * 5_000}</style><p>{PROSE}</p>", "application/xhtml+xml"))
