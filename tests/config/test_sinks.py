@@ -79,7 +79,7 @@ def test_D20_a_report_says_what_was_done_what_is_left_and_why() -> None:
         console.print(draw_sync(done), draw_sync(broken))
     text = displayed.get()
     assert "1,200 uploaded, 0 replaced, 0 deleted, 0 verified, 2 waiting, 0 failed" in text
-    assert "1 of the waiting stuck" in text
+    assert "1 waiting too long (stuck)" in text
     assert "listed 3 documents: 0 missing, 0 orphaned, 0 doubled, 0 stale, 0 adopted, 1 foreign" in text
     assert "not written by afresh: theirs" in text
     assert "https://docs.test/a: FAILED: too" in text

@@ -47,11 +47,13 @@ async def test_A28_a_library_is_refreshed_together(library: KnowledgeBase) -> No
 
 
 async def test_what_wants_one_source_names_those_of_the_library(library: KnowledgeBase, tiny: TinySite) -> None:
-    with pytest.raises(UsageError, match="there is no quarry; there is quarry@2, quarry@1"):
+    with pytest.raises(UsageError, match="there is no source quarry; did you mean quarry@2 or quarry@1"):
         await library.sources.remove("quarry")
-    with pytest.raises(UsageError, match="quarry@2 is a library: name one of quarry/notes@2, quarry/site@2"):
+    with pytest.raises(
+        UsageError, match="quarry@2 is a library; name one of its sources: quarry/notes@2, quarry/site@2"
+    ):
         await library.pages.of_source("quarry@2")
-    with pytest.raises(UsageError, match="there is no quarry@9; there is quarry@2, quarry@1"):
+    with pytest.raises(UsageError, match="there is no source quarry@9; did you mean quarry@2 or quarry@1"):
         await library.runs.refresh(["quarry@9"])
     with pytest.raises(UsageError, match="--name quarry/site/docs puts both into the library"):
         await library.runs.crawl(tiny.at("/other/"), name="quarry/site", version="2")

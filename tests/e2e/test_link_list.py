@@ -64,7 +64,7 @@ async def test_E15_A27_every_listed_address_is_a_page_and_links_on_it_are_not_fo
     assert (report.state, counts(report)) == ("completed", {"new": 3})
     assert report.notes == (
         "links.txt line 7: 'intro.html' is not an http or https URL",
-        "links.txt line 6: listed before, read once",
+        "links.txt line 6: this URL is listed before, and read once",
     )
     assert await pages_of(kb) == set(listed)
     assert await found(kb, word("/x"), "links.txt") == {listed[2]}

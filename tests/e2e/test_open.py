@@ -96,11 +96,11 @@ async def test_versions_are_found_for_reading_and_only_exact_ones_for_changing(
         kb.sources.view("react@18"),
         kb.sources.plan("react@18"),
     ):
-        with pytest.raises(UsageError, match=r"there is no react(@18)?; there is react@18\.3\.1, react@18\.2\.0"):
+        with pytest.raises(UsageError, match=r"no source react(@18)?; did you mean react@18\.3\.1 or react@18\.2\.0"):
             await changing
     with pytest.raises(UsageError, match="did you mean react"):
         await kb.sources.find_version("raect@18")
-    with pytest.raises(UsageError, match=r"no react@16; there is react@18\.3\.1"):
+    with pytest.raises(UsageError, match=r"no source react@16; did you mean react@18\.3\.1"):
         await kb.sources.find_version("react@16")
     with pytest.raises(UsageError, match="cannot be a version"):
         await kb.runs.crawl(tiny.at("/18.3.1/"), name="react", version="^18")

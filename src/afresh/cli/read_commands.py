@@ -146,7 +146,7 @@ def changes(
 @command("Inspect", "afresh why https://react.dev/reference/react")
 @argument(*URL)
 @within
-@switch("--former", "Print the former text, kept from before a check in which the page lost nearly all its text.")
+@switch("--former", "Print the text that the page had before it lost nearly all of its text.")
 def why(session: Session, url: str, within: str | None, former: bool) -> None:
     """Explain the current state of a page."""
     view = session.ask(lambda kb: kb.pages.explain(url, within=within))
@@ -189,7 +189,7 @@ def one_of(kind: type[Word], flag: str, word: str | None) -> Word | None:
 )
 @argument(*URL)
 @option("--in within", "LABEL", "Only this source, as NAME, NAME@VERSION or NAME@RANGE.")
-@switch("--former", "Print the former text, kept from before a check in which the page lost nearly all its text.")
+@switch("--former", "Print the text that the page had before it lost nearly all of its text.")
 def open_page(session: Session, url: str, within: str | None, former: bool) -> None:
     """Print a stored page as Markdown."""
     view = session.ask(lambda kb: kb.pages.open(url, within=within, former=former))

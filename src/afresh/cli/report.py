@@ -21,7 +21,7 @@ MEANINGS = (
     ("unchanged", "", "downloaded, same content"),
     ("moved", "cyan", "permanently redirected"),
     ("deleted", "red", "removed from the index"),
-    ("missing", "", "not found this time, kept"),
+    ("missing", "", "no link leads to it any more; kept for now"),
     ("held", "yellow", "deletions awaiting confirmation"),
     ("refused", "magenta", "robots.txt, 401/403, private (network.allow), not text, or out of scope"),
     ("doubtful", "yellow", "looks like an error, login or empty page; previous version kept"),
@@ -221,7 +221,7 @@ def draw_sync(report: SyncReport) -> Text:
     text = _head(report.sink, f"{report.kind} · sync", report, runs)
     text.append(f"  {_done(report)}\n")
     if report.stuck:
-        text.append(f"  {count(report.stuck)} of the waiting stuck: the next sync uploads them again\n", "yellow")
+        text.append(f"  {count(report.stuck)} waiting too long (stuck): the next sync uploads them again\n", "yellow")
     if (audit := report.audit) is not None and (audit.listed or audit.missing):
         names = ("missing", "orphaned", "doubled", "stale", "adopted", "foreign")
         found = ", ".join(f"{count(getattr(audit, name))} {name}" for name in names)

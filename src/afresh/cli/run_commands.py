@@ -223,7 +223,7 @@ def confirm(session: Session, run: int) -> int:
 @command(SECTION, "afresh runs        # lists runs with their numbers", "afresh cancel 7")
 @argument("run", "RUN", "Number of the run to stop.", type=int)
 def cancel(session: Session, run: int) -> None:
-    """Stop a run, also of another process. Its results are kept, and the next refresh continues it."""
+    """Stop a run, even if another process works on it. Its results are kept; the next refresh continues it."""
     stopped = session.ask(lambda kb: kb.runs.cancel(run), access=StoreAccess.CHANGE)
     session.inform(stopped, f"Cancelled run {run}.")
 

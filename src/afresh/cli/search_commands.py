@@ -37,11 +37,11 @@ LEAST_SECONDS = {"changed_within": 1, "checked_within": 1, "max_age": 0}
 @option("--language", "TAG", "Only pages in this language, such as en or pt-BR.")
 @option("--path", "GLOB", "Only pages whose path matches, such as '/guide/*'.")
 @option("--changed-within", "TIME", "Only pages that changed within this time, such as 7d.")
-@option("--checked-within", "TIME", "Only pages that were checked within this time.")
+@option("--checked-within", "TIME", "Only pages that were checked within this time; failed checks do not count.")
 @option(
     "--mode", "MODE", "hybrid, text (keywords only) or vector (semantic only).", default="hybrid", show_default=True
 )
-@option("--max-age", "TIME", "First check results again that were checked longer ago.")
+@option("--max-age", "TIME", "First check again those results whose last check was longer ago.")
 @option("--limit", "N", "Maximum results.", type=click.IntRange(min=1, max=2**31 - 1), default=10, show_default=True)
 @switch("--all-passages every_chunk", "Show every matching passage, not only the best of each page.")
 @switch("--context", "Show the text around each passage.")

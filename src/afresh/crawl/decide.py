@@ -143,7 +143,7 @@ def _read_reason(page: Page, seen: ReadDocument, policy: Policy, *, other_langua
     elif before != document.content_hash:
         reason = f"content hash changed from {before[:12]} to {document.content_hash[:12]}"
     elif page.recipe != policy.recipe:
-        reason = "same content hash, processed again with a new recipe"
+        reason = "same content hash, processed again because afresh or its settings changed"
     elif other_language:
         reason = "same content hash, processed again for another language"
     else:

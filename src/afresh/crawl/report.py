@@ -68,7 +68,7 @@ def left_out_notes(counts: Mapping[str, int]) -> list[str]:
         cut = counts.get("cut_links", 0)
         notes.append(
             f"{which} too many links: {cut:,} {'was' if cut == 1 else 'were'} left out, "
-            "so this run deletes no page for lack of links"
+            "so this run deletes no page because no link leads to it"
         )
     if long := counts.get("long_links", 0):
         notes.append(f"{long:,} {'link' if long == 1 else 'links'} left out: longer than 2,000 characters")

@@ -104,13 +104,13 @@ def stand_in_note(found: FoundVersion) -> str | None:
 async def _unknown(store: Store, label: str, name: str, version: str | None) -> NotFound:
     others = labels_of(await store.sources.all(name))
     if others:
-        return NotFound(f"there is no {label}; there is {', '.join(others)}")
+        return NotFound(f"there is no source {label}; did you mean {' or '.join(others)}?")
     if library := await _library(store, name):
         if members := [source.label for source in library if source.version == version]:
-            return NotFound(f"{label} is a library: name one of {', '.join(members)}")
+            return NotFound(f"{label} is a library; name one of its sources: {', '.join(members)}")
         versions = newest_first({source.version for source in library if source.version is not None})
-        there = ", ".join(f"{name}@{each}" for each in versions) or name
-        return NotFound(f"there is no {label}; there is {there}")
+        there = " or ".join(f"{name}@{each}" for each in versions) or name
+        return NotFound(f"there is no source {label}; did you mean {there}?")
     from difflib import get_close_matches
 
     names = list(dict.fromkeys(source.name for source in await store.sources.all()))

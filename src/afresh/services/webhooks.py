@@ -66,7 +66,7 @@ class WebhookService(Service):
         in_git = [(source, parse_git(source.url)) for source in known if source.kind == "git"]
         through_git = [(source, address) for source, address in in_git if is_pushed(push, address)]
         if not of_github and not through_git:
-            raise UsageError(f"no source reads {push.web}")
+            raise UsageError(f"no source of this server reads the repository {push.web}")
         changed = [source for source in of_github if _concerns_github(push, source)]
         changed += [source for source, address in through_git if concerns_git(push, address)]
         return await self._store_requests("github", delivery, [(source, "") for source in changed])

@@ -38,10 +38,10 @@ def test_F86_CRLF_BOM_comments_and_blanks_list_the_same(name: str, data: bytes) 
 def test_F86_duplicates_are_read_once_and_reported() -> None:
     found = parse_links(f"{A}\n{B}\n{A}#part\nhttps://A.test\n".encode())
     assert tuple(found.lines) == (A, B)
-    assert found.notes == ["lines 3, 4: listed before, read once"]
-    assert parse_links(f"{A}\n{A}\n".encode()).notes == ["line 2: listed before, read once"]
+    assert found.notes == ["lines 3, 4: these URLs are listed before, and read once"]
+    assert parse_links(f"{A}\n{A}\n".encode()).notes == ["line 2: this URL is listed before, and read once"]
     many = parse_links((f"{A}\n" * 9).encode())
-    assert many.notes == ["lines 2, 3, 4, 5, 6 and 3 more: listed before, read once"]
+    assert many.notes == ["lines 2, 3, 4, 5, 6 and 3 more: these URLs are listed before, and read once"]
 
 
 @pytest.mark.parametrize(

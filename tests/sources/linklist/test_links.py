@@ -81,7 +81,7 @@ async def test_E15_every_address_is_a_page_at_depth_0_and_asked_by_itself(file: 
     assert await listed(lister) == [ListedUrl(A, 0), ListedUrl(B, 0)]
     assert lister.notes == [
         "links.txt line 5: 'nonsense' is not an http or https URL",
-        "links.txt line 4: listed before, read once",
+        "links.txt line 4: this URL is listed before, and read once",
     ]
     assert (lister.listing_errors, lister.mark, lister.unchanged) == ((), None, False)
     assert not any(map(lister.walks, (A, C))), "links are not followed, wherever they lead"

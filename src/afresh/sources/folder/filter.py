@@ -25,7 +25,7 @@ MADE = frozenset({"node_modules", "__pycache__"})  # folders that tools generate
 COMMON = frozenset({"md", "html", "txt", "py"})  # suffixes that need no further checks
 TEMPORARY = frozenset("crdownload part swo swp swx tmp".split())  # noqa: SIM905
 _BY_SUFFIX = {**dict.fromkeys(BINARY, "binary"), **dict.fromkeys(TEMPORARY, "temporary")}
-HIDDEN, IGNORED, UNWANTED = "hidden", "ignored", "as the rules want it"
+HIDDEN, IGNORED, UNWANTED = "hidden", "ignored", "excluded by the rules"
 OUTSIDE = "link out of the folder"
 
 

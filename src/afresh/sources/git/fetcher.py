@@ -190,7 +190,9 @@ class GitRepository:
                     listed = sorted(part)
                     parts += [set(listed[: len(listed) // 2]), set(listed[len(listed) // 2 :])]
         else:
-            opened.error = GitError(f"{self.address.url} lacks too many of the files that it lists")
+            opened.error = GitError(
+                f"{self.address.url}: the server does not have too many of the files that the commit lists"
+            )
         opened.sizes.update(await opened.clone.sizes(missing))
 
     async def _opened(self) -> _Opened:
@@ -204,7 +206,10 @@ class GitRepository:
         opened = await self._opened()
         await opened.reader.close()
         if self._renewed or not await opened.clone.lease.discard():
-            raise GitError(f"the clone of {self.address.url} is damaged: it was recreated once already, or is in use")
+            raise GitError(
+                f"the clone of {self.address.url} is damaged and cannot be replaced: it is in use by "
+                "another process, or was replaced once in this run"
+            )
         self._renewed = True
         self._open = _Opened(opened.clone, opened.reader)
         with self._error_kept():  # if this fails, no later call can read a file
@@ -290,7 +295,10 @@ class GitLister(ListerBase):
         found = await self._repository.snapshot()
         self.dropped = reported_counts(found.dropped)
         if len(found.files) > self._max_files:
-            self.listing_errors = [f"{len(found.files):,} files, more than {self._max_files:,} are not listed"]
+            self.listing_errors = [
+                f"the repository has {len(found.files):,} files; only {self._max_files:,} of them are read "
+                "(files.max_files)"
+            ]
         above = address.folder.count(b"/") + 1 if address.folder else 0
         for url, file in islice(found.files.items(), self._max_files):
             yield ListedUrl(url, file.path.count(b"/") - above, Validators(etag=file.blob))

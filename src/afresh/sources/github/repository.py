@@ -50,7 +50,7 @@ async def by_levels(
             folders.extend((each, its, True) for each, its in near)
             cut = cut or listing.truncated
     found = GithubTree(id=commit, files=tuple(files.values()), folders=(), left_out=left_out)
-    many = f"{name} has more files than can be listed; {len(files):,} are, after {asked} requests"
+    many = f"{name} has more files than can be listed: {asked} requests found only {len(files):,} of them"
     return found, many if folders or cut else None
 
 
@@ -215,7 +215,9 @@ class GithubRepository:
             raise _refused(f"{state.name} has no file or folder {state.path} on {state.ref}")
         files, left_out = await asyncio.to_thread(self._files, tree, state)
         if len(files) > self._most:
-            errors.append(f"{len(files):,} files, more than {self._most:,} are not listed")
+            errors.append(
+                f"the repository has {len(files):,} files; only {self._most:,} of them are read (files.max_files)"
+            )
             files = dict(islice(files.items(), self._most))
         return GithubSnapshot(state=state, files=files, left_out=left_out, errors=errors)
 

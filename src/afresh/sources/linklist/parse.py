@@ -37,8 +37,8 @@ class LinkList:
             named = ", ".join(map(str, self.repeated[:_MAX_NAMED_LINES]))
             more = len(self.repeated) - _MAX_NAMED_LINES
             tail = f" and {more} more" if more > 0 else ""
-            lines = "line" if len(self.repeated) == 1 else "lines"
-            notes.append(f"{lines} {named}{tail}: listed before, read once")
+            lines, urls = ("line", "this URL is") if len(self.repeated) == 1 else ("lines", "these URLs are")
+            notes.append(f"{lines} {named}{tail}: {urls} listed before, and read once")
         return notes
 
 
