@@ -11,12 +11,13 @@ from afresh.store.postgres import portable
 # What only one of them needs: vectors are compared here or by the server, and only SQLite checks its index.
 ONLY_SQLITE = {
     *("check_english", "check_simple", "integrity", "not_indexed", "match_inside_english", "match_inside_simple"),
-    *("add_block", "blocks_between", "drop_blocks", "mark_coded", "models_and_newest", "newest_vector", "used_vectors"),
-    *("used_vectors_within", "vectors_after", "vectors_of_blocks", "vectors_of_chunks", "vectors_of_pages"),
+    *("add_block", "blocks_between", "drop_blocks", "mark_coded", "models_and_newest", "newest_vector"),
+    *("chunks_of_vectors", "chunks_of_vectors_within", "vectors_after", "vectors_by_id", "vectors_of_blocks"),
+    "vectors_of_pages",
 }
 ONLY_POSTGRES = {
-    *("broken_indexes", "likeness", "many_vectors", "middle", "near_index", "nearest", "nearest_by_index"),
-    *("size", "texts", "vectors_of"),
+    *("broken_indexes", "many_vectors", "middle", "near_index", "nearest", "nearest_by_index"),
+    *("size", "texts"),
 }
 
 

@@ -413,9 +413,7 @@ async def test_many_vectors_get_an_index_that_finds_what_a_comparison_of_all_fin
         assert index is not None
         assert index["ready"]
     after = [await store.vectors.nearest("test/one", question, within, 10) for within in (SearchFilter(), page)]
-    assert [[near.chunk for near in each.chunks] for each in after] == [
-        [near.chunk for near in each.chunks] for each in before
-    ]
+    assert [each.chunks for each in after] == [each.chunks for each in before]
     assert len(after[0].chunks) == len(after[1].chunks) == 10
 
 

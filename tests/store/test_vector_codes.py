@@ -149,7 +149,7 @@ async def nearest(store: Store, text: str, within: SearchFilter = EVERYTHING, li
     """The nearest texts, as a search shows them."""
     question = await FakeEmbedder(dimension=64).embed_query(text)
     found = (await store.vectors.nearest(MODEL, question, within, limit)).chunks
-    passages = await store.search.passages([each.chunk for each in found])
+    passages = await store.search.passages(found)
     assert len(passages) == len(found), "no chunk that is gone"
     return [passage.content or "" for passage in passages]
 

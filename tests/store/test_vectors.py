@@ -12,7 +12,7 @@ from tests.store.crawler import ManualCrawler, at, read
 
 from afresh.errors import EmbedError
 from afresh.model.fetch import Chunk, Seen
-from afresh.search.records import MissingCount, RechunkJob, SearchFilter
+from afresh.search.records import MissingCount, RechunkJob, SearchFilter, VectorMatches
 from afresh.search.stemming import search_config
 from afresh.store.store import Store
 from afresh.text.normalize import text_hash, with_terms
@@ -42,6 +42,11 @@ async def made(*texts: str, dimension: int = 16) -> Made:
 
 async def asked(query: str, dimension: int = 16) -> "Matrix":
     return await FakeEmbedder(dimension=dimension).embed_query(query)
+
+
+async def nearest(store: Store, model: str, question: "Matrix", within: SearchFilter, limit: int) -> VectorMatches:
+    """The chunks whose vectors are nearest, with their similarity."""
+    return (await store.vectors.nearest(model, question, within, limit)).likeness(question)
 
 
 async def filled(crawler: ManualCrawler, model: str = ONE) -> ManualCrawler:
@@ -109,7 +114,7 @@ async def test_a_vector_that_is_on_record_stays_as_it_is(crawler: ManualCrawler)
     await filled(crawler)
     wrong = {key: vector(*[1.0] * 16) for key in await made(*TEXTS)}
     await crawler.store.vectors.keep(ONE, wrong, crawler.clock())
-    near = await crawler.store.vectors.nearest(ONE, await asked(TEXTS[1]), SearchFilter(), 1)
+    near = await nearest(crawler.store, ONE, await asked(TEXTS[1]), SearchFilter(), 1)
     assert near.chunks[0].score > 0.99
 
 
@@ -149,13 +154,13 @@ async def test_F93_a_model_serves_once_it_has_every_vector_and_then_alone(crawle
     await store.vectors.keep(TWO, await made(*TEXTS[:3], dimension=8), crawler.clock())
     assert not await store.vectors.serve(TWO)
     assert await serving(store) == ONE
-    assert (await store.vectors.nearest(ONE, await asked("apples"), SearchFilter(), 9)).chunks
+    assert (await nearest(store, ONE, await asked("apples"), SearchFilter(), 9)).chunks
     await store.vectors.keep(TWO, await made(TEXTS[3], dimension=8), crawler.clock())
     assert await store.vectors.serve(TWO)
     assert await serving(store) == TWO
     assert await store.vectors.known(ONE, list(await made(*TEXTS))) == set()
-    assert (await store.vectors.nearest(ONE, await asked("apples"), SearchFilter(), 9)).chunks == ()
-    assert len((await store.vectors.nearest(TWO, await asked("apples", 8), SearchFilter(), 9)).chunks) == 4
+    assert (await nearest(store, ONE, await asked("apples"), SearchFilter(), 9)).chunks == ()
+    assert len((await nearest(store, TWO, await asked("apples", 8), SearchFilter(), 9)).chunks) == 4
     assert await store.vectors.serve(TWO), "once more changes nothing"
     assert await serving(store) == TWO
 
@@ -170,31 +175,30 @@ async def test_an_empty_store_lets_go_of_its_model(crawler: ManualCrawler) -> No
 
 async def test_nearest_are_chunks_by_meaning_the_nearest_first(crawler: ManualCrawler) -> None:
     store = (await filled(crawler)).store
-    near = await store.vectors.nearest(ONE, await asked("Crates hold apples"), SearchFilter(), 2)
+    near = await nearest(store, ONE, await asked("Crates hold apples"), SearchFilter(), 2)
     assert len(near.chunks) == 2
     assert near.chunks[0].score == pytest.approx(1, abs=0.01)
     assert near.chunks[0].score >= near.chunks[1].score
     [passage] = await store.search.passages([near.chunks[0].chunk])
     assert (passage.hit.url, passage.content) == (at("cranes"), "Crates hold apples")
-    everything = await store.vectors.nearest(ONE, await asked("Crates hold apples"), SearchFilter(), 100)
+    everything = await nearest(store, ONE, await asked("Crates hold apples"), SearchFilter(), 100)
     assert len(everything.chunks) == 4
     likeness = [each.score for each in everything.chunks]
     assert near.mean == everything.mean == pytest.approx(sum(likeness) / 4, abs=0.01)
     some = [everything.chunks[-1].chunk, everything.chunks[0].chunk, 10**9]
-    like = await store.vectors.likeness(ONE, await asked("Crates hold apples"), some)
-    assert [each.chunk for each in like.chunks] == [some[1], some[0]], "the nearest first, the gone left out"
-    assert (await store.vectors.likeness(ONE, await asked("apples"), [])).chunks == ()
-    assert (await store.vectors.likeness(TWO, await asked("apples"), some)).chunks == ()
-    assert (await store.vectors.nearest(TWO, await asked("apples"), SearchFilter(), 5)).chunks == ()
+    like = (await store.vectors.of_chunks(ONE, some)).likeness(await asked("Crates hold apples"))
+    assert dict(like.chunks) == pytest.approx({some[0]: likeness[-1], some[1]: likeness[0]}), "the gone left out"
+    assert like.mean == near.mean
+    assert (await nearest(store, TWO, await asked("apples"), SearchFilter(), 5)).chunks == ()
 
 
 async def test_questions_at_the_same_time_read_every_new_vector_once(crawler: ManualCrawler) -> None:
     store, question = crawler.store, await asked("Crates hold apples")
     await store.vectors.keep(ONE, await made(TEXTS[0]), crawler.clock())
-    assert not (await store.vectors.nearest(ONE, question, SearchFilter(), 100)).chunks, "known, but empty"
+    assert not (await nearest(store, ONE, question, SearchFilter(), 100)).chunks, "known, but empty"
     await filled(crawler)
-    answers = await asyncio.gather(*(store.vectors.nearest(ONE, question, SearchFilter(), 100) for _ in range(4)))
-    later = await store.vectors.nearest(ONE, question, SearchFilter(), 100)
+    answers = await asyncio.gather(*(nearest(store, ONE, question, SearchFilter(), 100) for _ in range(4)))
+    later = await nearest(store, ONE, question, SearchFilter(), 100)
     assert [len(answer.chunks) for answer in (*answers, later)] == [4] * 5
 
 
@@ -220,7 +224,7 @@ async def test_filters_hold_for_words_and_for_meanings(crawler: ManualCrawler) -
     ]
     for within, expected in cases:
         words = await store.search.matches("harbour crates quellen", within, 50)
-        near = await store.vectors.nearest(ONE, await asked("harbour crates quellen"), within, 50)
+        near = await nearest(store, ONE, await asked("harbour crates quellen"), within, 50)
         assert await _places(store, [each.chunk for each in words]) == expected, within
         assert await _places(store, [each.chunk for each in near.chunks]) == expected, within
 
@@ -231,12 +235,15 @@ async def _places(store: Store, chunks: list[int]) -> set[tuple[str, str]]:
 
 async def test_vectors_of_chunks_as_far_as_there_are_any(crawler: ManualCrawler) -> None:
     store = (await filled(crawler)).store
-    near = (await store.vectors.nearest(ONE, await asked("apples"), SearchFilter(), 9)).chunks
-    rows = await store.vectors.of_chunks(ONE, [near[0].chunk, 10**9])
-    assert rows.shape == (1, 16)
-    assert float((rows @ (await asked("apples"))[0])[0]) == pytest.approx(near[0].score, abs=0.01)
-    assert len(await store.vectors.of_chunks(ONE, [])) == 0
-    assert len(await store.vectors.of_chunks(TWO, [near[0].chunk])) == 0
+    near = (await nearest(store, ONE, await asked("apples"), SearchFilter(), 9)).chunks
+    found = await store.vectors.of_chunks(ONE, [near[0].chunk, 10**9])
+    assert found.chunks == (near[0].chunk,)
+    assert found.rows.shape == (1, 16)
+    assert float((found.rows @ (await asked("apples"))[0])[0]) == pytest.approx(near[0].score, abs=0.01)
+    for model, chunks in ((ONE, []), (TWO, [near[0].chunk])):
+        none = await store.vectors.of_chunks(model, chunks)
+        assert none.likeness(await asked("apples")) == VectorMatches()
+        assert none.mean_of(chunks) is None
 
 
 async def test_vectors_made_later_are_found_after_an_earlier_search(crawler: ManualCrawler) -> None:
@@ -244,19 +251,19 @@ async def test_vectors_made_later_are_found_after_an_earlier_search(crawler: Man
     store = crawler.store
     await store.vectors.keep(ONE, await made(*TEXTS[:2]), crawler.clock())
     await crawler.crawl(SITE)
-    assert len((await store.vectors.nearest(ONE, await asked("apples"), SearchFilter(), 9)).chunks) == 2
+    assert len((await nearest(store, ONE, await asked("apples"), SearchFilter(), 9)).chunks) == 2
     await store.vectors.keep(ONE, await made(*TEXTS[2:]), crawler.clock())
-    near = (await store.vectors.nearest(ONE, await asked("Crates hold apples"), SearchFilter(), 9)).chunks
+    near = (await nearest(store, ONE, await asked("Crates hold apples"), SearchFilter(), 9)).chunks
     assert len({each.chunk for each in near}) == len(near) == 4
     assert near[0].score == pytest.approx(1, abs=0.01)
 
 
 async def test_what_left_and_what_came_shows_at_once(crawler: ManualCrawler) -> None:
     store = (await filled(crawler)).store
-    await store.vectors.nearest(ONE, await asked("apples"), SearchFilter(), 9)
+    await nearest(store, ONE, await asked("apples"), SearchFilter(), 9)
     await store.vectors.keep(ONE, await made("Pears are sweet"), crawler.clock())
     await crawler.crawl({**SITE, "cranes": read("Pears are sweet", title="Cranes", language="en")})
-    near = (await store.vectors.nearest(ONE, await asked("Pears are sweet"), SearchFilter(), 9)).chunks
+    near = (await nearest(store, ONE, await asked("Pears are sweet"), SearchFilter(), 9)).chunks
     texts = [passage.content for passage in await store.search.passages([each.chunk for each in near])]
     assert texts[0] == "Pears are sweet"
     assert set(texts) == {TEXTS[0], TEXTS[3], "Pears are sweet"}
@@ -346,7 +353,7 @@ async def test_what_has_no_text_is_counted_apart_and_never_handed_out(crawler: M
     assert await store.chunks.count_outdated("new") == MissingCount(3, 3)
     assert await store.chunks.outdated_pages("new") == []
     assert not await store.vectors.serve(TWO)
-    near = (await store.vectors.nearest(ONE, await asked("Crates hold apples"), SearchFilter(), 1)).chunks
+    near = (await nearest(store, ONE, await asked("Crates hold apples"), SearchFilter(), 1)).chunks
     [passage] = await store.search.passages([near[0].chunk])
     assert (passage.hit.url, passage.content, passage.hit.path) == (at("cranes"), None, ())
     assert [passage.hit.url for passage in await store.search.passages([near[0].chunk])] == [at("cranes")]

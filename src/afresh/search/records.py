@@ -1,13 +1,17 @@
 """Records of search requests, matches and vectors."""
 
+from collections.abc import Collection
 from datetime import datetime
 from enum import StrEnum
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from afresh.dataclass import dataclass
 from afresh.model.fetch import Chunk
 from afresh.model.records import Page, PageId, SourceId
 from afresh.model.reports import SearchHit
+
+if TYPE_CHECKING:
+    from afresh.ports import Matrix
 
 
 class SearchMode(StrEnum):
@@ -60,6 +64,39 @@ class VectorMatches(NamedTuple):
 
     chunks: tuple[ChunkMatch, ...] = ()
     mean: float = 0.0
+
+
+class ChunkVectors(NamedTuple):
+    """The vectors of chunks, a row for each, and the mean of all vectors of their model."""
+
+    chunks: tuple[int, ...]
+    rows: "Matrix"
+    middle: "Matrix"
+
+    @classmethod
+    def none(cls) -> "ChunkVectors":
+        import numpy as np
+
+        return cls((), np.empty((0, 0), np.float32), np.empty(0, np.float32))
+
+    def plus(self, others: "ChunkVectors") -> "ChunkVectors":
+        import numpy as np
+
+        if not (self.chunks and others.chunks):
+            return others if others.chunks else self
+        return ChunkVectors((*self.chunks, *others.chunks), np.concatenate([self.rows, others.rows]), others.middle)
+
+    def likeness(self, vector: "Matrix") -> VectorMatches:
+        """Return the similarity of each vector to `vector`."""
+        if not self.chunks:
+            return VectorMatches()
+        found = map(ChunkMatch, self.chunks, (self.rows @ vector[0]).tolist())
+        return VectorMatches(tuple(found), float(self.middle @ vector[0]))
+
+    def mean_of(self, chunks: Collection[int]) -> "Matrix | None":
+        """Return the mean of those of the vectors that belong to some chunks; None if there are none."""
+        places = [at for at, chunk in enumerate(self.chunks) if chunk in chunks]
+        return self.rows[places].mean(axis=0, keepdims=True) if places else None
 
 
 class FoundPassage(NamedTuple):

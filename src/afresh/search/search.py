@@ -14,7 +14,7 @@ from afresh.ports import Embedder
 from afresh.search.highlight import QueryWords
 from afresh.search.query import parse, words_of
 from afresh.search.ranking import FAST, FAST_MEANING, LEADERS, MEANING, PULL, fuse, title_bonus
-from afresh.search.records import ChunkMatch, FoundPassage, SearchMode, SearchRequest, VectorMatches
+from afresh.search.records import ChunkMatch, ChunkVectors, FoundPassage, SearchMode, SearchRequest
 from afresh.search.snippet import context as context_of
 from afresh.search.snippet import passage as passage_of
 from afresh.store.store import Store
@@ -101,15 +101,17 @@ async def _rank(
     store: Store, asked: SearchRequest, embedder: Embedder | None, held: Sequence[ChunkMatch] | None
 ) -> Sequence[ChunkMatch]:
     if held and embedder is not None:
-        vector, chunks = await embedder.embed_query(asked.query), [match.chunk for match in held]
-        return fuse(held, await store.vectors.likeness(embedder.model, vector, chunks))
+        vector = await embedder.embed_query(asked.query)
+        vectors = await store.vectors.of_chunks(embedder.model, [match.chunk for match in held])
+        return fuse(held, vectors.likeness(vector))
     if held:
         return held
     if embedder is None:
         words = asked.mode is not SearchMode.VECTOR
         return await store.search.matches(asked.query, asked.within, _width(asked)) if words else ()
     if asked.mode is SearchMode.VECTOR:
-        return (await _nearest(store, asked, embedder))[1].chunks
+        vector, near = await _nearest(store, asked, embedder)
+        return near.likeness(vector).chunks
     return await _fused(store, asked, embedder)
 
 
@@ -119,31 +121,31 @@ async def _fused(store: Store, asked: SearchRequest, embedder: Embedder) -> Sequ
     The best chunks of a first ranking are used to change the query vector, which gives the second ranking.
     """
 
-    async def scored_nearest() -> tuple["Matrix", VectorMatches, Sequence[ChunkMatch]]:
+    async def scored_nearest() -> tuple["Matrix", ChunkVectors, Sequence[ChunkMatch]]:
         """Return the query vector, the chunks nearest to it, and the scores of these chunks by their words."""
         vector, near = await _nearest(store, asked, embedder)
-        return vector, near, await store.search.scores(asked.query, [each.chunk for each in near.chunks])
+        return vector, near, await store.search.scores(asked.query, near.chunks)
 
     found, (vector, near, scored) = await asyncio.gather(
         store.search.matches(asked.query, asked.within, _width(asked)), scored_nearest()
     )
     matches, model = [*found, *scored], embedder.model
-    candidates = list({match.chunk for match in found} | {each.chunk for each in near.chunks})
+    others = {match.chunk for match in found}.difference(near.chunks)
+    vectors = near.plus(await store.vectors.of_chunks(model, list(others)))
     meaning = FAST_MEANING if model.startswith(FAST) else MEANING
-    first = fuse(matches, await store.vectors.likeness(model, vector, candidates), meaning)
-    leaders = await store.vectors.of_chunks(model, [match.chunk for match in first[:LEADERS]])
-    if not len(leaders):
+    first = fuse(matches, vectors.likeness(vector), meaning)
+    middle = vectors.mean_of({match.chunk for match in first[:LEADERS]})
+    if middle is None:
         return first
-    return fuse(matches, await store.vectors.likeness(model, _move_towards(vector, leaders), candidates), meaning)
+    return fuse(matches, vectors.likeness(_move_towards(vector, middle)), meaning)
 
 
-async def _nearest(store: Store, asked: SearchRequest, embedder: Embedder) -> tuple["Matrix", VectorMatches]:
+async def _nearest(store: Store, asked: SearchRequest, embedder: Embedder) -> tuple["Matrix", ChunkVectors]:
     vector = await embedder.embed_query(asked.query)
     return vector, await store.vectors.nearest(embedder.model, vector, asked.within, _width(asked))
 
 
-def _move_towards(vector: "Matrix", leaders: "Matrix") -> "Matrix":
-    middle = leaders.mean(axis=0, keepdims=True)
+def _move_towards(vector: "Matrix", middle: "Matrix") -> "Matrix":
     moved = vector + PULL * middle / _length(middle)
     return cast("Matrix", moved / _length(moved))
 

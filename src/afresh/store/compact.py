@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from afresh.ports import Matrix
+    from afresh.search.records import SearchFilter
 
     Ids = npt.NDArray[np.int64]
     Words = npt.NDArray[np.uint64]
@@ -133,12 +134,22 @@ def _rotated(rows: "Matrix") -> "Matrix":
     return out.reshape(size * groups, count).T
 
 
+class VectorSubset(NamedTuple):
+    """The vectors to search; all of them without `pages`."""
+
+    newest: tuple[int, int] = (0, 0)  # ids of the newest vector and the newest chunk for which this is valid
+    pages: Sequence[int] | None = None  # whose chunks are searched
+    ids: "Ids | None" = None  # of their vectors, if these are few
+    rarity: int = 1  # how many vectors there are for each one in the subset, or in `ids`
+
+
 class VectorCodes:
     """The codes of all vectors of a model in memory, used to find the vectors nearest to a query."""
 
     def __init__(self, model: int, dimensions: int) -> None:
         import numpy as np
 
+        self.subsets: dict[SearchFilter, VectorSubset] = {}  # of whole sources
         self.model = model
         self.dimensions = dimensions
         self.newest = 0  # id of the newest vector
@@ -172,9 +183,15 @@ class VectorCodes:
         numbers, middles = zip(*self._middles.values(), strict=True)
         self.middle = np.average(np.array(middles), axis=0, weights=numbers)
 
-    def by_likeness(self, vector: "Matrix") -> "Ids":
-        """Return the ids of all vectors, ordered by the estimated similarity to a vector, highest first."""
+    def by_likeness(self, vector: "Matrix", among: "Ids | None" = None) -> "Ids":
+        """Return the ids of all vectors, ordered by the estimated similarity to a vector, highest first.
+
+        With `among`, return only those of them.
+        """
         np, (ids, codes) = self._np, self._codes
+        if among is not None:
+            is_among = np.isin(ids, among)
+            ids, codes = ids[is_among], codes[:, is_among]
         row = _rotated(vector[:1])[0]
         top = float(np.abs(row).max()) or 1.0
         levels = np.rint((row / top + 1) * ((1 << QUERY_BITS) - 1) / 2).astype(np.uint8)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 
 from afresh.errors import StoreError
 from afresh.search.query import ROOM
-from afresh.search.records import ChunkMatch, SearchFilter, VectorMatches
+from afresh.search.records import ChunkVectors, SearchFilter
 from afresh.search.stemming import ENGLISH, WORD, snowball
 from afresh.store.dialect import Database, Row, Transaction
 from afresh.store.repository import Caches, RetryPolicy
@@ -54,17 +54,17 @@ class PostgresVectorRepository(VectorRepository):
             raise StoreError(self.no_vectors)
         await super().keep(model, dict(sorted(vectors.items())), now)
 
-    async def nearest(self, model: str, vector: "Matrix", within: SearchFilter, limit: int) -> VectorMatches:
+    async def nearest(self, model: str, vector: "Matrix", within: SearchFilter, limit: int) -> ChunkVectors:
         async with self.db.read() as tx:
             row = await self._model(tx, model)
             if row is None or not row["vector"]:
-                return VectorMatches()
+                return ChunkVectors.none()
             check_size(vector, row["dimensions"])
             pages = [each["id"] for each in await pages_within(tx, within)] if within else None
             asked = {"model": row["id"], "vector": as_text(vector[0]), "pages": pages, "limit": limit}
             name = "nearest_by_index" if await self._by_index(tx, row["id"], pages) else "nearest"
             found = await tx.all(name, dimensions=row["dimensions"], **asked)
-            return await self._nearest(tx, row, found, vector)
+            return await self._vectors(tx, row, found)
 
     async def _by_index(self, tx: Transaction, model: int, pages: Sequence[int] | None) -> bool:
         """Return whether to use the vector index: it is ready, and the search covers many chunks."""
@@ -97,32 +97,25 @@ class PostgresVectorRepository(VectorRepository):
                 return
         await cast("PostgresDatabase", self.db).index_vectors(row["id"], row["dimensions"])
 
-    async def likeness(self, model: str, vector: "Matrix", chunks: Sequence[int]) -> VectorMatches:
+    async def of_chunks(self, model: str, chunks: Sequence[int]) -> ChunkVectors:
         async with self.db.read() as tx:
             row = await self._model(tx, model)
-            if row is None or not chunks:
-                return VectorMatches()
-            asked = as_text(vector[0])
-            found = await tx.all("likeness", model=row["id"], vector=asked, chunks=list(chunks))
-            return await self._nearest(tx, row, found, vector)
-
-    async def of_chunks(self, model: str, chunks: Sequence[int]) -> "Matrix":
-        import numpy as np
-
-        async with self.db.read() as tx:
-            row = await self._model(tx, model)
-            rows = await tx.all("vectors_of", model=row["id"], chunks=list(chunks)) if row else []
-        return np.array([each["vector"] for each in rows], dtype=np.float32)
+            if row is None:
+                return ChunkVectors.none()
+            found = await tx.all("vectors_of_chunks", model=row["id"], chunks=list(chunks))
+            return await self._vectors(tx, row, found)
 
     async def _model(self, tx: Transaction, model: str) -> Row | None:
         return None if self.no_vectors is not None else await tx.one("model_and_newest", name=model)
 
-    async def _nearest(self, tx: Transaction, row: Row, found: Sequence[Row], vector: "Matrix") -> VectorMatches:
+    async def _vectors(self, tx: Transaction, row: Row, found: Sequence[Row]) -> ChunkVectors:
+        """Return the vectors of rows, which pgvector sends as big-endian float16s after two numbers of 16 bits."""
+        import numpy as np
+
         if not found:
-            return VectorMatches()
-        middle = await self._middle(tx, row)
-        near = tuple(ChunkMatch(each["chunk"], each["likeness"]) for each in found)
-        return VectorMatches(near, float(middle @ vector[0]))
+            return ChunkVectors.none()
+        rows = np.array([np.frombuffer(each["vector"], ">f2", offset=4) for each in found], np.float32)
+        return ChunkVectors(tuple(each["chunk"] for each in found), rows, await self._middle(tx, row))
 
     async def _middle(self, tx: Transaction, row: Row) -> "Matrix":
         """Return the mean of a model's vectors, or of the newest ones if there are many."""

@@ -264,7 +264,7 @@ class ScopedStore(Store):
         self.due = only(store.due, "waiting", "next_checks", "backing_off")
         self.schedules = ScopedSchedules(store.schedules, visible)
         self.search = only(store.search, "scores", "passages", "page_chunks", narrowed=("matches",))
-        self.vectors = only(store.vectors, "likeness", "of_chunks", "serving_model", narrowed=("nearest",))
+        self.vectors = only(store.vectors, "of_chunks", "serving_model", narrowed=("nearest",))
         self.vectors.no_vectors = store.vectors.no_vectors
         self.chunks = only(store.chunks)
         copies = "sink_records", "pages", "of_pages", "count_documents", "documents_of_run"

@@ -13,8 +13,17 @@ from typing import TYPE_CHECKING
 from afresh.errors import EmbedError
 from afresh.model.fetch import Chunk
 from afresh.model.records import SourceId
-from afresh.search.records import ChunkMatch, SearchFilter, StoredModel, VectorMatches
-from afresh.store.compact import BLOCK, CodeBlock, VectorCodes, blocks_of, is_whole, pack_rows, unpack_rows
+from afresh.search.records import ChunkVectors, SearchFilter, StoredModel
+from afresh.store.compact import (
+    BLOCK,
+    CodeBlock,
+    VectorCodes,
+    VectorSubset,
+    blocks_of,
+    is_whole,
+    pack_rows,
+    unpack_rows,
+)
 from afresh.store.dialect import Row, Transaction
 from afresh.store.records import record
 from afresh.store.repository import Repository
@@ -22,9 +31,11 @@ from afresh.store.search import chunk_from, pages_within
 
 if TYPE_CHECKING:
     from afresh.ports import Matrix
+    from afresh.store.compact import Ids
 
 
 CANDIDATES = 1_000  # vectors to compare exactly
+MOST = 0.8  # share of the compared vectors that have to be there and in use
 READ_BLOCKS = 32  # whose vectors are read at a time
 BYTES = 2  # per number of a new vector, a float16
 
@@ -131,51 +142,71 @@ class VectorRepository(Repository):
             await tx.run("serve_model", model=number)
             return True
 
-    async def nearest(self, model: str, vector: "Matrix", within: SearchFilter, limit: int) -> VectorMatches:
+    async def nearest(self, model: str, vector: "Matrix", within: SearchFilter, limit: int) -> ChunkVectors:
         """Return the chunks whose vectors are nearest to a vector, nearest first."""
         async with self.db.read() as tx:
             codes = await self._codes(tx, model)
             if codes is None or not len(codes):
-                return VectorMatches()
+                return ChunkVectors.none()
             check_size(vector, codes.dimensions)
-            pages = [row["id"] for row in await pages_within(tx, within)] if within else None
-            number = len(codes) if pages is None else await tx.number("count_chunks", pages=pages)
-            if pages is not None and number**2 <= CANDIDATES * len(codes):
-                rows = await tx.all("vectors_of_pages", model=codes.model, pages=pages)
-            else:
-                rows = await self._candidates(tx, codes, vector, pages, number)
-        return _matches(rows, codes, vector, limit)
+            subset = await self._subset(tx, model, codes, within)
+            ordered = await asyncio.to_thread(codes.by_likeness, vector, subset.ids)
+            return await self._compare(tx, codes, vector, ordered, subset, limit)
 
-    async def _candidates(
-        self, tx: Transaction, codes: VectorCodes, vector: "Matrix", pages: Sequence[int] | None, number: int
-    ) -> list[Row]:
-        """Return rows of the vectors with the highest estimated similarity among those that chunks of the pages use.
+    async def _subset(self, tx: Transaction, model: str, codes: VectorCodes, within: SearchFilter) -> VectorSubset:
+        """Return the vectors that a filter selects; cache them if it names only sources."""
+        import numpy as np
 
-        `number` is the number of chunks in the search.
+        if not within:
+            return VectorSubset()
+        row = await tx.only("model_and_newest", name=model)
+        newest = row["vector"], row["chunk"]
+        subset = codes.subsets.get(within)
+        if subset is not None and subset.newest == newest:
+            return subset
+        pages, ids = [each["id"] for each in await pages_within(tx, within)], None
+        number = await tx.number("count_chunks", pages=pages)
+        if number**2 <= CANDIDATES * len(codes):
+            rows = await tx.all("vectors_of_pages", model=codes.model, pages=pages)
+            ids, number = np.array([each["id"] for each in rows], np.int64), len(codes)
+        subset = VectorSubset(newest, pages, ids, max(1, len(codes) // max(1, number)))
+        if not within.by_page:
+            codes.subsets[within] = subset
+        return subset
+
+    async def _compare(
+        self, tx: Transaction, codes: VectorCodes, vector: "Matrix", ordered: "Ids", subset: VectorSubset, limit: int
+    ) -> ChunkVectors:
+        """Return the chunks of the nearest vectors, nearest first.
+
+        Vectors are compared exactly in the order of their codes. If more than a fifth of them are gone, or of the
+        nearest are not used by chunks of the subset, four times as many are compared.
         """
-        ordered = await asyncio.to_thread(codes.by_likeness, vector)
-        name, where = ("used_vectors", {}) if pages is None else ("used_vectors_within", {"pages": pages})
-        found, used, begin, size = list[Row](), 0, 0, CANDIDATES * max(1, len(ordered) // number)
-        while begin < len(ordered) and used < CANDIDATES:
-            rows = await tx.all(name, candidates=ordered[begin : begin + size].tolist(), **where)
-            used += len({row["id"] for row in rows})
-            found += rows
-            begin, size = begin + size, 2 * size
-        return found
+        name = "chunks_of_vectors" if subset.pages is None else "chunks_of_vectors_within"
+        where = {} if subset.pages is None else {"pages": subset.pages}
+        compared, checked = CANDIDATES * subset.rarity, limit * subset.rarity * 5 // 4
+        while True:
+            ids = ordered[:compared].tolist()
+            rows = await tx.all("vectors_by_id", vectors=ids)
+            vectors = decoded(rows, codes.dimensions)
+            farness = -(vectors @ vector[0])
+            near = {rows[at]["id"]: at for at in farness.argsort(kind="stable")[:checked].tolist()}
+            found = await tx.all(name, vectors=list(near), **where)
+            used, wanted = len({row["id"] for row in found}) * subset.rarity, min(compared, checked)
+            if wanted >= len(ordered) or min(len(rows) / len(ids), used / wanted) >= MOST:
+                break
+            compared, checked = 4 * compared, 4 * checked
+        best = sorted((farness[near[row["id"]]], row["chunk"], near[row["id"]]) for row in found)[:limit]
+        return ChunkVectors(tuple(chunk for _, chunk, _ in best), vectors[[at for *_, at in best]], codes.middle)
 
-    async def likeness(self, model: str, vector: "Matrix", chunks: Sequence[int]) -> VectorMatches:
-        """Return the similarity of the vectors of chunks to `vector`, nearest first."""
-        async with self.db.read() as tx:
-            codes = await self._codes(tx, model)
-            rows = await tx.all("vectors_of_chunks", model=codes.model, chunks=list(chunks)) if codes else []
-        return _matches(rows, codes, vector, len(rows)) if codes and rows else VectorMatches()
-
-    async def of_chunks(self, model: str, chunks: Sequence[int]) -> "Matrix":
+    async def of_chunks(self, model: str, chunks: Sequence[int]) -> ChunkVectors:
         """Return the vectors of chunks, without chunks that have none."""
         async with self.db.read() as tx:
-            row = await tx.one("model_and_newest", name=model)
-            rows = await tx.all("vectors_of_chunks", model=row["id"], chunks=list(chunks)) if row else []
-        return decoded(rows, row["dimensions"] if row else 0)
+            codes = await self._codes(tx, model)
+            if codes is None:
+                return ChunkVectors.none()
+            rows = await tx.all("vectors_of_chunks", model=codes.model, chunks=list(chunks))
+            return ChunkVectors(tuple(row["chunk"] for row in rows), decoded(rows, codes.dimensions), codes.middle)
 
     async def _codes(self, tx: Transaction, model: str) -> VectorCodes | None:
         """Return the codes of a model from memory, after adding those of new vectors; None for an unknown model."""
@@ -211,17 +242,6 @@ class VectorRepository(Repository):
 def decoded(rows: Sequence[Row], dimensions: int) -> "Matrix":
     """Return the stored vectors of rows as a matrix."""
     return unpack_rows([row["vector"] for row in rows], dimensions)
-
-
-def _matches(rows: Sequence[Row], codes: VectorCodes, vector: "Matrix", limit: int) -> VectorMatches:
-    """Return the best chunks in `rows` by the similarity of their vectors to `vector`, nearest first."""
-    import numpy as np
-
-    likeness = decoded(rows, codes.dimensions) @ vector[0]
-    chunks = np.array([row["chunk"] for row in rows], dtype=np.int64)
-    best = np.lexsort((chunks, -likeness))[:limit]
-    found = tuple(map(ChunkMatch, chunks[best].tolist(), likeness[best].tolist()))
-    return VectorMatches(found, float(codes.middle @ vector[0]))
 
 
 def check_size(vector: "Matrix", dimensions: int) -> None:

@@ -1,5 +1,6 @@
 -- model_and_newest
-select m.id, m.dimensions, m.coded, (select coalesce(max(id), 0) from vectors) as vector
+select m.id, m.dimensions, m.coded, (select coalesce(max(id), 0) from chunks) as chunk,
+    (select coalesce(max(id), 0) from vectors) as vector
 from models m where m.name = :name
 
 -- keep_vector
@@ -35,20 +36,24 @@ select block as number, places, codes, middle from vector_blocks
 where model_id = :model and block >= :first and block < :full
 order by block
 
--- used_vectors
-select c.id as chunk, v.id, v.vector
-from vectors v join chunks c on c.text_hash = v.text_hash
-where v.id in {list candidates}
+-- vectors_by_id
+select id, vector from vectors where id in {list vectors}
 
--- used_vectors_within
-select c.id as chunk, v.id, v.vector
-from vectors v join chunks c on c.text_hash = v.text_hash
-where v.id in {list candidates} and c.page_id in {list pages}
+-- chunks_of_vectors
+select c.id as chunk, v.id
+from vectors v cross join chunks c on c.text_hash = v.text_hash
+where v.id in {list vectors}
+
+-- chunks_of_vectors_within
+select c.id as chunk, v.id
+from vectors v cross join chunks c on c.text_hash = v.text_hash
+where v.id in {list vectors} and +c.page_id in {list pages}
 
 -- vectors_of_pages
-select c.id as chunk, v.vector
+select distinct v.id
 from chunks c cross join vectors v on v.model_id = :model and v.text_hash = c.text_hash
 where c.page_id in {list pages}
+order by v.id
 
 -- vectors_of_chunks
 select c.id as chunk, v.vector
