@@ -39,7 +39,9 @@ class AccessSettings:
     requests_per_second: float = number(
         50.0, "maximum requests per second of one token, or of one peer (IP address) without a token", 0.01, 100_000
     )
-    burst: int = whole(500, "maximum requests above that rate at once", 1, 1_000_000)
+    burst: int = whole(
+        500, "requests that may come at once before `access.requests_per_second` limits them", 1, 1_000_000
+    )
     max_body_bytes: int = whole(1_048_576, "maximum size of a request body", 1_024, 1_073_741_824)
     header_seconds: float = number(10.0, "maximum time to receive the header of a request", 0.1, 3_600)
     body_seconds: float = number(30.0, "maximum time to receive the body of a request", 0.1, 3_600)

@@ -31,7 +31,7 @@ Wanted = Annotated[
     Field(max_length=100, description="A version or a range, such as 18, ^18, 18.x or latest; default: the newest"),
 ]
 Cursor = Annotated[
-    str | None, Field(max_length=200, description="nextCursor of the previous answer, with the same arguments")
+    str | None, Field(max_length=200, description="The nextCursor of the previous answer; repeat the other arguments")
 ]
 
 
@@ -47,7 +47,8 @@ def add_search_tool(server: MCPServer[Any], kb: answers.KbProvider) -> None:
         cursor: Annotated[
             str | None,
             Field(
-                max_length=MAX_CURSOR_CHARS, description="nextCursor of the previous answer, with the same arguments"
+                max_length=MAX_CURSOR_CHARS,
+                description="The nextCursor of the previous answer; repeat the other arguments",
             ),
         ] = None,
     ) -> Annotated[CallToolResult, answers.Passages]:
@@ -104,7 +105,7 @@ def add_change_tool(server: MCPServer[Any], kb: answers.KbProvider) -> None:
         library: Annotated[str | None, Field(max_length=100, description="Only in this library")] = None,
         version: Annotated[str | None, Field(max_length=100, description="Exact version of that library")] = None,
         since: Annotated[
-            str | None, Field(max_length=20, description="Only changes of this last time, such as 7d or 12h")
+            str | None, Field(max_length=20, description="Only changes since this time ago, such as 7d or 12h")
         ] = None,
         kind: Annotated[
             Literal["new", "changed", "deleted", "moved"] | None, Field(description="Only changes of this kind")
@@ -220,7 +221,7 @@ def add_page_tool(server: MCPServer[Any], kb: answers.KbProvider) -> None:
     @server.tool(annotations=ToolAnnotations(read_only_hint=True, open_world_hint=True))
     async def fetch_url(
         url: Annotated[
-            str, Field(max_length=2_000, description="An http or https URL; with a read token, that of an indexed page")
+            str, Field(max_length=2_000, description="An http or https URL; a read token may fetch only indexed pages")
         ],
         cursor: Cursor = None,
     ) -> Annotated[CallToolResult, answers.PageText]:
