@@ -65,5 +65,5 @@ class WithoutSteps:
         self._listener(event)
 
 
-def ignore(event: Event) -> None:
-    """Do nothing: the listener of callers that need no events."""
+def ignore(event: object) -> None:
+    """Do nothing: the listener of callers that need no events and no reports."""

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from afresh.dataclass import dataclass, field, replace
 from afresh.model.records import PageId, PageStatus, SourceId
-from afresh.model.reports import RunReport
+from afresh.model.reports import HostQueue, RunReport
 
 
 class DayCount(NamedTuple):
@@ -74,13 +74,9 @@ class HostState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HostView:
+class HostView(HostQueue):
     """The numbers of pages that wait for requests to a host, and whether the host may be requested now."""
 
-    domain: str
-    waiting: int  # pages of open runs
-    held: int  # of those, claimed by workers
-    oldest: datetime | None  # when the first one became due
     worked_on: bool  # whether a worker requests it now
     resting: bool  # whether it must not be requested before `next_allowed_at`
     next_allowed_at: datetime | None

@@ -14,6 +14,7 @@ from afresh.crawl.tools import RunOptions
 from afresh.dataclass import dataclass, field, replace
 from afresh.errors import AfreshError, ConfigError, RunBusy, StoreUnavailable
 from afresh.events import Listener, Notice
+from afresh.model.labels import is_among
 from afresh.model.records import RunMode, RunState, Source, SourceId
 from afresh.model.reports import RunReport
 from afresh.ports import Clock
@@ -51,7 +52,6 @@ class Scheduler:
     on_report: Callable[[RunReport], None]
     listener: Listener
     labels: Sequence[str] = ()
-    at_once: int = AT_ONCE
     once: bool = False  # end when nothing is due
     queues: bool = False  # leave runs to the workers of the store
     _going: dict[SourceId, asyncio.Task[None]] = field(default_factory=dict)
@@ -90,7 +90,7 @@ class Scheduler:
         """Request a sync for each scheduled source, because a previous process may have left syncs unfinished."""
         if not self.once:
             for source, _ in await scheduled(store, self.tools):
-                if self._is_ours(source):
+                if is_among(source.label, self.labels):
                     self._sync(source)
 
     def _sync(self, source: Source) -> None:
@@ -101,7 +101,7 @@ class Scheduler:
         """Start the runs that are due; return the time of the next one."""
         await heartbeat.reclaim()
         planned = await plan(store, self.tools, self.clock(), self._report_wrong)
-        mine = [each for each in planned if self._is_ours(each.source)]
+        mine = [each for each in planned if is_among(each.source.label, self.labels)]
         busy = await self._busy(store)
         for each in mine:
             if each.appointment.next_at > self.clock() or each.source.id in self._going:
@@ -110,7 +110,7 @@ class Scheduler:
                 if self._waits_for.get(each.source.id) != each.appointment.slot:  # report once
                     self._waits_for[each.source.id] = each.appointment.slot
                     self.listener(Notice(text=f"{each.source.label} is due, but a run of it is still open"))
-            elif len(self._going) < self.at_once and await store.schedules.hold(
+            elif len(self._going) < AT_ONCE and await store.schedules.hold(
                 each.source.id, each.appointment.next_at, heartbeat.me.name
             ):
                 self._going[each.source.id] = asyncio.create_task(self._use(store, heartbeat.me.name, each))
@@ -118,9 +118,6 @@ class Scheduler:
         if any(each.source.id in busy and each.appointment.next_at <= self.clock() for each in mine):
             later.append(self.clock() + BUSY_POLL)  # until its run or its process ends
         return min(later, default=None)
-
-    def _is_ours(self, source: Source) -> bool:
-        return not self.labels or source.label in self.labels or source.name in self.labels
 
     async def _busy(self, store: Store) -> set[SourceId]:
         alive = {worker.name for worker in await store.workers.all()}
@@ -131,7 +128,7 @@ class Scheduler:
         }
 
     def _report_wrong(self, source: Source, why: str) -> None:
-        if self._is_ours(source) and self._wrong.get(source.id) != why:
+        if is_among(source.label, self.labels) and self._wrong.get(source.id) != why:
             self._wrong[source.id] = why
             self.listener(Notice(text=f"{source.label} is not checked: {why}"))
 

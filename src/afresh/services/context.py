@@ -52,6 +52,3 @@ class Service:
 
     async def _next_time(self, source: Source) -> datetime | None:
         return await next_time(self._store, source, self._tools.schedule(source), self._clock())
-
-
-def ignore_report(report: object) -> None: ...

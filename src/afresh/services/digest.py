@@ -10,7 +10,7 @@ from afresh.digest.update import DigestUpdater, DigestWatcher
 from afresh.errors import ConfigError
 from afresh.events import Listener, ignore
 from afresh.model.reports import KbReport
-from afresh.services.context import Service, ignore_report
+from afresh.services.context import Service
 from afresh.watch.watcher import WatchListener
 
 
@@ -20,7 +20,7 @@ class DigestService(Service):
         update, settings = self._kb_update(listener)
         return await update.whole(settings.url_refresh_budget_per_init)
 
-    async def watch(self, *, on_report: WatchListener = ignore_report, listener: Listener = ignore) -> KbReport:
+    async def watch(self, *, on_report: WatchListener = ignore, listener: Listener = ignore) -> KbReport:
         """Update the knowledge base folder and, if the settings say so, keep it up to date until `stop`."""
         update, settings = self._kb_update(listener)
         async with self._tools.keep_warm():

@@ -22,7 +22,7 @@ from afresh.model.records import Attempt, Page, Policy, Run, RunId, RunMode, Run
 from afresh.model.reports import RunReport
 from afresh.notify.outbox import messages_to_send
 from afresh.ops.failpoints import failpoint
-from afresh.services.context import Service, ignore_report
+from afresh.services.context import Service
 from afresh.services.edit_source import add_source
 from afresh.services.resolve import check_idle, exact_sources, labelled_sources
 from afresh.services.status_views import awaited_report, live_report
@@ -155,7 +155,7 @@ class RunService(Service):
         labels: Sequence[str] = (),
         *,
         times: WatchTimes = DEFAULT_TIMES,
-        on_report: WatchListener = ignore_report,
+        on_report: WatchListener = ignore,
         listener: Listener = ignore,
     ) -> None:
         """Refresh local files as soon as they change, until `stop`."""
@@ -177,7 +177,7 @@ class RunService(Service):
         *,
         at_once: int = MAX_RUNS,
         once: bool = False,
-        on_report: Callable[[RunReport], None] = ignore_report,
+        on_report: Callable[[RunReport], None] = ignore,
         listener: Listener = ignore,
     ) -> bool:
         """Process the open runs of some sources or all until `stop`; return whether all runs succeeded.

@@ -11,7 +11,7 @@ from afresh.model.reports import RunReport, ScheduleView
 from afresh.schedule.plan import next_time
 from afresh.schedule.rules import Cron, Schedule, ScheduledRun
 from afresh.schedule.scheduler import Scheduler, scheduled
-from afresh.services.context import Service, ServiceContext, ignore_report
+from afresh.services.context import Service, ServiceContext
 from afresh.services.edit_source import checked_settings
 from afresh.services.resolve import labelled_sources
 from afresh.services.sinks import SinkService
@@ -30,8 +30,8 @@ class ScheduleService(Service):
         labels: Sequence[str] = (),
         *,
         once: bool = False,
-        on_report: Callable[[RunReport], None] = ignore_report,
-        on_sync: Callable[[SyncReport], None] = ignore_report,
+        on_report: Callable[[RunReport], None] = ignore,
+        on_sync: Callable[[SyncReport], None] = ignore,
         listener: Listener = ignore,
         queues: bool = False,
     ) -> bool:

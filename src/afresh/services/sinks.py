@@ -8,7 +8,7 @@ from afresh.errors import StoreUnavailable, UsageError
 from afresh.events import Listener, ignore
 from afresh.model.records import PageId, PageStatus, Source, SourceId
 from afresh.model.reports import PageView
-from afresh.services.context import Service, ServiceContext, ignore_report
+from afresh.services.context import Service, ServiceContext
 from afresh.services.resolve import labelled_sources
 from afresh.sync.after_runs import FinishedRuns, PostRunSync
 from afresh.sync.copy import DesiredCopy
@@ -89,11 +89,7 @@ class SinkService(Service):
         return PostRunSync(self._sync, self._stopping, on_report, listener, once)
 
     async def keep(
-        self,
-        names: Sequence[str],
-        *,
-        on_report: Callable[[SyncReport], None] = ignore_report,
-        listener: Listener = ignore,
+        self, names: Sequence[str], *, on_report: Callable[[SyncReport], None] = ignore, listener: Listener = ignore
     ) -> None:
         """Sync external stores now, and after each run that ends in any process, until `stop`."""
         store, _ = self._tools.standing(listener, self._stopping)

@@ -8,6 +8,7 @@ from types import EllipsisType, MappingProxyType
 from afresh.aio import yield_in_turns
 from afresh.config.layers import split_settings
 from afresh.crawl.decide import request_for
+from afresh.crawl.heartbeat import LiveWorkers
 from afresh.crawl.report import seconds_of
 from afresh.dataclass import replace
 from afresh.errors import SourceError, UsageError
@@ -50,8 +51,10 @@ class SourceService(Service):
         return await self._store.sources.all()
 
     async def views(self) -> list[SourceView]:
-        alive = await self._alive()
-        return [await view_of(self._store, self._tools, source, alive) for source in await self._store.sources.all()]
+        return await self._counted(await self._store.sources.all(), await self._alive())
+
+    async def _counted(self, sources: Sequence[Source], alive: LiveWorkers) -> list[SourceView]:
+        return [await view_of(self._store, self._tools, source, alive) for source in sources]
 
     async def get(self, number: int) -> Source:
         return await source_of(self._store, number)
@@ -76,13 +79,12 @@ class SourceService(Service):
     async def views_of(self, sources: Sequence[Source]) -> list[SourceView]:
         alive, serving = await self._alive(), await self._store.vectors.serving_model()
         views = []
-        for source in sources:
-            view = await view_of(self._store, self._tools, source, alive)
+        for source, counts in zip(sources, await self._counted(sources, alive), strict=True):
             missing = await self._store.stats.missing_vectors(serving.name, source.id) if serving else None
             view = replace(
-                view,
+                counts,
                 model=serving.name if serving else None,
-                unembedded=missing.number if missing else view.chunks,
+                unembedded=missing.number if missing else counts.chunks,
                 sinks=await self._sinks.views([source]),
             )
             if view.trouble is None:
@@ -94,12 +96,8 @@ class SourceService(Service):
     async def overviews(self, sources: Sequence[Source]) -> list[SourceOverview]:
         store, alive, now = self._store, await self._alive(), self._clock()
         serving = await store.vectors.serving_model()
-
-        async def counted() -> list[SourceView]:
-            return [await view_of(store, self._tools, source, alive) for source in sources]
-
         due, views = await asyncio.gather(  # both count many rows: a store may run them concurrently
-            due_of(store, self._tools, sources, now), counted()
+            due_of(store, self._tools, sources, now), self._counted(sources, alive)
         )
         overviews = []
         for source, counts in zip(sources, views, strict=True):

@@ -2,30 +2,35 @@
 
 import asyncio
 import logging
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from contextlib import suppress
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from afresh.aio import wait_event
+from afresh.crawl.factory import settings_problem
+from afresh.crawl.heartbeat import LiveWorkers
 from afresh.crawl.prune import StorePruner
 from afresh.dataclass import asdict, dataclass, field, replace
 from afresh.errors import AfreshError, StoreUnavailable
 from afresh.events import Listener, ignore
 from afresh.model.records import UNFINISHED, RunState
-from afresh.model.reports import Finding, StoreStatus
+from afresh.model.reports import Finding, Freshness, StoreStatus, WorkerView
 from afresh.model.retention import PruneReport
 from afresh.services.context import Service, ServiceContext
 from afresh.services.sinks import SinkService
-from afresh.services.status_views import status_of
+from afresh.services.status_views import due_of, live_report
 from afresh.store.stats import CachedStats
 from afresh.store.store import Store
+from afresh.text.redact import mask_secrets
 
 log = logging.getLogger(__name__)
 PRUNE_SECONDS = 86_400.0
 OUTCOMES = ("new", "changed", "unchanged", "not_modified", "deleted", "moved", "failed", "refused")
 SUMS = ("bytes", "ai_calls", "ai_tokens", "chunks_embedded", "links_scored", "worked_ms")
 MOST = 1_000
+HOSTS = 10  # hosts whose queues are listed individually
+NAMED = 5  # failed pages of a source that are listed individually
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,9 +73,81 @@ class StatusService(Service):
         self._sums = RunTotals()
 
     async def get(self) -> StoreStatus:
-        now, wanted = self._clock(), self._models.wanted()
-        status = await status_of(self._store, self._tools, await self._alive(), now, wanted)
-        return replace(status, sinks=await self._sinks.views(await self._store.sources.all()))
+        """Return the status of the store: its counts, its active workers and its open runs."""
+        store, alive, now = self._store, await self._alive(), self._clock()
+        serving, totals = await store.vectors.serving_model(), await store.stats.totals()
+        load = await store.stats.workload(alive.names)
+        reports = []
+        for run in await store.runs.live():
+            source = await store.sources.get(run.source_id)
+            if source is not None:
+                reports.append(live_report(run, source, alive, now))
+        running = [each for each in reports if each.state == RunState.RUNNING and each.seconds]
+        return StoreStatus(
+            store=mask_secrets(store.url),
+            sources=totals["sources"],
+            pages=totals["pages"],
+            doubtful=totals["doubtful"],
+            chunks=totals["chunks"],
+            attempts=totals["attempts"],
+            pending=load.waiting,
+            in_flight=load.held,
+            oldest_pending=load.oldest,
+            runs=tuple(reports),
+            workers=await self._workers(alive),
+            hosts=tuple(await store.stats.busiest_hosts(HOSTS, alive.names)),
+            pages_per_second=round(sum(each.checked / each.seconds for each in running), 2),
+            size_bytes=await store.stats.size_bytes(),
+            model=serving.name if serving else None,
+            unembedded=(await store.stats.missing_vectors(serving.name)).number if serving else totals["chunks"],
+            wanted_model=self._models.wanted(),
+            freshness=await self._freshness(now),
+            sinks=await self._sinks.views(await store.sources.all()),
+        )
+
+    async def _workers(self, alive: LiveWorkers) -> tuple[WorkerView, ...]:
+        """Return the active processes, oldest first; each process registers one worker per run."""
+        held, led = await self._store.workers.held_by(), defaultdict(list)
+        for run in await self._store.runs.live():
+            if run.state is RunState.RUNNING and run.worker is not None:
+                led[run.worker].append(int(run.id))
+        processes = defaultdict(list)
+        for worker in await self._store.workers.all():
+            if worker.name in alive.names:
+                processes[worker.host, worker.pid].append(worker)
+        views = [
+            WorkerView(
+                host=host,
+                pid=pid,
+                since=min(each.started_at or each.heartbeat_at for each in names),
+                heartbeat_at=max(each.heartbeat_at for each in names),
+                runs=tuple(sorted(run for each in names for run in led[each.name])),
+                held=sum(held.get(each.name, 0) for each in names),
+            )
+            for (host, pid), names in processes.items()
+        ]
+        return tuple(sorted(views, key=lambda view: (view.since, view.host, view.pid)))
+
+    async def _freshness(self, now: datetime) -> tuple[Freshness, ...]:
+        """Return for each source its oldest check, its number of due pages and the failed pages to retry."""
+        sources, oldest = await self._store.sources.all(), await self._store.stats.oldest_checks()
+        due, views = await due_of(self._store, self._tools, sources, now), []
+        for source in sources:
+            backing_off = await self._store.due.backing_off(source.id, now)
+            views.append(
+                Freshness(
+                    source=source.name,
+                    version=source.version,
+                    kind=source.kind,
+                    oldest_check=oldest.get(source.id),
+                    due=due[source.id].due,
+                    next_at=due[source.id].next_at,
+                    backing_off=tuple(backing_off[:NAMED]),
+                    backing_off_count=len(backing_off),
+                    trouble=settings_problem(self._tools, source),
+                )
+            )
+        return tuple(views)
 
     async def sums(self) -> Mapping[str, int]:
         """Return the number of pages and the number of chunks in all sources together."""
