@@ -1,13 +1,15 @@
-"""Wait for events and tasks, with timeouts and cancellation handled.
+"""Wait for events, tasks and signals, with timeouts and cancellation handled.
 
 In Python 3.11, `asyncio.wait_for` loses a cancellation that arrives together with the awaited result, so the
 cancelled task continues for ever. `asyncio.timeout` does not.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 
 async def wait_event(event: asyncio.Event, seconds: float) -> bool:
@@ -26,8 +28,8 @@ async def wait_first(*events: asyncio.Event, seconds: float) -> None:
             task.cancel()
 
 
-async def run_until_stopped(work: Coroutine[Any, Any, object], stopping: asyncio.Event, seconds: float) -> None:
-    """Run `work` to its end; cancel it if it has not ended `seconds` after the stop event."""
+async def run_until_stopped(work: Coroutine[Any, Any, T], stopping: asyncio.Event, seconds: float = 0.0) -> T | None:
+    """Return the result of `work`; cancel it and return None if it has not ended `seconds` after the stop event."""
     task, stopped = asyncio.create_task(work), asyncio.create_task(stopping.wait())
     try:
         await asyncio.wait({task, stopped}, return_when=asyncio.FIRST_COMPLETED)
@@ -36,8 +38,7 @@ async def run_until_stopped(work: Coroutine[Any, Any, object], stopping: asyncio
         stopped.cancel()
         task.cancel()
         await asyncio.wait({task})
-    if not task.cancelled():
-        task.result()
+    return None if task.cancelled() else task.result()
 
 
 async def wait_done(work: "asyncio.Future[Any]") -> None:
@@ -56,9 +57,39 @@ async def wait_done(work: "asyncio.Future[Any]") -> None:
         raise asyncio.CancelledError
 
 
-T = TypeVar("T")
+async def run_together(work: Iterable[Coroutine[Any, Any, object]]) -> None:
+    """Run all to their end; after the first error, cancel the others and raise the error."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            for each in work:
+                group.create_task(each)
+    except BaseExceptionGroup as trouble:
+        raise trouble.exceptions[0] from trouble
+
+
+@contextmanager
+def signal_handlers(handlers: Mapping[int, Callable[[], None]]) -> Iterator[None]:
+    """Call the handlers of signals in this context; do nothing on Windows and outside of the main thread."""
+    loop = asyncio.get_running_loop()
+    with suppress(NotImplementedError, RuntimeError):
+        for number, handler in handlers.items():
+            loop.add_signal_handler(number, handler)
+    try:
+        yield
+    finally:
+        with suppress(NotImplementedError, RuntimeError):
+            for number in handlers:
+                loop.remove_signal_handler(number)
+
 
 AT_ONCE = 3  # calls that run concurrently
+
+
+async def gather_all(work: Iterable[Awaitable[T]]) -> list[T]:
+    """Await all and return the results in order; after all have ended, raise the first error."""
+    tasks = [asyncio.ensure_future(each) for each in work]
+    await asyncio.gather(*tasks, return_exceptions=True)
+    return [task.result() for task in tasks]
 
 
 async def gather_limited(work: Sequence[Callable[[], Coroutine[None, None, T]]]) -> list[T]:
@@ -69,13 +100,7 @@ async def gather_limited(work: Sequence[Callable[[], Coroutine[None, None, T]]])
         async with gate:
             return await begin()
 
-    done = await asyncio.gather(*map(turn, work), return_exceptions=True)
-    results: list[T] = []
-    for result in done:
-        if isinstance(result, BaseException):
-            raise result
-        results.append(result)
-    return results
+    return await gather_all(map(turn, work))
 
 
 TURN_CHARACTERS = 8 * 1024  # URL characters to process before other tasks get a turn: time grows with their number

@@ -23,7 +23,7 @@ from afresh.access.permissions import EVERYTHING, Permissions
 from afresh.config.server import AccessSettings
 from afresh.kb import KnowledgeBase
 from afresh.server.auth import AuthMiddleware, allowed_of
-from afresh.server.mcp.http import McpApp, asgi_app
+from afresh.server.mcp.http import McpApp
 from afresh.server.mcp.server import make_server
 from afresh.testing import TinySite
 
@@ -58,7 +58,7 @@ async def served(app: McpApp, guard: ASGIApp | None = None) -> AsyncIterator[str
 
 def guarded(kb: KnowledgeBase, **settings: Any) -> AbstractAsyncContextManager[str]:
     """The address of an application as `afresh serve` mounts it."""
-    app = asgi_app(kb, allowed=allowed_of)
+    app = McpApp(kb, allowed=allowed_of)
     return served(app, AuthMiddleware(app, kb.tokens, AccessSettings(**settings)))
 
 
@@ -75,7 +75,7 @@ async def test_the_official_client_calls_every_tool_over_http_and_readers_only_w
 
     async with opened(tmp_path / "kb.db") as kb:
         reader = Permissions(caller="reader")
-        app = asgi_app(kb, allowed=lambda scope: reader if b"x-reader" in dict(scope["headers"]) else EVERYTHING)
+        app = McpApp(kb, allowed=lambda scope: reader if b"x-reader" in dict(scope["headers"]) else EVERYTHING)
         working = asyncio.create_task(kb.runs.work())
         with TinySite() as site:
             lay(site, star(5))

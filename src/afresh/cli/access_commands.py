@@ -6,7 +6,7 @@ import click
 
 from afresh.access.permissions import CreatedToken, TokenScope
 from afresh.cli.session import Session
-from afresh.cli.shell import Group, argument, command, option, switch
+from afresh.cli.shell import argument, command, group, option, switch
 from afresh.notify.outbox import MessageState
 from afresh.ports import StoreAccess
 from afresh.present.wording import count
@@ -24,7 +24,7 @@ FIRST = (
 )
 
 
-@click.group("token", cls=Group, no_args_is_help=False, section="Manage", examples=EXAMPLES)
+@group("token", *EXAMPLES)
 def token() -> None:
     """Create, list and revoke access tokens of the server.
 
@@ -33,7 +33,7 @@ def token() -> None:
 
 
 @command(
-    "",
+    token,
     "afresh token create --scope read --name agents",
     "afresh token create --scope write --source react --expires 90d",
     name="create",
@@ -67,7 +67,7 @@ def create(session: Session, scope: str, sources: tuple[str, ...], expires: str 
         session.show(made.token)
 
 
-@command("", "afresh token list", "afresh token list --json", name="list")
+@command(token, "afresh token list", "afresh token list --json", name="list")
 def list_tokens(session: Session) -> None:
     """List all tokens with scope, state and expiry; the secret text is not stored."""
     found, now = session.ask(lambda kb: kb.tokens.all()), session.now
@@ -79,16 +79,12 @@ def list_tokens(session: Session) -> None:
         session.show(tokens(found, now, EXAMPLES[0]))
 
 
-@command("", "afresh token revoke 3", name="revoke")
+@command(token, "afresh token revoke 3", name="revoke")
 @argument("number", "NUMBER", "Number of the token in `afresh token list`.", type=int)
 def revoke(session: Session, number: int) -> None:
     """Revoke a token immediately."""
     session.ask(lambda kb: kb.tokens.revoke(number), access=StoreAccess.CHANGE)
     session.inform({"revoked": number}, f"Revoked token {number}.")
-
-
-for each in (create, list_tokens, revoke):
-    token.add_command(each)
 
 
 @command("Manage", "afresh webhooks", "afresh webhooks --state dead", "afresh webhooks --send")

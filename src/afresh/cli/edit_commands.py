@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from afresh.cli.session import Session
-from afresh.cli.shell import Group, argument, command, named, option, switch
+from afresh.cli.shell import argument, command, group, named, option, switch
 from afresh.config.layers import check_rule_names, parse_rule
 from afresh.errors import ConfigError, NotFound, UsageError
 from afresh.links.score import parse_keywords
@@ -106,7 +106,7 @@ def _typed_value(value: object) -> str:
     return "none" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 
-@click.group("page", cls=Group, no_args_is_help=False, section=SECTION, examples=PAGES)
+@group("page", *PAGES)
 def page() -> None:
     """Add, recheck or remove single pages.
 
@@ -114,7 +114,7 @@ def page() -> None:
     """
 
 
-@command("", "afresh page add react@19 https://react.dev/hidden", name="add")
+@command(page, "afresh page add react@19 https://react.dev/hidden", name="add")
 @argument("label", "LABEL", "The source, as NAME or NAME@VERSION.")
 @argument("url", "URL", "URL of the page; it must be in the scope of the source.")
 def add_page(session: Session, label: str, url: str) -> None:
@@ -127,7 +127,7 @@ def add_page(session: Session, label: str, url: str) -> None:
     session.inform(made, f"Added {made.url} as page {made.id}. Run `afresh refresh {label} --due` to read it.")
 
 
-@command("", PAGES[0], "afresh page look 12 --after 2h", name="look")
+@command(page, PAGES[0], "afresh page look 12 --after 2h", name="look")
 @argument(*PAGE)
 @within
 @option("--after", "TIME", "Check the page after this time, such as 15m, 2h or 7d (default: now).", default="0s")
@@ -144,7 +144,7 @@ def schedule_page(session: Session, page: str, within: str | None, after: str) -
     session.inform(found, f"{due}; `afresh refresh --due` checks it then.")
 
 
-@command("", PAGES[1], name="remove")
+@command(page, PAGES[1], name="remove")
 @argument(*PAGE)
 @within
 def remove_page(session: Session, page: str, within: str | None) -> None:
@@ -159,7 +159,7 @@ def remove_page(session: Session, page: str, within: str | None) -> None:
     session.inform({"removed": gone.url, "id": gone.id}, f"Removed {gone.url} from the index.")
 
 
-@click.group("link", cls=Group, no_args_is_help=False, section=SECTION, examples=LINKS)
+@group("link", *LINKS)
 def link() -> None:
     """Add, score or remove single links.
 
@@ -167,7 +167,7 @@ def link() -> None:
     """
 
 
-@command("", "afresh link add https://react.dev/ https://react.dev/hidden --text Hidden", name="add")
+@command(link, "afresh link add https://react.dev/ https://react.dev/hidden --text Hidden", name="add")
 @argument(*PAGE)
 @argument("url", "URL", "Target of the link.")
 @within
@@ -182,7 +182,7 @@ def add_link(session: Session, page: str, url: str, within: str | None, text: st
     session.inform(made, f"Added {made.url} as link {made.id}.")
 
 
-@command("", LINKS[0], "afresh link set 12 --comment 'read this first'", name="set")
+@command(link, LINKS[0], "afresh link set 12 --comment 'read this first'", name="set")
 @argument(*LINK)
 @within
 @option("--score", "S", "Score, from 0 to 2.", type=click.FloatRange(0, 2))
@@ -207,7 +207,7 @@ def set_link(
     session.inform(made, f"{made.url} has {score_text}{f': {made.comment}' if made.comment else ''}.")
 
 
-@command("", LINKS[1], name="remove")
+@command(link, LINKS[1], name="remove")
 @argument(*LINK)
 @within
 def remove_link(session: Session, link: str, within: str | None) -> None:
@@ -246,9 +246,3 @@ def _single(found: Sequence[Record], kind: str, wanted: str) -> Record:
     if len(found) > 1:
         raise UsageError(f"several sources have {wanted}: choose one with --in LABEL")
     return found[0]
-
-
-for each in (add_page, schedule_page, remove_page):
-    page.add_command(each)
-for each in (add_link, set_link, remove_link):
-    link.add_command(each)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from afresh.cli.session import Session, here, start_collecting
-from afresh.cli.shell import Group, argument, command, option, switch
+from afresh.cli.shell import argument, command, group, option, switch
 from afresh.config import default_files, describe, find_file, list_values
 from afresh.errors import ConfigError, StoreError, UsageError
 from afresh.model.reports import Finding
@@ -68,14 +68,12 @@ def _run_checks(session: Session) -> list[Finding]:
         return without_store(found, wrong)
 
 
-@click.group(
-    "config", cls=Group, no_args_is_help=False, section=SECTION, examples=("afresh config show", "afresh config check")
-)
+@group("config", "afresh config show", "afresh config check")
 def config() -> None:
     """Show and check the settings."""
 
 
-@command("", "afresh config show", "afresh config show --json", name="show")
+@command(config, "afresh config show", "afresh config show --json", name="show")
 def config_show(session: Session) -> None:
     """Print every setting, its value and where it comes from; secrets are masked."""
     if not session.wrote_json(describe(session.config)):
@@ -84,7 +82,7 @@ def config_show(session: Session) -> None:
         session.show(details.settings(list_values(session.config)))
 
 
-@command("", "afresh config check", "afresh --config other.yaml config check", name="check")
+@command(config, "afresh config check", "afresh --config other.yaml config check", name="check")
 def config_check(session: Session) -> None:
     """Check the settings; errors name file, line and nearest key.
 
@@ -102,7 +100,7 @@ def config_check(session: Session) -> None:
     session.inform(answer, f"{where}; {differ} from the defaults.")
 
 
-@command("", "afresh config path", name="path")
+@command(config, "afresh config path", name="path")
 def config_path(session: Session) -> None:
     """Print the settings file in use, or where afresh searches for one."""
     file, _ = find_file(session.config_file, os.environ, here())
@@ -128,10 +126,6 @@ def demo(session: Session, pace: float) -> int:
     from afresh.cli.demo import play
 
     return play(session, pace)
-
-
-for each in (config_show, config_check, config_path):
-    config.add_command(each)
 
 
 def age(typed: str) -> "tuple[timedelta | None]":

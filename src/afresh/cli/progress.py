@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
+from afresh.aio import signal_handlers
 from afresh.cli.session import Session
 from afresh.config import Config
 from afresh.errors import StoreUnreachable
@@ -232,18 +233,5 @@ class StopSignals:
         self._stop()
 
 
-@contextmanager
-def handle_signals(stop: StopSignals) -> Iterator[None]:
-    loop = asyncio.get_running_loop()
-    handlers = {signal.SIGINT: stop.interrupt, signal.SIGTERM: stop.terminate}
-    try:
-        for number, press in handlers.items():
-            loop.add_signal_handler(number, press)
-    except (NotImplementedError, RuntimeError):  # Windows, or not the main thread: Ctrl-C cancels the run
-        yield
-        return
-    try:
-        yield
-    finally:
-        for number in handlers:
-            loop.remove_signal_handler(number)
+def handle_signals(stop: StopSignals) -> AbstractContextManager[None]:
+    return signal_handlers({signal.SIGINT: stop.interrupt, signal.SIGTERM: stop.terminate})

@@ -119,14 +119,25 @@ def named(flag: str) -> Iterator[None]:
         raise UsageError(f"{flag}: {wrong}") from None
 
 
-def command(section: str, *examples: str, name: str | None = None) -> Callable[[Callable[..., Any]], Command]:
-    """Return a decorator that makes a function a command; the function gets the session and returns an exit code."""
+def command(place: str | Group, *examples: str, name: str | None = None) -> Callable[[Callable[..., Any]], Command]:
+    """Return a decorator that makes a function a command, in a section of the overview or in a group.
+
+    The function gets the session and returns an exit code.
+    """
 
     def make(function: Callable[..., Any]) -> Command:
-        made = click.command(name, cls=Command, section=section, examples=examples)
-        return made(click.pass_obj(function))
+        section = place if isinstance(place, str) else ""
+        made = click.command(name, cls=Command, section=section, examples=examples)(click.pass_obj(function))
+        if isinstance(place, Group):
+            place.add_command(made)
+        return made
 
     return make
+
+
+def group(name: str, *examples: str) -> Callable[[Callable[..., Any]], Group]:
+    """Return a decorator that makes a function a group of commands."""
+    return click.group(name, cls=Group, no_args_is_help=False, section="Manage", examples=examples)
 
 
 def argument(name: str, metavar: str, text: str, **more: Any) -> Callable[[Decorated], Decorated]:

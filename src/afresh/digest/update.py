@@ -1,11 +1,11 @@
 """Update the digest (`init-kb`) once or continuously: its two sources, its cache and its index."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from afresh.aio import wait_event
+from afresh.aio import run_together, wait_event
 from afresh.config.kb import KbPaths, KbSettings
 from afresh.crawl.judge import brake_holds
 from afresh.crawl.run import Runner
@@ -270,20 +270,14 @@ class DigestWatcher:
 
     async def keep(self) -> None:
         sources, kb = await self.update.sources(), self.settings
-        work = []
+        work: list[Coroutine[Any, Any, object]] = [self.stopping.wait()]
         if FILES in sources and kb.file_watch_enabled:
             work.append(self._watch(sources[FILES], kb.file_watch_debounce_seconds))
         if LINKS in sources and kb.links_watch_enabled:
             work.append(self._watch(sources[LINKS], kb.links_watch_debounce_seconds))
         if LINKS in sources:
             work.append(self._ticks())
-        try:
-            async with asyncio.TaskGroup() as group:
-                for each in work:
-                    group.create_task(each)
-                group.create_task(self.stopping.wait())
-        except BaseExceptionGroup as trouble:
-            raise trouble.exceptions[0] from trouble
+        await run_together(work)
 
     async def _watch(self, source: Source, debounce: float) -> None:
         update, times = self.update, WatchTimes(debounce=debounce)

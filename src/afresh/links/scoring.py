@@ -7,16 +7,9 @@ from contextlib import asynccontextmanager
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from afresh.aio import run_until_stopped
 from afresh.errors import ScoreError, ScorerUnavailable
-from afresh.links.score import (
-    KeywordWeights,
-    LinkJudgement,
-    LinkToScore,
-    ScoredLink,
-    UnscoredLink,
-    normalize_scores,
-    total_score,
-)
+from afresh.links.score import KeywordWeights, LinkToScore, ScoredLink, UnscoredLink, normalize_scores, total_score
 from afresh.model.records import ListedUrl, Run, RunMode, SourceId, Visit
 from afresh.ops.failpoints import failpoint
 from afresh.ports import Clock, LinkScorer
@@ -192,7 +185,7 @@ class LinkScoring:
         """Score links with one call and store the answers; links without an answer stay unscored."""
         is_whole = True  # the answer is complete, so that a missing link matches no keyword
         try:
-            judgements = await self._score_unless_stopped(links, keywords)
+            judgements = await run_until_stopped(self._scorer.score(links, keywords), self._stopping)
         except ScoreError as error:
             self.last_error = str(error)
             self._down = isinstance(error, ScorerUnavailable)
@@ -227,21 +220,6 @@ class LinkScoring:
         if any(counts.values()):
             await self._store.link_scores.keep(run, answers, self.weighing, counts, self._clock())
         self._counted = (calls, tokens)
-
-    async def _score_unless_stopped(
-        self, links: Sequence[LinkToScore], keywords: tuple[str, ...]
-    ) -> Sequence[LinkJudgement] | None:
-        """Return the scorer's answer; None if the run is stopped meanwhile."""
-        task = asyncio.ensure_future(self._scorer.score(links, keywords))
-        stop = asyncio.create_task(self._stopping.wait())
-        try:
-            await asyncio.wait({task, stop}, return_when=asyncio.FIRST_COMPLETED)
-            return await task if task.done() else None
-        finally:
-            stop.cancel()
-            if not task.done():
-                task.cancel()
-                await asyncio.wait({task})
 
 
 async def count_scores(scoring: LinkScoring | None, run: Run, counts: dict[str, int], notes: list[str]) -> None:

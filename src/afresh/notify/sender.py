@@ -18,6 +18,7 @@ from itertools import groupby
 from typing import Any, Protocol
 from urllib.parse import quote, urlsplit
 
+from afresh.aio import gather_all
 from afresh.crawl.report import report_of
 from afresh.dataclass import dataclass
 from afresh.errors import ApiError, ApiTimeout
@@ -204,11 +205,7 @@ class MessageSender:
         """Try to send all due messages, with targets in parallel; return the number of sent messages."""
         due = sorted(await self.store.messages.due(self.clock()), key=lambda message: message.target)
         rounds = [list(group) for _, group in groupby(due, key=lambda message: message.target)]
-        done = await asyncio.gather(*map(self._round, rounds), return_exceptions=True)  # let all targets finish
-        for each in done:
-            if isinstance(each, BaseException):
-                raise each
-        return sum(each for each in done if isinstance(each, int))
+        return sum(await gather_all(map(self._round, rounds)))
 
     async def _round(self, messages: list[OutboxMessage]) -> int:
         """Send the messages of one target, oldest first, until one fails; return the number of sent messages."""

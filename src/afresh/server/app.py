@@ -21,7 +21,7 @@ from afresh.server.api import links, overview, pages, runs, search, sources
 from afresh.server.asgi import MCP, PREFIX, RequestRefused
 from afresh.server.auth import AuthMiddleware, FailedLogins, allowed_of
 from afresh.server.background import ServerState, run_task, tasks
-from afresh.server.mcp.http import asgi_app
+from afresh.server.mcp.http import McpApp
 from afresh.server.replies import RESPONSES, add_error_handlers
 from afresh.server.request_checks import RateLimiter
 from afresh.server.telemetry import TracingMiddleware
@@ -62,7 +62,7 @@ def make_app(
     updates of the digest.
     """
     state = ServerState()
-    mcp = asgi_app(kb, read_only=read_only, allowed=allowed_of)
+    mcp = McpApp(kb, read_only=read_only, allowed=allowed_of)
     failures = FailedLogins()
 
     @asynccontextmanager

@@ -13,7 +13,7 @@ from functools import partial
 from itertools import count
 from typing import Any, TypeVar
 
-from afresh.aio import wait_event
+from afresh.aio import gather_all, wait_event
 from afresh.backoff import next_wait, wait_to_retry
 from afresh.config.server import SinkSettings
 from afresh.dataclass import dataclass, field, replace
@@ -252,7 +252,7 @@ class SyncPass:
             copies = [to_drop(wanted, self.target.order) for wanted in batch]
             await self._record(copies)
             failpoint("sync.dropping")
-            results = await self._together([partial(self._drop, copy) for copy in copies])
+            results = await gather_all(map(self._drop, copies))
             failpoint("sync.dropped")
             await self._record([copy for copy, _ in results])
             deleted = [
@@ -293,7 +293,7 @@ class SyncPass:
         lost: SinkBusy | None = None
         async for batch in self._steps(CopyStep.PUT):
             begun = await self._begun(batch)
-            results = await self._together([partial(self._put, copy, text) for copy, text, _ in begun])
+            results = await gather_all(self._put(copy, text) for copy, text, _ in begun)
             await self._record([copy for copy, _ in results])
             failpoint("sync.kept")
             taken = [
@@ -380,7 +380,7 @@ class SyncPass:
 
     async def _looks(self) -> None:
         async for batch in self._steps(CopyStep.LOOK):
-            results = await self._together([partial(self._look, wanted.copy) for wanted in batch])
+            results = await gather_all(self._look(wanted.copy) for wanted in batch)
             failpoint("sync.looked")
             self._leave_stuck([wanted.copy for wanted in batch], results)
             await self._record(results)
@@ -434,12 +434,6 @@ class SyncPass:
 
     async def _record(self, copies: Sequence[Copy]) -> None:
         await self.store.copies.record(self.target.name, self.worker, copies, self.clock())
-
-    async def _together(self, calls: Sequence[Callable[[], Awaitable[T]]]) -> list[T]:
-        """Run calls concurrently and return their results; after all have ended, raise the first exception."""
-        tasks = [asyncio.ensure_future(call()) for call in calls]
-        await asyncio.gather(*tasks, return_exceptions=True)
-        return [task.result() for task in tasks]
 
     def _report_progress(self) -> None:
         self.listener(SyncProgress(sink=self.target.name, counts=dict(self.tally.counts)))

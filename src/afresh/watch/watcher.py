@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-from afresh.aio import wait_event
+from afresh.aio import run_together, wait_event
 from afresh.crawl.tools import RunOptions
 from afresh.dataclass import dataclass, field
 from afresh.errors import AfreshError, ConfigError, RunBusy, StoreError, StoreUnavailable, UsageError
@@ -315,10 +315,6 @@ class Watcher:
 
         waking = asyncio.create_task(wake_when_stopped())
         try:
-            async with asyncio.TaskGroup() as group:
-                for watcher in watchers:
-                    group.create_task(watcher.keep())
-        except BaseExceptionGroup as group_error:
-            raise group_error.exceptions[0] from group_error
+            await run_together(watcher.keep() for watcher in watchers)
         finally:
             waking.cancel()

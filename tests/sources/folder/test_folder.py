@@ -175,20 +175,20 @@ async def test_F78_a_link_beside_a_folder_whose_name_it_begins_with_is_followed(
 
 @pytest.mark.parametrize("symlinks", [False, True])
 async def test_F78_a_folder_that_becomes_a_link_while_a_file_is_looked_at_is_not_followed(
-    tmp_path: Path, symlinks: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, symlinks: bool
 ) -> None:
     """The swap happens when everything was checked, right before the file is opened."""
     root, outside = grow(tmp_path / "root", "sub/a.md"), grow(tmp_path / "outside", "a.md")
     fetcher = FileFetcher(str(root), FilesSettings(symlinks=symlinks), lister_of(root, symlinks=symlinks).why_not)
-    inside = fetcher._inside
+    inside = FileFetcher._inside
 
-    def swapped(path: str) -> str | None:
-        found = inside(path)
+    def swapped(fetcher: FileFetcher, path: str) -> str | None:
+        found = inside(fetcher, path)
         (root / "sub").rename(tmp_path / "away")
         (root / "sub").symlink_to(outside)
         return found
 
-    fetcher._inside = swapped  # type: ignore[method-assign]
+    monkeypatch.setattr(FileFetcher, "_inside", swapped)
     seen = await fetcher.fetch(Request(url=file_url(str(root / "sub/a.md"))))
     assert isinstance(seen, Failed | Gone)
 

@@ -18,14 +18,20 @@ _PERMISSIONS: ContextVar[Permissions] = ContextVar("permissions")
 
 
 class McpApp:
-    """An ASGI application that treats every request as MCP, at any path, while `running` is open."""
+    """The MCP application of a knowledge base, at any path; `AuthMiddleware` must check hosts and origins first.
 
-    def __init__(
-        self, reading: AfreshServer, writing: AfreshServer | None, allowed: Callable[[Scope], Permissions]
-    ) -> None:
-        self._reading = reading
-        self._writing = writing
+    `allowed` returns the permissions of a request. Without write permission, only reading tools are offered. Only
+    permitted sources are visible. The application queues runs, and workers process them. It answers while `running`
+    is open.
+    """
+
+    def __init__(self, kb: KnowledgeBase, *, allowed: Callable[[Scope], Permissions], read_only: bool = False) -> None:
+        def reach() -> KnowledgeBase:
+            return kb.scoped_to(_PERMISSIONS.get())
+
         self._allowed = allowed
+        self._reading = _opened(make_server(kb, read_only=True, reach=reach))
+        self._writing = None if read_only else _opened(make_server(kb, works=False, reach=reach))
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -49,25 +55,11 @@ class McpApp:
             _PERMISSIONS.reset(before)
 
 
-def asgi_app(kb: KnowledgeBase, *, allowed: Callable[[Scope], Permissions], read_only: bool = False) -> McpApp:
-    """Return the MCP application of a knowledge base; `AuthMiddleware` must check hosts and origins first.
-
-    `allowed` returns the permissions of a request. Without write permission, only reading tools are offered. Only
-    permitted sources are visible. The application queues runs, and workers process them.
-    """
-
-    def opened(server: AfreshServer) -> AfreshServer:
-        server.streamable_http_app(
-            streamable_http_path="/",
-            stateless_http=True,  # so no session can be lost or stolen, and none piles up
-            transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
-            max_request_body_size=MAX_REQUEST_BYTES,
-        )
-        return server
-
-    def reach() -> KnowledgeBase:
-        return kb.scoped_to(_PERMISSIONS.get())
-
-    reading = opened(make_server(kb, read_only=True, reach=reach))
-    writing = None if read_only else opened(make_server(kb, works=False, reach=reach))
-    return McpApp(reading, writing, allowed)
+def _opened(server: AfreshServer) -> AfreshServer:
+    server.streamable_http_app(
+        streamable_http_path="/",
+        stateless_http=True,  # so no session can be lost or stolen, and none piles up
+        transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
+        max_request_body_size=MAX_REQUEST_BYTES,
+    )
+    return server

@@ -7,11 +7,12 @@ import re
 import signal
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 
 import anyio
 
+from afresh.aio import signal_handlers
 from afresh.server.mcp.server import AfreshServer
 from afresh.text.json_input import read_json
 
@@ -40,7 +41,13 @@ async def serve(server: AfreshServer, reads: int, writes: int) -> None:
     """Serve the client until it closes stdin, or until SIGTERM or SIGINT."""
     with os.fdopen(writes, "w", encoding="utf-8", newline="\n") as out:
         talk = asyncio.create_task(server.serve_lines(lines(reads), anyio.wrap_file(out)))
-        with _signals(talk):
+
+        def end() -> None:
+            """Cancel the session; exit even if the client does not read any more."""
+            talk.cancel()
+            asyncio.get_running_loop().call_later(EXIT_SECONDS, os._exit, 0)  # the next process resumes open runs
+
+        with signal_handlers({signal.SIGTERM: end, signal.SIGINT: end}):
             await asyncio.wait({talk})
         error = inner = None if talk.cancelled() else talk.exception()
         while isinstance(inner, BaseExceptionGroup) and len(inner.exceptions) == 1:
@@ -89,22 +96,3 @@ def _read(descriptor: int, put: Callable[[bytes | None], None]) -> None:
     if held:
         put(b"".join(pieces))
     put(None)
-
-
-@contextmanager
-def _signals(talk: "asyncio.Task[None]") -> Iterator[None]:
-    """Cancel the session on SIGTERM or SIGINT in this context; exit even if the client does not read any more."""
-    loop = asyncio.get_running_loop()
-
-    def end() -> None:
-        talk.cancel()
-        loop.call_later(EXIT_SECONDS, os._exit, 0)  # the next process resumes open runs
-
-    numbers = (signal.SIGTERM, signal.SIGINT)
-    with suppress(NotImplementedError, RuntimeError):  # Windows, or not the main thread
-        for number in numbers:
-            loop.add_signal_handler(number, end)
-    yield
-    with suppress(NotImplementedError, RuntimeError):
-        for number in numbers:
-            loop.remove_signal_handler(number)

@@ -34,23 +34,15 @@ _STEP = (
 )
 
 
+@dataclass(frozen=True)
 class FileFetcher(LocalFetcher):
     """Reads the files below a root folder, or the root itself if it is a single file."""
 
-    def __init__(
-        self,
-        root: str,
-        settings: FilesSettings,
-        why_not: Callable[[str], str | None],
-        *,
-        single: bool = False,
-        doubts_new: bool = True,
-    ) -> None:
-        self._root = root  # a path without links
-        self._settings = settings
-        self._why_not = why_not  # returns why the rules exclude a URL; None if they accept it
-        self._single = single  # the root is a file
-        self._doubts_new = doubts_new  # read a file again next time if it was modified just before this reading
+    root: str  # a path without links
+    settings: FilesSettings
+    why_not: Callable[[str], str | None]  # returns why the rules exclude a URL; None if they accept it
+    single: bool = False  # the root is a file
+    doubts_new: bool = True  # read a file again next time if it was modified just before this reading
 
     async def fetch(self, request: Request) -> Fetched:
         """Fetch a file; return Gone for a missing one only while the root itself exists."""
@@ -59,7 +51,7 @@ class FileFetcher(LocalFetcher):
     def _fetch_file(self, request: Request) -> Fetched:
         path = path_of(request.url)
         try:
-            if (reason := self._why_not(request.url)) is not None:
+            if (reason := self.why_not(request.url)) is not None:
                 return self._gone(f"left out: {reason}")
             for _ in range(MAX_READS):
                 if (seen := self._read(path, request)) is not None:
@@ -74,18 +66,18 @@ class FileFetcher(LocalFetcher):
         """Return Gone for a missing file, or Failed if the whole root is missing, because it may not be mounted."""
         if self._has_root():
             return Gone(status_code=None, reason=reason)
-        return Failed(reason=f"{self._root} is missing, is empty or was replaced")
+        return Failed(reason=f"{self.root} is missing, is empty or was replaced")
 
     def _has_root(self) -> bool:
         """Return whether the root is still there: a file, or a folder that is not empty."""
         try:
-            handle = open_without_links(self._root)
+            handle = open_without_links(self.root)
         except OSError:
             return False
         try:
-            if self._single:
+            if self.single:
                 return stat.S_ISREG(os.fstat(handle).st_mode)
-            with os.scandir(handle if _BY_STEPS else self._root) as entries:
+            with os.scandir(handle if _BY_STEPS else self.root) as entries:
                 return any(entries)
         except OSError:
             return False
@@ -103,10 +95,10 @@ class FileFetcher(LocalFetcher):
             if not stat.S_ISREG(before.st_mode):
                 return Refused(reason="not a regular file")
             held = Validators(size=before.st_size, mtime_ns=before.st_mtime_ns)
-            if self._settings.verify == "stat" and request.validators == held:
+            if self.settings.verify == "stat" and request.validators == held:
                 return NotModified(validators=held, status_code=None)
-            if before.st_size > self._settings.max_file_bytes:
-                limit = f"files.max_file_bytes {self._settings.max_file_bytes:,}"
+            if before.st_size > self.settings.max_file_bytes:
+                limit = f"files.max_file_bytes {self.settings.max_file_bytes:,}"
                 return Refused(reason=f"{before.st_size:,} bytes, more than {limit}")
             now = time.time_ns()
             with open(handle, "rb", closefd=False) as file:
@@ -121,14 +113,14 @@ class FileFetcher(LocalFetcher):
             os.close(handle)
         if _version(before) != _version(after) or len(data) != before.st_size:
             return None
-        validators = Validators() if racy and self._doubts_new else held
+        validators = Validators() if racy and self.doubts_new else held
         return local_body(request.url, data, validators)
 
     def _inside(self, path: str) -> str | None:
         """Return the path with its links resolved, or None if the resolved path is outside the root."""
-        follows = self._settings.symlinks or not _BY_STEPS
+        follows = self.settings.symlinks or not _BY_STEPS
         real = os.path.realpath(path, strict=True) if follows else os.path.normpath(path)
-        return real if real == self._root or real.startswith(self._root.rstrip("/") + "/") else None
+        return real if real == self.root or real.startswith(self.root.rstrip("/") + "/") else None
 
 
 def open_without_links(path: str) -> int:
