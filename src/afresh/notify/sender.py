@@ -22,20 +22,9 @@ from afresh.aio import gather_all
 from afresh.crawl.report import report_of
 from afresh.dataclass import dataclass
 from afresh.errors import ApiError, ApiTimeout
+from afresh.notify import outbox
 from afresh.notify.incoming import sign
-from afresh.notify.outbox import (
-    BRAKED,
-    DROPPED,
-    MAX_CHANGES,
-    PAGES,
-    MessageState,
-    MessageTarget,
-    OutboxMessage,
-    kinds_in,
-    next_try,
-    pages_body,
-    run_body,
-)
+from afresh.notify.outbox import MessageState, MessageTarget, OutboxMessage
 from afresh.ops.processes import wait_for_exit
 from afresh.ports import Clock, HttpApi
 from afresh.sources.web.client import not_allowed
@@ -70,10 +59,10 @@ _COUNTED = ("new", "changed", "deleted", "moved", "missing", "failed", "refused"
 def plain_text(body: Mapping[str, Any]) -> tuple[str, str]:
     label = _safe(body["source"] + (f"@{body['version']}" if body["version"] else ""))
     run = f"Run {body['run']} of {label}"
-    if body["event"] == PAGES:
+    if body["event"] == outbox.PAGES:
         return f"afresh: pages of {label}", _of_pages(run, body["pages"], more=body["more"])
     counts = body["counts"]
-    if body["event"] == BRAKED:
+    if body["event"] == outbox.BRAKED:
         held = count(counts["held"], "page")
         waits = f"{run} would delete {held} and needs confirmation. To confirm, run: afresh confirm {body['run']}"
         return f"afresh: {label} needs confirmation", waits
@@ -234,7 +223,7 @@ class MessageSender:
 
     async def _settle(self, message: OutboxMessage, reason: str | None, *, final: bool) -> None:
         now = self.clock()
-        again = None if final else next_try(message, now)
+        again = None if final else outbox.next_try(message, now)
         state = MessageState.SENT if reason is None else MessageState.WAITING if again else MessageState.DEAD
         if state is MessageState.DEAD:
             body = {"target": message.target, "event": message.event, "why": reason}
@@ -247,11 +236,11 @@ class MessageSender:
         if run is None or source is None:
             return None
         report = report_of(run, source)
-        if message.event not in (PAGES, DROPPED):
-            return run_body(message, report)
-        kinds = kinds_in(message, target)
-        changes = await self.store.history.changes_of_run(run.id, kinds, limit=MAX_CHANGES + 1)
-        return pages_body(message, report, changes)
+        if message.event not in (outbox.PAGES, outbox.DROPPED):
+            return outbox.run_body(message, report)
+        kinds = outbox.kinds_in(message, target)
+        changes = await self.store.history.changes_of_run(run.id, kinds, limit=outbox.MAX_CHANGES + 1)
+        return outbox.pages_body(message, report, changes)
 
 
 def why_not_posted(url: str, allow: Sequence[str]) -> str | None:

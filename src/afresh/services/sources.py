@@ -16,18 +16,10 @@ from afresh.model.charts import RunSavings
 from afresh.model.overview import Preview, SourceOverview
 from afresh.model.records import UNFINISHED, PageStatus, Policy, Run, RunMode, Source, SourceId
 from afresh.model.reports import FoundVersion, RefreshPlan, SourceView
+from afresh.services import resolve
 from afresh.services.charts import ENDED, LAST, receipt_of
 from afresh.services.context import Service, ServiceContext
 from afresh.services.edit_source import KB_OWNS, add_source, check_label, check_tokens, checked_settings, checked_url
-from afresh.services.resolve import (
-    best_sources,
-    check_idle,
-    exact_source,
-    exact_sources,
-    labelled_sources,
-    source_of,
-    version_note,
-)
 from afresh.services.runs import RunService
 from afresh.services.sinks import SinkService
 from afresh.services.status_views import due_of, live_report, view_of
@@ -57,7 +49,7 @@ class SourceService(Service):
         return [await view_of(self._store, self._tools, source, alive) for source in sources]
 
     async def get(self, number: int) -> Source:
-        return await source_of(self._store, number)
+        return await resolve.source_of(self._store, number)
 
     async def find(self, label: str) -> Source:
         """Return the source with this name and version; without a version, the newest."""
@@ -65,16 +57,16 @@ class SourceService(Service):
 
     async def labelled(self, labels: Sequence[str]) -> list[Source]:
         """Return the sources and libraries that the labels name; without labels, all except the knowledge base."""
-        sources = await self._store.sources.all()
-        return await labelled_sources(self._store, labels) or [each for each in sources if not each.is_of_digest]
+        named = await resolve.labelled_sources(self._store, labels)
+        return named or [each for each in await self._store.sources.all() if not each.is_of_digest]
 
     async def ids(self, label: str) -> list[SourceId]:
         """Return the ids of the sources that a label names; it may name a source or a library."""
-        return [source.id for source in await exact_sources(self._store, label)]
+        return [source.id for source in await self.labelled([label])]
 
     async def view(self, label: str, *, only: bool = False) -> SourceView:
         """Return a source with its counts; with `only`, raise UsageError for a name with several versions."""
-        return (await self.views_of([await exact_source(self._store, label, only=only)]))[0]
+        return (await self.views_of([await resolve.exact_source(self._store, label, only=only)]))[0]
 
     async def views_of(self, sources: Sequence[Source]) -> list[SourceView]:
         alive, serving = await self._alive(), await self._store.vectors.serving_model()
@@ -174,7 +166,7 @@ class SourceService(Service):
             recognise = partial(self._tools.recognise, remote=not by_operator)
             root = await checked_url(self._store, source, url, recognise, again=again)
         if root != source.url:
-            await check_idle(self._store, source, await self._alive())
+            await resolve.check_idle(self._store, source, await self._alive())
         if renames or root != source.url:
             # the operator's credentials apply only to a root that the operator set
             operator_url = root if by_operator and root != source.url else source.operator_url
@@ -183,11 +175,11 @@ class SourceService(Service):
             )
         if settings or reset:
             await self._store.sources.replace_rules(source.id, *own, now)
-        return await source_of(self._store, source.id), notes
+        return await resolve.source_of(self._store, source.id), notes
 
     async def remove(self, label: str) -> int:
         """Delete a source, and return how many of its pages had content; raise UsageError for several versions."""
-        source = await exact_source(self._store, label, only=True)
+        source = await resolve.exact_source(self._store, label, only=True)
         pages = await self._store.pages.live_count(source.id)
         await self._store.sources.remove(source.id, self._clock())
         return pages
@@ -269,11 +261,11 @@ class SourceService(Service):
 
     async def find_version(self, label: str) -> FoundVersion:
         """Return the version of a source that a label or version range matches, and the existing versions."""
-        return (await best_sources(self._store, label))[1]
+        return (await resolve.best_sources(self._store, label))[1]
 
     async def version_note(self, label: str) -> str | None:
         """Return a note on the version that is used for a name with several versions; else None."""
-        return await version_note(self._store, label)
+        return await resolve.version_note(self._store, label)
 
     async def _plan(self, source: Source, rules: Rules, policy: Policy) -> RefreshPlan:
         store, now = self._store, self._clock()

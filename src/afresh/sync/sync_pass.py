@@ -23,22 +23,10 @@ from afresh.model.records import PageStatus, Run, RunState, SourceId
 from afresh.ops.failpoints import failpoint
 from afresh.ports import Clock, Sink
 from afresh.store.store import Store
+from afresh.sync import reconcile
 from afresh.sync.copy import Copy, DesiredCopy, OwnerTag, ReplaceOrder, Upload, UploadText, display_name
 from afresh.sync.listing import Audit, list_documents
-from afresh.sync.reconcile import (
-    CopyStep,
-    SyncTimes,
-    dropped,
-    holds_anything,
-    is_stuck,
-    plan,
-    put,
-    refused,
-    seen,
-    to_drop,
-    to_put,
-    unput,
-)
+from afresh.sync.reconcile import CopyStep, SyncTimes
 from afresh.sync.reports import DOCUMENTS, MAX_LISTED, AuditView, DocumentNote, DocumentOutcome, SyncFailure, SyncReport
 from afresh.text.redact import mask_secrets
 
@@ -71,7 +59,7 @@ class SyncTally:
                 self.fail(copy)
             else:
                 self.counts["waiting"] += 1
-                self.counts["stuck"] += is_stuck(copy)
+                self.counts["stuck"] += reconcile.is_stuck(copy)
 
     def intend(self, wanted: DesiredCopy, step: CopyStep) -> None:
         match step:
@@ -249,7 +237,7 @@ class SyncPass:
 
     async def _drops(self) -> None:
         async for batch in self._steps(CopyStep.DROP):
-            copies = [to_drop(wanted, self.target.order) for wanted in batch]
+            copies = [reconcile.to_drop(wanted, self.target.order) for wanted in batch]
             await self._record(copies)
             failpoint("sync.dropping")
             results = await gather_all(map(self._drop, copies))
@@ -258,7 +246,7 @@ class SyncPass:
             deleted = [
                 (copy, DocumentOutcome.DELETED)
                 for wanted, (copy, error) in zip(batch, results, strict=True)
-                if error is None and wanted.hash is None and holds_anything(wanted.copy)
+                if error is None and wanted.hash is None and reconcile.holds_anything(wanted.copy)
             ]
             await self.runs.note(deleted)
             self.tally.counts["deleted"] += len(deleted)
@@ -280,7 +268,7 @@ class SyncPass:
                 return replace(copy, error=why), error
             log.info("%s: deleted %s (%s)", copy.sink, remote, copy.url)
             self._undropped = 0
-            copy = dropped(copy, remote)
+            copy = reconcile.dropped(copy, remote)
         return copy, None
 
     # ---- uploads
@@ -331,11 +319,11 @@ class SyncPass:
             if text is None:  # the page was just deleted: the next sync handles that
                 continue
             if text.markdown is None:
-                without.append(refused(to_put(wanted), NO_TEXT))
+                without.append(reconcile.refused(reconcile.to_put(wanted), NO_TEXT))
                 continue
             current = replace(wanted, hash=text.hash)  # the page may have changed since the batch was read
-            if plan(current, self.target.order, self.clock()) is CopyStep.PUT:
-                begun.append((to_put(current), text, is_replaced(current)))
+            if reconcile.plan(current, self.target.order, self.clock()) is CopyStep.PUT:
+                begun.append((reconcile.to_put(current), text, is_replaced(current)))
         self._tried.update(copy.id for copy in without)
         await self._record([*without, *(copy for copy, _, _ in begun)])
         failpoint("sync.putting")
@@ -359,10 +347,10 @@ class SyncPass:
             if isinstance(error, SinkRefused):
                 return replace(copy, putting=False, error=why), error
             sure = not isinstance(error, SinkBusy) or error.retry_after is not None
-            return unput(copy, why, sure=sure), error
+            return reconcile.unput(copy, why, sure=sure), error
         failpoint("sync.put")
         log.info("%s: uploaded %s as %s: %s", copy.sink, copy.url, remote.id, remote.state)
-        return put(copy, remote, self.clock(), self.target.times), None
+        return reconcile.put(copy, remote, self.clock(), self.target.times), None
 
     async def _judge_refusals(self, *, at_end: bool = False) -> None:
         """Record refused pages as failed; raise SinkRefused if the sink refused many pages and accepted none."""
@@ -372,9 +360,9 @@ class SyncPass:
         self._refused = []
         if refuses_all:
             reason = copies[-1].error or ""
-            await self._record([unput(copy, reason, sure=True) for copy in copies])
+            await self._record([reconcile.unput(copy, reason, sure=True) for copy in copies])
             raise SinkRefused(reason)
-        await self._record([refused(copy, copy.error or "refused") for copy in copies])
+        await self._record([reconcile.refused(copy, copy.error or "refused") for copy in copies])
 
     # ---- documents in processing
 
@@ -393,12 +381,12 @@ class SyncPass:
         look = partial(self.target.sink.look, str(copy.remote_id))
         remote = await self._retry(f"{copy.sink}: look", look)
         log.info("%s: %s is %s", copy.sink, copy.remote_id, remote.state if remote else "absent")
-        return seen(copy, remote, self.clock(), self.target.times)
+        return reconcile.seen(copy, remote, self.clock(), self.target.times)
 
     def _leave_stuck(self, before: Sequence[Copy], after: Sequence[Copy]) -> None:
         """Leave documents that have just become stuck out of the rest of this sync, so that users see this state."""
-        known = {copy.id for copy in before if is_stuck(copy)}
-        self._tried.update(copy.id for copy in after if is_stuck(copy) and copy.id not in known)
+        known = {copy.id for copy in before if reconcile.is_stuck(copy)}
+        self._tried.update(copy.id for copy in after if reconcile.is_stuck(copy) and copy.id not in known)
 
     # ---- reading and writing
 
@@ -415,7 +403,7 @@ class SyncPass:
         size = max(1, self.target.sink.at_once)
         async for batch in self._read(to_do=True, only=self.only):
             now = self.clock()
-            found = [each for each in batch if plan(each, self.target.order, now) is step]
+            found = [each for each in batch if reconcile.plan(each, self.target.order, now) is step]
             found = [each for each in found if each.copy.id not in self._tried]
             for start in range(0, len(found), size):
                 if self.stopping.is_set():
@@ -426,10 +414,10 @@ class SyncPass:
         """Count the copies that this sync leaves unfinished, and store which of them have failed or are stuck."""
         async for batch in self._read(to_do=True, only=self.only):
             now = self.clock()
-            left = [each for each in batch if plan(each, self.target.order, now) is not CopyStep.NOTHING]
+            left = [each for each in batch if reconcile.plan(each, self.target.order, now) is not CopyStep.NOTHING]
             self.tally.end(left)
             failed = [(each.copy, DocumentOutcome.FAILED) for each in left if is_failed(each.copy)]
-            stuck = [(each.copy, DocumentOutcome.STUCK) for each in left if is_stuck(each.copy)]
+            stuck = [(each.copy, DocumentOutcome.STUCK) for each in left if reconcile.is_stuck(each.copy)]
             await self.runs.note([*failed, *stuck])
 
     async def _record(self, copies: Sequence[Copy]) -> None:
@@ -442,8 +430,8 @@ class SyncPass:
 def _looked(copy: Copy) -> DocumentOutcome:
     if copy.state is PageStatus.ACTIVE:
         return DocumentOutcome.VERIFIED
-    return DocumentOutcome.STUCK if is_stuck(copy) else DocumentOutcome.WAITING
+    return DocumentOutcome.STUCK if reconcile.is_stuck(copy) else DocumentOutcome.WAITING
 
 
 def _is_processed(copy: Copy) -> bool:
-    return copy.state is PageStatus.PROCESSING and copy.next_try_at is None and not is_stuck(copy)
+    return copy.state is PageStatus.PROCESSING and copy.next_try_at is None and not reconcile.is_stuck(copy)

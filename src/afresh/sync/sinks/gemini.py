@@ -9,17 +9,8 @@ from typing import Any
 from afresh.config.server import SinkSettings
 from afresh.errors import ConfigError, SinkBusy, SinkError, SinkRefused
 from afresh.ports import HttpApi, Remote, RemoteState, SinkKind, Upload
-from afresh.sync.sinks.calls import (
-    MAX_VALUE_CHARS,
-    RemoteMissing,
-    SinkCalls,
-    content,
-    document_name,
-    mark_in,
-    metadata,
-    url_in,
-    variable,
-)
+from afresh.sync.sinks import calls
+from afresh.sync.sinks.calls import RemoteMissing, SinkCalls
 
 BASE_URL = "https://generativelanguage.googleapis.com"
 API_VERSION = "v1beta"
@@ -44,7 +35,7 @@ class GeminiSink:
 
     def __init__(self, name: str, settings: SinkSettings, asker: HttpApi, *, sleep: Sleep = asyncio.sleep) -> None:
         if not settings.api_key:
-            key = variable(name)
+            key = calls.variable(name)
             raise ConfigError(f"sinks.{name}.api_key is missing: set {key} to a key of Google AI Studio")
         self.name = name
         self.at_once = settings.at_once  # Google fails to index some documents with 50 to 100 concurrent uploads
@@ -61,11 +52,11 @@ class GeminiSink:
 
     async def put(self, upload: Upload) -> Remote:
         store = await self._found_store()
-        fields = [{"key": key, "string_value": value} for key, value in metadata(upload).items()]
-        config = {"display_name": document_name(upload), "mime_type": "text/markdown", "custom_metadata": fields}
+        fields = [{"key": key, "string_value": value} for key, value in calls.metadata(upload).items()]
+        config = {"display_name": calls.document_name(upload), "mime_type": "text/markdown", "custom_metadata": fields}
         with self._understood():
             operation = await self._stores.upload_to_file_search_store(
-                file_search_store_name=store, file=BytesIO(content(upload)), config=config
+                file_search_store_name=store, file=BytesIO(calls.content(upload)), config=config
             )
             try:
                 return await self._made_by(operation, store)
@@ -124,7 +115,7 @@ class GeminiSink:
         names = [_name(each) async for each in listed if each.display_name == self._wanted]
         if self._calls.one_of(names, self._wanted):
             return names[0]
-        return _name(await self._stores.create(config={"display_name": self._wanted[:MAX_VALUE_CHARS]}))
+        return _name(await self._stores.create(config={"display_name": self._wanted[: calls.MAX_VALUE_CHARS]}))
 
     async def _check_store(self) -> None:
         """Raise SinkMissing if the store itself does not exist."""
@@ -210,8 +201,8 @@ def _remote(document: Any) -> Remote:
         id=_name(document),
         name=document.display_name or "",
         state=state,
-        mark=mark_in(fields),
-        url=url_in(fields),
+        mark=calls.mark_in(fields),
+        url=calls.url_in(fields),
         size=document.size_bytes or 0,
         reason="Gemini could not index it" if state is RemoteState.FAILED else None,
     )

@@ -11,18 +11,8 @@ from urllib.parse import quote, urlencode
 from afresh.config.server import SinkSettings
 from afresh.errors import ConfigError, SinkError, SinkMissing
 from afresh.ports import HttpApi, Remote, RemoteState, SinkKind, Upload
-from afresh.sync.sinks.calls import (
-    MAX_VALUE_CHARS,
-    RemoteMissing,
-    SinkCalls,
-    as_object,
-    content,
-    document_name,
-    mark_in,
-    metadata,
-    url_in,
-    variable,
-)
+from afresh.sync.sinks import calls
+from afresh.sync.sinks.calls import RemoteMissing, SinkCalls
 
 BASE_URL = "https://api.openai.com/v1"
 PAGE_SIZE = 100  # documents per listing page, the maximum of the API
@@ -40,7 +30,7 @@ class OpenAISink:
     def __init__(self, name: str, settings: SinkSettings, asker: HttpApi) -> None:
         key, base_url = settings.api_key, settings.base_url or BASE_URL
         if not key and settings.base_url is None:  # self-hosted servers may need no key
-            raise ConfigError(f"sinks.{name}.api_key is missing: set {variable(name)} to a key of OpenAI")
+            raise ConfigError(f"sinks.{name}.api_key is missing: set {calls.variable(name)} to a key of OpenAI")
         self.name = name
         self.at_once = settings.at_once
         self.page_size = PAGE_SIZE
@@ -57,9 +47,9 @@ class OpenAISink:
         store = await self._found_store()
         border = f"afresh-{secrets.token_hex(16)}"
         head = {"Content-Type": f"multipart/form-data; boundary={border}"}
-        data = _form(border, f"{document_name(upload)}.md", content(upload))
+        data = _form(border, f"{calls.document_name(upload)}.md", calls.content(upload))
         file = self._text(await self._send("POST", "/files", head, data), "id")
-        attributes = {_NAME: document_name(upload), **metadata(upload)}
+        attributes = {_NAME: calls.document_name(upload), **calls.metadata(upload)}
         try:
             body = {"file_id": file, "attributes": attributes}
             placed = await self._json("POST", f"/vector_stores/{store}/files", body, adds=True)
@@ -109,7 +99,7 @@ class OpenAISink:
             found = [each async for each in stores if each.get("name") == self._wanted]
         ids = [self._text(each, "id") for each in found]
         if not self._calls.one_of(ids, self._wanted):
-            made = await self._json("POST", "/vector_stores", {"name": self._wanted[:MAX_VALUE_CHARS]})
+            made = await self._json("POST", "/vector_stores", {"name": self._wanted[: calls.MAX_VALUE_CHARS]})
             return self._text(made, "id")
         if found[0].get("status") == "expired":
             raise SinkMissing(f'the store "{self._wanted}" has expired: set {self._calls.section}.store to another one')
@@ -142,8 +132,8 @@ class OpenAISink:
             id=identity,
             name=str(attributes.get(_NAME) or identity),
             state=state,
-            mark=mark_in(attributes),
-            url=url_in(attributes),
+            mark=calls.mark_in(attributes),
+            url=calls.url_in(attributes),
             size=size if isinstance(size, int) else 0,
             reason=str(error.get("message") or file.get("status")) if failed else None,
         )
@@ -175,7 +165,7 @@ class OpenAISink:
     ) -> dict[str, Any]:
         head = {**self._headers, **headers}
         answer = await self._calls.send(method, self._base_url + path, head, data, adds=adds)
-        found = await as_object(answer.data)
+        found = await calls.as_object(answer.data)
         if not found:
             raise self._calls.odd("no JSON")
         return found
