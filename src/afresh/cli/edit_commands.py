@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from afresh.cli.session import Session
-from afresh.cli.shell import argument, command, group, named, option, switch
+from afresh.cli.shell import LABEL, argument, command, group, named, option, switch
 from afresh.config.layers import check_rule_names, parse_rule
 from afresh.errors import ConfigError, NotFound, UsageError
 from afresh.links.score import parse_keywords
@@ -37,7 +37,7 @@ within = option("--in within", "LABEL", "Only in this source, as NAME or NAME@VE
 
 
 @command(SECTION, *SETTINGS, name="set")
-@argument("label", "LABEL", "The source, as NAME or NAME@VERSION.")
+@argument(*LABEL)
 @argument("pairs", "[KEY=VALUE]...", "Setting to change, see docs/reference/settings.md; lists with commas.", nargs=-1)
 @option("--reset", "KEY", "Reset this setting to the default; may be repeated.", multiple=True)
 @option("--rename", "LABEL", "New name, as NAME or NAME@VERSION.")
@@ -115,7 +115,7 @@ def page() -> None:
 
 
 @command(page, "afresh page add react@19 https://react.dev/hidden", name="add")
-@argument("label", "LABEL", "The source, as NAME or NAME@VERSION.")
+@argument(*LABEL)
 @argument("url", "URL", "URL of the page; it must be in the scope of the source.")
 def add_page(session: Session, label: str, url: str) -> None:
     """Add a page that no other page links to. The next check of due pages reads it."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from afresh.cli.session import Session, here, start_collecting
-from afresh.cli.shell import argument, command, group, option, switch
+from afresh.cli.shell import LABEL, argument, command, group, option, switch
 from afresh.config import default_files, describe, find_file, list_values
 from afresh.errors import ConfigError, StoreError, UsageError
 from afresh.model.reports import Finding
@@ -28,7 +28,7 @@ SECTION = "Manage"
 
 
 @command(SECTION, "afresh remove react@18", "afresh remove react@18 --yes")
-@argument("label", "LABEL", "The source, as NAME or NAME@VERSION.")
+@argument(*LABEL)
 @switch("--yes -y", "Delete without asking for confirmation.")
 def remove(session: Session, label: str, yes: bool) -> int:
     """Delete a source with its pages and index; the fetch history is kept."""

@@ -1,12 +1,11 @@
 """Commands that read: open, sources, show, pages, links, attempts, history, changes, why, status, runs."""
 
-from enum import StrEnum
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
 from afresh.cli.session import Session
-from afresh.cli.shell import argument, as_rows, command, option, switch
+from afresh.cli.shell import LABEL, argument, as_rows, command, one_of, option, switch
 from afresh.dataclass import replace
 from afresh.errors import UsageError, no_former_text_message
 from afresh.model.fetch import Outcome
@@ -16,8 +15,6 @@ from afresh.model.reports import ChangeView, HistoryEntry, LinkView, PageView, R
 from afresh.ports import StoreAccess
 from afresh.sync.reports import DocumentOutcome, SyncedDocument
 
-Word = TypeVar("Word", bound=StrEnum)
-LABEL = ("label", "LABEL", "The source, as NAME or NAME@VERSION.")
 URL = ("url", "URL", "URL of the page.")
 AT_LEAST_ONE = click.IntRange(min=1, max=2**31 - 1)
 
@@ -170,15 +167,6 @@ def runs(session: Session, label: str | None, limit: int) -> None:
     among = session.ask(lambda kb: kb.sources.ids(label)) if label else None
     found = session.ask(lambda kb: kb.runs.records(among, limit=limit))
     session.answer(found, "lists.runs", rows=RunReport)
-
-
-def one_of(kind: type[Word], flag: str, word: str | None) -> Word | None:
-    if word is None:
-        return None
-    try:
-        return kind(word.lower())
-    except ValueError:
-        raise UsageError(f"{flag}: expected one of {', '.join(kind)}, got {word!r}") from None
 
 
 @command(

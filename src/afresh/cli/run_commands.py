@@ -91,7 +91,6 @@ trust_flag = switch("--trust", "Accept every 200 response, even if it looks like
 redetect_flag = switch("--redetect-language redetect", "Download every page again and detect its language.")
 move_flag = switch("--follow-move follow_move", "If the start page moved, continue there, even on another site.")
 detach_flag = switch("--detach", "Queue the run and exit; `afresh worker` processes it.")
-LABEL = ("label", "LABEL", "The source, as NAME or NAME@VERSION.")
 
 
 @command(

@@ -6,17 +6,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from afresh.cli.session import Session
-from afresh.cli.shell import argument, as_rows, command, option, switch
+from afresh.cli.shell import argument, as_rows, command, one_of, option, switch
 from afresh.dataclass import replace
 from afresh.errors import UsageError
 from afresh.model.reports import SearchAnswer, SearchHit
 from afresh.ports import StoreAccess
 from afresh.present.wording import read_language, read_length, read_path
+from afresh.search.records import SearchMode
 
 if TYPE_CHECKING:
     from afresh.search.evaluation import Evaluation, Question
 
-MODES = ("hybrid", "text", "vector")
+MODES = tuple(map(str, SearchMode))
 MAX_QUESTIONS_BYTES = 20_000_000
 LEAST_SECONDS = {"changed_within": 1, "checked_within": 1, "max_age": 0}
 
@@ -51,9 +52,7 @@ def search(session: Session, query: tuple[str, ...], mode: str, **asked: Any) ->
     words = " ".join(query)
     if not words.strip():
         raise UsageError("enter a search query, for example: afresh search retry with back-off")
-    if mode.lower() not in MODES:
-        raise UsageError(f"--mode: expected one of {', '.join(MODES)}, got {mode!r}")
-    asked |= {"within": tuple(dict.fromkeys(asked["within"])), "mode": mode.lower()}
+    asked |= {"within": tuple(dict.fromkeys(asked["within"])), "mode": one_of(SearchMode, "--mode", mode)}
     asked["language"] = read_language("--language", asked["language"])
     asked["path"] = read_path("--path", asked["path"])
     for name, least in LEAST_SECONDS.items():

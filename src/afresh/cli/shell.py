@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from enum import StrEnum
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -10,7 +11,9 @@ import click
 from afresh.cli.session import Session
 from afresh.errors import ConfigError, UsageError
 
+LABEL = ("label", "LABEL", "The source, as NAME or NAME@VERSION.")  # an argument of many commands
 SECTIONS = ("Keep fresh", "Find", "Inspect", "Manage")
+Word = TypeVar("Word", bound=StrEnum)
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
@@ -117,6 +120,15 @@ def named(flag: str) -> Iterator[None]:
         yield
     except (UsageError, ConfigError, KeywordError) as wrong:
         raise UsageError(f"{flag}: {wrong}") from None
+
+
+def one_of(kind: type[Word], flag: str, word: str | None) -> Word | None:
+    if word is None:
+        return None
+    try:
+        return kind(word.lower())
+    except ValueError:
+        raise UsageError(f"{flag}: expected one of {', '.join(kind)}, got {word!r}") from None
 
 
 def command(place: str | Group, *examples: str, name: str | None = None) -> Callable[[Callable[..., Any]], Command]:
