@@ -47,8 +47,8 @@ class AccessSettings:
     body_seconds: float = number(30.0, "maximum time to receive the body of a request", 0.1, 3_600)
     connections_per_peer: int = whole(
         250,
-        "maximum connections of one peer, which is an IPv4 address or an IPv6 /64 network; of this machine, which may "
-        "run a reverse proxy for many clients, only connections that have not sent a request yet count",
+        "maximum connections of one peer, which is an IPv4 address or an IPv6 /64 network; on this machine, only "
+        "those without a request count, because a reverse proxy here may serve many clients",
         1,
         1_000_000,
     )
