@@ -224,6 +224,7 @@ class Chunk:
     level: int = 0  # of the innermost heading, 0 before the first
     types: tuple[str, ...] = ("text",)  # of text, code, table, list
     text_hash: str
+    heading: str = ""  # the headings above it and in it, one per line
     terms: SearchTerms = SearchTerms()
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 from afresh.errors import EmbedderUnavailable
+from afresh.model.fetch import embedded_text
 from afresh.models.local import MAX_TEXT_CHARS, unit_rows
 from afresh.models.word_pieces import UNKNOWN_ROWS, WordPieces
 
@@ -78,9 +79,9 @@ class FastModel:
         return sums
 
 
-def embed(texts: Sequence[str]) -> bytes:
-    """Return the vectors of texts, one after another, as 32-bit floats; the model is loaded on first use."""
-    return _loaded().rows(texts).tobytes()
+def embed_chunks(chunks: Sequence[tuple[tuple[str, ...], str]]) -> bytes:
+    """Return the vectors of chunks, given by path and content, as 32-bit floats; the model is loaded on first use."""
+    return _loaded().rows([embedded_text(path, content) for path, content in chunks]).tobytes()
 
 
 @cache

@@ -2,9 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from afresh.errors import EmbedderUnavailable, EmbedError, ExtractError, StoreError
 from afresh.extract.pool.pool import ParserPool
@@ -14,9 +13,6 @@ from afresh.ops.failpoints import failpoint
 from afresh.ports import Clock, Embedder
 from afresh.store.store import Store
 
-if TYPE_CHECKING:
-    from afresh.ports import Matrix
-
 log = logging.getLogger("afresh.embedding")
 
 BATCH_TEXTS = 512  # to look up, embed and store together
@@ -25,40 +21,32 @@ MAX_BATCH_SECONDS = 900.0  # the slowest built-in model needs a third of it
 MAX_FAILURES = 3  # of the embedder in a row after which a run stops calling it
 MAX_BAD_TEXTS = 3  # refused single texts without any success, after which the embedder counts as unavailable
 
-EMBED = LazyFunction("afresh.models.fast", "embed", bytes)
-
-
-class PooledEmbedder:
-    """Implements `ports.Embedder` for new text with the fast model in a parser process, while this process goes on."""
-
-    def __init__(self, embedder: Embedder, parsers: ParserPool) -> None:
-        self.model = embedder.model
-        self.embed_query = embedder.embed_query
-        self.close = embedder.close
-        self._parsers = parsers
-
-    async def embed(self, texts: Sequence[str]) -> "Matrix":
-        import numpy as np
-
-        try:
-            rows = await self._parsers.call(EMBED, texts)
-        except ExtractError as error:
-            raise EmbedError(f"{self.model}: {error}") from error
-        found: Matrix = np.frombuffer(rows, np.float32).reshape(len(texts), -1)
-        return found
+EMBED = LazyFunction("afresh.models.fast", "embed_chunks", bytes)
 
 
 class Embedding:
-    """Creates missing vectors in batches; calls with the same text share one vector."""
+    """Creates missing vectors in batches; calls with the same text share one vector.
 
-    def __init__(self, store: Store, embedder: Embedder, clock: Clock, *, batch: int = BATCH_TEXTS) -> None:
+    With `parsers`, the fast model works in a parser process, so that this process can go on.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        embedder: Embedder,
+        clock: Clock,
+        *,
+        parsers: ParserPool | None = None,
+        batch: int = BATCH_TEXTS,
+    ) -> None:
         self.last_error: str | None = None
         self._store = store
         self._embedder = embedder
+        self._parsers = parsers
         self.model = embedder.model  # its fingerprint
         self._clock = clock
         self._batch = batch
-        self._texts: dict[str, str] = {}  # waiting, by hash
+        self._waiting: dict[str, Chunk] = {}  # by the hash of their text
         self._promises: dict[str, asyncio.Future[bool]] = {}  # whether the vector was created now
         self._worker: asyncio.Task[None] | None = None
         self._failures = 0  # of the embedder in a row
@@ -68,10 +56,10 @@ class Embedding:
         wanted = {chunk.text_hash: chunk for chunk in chunks}
         mine = {key: chunk for key, chunk in wanted.items() if key not in self._promises}
         for key, chunk in mine.items():
-            self._texts[key] = embedded_text(chunk.path, chunk.content)
+            self._waiting[key] = chunk
             self._promises[key] = asyncio.get_running_loop().create_future()
         promises = {key: self._promises[key] for key in wanted}
-        if self._texts and (self._worker is None or self._worker.done()):
+        if self._waiting and (self._worker is None or self._worker.done()):
             self._worker = asyncio.create_task(self._work())
         if promises:
             await asyncio.wait(promises.values())  # a cancelled caller does not affect others
@@ -80,14 +68,15 @@ class Embedding:
 
     async def _work(self) -> None:
         await asyncio.sleep(0)  # let others join the first batch
-        while self._texts:
-            batch = dict(list(self._texts.items())[: self._batch])
+        while self._waiting:
+            batch = dict(list(self._waiting.items())[: self._batch])
             for key in batch:
-                del self._texts[key]
+                del self._waiting[key]
             try:
                 known = await self._store.vectors.known(self.model, list(batch))
                 self._resolve(known, made=False)
-                await self._embed({key: text for key, text in batch.items() if key not in known})
+                if new := {key: chunk for key, chunk in batch.items() if key not in known}:
+                    await self._embed(new)
             except StoreError as error:
                 self._resolve(batch, error)
             except BaseException as error:
@@ -96,9 +85,9 @@ class Embedding:
                     raise
                 log.exception("a batch of %d texts was not embedded", len(batch))
 
-    async def _embed(self, texts: dict[str, str]) -> None:
-        """Embed and store texts; if a batch is refused, halve it until the refused text is found."""
-        parts, splits, bad, has_success = [texts] if texts else [], MAX_SPLITS, 0, False
+    async def _embed(self, chunks: dict[str, Chunk]) -> None:
+        """Embed chunks and store their vectors; if a batch is refused, halve it until the refused text is found."""
+        parts, splits, bad, has_success = [chunks], MAX_SPLITS, 0, False
         while parts:
             part = parts.pop()
             try:
@@ -125,26 +114,33 @@ class Embedding:
                 self._resolve(failed, down)
             return
 
-    async def _embed_together(self, texts: dict[str, str]) -> None:
+    async def _embed_together(self, chunks: dict[str, Chunk]) -> None:
         import numpy as np
 
         if self._failures >= MAX_FAILURES:
             raise EmbedderUnavailable(str(self.last_error))
         try:
             async with asyncio.timeout(MAX_BATCH_SECONDS):
-                vectors = await self._embedder.embed(list(texts.values()))
+                if self._parsers is None:
+                    texts = [embedded_text(chunk.path, chunk.content) for chunk in chunks.values()]
+                    vectors = await self._embedder.embed(texts)
+                else:
+                    rows = await self._parsers.call(EMBED, [(each.path, each.content) for each in chunks.values()])
+                    vectors = np.frombuffer(rows, np.float32).reshape(len(chunks), -1)
+        except ExtractError as error:
+            raise EmbedError(f"{self.model}: {error}") from error
         except TimeoutError:
             raise EmbedderUnavailable(f"{self.model} gave no answer within {MAX_BATCH_SECONDS:.0f} s") from None
-        if vectors.ndim != 2 or len(vectors) != len(texts):
-            raise EmbedError(f"{self.model} gave {len(vectors)} vectors for {len(texts)} texts")
+        if vectors.ndim != 2 or len(vectors) != len(chunks):
+            raise EmbedError(f"{self.model} gave {len(vectors)} vectors for {len(chunks)} texts")
         if not np.isfinite(vectors).all() or not vectors.any(axis=1).all():
             raise EmbedError(f"{self.model} gave vectors that are all zero or not numbers")
         self._failures = 0
         failpoint("embed.made")
-        rows = {key: row.tobytes() for key, row in zip(texts, vectors.astype("<f2"), strict=True)}
-        await self._store.vectors.keep(self.model, rows, self._clock())
+        halves = {key: row.tobytes() for key, row in zip(chunks, vectors.astype("<f2"), strict=True)}
+        await self._store.vectors.keep(self.model, halves, self._clock())
         failpoint("embed.kept")
-        self._resolve(texts, made=True)
+        self._resolve(chunks, made=True)
 
     def _resolve(self, keys: Iterable[str], error: Exception | None = None, *, made: bool = False) -> None:
         """Pass the result or error to the calls that wait for these texts; after an error, later calls try again."""

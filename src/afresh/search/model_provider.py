@@ -13,7 +13,7 @@ from afresh.errors import StoreError
 from afresh.events import Listener
 from afresh.extract.pool.pool import ParserPool
 from afresh.ports import Clock, Embedder, JsonApi, LinkScorer, Summarizer
-from afresh.search.embedding import BATCH_TEXTS, EMBED, Embedding, PooledEmbedder
+from afresh.search.embedding import EMBED, Embedding
 from afresh.search.records import SearchMode
 from afresh.search.reindex import ReindexTools
 from afresh.store.repository import FOREVER, RetryPolicy
@@ -140,7 +140,7 @@ class ModelProvider:
             if isinstance(models.for_new_text, LocalEmbedder):
                 await models.for_new_text.embed(["warm"])
                 if models.for_new_text.model == FAST:
-                    await parsers.everywhere(EMBED, ["warm"])
+                    await parsers.everywhere(EMBED, [((), "warm")])
 
     @asynccontextmanager
     async def for_reindex(self, listener: Listener, stopping: asyncio.Event) -> AsyncIterator[ReindexTools]:
@@ -175,10 +175,10 @@ class ModelProvider:
         if model is None:
             yield None
             return
-        batch = self._config.embedding.batch_size  # expensive vectors are stored in small batches
         if model.model == FAST:
-            model, batch = PooledEmbedder(model, parsers), BATCH_TEXTS
-        embedding = Embedding(store, model, self._clock, batch=batch)
+            embedding = Embedding(store, model, self._clock, parsers=parsers)
+        else:  # expensive vectors are stored in small batches
+            embedding = Embedding(store, model, self._clock, batch=self._config.embedding.batch_size)
         try:
             yield embedding
         finally:

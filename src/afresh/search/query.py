@@ -18,7 +18,6 @@ from zlib import crc32
 from afresh.dataclass import dataclass, field, replace
 from afresh.model.fetch import Chunk, SearchTerms
 from afresh.search.stemming import ENGLISH, is_run, pairs, stems, stop_words, words_in
-from afresh.text.normalize import headings_over
 
 MAX_WORDS = 64
 MAX_WORD_CHARS = 128
@@ -159,9 +158,9 @@ def _threes(words: Sequence[str]) -> list[tuple[str, ...]]:
 
 def only_signals(chunk: Chunk) -> Chunk:
     """Return a copy of a chunk in which the words of text and headings are shuffled: searchable, but not readable."""
-    heading = signals(chunk.terms.heading or headings_over(chunk))
+    heading = signals(chunk.terms.heading or chunk.heading)
     content = signals(chunk.terms.content or chunk.content)
-    return replace(chunk, content=content, path=(), level=0, terms=SearchTerms(heading or None, None))
+    return replace(chunk, content=content, path=(), level=0, heading="", terms=SearchTerms(heading or None, None))
 
 
 def without_text(labels: Sequence[str], query: str) -> list[str]:

@@ -13,7 +13,7 @@ from afresh.search.stemming import analysed, search_config
 from afresh.store.dialect import Row, Transaction
 from afresh.store.records import page_from
 from afresh.store.repository import Repository
-from afresh.text.normalize import headings_over, sketch_of
+from afresh.text.normalize import sketch_of
 
 Terms = tuple[str | None, ...]
 NO_TERMS: Terms = (None, None, None)  # title, heading and content are indexed as they are
@@ -120,7 +120,7 @@ async def _replace(
 def _chunk_columns(chunk: Chunk, terms: Terms) -> dict[str, object]:
     metadata = {"level": chunk.level, "path": list(chunk.path), "types": list(chunk.types)}
     return {
-        "heading": headings_over(chunk),
+        "heading": chunk.heading,
         "content": chunk.content,
         "terms": json.dumps(terms, ensure_ascii=False) if terms != NO_TERMS else None,
         "metadata": json.dumps(metadata),

@@ -43,17 +43,13 @@ def links_hash(links: Sequence[Link]) -> str:
     return text_hash("\x1e".join(lines))
 
 
-def headings_over(chunk: Chunk) -> str:
-    """Return the headings above a chunk and those in it, one per line."""
-    return "\n".join(dict.fromkeys([*chunk.path, *headings_in(chunk.content)]))
-
-
-def with_terms(chunk: Chunk, config: str) -> Chunk:
-    """Return a chunk with the terms by which full-text search finds it, in a language configuration."""
+def indexed(chunk: Chunk, config: str) -> Chunk:
+    """Return a chunk with its headings, and the terms by which full-text search finds it in a language."""
+    heading = "\n".join(dict.fromkeys([*chunk.path, *headings_in(chunk.content)]))
     content = analysed(chunk.content, config)
     if content is None and all(analysed(title, config) is None for title in chunk.path):
-        return chunk
-    return replace(chunk, terms=SearchTerms(analysed(headings_over(chunk), config), content))
+        return replace(chunk, heading=heading)
+    return replace(chunk, heading=heading, terms=SearchTerms(analysed(heading, config), content))
 
 
 def headings_in(markdown: str) -> list[str]:

@@ -11,7 +11,7 @@ from afresh.extract.chunk.blocks import MAX_CHARS, MIN_CHARS, TINY_CHARS, Piece,
 from afresh.model.fetch import Body, Chunk, Document, embedded_text
 from afresh.search.stemming import search_config
 from afresh.text.language import kept_language
-from afresh.text.normalize import text_hash, with_terms
+from afresh.text.normalize import indexed, text_hash
 from afresh.text.plain import TargetlessText
 
 _LAST_HEADING = 6
@@ -107,7 +107,7 @@ def chunk(document: Document) -> Sequence[Chunk]:
     packing = _Packing([len(piece.text) for piece in pieces], _keys(pieces))
     at, config = packing.at, search_config(document.language)
     chunks = (_chunk(pieces, low, high, text.between(at[low], at[high])) for low, high in packing.ranges)
-    return [with_terms(chunk, config) for chunk in chunks if chunk.content]
+    return [indexed(chunk, config) for chunk in chunks if chunk.content]
 
 
 def extract_and_chunk(
