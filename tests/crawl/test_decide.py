@@ -22,11 +22,11 @@ from tests.strategies import (
     wanted,
 )
 
-from afresh.crawl.counters import only_checked
 from afresh.crawl.decide import decide, is_stale, request_for
 from afresh.model.fetch import Failed, Gone, Moved, NotModified, Outcome, ReadDocument, Refused, Seen, Validators
 from afresh.model.records import Claim, ContentAction, CrawlId, LinkAction, Page, PageStatus, Policy, RunId, Visit
 from afresh.schedule.change_rate import ChangeStats
+from afresh.store.visits import only_checked
 
 
 def without_check_times(page: Page) -> Page:
@@ -305,7 +305,7 @@ def test_A4_what_a_304_writes_is_all_that_was_decided(
     """The short write of a page that was only checked, `check_page`, leaves the page that `decide` returned."""
     claim = Claim(crawl_id=CrawlId(1), page=page, run_id=RunId(1), domain="docs.test")
     after = decide(page, seen, policy, now)
-    if only_checked(Visit(claim=claim, decision=after)):
+    if after.outcome is Outcome.NOT_MODIFIED and only_checked(Visit(claim=claim, decision=after)):
         written = replace(page, checked_at=after.page.checked_at, observed_at=after.page.observed_at)
         rhythm = replace(page.rhythm, quiet=after.page.rhythm.quiet)
         assert after.page == replace(written, failures=0, gone_count=0, doomed_by=None, rhythm=rhythm)

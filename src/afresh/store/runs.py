@@ -4,7 +4,6 @@ import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
-from afresh.crawl.counters import RESUME_WITHIN, checks_all_again, counts_so_far
 from afresh.crawl.judge import RunEnding
 from afresh.digest.records import KINDS
 from afresh.errors import RunBusy
@@ -19,6 +18,16 @@ from afresh.store.removal import drop, record_missing
 from afresh.store.repository import Repository
 
 MAX_HOST_PAUSE = timedelta(seconds=MAX_WAIT_SECONDS)  # a longer pause comes from a wrong clock and is shortened
+
+RESUME_WITHIN = timedelta(hours=24)  # an older run is replaced by a new one
+CONTINUE_WITHIN = timedelta(minutes=3)  # since its last work; later, every page is checked again
+KEPT = frozenset(  # counts that a run keeps when it checks every page again: of written content and of its cost
+    (
+        *("new", "changed", "bytes", "rendered", "retried", "chunks_embedded", "chunks_reused", "summaries"),
+        *("links_scored", "links_saved", "link_calls", "link_calls_saved"),
+        *("ai_calls", "ai_tokens", "worked_ms"),
+    )
+)
 
 
 class RunRepository(Repository):
@@ -200,3 +209,20 @@ async def _settle_marks(tx: Transaction, run: Run, ending: RunEnding) -> None:
         await tx.run("supersede_waiting", source=source, run=run.id)
         if await tx.run("forgive_earlier", source=source, run=run.id):
             await tx.run("mark_graph", source=source, changed=1)
+
+
+def checks_all_again(run: Run, now: datetime) -> bool:
+    """Return whether the run was interrupted for so long that it checks every page again."""
+    last = run.worked_at or run.taken_at
+    if last is None:
+        return bool(run.queued or run.counts)
+    return abs(now - last) > CONTINUE_WITHIN
+
+
+def counts_so_far(run: Run, *, again: bool) -> Mapping[str, int]:
+    """Return the counts with which a run is resumed, including the working time of a worker that died."""
+    counts = {name: number for name, number in run.counts.items() if not again or name in KEPT}
+    if run.state is RunState.RUNNING and run.taken_at is not None and run.worked_at is not None:
+        spent = max(timedelta(0), run.worked_at - run.taken_at)
+        counts["worked_ms"] = counts.get("worked_ms", 0) + round(spent.total_seconds() * 1000)
+    return counts

@@ -4,10 +4,10 @@ import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from afresh.crawl.counters import change_of, only_checked, tally
 from afresh.model.fetch import Outcome
-from afresh.model.records import ContentAction, Run, RunLimits, RunMode, Visit
+from afresh.model.records import ChangeKind, ContentAction, Run, RunLimits, RunMode, Visit
 from afresh.ops.failpoints import failpoint
+from afresh.search.records import UNEMBEDDED
 from afresh.store.chunks import change_row, swap_chunks
 from afresh.store.dialect import Database, Transaction
 from afresh.store.digest import record_digests
@@ -103,7 +103,7 @@ async def _write_pages(tx: Transaction, run: Run, visits: Sequence[Visit], now: 
     checked, written = list[dict[str, object]](), list[dict[str, object]]()
     for visit in visits:
         page = visit.decision.page
-        if only_checked(visit):
+        if visit.decision.outcome is Outcome.NOT_MODIFIED and only_checked(visit):
             times = {"crawl_time": run.started_at, "checked_at": page.checked_at, "observed_at": page.observed_at}
             checked.append({"page": page.id, **times, "quiet_seconds": page.rhythm.quiet})
         else:
@@ -154,3 +154,73 @@ async def add_counts(tx: Transaction, run: Run, parts: Sequence[Mapping[str, int
         for key, number in part.items():
             counts[key] = counts.get(key, 0) + number
     await tx.run("count_run", run=run.id, now=now, counts=json.dumps(counts))
+
+
+def change_of(visit: Visit) -> ChangeKind | None:
+    """Return NEW or CHANGED if a visit read new or changed content, else None."""
+    decision, before = visit.decision, visit.claim.page
+    if decision.content is not ContentAction.REPLACE:
+        return None
+    if before.content_hash is None:
+        return ChangeKind.NEW
+    return ChangeKind.CHANGED if before.content_hash != decision.page.content_hash else None
+
+
+def tally(visit: Visit) -> dict[str, int]:
+    """Return the numbers that a visit adds to the counts of its run.
+
+    A failure that will be retried counts only as a retry. Pages that had content are also counted separately
+    (`known_…`), because many failures among them mean an outage.
+    """
+    decision, content = visit.decision, visit.content
+    if decision.retry:
+        return {"retried": 1, "bytes": content.body_bytes}
+    known, change = visit.claim.page.content_hash is not None, change_of(visit)
+    match decision.outcome:
+        case Outcome.NOT_MODIFIED:
+            kind = "not_modified"
+        case Outcome.SUCCESS:  # dropped content is a page with noindex
+            kind = "refused" if decision.content is ContentAction.DROP else str(change or "unchanged")
+        case Outcome.GONE:
+            kind = "gone" if known else "dead"
+        case Outcome.MOVED:
+            kind = "redirects"
+        case _:
+            kind = "refused" if decision.refused else "doubtful" if decision.doubtful else "failed"
+    unembedded = decision.reason.startswith(UNEMBEDDED)  # the page was fetched, only the embedder failed
+    flagged = decision.page.doubt is not None and decision.content is ContentAction.REPLACE
+    made, digest, cut = content.embedded, content.digest, decision.page.links_left_out
+    counts = {
+        "checked": 1,
+        "bytes": content.body_bytes,
+        kind: 1,
+        "known_asked": known,
+        "known_barred": known and kind == "refused" and decision.status_code in (401, 403, 407),
+        f"known_{kind}": known and kind in ("failed", "doubtful") and not unembedded,
+        "trapped": content.trapped,
+        "long_links": content.long_links,
+        "cut_links": cut,
+        "cut_pages": cut > 0,
+        "unembedded": unembedded,
+        "chunks_embedded": made or 0,
+        "chunks_reused": 0 if made is None else len(content.chunks) - made,
+        "summaries": digest is not None and digest.summary is not None,
+        "ai_calls": digest is not None and digest.summary is not None and digest.asked_model,
+        "rendered": content.rendered,
+        "hinted": visit.hinted,
+        "hinted_changed": visit.hinted and change is ChangeKind.CHANGED,
+        "flagged": flagged,
+        "flagged_new": flagged and change is ChangeKind.NEW,
+    }
+    return {name: int(number) for name, number in counts.items() if number}
+
+
+def only_checked(visit: Visit) -> bool:
+    """Return whether an unmodified page changed only in times and counts, so that a cheaper statement can store it."""
+    before, after = visit.claim.page, visit.decision.page
+    return (
+        after.validators == before.validators
+        and not (after.failures or after.gone_count or after.doomed_by or before.moved_to)
+        and (after.crashes, after.doubt, after.doubt_hash, after.doubt_run)
+        == (before.crashes, before.doubt, before.doubt_hash, before.doubt_run)
+    )
