@@ -44,6 +44,7 @@ from afresh.sources.linklist.parse import LINKS
 from afresh.sources.registry import SourceContext
 from afresh.store.repository import FOREVER, RetryPolicy
 from afresh.store.store import Store
+from afresh.urls.canonical import directory_of
 from afresh.urls.scope import Rules
 
 if TYPE_CHECKING:
@@ -192,7 +193,7 @@ class RunToolFactory:
                 scoring=scoring,
                 best_first=best_first,
                 full=options.full or options.redetect,
-                probe=Soft404Probe(rules.root, PROBE + os.urandom(6).hex()) if own.crawl.probe else None,
+                probe=Soft404Probe(directory_of(rules.root), PROBE + os.urandom(6).hex()) if own.crawl.probe else None,
                 listener=listener,
                 wants_steps=wants_steps,
                 traced=get_recorder() is not None,

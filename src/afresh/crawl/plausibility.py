@@ -74,8 +74,14 @@ def suspicion_of(page: Page, document: Document, signs: ContentSignals, policy: 
     """Return why new content is suspicious and what to do about it; None if it is not."""
     if not policy.doubts or page.content_hash == document.content_hash:
         return None
+    doubt = None
     if page.content_hash is None:
-        doubt = _of_new_page(document, signs)
+        if signs.like_missing:
+            doubt = _hold("the site answers the same for URLs that do not exist (soft 404)")
+        elif _says(_CHALLENGE, document, SHORT):
+            doubt = _hold("it is a browser check, not the page")
+        elif not document.markdown.strip() and not document.leads_on:
+            doubt = _flag(f"{NO_TEXT}, only a login form" if document.login else NO_TEXT)
     elif not policy.holds and not document.markdown.strip():
         doubt = _lost_all(signs)
     else:
@@ -106,16 +112,6 @@ def is_strange(likeness: float | None) -> bool:
 
 def is_poison(page: Page, body_hash: str | None) -> bool:
     return page.crashes >= CRASHES and page.doubt_hash == body_hash
-
-
-def _of_new_page(document: Document, signs: ContentSignals) -> Suspicion | None:
-    if signs.like_missing:
-        return _hold("the site answers the same for URLs that do not exist (soft 404)")
-    if _says(_CHALLENGE, document, SHORT):
-        return _hold("it is a browser check, not the page")
-    if document.markdown.strip() or document.leads_on:
-        return None
-    return _flag(f"{NO_TEXT}, only a login form" if document.login else NO_TEXT)
 
 
 def _no_content(page: Page, document: Document, signs: ContentSignals) -> Suspicion | None:

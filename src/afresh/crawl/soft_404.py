@@ -10,7 +10,7 @@ from afresh.errors import ExtractError
 from afresh.model.fetch import Body, ContentSignals, Document, Request
 from afresh.model.records import Claim
 from afresh.text.normalize import WIDTH, likeness, sketch_of
-from afresh.urls.canonical import directory_of, domain_of, origin_of
+from afresh.urls.canonical import origin_of
 
 if TYPE_CHECKING:
     from afresh.crawl.tools import RunTools
@@ -23,17 +23,18 @@ SUFFIXES = (".html", ".htm", ".php", ".aspx", ".md")
 class Soft404Probe:
     """Requests a URL that cannot exist, once for each site and file suffix, to compare pages with the response."""
 
-    root: str
+    folder: str  # of the root page
     name: str  # random, so that no site knows it
     _answers: dict[tuple[str, str], asyncio.Future[str]] = field(default_factory=dict)
 
-    async def is_like_missing(self, url: str, sketch: str, tools: "RunTools") -> bool:
+    async def is_like_missing(self, claim: Claim, sketch: str, tools: "RunTools") -> bool:
         """Return whether a page looks like the response for a URL that cannot exist."""
+        url = claim.page.url
         suffix = next((ending for ending in SUFFIXES if url.partition("?")[0].endswith(ending)), "")
         origin = origin_of(url)
         if (origin, suffix) not in self._answers:
-            folder = directory_of(self.root) if origin == origin_of(self.root) else f"{origin}/"
-            asked = asyncio.ensure_future(_sketch_at(folder + self.name + suffix, tools))
+            folder = self.folder if origin == origin_of(self.folder) else f"{origin}/"
+            asked = asyncio.ensure_future(_sketch_at(claim.domain, folder + self.name + suffix, tools))
             self._answers[origin, suffix] = asked
         missing = await asyncio.shield(self._answers[origin, suffix])
         return bool(missing and sketch) and likeness(missing, sketch) >= SAME
@@ -87,7 +88,7 @@ async def content_signals(claim: Claim, document: Document, tools: "RunTools") -
     if page.content_hash is None:  # the root is accepted as it is
         if probe is None or at_root or trusted:
             return ContentSignals(run=run)
-        return ContentSignals(run=run, like_missing=await probe.is_like_missing(page.url, document.sketch, tools))
+        return ContentSignals(run=run, like_missing=await probe.is_like_missing(claim, document.sketch, tools))
     held = await tools.store.pages.content(page.id)
     before, length = held.sketch, held.length
     if trusted:
@@ -98,7 +99,7 @@ async def content_signals(claim: Claim, document: Document, tools: "RunTools") -
     if is_strange(alike):  # other URLs with the same page, in this or an earlier run
         in_run = tools.wall_detector.join(page.url, before, document.sketch)
         lookalikes = max(in_run, await tools.store.pages.count_alike(page, document, run))
-    like_missing = probe is not None and await probe.is_like_missing(page.url, document.sketch, tools)
+    like_missing = probe is not None and await probe.is_like_missing(claim, document.sketch, tools)
     former = len(held.former or "") if page.doubt is not None else 0
     return ContentSignals(
         run=run,
@@ -110,9 +111,9 @@ async def content_signals(claim: Claim, document: Document, tools: "RunTools") -
     )
 
 
-async def _sketch_at(url: str, tools: "RunTools") -> str:
+async def _sketch_at(domain: str, url: str, tools: "RunTools") -> str:
     """Fetch a page and return the sketch of its text, or "" if there is no page."""
-    fetched = await fetch_politely(domain_of(url), Request(url=url), tools, HOST_PAUSE_SECONDS)
+    fetched = await fetch_politely(domain, Request(url=url), tools, HOST_PAUSE_SECONDS)
     if not isinstance(fetched, Body):
         return ""
     try:

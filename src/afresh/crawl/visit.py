@@ -1,5 +1,7 @@
 """Visit a page: steps 1 to 5 in docs/explanation/architecture.md. The worker commits the visit in step 6."""
 
+import hashlib
+
 from afresh.aio import yield_in_turns
 from afresh.crawl.decide import decide, request_for
 from afresh.crawl.hosts import fetch_politely
@@ -41,7 +43,6 @@ from afresh.ops.failpoints import failpoint
 from afresh.ops.tracing import NULL_SPAN, sampled_span
 from afresh.search.records import UNEMBEDDED
 from afresh.sources.web.render_check import RENDERED
-from afresh.text.normalize import bytes_hash
 from afresh.urls.traps import ENDLESS
 
 LINK_BYTES = 500  # memory of a link with its URL and text
@@ -117,7 +118,7 @@ async def process_page(claim: Claim, fetched: Fetched, tools: RunTools) -> Visit
         arrived = FetchSummary(
             claim=claim,
             size=len(fetched.data),
-            body_hash=bytes_hash(fetched.data),
+            body_hash=hashlib.sha256(fetched.data).hexdigest(),
             text_hash=file_hash(fetched) if tools.summaries is not None else None,
             rendered=fetched.rendered is not None,
         )

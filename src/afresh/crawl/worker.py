@@ -242,7 +242,8 @@ class Worker:
                 raise
             except Exception as error:
                 log.exception("fetching %s failed", claim.page.url)
-                self._finish(broken_visit(claim, error, self.tools))
+                self._finished.append(broken_visit(claim, error, self.tools))
+                self._has_finished.set()
                 self._dispatcher.done(claim.domain)
                 continue
             if isinstance(fetched, Body):
@@ -321,11 +322,8 @@ class Worker:
             self._pending_bytes += done.weight
             self._progressed.set()
         else:
-            self._finish(done)
-
-    def _finish(self, done: Visit) -> None:
-        self._finished.append(done)
-        self._has_finished.set()
+            self._finished.append(done)
+            self._has_finished.set()
 
     async def _commit(self) -> None:
         while True:

@@ -89,10 +89,6 @@ def _columns(name: str) -> tuple[str, ...]:
     return tuple(found[1].split()) if found else ()
 
 
-def _json(columns: tuple[str, ...], rows: Sequence[Mapping[str, object]]) -> str:
-    return json.dumps([[row[column] for column in columns] for row in rows], default=write_time)
-
-
 Step = tuple[str, Callable[[], object]]  # a failpoint, and what to do before it
 
 
@@ -137,11 +133,12 @@ class SqliteSession(Transaction):
     async def many(self, name: str, /, rows: Sequence[Mapping[str, object]]) -> None:
         if not rows:
             return
-        sql, columns, connection = statements()[name], _columns(name), self.connection
+        sql, columns, execute = statements()[name], _columns(name), self.connection.execute
         if columns:
-            self._waiting.append(("sql", lambda: connection.execute(sql, {"rows": _json(columns, rows)})))
+            values = ([row[column] for column in columns] for row in rows)
+            self._waiting.append(("sql", lambda: execute(sql, {"rows": json.dumps([*values], default=write_time)})))
         else:
-            self._waiting.append(("sql", partial(connection.executemany, sql, rows)))
+            self._waiting.append(("sql", partial(self.connection.executemany, sql, rows)))
         self._waiting_rows += len(rows)
         if self._waiting_rows > MAX_WAITING_ROWS:
             await self.do()

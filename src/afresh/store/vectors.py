@@ -62,10 +62,11 @@ class VectorRepository(Repository):
         if not sizes:
             return
         async with self.db.write() as tx:
-            row = await tx.one("model_and_newest", name=model)
-            if row is None:
+            rows = await tx.all("model_and_newest", name=model)
+            if not rows:
                 await tx.run("add_model", name=model, dimensions=min(sizes), now=now)
-                row = await tx.only("model_and_newest", name=model)
+                rows = await tx.all("model_and_newest", name=model)
+            [row] = rows
             if sizes != {row["dimensions"]}:
                 raise EmbedError(
                     f"{model} gave vectors of {max(sizes)} numbers, but its stored vectors have {row['dimensions']}: "
@@ -81,7 +82,8 @@ class VectorRepository(Repository):
         base = {"model": row["id"], "now": now}
         rows = [{**base, "text_hash": key, "vector": vector} for key, vector in zip(vectors, packed, strict=True)]
         await tx.many("keep_vector", rows)
-        begun, full = row["vector"] // BLOCK, await tx.number("newest_vector") // BLOCK
+        [after] = await tx.all("newest_vector")
+        begun, full = row["vector"] // BLOCK, after["newest"] // BLOCK
         if begun < full or not row["coded"]:
             await self._encode(tx, range(begun, full))
 

@@ -17,7 +17,7 @@ from afresh.store.repository import Caches, Repository, RetryPolicy
 _WRITTEN = (  # fields of a page with a column of the same name
     *("status", "title", "language", "content_type", "content_hash", "links_hash", "links_left_out"),
     *("recipe", "chunker", "failures", "gone_count", "crashes", "doubt", "doubt_hash", "doubt_run"),
-    *("refused_hash", "moved_to", "last_scraped", "checked_at", "changed_at", "observed_at"),
+    *("refused_hash", "moved_to", "last_scraped", "changed_at"),
 )
 
 _VALIDATORS = ("etag", "last_modified", "size", "mtime_ns")
@@ -102,34 +102,33 @@ async def _stamp(tx: Transaction, run: Run, visits: Sequence[Visit], now: dateti
 async def _write_pages(tx: Transaction, run: Run, visits: Sequence[Visit], now: datetime) -> None:
     checked, written = list[dict[str, object]](), list[dict[str, object]]()
     for visit in visits:
-        page = visit.decision.page
-        if visit.decision.outcome is Outcome.NOT_MODIFIED and only_checked(visit):
-            times = {"crawl_time": run.started_at, "checked_at": page.checked_at, "observed_at": page.observed_at}
-            checked.append({"page": page.id, **times, "quiet_seconds": page.rhythm.quiet})
-        else:
-            written.append(_page_row(visit, run, now))
+        page, decision = visit.decision.page, visit.decision
+        row = {
+            "page": page.id,
+            "crawl_time": run.started_at,
+            "checked_at": page.checked_at,
+            "observed_at": page.observed_at,
+            "quiet_seconds": page.rhythm.quiet,
+        }
+        if decision.outcome is Outcome.NOT_MODIFIED and only_checked(visit):
+            checked.append(row)
+            continue
+        answered = decision.outcome in (Outcome.SUCCESS, Outcome.NOT_MODIFIED)
+        # Content to be deleted stays until the run ends, because the deletion limit may still prevent it.
+        drops = decision.content is ContentAction.DROP and page.content_hash is not None
+        row |= {name: getattr(page, name) for name in _WRITTEN}
+        row |= {name: getattr(page.validators, name) for name in _VALIDATORS}
+        row |= {
+            "validators_url": page.validators.url,
+            "doomed_by": run.id if drops else page.doomed_by,
+            "last_seen": run.started_at if answered else page.last_seen,
+            "change_count": page.rhythm.changes,
+            "span_seconds": page.rhythm.spans,
+            "now": now,
+        }
+        written.append(row)
     await tx.many("check_page", checked)
     await tx.many("update_page", written)
-
-
-def _page_row(visit: Visit, run: Run, now: datetime) -> dict[str, object]:
-    page, decision = visit.decision.page, visit.decision
-    answered = decision.outcome in (Outcome.SUCCESS, Outcome.NOT_MODIFIED)
-    # Content to be deleted stays until the run ends, because the deletion limit may still prevent it.
-    drops = decision.content is ContentAction.DROP and page.content_hash is not None
-    return {
-        **{name: getattr(page, name) for name in _WRITTEN},
-        "page": page.id,
-        **{name: getattr(page.validators, name) for name in _VALIDATORS},
-        "validators_url": page.validators.url,
-        "doomed_by": run.id if drops else page.doomed_by,
-        "crawl_time": run.started_at,
-        "last_seen": run.started_at if answered else page.last_seen,
-        "change_count": page.rhythm.changes,
-        "quiet_seconds": page.rhythm.quiet,
-        "span_seconds": page.rhythm.spans,
-        "now": now,
-    }
 
 
 async def _children(tx: Transaction, visits: Sequence[Visit]) -> dict[str, int]:

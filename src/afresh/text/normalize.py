@@ -25,10 +25,6 @@ def text_hash(text: str) -> str:
 EMPTY_HASH = text_hash("")
 
 
-def bytes_hash(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
-
-
 def content_hash(text: str) -> str:
     """Return the SHA-256 (hex) of the normalised text; a page is indexed again only if this hash changes."""
     return text_hash(normalise(text))

@@ -201,9 +201,11 @@ class ParserPool:
         """
         call, kind = (function, args, kwargs), getattr(function, "answer", Any)
         while True:
-            slot = await self._slot()
+            slot = await self._slot() if self._free.empty() else self._free.get_nowait()
             try:
-                child = await self._child(slot)
+                child = self._children[slot]
+                if child is None or child.broken:
+                    child = await self._start(slot)
                 answer = await child.call(call)
                 try:
                     return cast("R", decode(answer, kind))
@@ -231,7 +233,8 @@ class ParserPool:
             self._number += 1
         return await self._free.get()
 
-    async def _child(self, slot: int) -> ParserProcess:
+    async def _start(self, slot: int) -> ParserProcess:
+        """Return a new process in a slot, or the one that another call has started meanwhile."""
         async with self._starting[slot]:
             child = self._children[slot]
             if child is None or child.broken:
