@@ -86,6 +86,8 @@ class Worker:
         self._empty_claim: tuple[frozenset[str], float] = (frozenset(), 0.0)
         self._finished: list[Visit] = []  # not written yet
         self._has_finished = asyncio.Event()
+        self._finished_bodies = 0
+        self._has_batch = asyncio.Event()
         self._held = 0  # claims that are not committed yet
         self._returned: list[Claim] = []
         self._pending: list[PendingVisit] = []  # decided after all other pages
@@ -324,12 +326,16 @@ class Worker:
         else:
             self._finished.append(done)
             self._has_finished.set()
+            self._finished_bodies += claim.crawl_id in self._unwritten
+            if self._finished_bodies >= MAX_UNWRITTEN_BODIES // 2:  # soon fetching waits for the commit
+                self._has_batch.set()
 
     async def _commit(self) -> None:
         while True:
             await self._has_finished.wait()
-            if not self._bodies.locked():  # else fetching waits for this commit
-                await asyncio.sleep(COMMIT_DELAY_SECONDS)
+            await wait_event(self._has_batch, COMMIT_DELAY_SECONDS)
+            self._has_batch.clear()
+            self._finished_bodies = 0
             visits, self._finished = self._finished[:MAX_BATCH_VISITS], self._finished[MAX_BATCH_VISITS:]
             if not self._finished:
                 self._has_finished.clear()

@@ -90,7 +90,9 @@ class Transaction(Protocol):
         """Run a statement and return how many rows it changed."""
         ...
 
-    async def many(self, name: str, /, rows: Sequence[Mapping[str, object]]) -> None: ...
+    async def many(self, name: str, /, rows: Sequence[Mapping[str, object]]) -> None:
+        """Run a statement for each row; it may wait for the next statement with a result, so its errors come there."""
+        ...
 
     async def turn(self, source: int) -> None:
         """Wait for the lock that lets only one transaction write to a source."""

@@ -154,8 +154,8 @@ class QueueRepository(Repository):
             queued = found[:room]
             await plan_later_checks(tx, run, dict.fromkeys(found[room:], now), now)  # left for the next run
         await tx.many("open_crawl", [{**base, "url": url, "domain": domain_of(url)} for url in queued])
-        await tx.run("mark_queued", source=run.source_id, run=run.id, urls=queued)
-        await tx.run("count_queued", run=run.id, number=len(queued))
+        await tx.many("mark_queued", [{"source": run.source_id, "run": run.id, "urls": queued}])
+        await tx.many("count_queued", [{"run": run.id, "number": len(queued)}])
         nearer_ids = [row["id"] for row in lowered if row["queued_run"] == run.id]
         return len(queued), [*known, *fresh], nearer_ids
 

@@ -55,7 +55,6 @@ class LinkCache:
             await tx.turn(run.source_id)
         if linked:
             await self._make(tx, run, linked)
-            removed = await tx.run("delete_page_links", pages=[visit.claim.page.id for visit in linked])
             edges = [
                 {
                     "page": visit.claim.page.id,
@@ -67,12 +66,15 @@ class LinkCache:
                 for visit in linked
                 for position, link in enumerate(visit.content.links or ())
             ]
-            await tx.many("insert_page_link", edges)
-            if removed or edges:
+            pages = [visit.claim.page.id for visit in linked]
+            if edges:
+                await tx.many("delete_page_links", [{"pages": pages}])
+                await tx.many("insert_page_link", edges)
+            if edges or await tx.run("delete_page_links", pages=pages):
                 changes_graph = True
-                await tx.run("unseal_links", source=run.source_id)
+                await tx.many("unseal_links", [{"source": run.source_id}])
         if changes_graph:
-            await tx.run("mark_graph", source=run.source_id, changed=1)
+            await tx.many("mark_graph", [{"source": run.source_id, "changed": 1}])
         if len(self._ids) > MAX_CACHED_LINKS:
             self.forget()
 

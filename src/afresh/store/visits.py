@@ -152,7 +152,7 @@ async def add_counts(tx: Transaction, run: Run, parts: Sequence[Mapping[str, int
     for part in parts:
         for key, number in part.items():
             counts[key] = counts.get(key, 0) + number
-    await tx.run("count_run", run=run.id, now=now, counts=json.dumps(counts))
+    await tx.many("count_run", [{"run": run.id, "now": now, "counts": json.dumps(counts)}])
 
 
 def change_of(visit: Visit) -> ChangeKind | None:
