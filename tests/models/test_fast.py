@@ -11,11 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from afresh.errors import EmbedderUnavailable
-from afresh.models import fast, word_pieces
+from afresh.models import fast
 from afresh.models.choose import FAST, check_installed
-from afresh.models.fast import DIMENSION, FOLDER, TOKENS, VECTORS, FastModel
+from afresh.models.fast import DIMENSION, FOLDER, MAX_WORD_CHARS, TOKENS, UNKNOWN_ROWS, VECTORS, FastModel, WordPieces
 from afresh.models.local import MAX_TEXT_CHARS
-from afresh.models.word_pieces import MAX_WORD_CHARS, UNKNOWN_ROWS, WordPieces
 
 MAX_BYTES = 10_000_000
 MARKDOWN = '# Locks { #locks }\n\nSee [the *lock* table](https://h.example/a_b?c=d "t") and `pg_locks`.\n\n| a | b |'
@@ -88,7 +87,7 @@ def test_hostile_text_takes_linear_work(unit: str, model: FastModel) -> None:
 
 
 def test_words_are_forgotten_before_they_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(word_pieces, "_MAX_CACHED", 5)
+    monkeypatch.setattr(fast, "_MAX_CACHED", 5)
     pieces = WordPieces(["lock"])
     for at in range(20):
         pieces.numbers(f"word{at} other{at} {'x' * 500}{at}")
