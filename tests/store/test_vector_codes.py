@@ -67,7 +67,7 @@ def test_a_vector_is_nearest_to_itself_in_any_dimension(dimensions: int) -> None
     assert len(codes) == 300
     assert np.allclose(codes.middle, vectors.mean(axis=0), atol=1e-5)
     if dimensions > 16:
-        assert [codes.by_likeness(vectors[at : at + 1])[0] for at in range(0, 300, 30)] == list(range(0, 300, 30))
+        assert [codes.nearest(vectors[at : at + 1], 1)[0] for at in range(0, 300, 30)] == list(range(0, 300, 30))
 
 
 def noise(number: int, dimensions: int) -> "Matrix":
@@ -82,7 +82,7 @@ def test_the_nearest_are_among_the_candidates(made: Callable[[int, int], "Matrix
     for at in range(0, len(vectors), 200):
         question = unit(vectors[at : at + 1] + 0.5 * unit(random.normal(size=(1, vectors.shape[1]))))
         exact = set(np.argsort(-(vectors @ question[0]))[:10].tolist())
-        shares.append(len(exact & set(codes.by_likeness(question)[: stored.CANDIDATES].tolist())) / 10)
+        shares.append(len(exact & set(codes.nearest(question, stored.CANDIDATES).tolist())) / 10)
     assert np.mean(shares) >= 0.98
 
 
@@ -97,8 +97,11 @@ def test_blocks_put_in_parts_are_the_same_as_all_at_once(numbers: list[int], dat
     again = [at for at, each in enumerate(ids) if each >= begin]
     codes.put(blocks_of([ids[at] for at in again], vectors[again]))
     whole = encoded(vectors, ids)
-    assert codes.by_likeness(vectors[:1]).tolist() == whole.by_likeness(vectors[:1]).tolist()
-    assert sorted(codes.by_likeness(vectors[:1]).tolist()) == ids
+    everything = codes.nearest(vectors[:1], len(ids)).tolist()
+    assert everything == whole.nearest(vectors[:1], len(ids)).tolist()
+    assert sorted(everything) == ids
+    some = ids[::2]
+    assert codes.nearest(vectors[:1], 99, np.array(some)).tolist() == [each for each in everything if each in some][:99]
     assert np.allclose(codes.middle, vectors.mean(axis=0), atol=1e-5)
 
 

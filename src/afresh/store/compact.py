@@ -75,6 +75,7 @@ def unpack_rows(blobs: Sequence[bytes], dimensions: int) -> "Matrix":
 BLOCK = 256  # vectors; their ids differ only in the last byte
 QUERY_BITS = 4
 WORD_BITS = 64
+ROUGH = 20  # codes for each one to find that are near by the signs of the query; its other bits order only these
 MAX_GROUP_BITS = 256
 MAX_BITS = 4_096  # for which a distance fits into 16 bits, which sort faster
 
@@ -183,25 +184,38 @@ class VectorCodes:
         numbers, middles = zip(*self._middles.values(), strict=True)
         self.middle = np.average(np.array(middles), axis=0, weights=numbers)
 
-    def by_likeness(self, vector: "Matrix", among: "Ids | None" = None) -> "Ids":
-        """Return the ids of all vectors, ordered by the estimated similarity to a vector, highest first.
+    def nearest(self, vector: "Matrix", number: int, among: "Ids | None" = None) -> "Ids":
+        """Return the ids of the vectors with the highest estimated similarity to a vector, highest first.
 
-        With `among`, return only those of them.
+        With `among`, only vectors with these ids count.
         """
         np, (ids, codes) = self._np, self._codes
         if among is not None:
-            is_among = np.isin(ids, among)
-            ids, codes = ids[is_among], codes[:, is_among]
+            places = np.flatnonzero(np.isin(ids, among))
+            ids, codes = ids[places], codes[:, places]
         row = _rotated(vector[:1])[0]
         top = float(np.abs(row).max()) or 1.0
         levels = np.rint((row / top + 1) * ((1 << QUERY_BITS) - 1) / 2).astype(np.uint8)
+        signs, *others = (np.packbits(levels >> bit & 1).view(np.uint64) for bit in reversed(range(QUERY_BITS)))
         distances = np.zeros(len(ids), np.uint16 if len(row) <= MAX_BITS else np.uint32)
-        for bit in reversed(range(QUERY_BITS)):
-            np.left_shift(distances, 1, out=distances)
-            for words, asked in zip(codes, np.packbits(levels >> bit & 1).view(np.uint64), strict=True):
-                np.add(distances, np.bitwise_count(words ^ asked), out=distances)
-        ordered: Ids = ids[np.argsort(distances, kind="stable")]
+        _add_distances(distances, codes, signs)
+        last = ROUGH * number
+        if last < len(ids):
+            places = np.flatnonzero(distances <= np.partition(distances, last)[last])
+            ids, codes, distances = ids[places], codes[:, places], distances[places]
+        for asked in others:
+            _add_distances(distances, codes, asked)
+        ordered: Ids = ids[np.argsort(distances, kind="stable")[:number]]
         return ordered
+
+
+def _add_distances(distances: "npt.NDArray[np.unsignedinteger]", codes: "Words", asked: "Words") -> None:
+    """Double the distances, and add the number of bits in which each code differs from the query."""
+    import numpy as np
+
+    np.left_shift(distances, 1, out=distances)
+    for words, word in zip(codes, asked, strict=True):
+        np.add(distances, np.bitwise_count(words ^ word), out=distances)
 
 
 def is_whole(blocks: Sequence[CodeBlock], dimensions: int) -> bool:

@@ -1,7 +1,7 @@
 """Vectors of chunks in the store.
 
-A search orders all vectors by their compact codes, and then compares the first ones exactly. Of these, it uses only
-vectors of existing chunks in the subset to search. So a missing or outdated code never causes a wrong result.
+A search finds vectors by their compact codes, and then compares these exactly. It uses only vectors of existing chunks
+in the subset to search. So a missing or outdated code never causes a wrong result.
 """
 
 import asyncio
@@ -31,7 +31,6 @@ from afresh.store.search import chunk_from, pages_within
 
 if TYPE_CHECKING:
     from afresh.ports import Matrix
-    from afresh.store.compact import Ids
 
 
 CANDIDATES = 1_000  # vectors to compare exactly
@@ -152,8 +151,7 @@ class VectorRepository(Repository):
                 return ChunkVectors.none()
             check_size(vector, codes.dimensions)
             subset = await self._subset(tx, model, codes, within)
-            ordered = await asyncio.to_thread(codes.by_likeness, vector, subset.ids)
-            return await self._compare(tx, codes, vector, ordered, subset, limit)
+            return await self._compare(tx, codes, vector, subset, limit)
 
     async def _subset(self, tx: Transaction, model: str, codes: VectorCodes, within: SearchFilter) -> VectorSubset:
         """Return the vectors that a filter selects; cache them if it names only sources."""
@@ -177,25 +175,26 @@ class VectorRepository(Repository):
         return subset
 
     async def _compare(
-        self, tx: Transaction, codes: VectorCodes, vector: "Matrix", ordered: "Ids", subset: VectorSubset, limit: int
+        self, tx: Transaction, codes: VectorCodes, vector: "Matrix", subset: VectorSubset, limit: int
     ) -> ChunkVectors:
         """Return the chunks of the nearest vectors, nearest first.
 
-        Vectors are compared exactly in the order of their codes. If more than a fifth of them are gone, or of the
-        nearest are not used by chunks of the subset, four times as many are compared.
+        The vectors that are nearest by their codes are compared exactly. If more than a fifth of them are gone, or of
+        the nearest are not used by chunks of the subset, four times as many are compared.
         """
+        number = len(codes) if subset.ids is None else len(subset.ids)
         name = "chunks_of_vectors" if subset.pages is None else "chunks_of_vectors_within"
         where = {} if subset.pages is None else {"pages": subset.pages}
         compared, checked = CANDIDATES * subset.rarity, limit * subset.rarity * 5 // 4
         while True:
-            ids = ordered[:compared].tolist()
+            ids = sorted((await asyncio.to_thread(codes.nearest, vector, compared, subset.ids)).tolist())
             rows = await tx.all("vectors_by_id", vectors=ids)
             vectors = decoded(rows, codes.dimensions)
             farness = -(vectors @ vector[0])
             near = {rows[at]["id"]: at for at in farness.argsort(kind="stable")[:checked].tolist()}
             found = await tx.all(name, vectors=list(near), **where)
             used, wanted = len({row["id"] for row in found}) * subset.rarity, min(compared, checked)
-            if wanted >= len(ordered) or min(len(rows) / len(ids), used / wanted) >= MOST:
+            if wanted >= number or min(len(rows) / len(ids), used / wanted) >= MOST:
                 break
             compared, checked = 4 * compared, 4 * checked
         best = sorted((farness[near[row["id"]]], row["chunk"], near[row["id"]]) for row in found)[:limit]
