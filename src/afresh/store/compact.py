@@ -75,7 +75,7 @@ def unpack_rows(blobs: Sequence[bytes], dimensions: int) -> "Matrix":
 BLOCK = 256  # vectors; their ids differ only in the last byte
 QUERY_BITS = 4
 WORD_BITS = 64
-ROUGH = 20  # codes for each one to find that are near by the signs of the query; its other bits order only these
+BY_SIGNS = 20  # codes for each one to find that are near by the signs of the query; its other bits order only these
 MAX_GROUP_BITS = 256
 MAX_BITS = 4_096  # for which a distance fits into 16 bits, which sort faster
 
@@ -199,7 +199,7 @@ class VectorCodes:
         signs, *others = (np.packbits(levels >> bit & 1).view(np.uint64) for bit in reversed(range(QUERY_BITS)))
         distances = np.zeros(len(ids), np.uint16 if len(row) <= MAX_BITS else np.uint32)
         _add_distances(distances, codes, signs)
-        last = ROUGH * number
+        last = BY_SIGNS * number
         if last < len(ids):
             places = np.flatnonzero(distances <= np.partition(distances, last)[last])
             ids, codes, distances = ids[places], codes[:, places], distances[places]
