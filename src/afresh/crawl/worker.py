@@ -87,7 +87,7 @@ class Worker:
         self._finished: list[Visit] = []  # not written yet
         self._has_finished = asyncio.Event()
         self._finished_bodies = 0
-        self._has_batch = asyncio.Event()
+        self._has_batch = asyncio.Event()  # waiting for more visits would delay fetching, or be in vain
         self._held = 0  # claims that are not committed yet
         self._returned: list[Claim] = []
         self._pending: list[PendingVisit] = []  # decided after all other pages
@@ -327,13 +327,15 @@ class Worker:
             self._finished.append(done)
             self._has_finished.set()
             self._finished_bodies += claim.crawl_id in self._unwritten
-            if self._finished_bodies >= MAX_UNWRITTEN_BODIES // 2:  # soon fetching waits for the commit
+            full = min(MAX_BATCH_VISITS, self._held - len(self._pending))
+            if len(self._finished) >= full or self._finished_bodies >= MAX_UNWRITTEN_BODIES // 2:
                 self._has_batch.set()
 
     async def _commit(self) -> None:
         while True:
             await self._has_finished.wait()
-            await wait_event(self._has_batch, COMMIT_DELAY_SECONDS)
+            if len(self._finished) < min(MAX_BATCH_VISITS, self._held - len(self._pending)):  # others may join them
+                await wait_event(self._has_batch, COMMIT_DELAY_SECONDS)
             self._has_batch.clear()
             self._finished_bodies = 0
             visits, self._finished = self._finished[:MAX_BATCH_VISITS], self._finished[MAX_BATCH_VISITS:]
