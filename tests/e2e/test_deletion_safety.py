@@ -161,6 +161,17 @@ async def test_P12_a_stop_is_received_while_sitemaps_are_read(
             await kb.runs.confirm(1)
 
 
+async def test_G2_a_site_that_forbids_a_sitemap_it_never_had_is_listed_completely(
+    kb: KnowledgeBase, tiny: TinySite
+) -> None:
+    """Some sites answer 403 to everything that does not exist."""
+    tiny.fail("/sitemap.xml", 403)
+    lay(tiny, {"/": ["/a", "/b"], "/a": [], "/b": []})
+    await kb.runs.crawl(tiny.url, name="docs")
+    (report,) = await kb.runs.refresh(["docs"])
+    assert (report.state, report.notes) == ("completed", ())
+
+
 async def test_G2_a_sitemap_that_is_forbidden_proves_nothing(
     store: Path, tiny: TinySite, work: type[InProcess]
 ) -> None:

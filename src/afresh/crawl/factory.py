@@ -209,10 +209,9 @@ class RunToolFactory:
         """Yield those fields of RunTools that depend on the root; the function `aim` makes them for another root."""
         current = await store.sources.get(source.id)
         mark = current.mark if current is not None else None
-        listed = source.kind in ("web", LINKS) and (
-            await store.listings.lists_pages(source.id)
-            or bool(await store.digest.pages(source.id))  # a cache may know links that the list does not name
-        )
+        listed = source.kind in ("web", LINKS) and await store.listings.lists_pages(source.id)
+        if source.kind == LINKS and not listed:  # a cache may know links that the list does not name
+            listed = bool(await store.digest.pages(source.id))
         async with AsyncExitStack() as opened:
             parsers = self._processes.warm
             if parsers is None:

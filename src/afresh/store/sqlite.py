@@ -54,7 +54,7 @@ _LOCK = re.compile(r"\s*\{for update[\w ]*\}")
 @lru_cache(256)  # a batch contains few distinct times
 def write_time(at: datetime) -> str:
     """Return a time as text in UTC with fixed width, so that text order is time order."""
-    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return at.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"  # `strftime` takes longer
 
 
 sqlite3.register_adapter(datetime, write_time)
