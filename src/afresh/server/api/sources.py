@@ -17,7 +17,7 @@ router = APIRouter(tags=["sources"], route_class=IdempotentRoute)
 Short = Annotated[str, Field(min_length=1, max_length=100)]
 Settings = Annotated[
     dict[Annotated[str, Field(max_length=100)], Any],
-    Field(max_length=100, description="Settings, named like the flags of `afresh crawl`, such as max_pages."),
+    Field(max_length=100, description="Settings by name, without their section, such as max_pages."),
 ]
 
 
