@@ -181,10 +181,9 @@ def _relative(language: str, sample: str) -> str | None:
 
 def _by_words(sample: str) -> str | None:
     votes: Counter[str] = Counter()
-    counts = Counter(sample.split())
-    for word in counts.keys() & _VOTES.keys():
+    for word, times in Counter(filter(_VOTES.__contains__, sample.split())).items():
         for language in _VOTES[word]:
-            votes[language] += counts[word]
+            votes[language] += times
     ranked = votes.most_common(2)
     if not ranked or ranked[0][1] < FEWEST_VOTES:
         return None

@@ -1,13 +1,15 @@
 """Collect the links of a page, including its navigation, with their targets and visible texts."""
 
+import re
 from collections.abc import Collection, Iterable, Mapping
+from functools import lru_cache
 from types import MappingProxyType
 from typing import NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from afresh.model.fetch import Link
-from afresh.urls.canonical import MAX_LENGTH, canonical
+from afresh.urls.canonical import MAX_LENGTH, canonical, directory_of
 from afresh.urls.files import link_target
 
 MAX_LINKS = 5_000
@@ -16,6 +18,7 @@ MANY_TAGS = 200_000  # in a page with more tags, nodes are visited one by one to
 
 _TAGS = frozenset({"a", "area", "frame"})
 _NO_PAGES = ("data:", "javascript:", "mailto:", "blob:")
+_SAME_IN_DIRECTORY = re.compile(r"https?://|[A-Za-z0-9_./~-][^?:]*+(?:\?|\Z)")  # links that ignore the page's own name
 
 
 class Links(NamedTuple):
@@ -102,14 +105,24 @@ def _by_target(by_href: dict[str, tuple[str, bool]], base: str) -> Links:
     """Merge links with different spellings of one URL, and return one link per canonical URL."""
     found: dict[str, tuple[str, bool]] = {}
     too_long = 0
+    directory = directory_of(base)
     for href, (text, follow) in by_href.items():
-        url = link_target(href, base)
+        if len(href) <= MAX_LENGTH and _SAME_IN_DIRECTORY.match(href):
+            url = _target_in(directory, href)
+        else:
+            url = link_target(href, base)
         if url is not None:
             known = found.get(url)
             found[url] = (text, follow) if known is None else (known[0] or text, known[1] or follow)
         elif len(href) > MAX_LENGTH - len(base) and not href.startswith(_NO_PAGES):
             too_long += 1
     return Links(tuple([Link(url, text, follow) for url, (text, follow) in found.items()]), too_long=too_long)
+
+
+@lru_cache(maxsize=4_096)
+def _target_in(directory: str, href: str) -> str | None:
+    """Return the target of a link of a page in a directory; cached, because the pages of a site share most links."""
+    return link_target(href, directory)
 
 
 def _visible_text(node: LexborNode, attributes: dict[str, str | None]) -> str:

@@ -40,6 +40,7 @@ _MARKS = (
     "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed"
     "\u0900-\u0963\u0966-\u0dff"
 )
+_ASCII = bytes(range(128))
 RUN = re.compile(f"[{_UNSPACED}]+")
 WORD = re.compile(rf"[{_UNSPACED}]+|[^\W_{_UNSPACED}](?:[^\W_{_UNSPACED}]|[{_MARKS}])*")
 
@@ -57,10 +58,15 @@ def analysed(text: str, config: str) -> str | None:
         if not text.isascii():
             words = [part for word in words for part in (pairs(word) if is_run(word) else (word,))]
         return " ".join(stem(words))
-    if text.isascii() or RUN.search(text) is None:
+    if text.isascii() or RUN.search(beyond_ascii(text)) is None:
         return None
     whole = unicodedata.normalize("NFKC", text)
     return RUN.sub(lambda run: f" {' '.join(pairs(run[0]))} ", whole)
+
+
+def beyond_ascii(text: str) -> str:
+    """Return the characters of a text that are not ASCII; to search these is faster than to search the text."""
+    return text.encode("utf-8", "surrogatepass").translate(None, _ASCII).decode("utf-8", "surrogatepass")
 
 
 def words_in(text: str) -> list[str]:

@@ -8,7 +8,7 @@ from zlib import crc32
 
 from afresh.dataclass import replace
 from afresh.model.fetch import Chunk, Link, SearchTerms
-from afresh.search.stemming import analysed
+from afresh.search.stemming import analysed, beyond_ascii
 
 
 def normalise(text: str) -> str:
@@ -67,9 +67,8 @@ WIDTH = 8  # hex digits per hash
 MOST = 400_000  # characters of a text that are used
 _WORD = re.compile(r"\b[^\W\d]+\b")  # words without digits, so that numbers, dates and ids do not count
 FEW_OTHERS = 16  # different characters beyond ASCII that are replaced one by one
-_ASCII = bytes(range(128))
 _DIGITS = b"0123456789"
-_BREAKS = bytes(byte for byte in _ASCII if not (chr(byte).isalnum() or byte == ord("_")))
+_BREAKS = bytes(byte for byte in range(128) if not (chr(byte).isalnum() or byte == ord("_")))
 _TO_WORDS = bytes(range(256)).lower().translate(bytes.maketrans(_BREAKS + _DIGITS, b" " * len(_BREAKS) + b"0" * 10))
 
 
@@ -84,23 +83,25 @@ def sketch_of(text: str, url: str = "") -> str:
     for name in (url, path):
         text = text.replace(name, " ") if len(name) > 1 else text
     words = _words_in(text)
-    begun = {word: crc32(word + b" ") for word in set(words)}
+    begun = {word: crc32(word + b" ") for word in set(words) if b"0" not in word}  # see `_words_in`
+    words = list(filter(begun.__contains__, words))
     hashes = set(map(crc32, words[1:], map(begun.__getitem__, words))) or set(map(crc32, words))
     return "".join([f"{number:0{WIDTH}x}" for number in nsmallest(SIZE, hashes)])
 
 
 def _words_in(text: str) -> list[bytes]:
-    """Return the words of a text in lower case, as `_WORD` finds them, but faster for text that is mostly ASCII."""
+    """Return the words of a text in lower case, as `_WORD` finds them; in addition, words that contain `0`.
+
+    This is faster for text that is mostly ASCII, in which each digit becomes a `0`.
+    """
     data = text.encode("utf-8", "surrogatepass")
-    beyond = set(data.translate(None, _ASCII).decode("utf-8", "surrogatepass"))
+    beyond = set(beyond_ascii(text))
     if len(beyond) > FEW_OTHERS or any(each.casefold() != each for each in beyond):
         return [word.encode() for word in _WORD.findall(text.casefold())]
     for each in beyond:
         if each.isdecimal() or not each.isalnum():
             data = data.replace(each.encode("utf-8", "surrogatepass"), b"0" if each.isdecimal() else b" ")
-    words = data.translate(_TO_WORDS).split()
-    plain = {word for word in set(words) if b"0" not in word}
-    return list(filter(plain.__contains__, words))
+    return data.translate(_TO_WORDS).split()
 
 
 def likeness(one: str, other: str) -> float:

@@ -276,7 +276,7 @@ class _Scan:
         rank = BLOCK if self.inside != _LIST else ROW if indent < 2 else NESTED
         self._add(start, "list", rank)
         self.inside = _LIST
-        if match[2]:
+        if match[2] and match[2].startswith(("```", "~~~")):
             self._open_fence(start, match[2], indent + 2, True, quoted=False)
         return True
 

@@ -41,7 +41,6 @@ class Script(NamedTuple):
 
 
 class LinkPage(NamedTuple):
-    html: str
     rare: Collection[str]  # which rare elements there are (`html.py`)
     tree: LexborHTMLParser
     head: Head
@@ -207,7 +206,7 @@ def _text_beside(held: dict[str, Any]) -> str:
 
 MAX_ELEMENTS = 2_000
 MAX_HANDLER_CHARS = 2_000
-SIGNS = ("lick=", "data-href=", "data-url=")  # "lick=" matches both onclick and onClick
+LINK_ATTRIBUTES = "[onclick], [data-href], [data-url]"
 
 _SENT_TO = re.compile(
     r"(?:\blocation(?:\.href)?\s*=(?!=)\s*|\blocation\.(?:assign|replace)\(\s*|\bwindow\.open\(\s*)"
@@ -219,8 +218,7 @@ _ADDRESS = ("/", "http://", "https://", "./", "../", "?")
 
 def in_attributes(page: LinkPage) -> Iterator[HiddenLink]:
     """Yield the link targets in click handlers and data attributes, with the visible text of their elements."""
-    named = any(sign in page.html for sign in SIGNS)
-    for node in islice(page.tree.css("[onclick], [data-href], [data-url]") if named else (), MAX_ELEMENTS):
+    for node in islice(page.tree.css(LINK_ATTRIBUTES) if page.rare else (), MAX_ELEMENTS):
         attributes = node.attributes
         script = attributes.get("onclick") or ""
         sent = _SENT_TO.search(script) if len(script) <= MAX_HANDLER_CHARS else None

@@ -7,7 +7,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from afresh.extract.decode import decode
 from afresh.extract.html.head import Head, choose_title, foreign_canonical, one_line, read_head
-from afresh.extract.html.hidden_links import HiddenLink, LinkPage, hidden_links, scripts_of
+from afresh.extract.html.hidden_links import LINK_ATTRIBUTES, HiddenLink, LinkPage, hidden_links, scripts_of
 from afresh.extract.html.hidden_text import NEVER_VISIBLE, drop_hidden
 from afresh.extract.html.login_forms import find_login
 from afresh.extract.html.main_content import drop_tools, find_main, names_in
@@ -44,8 +44,8 @@ def _may_be_deep(html: str) -> bool:
     """
     surplus = 0
     for start in range(0, len(html), PIECE_CHARS):
-        piece = html[start : start + PIECE_CHARS + 1]  # one more character, for a "</" across the border
-        surplus += piece.count("<", 0, PIECE_CHARS) - 2 * piece.count("</")
+        end = start + PIECE_CHARS
+        surplus += html.count("<", start, end) - 2 * html.count("</", start, end + 1)  # a "</" may cross the border
         if surplus > DEEPEST:
             return True
     return False
@@ -67,7 +67,7 @@ def _deep_names(html: str) -> list[str]:
 
 
 # One search of the tree for all of these shows that most pages have none; each search walks the whole tree.
-RARE = f"frameset, button, select, [hidden], {NEVER_VISIBLE}"
+RARE = f"frameset, button, select, [hidden], {LINK_ATTRIBUTES}, {NEVER_VISIBLE}"
 _PERMALINKS = " ¶#§🔗"
 
 
@@ -82,7 +82,7 @@ def extract_html(body: Body, *, with_hidden_links: bool = True) -> Document:
     finds = with_hidden_links and tag_count <= MANY_TAGS
     rare = frozenset([node.tag or "" for node in tree.css(RARE)])
     scripts = scripts_of(tree) if finds and b"<script" in names else ()
-    page = LinkPage(html, rare, tree, head, domain_of(body.url), scripts, links.by_href)
+    page = LinkPage(rare, tree, head, domain_of(body.url), scripts, links.by_href)
     clicked = tuple(hidden_links(page, of_elements=True)) if finds else ()
     in_data = tuple(hidden_links(page, of_elements=False)) if finds else ()
     leads_on = bool(head.refresh) or "frameset" in rare

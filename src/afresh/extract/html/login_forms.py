@@ -13,8 +13,11 @@ MAX_LOGIN_TEXT_CHARS = 5_000
 MAX_CONTROLS = 30
 MAX_LOGIN_FIELDS = 8
 
-_HINTS = (b"password", b"username", b"saml", b"sso", b"auth")
-_HINT_PATTERNS = (re.compile(rb"log.?.?.?.?in"), re.compile(rb"sign.?.?.?.?in"))  # a character has up to four bytes
+_HINTS = (b"password", b"username", b"saml", b"openid")
+_HINT_PATTERNS = (  # each begins with plain characters, which makes the search fast; a character has up to four bytes
+    re.compile(rb"log.?.?.?.?in"), re.compile(rb"sign.?.?.?.?in"), re.compile(rb"sso(?<!\wsso)\b"),
+    re.compile(rb"auth(?:(?<!\wauth)|(?<=\boauth))2?\b"),
+)  # fmt: skip
 _FIELDS = ", ".join((
     "input[type=password]", "input[autocomplete~=username i]", "input[autocomplete~=current-password i]",
     "input[name=SAMLRequest i]", "input[name=SAMLResponse i]",

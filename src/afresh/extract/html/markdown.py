@@ -112,7 +112,7 @@ def _trim_text(html: str, base: str) -> str:
     if "<blockquote" in html:
         html = html.replace("<blockquote", f"<p>{_MARK}</p><blockquote")
     html = _HEADING.sub(_plain_heading, html)
-    if html.count("<a ") > MANY_LINKS:
+    if len(html) > 3 * MANY_LINKS and html.count("<a ") > MANY_LINKS:
         html = _ANCHOR.sub(" ", html)
     # Convert simple code, emphasis and strong text here: after these elements, the converter takes `- x`
     # for the start of a list and escapes it.
