@@ -35,10 +35,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from afresh.models.word_pieces import _CAMEL, UNKNOWN_ROWS, WordPieces
 from scipy import sparse
 
 from afresh.models import fast, quality
-from afresh.models.word_pieces import _CAMEL, UNKNOWN_ROWS, WordPieces
 
 Pairs = Iterator[tuple[str, str]]
 TOKENS = 36_000

@@ -11,14 +11,13 @@ from tests.e2e.library import assert_sound, counts, found, index_of, opened, row
 from tests.e2e.program import Program
 from tests.e2e.remote import PickyServer, flags_for, paid
 from tests.e2e.sites import lay, looks, page, star, word
-from tests.fakes.embedder import EmbedderFault
 from tests.fakes.embedding_server import Status
 
 from afresh.events import Event, Notice
 from afresh.kb import KnowledgeBase
 from afresh.models import endpoint
 from afresh.store import repository
-from afresh.testing import TinySite
+from afresh.testing import EmbedderFault, TinySite
 
 FOREVER = 1_000  # requests
 NO_WAY: dict[str, tuple[EmbedderFault | Status, str]] = {

@@ -9,14 +9,13 @@ from tests.e2e.inprocess import InProcess
 from tests.e2e.library import assert_sound, found, opened
 from tests.e2e.sites import word
 from tests.fakes.chat_server import ChatServer
-from tests.fakes.embedder import EmbedderFault
 from tests.fakes.embedding_server import Status
 from tests.fakes.link_answers import Odd
 
 from afresh.kb import KnowledgeBase
 from afresh.model.reports import RunReport
 from afresh.models import endpoint
-from afresh.testing import TinySite
+from afresh.testing import EmbedderFault, TinySite
 
 BATCH = 50
 KEYWORDS = "budget,contact:0.5"

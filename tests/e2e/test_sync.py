@@ -16,7 +16,6 @@ from pathlib import Path
 import pytest
 from tests.e2e.library import opened
 from tests.e2e.program import TIMEOUT
-from tests.fakes.sink import ScriptedSink
 
 from afresh.config.server import SinkSettings
 from afresh.errors import UsageError
@@ -25,6 +24,7 @@ from afresh.model.records import PageStatus
 from afresh.ops.failpoints import VARIABLE
 from afresh.sync import sync
 from afresh.sync.copy import Remote, RemoteState, Upload
+from afresh.testing import ScriptedSink
 
 QUIET = {"embedding.provider": "none", "policy.brake_percent": 100.0}
 

@@ -7,12 +7,12 @@ from typing import Any
 
 from tests.fakes.api import LoopbackApi
 from tests.fakes.chat import Chat, completion
-from tests.fakes.embedder import EmbedderFault
 from tests.fakes.embedding_server import Status
 from tests.fakes.link_answers import Odd, Scores, entry, literal_scores, write_answer
 from tests.fakes.wire import Reply, answer, raw
 
 from afresh.links.score import LinkToScore
+from afresh.testing.embedder import EmbedderFault
 from afresh.testing.site import RecordedRequest
 
 _JSON = "application/json"

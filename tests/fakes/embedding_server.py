@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.fakes.api import LoopbackApi
-from tests.fakes.embedder import EmbedderFault, FakeEmbedder
 from tests.fakes.wire import answer
 
+from afresh.testing.embedder import EmbedderFault, FakeEmbedder
 from afresh.testing.site import RecordedRequest
 
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from tests.fakes.embedder import FakeEmbedder
 from tests.fakes.embedding_server import EmbeddingServer
 
 from afresh.config import EmbeddingSettings
@@ -18,6 +17,7 @@ from afresh.models.choose import embedder_for, fingerprint
 from afresh.models.remote import RemoteEmbedder
 from afresh.ports import Embedder
 from afresh.sources.web.api_client import ApiClient
+from afresh.testing import FakeEmbedder
 
 Matrix = npt.NDArray[np.float32]
 KEY = "sk-hush-0123456789"

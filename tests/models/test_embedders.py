@@ -4,7 +4,6 @@ from collections.abc import AsyncIterator
 
 import numpy as np
 import pytest
-from tests.fakes.embedder import FakeEmbedder
 from tests.fakes.embedding_server import EmbeddingServer
 from tests.models.embedders import install, library, remote
 
@@ -12,6 +11,7 @@ from afresh.config import EmbeddingSettings
 from afresh.models.choose import embedder_for
 from afresh.ports import Embedder
 from afresh.sources.web.api_client import ApiClient
+from afresh.testing import FakeEmbedder
 
 KINDS = ("fast", "quality", "openai", "gemini", "fastembed", "sentence-transformers", "fake")
 TEXTS = (

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from tests.fakes.chat import completion
 from tests.fakes.chat_server import ChatServer
-from tests.fakes.embedder import EmbedderFault
 from tests.fakes.embedding_server import Status
 from tests.fakes.link_answers import Odd, literal_scores
 from tests.models.embedders import KEY, Slept
@@ -23,6 +22,7 @@ from afresh.models.completions import CallBudget
 from afresh.models.link_scorer import ChatLinkScorer, link_scorer_for
 from afresh.models.offline_scorer import OfflineLinkScorer
 from afresh.sources.web.api_client import ApiClient
+from afresh.testing import EmbedderFault
 
 OPENAI = AiSettings(provider="openai", model="small", api_key=KEY)
 

@@ -9,7 +9,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from tests.fakes.embedder import FakeEmbedder
 from tests.models.embedders import Matrix, error_of, install, library
 
 from afresh.config import EmbeddingSettings
@@ -18,6 +17,7 @@ from afresh.models import quality
 from afresh.models.choose import FAST, QUALITY, builtin, check_installed, embedder_for, fingerprint
 from afresh.models.local import MAX_TEXT_CHARS, LocalEmbedder, prose
 from afresh.sources.web.api_client import ApiClient
+from afresh.testing import FakeEmbedder
 
 MARKDOWN = '# Locks { #locks }\n\nSee [the *lock* table](https://h.example/a_b?c=d "t") and `pg_locks`.\n\n| a | b |'
 
@@ -157,7 +157,7 @@ def test_fingerprints_distinguish_what_must_not_be_compared() -> None:
 
 
 async def test_a_fake_embedder_fails_only_on_request() -> None:
-    from tests.fakes.embedder import EmbedderFault
+    from afresh.testing import EmbedderFault
 
     fake = FakeEmbedder(
         troubles={2: EmbedderFault.FAIL, 3: EmbedderFault.NAN, 4: EmbedderFault.FEWER, 5: EmbedderFault.WIDER}

@@ -6,13 +6,12 @@ from email.utils import format_datetime
 
 import numpy as np
 import pytest
-from tests.fakes.embedder import EmbedderFault, FakeEmbedder
 from tests.fakes.embedding_server import EmbeddingServer, Status
 from tests.models.embedders import KEY, Matrix, Slept, error_of, remote
 
 from afresh.errors import EmbedderUnavailable, EmbedError
 from afresh.models import remote as module
-from afresh.testing import FrozenClock
+from afresh.testing import EmbedderFault, FakeEmbedder, FrozenClock
 
 WORDS = ["alpha", "beta", "gamma", "delta", "epsilon"]
 

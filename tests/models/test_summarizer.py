@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from tests.fakes.chat import completion
 from tests.fakes.chat_server import ChatServer
-from tests.fakes.embedder import EmbedderFault
 from tests.fakes.embedding_server import Status
 from tests.models.embedders import KEY, Slept
 from tests.models.summarizers import chatting, error_of
@@ -22,6 +21,7 @@ from afresh.models.completions import CallBudget
 from afresh.models.summarizer import ChatSummarizer, OfflineSummarizer, summarizer_for
 from afresh.ports import JsonReply
 from afresh.sources.web.api_client import ApiClient
+from afresh.testing import EmbedderFault
 
 OPENAI = AiSettings(provider="openai", model="small", api_key=KEY)
 

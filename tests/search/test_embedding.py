@@ -5,14 +5,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.fakes.embedder import EmbedderFault, FakeEmbedder
 from tests.stores import execute
 
 from afresh.errors import EmbedderUnavailable, EmbedError
 from afresh.model.fetch import Chunk, embedded_text
 from afresh.search.embedding import Embedding
 from afresh.store.store import Store
-from afresh.testing import FrozenClock
+from afresh.testing import EmbedderFault, FakeEmbedder, FrozenClock
 from afresh.text.normalize import text_hash
 
 if TYPE_CHECKING:

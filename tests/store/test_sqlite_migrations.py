@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from tests.fakes.embedder import FakeEmbedder
 from tests.store.asking import search
 from tests.store.dying import FIRST, STEPS
 
@@ -20,6 +19,7 @@ from afresh.store import sqlite
 from afresh.store.compact import add_functions
 from afresh.store.open import migrate_store, open_store
 from afresh.store.sqlite_file import DDL, split, ways_in
+from afresh.testing import FakeEmbedder
 
 ROOT = Path(__file__).resolve().parents[2]
 NEWEST = STEPS[-1][0]

@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.fakes.embedder import FakeEmbedder
 from tests.forking import forking
 from tests.store.crawler import ManualCrawler, read
 from tests.strategies import law
@@ -29,7 +28,7 @@ from afresh.store import vectors as stored
 from afresh.store.compact import BLOCK, CodeBlock, VectorCodes, blocks_of, code_bytes, is_whole, unpack_rows
 from afresh.store.open import open_store
 from afresh.store.store import Store
-from afresh.testing import FrozenClock
+from afresh.testing import FakeEmbedder, FrozenClock
 from afresh.text.normalize import text_hash
 
 if TYPE_CHECKING:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from tests.fakes.embedder import FakeEmbedder
 from tests.store.crawler import ManualCrawler, at, read
 
 from afresh.errors import EmbedError
@@ -15,6 +14,7 @@ from afresh.model.fetch import Chunk, Seen
 from afresh.search.records import MissingCount, RechunkJob, SearchFilter, VectorMatches
 from afresh.search.stemming import search_config
 from afresh.store.store import Store
+from afresh.testing import FakeEmbedder
 from afresh.text.normalize import indexed, text_hash
 
 if TYPE_CHECKING:

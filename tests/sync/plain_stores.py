@@ -5,11 +5,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.fakes.sink import ScriptedSink
 from tests.sync.remote_stores import Held
 
 from afresh.ports import Sink
 from afresh.sync.sinks.folder import FENCE, FolderSink
+from afresh.testing import ScriptedSink
 
 
 class FolderRemote:

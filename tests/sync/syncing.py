@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tests.fakes.sink import ScriptedSink
 from tests.stores import execute
 
 from afresh.config.server import SinkSettings
@@ -17,7 +16,7 @@ from afresh.sync.reconcile import SyncTimes
 from afresh.sync.reports import SyncReport
 from afresh.sync.sync import SyncRunner
 from afresh.sync.sync_pass import ConfiguredSink
-from afresh.testing import FrozenClock
+from afresh.testing import FrozenClock, ScriptedSink
 from afresh.text.normalize import content_hash
 
 ROOT = "https://docs.example.org/"

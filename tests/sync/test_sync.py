@@ -4,7 +4,6 @@ import asyncio
 from dataclasses import dataclass
 
 import pytest
-from tests.fakes.sink import CUT, Fault, ScriptedSink
 from tests.sync.syncing import ROOT, Office, mark
 
 from afresh.dataclass import replace
@@ -13,6 +12,7 @@ from afresh.model.records import PageStatus, WorkerRecord
 from afresh.ops.failpoints import VARIABLE, FailpointRaised, arm
 from afresh.store.store import Store
 from afresh.sync.copy import Remote, RemoteState, ReplaceOrder, Upload
+from afresh.testing import CUT, Fault, ScriptedSink
 
 
 @dataclass(slots=True)

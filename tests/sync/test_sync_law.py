@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.fakes.sink import CUT, Fault, ScriptedSink
 from tests.stores import execute, new_store
 from tests.sync.syncing import ROOT, Office, mark
 
@@ -22,6 +21,7 @@ from afresh.ops.failpoints import VARIABLE, FailpointRaised, arm
 from afresh.store import sqlite
 from afresh.store.store import Store
 from afresh.sync.copy import RemoteState, ReplaceOrder
+from afresh.testing import CUT, Fault, ScriptedSink
 
 T = TypeVar("T")
 PAGES = ("a", "b", "c", "d")

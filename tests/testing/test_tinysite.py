@@ -12,11 +12,10 @@ from datetime import UTC, datetime, timedelta
 import aiohttp
 import pytest
 from tests.fakes.attempts import Attempts
-from tests.fakes.fetcher import ScriptedFetcher
 
 from afresh.model.fetch import Body, Gone, NotModified, Outcome, Request
 from afresh.ports import Clock, Fetcher
-from afresh.testing import FrozenClock, TinySite
+from afresh.testing import FrozenClock, ScriptedFetcher, TinySite
 from afresh.testing.site import ORPHAN, UNLISTED, pages
 
 PAGE = "<!doctype html><title>T</title><main><article><p>One.</p></article></main>"

@@ -1,8 +1,8 @@
-"""Provide a scripted site (pages, failures, gates, conditional requests) and a clock, without sockets."""
+"""Provide a scripted site (pages, failures, gates, conditional requests), a clock and a fetcher, without sockets."""
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime, parsedate_to_datetime
@@ -12,6 +12,7 @@ from urllib.parse import urljoin
 from xml.sax.saxutils import escape
 
 from afresh.dataclass import dataclass, field, replace
+from afresh.model.fetch import Fetched, Gone, Request
 
 START = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 
@@ -341,3 +342,32 @@ def _with_paragraph(html: str, text: str) -> str:
         if found:
             return f"{before}<p>{escape(text)}</p>\n{found}{after}"
     return f"{html}\n<p>{escape(text)}</p>\n"
+
+
+class ScriptedFetcher:
+    """Implements `ports.Fetcher`: returns the scripted results of a URL in turn and repeats the last one.
+
+    For other URLs, it returns `Gone`.
+    """
+
+    def __init__(self, answers: Mapping[str, Sequence[Fetched]] | None = None) -> None:
+        self.answers: dict[str, list[Fetched]] = {url: list(each) for url, each in (answers or {}).items()}
+        self.requests: list[Request] = []
+        self.closed = False
+
+    async def fetch(self, request: Request) -> Fetched:
+        """Record the request, and return the next result for its URL."""
+        self.requests.append(request)
+        left = self.answers.get(request.url)
+        if not left:
+            return Gone()
+        return left.pop(0) if len(left) > 1 else left[0]
+
+    def say(self, url: str, *answers: Fetched) -> None:
+        self.answers[url] = list(answers)
+
+    def count(self, url: str) -> int:
+        return sum(1 for request in self.requests if request.url == url)
+
+    async def close(self) -> None:
+        self.closed = True

@@ -1,13 +1,13 @@
 """Looks at pages as the hints of their site advise, and what is asked of the server for it."""
 
 import pytest
-from tests.fakes.fetcher import ScriptedFetcher
 from tests.fakes.servers import NoFiles, answer, fetching, html, serving
 
 from afresh.model.fetch import Body, Failed, Fetched, Gone, NotModified, Outcome, Refused, Request, Validators
 from afresh.sources.web.fetcher import WebFetcher
 from afresh.sources.web.hints import SiteHints
 from afresh.sources.web.robots import RobotsFiles, RobotsState
+from afresh.testing import ScriptedFetcher
 
 ROOT, PAGE, FILE = "https://x.org/", "https://x.org/a", "https://x.org/a.md"
 TEXT = Body(url=FILE, data=b"# A", media_type="text/plain", validators=Validators(etag='"f"'))
