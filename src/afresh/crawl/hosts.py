@@ -210,9 +210,18 @@ class HostDispatcher:
         if domain in self._queued and domain in self._hosts.rests:
             pause = self._hosts.rest_of(domain)
             if 0 < pause <= max(TURN_SECONDS, self._hosts.delays.get(domain, 0.0)):
-                asyncio.get_running_loop().call_later(pause, self._release_next, domain)
+                asyncio.get_running_loop().call_later(pause, self.done, domain)
                 return
-        self._release_next(domain)  # after a long pause the next claim goes back to the store
+        queued = self._queued.get(domain)  # of a host with a long pause: the next claim goes back to the store
+        if queued and self._in_flight[domain] <= self._hosts.room(domain):
+            self._ready.put_nowait(queued.popleft())
+            self._waiting -= 1
+        else:
+            self._in_flight[domain] -= 1
+        if not queued:
+            self._queued.pop(domain, None)
+        if not self._in_flight[domain]:
+            del self._in_flight[domain]
 
     def take_next(self, domain: str) -> Ticket | None:
         """End a request, and return the next claim of its host for the caller to process at once.
@@ -229,18 +238,6 @@ class HostDispatcher:
         if not queued:
             del self._queued[domain]
         return ticket
-
-    def _release_next(self, domain: str) -> None:
-        queued = self._queued.get(domain)
-        if queued and self._in_flight[domain] <= self._hosts.room(domain):
-            self._ready.put_nowait(queued.popleft())
-            self._waiting -= 1
-        else:
-            self._in_flight[domain] -= 1
-        if not queued:
-            self._queued.pop(domain, None)
-        if not self._in_flight[domain]:
-            del self._in_flight[domain]
 
     def clear(self) -> int:
         number = len(self)

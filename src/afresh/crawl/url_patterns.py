@@ -11,7 +11,7 @@ from afresh.model.records import SourceId
 from afresh.store.store import Store
 from afresh.text.quantities import count
 from afresh.urls.scope import Rules
-from afresh.urls.traps import ENDLESS, display_pattern, is_vouched_for, pattern_of
+from afresh.urls.traps import ENDLESS, NUMBERED, display_pattern, is_vouched_for, pattern_of
 
 NOTES = 5  # traps that are listed individually
 
@@ -34,10 +34,10 @@ class UrlPatternCounter:
             return frozenset(link.url for link in links)
         plain, open_ = set(), []
         for link in links:
-            if pattern_of(link.url, self.rules.root) is None:
-                plain.add(link.url)
-            else:
+            if NUMBERED.match(link.url) and pattern_of(link.url, self.rules.root) is not None:
                 open_.append(link)
+            else:
+                plain.add(link.url)
         if open_:
             await self.load()
             plain.update(link.url for link in open_ if self.admits(link.url, found_on, link.follow))

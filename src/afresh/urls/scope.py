@@ -28,7 +28,7 @@ from functools import lru_cache
 from afresh.dataclass import dataclass, replace
 from afresh.urls.canonical import directory_of, domain_of, host_of, path_components, registrable_domain, trim_params
 from afresh.urls.globs import Glob, GlobSubject, parse_glob
-from afresh.urls.traps import trap_in
+from afresh.urls.traps import LEAST_SLASHES, trap_in
 
 WHOLE_SITE = "/llms-full.txt"  # has the text of all pages, so it is only useful as a source of its own
 _FILE = re.compile(r"(?:.*\.[A-Za-z][A-Za-z0-9]{1,5}|index)", re.IGNORECASE)
@@ -70,12 +70,12 @@ class Rules:
             return f"outside the scope {self.scope} of {self.root}"
         if depth > self.max_depth:
             return f"deeper than max_depth {self.max_depth}"
-        # the number of slashes is an upper bound, and faster to count
-        if url.count("/") - 2 > self.max_components and path_components(url) > self.max_components:
+        slashes = url.count("/")  # an upper bound, and faster to count
+        if slashes - 2 > self.max_components and path_components(url) > self.max_components:
             return f"{path_components(url)} path components, more than max_components {self.max_components}"
         if (edge.exclude or edge.include) and (refused := _glob_refusal(edge.include, edge.exclude, _subject(url))):
             return refused
-        return trap_in(url) if edge.detects_traps else None
+        return trap_in(url) if edge.detects_traps and (slashes >= LEAST_SLASHES or "&" in url) else None
 
     def trim(self, url: str) -> str:
         """Return the URL under which a link is stored: with at most `max_params` query parameters (C23).

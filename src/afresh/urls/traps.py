@@ -27,8 +27,10 @@ from afresh.urls.canonical import directory_of
 ENDLESS = "looks endless: "  # the reason for refusing a trap begins with this
 REPEATS = 3
 MAX_PARAMS = 12
+LEAST_SLASHES = 2 + REPEATS  # of a URL whose path repeats itself
 _MAX_UNIT_PARTS = 5  # maximum length of a repeating sequence of path components
 
+NUMBERED = re.compile(r"[^/]*//[^/]*/.*\d", re.DOTALL)  # the beginning of each URL that has a pattern
 _DIGIT = re.compile(r"\d")
 _DIGITS = re.compile(r"\d+")
 _SUFFIX = re.compile(r"\.[A-Za-z][A-Za-z0-9]{1,4}$")
@@ -41,7 +43,7 @@ _OPEN = frozenset({"{n}", "{id}"})
 def trap_in(url: str) -> str | None:
     """Return why a canonical URL looks like a crawler trap, or None."""
     path, _, query = url.partition("?")
-    if path.count("/") > REPEATS + 1:
+    if path.count("/") >= LEAST_SLASHES:
         parts = path.split("/")[3:]
         if len(parts) - len(set(parts)) >= REPEATS - 1 and (unit := _repeated(parts)):
             return f"{ENDLESS}the path repeats /{unit}"
@@ -68,12 +70,8 @@ def pattern_of(url: str, root: str) -> str | None:
 
     Return None if there are no placeholders after the part that the URL shares with the root.
     """
-    start = url.find("/", 8) + 1
-    if not _DIGIT.search(url, start):  # as most URLs
-        return None
     home = directory_of(root)
-    if url.startswith(home):
-        start = len(home)
+    start = len(home) if url.startswith(home) else url.find("/", 8) + 1
     if not _DIGIT.search(url, start):
         return None
     path, _, query = url[start:].partition("?")

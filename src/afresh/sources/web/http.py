@@ -10,6 +10,7 @@ import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 
 from aiohttp.http import HttpProcessingError
 from multidict import CIMultiDictProxy
@@ -60,19 +61,10 @@ class Connections:
         self._connector = connector
         self._lines = "".join([f"{name}: {value}\r\n" for name, value in headers.items()])
         self._timeout = aiohttp.ClientTimeout(total=None, sock_connect=connect_seconds)
-        self._origins: dict[str, Origin | None] = {}
+        self.origin = lru_cache(MAX_ORIGINS)(_origin_at)
 
     async def close(self) -> None:
         await self._connector.close()
-
-    def origin(self, url: str) -> Origin | None:
-        """Return the server of a URL; None if it is not an http or https URL, or holds a user name."""
-        key = origin_of(url)
-        if key not in self._origins:
-            if len(self._origins) >= MAX_ORIGINS:
-                self._origins.clear()
-            self._origins[key] = _origin(key)
-        return self._origins[key]
 
     async def get(self, origin: Origin, url: str, headers: dict[str, str]) -> Response:
         """Return the response to a request; send it again once if the server has closed the kept connection."""
@@ -120,16 +112,17 @@ class Connections:
         )
 
 
-def _origin(key: str) -> Origin | None:
+def _origin_at(place: str) -> Origin | None:
+    """Return the server at a scheme, host and port; None unless they are of an http or https URL without user name."""
     try:
-        url = URL(f"{key}/", encoded=True)
+        url = URL(f"{place}/", encoded=True)
     except ValueError:
         return None
     is_server = url.raw_host and url.raw_user is None and url.raw_path_qs == "/" and not url.raw_fragment
     if url.scheme not in ("http", "https") or not is_server:
         return None
     tls = trusted() if url.scheme == "https" else True
-    return Origin(key, url.raw_host or "", domain_of(key), aiohttp.ClientRequest("GET", url, ssl=tls))
+    return Origin(place, url.raw_host or "", domain_of(place), aiohttp.ClientRequest("GET", url, ssl=tls))
 
 
 Sleep = Callable[[float], Awaitable[None]]
@@ -269,7 +262,7 @@ class HttpFetcher:
         Return None if the server failed because the request was conditional: repeat it unconditionally.
         """
         connections = self._connections or self._open()
-        origin = connections.origin(url)
+        origin = connections.origin(origin_of(url))
         if origin is None:
             return Refused(reason="only http and https URLs without a user name are read")
         pace, known, turn = self.pace, terms.validators, None
