@@ -105,7 +105,18 @@ async def _replace(
         for order, chunk in enumerate(chunks if keep_body else map(only_signals, chunks)):
             terms = (title_terms, *chunk.terms)
             if not (like := spare[chunk.text_hash, chunk.content, terms != NO_TERMS]):
-                made.append({**base, "sort_order": order, **_chunk_columns(chunk, terms)})
+                metadata = {"level": chunk.level, "path": list(chunk.path), "types": list(chunk.types)}
+                made.append(
+                    base
+                    | {
+                        "sort_order": order,
+                        "heading": chunk.heading,
+                        "content": chunk.content,
+                        "terms": json.dumps(terms, ensure_ascii=False) if terms != NO_TERMS else None,
+                        "metadata": json.dumps(metadata),
+                        "text_hash": chunk.text_hash,
+                    }
+                )
             elif (row := like.pop(0))["sort_order"] != order:
                 moved.append({"chunk": row["id"], "sort_order": order})
         dead += [row["id"] for left in spare.values() for row in left]
@@ -115,17 +126,6 @@ async def _replace(
     await tx.many("move_chunk", moved)
     await tx.many("insert_chunk", made)
     return {"chunks_kept": sum(map(len, rows.values())) - len(dead), "chunks_made": len(made)}
-
-
-def _chunk_columns(chunk: Chunk, terms: Terms) -> dict[str, object]:
-    metadata = {"level": chunk.level, "path": list(chunk.path), "types": list(chunk.types)}
-    return {
-        "heading": chunk.heading,
-        "content": chunk.content,
-        "terms": json.dumps(terms, ensure_ascii=False) if terms != NO_TERMS else None,
-        "metadata": json.dumps(metadata),
-        "text_hash": chunk.text_hash,
-    }
 
 
 def _retitled(row: Row, title: str) -> dict[str, object]:

@@ -94,10 +94,6 @@ class Transaction(Protocol):
         """Run a statement for each row; it may wait for the next statement with a result, so its errors come there."""
         ...
 
-    async def turn(self, source: int) -> None:
-        """Wait for the lock that lets only one transaction write to a source."""
-        ...
-
 
 _FORMS = {  # by suffix of the statement name
     "{of sources}": {"": "(:everywhere = 1 or +p.source_id in {list sources})", "_of_one": "p.source_id = :source"},

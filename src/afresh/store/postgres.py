@@ -267,10 +267,6 @@ class PostgresSession(Transaction):
         self.made_work |= name in WORK
         failpoint("sql")
 
-    async def turn(self, source: int) -> None:
-        await self._connection.execute(_turn_at(source))
-        failpoint("sql")
-
 
 class PostgresDatabase:
     def __init__(self, url: str, access: StoreAccess = StoreAccess.CREATE, *, wait_seconds: float = 30.0) -> None:

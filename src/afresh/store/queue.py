@@ -166,7 +166,7 @@ class QueueRepository(Repository):
         rows = await tx.all("taken_room", run=run.id, source=run.source_id, partly=int(partly))
         room = max(0, limits.max_pages - (rows[0]["taken"] if rows else 0))
         if room < len(fresh):
-            await tx.run("open_frontier", source=run.source_id)
+            await tx.many("open_frontier", [{"source": run.source_id}])
         return fresh[:room]
 
     async def claim_again(

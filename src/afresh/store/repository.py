@@ -43,16 +43,11 @@ class LinkCache:
         self._admitted.clear()
 
     async def write(self, tx: Transaction, run: Run, visits: Sequence[Visit]) -> None:
-        """Replace the links of visited pages; mark the link graph as changed if links changed or pages were removed.
-
-        A visit that changes more than its own page first waits for the lock on the source.
-        """
+        """Replace the links of visited pages; mark the link graph as changed if links changed or pages were removed."""
         linked = [visit for visit in visits if visit.content.links is not None]
         actions = {visit.decision.content for visit in visits}
         doomed = [visit for visit in visits if visit.claim.page.doomed_by is not None]
         changes_graph = ContentAction.DROP in actions or any(v.decision.page.doomed_by is None for v in doomed)
-        if linked or changes_graph or ContentAction.REPLACE in actions:
-            await tx.turn(run.source_id)
         if linked:
             await self._make(tx, run, linked)
             edges = [

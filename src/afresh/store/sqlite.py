@@ -148,9 +148,6 @@ class SqliteSession(Transaction):
         work, self._waiting, self._waiting_rows = [*self._waiting, *steps], [], 0
         return await self.call(_in_order, work, self.writes)
 
-    async def turn(self, source: int) -> None:
-        """Do nothing: SQLite has only one write transaction at a time."""
-
 
 def _in_order(steps: Sequence[Step], writes: bool) -> object:
     result = None

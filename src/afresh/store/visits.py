@@ -31,9 +31,18 @@ class VisitRepository(Repository):
     async def commit(
         self, run: Run, visits: Sequence[Visit], worker: str, now: datetime, *, limits: RunLimits, keep_body: bool
     ) -> list[Visit]:
-        """Write finished visits; return those written, without visits for which the worker lost its lease."""
+        """Write finished visits; return those written, without visits for which the worker lost its lease.
+
+        If a visit changes more than its own page, the transaction waits for the lock on the source.
+        """
+        locks = any(
+            visit.content.links is not None
+            or visit.decision.content is not ContentAction.KEEP
+            or visit.claim.page.doomed_by is not None
+            for visit in visits
+        )
         try:
-            async with self.db.write() as tx:
+            async with self.db.write(run.source_id if locks else None) as tx:
                 crawls = [visit.claim.crawl_id for visit in visits]
                 held = {row["id"] for row in await tx.all("held_crawls", crawls=crawls, worker=worker)}
                 mine = [visit for visit in visits if visit.claim.crawl_id in held]
@@ -47,11 +56,13 @@ class VisitRepository(Repository):
                     await record_digests(tx, mine)
                 await self.caches.links.write(tx, run, mine)
                 failpoint("commit.links")
-                changed = ((visit, kind) for visit in mine if (kind := change_of(visit)) is not None)
+                counts = [tally(visit) for visit in mine]
                 rows = [
                     change_row(visit.claim.page, run.id, kind, visit.decision.page.content_hash, now)
                     | {"diff": visit.content.diff if keep_body else None}
-                    for visit, kind in changed
+                    for visit, numbers in zip(mine, counts, strict=True)
+                    for kind in (ChangeKind.NEW, ChangeKind.CHANGED)
+                    if kind in numbers
                 ]
                 await tx.many("insert_change", rows)
                 failpoint("commit.changes")
@@ -59,10 +70,10 @@ class VisitRepository(Repository):
                 if run.mode is not RunMode.CHECK:
                     await self._queue.queue_pages(tx, run, children, limits, now)
                 elif children:  # links found by a check of a few pages wait for the next run
-                    await tx.run("open_frontier", source=run.source_id)
+                    await tx.many("open_frontier", [{"source": run.source_id}])
                 failpoint("commit.children")
                 if mine:
-                    await add_counts(tx, run, [*map(tally, mine), reused], now)
+                    await add_counts(tx, run, [*counts, reused], now)
                 failpoint("commit.counts")
         except BaseException:
             self.caches.links.forget()
@@ -155,16 +166,6 @@ async def add_counts(tx: Transaction, run: Run, parts: Sequence[Mapping[str, int
     await tx.many("count_run", [{"run": run.id, "now": now, "counts": json.dumps(counts)}])
 
 
-def change_of(visit: Visit) -> ChangeKind | None:
-    """Return NEW or CHANGED if a visit read new or changed content, else None."""
-    decision, before = visit.decision, visit.claim.page
-    if decision.content is not ContentAction.REPLACE:
-        return None
-    if before.content_hash is None:
-        return ChangeKind.NEW
-    return ChangeKind.CHANGED if before.content_hash != decision.page.content_hash else None
-
-
 def tally(visit: Visit) -> dict[str, int]:
     """Return the numbers that a visit adds to the counts of its run.
 
@@ -174,7 +175,9 @@ def tally(visit: Visit) -> dict[str, int]:
     decision, content = visit.decision, visit.content
     if decision.retry:
         return {"retried": 1, "bytes": content.body_bytes}
-    known, change = visit.claim.page.content_hash is not None, change_of(visit)
+    before, known, change = visit.claim.page, visit.claim.page.content_hash is not None, None
+    if decision.content is ContentAction.REPLACE and before.content_hash != decision.page.content_hash:
+        change = ChangeKind.CHANGED if known else ChangeKind.NEW
     match decision.outcome:
         case Outcome.NOT_MODIFIED:
             kind = "not_modified"
