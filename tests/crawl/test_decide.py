@@ -26,7 +26,7 @@ from afresh.crawl.decide import decide, is_stale, request_for
 from afresh.model.fetch import Failed, Gone, Moved, NotModified, Outcome, ReadDocument, Refused, Seen, Validators
 from afresh.model.records import Claim, ContentAction, CrawlId, LinkAction, Page, PageStatus, Policy, RunId, Visit
 from afresh.schedule.change_rate import ChangeStats
-from afresh.store.visits import only_checked
+from afresh.store.content import only_checked
 
 
 def without_check_times(page: Page) -> Page:

@@ -13,7 +13,7 @@ from tests.e2e.sites import lay, looks, star
 
 from afresh.events import Event, PageStep
 from afresh.model.records import Visit
-from afresh.store.visits import VisitRepository
+from afresh.store.content import VisitRepository
 from afresh.testing import TinySite
 
 PAGES = 120

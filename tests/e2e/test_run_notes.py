@@ -13,7 +13,7 @@ from afresh.errors import SourceError, StoreDamaged, StoreError, UsageError
 from afresh.kb import KnowledgeBase
 from afresh.model.records import PageStatus
 from afresh.store.pages import PageRepository
-from afresh.store.visits import VisitRepository
+from afresh.store.content import VisitRepository
 from afresh.testing import TinySite
 
 

@@ -22,7 +22,7 @@ from afresh.store.dialect import Row, Transaction, among_sources
 from afresh.store.pages import MANY
 from afresh.store.records import at, record, source_from
 from afresh.store.repository import Repository
-from afresh.store.visits import add_counts
+from afresh.store.content import add_counts
 
 LAST_POSITION = 1_000_000  # position on the page of a link that a person added
 MAX_PAGES = 20  # pages to show for each link

@@ -11,7 +11,7 @@ from afresh.model.reports import listing_reason
 from afresh.store.dialect import Row, Transaction
 from afresh.store.records import at, listed_from, run_from, source_from, validators_from
 from afresh.store.repository import Repository
-from afresh.store.visits import add_counts
+from afresh.store.content import add_counts
 from afresh.urls.canonical import domain_of
 
 UNKEPT_RUNS_STAY = timedelta(days=30)

@@ -18,7 +18,7 @@ from afresh.store.search import SearchRepository
 from afresh.store.sources import ListingRepository, SourceRepository
 from afresh.store.stats import StatsRepository
 from afresh.store.vectors import VectorRepository
-from afresh.store.visits import VisitRepository
+from afresh.store.content import VisitRepository
 
 
 class Store:
