@@ -12,8 +12,8 @@ from tests.e2e.sites import lay, page, star, word
 from afresh.errors import SourceError, StoreDamaged, StoreError, UsageError
 from afresh.kb import KnowledgeBase
 from afresh.model.records import PageStatus
-from afresh.store.pages import PageRepository
 from afresh.store.content import VisitRepository
+from afresh.store.pages import PageRepository
 from afresh.testing import TinySite
 
 

@@ -28,8 +28,7 @@ from afresh.model.fetch import (
 )
 from afresh.model.records import ContentAction, Decision, LinkAction, Page, PageStatus, Policy, RunId
 from afresh.schedule.change_rate import ChangeStats
-from afresh.search.stemming import search_config
-from afresh.text.language import kept_language
+from afresh.search.stemming import kept_language, search_config
 from afresh.urls.canonical import domain_of
 
 

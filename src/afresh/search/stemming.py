@@ -50,6 +50,14 @@ def search_config(language: str | None) -> str:
     return ENGLISH if language is None else _CONFIGS.get(language.lower().partition("-")[0], SIMPLE)
 
 
+def kept_language(stored: str | None, found: str | None, *, redetect: bool) -> str | None:
+    """Return the language to store for a page: the stored one if any, because pages hardly ever change it.
+
+    With `redetect`, prefer the language `found` now, because the stored one may be a wrong guess.
+    """
+    return found or stored if redetect else stored or found
+
+
 def analysed(text: str, config: str) -> str | None:
     """Return the words of a text in the forms to index; None if SQLite's tokenizer produces the same."""
     stem = _stem(config)

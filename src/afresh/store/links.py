@@ -18,11 +18,11 @@ from afresh.links.score import (
 from afresh.model.filters import ALL_LINKS, LinkCursor, LinkedPage, LinkFilter, LinkRecord, Sources
 from afresh.model.records import PageId, Run, Source, SourceId
 from afresh.model.reports import LinkView
+from afresh.store.content import add_counts
 from afresh.store.dialect import Row, Transaction, among_sources
 from afresh.store.pages import MANY
 from afresh.store.records import at, record, source_from
 from afresh.store.repository import Repository
-from afresh.store.content import add_counts
 
 LAST_POSITION = 1_000_000  # position on the page of a link that a person added
 MAX_PAGES = 20  # pages to show for each link

@@ -9,7 +9,7 @@ from typing import Literal
 from afresh.crawl.judge import by_reason, keeps_links
 from afresh.model.records import ChangeKind, Page, PageId, PageStatus, RunId, SourceId
 from afresh.model.retention import REMOVED, Prunable, PruneCounts
-from afresh.store.chunks import change_row
+from afresh.store.content import change_row
 from afresh.store.dialect import Row, Transaction, queries
 from afresh.store.records import certain
 from afresh.store.repository import Repository

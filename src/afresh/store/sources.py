@@ -8,10 +8,10 @@ from afresh.crawl.listing_diff import KnownPage
 from afresh.errors import AlreadyExists
 from afresh.model.records import ListedUrl, PageId, Run, Source, SourceId
 from afresh.model.reports import listing_reason
+from afresh.store.content import add_counts
 from afresh.store.dialect import Row, Transaction
 from afresh.store.records import at, listed_from, run_from, source_from, validators_from
 from afresh.store.repository import Repository
-from afresh.store.content import add_counts
 from afresh.urls.canonical import domain_of
 
 UNKEPT_RUNS_STAY = timedelta(days=30)

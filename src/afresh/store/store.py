@@ -1,7 +1,7 @@
 """All data of afresh, as repositories over one database."""
 
 from afresh.store.access import AccessRepository
-from afresh.store.chunks import ChunkRepository
+from afresh.store.content import ChunkRepository, VisitRepository
 from afresh.store.copies import CopyRepository
 from afresh.store.dialect import Database
 from afresh.store.digest import DigestRepository
@@ -18,7 +18,6 @@ from afresh.store.search import SearchRepository
 from afresh.store.sources import ListingRepository, SourceRepository
 from afresh.store.stats import StatsRepository
 from afresh.store.vectors import VectorRepository
-from afresh.store.content import VisitRepository
 
 
 class Store:

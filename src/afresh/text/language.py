@@ -1,4 +1,4 @@
-"""Normalise language tags, and choose the language of a page."""
+"""Normalise language tags."""
 
 import re
 
@@ -38,11 +38,3 @@ def normalise_tag(raw: str | None) -> str | None:
     rest = match["variants"] + match["extensions"] + (match["private"] or "")
     titled = f"-{script[1:].title()}" if script else ""
     return _PREFERRED.get(language, language) + titled + region.upper() + rest
-
-
-def kept_language(stored: str | None, found: str | None, *, redetect: bool) -> str | None:
-    """Return the language to store for a page: the stored one if any, because pages hardly ever change it.
-
-    With `redetect`, prefer the language `found` now, because the stored one may be a wrong guess.
-    """
-    return found or stored if redetect else stored or found

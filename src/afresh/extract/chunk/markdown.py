@@ -9,8 +9,7 @@ from zlib import crc32
 from afresh.dataclass import replace
 from afresh.extract.chunk.blocks import MAX_CHARS, MIN_CHARS, TINY_CHARS, Piece, Trail, pieces_of
 from afresh.model.fetch import Body, Chunk, Document, embedded_text
-from afresh.search.stemming import search_config
-from afresh.text.language import kept_language
+from afresh.search.stemming import kept_language, search_config
 from afresh.text.normalize import indexed, text_hash
 from afresh.text.plain import TargetlessText
 
