@@ -51,12 +51,12 @@ async def answer(
         shows_others = asked.mode is SearchMode.HYBRID
         all_notes.append(f"{NO_PHRASE}; showing other results" if shows_others else NO_PHRASE)
         asked = replace(asked, query=asked.query.translate(NO_QUOTES) if shows_others else "")
-    preparing = asyncio.to_thread(QueryWords, words_of(asked.query))  # runs during the query of the index
     try:
-        passages, words = await asyncio.gather(_passages(store, asked, embedder, held), preparing)
+        passages = await _passages(store, asked, embedder, held)
     except EmbedError as error:  # no query vector, or one that cannot be compared
         all_notes.append(f"keyword search only: {error}")
-        passages, words = await _passages(store, asked, None, held), QueryWords(words_of(asked.query))
+        passages = await _passages(store, asked, None, held)
+    words = QueryWords(words_of(asked.query))
     pages = {passage.page for passage, _ in passages} if context else ()
     chunks = await store.search.page_chunks(list(pages)) if pages else {}
     hits = [
