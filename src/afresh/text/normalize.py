@@ -3,7 +3,6 @@
 import hashlib
 import re
 from collections.abc import Sequence
-from heapq import nsmallest
 from zlib import crc32
 
 from afresh.dataclass import replace
@@ -86,7 +85,10 @@ def sketch_of(text: str, url: str = "") -> str:
     begun = {word: crc32(word + b" ") for word in set(words) if b"0" not in word}  # see `_words_in`
     words = list(filter(begun.__contains__, words))
     hashes = set(map(crc32, words[1:], map(begun.__getitem__, words))) or set(map(crc32, words))
-    return "".join([f"{number:0{WIDTH}x}" for number in nsmallest(SIZE, hashes)])
+    limit = (3 * SIZE << 32) // (len(hashes) or 1)  # hashes spread evenly, so usually about 3 * SIZE are below
+    below = [number for number in hashes if number < limit]
+    smallest = sorted(below if len(below) >= SIZE else hashes)[:SIZE]
+    return "".join([f"{number:0{WIDTH}x}" for number in smallest])
 
 
 def _words_in(text: str) -> list[bytes]:

@@ -187,8 +187,7 @@ def tidy(tree: LexborHTMLParser, main: LexborNode, names: bytes, generator: str)
     if few is None:
         _free_headings(main)
         main.unwrap_tags(["font", "center"])
-    contents_lists = main.css("dl.toc") if b"<dl" in names else ()
-    for contents in reversed(contents_lists):  # convert to lists, the inner ones first
+    for contents in reversed(main.css("dl.toc")):  # convert to lists, the inner ones first
         _refill(tree, contents, "ul", "li", contents.iter(), terms=True)
     main.unwrap_tags(["span"])
 
