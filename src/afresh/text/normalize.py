@@ -96,10 +96,13 @@ def _words_in(text: str) -> list[bytes]:
 
     This is faster for text that is mostly ASCII, in which each digit becomes a `0`.
     """
-    data = text.encode("utf-8", "surrogatepass")
     beyond = set(beyond_ascii(text))
-    if len(beyond) > FEW_OTHERS or any(each.casefold() != each for each in beyond):
+    if any(each.casefold() != each for each in beyond):
+        text = text.casefold()
+        beyond = set(beyond_ascii(text))
+    if len(beyond) > FEW_OTHERS:
         return [word.encode() for word in _WORD.findall(text.casefold())]
+    data = text.encode("utf-8", "surrogatepass")
     for each in beyond:
         if each.isdecimal() or not each.isalnum():
             data = data.replace(each.encode("utf-8", "surrogatepass"), b"0" if each.isdecimal() else b" ")
