@@ -40,8 +40,9 @@ def trusted() -> ssl.SSLContext:
 with certificates_later():
     import aiohttp
     from aiohttp.abc import AbstractResolver
+    from aiohttp.http import HttpProcessingError
 
-__all__ = ["AbstractResolver", "aiohttp"]
+__all__ = ["AbstractResolver", "HttpProcessingError", "aiohttp"]  # import them from here, not from aiohttp
 
 
 class NotHttp(aiohttp.ClientError):

@@ -12,7 +12,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 
-from aiohttp.http import HttpProcessingError
 from multidict import CIMultiDictProxy
 from yarl import URL
 
@@ -24,7 +23,7 @@ from afresh.ports import Clock
 from afresh.sources.registry import Refusal
 from afresh.sources.web import answers, client
 from afresh.sources.web.answers import Redirect, end_at, same_site
-from afresh.sources.web.client import AbstractResolver, Deadline, NotHttp, aiohttp, trusted
+from afresh.sources.web.client import AbstractResolver, Deadline, HttpProcessingError, NotHttp, aiohttp, trusted
 from afresh.sources.web.guard import AddressPolicy, asked_host
 from afresh.sources.web.http_dates import parse_retry_after
 from afresh.sources.web.render_check import challenge_in
