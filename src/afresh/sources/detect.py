@@ -25,7 +25,7 @@ from afresh.urls.files import file_url, is_file_url, path_of
 
 
 def may_use_keys(kind: str, url: str, places: Sequence[str], github_urls: Sequence[str]) -> bool:
-    """Return whether one of `places` (`host`, `host/owner`, …) permits the operator's keys for a repository."""
+    """Return whether `places` (`host`, `host/owner`, …) permit the operator's keys for a repository."""
     if kind == "github":  # names on GitHub are not case-sensitive
         on_github = github_address(url, github_urls)
         if on_github is None:
@@ -63,7 +63,7 @@ class SourceTarget(NamedTuple):
 
 
 def recognise(text: str, github_urls: Sequence[str] = (PUBLIC_WEB,)) -> SourceTarget:
-    """Return the source that a typed text names, such as a path or a URL; an existing local path takes precedence."""
+    """Return the source that a user typed, as a path, a URL or a repository; an existing path takes precedence."""
     typed = text.strip()
     if is_git(typed):
         return SourceTarget("git", parse_git(typed).url)
@@ -105,7 +105,7 @@ def address(text: str) -> str:
 
 
 def _by_plugin(typed: str, *, remote: bool = False, roots: Sequence[str] = ()) -> SourceTarget | None:
-    """Return the source if an installed plug-in recognises the typed text; log plug-ins that fail, and skip them."""
+    """Return the source that an installed plug-in recognises; log plug-ins that fail, and skip them."""
     for name in installed_plugins(SOURCES):
         try:
             kind = load_source_kind(name)
@@ -136,7 +136,7 @@ def _is_there(path: str) -> bool:
 
 
 def _means_path(typed: str) -> bool:
-    """Return whether a target is a path, existing or not, judged by its start, its ending or its first folder."""
+    """Return whether a text looks like a path, existing or not."""
     if _PATH.match(typed) or is_file_url(typed):
         return True
     if not typed or "://" in typed:
@@ -162,7 +162,7 @@ def _on_disk(path: str) -> SourceTarget:
 
 
 def bare_repository(typed: str) -> GitAddress | None:
-    """Return the local repository that `path` or `path@ref#folder` names: a bare repository or a `.git` folder."""
+    """Return the bare repository or `.git` folder that `path` or `path@ref#folder` names; None if there is none."""
     path, _, folder = typed.rpartition("#") if "#" in typed else (typed, "", "")
     place, _, ref = path.rpartition("@") if "@" in path else (path, "", "")
     for each, name, part in ((typed, "", ""), (path, "", folder), (place, ref, folder)):
@@ -183,7 +183,7 @@ CLOSED = "local paths must be inside a folder listed in server.allowed_roots"
 def recognise_remote(
     text: str, roots: Sequence[str], github_urls: Sequence[str] = (PUBLIC_WEB,), credentials_for: Sequence[str] = ()
 ) -> SourceTarget:
-    """Return the source that a remote client names; never access local files outside `roots`."""
+    """Return the source that a client of the server typed; never access files outside `roots`."""
     try:
         target = _resolve_remote(text.strip(), roots, github_urls)
     except UsageError as error:
@@ -224,7 +224,7 @@ def recognise_on_the_web(text: str, github_urls: Sequence[str] = (PUBLIC_WEB,)) 
 
 
 def page_address(typed: str) -> str:
-    """Return the canonical form of a page URL; reject anything but a full URL, because it may be a local path."""
+    """Return the canonical URL of a page; refuse anything but a full URL, which may be a local path."""
     if not _WHOLE.match(typed.strip()):
         raise UsageError(f"{typed[:200]!r} is not a full URL: write it like https://docs.example.org/")
     return address(typed)

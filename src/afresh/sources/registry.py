@@ -26,8 +26,6 @@ Refusal = Callable[[str, str], Awaitable[Refused | Failed | None]]
 
 
 class ClosableWeb(Web, Protocol):
-    """A fetcher with connections or processes that must be closed."""
-
     async def close(self) -> None: ...
 
 
@@ -39,7 +37,7 @@ def local_body(url: str, data: bytes, validators: Validators) -> Body:
 
 
 class LocalFetcher:
-    """Base of fetchers that read local files: no robots.txt, no delay, nothing to close."""
+    """Base of fetchers of local files: no robots.txt, no delay, nothing to close."""
 
     async def refusal(self, url: str) -> Refused | Failed | None:
         return None
@@ -74,7 +72,7 @@ class WrappedFetcher:
 
 
 class ListerBase:
-    """Base of listers whose listing names every page, so that no links are followed."""
+    """Base of listers that list every page, so that no links are followed."""
 
     mark: str | None = None  # a text that identifies the listed state, for the next run
     unchanged = False  # the state is equal to that of the last mark, so nothing was listed
@@ -86,7 +84,7 @@ class ListerBase:
         return False
 
     def refusal(self, url: str, depth: int) -> str | None:
-        """Return None, for no refusal: every listed URL is part of the source, as excluded files are not listed."""
+        """Return None: files that the rules exclude are not listed in the first place."""
         return None
 
 
@@ -101,7 +99,7 @@ class SourceKind:
 
 @dataclass(slots=True)
 class SourceContext:
-    """What a source kind needs to open a source; opening sets the fields after `listed`."""
+    """What a source kind needs to open a source; the kind sets the fields after `listed`."""
 
     config: "Config"  # includes the source's own settings
     rules: "Rules"
@@ -129,29 +127,29 @@ class SourceContext:
 
     @property
     def mark(self) -> str | None:
-        """Return what the last listing stored about the source's state; None if this run reads everything again."""
+        """Return the text that identifies the listed state of the last run; None if all is read again."""
         return None if self.full else self.last_mark
 
     @property
     def settings(self) -> Any:
-        """Return the settings section `plugins.KIND`, with defaults for missing settings."""
+        """Return the settings `plugins.KIND` with their defaults."""
         section = load_source_kind(self.kind).settings
         return self.config.plugins.get(self.kind) or (section() if section else None)
 
     def open(self, kind: str, *, listed: bool = False) -> OpenedSource:
-        """Open a source with its kind; `listed` says that an earlier listing had pages."""
+        """Open the source with its kind; `listed`: an earlier listing had pages."""
         self.kind, self.listed = kind, listed
         return load_source_kind(kind).open(self)
 
     def client(self, *, paced: bool = True) -> "WebFetcher":
-        """Return a client for any allowed URL that respects robots.txt; without `paced`, the caller limits the rate."""
+        """Return a client that respects robots.txt; without `paced`, the caller limits the rate."""
         from afresh.sources.web.lister import open_client
 
         return open_client(self, paced=paced)
 
 
 def load_source_kind(kind: str) -> SourceKind:
-    """Return the source kind with a name; raise SourceError if it is not installed."""
+    """Return the source kind of this name; raise SourceError if it is not installed."""
     found = load_plugin(SOURCES, kind, SourceKind)
     if found is None:
         raise SourceError(f"sources of kind {kind} are not supported: update afresh, or install the plug-in for them")
@@ -159,7 +157,7 @@ def load_source_kind(kind: str) -> SourceKind:
 
 
 def name_of_root(root: str, kind: str) -> str:
-    """Return the default name of a source with this root and kind."""
+    """Return the default name of a source."""
     if kind in BUILT_IN[SOURCES]:
         return name_for(root, kind)
     name_of = load_source_kind(kind).name_of

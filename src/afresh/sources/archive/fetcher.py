@@ -1,4 +1,4 @@
-"""Read an archive as a source: each file in it is a page, and its directory gives the checksums."""
+"""Read an archive as a source: each file in it is a page; size and checksum show whether it changed."""
 
 import asyncio
 import os
@@ -35,7 +35,7 @@ _ZIP_STARTS = (b"PK\x03\x04", b"PK\x05\x06", b"PK\x07\x08")
 
 
 class _OpenArchive:
-    """An open archive, and the size and times that its file had when it was opened."""
+    """An open archive; `state` is a text with the size and times of its file when it was opened."""
 
     def __init__(self, path: Path, url: str, limits: ArchiveLimits) -> None:
         deadline = OpeningDeadline(limits.seconds)
@@ -60,7 +60,7 @@ class _OpenArchive:
             self._files = files.pop_all()
 
     def check(self) -> None:
-        """Raise SourceError if the file was changed since it was opened."""
+        """Raise SourceError if the file has changed since it was opened."""
         if _state(os.fstat(self._file.fileno())) != self.state:
             raise SourceError("the archive changed while it was read")
 
@@ -69,10 +69,10 @@ class _OpenArchive:
 
 
 class ArchiveFetcher(LocalFetcher):
-    """Reads the entries of one archive (ZIP, tar, compressed tar); never writes a file under a name from the archive.
+    """Reads the files in one archive; never writes one under a name from the archive.
 
-    The archive is opened on the first request, and again if its file was replaced. A thread does the reading,
-    for one request at a time.
+    The archive is opened on the first request, and again if its file was replaced. A thread reads it,
+    one request at a time.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class ArchiveFetcher(LocalFetcher):
         return _state(facts), facts.st_mtime
 
     async def entries(self) -> Mapping[str, ArchiveEntry]:
-        """Return all entries by name; raise SourceError if the archive cannot be read."""
+        """Return the entries by name; raise SourceError if the archive cannot be read."""
         return await self._in_turn(lambda: self._current().archive.entries)
 
     async def fetch(self, request: Request) -> Fetched:
@@ -159,7 +159,7 @@ RACY_SECONDS = 2.0  # a file modified less than this ago may change again withou
 
 
 class ArchiveLister(ListerBase):
-    """Lists the files in an archive; the validators of a file change with its content."""
+    """Lists the files in an archive with their checksums; none if the archive is unchanged since the last run."""
 
     kind = "archive"
 
@@ -168,7 +168,7 @@ class ArchiveLister(ListerBase):
         self._earlier, self._rules = mark, rules
 
     async def list(self) -> AsyncIterator[ListedUrl]:
-        """Yield the entries that the rules accept; raise SourceError if the archive is unreadable or empty."""
+        """Yield the accepted files; raise SourceError if the archive is unreadable or empty."""
         named, written = await self._archive.mark()
         state = f"{named}-{self._rules}"
         self.mark = state if self._clock().timestamp() - written > RACY_SECONDS else None

@@ -20,8 +20,6 @@ _SEPARATORS = re.compile(r"[/\\]")
 
 
 class ArchiveEntry(NamedTuple):
-    """One file in an archive: its name, size and place, and the reason if it is not read."""
-
     name: str  # as in its URL; bytes that are not UTF-8 are represented by lone surrogates
     size: int  # in bytes, unpacked
     validators: Validators
@@ -38,7 +36,7 @@ def entry_url(archive: str, name: str) -> str:
 
 
 def entry_name(archive: str, url: str) -> str | None:
-    """Return the name of the entry with a URL, or None if the URL is not inside this archive."""
+    """Return the name in the archive of the file with this URL; None if the URL is not inside the archive."""
     start = archive + INSIDE
     return path_of(url[len(start) :]) if url.startswith(start) else None
 
@@ -49,7 +47,7 @@ def plain_name(raw: str) -> str:
 
 
 def name_refusal(raw: str, archive: str) -> str | None:
-    """Return why an entry with this name (as written in the archive) is not read; None if it is read."""
+    """Return why a file with this raw name is not read; None if it is."""
     if "\0" in raw or raw.startswith(("/", "\\")) or _DRIVE.match(raw) or ".." in _SEPARATORS.split(raw):
         return OUTSIDE
     if is_archive(raw):

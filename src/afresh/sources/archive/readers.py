@@ -69,7 +69,7 @@ class OpeningDeadline:
         self._end = clock() + seconds
 
     def check(self) -> None:
-        """Raise SourceError if the time limit is exceeded."""
+        """Raise SourceError after the deadline."""
         if self._clock() > self._end:
             raise SourceError(f"opening the archive takes longer than {self._seconds:g} s")
 
@@ -133,7 +133,7 @@ _REASONS = {
 
 @dataclass(slots=True)
 class _Record:
-    """One file of a tar archive, as its headers describe it."""
+    """A file in a tar archive, described by its headers."""
 
     name: bytes = b""
     kind: bytes = b"0"
@@ -165,7 +165,7 @@ class TarArchive:
         return data
 
     def _records(self) -> Iterator[_Record]:
-        """Yield the files of the archive in order; extra headers apply to the file that follows them."""
+        """Yield the files of the archive; a pax or GNU header applies to the file after it."""
         at, extra = 0, _Record()
         for _ in range(3 * self._limits.entries):  # a file may have two headers before its own
             self._deadline.check()
@@ -211,7 +211,7 @@ class TarArchive:
         return after
 
     def _after_map(self, at: int) -> int:
-        """Return the offset of a sparse file's data, which follows the blocks that list its parts."""
+        """Return the offset after the blocks that list the parts of a sparse file."""
         while True:
             self._deadline.check()
             self._file.seek(at)
@@ -265,7 +265,7 @@ def _apply_extra_header(record: _Record, kind: bytes, data: bytes) -> None:
 
 
 def _pairs(data: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """Yield the key-value pairs of a pax header, each of which is prefixed with its length: `11 path=ab`."""
+    """Yield the key-value pairs of a pax header; each begins with its length, as in `11 path=ab`."""
     at = 0
     while at < len(data):
         length, space, _ = data[at : at + 20].partition(b" ")
@@ -284,13 +284,12 @@ _DOS = frozenset({0, 10, 14})  # operating systems whose archives may contain pa
 
 
 class _Guarded:
-    """Wraps a file and rejects reads that would take too much memory."""
+    """Wraps a file and rejects reads larger than MAX_DIRECTORY_BYTES, to save memory."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
 
     def read(self, size: int = -1) -> bytes:
-        """Return `size` bytes; raise BadZipFile if that is more than a ZIP directory may have."""
         if size > MAX_DIRECTORY_BYTES:
             raise BadZipFile("its central directory is too large")
         return self._file.read(size)
@@ -335,7 +334,7 @@ class ZipArchive:
 
 
 def _entry(place: int, info: ZipInfo, url: str, limits: ArchiveLimits) -> ArchiveEntry | None:
-    """Return the entry that a record of the ZIP directory describes; None for a folder."""
+    """Return the entry for a record of the ZIP directory; None for a folder."""
     raw = info.orig_filename
     if not info.flag_bits & 0x800 and not raw.isascii():  # no encoding given
         raw = raw.encode("cp437", "replace").decode("utf-8", "surrogateescape")

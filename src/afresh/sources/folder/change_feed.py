@@ -1,7 +1,7 @@
 """Watch files for changes with watchfiles.
 
-watchfiles does not report when the system's event queue overflows, so `watch/watcher.py` lists the folder
-again after a burst of changes.
+watchfiles does not report that the system lost events after too many changes at once. Therefore
+`watch/watcher.py` lists the folder again after a burst of changes.
 """
 
 import os
@@ -71,7 +71,7 @@ class FileEvents:
             return False
 
     def classify(self, paths: Iterable[str]) -> ChangedPaths:
-        """Return what to check after these paths changed: files of the source, URLs of other paths, or everything."""
+        """Return what to check after changes of `paths`: accepted files, URLs of other paths, or the whole source."""
         if self._filter is None or self._single:
             return ChangedPaths(everything=self.place in set(paths))
         there: list[ListedUrl] = []
@@ -89,11 +89,7 @@ class FileEvents:
         return ChangedPaths(there, others)
 
     def _judge(self, path: str, relative: str, file_filter: FileFilter) -> ListedUrl | str | bool:
-        """Classify a changed path.
-
-        Return the file if it is accepted, its URL if it is deleted or excluded, True if the source has to be listed
-        again, and False if the change is irrelevant.
-        """
+        """Return the file if it is accepted, its URL if not; for other paths, whether to list the source again."""
         folder, _, name = relative.rpartition("/")
         try:
             if name == IGNORE_FILE and file_filter.rules.gitignore:

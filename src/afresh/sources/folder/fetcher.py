@@ -45,7 +45,6 @@ class FileFetcher(LocalFetcher):
     doubts_new: bool = True  # read a file again next time if it was modified just before this reading
 
     async def fetch(self, request: Request) -> Fetched:
-        """Fetch a file; return Gone for a missing one only while the root itself exists."""
         return await asyncio.to_thread(self._fetch_file, request)
 
     def _fetch_file(self, request: Request) -> Fetched:
@@ -63,7 +62,7 @@ class FileFetcher(LocalFetcher):
         return Failed(reason="the file changed during every attempt to read it")
 
     def _gone(self, reason: str = "") -> Fetched:
-        """Return Gone for a missing file, or Failed if the whole root is missing, because it may not be mounted."""
+        """Return Gone for a missing file, or Failed if the root is missing too: its disk may not be mounted."""
         if self._has_root():
             return Gone(status_code=None, reason=reason)
         return Failed(reason=f"{self.root} is missing, is empty or was replaced")
@@ -117,14 +116,14 @@ class FileFetcher(LocalFetcher):
         return local_body(request.url, data, validators)
 
     def _inside(self, path: str) -> str | None:
-        """Return the path with its links resolved, or None if the resolved path is outside the root."""
+        """Resolve the links in a path; return None if it then leads out of the root."""
         follows = self.settings.symlinks or not _BY_STEPS
         real = os.path.realpath(path, strict=True) if follows else os.path.normpath(path)
         return real if real == self.root or real.startswith(self.root.rstrip("/") + "/") else None
 
 
 def open_without_links(path: str) -> int:
-    """Open an absolute path folder by folder, so that no part of it can be a link, not even a new one."""
+    """Open an absolute path folder by folder; raise OSError if any part of it is a link, even one made meanwhile."""
     if not _BY_STEPS:
         return os.open(path, READ_FLAGS | getattr(os, "O_NOFOLLOW", 0))
     *folders, name = path.split("/")[1:]
@@ -204,7 +203,7 @@ class FolderWalk:
                 self.errors.append(f"{prefix}{entry.name} could not be read: {error.strerror}")
 
     def _take(self, entry: "os.DirEntry[str]", folder: _Folder) -> str | None:
-        """Add a file to the result or a folder to the folders to walk; return why an entry is left out, or None."""
+        """Add a file to `files`, or a folder to those still to walk; return why the entry is left out, or None."""
         prefix, depth, levels, target = folder
         path, reason = prefix + entry.name, None
         if target is not None or not entry.is_file(follow_symlinks=False):
@@ -231,7 +230,7 @@ class FolderWalk:
         return None
 
     def _why_not_link(self, entry: "os.DirEntry[str]", target: str) -> str | None:
-        """Return why a link is not followed: links are off, it leaves the root, or its folder was already walked."""
+        """Return why a link is not followed: disabled, leads out of the root, or its folder was walked already."""
         if not self._filter.rules.symlinks:
             return "symbolic link"
         if reason := self._filter.why_not_target(target):
@@ -246,7 +245,7 @@ class FolderWalk:
 
 
 class FolderLister(ListerBase):
-    """Lists the files of a folder with their sizes and times; lists nothing if the folder is unchanged."""
+    """Lists the files of a folder with their sizes and times; none if the folder is unchanged since the last run."""
 
     kind = "folder"
 
@@ -260,7 +259,6 @@ class FolderLister(ListerBase):
         self._over = threading.Event()
 
     async def list(self) -> AsyncIterator[ListedUrl]:
-        """Yield the files with their sizes and times; nothing if the folder is unchanged since the last run."""
         root = self._filter.root
         try:
             found = await asyncio.to_thread(self._walk)
@@ -304,7 +302,7 @@ class FolderLister(ListerBase):
         return found
 
     def _check_root(self) -> None:
-        """Raise SourceError if the root is now reached by a link, or was a folder and is now a file, or vice versa."""
+        """Raise SourceError if the root became a link, or changed from a folder to a file or back."""
         root = os.path.join(self._filter.root, self._only or "").rstrip("/") or "/"
         real = os.path.realpath(root, strict=True)
         change = None
@@ -321,7 +319,7 @@ class FolderLister(ListerBase):
 
 
 def open_folder(context: SourceContext) -> OpenedSource:
-    """Open a folder or a file as a source; refuse links in the root's path, which was resolved when it was added."""
+    """Open a folder or a file as a source."""
     files, single, path = context.config.files, context.kind == "file", path_of(context.root)
     folder, name = os.path.split(path) if single else (path, None)
     file_filter = folder_filter(context.config, context.rules, folder)

@@ -1,4 +1,4 @@
-"""Decide which files of a folder are accepted, by names, ignore files, links, suffixes and patterns."""
+"""Decide which files of a folder are read: by name, suffix, ignore files, links and the patterns of the source."""
 
 import os
 import re
@@ -30,7 +30,7 @@ OUTSIDE = "link out of the folder"
 
 
 def reported_counts(dropped: Mapping[str, int]) -> dict[str, int]:
-    """Return the number of excluded files by reason, but not of those that users expect, such as hidden files."""
+    """Return the counts by reason without hidden files and files that the patterns exclude, which users expect."""
     return {why: number for why, number in dropped.items() if why not in (HIDDEN, UNWANTED)}
 
 
@@ -61,18 +61,18 @@ class FileFilter:
 
     @property
     def terms(self) -> str:
-        """Return all settings that decide which files are accepted as one text, to detect changes of the settings."""
+        """Return a text that changes with the settings that decide which files are accepted."""
         return f"{self.rules!r}{self.globs!r}"
 
     def levels(self, prefix: str, above: tuple[Level, ...]) -> tuple[Level, ...]:
-        """Return the ignore rules that apply in a folder: those in `above` (of the folders above it) and its own."""
+        """Return the ignore rules that apply in a folder: those of the folders above it, and its own."""
         if not self.rules.gitignore:
             return above
         rules = self._rules_in(prefix)
         return above if rules is None else (*above, (prefix, rules))
 
     def _rules_in(self, prefix: str) -> IgnoreFile | None:
-        """Return the rules of the ignore file in a folder; as in git, a link or a folder of that name is not read."""
+        """Parse the ignore file of a folder; as in git, it is not read if it is a link or a folder."""
         path = os.path.join(self.root, prefix, IGNORE_FILE)
         try:
             status = os.lstat(path)
@@ -92,7 +92,7 @@ class FileFilter:
         return rules
 
     def why_not_folder(self, path: str, name: str, levels: tuple[Level, ...]) -> str | None:
-        """Return why a folder and everything in it is left out, or None if it is walked."""
+        """Return why a folder is left out with all its content; None if it is not."""
         if name[0] == "." and (name == ".git" or not self.rules.hidden):
             return HIDDEN
         if name in MADE:
@@ -114,9 +114,9 @@ class FileFilter:
         return UNWANTED if is_unwanted else None
 
     def why_not(self, path: str) -> str | None:
-        """Return why a file is left out, because of its path or of a folder above it; None if it is accepted."""
+        """Return why a file is left out, by its own path or a folder above it; None if it is accepted."""
         *folders, name = path.split("/")
-        reason, levels = self._on_the_way(folders)
+        reason, levels = self._rules_below(folders)
         if reason is not None:
             return reason
         if not self.rules.symlinks and os.path.islink(os.path.join(self.root, path)):
@@ -124,13 +124,13 @@ class FileFilter:
         return self.why_not_file(path, name, levels)
 
     def why_not_target(self, target: str) -> str | None:
-        """Return why the resolved target of a link is left out (hidden, ignored, outside the root), or None."""
+        """Return why the resolved target of a link is left out; None if it is not."""
         above = self.root.rstrip("/") + "/"
         if not target.startswith(above):
             return None if target == self.root else OUTSIDE
         path = target[len(above) :]
         *folders, name = path.split("/")
-        reason, levels = self._on_the_way(folders)
+        reason, levels = self._rules_below(folders)
         if reason is not None:
             return reason
         if os.path.isdir(target):
@@ -140,11 +140,11 @@ class FileFilter:
         return IGNORED if self._is_ignored(path, levels, is_folder=False) else None
 
     def why_not_within(self, path: str) -> str | None:
-        """Return why a folder is left out with everything in it (by itself or by a folder above it), or None."""
-        return self._on_the_way(path.split("/") if path else [])[0]
+        """Return why a folder is left out, by itself or a folder above it; None if it is not."""
+        return self._rules_below(path.split("/") if path else [])[0]
 
-    def _on_the_way(self, folders: list[str]) -> tuple[str | None, tuple[Level, ...]]:
-        """Return why the content of a folder is left out (None if it is not), and the ignore rules that apply in it."""
+    def _rules_below(self, folders: list[str]) -> tuple[str | None, tuple[Level, ...]]:
+        """Return why a folder is left out (None if it is not), and the ignore rules that apply in it."""
         if len(folders) > self.rules.max_depth:
             return "too deep", ()
         levels, prefix = self.levels("", ()), ""
@@ -175,7 +175,7 @@ def folder_filter(config: Config, rules: Rules, root: str) -> FileFilter:
         gitignore=files.gitignore,
         hidden=files.hidden,
         symlinks=files.symlinks,
-        ignore=(*files.ignore, *_written_below(root, config)),
+        ignore=(*files.ignore, *_own_files(root, config)),
         max_files=min(files.max_files, rules.max_pages),
         max_bytes=files.max_file_bytes,
         limited_by="files.max_files" if files.max_files <= rules.max_pages else "crawl.max_pages",
@@ -185,7 +185,7 @@ def folder_filter(config: Config, rules: Rules, root: str) -> FileFilter:
 
 
 def repository_filter(config: Config, rules: Rules) -> tuple[FileFilter, int, str]:
-    """Return the filter for a repository, the maximum number of files, and a text that changes with either of them."""
+    """Return a filter for files of a repository, how many are read at most, and a text that changes with both."""
     folder = FolderRules(
         gitignore=False,  # committed files belong to the source even if a rule ignores them
         hidden=config.files.hidden,
@@ -200,7 +200,7 @@ def repository_filter(config: Config, rules: Rules) -> tuple[FileFilter, int, st
 
 
 def why_left_out(config: Config, rules: Rules, kind: str, url: str) -> str | None:
-    """Return why the rules exclude a file of a folder; None if they accept it, or if it is outside the folder."""
+    """Return why the rules exclude a file of a folder; None if they do not, or if it is outside the folder."""
     root, path = path_of(rules.root), path_of(url)
     if kind != "folder" or not path.startswith(root.rstrip("/") + "/"):
         return None
@@ -210,8 +210,8 @@ def why_left_out(config: Config, rules: Rules, kind: str, url: str) -> str | Non
         return error.strerror
 
 
-def _written_below(root: str, config: Config) -> list[str]:
-    """Return patterns for files that afresh itself writes inside a folder."""
+def _own_files(root: str, config: Config) -> list[str]:
+    """Return ignore patterns for the files that afresh itself writes below a folder: store, log, index and cache."""
     from afresh.config.forms import store_file
 
     ways = [(config.log.file, ".*")] if config.log.file else []

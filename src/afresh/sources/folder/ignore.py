@@ -1,8 +1,7 @@
 """Parse ignore files, and translate their globs to regular expressions that take at most quadratic time.
 
-A star need not match more text than necessary: what follows it within a name could match later text from there
-as well. So each star and what follows it form an atomic group, and no position is tried twice. The same holds
-for `**` and the folders that follow it.
+Each `*` and the text after it form an atomic group, into which the regex engine never backtracks: if a later part
+does not match after the first occurrence of that text, it does not match after another one either. `**/` works alike.
 """
 
 import re
@@ -18,7 +17,7 @@ END = r"\Z"
 
 
 def regex_of(glob: str) -> str | None:
-    """Return the regular expression of a glob for a whole path; None if the glob matches nothing."""
+    """Return the regular expression of a glob; None if the glob matches nothing."""
     first = _SPECIAL.search(glob)
     tokens, place = [], 0
     while place < len(glob):
@@ -53,7 +52,7 @@ def _joined(tokens: list[str]) -> str:
 
 
 def _name(chunks: list[str], end: str) -> str:
-    """Return the regular expression for one name of a path: `chunks` with any text in between, then `end`."""
+    """Return the regex of one path segment: the texts in `chunks`, with anything between them, and then `end`."""
     first, *others = chunks
     if not others:
         return first + end
@@ -76,10 +75,9 @@ def _token(glob: str, place: int, first: int) -> tuple[str | None, int]:
 
 
 def _stars(glob: str, place: int, first: int) -> tuple[str, int]:
-    """Parse stars: two or more between slashes match any folders, all others match within one name.
+    """Parse the stars at `place`; return their token and the next position. `first` is the first special character.
 
-    Git compares the text before the first special character separately. So in `a**/b`, as in `**/b`, the stars match
-    any folders.
+    Git compares the text before that character separately. Therefore `**` matches any folders in `a**/b`, too.
     """
     end = place
     while glob[end : end + 1] == "*":
@@ -94,7 +92,7 @@ def _stars(glob: str, place: int, first: int) -> tuple[str, int]:
 
 
 def _class(glob: str, place: int) -> tuple[str | None, int]:
-    """Parse a character class such as `[a-z]`, which never matches the slash; return its regular expression."""
+    """Parse a class such as `[a-z]`, which never matches a slash; return its regex (None if invalid) and its end."""
     place += 1
     negated = glob[place : place + 1] in ("!", "^")
     place += negated
@@ -113,9 +111,9 @@ def _class(glob: str, place: int) -> tuple[str | None, int]:
 
 
 def _member(glob: str, place: int, before: str) -> tuple[str, str, int] | None:
-    """Parse the next member of a character class.
+    """Parse one member of a character class; return None if it is invalid.
 
-    Return its regular expression, the start of a possible range and the next position; None if it is invalid.
+    The result is its regex, the character that may begin a range, and the next position.
     """
     sign = glob[place]
     if sign == "-" and before and glob[place + 1 : place + 2] not in ("", "]"):
@@ -161,8 +159,6 @@ RULES_PER_BLOCK = 100  # rules that are compiled to one expression, on first use
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One line of an ignore file."""
-
     text: str
     regex: str
     keeps: bool  # begins with an exclamation mark: what it matches is not ignored
@@ -197,7 +193,7 @@ class IgnoreFile:
         }
 
     def verdict(self, path: str, is_folder: bool) -> Rule | None:
-        """Return the rule that decides on a path: the last one that matches it; None if none matches."""
+        """Return the last rule that matches a path, which decides whether it is ignored; None if none matches."""
         name = _last(self._blocks[True, is_folder], path, path.rfind("/") + 1)
         way = _last(self._blocks[False, is_folder], path, 0)
         if name is None or way is None:
@@ -207,14 +203,14 @@ class IgnoreFile:
 
 
 class _Block:
-    """Some rules of an ignore file as one regular expression, which finds the last rule that matches."""
+    """Up to `RULES_PER_BLOCK` rules as one regular expression; finds the last rule that matches."""
 
     def __init__(self, rules: Sequence[_Ranked]) -> None:
         self._rules = rules
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
-        """Compile the rules; the empty group after each rule shows which rule matched."""
+        """Join the rules; an empty group after each shows which one matched."""
         return re.compile("|".join(f"{rule.regex}()" for _, rule in self._rules), re.DOTALL)
 
     def last(self, path: str, place: int) -> _Ranked | None:
@@ -235,7 +231,7 @@ Level = tuple[str, IgnoreFile]  # the folder (`` or `a/b/`) and the rules of its
 
 
 def ignored_by(levels: Sequence[Level], path: str, is_folder: bool) -> str | None:
-    """Return the rule that excludes a path, or None; ignore files in deeper folders take precedence."""
+    """Return the text of the rule that excludes a path, or None; deeper ignore files take precedence."""
     for folder, rules in reversed(levels):
         verdict = rules.verdict(path[len(folder) :], is_folder)
         if verdict is not None:
@@ -266,7 +262,7 @@ def parse_rule(line: str) -> Rule | None:
 
 
 def _trimmed(line: str) -> str:
-    """Remove spaces at the end of a line, except one that is escaped by a backslash."""
+    """Remove trailing spaces, but not one that a backslash escapes."""
     bare = line.rstrip(" ")
     slashes = len(bare) - len(bare.rstrip("\\"))
     return bare + " " if slashes % 2 and bare != line else bare

@@ -45,7 +45,7 @@ _MAX_REF_CHARS = 250
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GitAddress:
-    """The location of a repository, and the ref and the folder of it that are read."""
+    """A repository, the ref that is read (branch, tag or commit), and the folder to which reading is limited."""
 
     scheme: str  # https, http, ssh or file
     host: str = ""
@@ -64,13 +64,13 @@ class GitAddress:
 
     @property
     def remote(self) -> str:
-        """Return the URL that is passed to git."""
+        """Return the URL for git."""
         user, port = f"{self.user}@" if self.user else "", f":{self.port}" if self.port else ""
         return f"{self.scheme}://{user}{self.host}{port}{self.path}"
 
     @property
     def connects_to(self) -> tuple[str, int] | None:
-        """Return host (an IPv6 address without brackets) and port of the server; None for a local repository."""
+        """Return the host (IPv6 without brackets) and the port of the server; None for a local repository."""
         return None if self.scheme == "file" else (self.host.strip("[]"), self.port or _PORTS[self.scheme])
 
     @property
@@ -80,7 +80,7 @@ class GitAddress:
 
     @property
     def commit(self) -> str | None:
-        """Return the ref if it is a full commit id, which never changes its content; else None."""
+        """Return the ref if it is a full commit id; else None."""
         return self.ref if self.ref is not None and _COMMIT.fullmatch(self.ref) else None
 
 
@@ -123,7 +123,7 @@ def parse_git(text: str) -> GitAddress:
 
 
 def at_path(path: bytes, ref: str | None = None, folder: bytes = b"") -> GitAddress:
-    """Return the repository in a local folder, given by its absolute path."""
+    """Return the address of a local repository, given by its absolute path."""
     address = GitAddress(scheme="file", path=quote_from_bytes(path, safe=_PATH_SAFE), ref=ref, folder=folder)
     return parse_git(address.url)
 
@@ -189,8 +189,6 @@ class GitState:
 
 
 class GitFile(NamedTuple):
-    """One entry in the file list of a commit."""
-
     path: bytes
     blob: str
     unread: str | None  # the kind of an entry that is not read, such as a submodule or symbolic link
@@ -210,10 +208,7 @@ def _meanings(ref: str) -> list[tuple[str, RefKind]]:
 
 
 def state_of(refs: bytes, ref: str | None) -> GitState:
-    """Return the state of a ref, from the output of `git ls-remote --symref`.
-
-    If a branch and a tag have the same name, the ref means the branch.
-    """
+    """Find the commit of `ref` in the output of `git ls-remote --symref`; a branch precedes a tag of the same name."""
     known, branch = _refs(refs)
     if ref is None:
         if "HEAD" not in known:
@@ -241,7 +236,7 @@ def _refs(answer: bytes) -> tuple[dict[str, str], str | None]:
 
 
 def files_of(listing: bytes) -> Iterator[GitFile]:
-    """Yield the entries from the output of `git ls-tree -r -z`, in its order."""
+    """Parse the output of `git ls-tree -r -z`."""
     for line in listing.split(b"\0"):
         about, _, path = line.partition(b"\t")
         mode, _, rest = about.partition(b" ")
@@ -254,7 +249,7 @@ def files_of(listing: bytes) -> Iterator[GitFile]:
 
 
 def blob_id(data: bytes, like: str) -> str:
-    """Return the git id of a file's content, computed with the hash function that made the id `like`."""
+    """Return git's id of a file content, by the hash function (SHA-1 or SHA-256) of the id `like`."""
     kind = hashlib.sha256 if len(like) == 64 else hashlib.sha1  # as git defines it, not for security
     made = kind(b"blob %d\0" % len(data), usedforsecurity=False)
     made.update(data)
@@ -275,7 +270,7 @@ class GitPages:
     prefix: str  # the part of each URL before the path, with its slash
 
     def url(self, path: bytes) -> str | None:
-        """Return the URL of a file; None if the URL would be too long."""
+        """Return the URL of the file at `path`; None if it would be too long."""
         if not self.prefix.startswith("https://"):
             url = self.prefix + quote_from_bytes(path, safe=_SAFE)
             return url if len(url) <= MAX_LENGTH else None
@@ -286,12 +281,12 @@ class GitPages:
         return None
 
     def path(self, url: str) -> bytes | None:
-        """Return the path of a file URL; None if the URL belongs to another repository or ref."""
+        """Return the path of the file with this URL; None if the URL belongs to another repository or ref."""
         return unquote_to_bytes(url[len(self.prefix) :]) if url.startswith(self.prefix) else None
 
 
 def pages_of(address: GitAddress, kind: RefKind, branch: str | None = None) -> GitPages:
-    """Return the converter for file URLs; without a ref they contain `HEAD`, as the default branch may be renamed."""
+    """Return the converter for file URLs; without a ref, they contain `HEAD` and survive a rename of the branch."""
     name = address.ref or "HEAD"
     start = _forge_start(address, kind, name.removeprefix("refs/heads/").removeprefix("refs/tags/"), branch)
     if start is not None and canonical(f"{start}x") == f"{start}x":
@@ -300,7 +295,7 @@ def pages_of(address: GitAddress, kind: RefKind, branch: str | None = None) -> G
 
 
 def plain_page(url: str) -> str | None:
-    """Return the canonical form of the URL of a file, such as `git+…@ref/path`; None for other URLs."""
+    """Return the canonical form of a file URL such as `git+https://host/repo.git@ref/path`; None for other URLs."""
     start = url.find("/", url.find("://") + 3)
     if not url.startswith(PREFIX) or "://" not in url or start < 0:
         return None

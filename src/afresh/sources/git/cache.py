@@ -1,4 +1,4 @@
-"""Cache clones of git repositories: one folder each, locked while in use, least recently used removed first."""
+"""Cache clones of git repositories in a folder: locked while in use; the least recently used are removed first."""
 
 import asyncio
 import fcntl
@@ -35,7 +35,7 @@ class GitCache:
         self._max_bytes = max_bytes
 
     async def open(self, address: GitAddress) -> "Lease":
-        """Return a lease for a repository's clone; the clone is not removed while the lease is open."""
+        """Return a lease for the clone of a repository; while it is open, the clone is not removed."""
         private_folder(self.folder)
         lease = Lease(self.folder / _stem(address))
         await lease.share()
@@ -47,7 +47,7 @@ class GitCache:
             os.utime(self.folder / f"{_stem(address)}{_USED}")
 
     def tidy(self) -> None:
-        """Remove clones that are not in use, least recently used first, until the rest fits the maximum size."""
+        """Remove unused clones, least recently used first, until the rest is not larger than the maximum size."""
         for left in self.folder.glob(f"*{_TRASH}"):  # left by a process that was killed
             shutil.rmtree(left, ignore_errors=True)
         sizes = {clone: _size(clone) for clone in self.folder.glob(f"*{_CLONE}")}
@@ -74,9 +74,9 @@ class Lease:
 
     @asynccontextmanager
     async def writing(self, seconds: float) -> AsyncIterator[tuple[int, ...]]:
-        """Lock the clone for writing, and remove lock files that a killed process left.
+        """Lock the clone for writing, and yield the file descriptors of its locks for the git process to inherit.
 
-        The locks are passed to git: if the git process outlives its parent, they stay held until it ends.
+        If the git process outlives this one, the locks stay held until it ends.
         """
         lock = os.open(self._written, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
@@ -130,7 +130,7 @@ def _remove_leftovers(clone: Path) -> None:
 
 
 def _delete(clone: Path) -> None:
-    """Rename the clone before deleting it, so that a kill in between leaves no partial clone."""
+    """Rename the clone before deleting it: if the process is killed meanwhile, no partial clone is left."""
     trash = clone.with_name(f"{clone.name}.{os.getpid()}.{time.monotonic_ns()}{_TRASH}")
     with suppress(FileNotFoundError):
         clone.rename(trash)
@@ -183,7 +183,7 @@ class GitClone:
         self.lease = lease
 
     async def files(self, commit: str, folder: bytes) -> Sequence[GitFile]:
-        """Return all entries of a commit below a folder; fetch the commit if the clone lacks it."""
+        """Return the files of a commit below a folder; fetch the commit if the clone lacks it."""
         if not self.path.exists() or (listing := await self._listing(commit, folder)) is None:
             if not self.path.exists():
                 await self._make(commit)
@@ -195,13 +195,13 @@ class GitClone:
         return [each for each in found if each.path.startswith(folder + b"/")] if folder else found
 
     async def sizes(self, blobs: Iterable[str]) -> Mapping[str, int]:
-        """Return the sizes of the files that the clone has, by id; leave out missing ones."""
+        """Return the sizes by id of those blobs that the clone has."""
         output = await self._run_offline(("cat-file", "--batch-check", "--buffer"), _lines(blobs))
         rows = (line.split(" ") for line in output.decode("ascii", "replace").splitlines())
         return {row[0]: int(row[2]) for row in rows if len(row) == 3 and row[1] == "blob"}
 
     async def fetch_blobs(self, blobs: Collection[str]) -> None:
-        """Fetch files into the clone, at most MAX_BLOBS_PER_REQUEST with one request."""
+        """Fetch blobs into the clone, in requests of at most MAX_BLOBS_PER_REQUEST."""
         wanted = sorted(blobs)
         for first in range(0, len(wanted), MAX_BLOBS_PER_REQUEST):
             asked = _lines(wanted[first : first + MAX_BLOBS_PER_REQUEST])
@@ -209,7 +209,7 @@ class GitClone:
             await self._fetch(("-c", "fetch.negotiationAlgorithm=noop"), ("--stdin", "origin"), asked)
 
     def reading(self) -> GitCall:
-        """Return the git command of a process from which files can be read by their ids."""
+        """Return the call of a git process that answers blob ids on its input with their contents."""
         return self._call(("cat-file", "--batch"))
 
     async def _listing(self, commit: str, folder: bytes) -> bytes | None:
@@ -226,7 +226,7 @@ class GitClone:
             ) from None
 
     def _restore_settings(self, commit: str) -> None:
-        """Write the settings file of the clone again if its content is not the expected one."""
+        """Rewrite the `config` file of the clone if its content is not the expected one."""
         is_long = len(commit) == 64  # the repository uses SHA-256
         settings = f"[core]\n\trepositoryformatversion = {int(is_long)}\n\tfilemode = true\n\tbare = true\n"
         settings += "[extensions]\n\tobjectformat = sha256\n" if is_long else ""
@@ -240,7 +240,7 @@ class GitClone:
             raise DamagedClone(f"the clone of {self.remote.address.url}: {error.strerror}") from None
 
     async def _make(self, commit: str) -> None:
-        """Create an empty clone in a temporary folder, and rename the folder when it is complete."""
+        """Create an empty clone in a temporary folder; rename the folder when it is complete."""
         form = "sha256" if len(commit) == 64 else "sha1"
         async with self.lease.writing(self.remote.options.timeout_seconds):
             if self.path.exists():
@@ -288,7 +288,7 @@ class GitClone:
 
 
 def _origin(url: str) -> Sequence[str]:
-    """Return the git options that set the URL of the remote and allow files to be missing in the clone."""
+    """Return the git options for the URL of the remote and for a partial clone."""
     settings = {"url": url, "promisor": "true", "partialclonefilter": "blob:none"}
     return [part for key, value in settings.items() for part in ("-c", f"remote.origin.{key}={value}")]
 
@@ -298,7 +298,7 @@ def _lines(ids: Iterable[str]) -> bytes:
 
 
 def _forget_old(clone: Path) -> None:
-    """Remove shallow commits without a ref from the list of the clone, because each fetch would send the whole list."""
+    """Drop commits without a ref from the clone's `shallow` file, because each fetch sends the whole file."""
     shallow = clone / "shallow"
     if not shallow.exists():
         return

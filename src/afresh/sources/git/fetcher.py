@@ -1,4 +1,4 @@
-"""Read a git repository as a source: one git process reads the files of one commit by their ids."""
+"""Read a git repository as a source: a git process returns the files of one commit by their blob ids."""
 
 import asyncio
 import os
@@ -30,7 +30,7 @@ TOO_LONG = "names too long for a URL"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GitSnapshot:
-    """The files of a commit that the rules accept, and how many files are excluded, by reason."""
+    """The accepted files of a commit."""
 
     pages: GitPages
     files: Mapping[str, GitFile]  # by page URL
@@ -39,8 +39,6 @@ class GitSnapshot:
 
 @dataclass(slots=True)
 class _Opened:
-    """An open clone, the process that reads files from it, and the known sizes of its files."""
-
     clone: GitClone
     reader: BlobReader
     sizes: dict[str, int] = field(default_factory=dict)
@@ -50,7 +48,7 @@ class _Opened:
 
 
 class GitRepository:
-    """A git repository during one run; asks the remote for its current commit once, and uses that for the whole run."""
+    """A git repository during one run, which reads the commit that was current at its start."""
 
     def __init__(self, remote: GitRemote, cache: GitCache, refusal: Callable[[str], str | None]) -> None:
         self.address = remote.address
@@ -70,7 +68,7 @@ class GitRepository:
                 return await self._read_state()
 
     async def snapshot(self) -> GitSnapshot:
-        """Return the files of the commit of this run; a failed attempt raises the same error in all later calls."""
+        """Return the files of the commit; after an error, raise the same error on every call."""
         async with self._turn:
             with self._error_kept():
                 if self._snapshot is None:
@@ -78,12 +76,12 @@ class GitRepository:
                 return self._snapshot
 
     async def size(self, blob: str) -> int:
-        """Return the size of a file; if the clone lacks it, fetch all missing files of the commit."""
+        """Return the size of a blob; if the clone lacks it, fetch all missing blobs of the commit."""
         async with self._turn:
             return await self._with_renewal(lambda: self._load_size(blob))
 
     async def read(self, blob: str) -> bytes:
-        """Return the content of a file; a damaged clone is recreated once."""
+        """Return the content of a blob; recreate a damaged clone once."""
         while True:
             before = self._renewed
             size = await self.size(blob)
@@ -95,7 +93,7 @@ class GitRepository:
                         await self._renew()
 
     async def close(self) -> None:
-        """Close the clone, and remove unused clones if the cache is too large."""
+        """Close the clone; if the cache is too large, remove unused clones."""
         opened, self._open = self._open, None
         if opened is not None:
             await opened.reader.close()
@@ -267,7 +265,7 @@ class GitFetcher(LocalFetcher):
 
 
 class GitLister(ListerBase):
-    """Lists the files of a repository; needs only one request if the commit has not changed."""
+    """Lists the files of a repository with their blob ids; none if the commit is unchanged since the last run."""
 
     kind = "git"
 
@@ -280,7 +278,6 @@ class GitLister(ListerBase):
         self._max_files = max_files
 
     async def list(self) -> AsyncIterator[ListedUrl]:
-        """Yield the files with the ids of their contents; nothing if the commit is unchanged since the last run."""
         state = await self._repository.state()
         address = self._repository.address
         pages = pages_of(address, state.kind, state.branch)

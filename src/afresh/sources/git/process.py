@@ -34,11 +34,11 @@ class GitError(SourceError):
 
 
 class GitOutputTooLarge(GitError):
-    """Raised if git writes more output than allowed."""
+    """Git wrote more output than allowed."""
 
 
 class DamagedClone(GitError):
-    """Raised if a clone lacks files or has invalid ones."""
+    """A clone lacks files or has invalid ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +53,7 @@ class GitCall:
 
 
 async def output_of(call: GitCall) -> bytes:
-    """Run a git command and return its output; raise GitError with its error output if it fails."""
+    """Run git and return its output; if it fails, raise GitError with its error output."""
     process = await start(call)
     errors = bytearray()
     work = (_read_output(process), _read_errors(process, errors), _feed(process, call.stdin))
@@ -137,7 +137,7 @@ READ_SECONDS = 60.0
 
 
 class BlobReader:
-    """Reads files by their ids, one at a time, and verifies that the content matches the id."""
+    """Reads blobs by id with one git process, one at a time, and checks that the content matches the id."""
 
     def __init__(self, call: GitCall) -> None:
         self._call = call
@@ -145,7 +145,7 @@ class BlobReader:
         self._turn = asyncio.Lock()
 
     async def read(self, blob: str, size: int) -> bytes:
-        """Return the content of a file; the clone must have this file with this size."""
+        """Return the content of a blob, which the clone must have with this size."""
         async with self._turn:
             try:
                 async with asyncio.timeout(READ_SECONDS):
@@ -186,7 +186,7 @@ class BlobReader:
 
 
 def private_folder(folder: Path) -> None:
-    """Create a folder that only this user may access; raise GitError if another user owns it."""
+    """Create a folder that only this user can access; raise GitError if another user owns it."""
     try:
         make_private_folder(folder)
         found = folder.stat()

@@ -43,7 +43,7 @@ class GitOptions(GitSettings):
 
 
 def environment(address: GitAddress, options: GitOptions, pins: Sequence[str], settings_file: str) -> dict[str, str]:
-    """Return the environment of a git process; `pins` are the IP addresses that it may connect to."""
+    """Return the environment of a git process that may connect only to the IP addresses in `pins`."""
     passed = _ANONYMOUS if options.anonymous else _PASSED
     made = {name: value for name in passed if (value := os.environ.get(name))}
     made |= {"HOME": os.devnull} if options.anonymous else {}
@@ -72,14 +72,14 @@ def environment(address: GitAddress, options: GitOptions, pins: Sequence[str], s
 
 
 def served_settings(address: GitAddress) -> bytes:
-    """Return the content of a settings file that allows git to read a local repository of any owner in parts."""
+    """Return settings that let git read a local repository of any owner, and fetch single files from it."""
     path = unquote_to_bytes(address.path)
     path = path.replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n")
     return b'[safe]\n\tdirectory = "%s"\n[uploadpack]\n\tallowFilter = true\n\tallowAnySHA1InWant = true\n' % path
 
 
 def _settings(address: GitAddress, options: GitOptions, pins: Sequence[str]) -> Sequence[tuple[str, str]]:
-    """Return the git settings to pass on the command line, where they take precedence over settings in files."""
+    """Return the git settings for the environment, which take precedence over settings in files."""
     made = [
         ("protocol.allow", "never"),
         (f"protocol.{address.scheme}.allow", "always"),
@@ -123,7 +123,7 @@ def _has_token(address: GitAddress, options: GitOptions) -> bool:
 
 
 def _ssh(address: GitAddress, options: GitOptions, pins: Sequence[str]) -> str:
-    """Return an ssh command without prompts and forwarding that connects only to the checked IP address."""
+    """Return an ssh command that never prompts or forwards and connects only to the first address in `pins`."""
     given = {
         "BatchMode": "yes",
         "ConnectTimeout": str(max(1, round(options.network.connect_seconds))),
@@ -173,8 +173,6 @@ _DAMAGE = re.compile(
 
 
 class GitRemote:
-    """A repository, accessed over the network or on this machine."""
-
     def __init__(
         self, address: GitAddress, options: GitOptions, folder: Path, *, resolve: Resolve = resolve_here
     ) -> None:
@@ -185,7 +183,7 @@ class GitRemote:
         self._pins: Sequence[str] | None = None
 
     async def state(self) -> GitState:
-        """Return the ref's current commit, found with one request; a full commit id needs no request."""
+        """Ask the remote for the commit of the ref; a full commit id needs no request."""
         ref = self.address.ref
         if self.address.commit:
             return GitState(commit=self.address.commit, kind=RefKind.COMMIT)
@@ -200,7 +198,7 @@ class GitRemote:
     async def ask(
         self, args: Sequence[str], folder: Path, seconds: float, stdin: bytes = b"", locks: tuple[int, ...] = ()
     ) -> bytes:
-        """Check that the host is allowed, run git against the repository and return the output."""
+        """Run git against the remote and return its output; raise GitError if it fails or may not connect."""
         if self.options.anonymous and self.address.scheme == "ssh":
             raise GitError(f"{self.address.url}: ssh needs a key; {ANONYMOUS}")
         if self._pins is None:
@@ -241,7 +239,7 @@ class GitRemote:
         }
 
     def _settings_file(self) -> str:
-        """Return the path of git's settings file, which is empty unless the repository is local."""
+        """Return the path of a settings file for git, empty unless the repository is local."""
         if self.address.scheme != "file":
             return os.devnull
         data = served_settings(self.address)

@@ -57,7 +57,7 @@ class GithubAddress:
 
     @property
     def url(self) -> str:
-        """Return the URL that identifies the source; parsing it returns an equal object."""
+        """Return the canonical URL of the source; `github_address` parses it back."""
         base = f"{self.web}/{self.name}"
         if self.ref is not None:
             return f"{base}@{quoted(self.ref)}" if "/" in self.ref else f"{base}/tree/{quoted(self.ref)}"
@@ -66,7 +66,7 @@ class GithubAddress:
         return f"{base}/wiki" if self.wiki_only else base
 
     def readings(self) -> list[tuple[str, str]]:
-        """Return the pairs of ref and path that the URL may mean, in the order in which to try them."""
+        """Return the possible pairs of ref and path, in the order in which to try them."""
         if not self.rest:
             return [(self.ref or "HEAD", "")]
         most = min(len(self.rest), _MAX_REF_PARTS)
@@ -75,9 +75,9 @@ class GithubAddress:
 
 
 def github_address(text: str, web_urls: Sequence[str]) -> GithubAddress | None:
-    """Return the repository that a text names on one of the servers, or None if it names none.
+    """Return the repository that a text names on one of the servers; None if it names none.
 
-    `owner/repo` without a server names a repository on the first one.
+    `owner/repo` without a server is on the first one.
     """
     text = text.strip()
     if "://" not in text and not text.lower().startswith(("github.com/", "www.github.com/")):
@@ -132,7 +132,7 @@ def is_ref(name: str) -> bool:
 
 
 def odd_path(path: str) -> str | None:
-    """Return why a path that a server sent is not a valid path in a repository, or None if it is valid."""
+    """Return why a path in an answer of the server is invalid; None if it is valid."""
     if not path or len(path) > _MAX_PATH_CHARS:
         return "empty path" if not path else "path that is too long"
     if "\0" in path or any(part in ("", ".", "..") for part in path.split("/")):
@@ -145,12 +145,12 @@ def odd_path(path: str) -> str | None:
 
 
 def blob_start(web: str, name: str, branch: str) -> str:
-    """Return the common start of the URLs of all files of a branch."""
+    """Return the part that the URLs of all files of a branch begin with."""
     return f"{web}/{name}/blob/{quoted(branch)}/"
 
 
 def blob_url(start: str, path: str) -> str | None:
-    """Return the page URL of a file; None if the URL would be too long."""
+    """Return the page URL of a file; None if it would be too long."""
     if _PLAIN.fullmatch(path) and len(start) + len(path) <= MAX_LENGTH:
         return start + path
     url = start + quoted(path)
@@ -162,7 +162,7 @@ def wiki_root(web: str, name: str) -> str:
 
 
 def odd_wiki_page(url: str, root: str) -> str | None:
-    """Return why a URL is not a page of this wiki, or None if it is one."""
+    """Return why a URL is not a page of the wiki with this root URL; None if it is."""
     if url.lower() == root.lower():
         return None
     if not url.lower().startswith(f"{root.lower()}/"):

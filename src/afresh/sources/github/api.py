@@ -1,4 +1,4 @@
-"""Send requests to GitHub's API, check its answers, and convert the state of a repository to and from text."""
+"""Send requests to GitHub's API, check its answers, and store what was listed as text for the next run."""
 
 import asyncio
 import json
@@ -40,7 +40,6 @@ class GithubFile(NamedTuple):
 
     @property
     def etag(self) -> str:
-        """Return the ETag of the file, which changes exactly when the content of the file does."""
         return f'"{self.id}"'
 
 
@@ -63,7 +62,7 @@ class RepositoryFacts:
 
 
 class Unavailable(Exception):
-    """Raised if GitHub refuses a request or fails; the attribute `seen` holds the result to return for the page."""
+    """GitHub refused a request or failed; `seen` is the result to return for the page."""
 
     def __init__(self, seen: Refused | Failed) -> None:
         super().__init__(seen.reason)
@@ -71,14 +70,12 @@ class Unavailable(Exception):
 
 
 class UnexpectedAnswer(Unavailable):
-    """Raised for an answer that does not have the form of GitHub's API."""
-
     def __init__(self, wrong: str) -> None:
         super().__init__(Failed(reason=f"the answer of GitHub's API cannot be used: {wrong}"))
 
 
 def read_tree(answer: object, below: str = "") -> GithubTree:
-    """Return the tree in an answer of `git/trees`, with `below` put before its paths."""
+    """Parse an answer of `git/trees`; prefix its paths with `below`."""
     found = _mapping(answer)
     entries = found.get("tree")
     if not isinstance(entries, list):
@@ -139,7 +136,7 @@ def _id(value: object) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GithubState:
-    """The state of a repository when it was listed; its text form is stored, and compared by the next run."""
+    """A repository when it was listed; stored as text, which the next run compares."""
 
     etag: str  # the ETag of the listing; "" if the server sent none
     name: str  # the repository's name in the API
@@ -157,7 +154,7 @@ class GithubState:
 
 
 def read_mark(text: str | None, rules: str) -> GithubState | None:
-    """Parse the stored text of a state; return None if its format version or its rules are different ones."""
+    """Parse a stored state; return None if it is invalid or was stored with other rules."""
     try:
         found = json.loads(text or "null")
         state = GithubState(**found) if isinstance(found, dict) else None
@@ -243,7 +240,7 @@ class GithubApi:
         self._max_bytes = max_file_bytes
 
     async def token(self) -> str | None:
-        """Return the token; search for it on the first call."""
+        """Return the token, if any; search for it on the first call."""
         if self.is_anonymous:
             return None
         if self._token is None:
@@ -252,7 +249,7 @@ class GithubApi:
         return await asyncio.shield(self._token)
 
     async def facts(self, name: str) -> RepositoryFacts | Gone:
-        """Return the name and the default branch of a repository, following renames."""
+        """Request the current name and the default branch of a repository."""
         answer = await self._ask(f"{self._api}/repos/{name}", _MAX_FACTS_BYTES)
         if isinstance(answer, Gone):
             return answer
@@ -261,7 +258,7 @@ class GithubApi:
     async def tree(
         self, name: str, ref: str, *, etag: str | None = None, below: str = "", whole: bool = True
     ) -> GithubTree | NotModified | Gone:
-        """Return the files of a commit or a folder: with all subfolders if `whole`, else only its direct entries."""
+        """Request the files of a commit or a folder; without `whole`, leave out those in subfolders."""
         url = f"{self._api}/repos/{name}/git/trees/{quote(ref, safe='')}" + ("?recursive=1" if whole else "")
         answer = await self._ask(url, _MAX_TREE_BYTES, etag)
         if isinstance(answer, Gone):
@@ -274,7 +271,7 @@ class GithubApi:
         return replace(tree, etag=etag) if len(etag) <= 1024 and etag.isascii() and etag.isprintable() else tree
 
     async def raw_file(self, name: str, revision: str, file: GithubFile) -> bytes | Gone:
-        """Return the content of a public file; the request has no token."""
+        """Request the content of a public file without a token."""
         url = f"{self._raw}/{name}/{quoted(revision)}/{quoted(file.path)}"
         return await self._content(url, {"Accept": "*/*"}, file)
 
@@ -296,7 +293,7 @@ class GithubApi:
         return answer.data
 
     async def _ask(self, url: str, max_bytes: int, etag: str | None = None) -> ApiResponse | Gone:
-        """Return an answer of the API; follow redirects within the API, which renamed repositories cause."""
+        """Return an answer of the API; follow redirects within it, which renamed repositories cause."""
         headers = await self._headers(_JSON) | ({"If-None-Match": etag} if etag else {})
         for _ in range(_MAX_REDIRECTS + 1):
             answer = await self._get(url, headers, max_bytes)
@@ -322,7 +319,7 @@ class GithubApi:
         return own | ({"Authorization": f"Bearer {token}"} if token else {})
 
     def _target(self, url: str, answer: ApiResponse) -> str | None:
-        """Return the target URL of a redirect of the API; None if it leads out of the API."""
+        """Return the target of a redirect within the API; None for other answers."""
         location = answer.headers.get("location")
         if answer.status not in REDIRECTS or not location:
             return None
@@ -331,7 +328,7 @@ class GithubApi:
         return None if leaves else target
 
     async def _explain(self, answer: ApiResponse) -> Gone:
-        """Return Gone for a missing resource; raise Unavailable for any other answer without content."""
+        """Return Gone for a missing resource; raise Unavailable for other errors."""
         status, words = answer.status, f"GitHub answered {status_words(answer.status)}"
         if status in (404, 410, 422):
             return Gone(status_code=status)
@@ -345,7 +342,7 @@ class GithubApi:
         raise Unavailable(Refused(outcome=Outcome.BLOCKED_4XX, reason=reason, status_code=status))
 
     async def _check_limit(self, answer: ApiResponse) -> None:
-        """Raise Unavailable if GitHub refused the request because of its rate limit."""
+        """Raise Unavailable if the answer is due to the rate limit."""
         now, headers = self._clock(), answer.headers
         wait = parse_retry_after(headers.get("retry-after"), now)
         if wait is None and headers.get("x-ratelimit-remaining") == "0":
@@ -361,10 +358,7 @@ class GithubApi:
 
 
 def _until(reset: str | None, now: datetime) -> float | None:
-    """Return the seconds until the Unix time `reset`, or None if it is invalid.
-
-    The result is at most a day; GitHub's limits end within an hour.
-    """
+    """Return the seconds until the Unix time `reset`, at most a day; None if it is invalid."""
     text = (reset or "").strip()
     if not (text.isascii() and text.isdigit()) or len(text) > 12:
         return None

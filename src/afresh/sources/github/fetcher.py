@@ -55,15 +55,12 @@ class GithubFetcher:
             return error.seen
 
     def walks(self, url: str) -> bool:
-        """Return whether the links of a page are followed, as on a web site: only those of wiki pages are."""
+        """Return whether the links of this page are followed, which is so for wiki pages only."""
         root = self._repository.wiki
         return root is not None and odd_wiki_page(url, root) is None
 
     async def find_wiki(self) -> str | None:
-        """Return the URL of the first page of the wiki, or None if there is no wiki or it is empty.
-
-        GitHub redirects requests for an empty wiki to another page.
-        """
+        """Return the URL of the first wiki page; None if there is none, because GitHub redirects it elsewhere."""
         root = self._repository.wiki
         if root is None:
             return None
@@ -75,11 +72,11 @@ class GithubFetcher:
         return root
 
     async def refusal(self, url: str) -> Refused | Failed | None:
-        """Return why robots.txt forbids a wiki page, or None; for files there is no robots.txt."""
+        """Return why robots.txt forbids a wiki page; None if it does not, and for files."""
         return await self._web.refusal(url) if self.walks(url) else None
 
     async def crawl_delay(self, url: str) -> float | None:
-        """Return the delay between requests that the site's robots.txt asks for; 0 if the source has no wiki."""
+        """Return the delay between requests that robots.txt asks for; 0 without a wiki."""
         return await self._web.crawl_delay(url) if self._repository.wiki else 0.0
 
     def state(self, origin: str) -> str:
@@ -123,7 +120,7 @@ class GithubFetcher:
         return Body(url=request.url, data=data, media_type="", validators=known, proven=True)
 
     def _elsewhere(self, url: str, snapshot: GithubSnapshot) -> Fetched:
-        """Return Moved with the new URL of a page if its branch or repository was renamed, else Gone."""
+        """Return Moved if the branch or repository of a page was renamed, else Gone."""
         old, now = self._repository.old, snapshot.state
         if old is None:
             return Gone(status_code=None)
@@ -137,7 +134,7 @@ class GithubFetcher:
         return Gone(status_code=None)
 
     async def _content(self, file: GithubFile, snapshot: GithubSnapshot) -> bytes:
-        """Return the content of the listed version of a file: as a raw file if possible, else as a blob."""
+        """Return the content of a listed file, from the host of raw files if possible, else from the API."""
         state = snapshot.state
         for revision in () if state.private else (state.commit, state.branch):
             if self._raw.get(revision) is False:
@@ -174,11 +171,7 @@ def open_github(
     refusal: Callable[[str], str | None],
     most_files: int,
 ) -> tuple[GithubRepository, GithubFetcher]:
-    """Open a repository; `refusal` returns why a path is excluded.
-
-    `rules` is a text that changes with the rules that `refusal` applies. A state that was stored with another text is
-    not used.
-    """
+    """Open a repository; `refusal` returns why a path is excluded, and `rules` is a text that changes with it."""
     config, clock = context.config, context.clock
     places, max_file_bytes, options = config.github, config.files.max_file_bytes, http_options(config, context.policy)
     if address.web != places.web_url:  # github.com must not get the token of a configured Enterprise server
@@ -210,7 +203,7 @@ def open_github(
 
 
 class GithubLister(ListerBase):
-    """Lists the files of a repository with the ids of their contents, and the first page of its wiki."""
+    """Lists the files of a repository (none if nothing changed) and the first page of its wiki."""
 
     kind = "github"
 
@@ -223,14 +216,12 @@ class GithubLister(ListerBase):
 
     @property
     def mark(self) -> str | None:  # type: ignore[override]
-        """Return the listed state as text, including whether the wiki has pages."""
         return self._repository.seen.mark if self._listed and self._repository.seen else None
 
     def walks(self, url: str) -> bool:
         return self._wiki.walks(url)
 
     async def list(self) -> AsyncIterator[ListedUrl]:
-        """Yield the files (none if nothing changed) and the first page of the wiki."""
         try:
             seen = await self._repository.look()
         except Unavailable as error:
@@ -245,7 +236,7 @@ class GithubLister(ListerBase):
         self._listed = True
 
     def refusal(self, url: str, depth: int) -> str | None:
-        """Return why a URL exceeds the number of wiki pages, else None; files are limited when they are listed."""
+        """Return why a wiki page exceeds the maximum number of pages; None if it does not, and for files."""
         if url in self._walked or not self.walks(url):
             return None
         if len(self._walked) >= self._most_walked:

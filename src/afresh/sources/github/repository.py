@@ -28,7 +28,7 @@ async def by_levels(
 ) -> tuple[GithubTree, str | None]:
     """Return all files at or below `path`, and why the listing is incomplete, if it is.
 
-    A folder that is too large for one answer is listed one level at a time.
+    A folder with too many files for one answer is listed one level at a time.
     """
     files: dict[str, GithubFile] = {}
     left_out: Counter[str] = Counter()
@@ -55,7 +55,7 @@ async def by_levels(
 
 
 def is_at(path: str, folder: str) -> bool:
-    """Return whether a path is equal to a folder or inside it; "" is the root folder."""
+    """Return whether a path is equal to a folder or inside it; "" contains every path."""
     return not folder or path == folder or path.startswith(f"{folder}/")
 
 
@@ -66,8 +66,6 @@ WIKI_ALONE = "wiki"  # stored in place of the ETag if the source is only a wiki
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GithubSnapshot:
-    """The result of listing a repository."""
-
     state: GithubState
     files: Mapping[str, GithubFile] | None  # by page URL; None: unchanged since the mark
     left_out: Mapping[str, int] = field(default_factory=dict)
@@ -80,12 +78,12 @@ class GithubSnapshot:
 
     @property
     def mark(self) -> str | None:
-        """Return the state as text for the next run to compare; None without an ETag or with an incomplete listing."""
+        """Return the state as text for the next run; None if it cannot be compared or the listing is incomplete."""
         return self.state.as_text() if self.state.etag and not self.errors else None
 
 
 class GithubRepository:
-    """Lists the files of a repository once per run, for all callers."""
+    """Lists the files of a repository once per run, for lister and fetcher."""
 
     def __init__(
         self,
@@ -115,13 +113,13 @@ class GithubRepository:
 
     @property
     def wiki(self) -> str | None:
-        """Return the first page of the wiki; None if the source excludes the wiki or the wiki is known to be empty."""
+        """Return the URL of the first wiki page; None if the source has no wiki or it is known to be empty."""
         state = self.seen.state if self.seen else self.old
         name = state.name if state else self.address.name
         return wiki_root(self.address.web, name) if (state.wiki if state else self._wiki) else None
 
     async def look(self, *, again: bool = False) -> GithubSnapshot:
-        """Return the listing, which is requested once; with `again`, list the files even if nothing has changed."""
+        """List the files once; with `again`, even if nothing has changed since the last run."""
         async with self._lock:
             if self.seen is None or (again and self.seen.files is None):
                 if self._error is not None:
@@ -138,7 +136,7 @@ class GithubRepository:
             return self.seen
 
     def drop_wiki(self) -> None:
-        """Store that the wiki has no pages; it is requested again after a change of the repository."""
+        """Record that the wiki has no pages; it is requested again after a change of the repository."""
         if self.seen is not None:
             self.seen = replace(self.seen, state=replace(self.seen.state, wiki=False))
 
@@ -172,7 +170,7 @@ class GithubRepository:
         raise _refused(f"{self.address.name} has no branch, tag or commit {ref}")
 
     async def _again(self, state: GithubState) -> GithubSnapshot:
-        """List the files of the known commit; a newer commit is read in the next run."""
+        """List the files of the commit of the last run; a newer commit is read in the next run."""
         listing = await self._api.tree(state.name, state.commit)
         if not isinstance(listing, GithubTree):
             raise Unavailable(Failed(reason="the commit of the last listing no longer exists"))
@@ -188,7 +186,7 @@ class GithubRepository:
         raise _refused(f"{name} does not exist on {self.address.web}, or {why} (github.token, GITHUB_TOKEN)")
 
     async def _read(self, tree: GithubTree, name: str, ref: str, path: str) -> GithubSnapshot:
-        """List the files, given the first answer of the API, and return them with the state of the repository."""
+        """Request the facts of the repository, and return its state and the files in `tree`."""
         facts = await self._facts(name)
         renamed = facts.name.lower() != self.address.name.lower()
         state = GithubState(
@@ -206,7 +204,7 @@ class GithubRepository:
         return await self._listed(tree, state)
 
     async def _listed(self, tree: GithubTree, state: GithubState) -> GithubSnapshot:
-        """Return all files of a state, with further requests if one answer cannot contain them."""
+        """Return the accepted files in `tree`; if it is truncated, request all folders first."""
         errors = []
         if tree.truncated:
             tree, missing = await by_levels(self._api, state.name, state.commit, state.path, self._most)
@@ -240,7 +238,6 @@ class GithubRepository:
 
 
 def _holds(tree: GithubTree, path: str) -> bool:
-    """Return whether the tree has a file at or below a path; for the root path, always True."""
     return not path or any(is_at(each.path, path) for each in tree.files)
 
 

@@ -79,9 +79,9 @@ _MAX_URL_CHARS = 120  # characters of a URL in a note
 
 
 class LinkLister(ListerBase):
-    """Lists the URLs in a file; raises SourceError if the file is unreadable or has no URLs.
+    """Lists the URLs in a file; raises SourceError if there are none.
 
-    With `may_be_empty`, a file without URLs is no error if it never had any.
+    With `may_be_empty`, this is an error only if an earlier listing had some.
     """
 
     kind = LINKS
@@ -128,9 +128,9 @@ class LinkLister(ListerBase):
 
 
 class LinkListFetcher(WrappedFetcher):
-    """Fetches the URLs in a list of links; returns Gone for all other URLs, without a request.
+    """Fetches the URLs in a list of links; returns Gone for other URLs, without a request.
 
-    With `never_gone`, a listed URL remains a page even if the server answers that it does not exist.
+    With `never_gone`, a listed URL stays a page even if the server answers 404.
     """
 
     def __init__(self, web: ClosableWeb, lister: LinkLister, *, never_gone: bool = False) -> None:
@@ -139,7 +139,7 @@ class LinkListFetcher(WrappedFetcher):
         self._never_gone = never_gone
 
     async def fetch(self, request: Request) -> Fetched:
-        """Fetch a listed URL and follow permanent redirects; return the last result as that of the listed URL."""
+        """Fetch a listed URL and follow permanent redirects; the page keeps the listed URL."""
         try:
             listed = await self._lister.lists(request.url)
         except SourceError as error:
@@ -151,7 +151,7 @@ class LinkListFetcher(WrappedFetcher):
         return _one_check(seen) if self._never_gone else seen
 
     async def _after_moves(self, request: Request, seen: Fetched) -> Fetched:
-        """Follow the redirects of a listed URL that moved permanently, and return the last result."""
+        """Follow the permanent redirects of a listed URL; return the last result."""
         validators = request.validators
         if validators is not None:  # with their URL, so that they are sent to no other URL
             validators = replace(validators, url=validators.url or request.url)
@@ -165,7 +165,7 @@ class LinkListFetcher(WrappedFetcher):
         return _as_listed(seen, chain[-1])
 
     async def crawl_delay(self, url: str) -> float | None:
-        """Return the delay between requests that a site asks for; None if the URL is not requested."""
+        """Return the delay that the site asks for; None if the URL is not requested."""
         try:
             listed = await self._lister.lists(url)
         except SourceError:
@@ -185,7 +185,7 @@ def _why_not_follow(seen: Moved, chain: list[str]) -> Refused | Failed | None:
 
 
 def _as_listed(seen: Fetched, to: str) -> Fetched:
-    """Convert the result of fetching `to`, the new URL of a moved page, to a result for the URL in the list."""
+    """Convert the result for `to`, the new URL of a moved page, to a result for its listed URL."""
     match seen:
         case Body():
             validators = seen.validators
@@ -198,10 +198,9 @@ def _as_listed(seen: Fetched, to: str) -> Fetched:
 
 
 class PerPolicyFetcher:
-    """Fetches each URL through a client that connects only to addresses permitted for this URL.
+    """Fetches each URL with a client that may connect only to the addresses permitted for this URL.
 
-    Clients are created when first needed. Each address policy has its own client, because the address of a
-    connection that is kept open is not checked again.
+    Each address policy has its own client, because the address of an open connection is not checked again.
     """
 
     def __init__(self, policies: AddressPolicies, make: Callable[[AddressPolicy], ClosableWeb]) -> None:
@@ -219,7 +218,7 @@ class PerPolicyFetcher:
         return await (await self._client(url)).crawl_delay(url)
 
     def state(self, origin: str) -> str:
-        """Return the state of the robots.txt of an origin; "unknown" if it was not requested."""
+        """Return the state of the robots.txt of an origin; "unknown" if none was requested."""
         known = (client.state(origin) for client in self._clients.values())
         return next((state for state in known if state != "unknown"), "unknown")
 
@@ -235,7 +234,7 @@ class PerPolicyFetcher:
 
 
 def _one_check(seen: Fetched) -> Fetched:
-    """Convert a 404 to a failure and drop the Retry-After time, so that a listed page is checked once per run."""
+    """Convert a 404 to a failure, and drop Retry-After, so that a run checks each listed page only once."""
     match seen:
         case Gone(status_code=int(code)):
             reason = seen.reason or f"{code}: the page does not exist"
@@ -246,7 +245,7 @@ def _one_check(seen: Fetched) -> Fetched:
 
 
 def is_filled(place: Path | None, name: str) -> bool:
-    """Return whether a folder contains anything, or a list of links at least one URL."""
+    """Return whether the folder at `place` has content or, for another `name`, whether its list has a URL."""
     with suppress(OSError):
         if place is not None:
             return any(place.iterdir()) if name == FILES else bool(typed_links(place))
@@ -254,14 +253,14 @@ def is_filled(place: Path | None, name: str) -> bool:
 
 
 def typed_links(links: Path | None) -> Mapping[str, str]:
-    """Return the listed URLs (canonical → as written); empty if the list cannot be read."""
+    """Return the canonical URLs in a list, each with its original text; none if the list is unreadable."""
     with suppress(OSError):
         return parse_links(read_small_file(links, MAX_LIST_BYTES)).typed if links is not None else {}
     return {}
 
 
 def open_links(context: SourceContext) -> OpenedSource:
-    """Open a list of links; each URL may be on any public site, or on a host that network.allow permits."""
+    """Open a list of links to any public site, and to hosts that network.allow permits."""
     from afresh.sources.web.lister import open_client
 
     def open_within(policy: AddressPolicy) -> ClosableWeb:

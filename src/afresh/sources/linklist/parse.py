@@ -43,7 +43,7 @@ class LinkList:
 
 
 def is_link_list(name: str, head: bytes) -> bool:
-    """Return whether a file is a list of links, judged by its name or because most of its lines are URLs."""
+    """Return whether a file is a list of links: by its name, or because most lines are URLs."""
     if name.rpartition(".")[2].lower() not in _ENDINGS and "." in name:
         return False
     found = parse_links(head)
@@ -51,7 +51,7 @@ def is_link_list(name: str, head: bytes) -> bool:
 
 
 def parse_links(data: bytes) -> LinkList:
-    """Return the links in a file; a line that is not a web URL is reported in a note."""
+    """Parse a list of links; note each line that is not a web URL."""
     found = LinkList()
     encoding = next((encoding for mark, encoding in _MARKS if data.startswith(mark)), "utf-8")
     for number, line in enumerate(_LINE_ENDS.split(data.decode(encoding, "replace")), 1):
@@ -73,7 +73,7 @@ def parse_links(data: bytes) -> LinkList:
 
 
 def _why(typed: str) -> str:
-    """Return why a line is not a usable URL, without repeating a password in it."""
+    """Return why a line is not a usable URL, without a password in it."""
     rest = typed.partition("://")[2]
     if _WEB.match(typed) and _USER.match(rest):
         return "the URL contains a user name or password; remove it, because it is never sent"
