@@ -22,7 +22,7 @@ MAX_RETRY_SECONDS = 3600.0  # maximum wait before syncing such a sink again
 
 @dataclass(slots=True)
 class PostRunSync:
-    """Syncs sinks in the background after runs, and syncs unfinished sinks again later."""
+    """Syncs sinks in the background after runs; syncs unfinished sinks again later."""
 
     sinks: SinkSync
     stopping: asyncio.Event
@@ -35,20 +35,20 @@ class PostRunSync:
     _problems: dict[str, tuple[str | None, int]] = field(default_factory=dict)  # sink → reported error, stuck documents
 
     def want(self, sinks: Iterable[str]) -> None:
-        """Start a sync of each sink or, if one is in progress, sync the sink again afterwards."""
+        """Start a sync of each sink; if one is in progress, sync that sink again afterwards."""
         for name in sinks:
             self._asked.setdefault(name, asyncio.Event()).set()
             if name not in self._going:
                 self._going[name] = asyncio.create_task(self._keep(name))
 
     def leave(self) -> None:
-        """Cancel all syncs; the next process continues them. Without this, a sync of a dead sink would never end."""
+        """Cancel all syncs, which the next process continues; otherwise the sync of an unreachable sink never ends."""
         if not self.stopping.is_set():
             for task in self._going.values():
                 task.cancel()
 
     async def drain(self) -> None:
-        """After a stop request, wait until all syncs have ended."""
+        """Wait until all syncs have ended after a stop request."""
         while self._going:
             await asyncio.wait(list(self._going.values()))
             # a task that was cancelled before its first step did not remove itself
@@ -70,7 +70,7 @@ class PostRunSync:
             del self._going[name]
 
     async def _sync_once(self, name: str) -> bool:
-        """Sync a sink once; return False if the sync should be retried."""
+        """Sync a sink; return False if a retry is needed."""
         try:
             reports = await self.sinks.sync([name], idle_runs=False, listener=self.listener)
         except RunBusy as busy:
@@ -90,7 +90,7 @@ class PostRunSync:
         return not any(report.waiting or report.error for report in reports)
 
     def _pass_on(self, report: SyncReport) -> None:
-        """Pass a report to the listener if the sync changed something or has a new error."""
+        """Pass a report on if the sync changed something, or its error is a new one."""
         did = report.uploaded or report.replaced or report.deleted or report.verified
         problem = (report.error, report.stuck)
         if did or report.failed or problem != self._problems.get(report.sink, (None, 0)):
@@ -111,7 +111,7 @@ class FinishedRuns:
     _seen: Mapping[RunId, Run] | None = None
 
     async def poll(self) -> set[SourceId]:
-        """Return the sources whose runs ended or were confirmed since the last call; none on the first call."""
+        """Return the sources with runs that ended since the last call; none on the first call."""
         runs = [*await self.store.runs.records(None, limit=RECENT_RUNS), *await self.store.runs.live()]
         before, now = self._seen, {run.id: run for run in runs if run.mode is not RunMode.SYNC}
         self._seen = now

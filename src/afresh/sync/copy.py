@@ -1,7 +1,7 @@
 """Define copies: the state of one page in one external store (sink).
 
-The sink should have the content with the page's `content_hash`. This hash is stored only with the page, so the
-transaction that changes a page makes its copies outdated at the same time, and no change is lost.
+A copy is outdated if its hash differs from the `content_hash` of its page. That hash is stored only with the page,
+so the transaction that changes a page makes its copies outdated too, and no change is lost.
 """
 
 from datetime import datetime
@@ -15,7 +15,7 @@ MAX_NAME_BYTES = 512  # limit for display names in Gemini File Search
 
 
 class ReplaceOrder(StrEnum):
-    """The order in which the old document is deleted and the new one is uploaded."""
+    """The order of the two steps that replace a document."""
 
     DELETE_FIRST = "delete_first"
     UPLOAD_FIRST = "upload_first"
@@ -23,7 +23,7 @@ class ReplaceOrder(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Copy:
-    """The state of one page in one sink: the documents there, and planned changes."""
+    """The state of one page in one sink: the documents there, and steps in progress."""
 
     id: int
     sink: str
@@ -50,7 +50,7 @@ class Copy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DesiredCopy:
-    """A copy with the content hash that its sink should have; None if the document should be deleted."""
+    """A copy with the content hash that its sink should have; None: the sink should not have the page."""
 
     copy: Copy
     hash: str | None
@@ -59,8 +59,6 @@ class DesiredCopy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UploadText:
-    """The data of a page for an upload, read in one query."""
-
     hash: str
     url: str
     title: str | None
@@ -98,7 +96,7 @@ class RemoteState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class OwnerTag:
-    """Metadata of a document that marks it as uploaded by afresh."""
+    """Metadata that marks a document as uploaded by afresh."""
 
     store: str  # id of the afresh store, because two stores may share one sink
     source: str  # label of the source

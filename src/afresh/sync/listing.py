@@ -1,7 +1,7 @@
 """Correct the stored copies by a listing of the external store (sink).
 
-A listing shows whether uploads without an answer succeeded, and detects manual changes. Documents without the
-tag of afresh are never changed.
+A listing shows whether uploads without an answer succeeded, and finds manual changes. Documents without the tag of
+afresh are never changed.
 """
 
 from collections import Counter
@@ -24,7 +24,7 @@ def audit(
     times: SyncTimes,
     sums: Counter[str],
 ) -> Copy:
-    """Return a copy, corrected by the documents that the sink lists for its page; count the corrections in `sums`."""
+    """Correct a copy by the documents that the sink lists for its page; count the corrections in `sums`."""
     copy, by_id = wanted.copy, {remote.id: remote for remote in listed}
     former, leftovers = (tuple(each for each in ids if each in by_id) for ids in (copy.former, copy.leftovers))
     copy = replace(copy, former=former, leftovers=leftovers)
@@ -46,7 +46,7 @@ def audit(
 def _adopt(
     copy: Copy, wanted: str | None, listed: Sequence[Remote], now: datetime, times: SyncTimes, sums: Counter[str]
 ) -> Copy:
-    """Return a copy whose known documents are gone, now with a listed document that has the wanted content."""
+    """Correct a copy whose document is unknown or not listed: link it to a listed one with the wanted content."""
     lost = copy.remote_id is not None
     spoken_for = {*copy.former, *copy.leftovers}
     fit = [
@@ -81,7 +81,7 @@ def _adopt(
 
 @dataclass(slots=True)
 class StoreListing:
-    """The documents in a sink: those that afresh uploaded, by page, and the number of others."""
+    """The documents in a sink: those of afresh by source label and page id, and how many others."""
 
     ours: dict[tuple[str, int], list[Remote]] = field(default_factory=dict)
     listed: int = 0
@@ -89,10 +89,7 @@ class StoreListing:
     foreign_names: list[str] = field(default_factory=list)
 
     def take(self, copy: Copy) -> list[Remote]:
-        """Return the listed documents of a copy, and remove all documents of its page from the listing.
-
-        Documents that remain after all copies belong to no page.
-        """
+        """Return the listed documents of a copy; remove those of a stored page from `ours`, so that orphans remain."""
         if copy.page_id is not None:
             return self.ours.pop((copy.source, int(copy.page_id)), [])
         known = {copy.remote_id, *copy.former, *copy.leftovers}
@@ -111,7 +108,7 @@ class Audit:
     _sums: Counter[str] = field(default_factory=Counter)
 
     def judge(self, batch: Sequence[DesiredCopy], now: datetime) -> list[Copy]:
-        """Return those copies of a batch that have to change, in their new state."""
+        """Correct the copies of a batch by the listing; return those that changed."""
         changed = []
         for wanted in batch:
             copy = wanted.copy
@@ -124,10 +121,7 @@ class Audit:
         return changed
 
     def orphans(self) -> list[tuple[str, str, str]]:
-        """Return the documents that belong to no page, each as (source label, URL or name, id).
-
-        Call this after all batches.
-        """
+        """Return the documents without a page as (source label, URL or name, id); call it after all batches."""
         rest = [each for remotes in self.listing.ours.values() for each in remotes if each.id not in self._spoken_for]
         return [(each.mark.source if each.mark else "", each.url or each.name, each.id) for each in rest]
 
@@ -142,7 +136,7 @@ class Audit:
 
 
 async def list_documents(sink: Sink, store: str | None) -> StoreListing:
-    """Return all documents in a sink; if it fails, call it again to list the sink from the start."""
+    """List all documents in a sink; after an error, call it again to start over."""
     listing = StoreListing()
     async for remote in sink.all():
         listing.listed += 1

@@ -50,11 +50,11 @@ _BLANK: dict[str, Any] = dict.fromkeys(  # the values of these fields for a copy
 
 
 class UnknownTransition(ValueError):
-    """A change of state that is not allowed, which is a bug."""
+    """A forbidden change of state, which is a bug."""
 
 
 def plan(wanted: DesiredCopy, order: ReplaceOrder, now: datetime) -> CopyStep:
-    """Return the next step of a sync for a copy."""
+    """Return the next step for a copy."""
     copy = wanted.copy
     if copy.putting:
         return CopyStep.ASK
@@ -92,7 +92,7 @@ def ready(copy: Copy) -> Copy:
 
 
 def to_drop(wanted: DesiredCopy, order: ReplaceOrder) -> Copy:
-    """Return the copy to store before documents are deleted, with all documents to delete in `leftovers`."""
+    """Return the copy to store before a deletion, with the documents to delete in `leftovers`."""
     copy = wanted.copy
     if wanted.hash is None:
         state = PageStatus.REDIRECT if wanted.moved else PageStatus.DELETED
@@ -118,7 +118,7 @@ def dropped(copy: Copy, remote_id: str) -> Copy:
 
 
 def to_put(wanted: DesiredCopy) -> Copy:
-    """Return the copy to store before an upload, with `putting` set, because a document may exist from now on."""
+    """Return the copy to store before an upload; `putting` says that the sink may have a document from now on."""
     copy = wanted.copy
     if copy.state in GONE:
         copy = replace(copy, former=(*copy.former, *copy.leftovers), leftovers=())
@@ -149,18 +149,14 @@ def put(copy: Copy, remote: Remote, now: datetime, times: SyncTimes = USUAL) -> 
 
 
 def unput(copy: Copy, error: str, *, sure: bool) -> Copy:
-    """Return the copy after a failed upload.
-
-    Unless it is `sure` that no document was created, `putting` stays set until a listing of the sink shows whether one
-    exists.
-    """
+    """Return the copy after a failed upload; unless it is `sure` that no document exists, `putting` stays set."""
     if not sure:
         return replace(copy, error=error)
     return replace(ready(copy), putting=False, error=error)
 
 
 def refused(copy: Copy, error: str) -> Copy:
-    """Return the copy after the sink refused its document; each later sync tries again once."""
+    """Return the copy of a page that the sink refused; each later sync tries it once."""
     return move(copy, PageStatus.ERROR, putting=False, error=error)
 
 
@@ -189,8 +185,7 @@ def _active(copy: Copy) -> Copy:
 def _processing(copy: Copy, remote: Remote, now: datetime, times: SyncTimes) -> Copy:
     """Return a copy whose document the sink is still processing.
 
-    After a deadline the copy is marked as stuck. If the document is still not ready at the following check, it is
-    uploaded again.
+    After a deadline it is marked as stuck; if it is not ready at the next check either, it is uploaded again.
     """
     if copy.put_at is None or now - copy.put_at < times.deadline:
         return replace(copy, failed_at=None, next_try_at=None, error=None)
@@ -203,7 +198,7 @@ def _processing(copy: Copy, remote: Remote, now: datetime, times: SyncTimes) -> 
 def _failed(copy: Copy, remote: Remote, now: datetime, times: SyncTimes) -> Copy:
     """Return a copy whose document the sink failed to process.
 
-    The document is checked once more before another upload, because FAILED can become ACTIVE.
+    It is checked once more before another upload, because FAILED can become ACTIVE.
     """
     reason = f"FAILED: {remote.reason or 'the store gives no reason'}"
     if copy.failed_at is None:
@@ -214,7 +209,7 @@ def _failed(copy: Copy, remote: Remote, now: datetime, times: SyncTimes) -> Copy
 
 
 def _put_again(copy: Copy, remote: Remote, reason: str, now: datetime, times: SyncTimes) -> Copy:
-    """Return the copy for another upload, with its bad document in `leftovers`; after many failures, wait first."""
+    """Return the copy for another upload, with the bad document to delete; after many failures, wait first."""
     bad = {"remote_id": None, "held_hash": None, "leftovers": (*copy.leftovers, remote.id), "failed_at": None}
     if copy.attempts + 1 < times.attempts:
         again = {"attempts": copy.attempts + 1, "next_try_at": None, "error": reason}
@@ -233,7 +228,7 @@ _VIEW_FIELDS = ("remote_id", "remote_name", "held_hash", "error", "next_try_at",
 
 
 def copy_state(wanted: DesiredCopy) -> PageStatus:
-    """Return the state of a copy, compared with the current content of its page."""
+    """Return the state of a copy: READY_FOR_INDEXING if the content of its page has changed since."""
     copy = wanted.copy
     if wanted.hash is None:
         return PageStatus.REDIRECT if wanted.moved else PageStatus.DELETED
@@ -244,7 +239,7 @@ def copy_state(wanted: DesiredCopy) -> PageStatus:
 
 
 def copy_view(wanted: DesiredCopy | None, sink: str) -> CopyView:
-    """Return what users see of a copy in a sink; `wanted` is None if the copy does not exist yet."""
+    """Return what users see of a copy; `wanted` is None if it does not exist yet."""
     if wanted is None:
         return CopyView(sink=sink, state=PageStatus.READY_FOR_INDEXING)
     copy, state = wanted.copy, copy_state(wanted)
@@ -254,7 +249,7 @@ def copy_view(wanted: DesiredCopy | None, sink: str) -> CopyView:
 
 
 def synced_document(now: DesiredCopy | None, **then: Any) -> SyncedDocument:
-    """Return a document as a sync left it (`then`) and as it is now; `now` is None if page and document are gone."""
+    """Return a document as a sync left it (`then`) and as it is `now`; None: page and document are gone."""
     if now is None:
         return SyncedDocument(page_id=None, state_now=PageStatus.DELETED, **then)
     then |= {"remote_id_now": now.copy.remote_id, "error_now": now.copy.error}
@@ -262,7 +257,7 @@ def synced_document(now: DesiredCopy | None, **then: Any) -> SyncedDocument:
 
 
 def with_copies(view: PageView, sinks: Sequence[str], copies: Sequence[DesiredCopy]) -> PageView:
-    """Return the view of a page with its copies in some sinks and the resulting status."""
+    """Add the copies in `sinks` to the view of a page, and the status that results from them."""
     known = {each.copy.sink: each for each in copies}
     held = [sink for sink in sinks if sink in known or view.content_hash is not None]
     views = [copy_view(known.get(sink), sink) for sink in held]

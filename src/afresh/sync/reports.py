@@ -12,8 +12,6 @@ SYNC_INTERRUPTED = "interrupted; the next sync continues"
 
 
 class DocumentOutcome(StrEnum):
-    """The result of a sync for one document."""
-
     UPLOADED = "uploaded"
     REPLACED = "replaced"
     DELETED = "deleted"
@@ -84,7 +82,7 @@ class SyncFailure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditView:
-    """The numbers of differences between the stored copies of a sink and its listed documents."""
+    """How the listed documents of a sink differ from the stored copies, in numbers."""
 
     listed: int = 0
     missing: int = 0  # recorded documents that the sink does not have
@@ -98,7 +96,7 @@ class AuditView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncReport:
-    """The result of a sync of one sink or of its preview."""
+    """The result of the sync of one sink, or of a preview of it."""
 
     sink: str
     kind: str
@@ -134,8 +132,6 @@ class SinkView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentNote:
-    """The result of a sync for one copy, and its state afterwards."""
-
     run: RunId
     copy: Copy
     outcome: DocumentOutcome

@@ -37,7 +37,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class SinkSync:
-    """Opens the sinks in the settings, and syncs or previews them."""
+    """Opens the sinks in the settings, and syncs them or previews a sync."""
 
     tools: RunToolFactory
     stopping: asyncio.Event
@@ -52,7 +52,7 @@ class SinkSync:
         idle_runs: bool = True,
         listener: Listener = ignore,
     ) -> list[SyncReport]:
-        """Sync the named sinks or all, with the pages of some sources or all; return a report for each sink.
+        """Sync the named sinks (none named: all) with the pages of some sources (None: all); return a report for each.
 
         A run is stored for each source; without `idle_runs`, only for sources with changes or errors.
         """
@@ -94,7 +94,7 @@ def _chosen(config: Config, names: Sequence[str]) -> dict[str, SinkSettings]:
 
 
 def open_sink(name: str, settings: SinkSettings, user_agent: str) -> Sink:
-    """Return the sink for these settings; its library is imported only here."""
+    """Import the library of a sink, and return the sink."""
     try:
         kind = load_plugin(SINKS, settings.kind, SinkKind)
     except ImportError as missing:
@@ -111,8 +111,6 @@ def open_sink(name: str, settings: SinkSettings, user_agent: str) -> Sink:
 
 @dataclass(slots=True, kw_only=True)
 class SyncRunner:
-    """Syncs sinks as a registered worker."""
-
     store: Store
     heartbeat: Heartbeat
     stopping: asyncio.Event
@@ -124,7 +122,7 @@ class SyncRunner:
     async def sync(
         self, targets: Sequence[ConfiguredSink], only: Sequence[Source] | None = None, *, verify: bool = False
     ) -> list[SyncReport]:
-        """Sync sinks with the pages of some sources or all; return a report for each sink, even if another fails."""
+        """Sync each sink with the pages of some sources (None: all), even if another one fails."""
         reports: list[SyncReport] = []
         async with registered_worker(self.heartbeat, self.stopping):
             sources = frozenset(source.id for source in await self.store.sources.all())
@@ -197,7 +195,7 @@ class SyncRunner:
         return replace(report, runs=runs.numbers(affected))
 
     async def _update(self, work: SyncPass, record: SinkRecord, affected: Sequence[SourceId]) -> SinkError | None:
-        """Update a sink; return the error that stopped it, such as a pause that the sink requested."""
+        """Update a sink; return the error that stopped it, or a pause that it asked for, as an error."""
         target, clock = work.target, self.heartbeat.clock
         if record.resume_at is not None and record.resume_at > clock():
             wait = (record.resume_at - clock()).total_seconds()
@@ -213,7 +211,7 @@ class SyncRunner:
     async def _sources_of(
         self, target: ConfiguredSink, only: Sequence[Source] | None
     ) -> tuple[list[SourceId], list[SourceId] | None, list[SourceId]]:
-        """Return the sources that belong in the sink, those of this sync (None: all), and those in both lists."""
+        """Return the sources of the sink, those of this sync (None: all), and those in both."""
         sources = [each.id for each in await self.store.sources.all() if is_among(each.label, target.settings.sources)]
         chosen = None if only is None else [source.id for source in only]
         return sources, chosen, [source for source in sources if chosen is None or source in chosen]
@@ -221,7 +219,7 @@ class SyncRunner:
     async def preview(
         self, targets: Sequence[ConfiguredSink], only: Sequence[Source] | None = None, *, verify: bool = False
     ) -> list[SyncReport]:
-        """Return reports of what a sync would do, without changing anything; only `verify` lists the sinks."""
+        """Report what a sync would do; only `verify` lists the sinks."""
         reports = [await self._preview(target, only, verify) for target in targets]
         return [replace(report, dry_run=True) for report in reports]
 
@@ -255,7 +253,7 @@ class SyncRunner:
 async def sink_views(
     store: Store, sources: Sequence[Source], sinks_of: Callable[[Source], Mapping[str, str]]
 ) -> tuple[SinkView, ...]:
-    """Return the sinks of these sources, with the number of pages in each state."""
+    """Return the sinks of these sources, with the numbers of pages by state."""
     attached: dict[tuple[str, str], list[SourceId]] = {}
     for source in sources:
         for sink in sinks_of(source).items():

@@ -1,7 +1,7 @@
 """Update one external store (sink): delete old documents, upload new ones, then check their state.
 
-Before each step its intent is stored, and afterwards its result. If a sync is killed, the stored state is therefore
-correct, or it is an intent, and a listing of the sink shows whether the step was done.
+Each step is stored before it begins and after it ends. If the process is killed in between, the next sync lists the
+sink to find out whether the step was done.
 """
 
 import asyncio
@@ -78,12 +78,12 @@ class SyncTally:
 
 
 def is_failed(copy: Copy) -> bool:
-    """Return whether a page could not be updated, or a document of it could not be deleted."""
+    """Return whether the page could not be updated, or a document of it not be deleted."""
     return copy.state is PageStatus.ERROR or bool(copy.leftovers and copy.error)
 
 
 def is_replaced(wanted: DesiredCopy) -> bool:
-    """Return whether the sink has or may have a document with older content."""
+    """Return whether the sink may have a document with older content."""
     return wanted.copy.wanted_hash not in (None, wanted.hash)
 
 
@@ -99,13 +99,12 @@ class ConfiguredSink:
         return ReplaceOrder(self.settings.replace)
 
     def describe(self, error: SinkError) -> str:
-        """Return the message of an error without secrets."""
         return mask_secrets(str(error), filter(None, [self.settings.api_key]))
 
 
 @dataclass(slots=True, kw_only=True)
 class SyncRuns:
-    """Stores the results of a sync for each document, in one run per source."""
+    """Stores the outcome of a sync for each document, in one run per source."""
 
     store: Store
     worker: str
@@ -145,8 +144,6 @@ class SyncRuns:
 
 @dataclass(slots=True, kw_only=True)
 class SyncPass:
-    """One sync of one sink by the worker that has reserved the sink."""
-
     store: Store
     target: ConfiguredSink
     worker: str
@@ -193,10 +190,7 @@ class SyncPass:
         await (wait_event(self.stopping, seconds) if self.sleep is None else self.sleep(seconds))
 
     async def _retry(self, what: str, call: Callable[[], Awaitable[T]], *, only_with_delay: bool = False) -> T:
-        """Repeat a call while the sink is busy, and return its result.
-
-        With `only_with_delay`, repeat the call only if the sink says how long to wait.
-        """
+        """Repeat a call while the sink is busy; with `only_with_delay`, only if the sink says how long to wait."""
         for failures in count(1):
             try:
                 return await call()
@@ -214,7 +208,7 @@ class SyncPass:
     # ---- listing
 
     async def _audit(self) -> None:
-        """List the documents in the sink, and correct the stored copies by the listing."""
+        """List the sink, and correct the stored copies by the listing."""
         name, call = self.target.name, partial(list_documents, self.target.sink, self.store_id)
         listing = await self._retry(f"{name}: list", call)
         log.info("%s: listed %d documents, of which %d are not from afresh", name, listing.listed, listing.foreign)
@@ -274,10 +268,7 @@ class SyncPass:
     # ---- uploads
 
     async def _puts(self) -> SinkBusy | None:
-        """Upload new and changed pages.
-
-        After an error that leaves it unknown whether an upload succeeded, stop and return the error; else return None.
-        """
+        """Upload new and changed pages; stop after an error that may hide a successful upload, and return it."""
         lost: SinkBusy | None = None
         async for batch in self._steps(CopyStep.PUT):
             begun = await self._begun(batch)
@@ -311,7 +302,7 @@ class SyncPass:
         return lost
 
     async def _begun(self, batch: Sequence[DesiredCopy]) -> list[tuple[Copy, UploadText, bool]]:
-        """Store that uploads of the pages in a batch begin, and return their copies and texts."""
+        """Store that the uploads of a batch begin; return copy, text and whether it replaces older content."""
         begun, without = [], []
         for wanted in batch:
             page = wanted.copy.page_id
@@ -353,7 +344,7 @@ class SyncPass:
         return reconcile.put(copy, remote, self.clock(), self.target.times), None
 
     async def _judge_refusals(self, *, at_end: bool = False) -> None:
-        """Record refused pages as failed; raise SinkRefused if the sink refused many pages and accepted none."""
+        """Record refused pages as failed; raise SinkRefused if the sink refused many and accepted none."""
         copies, refuses_all = self._refused, not self._taken and len(self._refused) >= MAX_REFUSALS
         if not copies or not (refuses_all or self._taken or at_end):
             return
@@ -384,7 +375,7 @@ class SyncPass:
         return reconcile.seen(copy, remote, self.clock(), self.target.times)
 
     def _leave_stuck(self, before: Sequence[Copy], after: Sequence[Copy]) -> None:
-        """Leave documents that have just become stuck out of the rest of this sync, so that users see this state."""
+        """Skip documents that became stuck in this sync until the next one, so that users see this state."""
         known = {copy.id for copy in before if reconcile.is_stuck(copy)}
         self._tried.update(copy.id for copy in after if reconcile.is_stuck(copy) and copy.id not in known)
 
@@ -399,7 +390,7 @@ class SyncPass:
             after = batch[-1].copy.id
 
     async def _steps(self, step: CopyStep) -> AsyncIterator[Sequence[DesiredCopy]]:
-        """Yield the copies whose next step is `step`, in batches for concurrent calls."""
+        """Yield the copies with this next step, in batches for concurrent calls."""
         size = max(1, self.target.sink.at_once)
         async for batch in self._read(to_do=True, only=self.only):
             now = self.clock()
@@ -411,7 +402,7 @@ class SyncPass:
                 yield found[start : start + size]
 
     async def count_left(self) -> None:
-        """Count the copies that this sync leaves unfinished, and store which of them have failed or are stuck."""
+        """Count the unfinished copies, and store which of them have failed or are stuck."""
         async for batch in self._read(to_do=True, only=self.only):
             now = self.clock()
             left = [each for each in batch if reconcile.plan(each, self.target.order, now) is not CopyStep.NOTHING]

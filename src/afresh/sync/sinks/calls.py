@@ -1,4 +1,4 @@
-"""Send requests to the APIs of external stores, explain errors, and read and write the tag of uploaded documents."""
+"""Send requests to the APIs of external stores, explain errors, and tag the uploaded documents."""
 
 import asyncio
 import logging
@@ -36,7 +36,7 @@ def variable(sink: str) -> str:
 
 
 class SinkCalls:
-    """Sends requests to the server of a sink; raises SinkError with a message that says what to check."""
+    """Sends requests to the server of a sink; its errors say which setting to check."""
 
     def __init__(self, asker: HttpApi, sink: str, base_url: str, *, secrets: Sequence[str]) -> None:
         self.section = f"sinks.{sink}"
@@ -47,10 +47,10 @@ class SinkCalls:
     async def send(
         self, method: str, url: str, headers: Mapping[str, str], data: bytes | None = None, *, adds: bool = False
     ) -> ApiResponse:
-        """Send a request once and return the response; retries are up to the caller.
+        """Send a request once; retries are up to the caller.
 
-        A request that `adds` a document may succeed even if its response is lost. In this case, raise SinkBusy without
-        a delay, so that the caller checks whether the document exists.
+        If a request that `adds` a document fails on the server, the document may exist. Then raise SinkBusy without a
+        delay, so that the caller looks for it.
         """
         began = time.monotonic()
         try:
@@ -67,18 +67,18 @@ class SinkCalls:
         raise self.doubt(failure) if adds and answer.status >= 500 else failure
 
     def one_of(self, stores: Sequence[str], name: str) -> bool:
-        """Return whether a store with that name exists; raise SinkRefused if there are several."""
+        """Return whether there is a store; raise SinkRefused if several have this name."""
         if len(stores) > 1:
             which = ", ".join(sorted(stores))
             raise SinkRefused(f'{len(stores)} stores are called "{name}": set {self.section}.store to one of {which}')
         return bool(stores)
 
     def doubt(self, error: SinkError) -> SinkBusy:
-        """Return the error to raise if the response to an upload was lost."""
+        """Return an error that says that an upload may have succeeded."""
         return SinkBusy(f"an upload was sent, but its result is unknown: {error}")
 
     def odd(self, error: Exception | str) -> SinkError:
-        """Return the error to raise if a successful response has unexpected content."""
+        """Return an error for a response with unexpected content."""
         why = error if isinstance(error, str) else type(error).__name__
         return SinkBusy(f"{self.host} sent an unexpected answer ({self._safe(why)}): check {self.section}.base_url")
 
@@ -123,7 +123,7 @@ async def as_object(data: bytes) -> dict[str, Any]:
 
 
 def _error(data: bytes) -> Mapping[str, Any]:
-    """Return the error object in a response; empty if there is none or it is too long."""
+    """Return the error object in a response; empty if there is none."""
     try:
         found = read_json(data)
     except BadJson:
@@ -150,7 +150,7 @@ MAX_VALUE_CHARS = 512  # limit for a metadata value
 
 
 def metadata(upload: Upload) -> dict[str, str]:
-    """Return the metadata of a document: the tag of afresh, and fields that searches can filter by."""
+    """Return the metadata of a document: the tag of afresh, and fields for filters in searches."""
     mark = upload.mark
     fields = {_STORE: mark.store, _SOURCE: mark.source, _PAGE: str(mark.page), _HASH: mark.hash}
     if len(upload.url) <= MAX_VALUE_CHARS:  # a truncated URL would be misleading
@@ -163,7 +163,7 @@ def metadata(upload: Upload) -> dict[str, str]:
 
 
 def mark_in(metadata: Mapping[str, object]) -> OwnerTag | None:
-    """Return the tag in the metadata of a document; None if afresh did not upload it."""
+    """Return the tag of afresh in the metadata of a document, if any."""
     match [metadata.get(key) for key in (_STORE, _SOURCE, _PAGE, _HASH)]:
         case [str(store), str(source), str(page), str(digest)] if page.isascii() and page.isdigit():
             return OwnerTag(store=store, source=source, page=int(page), hash=digest)
@@ -171,13 +171,13 @@ def mark_in(metadata: Mapping[str, object]) -> OwnerTag | None:
 
 
 def content(upload: Upload) -> bytes:
-    """Return the content to upload; for an empty page its heading, because sinks refuse empty files."""
+    """Return the content to upload: for an empty page a heading, because sinks refuse empty files."""
     text = upload.markdown if upload.markdown.strip() else f"# {upload.title.strip() or upload.url}\n"
     return text.encode("utf-8", "replace")
 
 
 def document_name(upload: Upload) -> str:
-    """Return the display name of an upload, with the characters and length that sinks accept."""
+    """Return the display name of a document, as sinks accept it."""
     return display_name(sendable(upload.name), sendable(upload.url))
 
 
@@ -187,5 +187,5 @@ def url_in(metadata: Mapping[str, object]) -> str | None:
 
 
 def sendable(text: str) -> str:
-    """Return the text without characters that UTF-8 cannot encode."""
+    """Replace characters that UTF-8 cannot encode."""
     return text.encode("utf-8", "replace").decode()

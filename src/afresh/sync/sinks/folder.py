@@ -43,11 +43,11 @@ class FolderSink:
     at_once: int = 10
 
     async def put(self, upload: Upload) -> Remote:
-        """Write the file of a page; raise SinkRefused if it would overwrite a file without the tag of afresh."""
+        """Write the file of a page; raise SinkRefused if that would overwrite a file of the user."""
         return await self._off_loop(lambda: self._put(upload))
 
     async def drop(self, remote_id: str) -> None:
-        """Delete a file if its content still has this id."""
+        """Delete a file if its id, which contains the content hash, is still the same."""
         await self._off_loop(lambda: self._drop(remote_id))
 
     async def look(self, remote_id: str) -> Remote | None:
@@ -127,7 +127,7 @@ class FolderSink:
 
 
 def file_name(upload: Upload) -> str:
-    """Return the path of a page's file inside the folder, derived from its source and URL."""
+    """Return the path of the file of a page, relative to the folder."""
     source = _slug(upload.mark.source, 60)
     digest = hashlib.sha256(f"{upload.mark.source}\n{upload.url}".encode()).hexdigest()[:10]
     return f"{source}/{_slug(upload.url.partition('://')[2] or upload.url, 80)}-{digest}.md"
@@ -141,7 +141,7 @@ def relative_of(remote_id: str) -> str:
 
 
 def text_of(upload: Upload) -> str:
-    """Return the content of a page's file: YAML front matter, then the Markdown."""
+    """Return the text of a file: YAML front matter, then the Markdown."""
     body = upload.markdown if upload.markdown.endswith("\n") else f"{upload.markdown}\n"
     head = {
         "title": upload.title,
@@ -163,7 +163,7 @@ def _slug(text: str, max_chars: int) -> str:
 
 
 def _head(data: bytes) -> dict[str, str] | None:
-    """Return the front matter of a file; None if afresh did not write the file."""
+    """Parse the front matter of a file; return None if afresh did not write it."""
     lines = data.decode("utf-8", "replace").split("\n")
     if lines[0] != FENCE or FENCE not in lines[1:]:
         return None
@@ -176,10 +176,7 @@ def _head(data: bytes) -> dict[str, str] | None:
 
 
 def _mark(head: dict[str, str], data: bytes) -> OwnerTag | None:
-    """Return the tag of a file.
-
-    If the text was edited by hand, the tag has a hash that matches no content.
-    """
+    """Return the tag in the front matter; if the text was edited by hand, with a hash that no page has."""
     try:
         page = int(head["afresh_page"])
         digest = hashlib.sha256(data.split(f"\n{FENCE}\n\n".encode(), 1)[1]).hexdigest()

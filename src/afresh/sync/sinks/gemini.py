@@ -23,7 +23,7 @@ Sleep = Callable[[float], Awaitable[None]]
 
 
 class _Ended(Exception):
-    """The server reported that an upload has failed, so it is certain that there is no document."""
+    """The server reported that an upload failed, so there is no document."""
 
     def __init__(self, error: SinkError) -> None:
         super().__init__(str(error))
@@ -66,7 +66,6 @@ class GeminiSink:
                 raise self._calls.doubt(error) from None
 
     async def drop(self, remote_id: str) -> None:
-        """Delete a document and its chunks."""
         await self._open()
         with self._understood():
             try:
@@ -75,7 +74,6 @@ class GeminiSink:
                 await self._check_store()
 
     async def look(self, remote_id: str) -> Remote | None:
-        """Return the current state of a document, or None if it does not exist."""
         await self._open()
         with self._understood():
             found = await self._get(remote_id)
@@ -100,7 +98,7 @@ class GeminiSink:
     # ---- the store ---------------------------------------------------------------------------
 
     async def _found_store(self) -> str:
-        """Return the resource name of the store; concurrent callers wait, so that only one store is created."""
+        """Return the resource name of the store; find or create it on the first call."""
         await self._open()
         async with self._finding:
             if self._store is None:
@@ -118,7 +116,7 @@ class GeminiSink:
         return _name(await self._stores.create(config={"display_name": self._wanted[: calls.MAX_VALUE_CHARS]}))
 
     async def _check_store(self) -> None:
-        """Raise SinkMissing if the store itself does not exist."""
+        """Raise SinkMissing if the store does not exist."""
         if self._store is None:
             await self._found_store()
         else:
@@ -127,7 +125,7 @@ class GeminiSink:
     # ---- documents ---------------------------------------------------------------------------
 
     async def _made_by(self, operation: Any, store: str) -> Remote:
-        """Wait until the document of an upload has a name, and return it.
+        """Wait for the document of an upload.
 
         Some operations never report that they are done; their document is found by the id of the operation.
         """
@@ -160,7 +158,7 @@ class GeminiSink:
         return self._sdk.aio.file_search_stores
 
     async def _open(self) -> None:
-        """Import the SDK once, in a thread, because this takes seconds."""
+        """Import the SDK in a thread on the first call, because this takes seconds."""
         async with self._opening:
             self._sdk = self._sdk or await asyncio.to_thread(self._load)
 
@@ -176,7 +174,7 @@ class GeminiSink:
 
     @contextmanager
     def _understood(self) -> Iterator[None]:
-        """Convert exceptions of the SDK to SinkError; pass on others unchanged."""
+        """Convert exceptions of the SDK to SinkError."""
         from google.genai.errors import APIError
         from httpx2 import HTTPError, InvalidURL
 

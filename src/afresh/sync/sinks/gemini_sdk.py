@@ -14,9 +14,9 @@ _SPENT = frozenset({"content-encoding", "content-length", "transfer-encoding"})
 
 
 class GuardedTransport(httpx2.AsyncBaseTransport):
-    """Passes each request of the SDK to `SinkCalls`, so that the SDK opens no connections.
+    """Sends the requests of the SDK through `SinkCalls`, which raises errors.
 
-    Errors are raised here, because the SDK would block the event loop while it retries uploads.
+    Without this, the SDK would block the event loop while it retries uploads.
     """
 
     def __init__(self, calls: SinkCalls) -> None:
@@ -37,14 +37,14 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
 
 
 class _Nobody(httpx2.BaseTransport):
-    """Refuses all requests of the SDK's blocking client, which afresh does not use."""
+    """Refuses all requests of the SDK's blocking client, which is not used."""
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         raise httpx2.UnsupportedProtocol("only the async client is used", request=request)
 
 
 def open_client(calls: SinkCalls, *, api_key: str, base_url: str, api_version: str) -> genai.Client:
-    """Return a client that sends requests only through `calls` and ignores the environment's proxy settings."""
+    """Return a client that sends requests only through `calls`, and never through a proxy of the environment."""
     options = types.HttpOptions(
         base_url=base_url,
         api_version=api_version,

@@ -43,7 +43,7 @@ class OpenAISink:
         self._finding = asyncio.Lock()
 
     async def put(self, upload: Upload) -> Remote:
-        """Upload a file and add it to the store; if that fails, delete the file again."""
+        """Upload a file and add it to the store; if that fails, delete the file."""
         store = await self._found_store()
         border = f"afresh-{secrets.token_hex(16)}"
         head = {"Content-Type": f"multipart/form-data; boundary={border}"}
@@ -60,13 +60,11 @@ class OpenAISink:
         return self._remote(placed)
 
     async def drop(self, remote_id: str) -> None:
-        """Delete a file and its entry in the store."""
         store = await self._found_store()
         if not await self._forget(remote_id, store):
             await self._json("GET", f"/vector_stores/{store}")  # raises an error if the store itself does not exist
 
     async def look(self, remote_id: str) -> Remote | None:
-        """Return the current state of a document, or None if it does not exist."""
         store = await self._found_store()
         try:
             return self._remote(await self._json("GET", _place(store, remote_id)))
@@ -85,7 +83,7 @@ class OpenAISink:
     # ---- the store ---------------------------------------------------------------------------
 
     async def _found_store(self) -> str:
-        """Return the id of the store; concurrent callers wait, so that only one store is created."""
+        """Return the id of the store; find or create it on the first call."""
         async with self._finding:
             if self._store is None:
                 self._store = await self._find_store()
@@ -108,10 +106,7 @@ class OpenAISink:
     # ---- documents ---------------------------------------------------------------------------
 
     async def _forget(self, file: str, store: str) -> bool:
-        """Delete a file and then its entry in the store; return whether any of them existed.
-
-        In this order, an interrupted deletion can be repeated.
-        """
+        """Delete a file, then its entry in the store, so that it can be repeated; return whether either existed."""
         gone = [await self._delete(f"/files/{quote(file, safe='')}"), await self._delete(_place(store, file))]
         return any(gone)
 
@@ -182,7 +177,7 @@ def _place(store: str, file: str) -> str:
 
 
 def _form(border: str, name: str, data: bytes) -> bytes:
-    """Return the multipart body of an upload, with the file name quoted as browsers do."""
+    """Return the multipart body of an upload."""
     quoted = name.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
     purpose = '\r\nContent-Disposition: form-data; name="purpose"\r\n\r\nassistants\r\n'
     file = f'\r\nContent-Disposition: form-data; name="file"; filename="{quoted}"'
