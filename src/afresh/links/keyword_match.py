@@ -1,4 +1,4 @@
-"""Score links offline, by matching keywords with words in the text and URL of a link."""
+"""Score links offline, by comparing keywords with the words in the text and the URL of a link."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
@@ -42,14 +42,14 @@ _LONG_PART_LETTERS = 6  # a part of a compound with so many letters needs no che
 
 
 class KeywordMatch(NamedTuple):
-    """The score of a keyword for a link, and the words of the link that match it."""
+    """The score of a keyword for a link; `word` has the words of the link that match it."""
 
     score: float
     word: str
 
 
 class _Entry(NamedTuple):
-    """A phrase to search for: a keyword, or a phrase related to one."""
+    """A phrase to search for: a keyword, or a synonym of one."""
 
     keyword: str
     words: tuple[KeywordForms, ...]
@@ -61,7 +61,7 @@ _Hit = tuple[int, int, float]  # index of the entry, index of its word, score
 
 
 class KeywordFinder:
-    """Finds keywords in links; caches every word it has seen."""
+    """Finds keywords in links; caches the matches of every word."""
 
     def __init__(self, keywords: Sequence[str], alike: Alike | None = None) -> None:
         self._alike = alike
@@ -77,7 +77,7 @@ class KeywordFinder:
         self._known: dict[str, list[_Hit]] = {}
 
     def matches(self, link: LinkToScore) -> dict[str, KeywordMatch]:
-        """Return the keywords that match words of a link, each with its best match."""
+        """Return the best match of each keyword that occurs in a link."""
         found: dict[str, KeywordMatch] = {}
         for words in link_words(link.text, link.url):
             for keyword, match in self._matches_in(words):
@@ -96,7 +96,7 @@ class KeywordFinder:
                 yield entry.keyword, match
 
     def _hits(self, word: str) -> list[_Hit]:
-        """Return the phrases that a word matches, with scores; a part of a compound matches only keywords."""
+        """Return the places where a word occurs in keywords (also as part of a compound) or in their synonyms."""
         if word not in self._known:
             hits = self._known[word] = []
             related = (place for form in spellings(word) for place in self._related.get(form, ()))
@@ -124,7 +124,7 @@ def _entries(keyword: str) -> Iterator[_Entry]:
 
 
 def _best_match(entry: _Entry, parts: Mapping[int, Mapping[int, float]], words: Sequence[str]) -> KeywordMatch | None:
-    """Return the best match of a phrase in a link, or None; words of a related phrase must be adjacent."""
+    """Return the best match of a phrase in a link; the words of a synonym must be adjacent."""
     inner = range(1, len(entry.words))
     whole = {
         at: min(score, *(parts[part][at + part] for part in inner)) if inner else score
@@ -150,7 +150,7 @@ _MIN_WORD_LETTERS = 3
 
 
 def significant_words(link: LinkToScore) -> list[str]:
-    """Return the significant words in the text of a link and in the last segment of its path."""
+    """Return the words in the text and the last path segment of a link, without stop words and numbers."""
     path = link.url.partition("?")[0].partition("#")[0].rstrip("/")
     found = dict.fromkeys(chain(*link_words(link.text, f"/{path.rpartition('/')[2]}")))
     ignored = all_stop_words()
@@ -158,12 +158,12 @@ def significant_words(link: LinkToScore) -> list[str]:
 
 
 def looks_alike(word: str, other: str) -> bool:
-    """Return whether two words share so many letters that a model may confuse them, such as `taxi` and `tax`."""
+    """Return whether two words begin or end alike, such as `taxi` and `tax`, which a model may confuse."""
     return word[:3] == other[:3] or word[-4:] == other[-4:]
 
 
 def score_similarity(similarity: float) -> float | None:
-    """Return the score for a similarity in meaning, or None if it is too low."""
+    """Return the score for a similarity in meaning; None if it is too low."""
     if not similarity >= NEAR_MEANING:
         return None
     share = min((similarity - NEAR_MEANING) / (SAME_MEANING - NEAR_MEANING), 1.0)

@@ -17,15 +17,13 @@ _MAX_SCORE = math.nextafter(2.0, 0.0)  # the sum approaches 2 and reaches it onl
 
 
 class LinkToScore(NamedTuple):
-    """A link as passed to a scorer; its score depends on nothing else."""
-
     url: str
     text: str  # the visible text, which may be empty
 
 
 @dataclass(frozen=True, slots=True)
 class LinkJudgement:
-    """A scorer's answer for one link: keywords with scores from 0 to 1."""
+    """A scorer's answer for one link: scores from 0 to 1 by keyword."""
 
     url: str
     text: str
@@ -35,15 +33,13 @@ class LinkJudgement:
 
 @dataclass(frozen=True, slots=True)
 class UnscoredLink:
-    """A link that is not scored yet, or not for all keywords."""
-
     link: LinkToScore
     keywords: tuple[str, ...]  # keywords without a score
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoredLink:
-    """A stored answer of a scorer for a link with one of its texts, and the keywords that were requested."""
+    """A stored answer of a scorer; `asked` has the requested keywords."""
 
     link: LinkToScore
     recipe: str
@@ -52,7 +48,7 @@ class ScoredLink:
     comment: str = ""
 
     def merge(self, later: "ScoredLink") -> "ScoredLink":
-        """Return this answer with the keywords of a later one or, if the recipes differ, the later one alone."""
+        """Add the keywords of a later answer; if it has another recipe, return it alone."""
         if later.recipe != self.recipe:
             return later
         comment = "; ".join(dict.fromkeys(filter(None, (self.comment, later.comment))))
@@ -66,7 +62,7 @@ class ScoredLink:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeywordWeights:
-    """The weights of the user's keywords, and the weight of other keywords."""
+    """The weights of the keywords, and of others that a scorer adds."""
 
     weights: Mapping[str, float]
     unknown: float = UNKNOWN_WEIGHT
@@ -79,7 +75,7 @@ class KeywordWeights:
 
 @dataclass(frozen=True, slots=True)
 class LinkWorth:
-    """The total score of a link and its keywords; the score is None if no keyword matches."""
+    """The total score of a link; None if no keyword matches."""
 
     score: float | None = None
     keywords: Mapping[str, float] = field(default_factory=dict)
@@ -87,11 +83,11 @@ class LinkWorth:
 
 
 class KeywordError(ValueError):
-    """The keywords are invalid; the message says what was expected."""
+    pass
 
 
 def parse_keywords(typed: str) -> dict[str, float]:
-    """Parse keywords such as `budget,contact:0.5`, and return their weights, by default 1."""
+    """Parse keywords such as `budget,contact:0.5`; the default weight is 1."""
     pairs = []
     parts = list(filter(None, map(str.strip, typed.split(","))))
     if typed.strip() and not parts:  # an empty text removes all keywords, but a lone comma is a mistake
@@ -106,7 +102,7 @@ def parse_keywords(typed: str) -> dict[str, float]:
 
 
 def checked_keywords(pairs: Iterable[tuple[str, float]]) -> dict[str, float]:
-    """Return keywords in normal form with weights from 0 to 1; raise KeywordError if invalid or repeated."""
+    """Normalise keywords; raise KeywordError for an invalid or repeated one, or a weight outside 0 to 1."""
     keywords: dict[str, float] = {}
     for typed, weight in pairs:
         keyword = normalize_keyword(typed)
@@ -123,21 +119,20 @@ def checked_keywords(pairs: Iterable[tuple[str, float]]) -> dict[str, float]:
 
 
 def normalize_keyword(keyword: str) -> str:
-    """Return a keyword in lower case, with single blanks."""
     return " ".join(keyword.casefold().split())
 
 
 def total_score(
     scores: Mapping[str, float], weights: Mapping[str, float], unknown_weight: float = UNKNOWN_WEIGHT
 ) -> float:
-    """Return the sum of the weighted scores; the highest counts fully, and each next one half as much."""
+    """Return the sum of the weighted scores: the highest counts fully, each next one half as much."""
     best = (score * weights.get(word, unknown_weight) for word, score in normalize_scores(scores).items())
     ranked = enumerate(sorted(best, reverse=True))
     return min(sum(math.ldexp(score, -rank) for rank, score in ranked), _MAX_SCORE)
 
 
 def normalize_scores(scores: Mapping[str, float]) -> dict[str, float]:
-    """Return scores limited to 0 to 1 by normalised keyword; of duplicates, the highest."""
+    """Normalise keywords, and limit scores to 0 to 1; the highest score of a keyword counts."""
     found: dict[str, float] = {}
     for keyword, score in scores.items():
         word = normalize_keyword(keyword)
@@ -146,13 +141,13 @@ def normalize_scores(scores: Mapping[str, float]) -> dict[str, float]:
 
 
 def missing_keywords(known: ScoredLink | None, recipe: str, keywords: Sequence[str]) -> tuple[str, ...]:
-    """Return the keywords for which the scorer was not asked about this link."""
+    """Return the keywords that a stored answer (with the same recipe) does not cover."""
     asked = known.asked if known is not None and known.recipe == recipe else frozenset[str]()
     return tuple(keyword for keyword in keywords if keyword not in asked)
 
 
 def weigh_link(answers: Iterable[ScoredLink], weighing: KeywordWeights) -> LinkWorth:
-    """Return the total score of a link; for each keyword, the highest score among the answers counts."""
+    """Return the total score of a link; the highest score of each keyword counts."""
     best: dict[str, float] = {}
     comments: list[tuple[float, str]] = []
     for answer in answers if weighing.weights else ():

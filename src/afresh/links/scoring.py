@@ -23,7 +23,7 @@ MAX_SEEN = 200_000  # links that a run remembers; beyond that, some are looked u
 
 
 class LinkScoring:
-    """Scores the links of a run; after an error, the remaining links wait for the next run."""
+    """Scores the links of a run; links that remain after an error are scored in the next run."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class LinkScoring:
         self._asking = asyncio.Lock()
 
     def note(self, visits: Sequence[Visit]) -> None:
-        """Collect the links of stored visits to score them later; if the scorer is down, only estimate them."""
+        """Collect the links of visits, which are scored later."""
         if self._down and self._guesser is None:
             return
         for visit in visits:
@@ -75,7 +75,7 @@ class LinkScoring:
 
     @asynccontextmanager
     async def beside(self, run: Run) -> AsyncIterator[None]:
-        """Score full batches of links in the background; on exit of `with`, wait for the current call."""
+        """Score full batches of links in the background while the `with` block runs."""
         self._over = False
         asking = asyncio.create_task(self._ask_full_batches(run))
         try:
@@ -95,7 +95,7 @@ class LinkScoring:
             await self.ask(run, full=True)
 
     async def ask(self, run: Run, *, full: bool = False) -> None:
-        """Score the collected links; with `full`, only those that fill a batch."""
+        """Score the collected links; with `full`, only full batches."""
         if full and not self._may_ask:
             return
         async with self._asking:
@@ -112,7 +112,7 @@ class LinkScoring:
                 self._new = self._new if self._guesser else []
 
     async def guesses(self, run: Run) -> Mapping[str, float]:
-        """Return scores by URL for links without a score, estimated by the free scorer."""
+        """Return the scores by URL that the free scorer estimates for links without a score."""
         if self._guesser is None:
             return {}
         async with self._asking:
@@ -132,11 +132,11 @@ class LinkScoring:
             self._sort(await self._unasked(run.source_id, new))
 
     async def begin(self, run: Run) -> None:
-        """Find out whether all stored links are scored, so that only new links need scores."""
+        """Find out whether all stored links are scored, so that only new ones need scores."""
         self._sealed = await self._is_sealed(run.source_id)
 
     async def finish(self, run: Run) -> None:
-        """Score all links that have no score, including those of earlier runs."""
+        """Score all links without a score, also those of earlier runs."""
         if not self._sealed and not self._down:
             async with self._asking:
                 self._new.clear()
@@ -153,13 +153,13 @@ class LinkScoring:
         await self._keep(run, [])
 
     async def settle(self, source: SourceId) -> None:
-        """Recompute the total scores of a source's links unless they are up to date."""
+        """Recompute the total scores of the links of a source, unless they are up to date."""
         if not await self._is_sealed(source):
             seal = "" if self.unscored else self.weighing.seal(self._scorer.recipe)
             await self._store.link_scores.weigh(source, self.weighing, seal)
 
     async def saved(self, run: Run) -> tuple[int, int]:
-        """Return the number of links whose scores were stored already, and the number of calls that this saved."""
+        """Return how many links were scored before this run, and how many calls that saved."""
         scored = run.counts.get("links_scored", 0)
         links = max(0, await self._store.link_scores.count_asked(run.source_id) - scored)
         return links, 0 if self.is_free else -(-links // self._scorer.batch)
@@ -182,7 +182,7 @@ class LinkScoring:
                 self._ready[each.keywords][each.link] = None
 
     async def _ask(self, run: Run, links: Sequence[LinkToScore], keywords: tuple[str, ...]) -> None:
-        """Score links with one call and store the answers; links without an answer stay unscored."""
+        """Score links with one call, and store the answers."""
         is_whole = True  # the answer is complete, so that a missing link matches no keyword
         try:
             judgements = await run_until_stopped(self._scorer.score(links, keywords), self._stopping)
@@ -223,7 +223,7 @@ class LinkScoring:
 
 
 async def count_scores(scoring: LinkScoring | None, run: Run, counts: dict[str, int], notes: list[str]) -> None:
-    """Add the numbers of unscored links and saved calls to `counts`; add a note about unscored links to `notes`."""
+    """Add unscored links and saved calls to `counts`, and a note about unscored links to `notes`."""
     if scoring is None or run.mode is RunMode.CHECK:
         return
     counts["links_unscored"] = scoring.unscored
@@ -234,7 +234,7 @@ async def count_scores(scoring: LinkScoring | None, run: Run, counts: dict[str, 
 
 
 async def update_scores(store: Store, scoring: LinkScoring | None, run: Run) -> None:
-    """Recompute the stored total scores at the end of a run; without keywords, delete them."""
+    """Recompute the total scores at the end of a run; without keywords, delete them."""
     if run.mode is RunMode.CHECK:
         return
     if scoring is not None:
@@ -255,7 +255,7 @@ class BestFirst:
         self._first = True
 
     async def admit(self) -> bool:
-        """Queue the best links; return False if none can be queued."""
+        """Queue the best links; return False if there are none, or the run has enough pages."""
         context, store = self._context, self._context.tools.store
         await self._scoring.ask(context.run, full=not self._scoring.is_free)
         waiting, good = await self._ranked()
@@ -280,7 +280,7 @@ class BestFirst:
         return False
 
     async def _ranked(self) -> tuple[list[ListedUrl], int]:
-        """Return the URLs that may be queued next, best first, and how many of them have a score."""
+        """Return the URLs that can be queued, best first, and how many have a score."""
         context, store = self._context, self._context.tools.store
         frontier = await store.queue.frontier(context.source.id)
         waiting = {item.url: item for item in [*context.held_back, *frontier]}
@@ -300,7 +300,7 @@ class BestFirst:
 
 
 def applies(context: "RunContext") -> bool:
-    """Return whether the run finds pages by links, and may therefore choose their order."""
+    """Return whether the run can choose the order of pages, because it finds them by links."""
     tools = context.tools
     asked = tools.best_first and tools.scoring is not None
     return asked and context.starts_at_root and context.run.mode in (RunMode.CRAWL, RunMode.REFRESH)

@@ -35,7 +35,7 @@ def spellings(word: str) -> frozenset[str]:
 
 
 def _url_text(url: str) -> str:
-    """Return path and query values of a URL as text; the host is left out, because all links have it."""
+    """Return path and query values of a URL as text."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -77,7 +77,7 @@ _SUFFIX_SET = frozenset(_SUFFIXES.split())
 
 
 class WordMatch(Enum):
-    """The ways in which a word can match a keyword."""
+    """How a word matches a keyword."""
 
     SAME = "the word or its plural"
     FORM = "a form that may be its plural"
@@ -89,7 +89,7 @@ class WordMatch(Enum):
 
 @dataclass(frozen=True, slots=True)
 class KeywordForms:
-    """A word of a keyword, with all forms that match it."""
+    """One word of a keyword, with the forms that match it."""
 
     word: str
     forms: frozenset[str]
@@ -100,7 +100,7 @@ class KeywordForms:
 
 @cache
 def keyword_forms(word: str) -> KeywordForms:
-    """Return the forms of a word of a keyword; `word` is in lower case."""
+    """Return the forms of a word in lower case."""
     forms = {spelt for form in _forms(word) for spelt in spellings(form)} | set(_umlaut_forms(word))
     unsure = {spelt for form in _unsure_forms(word) for spelt in spellings(form)} - forms
     beginnings = dict.fromkeys(spelt[:_MIN_ROOT_LETTERS] for spelt in spellings(word))
@@ -108,7 +108,7 @@ def keyword_forms(word: str) -> KeywordForms:
 
 
 def match_word(sought: KeywordForms, word: str) -> WordMatch | None:
-    """Return the closest way in which a word in lower case matches a keyword; None if it does not."""
+    """Return the closest match of a word in lower case with a keyword; None if there is none."""
     spelt = spellings(word)
     if spelt & sought.forms or (is_run(sought.word) and sought.word in word):
         return WordMatch.SAME
@@ -128,7 +128,7 @@ def match_word(sought: KeywordForms, word: str) -> WordMatch | None:
 
 @lru_cache(maxsize=65_536)
 def stems_of(word: str) -> frozenset[str]:
-    """Return the stems of a word in several languages; short stems only in English, because others match by chance."""
+    """Return the stems of a word in several languages; other than English, only long ones, to avoid chance matches."""
     found = {f"{ENGLISH} {stem}" for stem in snowball(ENGLISH)([word]) if len(stem) > 2}
     forms = list(spellings(word))
     for language in _STEMMERS.split():
@@ -170,7 +170,7 @@ def _umlaut_forms(word: str) -> Iterator[str]:
 
 
 def _unsure_forms(word: str) -> Iterator[str]:
-    """Yield German and Dutch plurals that are other words in English, such as `listen` for `list`."""
+    """Yield German and Dutch plurals that may be other English words, such as `listen` for `list`."""
     yield f"{word}en"
     if word.endswith(("e", "el", "er")):
         yield f"{word}n"
@@ -203,7 +203,7 @@ def _synonyms() -> list[list[Phrase]]:
 
 @cache
 def related_phrases(keyword: Phrase) -> tuple[Phrase, ...]:
-    """Return the phrases that the synonym list relates to a keyword."""
+    """Return the synonyms of a keyword."""
     lines = [line for line in _synonyms() if any(_is_same(keyword, phrase) for phrase in line)]
     found = dict.fromkeys(phrase for line in lines for phrase in line if not _is_same(keyword, phrase))
     return tuple(found)[:MAX_RELATED]

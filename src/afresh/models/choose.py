@@ -1,4 +1,4 @@
-"""Choose the embedding models of a store: by the settings, or by the model fingerprint that is stored in it."""
+"""Choose the embedding models of a store, by the settings or by the fingerprint of the model that made its index."""
 
 import hashlib
 import re
@@ -25,12 +25,11 @@ _FINGERPRINT = re.compile(r"(?P<provider>[^/]+)/(?P<model>.+?)(@(?P<size>\d+))?(
 
 
 def builtin(model: str) -> LocalEmbedder | None:
-    """Return the built-in model with this fingerprint, if any."""
     return _BUILTIN.get(model)
 
 
 def embedder_for(settings: EmbeddingSettings, caller: JsonApi | None) -> Embedder | None:
-    """Return the model that the settings name, not yet loaded; None for keyword search only."""
+    """Return the configured model, not yet loaded; None for keyword search only."""
     if settings.provider == "none":
         return None
     make = load_plugin(EMBEDDERS, settings.provider, FunctionType)
@@ -45,7 +44,7 @@ def local_embedder(settings: EmbeddingSettings, caller: JsonApi | None) -> Embed
 
 
 def wanted_model(settings: EmbeddingSettings) -> str | None:
-    """Return the fingerprint of the model that the settings name; None for keyword search only."""
+    """Return the fingerprint of the configured model; None for keyword search only."""
     if settings.provider == "none":
         return None
     model = fingerprint(settings)
@@ -57,7 +56,7 @@ def wanted_model(settings: EmbeddingSettings) -> str | None:
 
 
 def embedder_from_fingerprint(model: str, settings: EmbeddingSettings, caller: JsonApi | None) -> Embedder | None:
-    """Return the model of a stored fingerprint if it is built-in or the settings can reach it, else None."""
+    """Return the model with this fingerprint, if it is built-in or the settings allow to reach it."""
     named = _FINGERPRINT.fullmatch(model)
     if named is None or named["provider"] not in (*LIBRARIES, settings.provider):
         return builtin(model)
@@ -75,7 +74,7 @@ def check_installed(model: str) -> None:
 
 
 def fingerprint(settings: EmbeddingSettings) -> str:
-    """Return a text that identifies the model and the settings that change its vectors of documents."""
+    """Return a text that identifies the model, and the settings that change its vectors."""
     if settings.provider == "local":
         return QUALITY if settings.model == "quality" else FAST
     size = f"@{settings.dimensions}" if settings.dimensions else ""
@@ -101,8 +100,6 @@ def library_embedder(settings: EmbeddingSettings, caller: JsonApi | None) -> Emb
 
 
 class StoreEmbedders(NamedTuple):
-    """The embedders for queries, for new text and of the settings, with notes for the user."""
-
     for_queries: Embedder | None = None  # the model that made the index, or None
     for_new_text: Embedder | None = None
     wanted: Embedder | None = None  # named in the settings
@@ -110,7 +107,7 @@ class StoreEmbedders(NamedTuple):
 
 
 def choose_embedders(settings: EmbeddingSettings, serving: str | None, caller: JsonApi | None) -> StoreEmbedders:
-    """Return the embedders of a store; both queries and new text use the model of the index, if it is available."""
+    """Return the embedders of a store: the model of the index (`serving`) if it is available."""
     try:
         wanted = embedder_for(settings, caller)
         if wanted is not None:

@@ -20,7 +20,7 @@ TRIES = 2  # calls for a usable answer
 
 @dataclass(slots=True)
 class DailyCalls:
-    """The number of calls in the last 24 hours and its limit, shared by concurrent runs."""
+    """The calls in the last 24 hours and their limit, shared by concurrent runs."""
 
     limit: int | None = None
     spent: int = 0
@@ -28,7 +28,7 @@ class DailyCalls:
 
 
 class CallBudget:
-    """Counts the calls of one run for summaries and link scores together."""
+    """Counts the calls of one run for summaries and link scores."""
 
     def __init__(self, per_run: int | None = None, day: DailyCalls | None = None) -> None:
         self.calls = 0
@@ -37,7 +37,7 @@ class CallBudget:
 
     @property
     def refusal(self) -> str | None:
-        """Return why the budget allows no further call, or None."""
+        """Return why no further call is allowed, or None."""
         budgets = (
             ("ai.budget_per_run", self._per_run, self.calls, "the next run"),
             ("ai.budget_per_day", self._day.limit, self._day.spent, "a run tomorrow"),
@@ -55,7 +55,7 @@ class CallBudget:
 
 
 class CompletionClient:
-    """Sends requests to the model in the settings; create one per run."""
+    """Sends requests to the configured chat model; create one per run."""
 
     def __init__(self, service: ApiService, ai: AiSettings, caller: JsonApi, budget: CallBudget | None = None) -> None:
         self.ai = ai
@@ -75,9 +75,9 @@ class CompletionClient:
         passes: frozenset[int] = frozenset({200}),
         again: bool = False,
     ) -> JsonReply:
-        """Send one paid call and return the answer; raise an error if its status is not in `passes`.
+        """Send one paid call; raise an error if the status of the answer is not in `passes`.
 
-        With `again`, the call repeats a rejected call in another `form`; the budget counts both as one call.
+        With `again`, it repeats a rejected call in another `form`, and the budget counts both as one.
         """
         down = self.endpoint.service.down
         if self._down is not None:
@@ -100,7 +100,7 @@ class CompletionClient:
         return reply
 
     def describe_unusable(self, answer: str) -> str:
-        """Return the error message for answers that remained unusable after a second call."""
+        """Return the message of the error after two unusable answers."""
         return (
             f"{self.endpoint.host} answered with {answer} instead of {self.endpoint.service.gives}: "
             "the next run tries again; if it persists, check ai.model"
@@ -108,22 +108,22 @@ class CompletionClient:
 
 
 def chat_recipe(ai: AiSettings, prompt: str, frame: str) -> str:
-    """Return a fingerprint of the model, the prompt and the `frame`; stored answers with another one are outdated."""
+    """Return a text that changes with the model, the prompt or the `frame`, which makes stored answers outdated."""
     digest = hashlib.sha256(f"{prompt}\n{frame}".encode()).hexdigest()
     return f"openai/{ai.model or ''}+{digest[:12]}"
 
 
 def mark_of(text: str) -> str:
-    """Return a delimiter for a text in a prompt: a hash of the text, which the text itself cannot contain."""
+    """Return a delimiter for a text in a prompt: a hash of it, which it cannot contain."""
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
 
 
 class UnusableAnswer(ValueError):
-    """An answer without the expected result; the message describes the answer."""
+    """An answer without the expected content; the message says what it has instead."""
 
 
 def content_in(answer: Any) -> str:
-    """Return the text of a chat completion; raise UnusableAnswer if there is none or the model refuses."""
+    """Return the text of a chat completion; raise UnusableAnswer if there is none."""
     try:
         choice = answer["choices"][0]
         message = choice["message"]
@@ -138,10 +138,7 @@ def content_in(answer: Any) -> str:
 
 
 def read_prompt(name: str, own: str | None, key: str) -> str:
-    """Return the built-in prompt of this name, or the content of the file that the setting `key` names.
-
-    It reads a file, so call it in a thread.
-    """
+    """Read the file `own`, which the setting `key` names; without one, return the built-in prompt of this name."""
     if own is None:
         return files("afresh.models").joinpath("prompts", name).read_text("utf-8").strip()
     try:

@@ -1,4 +1,4 @@
-"""Call an API with retries; report errors with the names of the settings, and without secrets."""
+"""Call an API with retries; report errors without secrets and with the settings to check."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -20,7 +20,7 @@ _MAX_MESSAGE_CHARS = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiService:
-    """The purpose of an API, and how its errors are reported."""
+    """What an API is for, and how its errors are reported."""
 
     section: str = "ai"  # of the settings
     gives: str  # what a good answer contains
@@ -49,7 +49,7 @@ utc_now: Clock = partial(datetime.now, UTC)
 
 @dataclass(slots=True)
 class Endpoint:
-    """One URL of an API; raises errors that say what to do."""
+    """One URL of an API; its errors say which setting to check."""
 
     service: ApiService
     caller: JsonApi
@@ -66,7 +66,7 @@ class Endpoint:
         return urlsplit(self.url).hostname or ""
 
     async def ask(self, body: object) -> JsonReply:
-        """Return the answer to a request, with retries for temporary errors."""
+        """Send a request, with retries after temporary errors."""
         for failures in count(1):
             asked, status = None, 0
             try:
@@ -90,14 +90,14 @@ class Endpoint:
         raise AssertionError("a loop that returns or raises")
 
     async def ask_once(self, body: object, max_seconds: float) -> JsonReply:
-        """Return the answer to a request that a user waits for: one try, no retries."""
+        """Send a request that a user waits for, without retries."""
         try:
             return await self.caller.post_json(self.url, self.headers, body, min(self.timeout_seconds, max_seconds))
         except ApiError as error:
             raise self._unreachable(error) from None
 
     def refusal(self, reply: JsonReply) -> AfreshError:
-        """Return the error for an unusable answer: of the type `service.down` if other requests would fail, too."""
+        """Return the error for an unusable answer: a `service.down` if other requests would fail too."""
         service, status, message = self.service, reply.status, self.error_message(reply)
         if status == 200:
             return service.error(f"{self.host} answered without {service.gives}{message}")
@@ -112,7 +112,7 @@ class Endpoint:
         return service.error(f"{answer}{message}: check {service.odd}")
 
     def error_message(self, reply: JsonReply) -> str:
-        """Return the error message of an answer as ` ("model not found")`, or ""."""
+        """Return the error message in an answer as ` ("model not found")`, or ""."""
         error = reply.json.get("error") if isinstance(reply.json, dict) else None
         message = error.get("message") if isinstance(error, dict) else error
         if not isinstance(message, str) or not message.strip():
@@ -123,7 +123,7 @@ class Endpoint:
         return self.service.down(f"{error}: check that the service runs and {self.service.section}.base_url is correct")
 
     def _count_failure(self, message: str) -> AfreshError:
-        """Count a failure, and return an error: of the type `service.down` after too many failures in a row."""
+        """Return the error for a failed request: a `service.down` after too many in a row."""
         self._failures += 1
         is_down = self._failures >= self.service.max_failures
         return self.service.down(message) if is_down else self.service.error(message)

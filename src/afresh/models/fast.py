@@ -47,7 +47,7 @@ _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 class FastModel:
-    """Computes the vector of a text as the weighted sum of the vectors of its tokens, scaled to length 1."""
+    """Computes a vector as the weighted sum of the vectors of the tokens in a text."""
 
     def __init__(self) -> None:
         import numpy as np
@@ -57,7 +57,6 @@ class FastModel:
         self._places = 1.0 + _FIRST * np.exp(-np.arange(_MAX_TOKENS) / _FADING)
 
     def rows(self, texts: Sequence[str], *, query: bool = False) -> "Matrix":
-        """Return one vector of length 1 for each text; queries are treated like any text."""
         import numpy as np
 
         sums = np.zeros((len(texts), DIMENSION), np.float32)
@@ -66,11 +65,11 @@ class FastModel:
         return unit_rows(sums)
 
     def tokens(self, text: str) -> list[int]:
-        """Return the tokens of a text without URLs and anchors."""
+        """Return the token numbers of a text without URLs and anchors."""
         return self._pieces.numbers(_TARGETS.sub(" ", text[:MAX_TEXT_CHARS]))[:_MAX_TOKENS]
 
     def _sums(self, texts: Sequence[Sequence[int]]) -> "Matrix":
-        """Return for each text the weighted sum of its token vectors, computed by a single matrix product."""
+        """Return the weighted sum of the token vectors of each text, by one matrix product."""
         import numpy as np
 
         sizes = [len(tokens) for tokens in texts]
@@ -92,7 +91,7 @@ class FastModel:
 
 
 def embed_chunks(chunks: Sequence[tuple[tuple[str, ...], str]]) -> bytes:
-    """Return the vectors of chunks, given by path and content, as 32-bit floats; the model is loaded on first use."""
+    """Return the vectors of chunks (path and content) as 32-bit floats."""
     return _loaded().rows([embedded_text(path, content) for path, content in chunks]).tobytes()
 
 
@@ -102,13 +101,13 @@ def _loaded() -> FastModel:
 
 
 def check_installed() -> None:
-    """Raise EmbedderUnavailable if a file is missing: an incomplete package."""
+    """Raise EmbedderUnavailable if a file of the package is missing."""
     if not all((FOLDER / name).is_file() for name in (TOKENS, VECTORS)):
         raise EmbedderUnavailable(f"the built-in model is not installed: {_FIX}")
 
 
 def load_files() -> tuple[list[str], Any]:
-    """Return the tokens and their vectors; processes share the memory of the vectors."""
+    """Return the tokens and their vectors, which are mapped into memory."""
     import numpy as np
 
     try:
@@ -124,12 +123,12 @@ def load_files() -> tuple[list[str], Any]:
 
 
 def checksum(names: str, rows: Any) -> str:
-    """Return a CRC-32 of the tokens and their vectors; a SHA-256 would take five times as long."""
+    """Return a CRC-32 of tokens and vectors; a SHA-256 takes five times as long."""
     return f"{crc32(rows.data, crc32(names.encode())):08x}"
 
 
 class WordPieces:
-    """Splits text into tokens and returns their numbers; caches those of words, because most words are frequent."""
+    """Converts text to token numbers; caches them by word."""
 
     def __init__(self, tokens: Sequence[str]) -> None:
         self._numbers = {token: number for number, token in enumerate(tokens) if token}
@@ -145,7 +144,7 @@ class WordPieces:
         return found
 
     def _read(self, part: str) -> tuple[int, ...]:
-        """Return the token numbers of a part of a text that contains no blanks, and cache them."""
+        """Return the token numbers of a part of a text without blanks, and cache them."""
         plain = part if part.isascii() else _without_accents(part)
         words = (word for run in _WORD.findall(plain) for word in _CAMEL.split(run[:MAX_WORD_CHARS]))
         found = tuple(number for word in words for number in self._pieces(word.lower()))

@@ -73,11 +73,11 @@ class ParsedScores(NamedTuple):
 
 
 class _ErrorAsSuccess(UnusableAnswer):
-    """A response with status 200 that contains an error instead of a completion; a retry may succeed."""
+    """An answer with status 200 that contains an error; a retry may succeed."""
 
 
 class ChatLinkScorer:
-    """Implements `ports.LinkScorer` with a model; create one per run, because its budget is per run."""
+    """Implements `ports.LinkScorer` with a chat model; create one per run, because its budget is per run."""
 
     is_free = False
     batch = 50
@@ -91,7 +91,7 @@ class ChatLinkScorer:
         self._client = client
 
     async def score(self, links: Sequence[LinkToScore], keywords: Sequence[str]) -> Sequence[LinkJudgement]:
-        """Return the scores of the links by the model; if the answer is cut off, ask once more for the rest."""
+        """Score the links; if the answer is cut off, ask once more for the rest."""
         found: list[LinkJudgement] = []
         open_links, problem = list(links), ""
         for left in reversed(range(TRIES)):
@@ -133,7 +133,7 @@ class ChatLinkScorer:
         return await asyncio.to_thread(parse_scores, content_in(answer), links, keywords)
 
     async def _complete(self, text: str) -> JsonReply:
-        """Send the text to the model and return its answer, in the strictest format that the server supports."""
+        """Send the text to the model, in the strictest answer format that the server supports."""
         first = self._form
         for form in range(first, len(FORMS)):
             passes = _OTHER_FORM | {200}
@@ -145,7 +145,7 @@ class ChatLinkScorer:
 
 
 def frame_links(links: Sequence[LinkToScore], keywords: Sequence[str]) -> str:
-    """Return the prompt for keywords and links, one line of JSON per link: a link text cannot add lines."""
+    """Return the prompt, with one line of JSON per link, so that a link text cannot add lines."""
     lines = [
         json.dumps(
             {"number": at, "text": shortened(visible(link.text), _MAX_TEXT_CHARS), "url": link.url}, ensure_ascii=False
@@ -157,7 +157,7 @@ def frame_links(links: Sequence[LinkToScore], keywords: Sequence[str]) -> str:
 
 
 def _count_tokens(answer: Any, sent_chars: int) -> int:
-    """Return the token count that an answer reports, else an estimate."""
+    """Return the token count in an answer, else an estimate."""
     usage = answer.get("usage") if isinstance(answer, dict) else None
     total = usage.get("total_tokens") if isinstance(usage, dict) else None
     if isinstance(total, int) and not isinstance(total, bool) and 0 < total < 10**9:
@@ -180,7 +180,7 @@ def link_scorer_for(links: LinksSettings, ai: AiSettings, caller: JsonApi | None
 
 
 def parse_scores(content: str, links: Sequence[LinkToScore], keywords: Sequence[str]) -> ParsedScores:
-    """Return the scores that an answer gives to `links`; raise UnusableAnswer if the answer has no list of links."""
+    """Parse the scores in an answer; raise UnusableAnswer if it has no list of links."""
     entries, is_whole = _parse_entries(without_thoughts(content[:MAX_ANSWER_CHARS]))
     named = [entry for entry in entries if isinstance(entry, dict) and isinstance(entry.get("url"), str)]
     if entries and not named:
@@ -205,7 +205,7 @@ def parse_scores(content: str, links: Sequence[LinkToScore], keywords: Sequence[
 
 
 def _parse_entries(content: str) -> tuple[list[Any], bool]:
-    """Return the entries of the list in an answer, and whether the list is complete; repair a truncated list."""
+    """Return the list in an answer, repaired if needed, and whether it is complete."""
     raw = content.encode("utf-8", "surrogatepass")
     if count_values(raw) > MAX_JSON_VALUES:
         raise UnusableAnswer("JSON with more values than scores have")
@@ -220,7 +220,7 @@ def _parse_entries(content: str) -> tuple[list[Any], bool]:
 
 
 def _repair_entries(content: str) -> tuple[list[Any], bool]:
-    """Return the readable entries of a list that is cut off or surrounded by text; return whether it is complete."""
+    """Return the readable entries of a truncated or surrounded list, and whether it is complete."""
     begin = _LIST.search(content)
     if begin is None:
         raise UnusableAnswer("no JSON" if content.strip() else "an empty text")
@@ -243,7 +243,7 @@ def _loosen(url: str) -> str:
 
 
 def _merge_scores(scores: dict[str, float], given: Any) -> bool:
-    """Add the scores of an entry, keeping the highest for each keyword; return whether any was outside 0 to 1."""
+    """Add the scores of an entry, keeping the highest of each keyword; return whether any was outside 0 to 1."""
     pairs: list[tuple[Any, Any]] = []
     is_clamped = False
     if isinstance(given, Mapping):
@@ -261,7 +261,7 @@ def _merge_scores(scores: dict[str, float], given: Any) -> bool:
 
 
 def _best_scores(scores: Mapping[str, float], asked: frozenset[str]) -> dict[str, float]:
-    """Return the keywords with a positive score, best first; keep at most `MAX_UNREQUESTED` that are not in `asked`."""
+    """Return the positive scores, best first, with at most MAX_UNREQUESTED keywords that are not in `asked`."""
     ranked = sorted(((word, score) for word, score in scores.items() if score > 0), key=lambda item: -item[1])
     excess = frozenset([word for word, _ in ranked if word not in asked][MAX_UNREQUESTED:])
     return {word: score for word, score in ranked if word not in excess}

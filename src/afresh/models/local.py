@@ -40,7 +40,7 @@ class LocalEmbedder:
         self._batch_size = batch_size
 
     async def embed(self, texts: Sequence[str]) -> "Matrix":
-        """Return one vector for each text; computed in batches, between which the task can be cancelled."""
+        """Embed the texts in batches, between which the task can be cancelled."""
         import numpy as np
 
         order = sorted(range(len(texts)), key=lambda at: len(texts[at]))
@@ -59,7 +59,7 @@ class LocalEmbedder:
         """Do nothing: a loaded model stays in memory until the process ends."""
 
     def rows(self, texts: Sequence[str], *, query: bool = False) -> "Matrix":
-        """Return one vector for each text; block the thread, and load the model if needed."""
+        """Embed the texts in this thread; load the model if needed."""
         with self._loading:
             model = self._loaded = self._loaded or self._load()
         try:
@@ -71,7 +71,7 @@ class LocalEmbedder:
 
 
 class LibraryModel:
-    """Implements `EmbeddingModel` with another library, which downloads the model on first use."""
+    """Implements `EmbeddingModel` with fastembed or sentence-transformers, which download the model."""
 
     def __init__(self, library: str, model: str, prefixes: tuple[str, str] = ("", "")) -> None:
         load = _load_fastembed if library == "fastembed" else _load_sentence_transformers
@@ -117,7 +117,7 @@ def prose(text: str) -> str:
 
 
 def unit_rows(rows: "Matrix") -> "Matrix":
-    """Return the vectors scaled to length 1; a zero vector becomes (1, 0, 0, …), never NaN."""
+    """Scale vectors to length 1; a zero vector becomes (1, 0, 0, …), never NaN."""
     import numpy as np
 
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
@@ -129,7 +129,7 @@ def unit_rows(rows: "Matrix") -> "Matrix":
 
 
 def checked_rows(rows: object, count: int, dimension: int | None, model: str) -> "Matrix":
-    """Return a model's output as vectors of length 1; raise EmbedError if it is not one vector for each text."""
+    """Scale the output of a model to length 1; raise EmbedError if it is not one vector for each text."""
     import numpy as np
 
     try:

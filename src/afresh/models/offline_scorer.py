@@ -34,10 +34,9 @@ class WordSimilarity:
         return float(one @ another)
 
     def nearest(self, links: Sequence[Sequence[str]], keywords: Sequence[str]) -> list[tuple[str, KeywordMatch] | None]:
-        """Return for each link its nearest keyword with the similarity and the link's most similar word.
+        """Return the nearest keyword of each link, with the similarity and the most similar word of the link.
 
-        The similarity is the mean of two: between the keyword and the nearest word of the link, and between the keyword
-        and all words of the link together.
+        The similarity is the mean of two: of the keyword to the nearest word of the link, and to all its words.
         """
         import numpy as np
 
@@ -75,10 +74,7 @@ _SLICE_LINKS = 1_000  # between two points where a stop takes effect
 
 
 class OfflineLinkScorer:
-    """Implements `ports.LinkScorer` without network or cost, by comparing words.
-
-    If the built-in model is missing, words are compared by spelling only.
-    """
+    """Implements `ports.LinkScorer` by comparing words; without the built-in model, by spelling only."""
 
     is_free = True
     batch = 5_000

@@ -30,7 +30,7 @@ _UNKNOWN = "[UNK]"
 
 
 class QualityModel:
-    """Computes the vector of a text as the mean of the model's token vectors, scaled to length 1."""
+    """Computes a vector as the mean of the token vectors that the model returns for a text."""
 
     def __init__(self) -> None:
         self._session = _session()
@@ -38,7 +38,6 @@ class QualityModel:
         self._inputs = [each.name for each in self._session.get_inputs()]
 
     def rows(self, texts: Sequence[str], *, query: bool = False) -> "Matrix":
-        """Return one vector of length 1 for each text; queries are treated like any text."""
         import numpy as np
 
         sums = []
@@ -82,7 +81,7 @@ def _session() -> Any:
 
 
 def check_installed() -> None:
-    """Raise EmbedderUnavailable if a package that the model needs is missing."""
+    """Raise EmbedderUnavailable if a package is missing."""
     for package, _ in _SHA256:
         _folder(package)
 
@@ -95,7 +94,7 @@ def _folder(package: str) -> Path:
 
 
 def _file(place: tuple[str, str]) -> bytes:
-    """Read a file of a package without importing the package; raise EmbedderUnavailable if missing or changed."""
+    """Read a file of a package without importing it; raise EmbedderUnavailable if the file is missing or changed."""
     package, name = place
     try:
         data = (_folder(package) / name).read_bytes()

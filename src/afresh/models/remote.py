@@ -44,9 +44,9 @@ class RemoteEmbedder:
         self._unclaimed: dict[str, Matrix] = {}  # paid vectors of calls that failed later
 
     async def embed(self, texts: Sequence[str]) -> "Matrix":
-        """Return one vector for each text; the next call reuses vectors that a failed call received.
+        """Return one vector for each text; reuse those that an earlier call received before it failed.
 
-        Raise EmbedError if the texts exceed the remaining budget, or EmbedderUnavailable if the budget is used up.
+        Raise EmbedError if the texts exceed the rest of the budget, or EmbedderUnavailable if nothing is left.
         """
         import numpy as np
 
@@ -66,7 +66,7 @@ class RemoteEmbedder:
         return np.array([made[text] for text in sent], np.float32).reshape(len(sent), -1 if sent else 1)
 
     async def embed_query(self, text: str) -> "Matrix":
-        """Return the vector of a query, without retries because a user waits."""
+        """Embed a query, without retries because a user waits."""
         body = self._form.body([_sendable(self._prefixes[1], text)], query=True)
         return self._read_rows(await self.endpoint.ask_once(body, MAX_QUERY_SECONDS), 1)
 
@@ -74,7 +74,7 @@ class RemoteEmbedder:
         """Do nothing: the creator of the API client closes it."""
 
     def _batches(self, texts: Iterable[str]) -> Iterator[list[str]]:
-        """Yield the texts in batches; `_request_rows` may reduce the size of later batches."""
+        """Yield the texts in batches; `_request_rows` may reduce the size of later ones."""
         batch: list[str] = []
         for text in texts:
             if batch and (len(batch) >= self._batch_size or sum(map(len, batch)) + len(text) > MAX_REQUEST_CHARS):
@@ -85,7 +85,7 @@ class RemoteEmbedder:
             yield batch
 
     async def _request_rows(self, texts: list[str]) -> "Matrix":
-        """Return one vector for each text; split a request that is too large, and cut a text that is too long."""
+        """Request one vector for each text; halve a request or a text that is too large."""
         import numpy as np
 
         reply = await self.endpoint.ask(self._form.body(texts, query=False))
@@ -111,13 +111,13 @@ class RemoteEmbedder:
 
 
 def _sendable(prefix: str, text: str) -> str:
-    """Return prefix and text as every API accepts them: valid Unicode, of limited length, not blank."""
+    """Return prefix and text as every API accepts them: valid Unicode, limited, not blank."""
     whole = text[:MAX_TEXT_CHARS].encode("utf-8", "replace").decode("utf-8")
     return prefix + (whole if whole.strip() else "-")
 
 
 class OpenAIEmbeddingApi:
-    """Builds requests to OpenAI's embedding API and compatible ones, and reads the answers."""
+    """Builds requests to embedding APIs like that of OpenAI, and reads the answers."""
 
     max_texts: int = 2048
 
@@ -132,7 +132,7 @@ class OpenAIEmbeddingApi:
         return {**self._fixed, "input": list(texts)}
 
     def rows(self, answer: Any) -> list[Any]:
-        """Return the vectors in the order of their `index`, or as they come if the server does not number them."""
+        """Return the vectors in the order of their `index`; not every server sends one."""
         found = answer["data"]
         if all("index" not in each for each in found):
             return [each["embedding"] for each in found]
@@ -141,7 +141,7 @@ class OpenAIEmbeddingApi:
 
 
 class GeminiEmbeddingApi:
-    """Builds requests to Gemini's batchEmbedContents, which distinguishes queries from documents; reads the answers."""
+    """Builds requests to Gemini's batchEmbedContents, and reads the answers."""
 
     max_texts: int = 100
 
@@ -158,5 +158,4 @@ class GeminiEmbeddingApi:
         return {"requests": [{**fixed, "content": {"parts": [{"text": text}]}} for text in texts]}
 
     def rows(self, answer: Any) -> list[Any]:
-        """Return the vectors, which come in the order of the texts."""
         return [each["values"] for each in answer["embeddings"]]

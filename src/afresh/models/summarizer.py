@@ -55,7 +55,7 @@ class ChatSummarizer:
         self._client = client
 
     async def summarise(self, title: str, text: str) -> str:
-        """Return the model's summary of a document; summarise a text without letters or digits offline."""
+        """Ask the model for a summary; summarise a text without letters or digits offline."""
         if not any(map(str.isalnum, text)):
             return summary_of(title, text, self._ai.max_summary_chars)
         sent = excerpt(text, self._ai.max_input_chars)
@@ -71,7 +71,7 @@ class ChatSummarizer:
 
 
 class OfflineSummarizer:
-    """Implements `ports.Summarizer` with excerpts of the document, without network or cost."""
+    """Implements `ports.Summarizer` with excerpts of the document."""
 
     recipe = f"offline/{RECIPE}"
 
@@ -79,12 +79,11 @@ class OfflineSummarizer:
         self._max_chars = max_chars
 
     async def summarise(self, title: str, text: str) -> str:
-        """Return a summary of the title, first sentences, headings and frequent terms of a document."""
         return summary_of(title, text, self._max_chars)
 
 
 def summarizer_for(settings: AiSettings, caller: JsonApi | None, budget: CallBudget | None = None) -> Summarizer:
-    """Return the summariser of one run; `caller` sends requests to `settings.address`, if that is set."""
+    """Return the summariser of one run; without `caller` (of an AI model), the offline one."""
     if caller is None:
         return OfflineSummarizer(settings.max_summary_chars)
     prompt = read_prompt("summary.md", settings.prompt_file, "ai.prompt_file")
@@ -92,7 +91,7 @@ def summarizer_for(settings: AiSettings, caller: JsonApi | None, budget: CallBud
 
 
 def summary_in(answer: Any, max_chars: int) -> str:
-    """Return the summary in a chat completion as plain text on one line, cut after a sentence."""
+    """Return the summary in a chat completion as plain text on one line."""
     content = without_thoughts(visible(content_in(answer)[:_MAX_ANSWER_CHARS]))
     text = joined(filter(None, map(without_marks, content.split("\n"))))
     text = text[label.end() :] if (label := _LABEL.match(text)) else text
