@@ -1,4 +1,4 @@
-"""Write and parse the cache file of the digest (`init-kb`): JSON records of files and links; format `index.txt`."""
+"""Write and parse the cache file of the digest (`init-kb`), JSON records of files and links; write its index."""
 
 import hashlib
 import json
@@ -25,8 +25,6 @@ _MAX_VALUE_CHARS = 60  # characters of a value in an error message
 
 
 class FetchStatus(StrEnum):
-    """The result of the last request for a link."""
-
     SUCCESS = "success"
     NOT_MODIFIED = "not_modified"
     TIMEOUT = "timeout"
@@ -39,7 +37,7 @@ CACHE_STATUSES = {name: status for name, status in STATUSES.items() if status is
 
 
 class SeenCache(NamedTuple):
-    """The path and the hash of the cache file that was last imported into the store."""
+    """Path and hash of the cache file that was last imported into the store."""
 
     path: str
     digest: str
@@ -47,8 +45,6 @@ class SeenCache(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileRecord:
-    """The cache record of a file below `kb.sources_dir`."""
-
     rel_path: str
     size_bytes: int
     mtime_ns: int
@@ -63,8 +59,6 @@ class FileRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UrlRecord:
-    """The cache record of a link in `kb.links_file_path`."""
-
     url: str
     content_hash: str
     summary_text: str
@@ -90,12 +84,12 @@ class Cache:
     sources: Mapping[str, Record]
 
     def with_sources(self, sources: Mapping[str, Record], now: datetime) -> "Cache":
-        """Return a cache with the records `sources`; this cache itself if its records are the same."""
+        """Return a cache with these records; this one itself if they are the same."""
         return self if self.sources == sources else Cache(generated_at=now, sources=sources)
 
 
 def format_cache(cache: Cache) -> str:
-    """Return the text of the cache file, with one line per record; equal caches give equal texts."""
+    """Return the text of the cache file: sorted, with one line per record."""
     head = f'{{\n  "schema_version": {SCHEMA_VERSION},\n  "generated_at": "{rfc3339(cache.generated_at)}",\n'
     lines = [f"    {_ENCODE(name)}: {_ENCODE(_plain(cache.sources[name]))}" for name in sorted(cache.sources)]
     body = "{\n" + ",\n".join(lines) + "\n  }" if lines else "{}"
@@ -104,7 +98,7 @@ def format_cache(cache: Cache) -> str:
 
 
 def rfc3339(at: datetime | None) -> str:
-    """Return a time in UTC as RFC 3339 text; for None, the beginning of 1970."""
+    """Format a time in UTC; None becomes the beginning of 1970."""
     return (at or NEVER).astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
@@ -122,11 +116,11 @@ def _written(record: Record, keys: Iterable[str]) -> dict[str, object]:
 
 
 class _Wrong(ValueError):
-    """Raised for a value that does not match the schema."""
+    """A value does not match the schema."""
 
 
 class _Newer(_Wrong):
-    """Raised for a cache file with a newer schema version."""
+    """The schema version is newer than this program."""
 
 
 def parse_cache(data: bytes, path: str) -> Cache:
@@ -232,14 +226,14 @@ def _describe(value: object) -> str:
 
 
 class _Form(NamedTuple):
-    """The expected form of a value, and its parser, which raises ValueError, TypeError or KeyError."""
+    """The expected form of a value for messages, and its parser."""
 
     expected: str
     read: Callable[[Any], object]
 
 
 def _valid(is_valid: Callable[[Any], object]) -> Callable[[Any], Any]:
-    """Return a parser that returns valid values unchanged, and raises ValueError for others."""
+    """Return a parser that returns valid values unchanged and raises ValueError for others."""
 
     def read(value: object) -> object:
         if not is_valid(value):
@@ -320,19 +314,19 @@ _REPLACEMENT = "\ufffd"
 
 
 def index_text(records: Iterable[Record]) -> str:
-    """Return the text of the index: files, then links, each sorted by source id; equal records give equal texts."""
+    """Return the text of the index: files, then links, sorted by id."""
     ordered = sorted(records, key=lambda record: (not isinstance(record, FileRecord), record.source_id))
     entries = ((identifier_line(each.source_id), summary_lines(each.summary_text)) for each in ordered)
     return "".join("\n".join(filter(None, entry)) + "\n\n" for entry in entries)
 
 
 def identifier_line(source_id: str) -> str:
-    """Return the line with the id of a source, as a JSON string if the id has unsafe characters."""
+    """Return the line with the id of a record, as a JSON string if it has unsafe characters."""
     plain = source_id == source_id.strip() and not source_id.startswith('"') and not _UNSAFE.search(source_id)
     return source_id if plain and source_id else json.dumps(source_id)
 
 
 def summary_lines(summary: str) -> str:
-    """Return a summary without blank lines, trailing spaces and control characters."""
+    """Remove blank lines, trailing spaces and control characters."""
     lines = (_NO_TEXT.sub(_REPLACEMENT, line.replace("\t", " ")).rstrip() for line in summary.splitlines())
     return "\n".join(line for line in lines if line)

@@ -46,9 +46,9 @@ else:
 
 @asynccontextmanager
 async def one_writer(path: Path, clock: Clock, seconds: float = LOCK_WAIT_SECONDS) -> AsyncIterator[None]:
-    """Hold the write lock in this context; raise KbBusy, which names the holder, after a timeout.
+    """Hold the write lock in this context; after a timeout, raise KbBusy with the name of its holder.
 
-    The lock also works within one process. The lock file is not deleted afterwards, only emptied.
+    It also excludes other tasks of this process. The lock file is not deleted afterwards, only emptied.
     """
     until = time.monotonic() + seconds
     while (file := _try(path)) is None:
@@ -98,7 +98,7 @@ def _holder(path: Path) -> str:
 
 
 class DigestFiles:
-    """The cache and index files; writers must hold the lock."""
+    """The cache file and the index file; hold the lock to write them."""
 
     def __init__(self, *, index: Path, cache: Path) -> None:
         self.index = index
@@ -107,17 +107,16 @@ class DigestFiles:
         self._held: Cache | None = None  # content of the cache file as last read or written
 
     def read(self) -> Cache | None:
-        """Read the cache file; return None if it does not exist, and raise KbError if it is invalid."""
+        """Parse the cache file; return None if it does not exist, and raise KbError if it is invalid."""
         data = read_whole(self.cache)
         self.digest = None if data is None else _digest(data)
         self._held = None if data is None else parse_cache(data, str(self.cache))
         return self._held
 
     def write(self, cache: Cache) -> bool:
-        """Write the cache file and the index file if their contents have changed; return whether one was written.
+        """Write cache and index if their contents have changed; return whether one was written.
 
-        The cache is written first. After a crash in between, the next call corrects the index, which is derived
-        from the cache.
+        The cache comes first: after a crash in between, the next call writes the index, which is derived from it.
         """
         failpoint("kb.cache")
         changed = False

@@ -1,4 +1,4 @@
-"""Summarise a text without a model, from its title, first sentences, headings and terms; cut excerpts for models."""
+"""Summarise a text without a model, by its title, first sentences, headings and terms; cut excerpts for models."""
 
 import re
 from collections import Counter
@@ -18,7 +18,7 @@ _MAX_HEADING_CHARS = 120
 
 
 def excerpt(text: str, most: int) -> str:
-    """Return the visible part of a text; if it is too long, return a list of its headings, then its beginning."""
+    """Return the visible text; if it is too long, its headings and its beginning."""
     whole = visible(text[: max(most, _READ)])
     if len(whole) <= most:
         return whole
@@ -67,7 +67,7 @@ _NOTE = 3  # a text that is longer than this many summaries gets a list of its t
 
 
 def summary_of(title: str, text: str, most: int = 400) -> str:
-    """Return a summary of at most `most` characters without markup and blank lines, never empty."""
+    """Return a plain-text summary of at most `most` characters, which is never empty."""
     outline = outline_of(text[:READ])
     prose = _meaningful(outline.paragraphs)
     title = without_marks(title) or next((heading.text for heading in outline.headings), "")
@@ -107,7 +107,7 @@ def _meaningful(paragraphs: Iterable[Paragraph]) -> list[str]:
 
 
 def _prose(raw: str) -> str:
-    """Return the text of a paragraph; "" if it is not prose but a menu, a badge or a fragment."""
+    """Return the plain text of a paragraph; "" for a menu, a badge or a fragment."""
     words = without_marks(raw)
     if len(words) < 12 or _BOILERPLATE.match(words):
         return ""
@@ -141,7 +141,7 @@ def _abstract(outline: Outline) -> list[str]:
 
 
 def _second_best(outline: Outline) -> list[str]:
-    """Return lines for the summary of a text without prose: fragments, else lists, else code and tables."""
+    """Return the lines to summarise for a text without prose: fragments, else lists, else code and tables."""
     scraps = [each.raw[:WEIGHED] for each in outline.paragraphs[:_MOST_LINES]]
     kinds = (scraps, outline.items[:_MOST_LINES], outline.rest[:_MOST_LINES])
     for lines in kinds:
@@ -191,7 +191,7 @@ _SHORTEST = 4  # minimum letters of a term, unless it is in upper case
 
 
 def keywords(text: str, mentioned: str, most: int = 8) -> list[str]:
-    """Return at most `most` frequent words of a text, most significant first, without those in `mentioned`."""
+    """Return the most significant repeated words of a text that are not in `mentioned`."""
     if text.isascii() or not _INTRICATE.search(text):
         return _words(text, mentioned, _SIMPLE)[:most]
     sample = text[:_SAMPLE]
@@ -221,19 +221,19 @@ def _words(text: str, mentioned: str, word: re.Pattern[str]) -> list[str]:
 
 @cache
 def _dull_words() -> frozenset[str]:
-    """Return stop words and words that are common in documents of any subject."""
+    """Return stop words, and words that are common in any document."""
     words = files("afresh.digest").joinpath("dull_words.txt").read_bytes().decode().split()
     return all_stop_words().union(words)
 
 
 def _key(form: str) -> str:
-    """Return a key that is equal for a word and its plural."""
+    """Return a key that a word and its plural share."""
     key = form.casefold()
     return key[:-1] if len(key) > 4 and key.endswith("s") and not key.endswith("ss") else key
 
 
 def _runs(text: str) -> list[str]:
-    """Return strings of two to four characters that a text repeats; of overlapping ones, the most significant."""
+    """Return repeated strings of two to four characters; of overlapping ones, the most significant."""
     counts = Counter(_pieces(text))
     often = [piece for piece, count in counts.items() if count > 2]
     ranked = sorted(often, key=lambda piece: -counts[piece] * len(piece))

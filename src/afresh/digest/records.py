@@ -1,4 +1,4 @@
-"""Convert between the pages of the digest in the store and their records in the cache file."""
+"""Convert between the files and links of the digest in the store and their records in the cache file."""
 
 from datetime import datetime
 from typing import Any
@@ -17,7 +17,7 @@ _STATUS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DigestUpdate:
-    """The fields of a digest page that one visit changes; None leaves a field unchanged."""
+    """The changes of a file or link of the digest by one visit; None leaves a field unchanged."""
 
     text_hash: str | None = None
     summary: str | None = None
@@ -51,12 +51,12 @@ def status_of(outcome: Outcome, *, refused: bool) -> FetchStatus:
 
 
 def is_dead(page: DigestPage) -> bool:
-    """Return whether the last request for a link failed; a refused request is no failure, as the page exists."""
+    """Return whether the last request for a link failed; a refusal does not count, because the page exists."""
     return page.failures > 0 and page.status is not FetchStatus.REFUSED
 
 
 def file_record(page: DigestPage, path: str) -> FileRecord | None:
-    """Return the record of a file; None if it was never read successfully."""
+    """Return the cache record of a file; None if it was never read."""
     if page.text_hash is None or page.size is None or page.mtime_ns is None or page.indexed_at is None:
         return None
     return FileRecord(
@@ -111,7 +111,7 @@ def page_of(record: Record, url: str) -> DigestPage:
 
 
 def as_cached(page: DigestPage, *, is_file: bool) -> DigestPage:
-    """Return the page without fields that the cache does not store for its kind, for comparison with a cache record."""
+    """Clear the fields that the cache does not store, to compare the page with one from the cache."""
     if is_file:
         none: Any = dict.fromkeys(("next_at", "fetched_at", "status", "etag", "last_modified"))
         return replace(page, failures=0, **none)

@@ -1,4 +1,4 @@
-"""Create the digest data of visited pages, with a new summary only if the text has changed."""
+"""Summarise the visited files and links of the digest whose text has changed."""
 
 import asyncio
 
@@ -16,14 +16,14 @@ OFFLINE = "offline"
 
 @dataclass(frozen=True, slots=True)
 class DigestSummaries:
-    """Creates the digest data (summary, hash, status) of the pages of a run; summarises only text that has changed."""
+    """Computes summary, hash and status of the visited files and links."""
 
     store: Store
     summarizer: Summarizer
     _turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_A_TIME))
 
     async def of(self, claim: Claim, decision: Decision, seen: Seen, text_hash: str | None) -> DigestUpdate:
-        """Return the digest data of a visit; raise SummaryError if a new text cannot be summarised."""
+        """Return the changes by a visit; raise SummaryError if a new text cannot be summarised."""
         if isinstance(seen, Gone | Moved):
             return DigestUpdate()
         status, at = status_of(decision.outcome, refused=decision.refused), decision.page.checked_at
@@ -50,7 +50,7 @@ class DigestSummaries:
 
 
 def file_hash(body: Body) -> str | None:
-    """Return the hash of a file's text for the cache; None if the file is not UTF-8."""
+    """Return the hash of the text of a file; None if it is not UTF-8."""
     if not body.proven:
         return None
     try:

@@ -1,4 +1,4 @@
-"""Update the digest (`init-kb`) once or continuously: its two sources, its cache and its index."""
+"""Update the digest (`init-kb`) once or continuously: its two sources (files and links), its cache and its index."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Mapping
@@ -35,7 +35,7 @@ ALL_FILES = RunOptions(mode=RunMode.REFRESH)
 
 @dataclass(frozen=True, slots=True)
 class DigestUpdater:
-    """Updates the digest; only one update runs at a time."""
+    """Updates the digest, with one update at a time."""
 
     store: Store
     paths: KbPaths
@@ -47,15 +47,15 @@ class DigestUpdater:
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def sources(self) -> dict[str, Source]:
-        """Return the sources of the digest; create those that are missing or have another root."""
+        """Return the sources by name; create or replace those that do not match the settings."""
         return (await self._rooted(await self.store.digest.recorded_cache()))[0]
 
     async def whole(self, budget: int) -> KbReport:
-        """Check all files of the digest and at most `budget` due links, and return a report."""
+        """Check all files and at most `budget` due links."""
         return await self.part({FILES: ALL_FILES, LINKS: _due_links(budget)})
 
     async def part(self, parts: Mapping[str, RunOptions]) -> KbReport:
-        """Check the sources or pages in `parts` under the write lock; on failure, leave cache and index unchanged."""
+        """Check the sources or pages in `parts` under the write lock; after an error, cache and index are unchanged."""
         async with self.turn, one_writer(self.paths.lock, self.clock):
             cache = await asyncio.to_thread(self.files.read)
             seen = await self.store.digest.recorded_cache()
@@ -81,7 +81,7 @@ class DigestUpdater:
         return replace(report, failing_links=await self._failing(sources.get(LINKS), after, now))
 
     async def run(self, source: Source, options: RunOptions, listener: Listener) -> RunReport:
-        """Check changed files or links of one source for the watcher; new links wait until due links are checked."""
+        """Check changed files or links for the watcher; new links wait until due ones are checked."""
         budget = 0 if source.name == LINKS else None
         done = await self.part({source.name: replace(options, budget=budget)})
         report = done.links if source.name == LINKS else done.files
@@ -90,7 +90,6 @@ class DigestUpdater:
         return report
 
     async def is_idle(self, now: datetime) -> bool:
-        """Return whether no link is due and the cache is unchanged."""
         from afresh.schedule.due import due
 
         cache = await asyncio.to_thread(self.files.read)
@@ -100,7 +99,7 @@ class DigestUpdater:
         return source is None or not due(await self.store.due.waiting(source.id), now, budget=1)
 
     async def _failing(self, links: Source | None, cache: Cache, now: datetime) -> tuple[BackingOffPage, ...]:
-        """Return all links whose last request failed, also in earlier updates."""
+        """Return the links whose last request failed, in this update or before."""
         records = [each for each in cache.sources.values() if isinstance(each, UrlRecord)]
         if links is None or not any(each.consecutive_failures for each in records):
             return ()
@@ -122,15 +121,14 @@ class DigestUpdater:
         return None if self.files.digest is None else SeenCache(self._cache_path, self.files.digest)
 
     def _taken_over(self) -> SeenCache:
-        """Return a mark which says that the cache was imported but the update is not finished.
+        """Return a mark that the cache was imported, but the update is not finished.
 
-        If the update fails, the next one finds this mark and does not import the cache again, so that new summaries
-        are not lost.
+        After an error, the next update finds it and does not import the cache again, which would undo new summaries.
         """
         return SeenCache(self._cache_path, f"taken over: {self.files.digest or 'none'}")
 
     async def _rooted(self, seen: SeenCache | None) -> tuple[dict[str, Source], bool]:
-        """Return the sources of the digest, and whether one is new; remove a source that is no longer configured."""
+        """Return the sources of the digest, and whether one is new; remove one that is no longer configured."""
         found, fresh = {}, False
         places = {FILES: self.paths.sources_dir, LINKS: self.paths.links_file}
         for name, kind in KINDS.items():
@@ -151,7 +149,7 @@ class DigestUpdater:
         return found, fresh
 
     async def _impose(self, sources: Mapping[str, Source], records: Mapping[str, Record]) -> None:
-        """Change pages in the store that differ from their cache records, because the cache takes precedence."""
+        """Change stored pages that differ from their cache records, which take precedence."""
         now = self.clock()
         for name, source in sources.items():
             is_file = name == FILES
@@ -175,7 +173,7 @@ class DigestUpdater:
         return report
 
     def _held(self, before: Cache, after: Cache) -> KbError | None:
-        """Return an error if too many cache records would be removed, which the deletion limit of runs does not see."""
+        """Return an error if more cache records would be removed than the deletion limit allows."""
         gone = before.sources.keys() - after.sources.keys()
         if not brake_holds(len(before.sources), len(gone), self.policy):
             return None
@@ -259,7 +257,7 @@ def _report(
 
 @dataclass(slots=True)
 class DigestWatcher:
-    """Keeps the digest up to date while afresh runs: watches files, watches the list of links, checks due links."""
+    """Keeps the digest up to date: watches the files and the list of links, and checks due links."""
 
     update: DigestUpdater
     settings: KbSettings

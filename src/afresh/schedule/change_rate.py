@@ -1,13 +1,13 @@
 """Decide how often to check each page: estimate its change rate from few checks, and keep within a budget.
 
-If a page changes at random with some rate and is checked at some interval, its stored copy is up to date for a
-share of the time. A check is worth most where it increases that share most (Cho and Garcia-Molina 2003; Azar et
-al. 2018). Therefore a check has a price, the same for all pages, and each page waits until a check is worth the
-price. Pages that change all the time are checked rarely, because their copies would be outdated again at once.
+A check is worth most for pages of which it keeps the stored copy up to date for the longest time (Cho and
+Garcia-Molina 2003; Azar et al. 2018). So every check has the same price, in seconds of freshness, and each page
+waits until a check is worth the price. Pages that change all the time are checked rarely, because their copies would
+be outdated again at once.
 
-The rate of a page is unknown. It is described by a Gamma distribution, which is at first that of the pages of
-its host; the worth of a check is its expected value. Change signals of a site, such as dates in its sitemap,
-are not reliable: each signal makes a page count as older (Kolobov et al. 2019; Busa-Fekete et al. 2025).
+The change rate of a page is described by a Gamma distribution, which is at first that of the pages of its host. The
+worth of a check is its expected value. Change signals of a site, such as dates in its sitemap, are not reliable: each
+signal makes a page count as older (Kolobov et al. 2019; Busa-Fekete et al. 2025).
 """
 
 from collections import Counter
@@ -30,7 +30,7 @@ SURE = 0.98  # bounds of the precision of signals: SURE and 1 - SURE
 
 @dataclass(frozen=True, slots=True)
 class ChangeStats:
-    """Observations of a page: how often it had changed between two checks, and the time between them."""
+    """How often a page had changed between two checks, and the time between them."""
 
     changes: int = 0
     quiet: float = 0.0  # seconds between checks without a change
@@ -45,7 +45,7 @@ class ChangeStats:
 
     @property
     def rounded(self) -> "ChangeStats":
-        """Return the statistics rounded to a few percent, so that similar pages are computed once."""
+        """Round to a few percent, so that similar pages are computed once."""
         number = self.changes if self.changes < 20 else round(_rounded(self.changes))
         each = _rounded(self.spans / self.changes) if self.changes else 0.0
         return ChangeStats(number, _rounded(self.quiet), each * number)
@@ -53,7 +53,7 @@ class ChangeStats:
 
 @dataclass(frozen=True, slots=True)
 class ChangeRate:
-    """The estimated change rate of a page or of the pages of a host, in changes per second: a Gamma distribution."""
+    """A Gamma distribution of the changes per second of a page, or of the pages of a host."""
 
     shape: float
     seconds: float
@@ -63,7 +63,7 @@ class ChangeRate:
         return self.shape / self.seconds
 
     def worth(self, interval: float) -> float:
-        """Return how many seconds of freshness one more check adds if a page is checked at this interval."""
+        """Return the seconds of freshness that one more check adds if a page is checked at this interval."""
         share = interval / self.seconds
         grown, left = log1p(share), share * exp(-self.shape * log1p(share))
         less = self.shape - 1
@@ -87,7 +87,7 @@ UNKNOWN = ChangeRate(0.5, 30 * DAY)  # prior: months for many pages, hours for s
 
 
 def learned(rhythm: ChangeStats, prior: ChangeRate) -> ChangeRate:
-    """Return the estimated change rate of a page: `prior` updated with its observations (maximum a posteriori)."""
+    """Update `prior` with the observations of a page (maximum a posteriori)."""
     number, span = rhythm.changes, rhythm.spans / rhythm.changes if rhythm.changes else 0.0
     seconds = prior.seconds + rhythm.quiet
     if not number or span <= 0:
@@ -104,7 +104,7 @@ def learned(rhythm: ChangeStats, prior: ChangeRate) -> ChangeRate:
 
 
 def host_rate(rhythms: Mapping[ChangeStats, int], prior: ChangeRate = UNKNOWN) -> ChangeRate:
-    """Return the estimated change rate of a host's pages, from the checked ones; close to `prior` if they are few."""
+    """Estimate the change rate of the pages of a host; if few were checked, it stays close to `prior`."""
     seen = {each: number for each, number in rhythms.items() if each.changes or each.quiet}
     if (step := len(seen) // MANY + 1) > 1:  # a sample saves time
         ordered = sorted(seen.items(), key=lambda pair: (pair[0].changes, pair[0].quiet, pair[0].spans))
@@ -126,17 +126,17 @@ def host_rate(rhythms: Mapping[ChangeStats, int], prior: ChangeRate = UNKNOWN) -
 
 @dataclass(frozen=True, slots=True)
 class HintAccuracy:
-    """How reliable the change signals of a site are: the dates in its sitemaps and feeds."""
+    """How reliable the change signals of a site are, such as dates in its sitemap."""
 
     recall: float = 0.0  # share of changes that had a signal
     precision: float = 0.5  # share of signals that came with a change
 
     @classmethod
     def of(cls, hinted: int, hinted_changes: int, looks: int, changes: int) -> "HintAccuracy":
-        """Return the accuracy, estimated from numbers of checks.
+        """Estimate the accuracy from numbers of checks.
 
-        `hinted` counts checks after a signal, `hinted_changes` those of them that found a change, `looks` all
-        checks, and `changes` all that found a change. Signals that coincide with changes by chance are subtracted.
+        `hinted` counts checks after a signal, `hinted_changes` those of them that found a change, `looks` all checks,
+        and `changes` all that found a change. Signals that coincide with changes by chance are subtracted.
         """
         by_chance = (hinted - hinted_changes + 1) / (looks - changes + 2)
         with_change = hinted_changes / (changes + 4)
@@ -147,11 +147,11 @@ class HintAccuracy:
         return cls(min(MOST, max(0.0, recall)), min(SURE, max(1 - SURE, precision)))
 
     def ageing(self, rate: ChangeRate) -> float:
-        """Return the number of seconds by which one change signal makes a page count as older."""
+        """Return the seconds by which one change signal makes a page count as older."""
         return -log1p(-self.precision) / rate.mean
 
     def looks(self, rate: ChangeRate, age: float) -> float:
-        """Return the checks per second of a page that is checked at every `age`; change signals add to its age."""
+        """Return the expected checks per second of a page that is checked at this age, to which signals add."""
         silent = 1 - self.recall
         signals = self.recall * rate.mean / self.precision  # per second
         if signals <= 0:
@@ -167,7 +167,7 @@ NO_SIGNALS = HintAccuracy()
 
 @dataclass(frozen=True, slots=True)
 class CheckPlan:
-    """A plan that decides for each page, by its estimated change rate, when it is checked next."""
+    """Decides by the change rates of pages when each one is checked."""
 
     hosts: Mapping[str, ChangeRate]
     price: float  # seconds of freshness that a check has to add
@@ -180,12 +180,12 @@ class CheckPlan:
         return learned(rhythm, self.hosts.get(host, self.usual))
 
     def wait(self, host: str, rhythm: ChangeStats) -> float:
-        """Return the seconds until the next check of a page for which no change signal arrives."""
+        """Return the seconds until the next check of a page if no change signal arrives."""
         age = self.rate(host, rhythm).interval(self.price, self.min_seconds, self.max_seconds)
         return min(self.max_seconds, age / (1 - self.signals.recall))
 
     def is_due(self, host: str, rhythm: ChangeStats, seconds: float, hinted: int = 0) -> bool:
-        """Return whether a page is due `seconds` after its last check and after `hinted` change signals since then."""
+        """Return whether a page is due so many seconds and change signals after its last check."""
         rate = self.rate(host, rhythm)
         age = seconds * (1 - self.signals.recall) + hinted * self.signals.ageing(rate)
         return seconds >= self.max_seconds or age >= rate.interval(self.price, self.min_seconds, self.max_seconds)
@@ -199,7 +199,7 @@ def plan_checks(
     max_seconds: float = 30 * DAY,
     signals: HintAccuracy = NO_SIGNALS,
 ) -> CheckPlan:
-    """Return a plan with `looks` checks per second, or more if each page has to be checked within `max_seconds`."""
+    """Return a plan with `looks` checks per second, or more if `max_seconds` requires that."""
     counted = Counter(pages)
     exact = len(counted) <= FEW_KINDS  # rounding saves time, but misses a small budget by more than a quarter
     if not exact:
@@ -235,12 +235,12 @@ def plan_checks(
 
 
 def _known(expected: float) -> float:
-    """Return how much an observed change raises the estimated rate; the more changes were expected, the less."""
+    """Return how much an observed change raises the estimated rate, given the expected number of changes."""
     return 1.0 if expected < 1e-6 else expected / expm1(expected) if expected < 500 else 0.0
 
 
 def _sharpness(expected: float) -> float:
-    """Return how precisely an observed change determines the rate, given the number of expected changes."""
+    """Return how precisely an observed change determines the rate, given the expected number of changes."""
     if expected < 1e-4:
         return expected / 2
     if expected > 300:
@@ -249,7 +249,7 @@ def _sharpness(expected: float) -> float:
 
 
 def _fit(rhythm: ChangeStats, prior: ChangeRate) -> float:
-    """Return the log-likelihood of a page's observations, given the change rate of its host."""
+    """Return the log-likelihood of the observations of a page, given the change rate of its host."""
     after = learned(rhythm, prior)
     rate, shape = after.mean, after.shape
     seen = -rate * rhythm.quiet
@@ -260,5 +260,5 @@ def _fit(rhythm: ChangeStats, prior: ChangeRate) -> float:
 
 
 def _rounded(value: float) -> float:
-    """Return the nearest number on a logarithmic grid of a few percent."""
+    """Round to a grid of a few percent."""
     return exp(round(log(value) / STEP) * STEP) if value > 0 else 0.0

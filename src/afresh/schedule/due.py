@@ -16,7 +16,7 @@ class WaitingPage:
 
 
 class DueCounts(NamedTuple):
-    """How many pages of a source are due; pages of an open run count as due until they are checked."""
+    """How many pages of a source are due; those of an open run count until they are checked."""
 
     due: int = 0  # pages whose time has come
     stale: int = 0  # of these, pages in the index
@@ -24,7 +24,7 @@ class DueCounts(NamedTuple):
 
 
 def due_at(page: WaitingPage, now: datetime, max_age: float | None = None) -> datetime:
-    """Return when a page is due: at its next check or, if earlier, when its last answer is `max_age` seconds old."""
+    """Return the time of the next check or, if earlier, the time when the last answer is `max_age` seconds old."""
     if page.written_at > now:  # ignore decisions of a wrong clock
         return min(page.next_at, now)
     if max_age is None or page.answered_at is None:
@@ -35,9 +35,9 @@ def due_at(page: WaitingPage, now: datetime, max_age: float | None = None) -> da
 def due(
     pages: Iterable[WaitingPage], now: datetime, *, max_age: float | None = None, budget: int | None = None
 ) -> list[str]:
-    """Return at most `budget` URLs that are due, ordered by the time of their next check, then by URL.
+    """Return the due URLs, at most `budget`, ordered by the time of their next check.
 
-    The order ignores `max_age`, because a page that keeps failing would always be first.
+    The order ignores `max_age`: otherwise a page that keeps failing would always be first.
     """
     ready = sorted((page.next_at, page.url) for page in pages if due_at(page, now, max_age) <= now)
     return [url for _, url in ready[: None if budget is None else max(0, budget)]]

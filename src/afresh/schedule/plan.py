@@ -14,7 +14,7 @@ RUNS = 200  # last runs from which the reliability of change dates is estimated
 
 
 async def with_plan(policy: Policy, store: Store, source: Source, schedule: Schedule | None) -> Policy:
-    """Return the policy of a source; for the schedule `auto`, add a plan of checks within its budget."""
+    """Return the policy of a source; for the schedule `auto`, with a plan of checks."""
     if schedule is None or schedule.budget is None:
         return policy
     looks, seconds = schedule.budget.batch
@@ -31,7 +31,7 @@ async def with_plan(policy: Policy, store: Store, source: Source, schedule: Sche
 
 
 async def _signals(store: Store, source: Source) -> HintAccuracy:
-    """Return how reliably dates in sitemaps and feeds indicated changes in the last runs of a source."""
+    """Return how reliable the dates in sitemaps and feeds were in the last runs of a source."""
     counts = [run.counts for run in await store.runs.last(source.id, RUNS)]
     hinted, hinted_changes, looks, changes = (
         sum(each.get(name, 0) for each in counts) for name in ("hinted", "hinted_changed", "known_asked", "changed")
@@ -40,10 +40,7 @@ async def _signals(store: Store, source: Source) -> HintAccuracy:
 
 
 async def next_time(store: Store, source: Source, schedule: Schedule | None, now: datetime) -> datetime | None:
-    """Return the time of the next run of a source, possibly in the past; None without a schedule.
-
-    If the source never ran or its last run is unfinished, the time is `now`.
-    """
+    """Return the next scheduled time; `now` if the source never ran or its last run is unfinished."""
     if schedule is None:
         return None
     runs = await store.runs.last(source.id, 1)

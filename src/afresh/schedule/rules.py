@@ -37,7 +37,7 @@ _ANY = datetime(2024, 1, 1, tzinfo=UTC)
 
 
 class CronError(ValueError):
-    """The text is not a cron expression; the message says what is wrong."""
+    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Cron:
     fires: bool = True  # False for dates that do not exist
 
     def next_after(self, moment: datetime) -> datetime | None:
-        """Return the first time after a moment, in UTC; None if there is none."""
+        """Return the first time after a moment, in UTC, if any."""
         if not self.fires:
             return None
         from cronsim import CronSim
@@ -95,7 +95,7 @@ _UNITS = {"s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0}
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """The maximum number of page checks of a source in a period."""
+    """The maximum number of page checks (`looks`) in a period."""
 
     looks: int
     seconds: float
@@ -110,7 +110,7 @@ class Budget:
 
     @property
     def batch(self) -> tuple[int, float]:
-        """Return the number of checks per run, and the seconds between two runs."""
+        """Return the checks per run, and the seconds between two runs."""
         seconds = min(MAX_AUTO_SECONDS, max(MIN_AUTO_SECONDS, BATCH / self.rate))
         looks = max(1, floor(self.rate * seconds + 1e-9))
         return looks, looks / self.rate
@@ -124,7 +124,7 @@ class Interval:
         return moment + self.interval
 
     def following(self, slot: datetime, now: datetime) -> datetime:
-        """Return the first time after `now` that is a multiple of the interval after the scheduled time `slot`."""
+        """Return the first time after `now` that is a multiple of the interval after `slot`."""
         missed = max(0, (now - slot) // self.interval)
         return slot + (missed + 1) * self.interval
 
@@ -138,13 +138,13 @@ class Schedule:
 
     @property
     def key(self) -> str:
-        """Return a text that identifies the schedule; if it changes, the next run is planned again."""
+        """Return a text that changes with the schedule; then the next run is planned again."""
         zone = f" {self.rule.zone}" if isinstance(self.rule, Cron) else ""
         budget = f" {self.budget.looks}/{self.budget.seconds:g}s" if self.budget else ""
         return f"{self.text}{zone}{budget} ~{self.jitter_seconds:g}"
 
     def next_after(self, moment: datetime) -> datetime | None:
-        """Return the first time after a moment, in UTC; None if there is none."""
+        """Return the first time after a moment, in UTC, if any."""
         return self.rule.next_after(moment)
 
     def following(self, slot: datetime, now: datetime) -> datetime | None:
@@ -154,7 +154,7 @@ class Schedule:
         return self.rule.next_after(max(slot, now))
 
     def delayed(self, slot: datetime, name: str) -> datetime:
-        """Return a scheduled time plus a part of the jitter; it depends on `name` and `slot`, not on the process."""
+        """Add a part of the jitter to a scheduled time, by a hash of `name` and `slot`: the same in every process."""
         if not self.jitter_seconds:
             return slot
         digest = hashlib.sha256(f"{name}\n{slot.astimezone(UTC).isoformat()}".encode()).digest()
@@ -164,8 +164,6 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScheduledRun:
-    """The next scheduled run of a source, and the result of the last one."""
-
     source: SourceId
     rule: str  # key of the schedule
     slot: datetime  # time by the rule
@@ -178,7 +176,7 @@ class ScheduledRun:
 
 
 def parse_schedule(text: str, zone: tzinfo = UTC, *, jitter_seconds: float = 0.0, budget: str = "500/h") -> Schedule:
-    """Parse a schedule such as `0 3 * * *`, `@daily`, `every 6h` or `auto`; raise CronError if it is wrong."""
+    """Parse a schedule such as `0 3 * * *`, `@daily`, `every 6h` or `auto`."""
     words = " ".join(text.split())
     if words.lower() == "auto":
         limit = parse_budget(budget)

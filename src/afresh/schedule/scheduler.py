@@ -42,7 +42,7 @@ class _Planned:
 
 @dataclass(slots=True, kw_only=True)
 class Scheduler:
-    """Starts the runs that are due and plans the next ones; several schedulers may share a store."""
+    """Starts due runs and plans the next ones."""
 
     tools: RunToolFactory
     runner: Runner
@@ -65,7 +65,6 @@ class Scheduler:
         return self._failed or (self.syncs is not None and self.syncs.failed)
 
     async def keep(self) -> None:
-        """Start runs at their times until stopped."""
         store, heartbeat = self.tools.standing(self.listener, self.stopping)
         with suppress(StoreUnavailable):  # stop requested while the database was down
             async with self.tools.keep_warm(), registered_worker(heartbeat, self.stopping):
@@ -87,7 +86,7 @@ class Scheduler:
                         await self.syncs.drain()
 
     async def _catch_up(self, store: Store) -> None:
-        """Request a sync for each scheduled source, because a previous process may have left syncs unfinished."""
+        """Sync the sinks of all scheduled sources, because a previous process may have left syncs unfinished."""
         if not self.once:
             for source, _ in await scheduled(store, self.tools):
                 if is_among(source.label, self.labels):
@@ -98,7 +97,7 @@ class Scheduler:
             self.syncs.want(self.tools.sinks_of(source))
 
     async def _start_due_runs(self, store: Store, heartbeat: Heartbeat) -> datetime | None:
-        """Start the runs that are due; return the time of the next one."""
+        """Start the due runs; return the time of the next one."""
         await heartbeat.reclaim()
         planned = await plan(store, self.tools, self.clock(), self._report_wrong)
         mine = [each for each in planned if is_among(each.source.label, self.labels)]
@@ -133,7 +132,7 @@ class Scheduler:
             self.listener(Notice(text=f"{source.label} is not checked: {why}"))
 
     async def _use(self, store: Store, worker: str, each: _Planned) -> None:
-        """Run a source that is due, and release it even after an error."""
+        """Run a due source, and release it even after an error."""
         try:
             await self._run(store, worker, each)
         except StoreUnavailable as error:  # stop requested while the database was down
@@ -193,7 +192,7 @@ class Scheduler:
 async def plan(
     store: Store, tools: RunToolFactory, now: datetime, wrong: Callable[[Source, str], None]
 ) -> list[_Planned]:
-    """Return the sources with a schedule and their next runs, soonest first; store next runs that are missing."""
+    """Return the scheduled sources with their next runs, soonest first; store next runs that are missing."""
     chosen = await scheduled(store, tools, wrong)
     known = {each.source: each for each in await store.schedules.appointments()}
     stale = [source for source in known if source not in {each.id for each, _ in chosen}]
@@ -217,7 +216,7 @@ async def plan(
 async def scheduled(
     store: Store, tools: RunToolFactory, wrong: Callable[[Source, str], None] = lambda *_: None
 ) -> list[tuple[Source, Schedule]]:
-    """Return the sources with a schedule; call `wrong` for each source with invalid settings."""
+    """Return the sources with a schedule; call `wrong` for each one with invalid settings."""
     found = []
     for source in await store.sources.all():
         try:

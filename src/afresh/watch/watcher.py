@@ -20,8 +20,6 @@ MAX_SINGLE_PATHS = 1_000  # with more changed paths, a full listing is cheaper
 
 @dataclass(frozen=True, slots=True)
 class DuePaths:
-    """The paths to check now, or the whole source."""
-
     paths: frozenset[str] = frozenset()
     everything: bool = False
 
@@ -32,16 +30,13 @@ class _Activity:
     last: float
 
     def at(self, quiet: float) -> float:
-        """Return when the path is due: `quiet` seconds after its last change, but soon enough after its first one."""
+        """Return when the path is due: after `quiet` seconds without a change, but not long after the first change."""
         return min(self.last + quiet, self.first + MAX_QUIET_PERIODS * quiet)
 
 
 @dataclass(slots=True)
 class Debounce:
-    """Collects changed paths until each has been unchanged for `quiet` seconds.
-
-    After too many changed paths, the whole source is due.
-    """
+    """Collects changed paths until each has been unchanged for `quiet` seconds; too many become the whole source."""
 
     quiet: float  # seconds without a change after which a path is due
     max_paths: int = MAX_SINGLE_PATHS
@@ -58,22 +53,19 @@ class Debounce:
             self.add_everything(now, since=min(each.first for each in self._paths.values()))
 
     def add_everything(self, now: float, *, since: float | None = None) -> None:
-        """Record that any file may have changed since a time; the whole source replaces the collected paths."""
+        """Make the whole source due instead of single paths; it may have changed `since` then."""
         self._paths.clear()
         if self._everything is None or since is not None:
             self._everything = _Activity(now if since is None else since, now)
         self._everything.last = max(now, self._everything.last)
 
     def next_at(self) -> float | None:
-        """Return when the next path is due if nothing else changes; None if there is none."""
+        """Return when a path is due if nothing else changes; None if none is."""
         active = [self._everything] if self._everything is not None else self._paths.values()
         return min((activity.at(self.quiet) for activity in active), default=None)
 
     def take(self, now: float) -> DuePaths | None:
-        """Remove and return the paths to check, or return None if no path is due.
-
-        If a path is due, those that have been unchanged for half of the `quiet` time are returned, too.
-        """
+        """Remove and return the due paths, with those that are almost due; None if none is due."""
         if self._everything is not None:
             if self._everything.at(self.quiet) > now:
                 return None
@@ -130,7 +122,7 @@ class SourceWatcher:
         self._waking.set()
 
     async def keep(self) -> None:
-        """Watch until the watch is stopped or the source is removed; wait while the root is missing."""
+        """Watch until a stop or the removal of the source; wait while its root is missing."""
         while self._is_active():
             change_feed = await self._open_feed()
             if change_feed is None or not await self._start_feed(change_feed):
@@ -165,9 +157,9 @@ class SourceWatcher:
         return not self._removed and not self.watch.stopping.is_set()
 
     async def _start_feed(self, change_feed: ChangeFeed) -> bool:
-        """Open the change feed; return False if that fails.
+        """Open the change feed; if that fails, return False.
 
-        If the system reports no file events, the source is listed at intervals instead.
+        If the system reports no file events, list the source at intervals instead.
         """
         self._lost, self._pause = False, self.watch.times.tick
 
@@ -199,7 +191,7 @@ class SourceWatcher:
         self.wake()
 
     def _lose_feed(self) -> None:
-        """Record that the change feed ended; the listing at its next start finds the changes that it missed."""
+        """Record that the change feed ended; when it starts again, a listing finds the missed changes."""
         self._lost = True
         self.wake()
 
@@ -275,7 +267,7 @@ MAX_CONCURRENT_RUNS = 3  # concurrent runs, so that a slow list of links does no
 
 
 def select_watched(labelled: Mapping[str, Sequence[Source]], everything: Sequence[Source]) -> list[Source]:
-    """Return the sources to watch: those with the given labels or, without labels, all local ones."""
+    """Return the sources with the given labels; without labels, all local ones."""
     for label, sources in labelled.items():
         if not any(map(_is_watchable, sources)):
             raise UsageError(
@@ -304,7 +296,6 @@ class Watcher:
     listener: Listener
 
     async def keep(self, sources: Sequence[Source]) -> None:
-        """Watch until the watch is stopped or all sources were removed."""
         turns = asyncio.Semaphore(MAX_CONCURRENT_RUNS)
         watchers = [SourceWatcher(source, self, turns, Debounce(self.times.debounce)) for source in sources]
 
