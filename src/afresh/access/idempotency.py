@@ -1,4 +1,4 @@
-"""Repeat the stored response to a request that has the same idempotency key as one in the last day."""
+"""Answer a repeated request (one with the idempotency key of a request in the last day) with the stored response."""
 
 import asyncio
 import logging
@@ -21,7 +21,7 @@ GIVEN_UP = timedelta(minutes=1)  # another process may take over a claim that wa
 
 @dataclass(frozen=True, slots=True)
 class StoredResponse:
-    """A request with an idempotency key, and the response; while there is none, its status is None."""
+    """A request with an idempotency key and its response; the status is None until there is one."""
 
     asked: str  # hash of the request, to detect another request with the same key
     status: int | None = None
@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 
 
 class RequestClaim:
-    """The exclusive right to process a request; renewed at intervals, and deleted if the request fails."""
+    """The exclusive right to process a request; renewed until the response is stored, deleted after an error."""
 
     def __init__(self, store: "Store", clock: Clock, caller: str, name: str, began: datetime) -> None:
         self._store = store
@@ -50,16 +50,15 @@ class RequestClaim:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop renewing the claim; after an error, delete it so that the request can be repeated."""
         await wait_done(asyncio.ensure_future(self._end(forget=error is not None)))
 
     async def keep(self, answer: StoredResponse) -> None:
-        """Stop renewing the claim, and store the response."""
+        """Store the response, and stop renewing the claim."""
         await self._rest()
         await self._store.access.keep_answer(*self._key, self._began, answer)
 
     async def renew(self) -> bool:
-        """Renew the claim; return False if another process has taken it over."""
+        """Renew the claim; return False if another process took it over."""
         now = self._clock()
         if not await self._store.access.renew_answer(*self._key, self._began, now):
             return False
@@ -80,14 +79,14 @@ class RequestClaim:
             await self._store.access.forget_answer(*self._key, self._began)
 
     async def _rest(self) -> None:
-        """Stop renewing the claim; wait for a renewal in progress, because it changes the start time of the claim."""
+        """Stop renewing the claim, and wait for a renewal in progress."""
         self._over.set()
         if self._renewing is not None:
             await asyncio.wait({self._renewing})
 
 
 async def begin(store: "Store", clock: Clock, caller: str, name: str, asked: str) -> StoredResponse | RequestClaim:
-    """Return the stored response for the idempotency key `name`, or a claim to process the request."""
+    """Return the stored response for an idempotency key (`name`) or, if there is none, a claim to make one."""
     now = clock()
     known = await store.access.begin_answer(caller, name, asked, now)
     return known if known is not None else RequestClaim(store, clock, caller, name, now)

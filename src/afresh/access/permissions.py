@@ -1,4 +1,4 @@
-"""Define access tokens, and the permissions that a request gets from its token."""
+"""Define access tokens, and the permissions of a request."""
 
 import hashlib
 import hmac
@@ -16,7 +16,7 @@ BOUND = "this token is limited to some sources, but the request affects all sour
 
 
 class TokenScope(StrEnum):
-    """The rights of a token: only to read, or also to write."""
+    """Whether a token may only read, or also write."""
 
     READ = "read"
     WRITE = "write"
@@ -24,7 +24,7 @@ class TokenScope(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccessToken:
-    """A stored token, without the token text."""
+    """A stored token; its text is not stored."""
 
     id: int
     name: str
@@ -35,7 +35,7 @@ class AccessToken:
     revoked_at: datetime | None = None
 
     def state(self, now: datetime) -> str:
-        """Return the state of a token at a time: `good`, `expired` or `revoked`."""
+        """Return `good`, `expired` or `revoked`."""
         if self.revoked_at is not None:
             return "revoked"
         return "expired" if self.expires_at is not None and self.expires_at <= now else "good"
@@ -43,7 +43,7 @@ class AccessToken:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreatedToken:
-    """A new token and its text, which is shown only once."""
+    """A new token with its text, which is shown only once."""
 
     token: str
     id: int
@@ -54,22 +54,22 @@ class CreatedToken:
 
 
 def digest_of(text: str) -> str:
-    """Return the hash under which a token is stored.
+    """Return the hash by which a token is stored.
 
-    SHA-256 is sufficient: a slow hash only protects guessable secrets, and a token has 32 random bytes.
+    SHA-256 is enough: a slow hash protects guessable secrets, and a token has 32 random bytes.
     """
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def same(one: str | bytes, other: str | bytes) -> bool:
-    """Return whether two secrets are equal, in constant time."""
+    """Compare two secrets in constant time."""
     pair = [each.encode("utf-8", "surrogatepass") if isinstance(each, str) else each for each in (one, other)]
     return hmac.compare_digest(*pair)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Permissions:
-    """The permissions of a request, as every route and tool checks them."""
+    """The permissions of a request."""
 
     caller: str  # id of the token or address of the peer, for logs and rate limits
     scope: TokenScope = TokenScope.READ
@@ -84,7 +84,7 @@ class Permissions:
         return self.sources is None
 
     def sees(self, label: str) -> bool:
-        """Return whether a source with this label is allowed, by itself or as part of a library.
+        """Return whether a source is allowed by its label or a part of it.
 
         `react` allows every version of `react` and of `react/site`; `react@18` allows only that version of both.
         """
@@ -100,7 +100,7 @@ class Permissions:
             raise Forbidden(READ_ONLY)
 
     def check_everywhere(self) -> None:
-        """Raise Forbidden for a token that is limited to some sources."""
+        """Raise Forbidden if only some sources are allowed."""
         if not self.everywhere:
             raise Forbidden(BOUND)
 

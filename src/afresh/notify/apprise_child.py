@@ -1,4 +1,4 @@
-"""Run the process that sends one message with apprise; it reads the message from standard input."""
+"""Send one message with apprise in a process of its own, which reads it from standard input."""
 
 import json
 import logging
@@ -14,7 +14,7 @@ _STATUS = re.compile(r"error[=: ]+(\d{3})\b")
 
 
 class ConnectGuard:
-    """Audit hook that checks every connection of the process before it is opened, and refuses forbidden ones."""
+    """Audit hook that refuses forbidden connections before they are opened."""
 
     def __init__(self, policy: AddressPolicy) -> None:
         self._policy = policy
@@ -46,7 +46,7 @@ class ConnectGuard:
 
 
 class LogSummary(logging.Handler):
-    """Summarises log messages of apprise without their text, which may contain parts of the URL."""
+    """Summarises log messages of apprise, whose text may contain parts of the URL."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
@@ -61,7 +61,7 @@ class LogSummary(logging.Handler):
 
 
 def send(order: dict[str, Any]) -> dict[str, object]:
-    """Send the message that `order` describes; return the result, with the reason if it failed."""
+    """Send the message in `order`; return why it failed, if it did."""
     from apprise import Apprise, AppriseAsset, NotifyFormat
 
     summary, guard = LogSummary(), ConnectGuard(AddressPolicy(order["allow"]))

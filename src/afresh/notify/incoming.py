@@ -25,12 +25,12 @@ _REMOTE = re.compile(r"(?:git\+)?(?:[a-z]+://)?(?:[^@/]*@)?(?P<host>[^/:]+)(?::\
 
 
 class BadMessage(ValueError):
-    """Raised if a message is malformed; the text says what is expected."""
+    """A message is malformed; the text says what is expected."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefreshRequest:
-    """A request to check one page or, without a URL, a whole source."""
+    """A request to check a page or, without a URL, a source."""
 
     id: int
     source_id: SourceId
@@ -41,7 +41,7 @@ class RefreshRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReceivedMessage:
-    """The result of a received message: whether it was accepted, and the sources and pages that it concerns."""
+    """What a received message caused."""
 
     state: str  # taken (accepted), known (a duplicate) or nothing (no source is affected)
     sources: tuple[str, ...] = ()
@@ -60,12 +60,12 @@ class Push:
 
 
 def may_be_signed_by_github(header: str | None) -> bool:
-    """Return whether a header has the form of a GitHub signature; a fast check before the body is read."""
+    """Return whether a header has the form of a GitHub signature, which is known before the body is read."""
     return header is not None and _HEX.fullmatch(header) is not None
 
 
 def github_signed(secret: str, body: bytes, header: str | None) -> bool:
-    """Return whether the GitHub signature of a body is valid; False if the secret is empty."""
+    """Return whether the GitHub signature of a body is valid; an empty secret is not."""
     if not secret or header is None or not may_be_signed_by_github(header):
         return False
     digest = hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
@@ -73,7 +73,7 @@ def github_signed(secret: str, body: bytes, header: str | None) -> bool:
 
 
 def sign(secret: str, message: str, timestamp: int, body: bytes) -> str:
-    """Return the signature of a message by the specification Standard Webhooks."""
+    """Return the signature of a message by the Standard Webhooks specification."""
     signed_text = f"{message}.{timestamp}.".encode() + body
     digest = hmac.new(_key(secret), signed_text, hashlib.sha256).digest()
     return f"v1,{base64.b64encode(digest).decode()}"
@@ -87,7 +87,7 @@ def _key(secret: str) -> bytes:
 
 
 def may_be_signed(message: str | None, timestamp: str | None, header: str | None, now: datetime) -> bool:
-    """Return whether the headers of a message are complete and recent; a fast check before the body is read."""
+    """Return whether the headers are complete and recent, which is known before the body is read."""
     if not message or not header or not re.fullmatch(r"[0-9]{1,12}", timestamp or ""):
         return False
     return abs(now.timestamp() - int(timestamp or "")) <= TOLERANCE_SECONDS
@@ -96,7 +96,7 @@ def may_be_signed(message: str | None, timestamp: str | None, header: str | None
 def signed(
     secret: str, message: str | None, timestamp: str | None, body: bytes, header: str | None, now: datetime
 ) -> bool:
-    """Return whether a message is recent and one of the signatures in its header is valid."""
+    """Return whether a message is recent, and one of its signatures is valid."""
     if not secret or not message or not header or not may_be_signed(message, timestamp, header, now):
         return False
     wanted = sign(secret, message, int(timestamp or ""), body)
@@ -104,7 +104,7 @@ def signed(
 
 
 def read_push(body: Any, event: str) -> Push:
-    """Return the push that a GitHub message reports; an edit of a wiki is a push to the wiki's repository."""
+    """Parse a push event of GitHub, or an edit of a wiki, which is a push to its repository."""
     repository = body.get("repository") if isinstance(body, dict) else None
     if not isinstance(repository, dict) or not isinstance(web := repository.get("html_url"), str):
         raise BadMessage("repository.html_url is missing")
@@ -125,7 +125,7 @@ def read_push(body: Any, event: str) -> Push:
 
 
 def _paths(body: Mapping[str, Any]) -> frozenset[str] | None:
-    """Return the changed paths; None if the commits of the message do not show all changes, as after a forced push."""
+    """Return the changed paths; None if the message does not show them all, as after a forced push."""
     commits = body.get("commits")
     if body.get("forced") or body.get("created") or not isinstance(commits, list) or not commits:
         return None
@@ -159,7 +159,7 @@ def concerns_git(push: Push, address: GitAddress) -> bool:
 
 
 def is_pushed(push: Push, address: GitAddress) -> bool:
-    """Return whether a push is to this repository, to any branch and folder."""
+    """Return whether a push is to this repository, whatever its branch and folder."""
     ours = _place(address.remote)
     return ours is not None and ours in {_place(each) for each in (push.web, *push.remotes)}
 

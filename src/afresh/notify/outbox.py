@@ -32,7 +32,6 @@ class MessageTarget:
     sources: frozenset[str] = frozenset()  # labels of sources; empty: all sources
 
     def concerns(self, label: str) -> bool:
-        """Return whether this target wants events of the source with this label."""
         return is_among(label, self.sources)
 
     def wants(self, event: str) -> bool:
@@ -44,7 +43,7 @@ class MessageTarget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutboxMessage:
-    """A stored message to one webhook or notification service."""
+    """A stored message to a webhook or a notification service."""
 
     id: int
     target: str
@@ -59,14 +58,14 @@ class OutboxMessage:
 
     @property
     def message_id(self) -> str:
-        """Return an id that is the same for all attempts, so that receivers can detect duplicates."""
+        """Return an id that all attempts share, so that receivers can detect duplicates."""
         return f"afresh_{self.id}_{self.created_at:%Y%m%d%H%M%S}"
 
 
 def messages_to_send(
     targets: Sequence[MessageTarget], label: str, state: RunState, counts: Mapping[str, int], *, confirmed: bool = False
 ) -> list[tuple[str, str]]:
-    """Return the messages to send when a run of a source ends, each as the name of a target and an event."""
+    """Return the messages about the end of a run, as pairs of target and event."""
     if state in UNFINISHED:
         return []
     ended = BRAKED if state is RunState.NEEDS_CONFIRMATION else FINISHED
@@ -100,7 +99,7 @@ def kinds_in(message: OutboxMessage, target: MessageTarget) -> list[ChangeKind]:
 
 
 def pages_body(message: OutboxMessage, report: RunReport, changes: Sequence[ChangeView]) -> dict[str, Any]:
-    """Return the body of a message about changed pages: the first changes, and whether there are more."""
+    """Return the body of a message with the first changed pages."""
     names = ("old_hash", "new_hash", "moved_to")
     body = [
         {"event": f"page.{change.kind}", "url": change.url, "at": change.at.isoformat()}
@@ -112,6 +111,6 @@ def pages_body(message: OutboxMessage, report: RunReport, changes: Sequence[Chan
 
 
 def next_try(message: OutboxMessage, now: datetime) -> datetime | None:
-    """Return the time of the next attempt for a failed message; None if the message is a day old."""
+    """Return when to send a failed message again; None if it is too old."""
     at = now + timedelta(seconds=_PAUSES[min(message.attempts, len(_PAUSES) - 1)])
     return at if at <= message.created_at + LIFE else None

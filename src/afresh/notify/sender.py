@@ -1,4 +1,4 @@
-"""Send messages to each target with retries for a day: signed to webhooks, or as plain text through apprise."""
+"""Send messages, with retries for a day: signed to webhooks, or as plain text through apprise."""
 
 import asyncio
 import json
@@ -89,7 +89,7 @@ def _address(url: str) -> str:
 
 
 def _safe(text: str) -> str:
-    """Return a text as one line without markup and mentions of users."""
+    """Return a text as one line without markup, mentions and secrets."""
     return mask_secrets(_CALLS.sub(" ", one_line(text)))[:_MAX_TEXT_CHARS]
 
 
@@ -98,7 +98,7 @@ class Transport(Protocol):
     def target(self) -> MessageTarget: ...
 
     async def send(self, message: OutboxMessage, body: MessageBody, now: datetime) -> Outcome:
-        """Try once to send a message, and return the outcome."""
+        """Try once to send a message."""
         ...
 
 
@@ -130,8 +130,6 @@ class WebhookTransport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppriseTransport:
-    """Sends messages through apprise, as a few lines of text."""
-
     target: MessageTarget
     url: str
     allow: Sequence[str]  # hosts and networks that are not public but allowed
@@ -145,7 +143,7 @@ class AppriseTransport:
 
 
 async def notify(url: str, title: str, text: str, allow: Sequence[str]) -> None:
-    """Send one message with apprise in a process that may only connect to public hosts and those in `allow`.
+    """Send a message with apprise, in a process that may only connect to public hosts and those in `allow`.
 
     Raise ApiError with a text that does not show the URL.
     """
@@ -191,13 +189,13 @@ class MessageSender:
     clock: Clock
 
     async def deliver(self) -> int:
-        """Try to send all due messages, with targets in parallel; return the number of sent messages."""
+        """Send all due messages, with targets in parallel; return how many were sent."""
         due = sorted(await self.store.messages.due(self.clock()), key=lambda message: message.target)
         rounds = [list(group) for _, group in groupby(due, key=lambda message: message.target)]
         return sum(await gather_all(map(self._round, rounds)))
 
     async def _round(self, messages: list[OutboxMessage]) -> int:
-        """Send the messages of one target, oldest first, until one fails; return the number of sent messages."""
+        """Send the messages of one target in order until one fails; return how many were sent."""
         sent = 0
         for message in messages:
             if not await self.store.messages.reserve(message, self.clock() + LEASE):
@@ -244,7 +242,7 @@ class MessageSender:
 
 
 def why_not_posted(url: str, allow: Sequence[str]) -> str | None:
-    """Return why a webhook URL is not allowed; None if it is, or if its host cannot be resolved now."""
+    """Return why a webhook URL is not allowed; None if it is, or its host cannot be resolved now."""
     parts = urlsplit(url)
     host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
     policy = AddressPolicy(allow)
@@ -253,7 +251,7 @@ def why_not_posted(url: str, allow: Sequence[str]) -> str | None:
 
 
 def _addresses(host: str, port: int) -> list[str]:
-    """Return the IP addresses of a host; an empty list if it cannot be resolved in time."""
+    """Return the IP addresses of a host; none if it cannot be resolved in time."""
     found: list[str] = []
 
     def resolve() -> None:
@@ -267,7 +265,7 @@ def _addresses(host: str, port: int) -> list[str]:
 
 
 def why_not_notified(url: str) -> str | None:
-    """Return why apprise cannot use a URL, without quoting its secrets; None if it can."""
+    """Return why apprise cannot use a URL, without its secrets; None if it can."""
     kind = url.partition("://")[0].lower()
     with _silence_apprise():
         from apprise import Apprise
@@ -287,7 +285,7 @@ def why_not_notified(url: str) -> str | None:
 
 @contextmanager
 def _silence_apprise() -> Iterator[None]:
-    """Suppress log messages of apprise, which contain the secret URL, and warnings of its plugins."""
+    """Suppress warnings, and the log messages of apprise, which contain the secret URL."""
     logger = logging.getLogger("apprise")
     before, logger.disabled = logger.disabled, True
     try:

@@ -29,7 +29,7 @@ POINTS = (  # the process passes each point between the step in its name and the
 
 
 class FailpointRaised(AfreshError):
-    """Raised by a failpoint with the action `raise`."""
+    pass
 
 
 @dataclass(slots=True)
@@ -42,7 +42,7 @@ _armed: dict[str, _Armed] = {}
 
 
 def failpoint(name: str) -> None:
-    """Execute the action that the environment sets for the failpoint `name`; if it sets none, do nothing."""
+    """Execute the action that is set for this failpoint, if any."""
     if _armed:
         _hit(name)
 
@@ -59,7 +59,7 @@ def _hit(name: str) -> None:
 
 
 def arm(environment: Mapping[str, str] = os.environ) -> None:
-    """Set the failpoints that the environment names, and clear all others; raise ConfigError for an unknown one."""
+    """Set the failpoints that the environment names, and clear all others."""
     wanted = dict(_parsed(part) for part in environment.get(VARIABLE, "").split(",") if part.strip())
     _armed.clear()
     _armed.update(wanted)

@@ -21,7 +21,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG)
 
 
 class LineFormatter(logging.Formatter):
-    """Formats a log record as a line of text or a JSON object, with the values in the record's attribute `data`."""
+    """Formats a log record, with the values in its attribute `data`, as a line of text or JSON."""
 
     def __init__(self, *, as_json: bool = False, secrets: Sequence[str] = ()) -> None:
         super().__init__()
@@ -58,7 +58,7 @@ class LineFormatter(logging.Formatter):
         return fields
 
     def _safe(self, text: str) -> str:
-        """Escape control characters, then mask secrets (in this order, as a secret may continue after a line break)."""
+        """Escape control characters, then mask secrets, which may continue after a line break."""
         line = mask_secrets(one_line(text), self._secrets)
         return line if len(line) <= MAX_VALUE_CHARS else f"{line[:MAX_VALUE_CHARS]}…"
 
@@ -69,7 +69,7 @@ def _quoted(value: str) -> str:
 
 
 class SafeHandler(logging.Handler):
-    """Writes log lines; if that fails, reports the first error on stderr and ignores further ones."""
+    """Writes log lines; reports the first error on stderr, and ignores further ones."""
 
     def __init__(self, place: str, write: Callable[[str], None], level: int, lines: LineFormatter) -> None:
         super().__init__(level)
@@ -95,14 +95,14 @@ def event_line(text: str, level: int = logging.INFO) -> str:
 
 
 def to_stderr(line: str) -> None:
-    """Write a line to the current `sys.stderr`, which a live display may replace temporarily."""
+    """Write to the current `sys.stderr`, which a live display may replace temporarily."""
     if sys.stderr is not None:
         sys.stderr.write(line)
         sys.stderr.flush()
 
 
 class LogFile:
-    """A log file to which lines are appended without buffering; several processes may share it."""
+    """A log file that several processes may append to."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -127,7 +127,7 @@ class LogFile:
 def configure_logging(
     config: Config, *, verbose: int = 0, quiet: bool = False, as_json: bool = False
 ) -> Iterator[None]:
-    """Log to stderr with the requested verbosity, and to the configured file, in this context."""
+    """Log to stderr and to the configured file in this context."""
     secrets = secret_values(config)
     stderr_level = logging.CRITICAL if quiet else (logging.ERROR, logging.INFO, logging.DEBUG)[min(verbose, 2)]
     with ExitStack() as stack:
@@ -145,6 +145,6 @@ def configure_logging(
 
 
 def _attach(stack: ExitStack, handler: logging.Handler) -> None:
-    """Add a handler to the root logger (so that it also gets records of libraries) until the stack is closed."""
+    """Add a handler to the root logger (which also gets records of libraries) until the stack is closed."""
     logging.getLogger().addHandler(handler)
     stack.callback(logging.getLogger().removeHandler, handler)

@@ -29,10 +29,9 @@ def child_environment() -> dict[str, str]:
 
 
 async def wait_for_exit(process: Process) -> int:
-    """Wait until a process has ended, discard the rest of its output, and return the exit code.
+    """Wait until a process has ended, and return its exit code; discard the rest of its output.
 
-    The output must be read: asyncio reports the exit only after the pipes are closed, and a full pipe that
-    nobody reads is never closed.
+    asyncio reports the exit only after the pipes are closed, and a full pipe that nobody reads is never closed.
     """
     await asyncio.gather(_drain(process.stdout), _drain(process.stderr))
     return await process.wait()

@@ -1,4 +1,4 @@
-"""Record spans and send them to an OpenTelemetry collector; without one, spans do nothing and nothing is imported."""
+"""Record spans and send them to an OpenTelemetry collector; without one, spans do nothing."""
 
 import logging
 import os
@@ -29,7 +29,7 @@ MAX_VALUE_CHARS = 1_000  # length of one value
 
 @contextmanager
 def export_spans(config: Config) -> Iterator[None]:
-    """Record and send spans in this context if the settings or the environment name a collector."""
+    """Record spans in this context if the settings or the environment name a collector."""
     endpoint = config.telemetry.endpoint
     off = [os.environ.get(name, "").strip().lower() for name in ("OTEL_TRACES_EXPORTER", "OTEL_SDK_DISABLED")]
     if not (endpoint or any(map(os.environ.get, VARIABLES))) or off[0] == "none" or off[1] == "true":
@@ -51,7 +51,7 @@ def export_spans(config: Config) -> Iterator[None]:
 
 @contextmanager
 def record_spans(exporter: "SpanExporter", share: float) -> Iterator[None]:
-    """Record spans in this context and send them with `exporter`; of page checks, record only this share."""
+    """Record spans in this context and send them with `exporter`; of page checks, only this share."""
     from opentelemetry import trace
     from opentelemetry.sdk.resources import Resource
     from opentelemetry.sdk.trace import TracerProvider
@@ -84,8 +84,6 @@ def _exporter(endpoint: str | None) -> "SpanExporter":
 
 
 class Spans:
-    """Records spans with OpenTelemetry."""
-
     def __init__(self, tracer: "Tracer", share: float) -> None:
         self._tracer = tracer
         self._share = share
@@ -97,7 +95,7 @@ class Spans:
     def span(
         self, name: str, attributes: Mapping[str, Value], caller: Mapping[str, str] | None = None
     ) -> Iterator["OpenSpan"]:
-        """Yield an open span, a child of the span in the request headers `caller`; record only the type of an error."""
+        """Open a span below the one in the request headers `caller`, if any; of an error, record only the type."""
         from opentelemetry import propagate
         from opentelemetry.trace import SpanKind, Status, StatusCode
 
@@ -118,7 +116,7 @@ class Spans:
 
 
 class OpenSpan:
-    """An open span that OpenTelemetry records."""
+    """An open span of OpenTelemetry."""
 
     def __init__(self, span: "Span") -> None:
         self._span = span
@@ -127,7 +125,6 @@ class OpenSpan:
         self._span.set_attributes(_safe(attributes))
 
     def rename(self, name: str, *, failed: bool = False) -> None:
-        """Set the final name of the span, and whether it failed."""
         from opentelemetry.trace import Status, StatusCode
 
         self._span.update_name(name)
@@ -143,15 +140,13 @@ def _safe(attributes: Mapping[str, Value]) -> dict[str, Value]:
 
 
 class SpanNotes(Protocol):
-    """Adds attributes to an open span, or renames it."""
-
     def add(self, attributes: Mapping[str, Value]) -> None: ...
 
     def rename(self, name: str, *, failed: bool = False) -> None: ...
 
 
 class _NullSpan:
-    """A span that is not recorded; all such spans share one instance."""
+    """A span that is not recorded."""
 
     def __enter__(self) -> SpanNotes:
         return self
@@ -176,10 +171,10 @@ def get_recorder() -> Spans | None:
 
 
 def span(name: str, attributes: Mapping[str, Value]) -> AbstractContextManager[SpanNotes]:
-    """Return a span that is recorded whenever there is a recorder."""
+    """Open a span; it is recorded only in the context of `record_spans`."""
     return _recorders[0].span(name, attributes) if _recorders else NULL_SPAN
 
 
 def sampled_span(name: str, attributes: Mapping[str, Value]) -> AbstractContextManager[SpanNotes]:
-    """Return a span for frequent operations, of which only a share is recorded."""
+    """Open a span for a frequent operation; only a share of these is recorded."""
     return _recorders[0].span(name, attributes) if _recorders and _recorders[0].picks() else NULL_SPAN

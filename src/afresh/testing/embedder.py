@@ -1,4 +1,4 @@
-"""Provide a fake embedder that hashes words instead of using a model, and fails on request."""
+"""Provide an embedder that hashes words instead of using a model, and fails on request."""
 
 import asyncio
 import re
@@ -26,10 +26,9 @@ class EmbedderFault(Enum):
 
 
 class FakeEmbedder:
-    """Implements `ports.Embedder`: texts with common words have similar vectors, equal texts have equal ones.
+    """Implements `ports.Embedder`: texts with common words have similar vectors.
 
-    `troubles` maps the number of an `embed` call (counted from 1) to the failure of that call, whose result may
-    violate the protocol on purpose.
+    `troubles` maps the number of an `embed` call, from 1, to its fault, which may violate the protocol on purpose.
     """
 
     def __init__(
@@ -46,7 +45,7 @@ class FakeEmbedder:
         self.closed = False
 
     async def embed(self, texts: Sequence[str]) -> "Matrix":
-        """Return one vector (row) for each text, or cause the scheduled failure."""
+        """Return one vector for each text, or cause the fault of this call."""
         self.calls += 1
         self.texts.extend(texts)
         rows = self._rows(texts)
@@ -69,7 +68,7 @@ class FakeEmbedder:
         return rows
 
     async def embed_query(self, text: str) -> "Matrix":
-        """Return the vector of a query; `troubles` does not apply to this call."""
+        """Embed a query, without the faults in `troubles`."""
         self.queries.append(text)
         return self._rows([text])
 

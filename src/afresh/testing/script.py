@@ -18,7 +18,7 @@ START = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 
 
 class FrozenClock:
-    """Implements `ports.Clock`: returns the same UTC time until the test changes it."""
+    """Implements `ports.Clock`: the time stands still until the test changes it."""
 
     def __init__(self, at: datetime = START) -> None:
         self._at = _utc(at)
@@ -27,7 +27,7 @@ class FrozenClock:
         return self._at
 
     def advance(self, seconds: float = 0.0, **more: float) -> datetime:
-        """Change the time by seconds or other arguments of `timedelta`, also backwards; return the new time."""
+        """Change the time by the arguments of `timedelta`, also backwards."""
         self._at += timedelta(seconds=seconds, **more)
         return self._at
 
@@ -53,7 +53,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SitePage:
-    """A page of a scripted site; a function may create its content for each request."""
+    """A page of a scripted site; if `content` is a function, it is called for each request."""
 
     content: Content
     media_type: str
@@ -74,14 +74,14 @@ class SitePage:
 
 
 def notice(status: int, headers: Mapping[str, str] | None = None) -> Answer:
-    """Return an answer with this status and a small HTML page that names it."""
+    """Return an answer with this status and a small HTML page."""
     phrase = HTTPStatus(status).phrase
     body = f"<!doctype html><title>{status} {phrase}</title><h1>{phrase}</h1>\n".encode()
     return Answer(status=status, headers={"Content-Type": "text/html", **(headers or {})}, body=body)
 
 
 def unless_known(answer: Answer, if_none_match: str | None, if_modified_since: str | None) -> Answer:
-    """Return the answer, or a 304 if the request's validators show that the client has it (RFC 9110, 13.2.2)."""
+    """Return the answer, or a 304 if the client has it, by the validators of its request (RFC 9110, 13.2.2)."""
     if answer.status != HTTPStatus.OK:
         return answer
     if if_none_match is not None:
@@ -120,7 +120,7 @@ def _content_type(media_type: str) -> str:
 
 
 class Gate:
-    """Holds requests: `wait` returns when they have arrived, and `release` lets all of them continue."""
+    """Holds requests: `wait` returns when they have arrived, `release` lets them continue."""
 
     def __init__(self) -> None:
         self._open: Future[None] = Future()
@@ -128,7 +128,7 @@ class Gate:
         self.waiting = 0
 
     def wait(self, count: int = 1, *, timeout: float = 10.0) -> None:
-        """Block until `count` requests have arrived; raise TimeoutError if they do not."""
+        """Block until `count` requests have arrived."""
         with self._came:
             if not self._came.wait_for(lambda: self.waiting >= count, timeout):
                 raise TimeoutError(f"only {self.waiting} of {count} requests arrived at the gate within {timeout} s")
@@ -138,13 +138,12 @@ class Gate:
         await asyncio.to_thread(self.wait, count, timeout=timeout)
 
     def release(self) -> None:
-        """Open the gate; do nothing if it is open."""
         with self._came:
             if not self._open.done():
                 self._open.set_result(None)
 
     async def passed(self) -> None:
-        """Wait on the event loop of the server until the gate is open."""
+        """Let a request wait, on the event loop of the server, until the gate is open."""
         with self._came:
             self.waiting += 1
             self._came.notify_all()
@@ -154,8 +153,6 @@ class Gate:
 
 @dataclass(slots=True)
 class _ScriptedAnswer:
-    """An answer that replaces the page, for a number of requests or until it is removed."""
-
     answer: Answer
     times: int | None = None
 
@@ -163,8 +160,7 @@ class _ScriptedAnswer:
 class SiteScript:
     """A site whose pages can be edited, deleted, moved, broken, slowed and held from any thread.
 
-    Times in Last-Modified are artificial: each change is dated a minute after the last one, so that changes within
-    one second have different times.
+    In Last-Modified, each change is a minute after the last one, so that changes within one second differ.
     """
 
     def __init__(self, *, etags: bool = True) -> None:
@@ -180,7 +176,7 @@ class SiteScript:
 
     @property
     def paths(self) -> list[str]:
-        """Return the paths of all pages that are not replaced by a scripted answer, sorted."""
+        """Return the paths of all pages that no scripted answer replaces."""
         with self._lock:
             return sorted(path for path in self._pages if path not in self._scripted)
 
@@ -193,7 +189,7 @@ class SiteScript:
         headers: Mapping[str, str] | None = None,
         listed: bool = True,
     ) -> None:
-        """Add or replace a page; if `html` is a function, it returns the content for each request."""
+        """Add or replace a page; a function `html` is called for each request."""
         with self._lock:
             self._scripted.pop(path, None)
             self._pages[path] = SitePage(
@@ -208,7 +204,7 @@ class SiteScript:
         return self._page(path).body().decode()
 
     def edit(self, path: str, old: str = "", new: str = "", *, add_paragraph: str | None = None) -> None:
-        """Replace the text `old` of a page by `new`, or add a paragraph (plain text) at the end of its article."""
+        """Replace text of a page, or add a paragraph of plain text to its article."""
         with self._lock:
             html = self.read(path)
             if add_paragraph is not None:
@@ -220,7 +216,7 @@ class SiteScript:
             self._pages[path] = replace(self._page(path), content=html, modified_at=self._clock.advance(60))
 
     def touch(self, path: str) -> None:
-        """Change the Last-Modified date of a page but not its content."""
+        """Change the Last-Modified date of a page."""
         with self._lock:
             self._pages[path] = replace(self._page(path), modified_at=self._clock.advance(60))
 
@@ -228,25 +224,25 @@ class SiteScript:
         self.fail(path, 404)
 
     def gone(self, path: str) -> None:
-        """Answer requests for a path with 410 from now on."""
+        """Answer requests for a path with 410."""
         self.fail(path, 410)
 
     def move(self, path: str, to: str, *, permanent: bool = True) -> None:
-        """Move a page to a new path (unless that has a page already), and redirect the old path."""
+        """Move a page to a new path (unless that has one already), and redirect the old path."""
         with self._lock:
             if path in self._pages and to.startswith("/"):
                 self._pages.setdefault(to, self._pages[path])
             self.redirect(path, to, status=301 if permanent else 302)
 
     def redirect(self, path: str, to: str, *, status: int = 302) -> None:
-        """Answer requests for a path with a redirect; `to` may be any text, even a loop."""
+        """Redirect a path to any text, which may be invalid or cause a loop."""
         with self._lock:
             self._scripted[path] = _ScriptedAnswer(notice(status, {"Location": to}))
 
     def fail(
         self, path: str, status: int = 503, *, times: int | None = None, retry_after: int | str | None = None
     ) -> None:
-        """Answer requests for a path with an error: the next `times`, or all until `restore` is called."""
+        """Answer requests for a path with an error, the next `times` or until `restore`."""
         headers = {} if retry_after is None else {"Retry-After": str(retry_after)}
         with self._lock:
             self._scripted[path] = _ScriptedAnswer(notice(status, headers), times)
@@ -256,43 +252,43 @@ class SiteScript:
             self._delays[path] = seconds
 
     def hold(self, path: str) -> Gate:
-        """Hold requests for a path until `release` is called; return the gate at which they wait."""
+        """Hold requests for a path until `release`."""
         with self._lock:
             return self._gates.setdefault(path, Gate())
 
     def release(self, path: str) -> None:
-        """Answer the held requests for a path, and hold no further ones."""
+        """Answer the held requests for a path, and hold no more."""
         with self._lock:
             gate = self._gates.pop(path, None)
         if gate is not None:
             gate.release()
 
     def restore(self, path: str) -> None:
-        """Undo everything that was scripted for a path: deletions, moves, failures, delays and gates."""
+        """Undo everything that was scripted for a path."""
         with self._lock:
             self._scripted.pop(path, None)
             self._delays.pop(path, None)
         self.release(path)
 
     def robots(self, text: str | None) -> None:
-        """Serve this text as robots.txt, with `{url}` replaced by the root URL; with None, serve no robots.txt."""
+        """Serve this text as robots.txt, with `{url}` replaced by the root URL; None: no robots.txt."""
         with self._lock:
             self._robots = text
 
     def sitemap(self, on: bool) -> None:
-        """Serve or do not serve a sitemap.xml with the listed pages."""
+        """Start or stop to serve a sitemap.xml."""
         with self._lock:
             self._sitemap = on
 
     # ---- answers to requests ----------------------------------------------------------------
 
     def delays(self, path: str) -> tuple[Gate | None, float]:
-        """Return the gate at which requests for a path have to wait (or None), and the seconds of delay after it."""
+        """Return the gate at which requests for a path wait, if any, and the seconds of delay after it."""
         with self._lock:
             return self._gates.get(path), self._delays.get(path, 0.0)
 
     def find(self, path: str, root: str) -> Answer:
-        """Return the answer for a path with its query; if there is none, for the path without query."""
+        """Return the answer for a path with its query or, if there is none, without."""
         with self._lock:
             for each in dict.fromkeys((path, path.partition("?")[0])):
                 if scripted := self._scripted_answer(each):
@@ -345,9 +341,9 @@ def _with_paragraph(html: str, text: str) -> str:
 
 
 class ScriptedFetcher:
-    """Implements `ports.Fetcher`: returns the scripted results of a URL in turn and repeats the last one.
+    """Implements `ports.Fetcher`: returns the scripted results of a URL in turn, then the last one again.
 
-    For other URLs, it returns `Gone`.
+    Other URLs are `Gone`.
     """
 
     def __init__(self, answers: Mapping[str, Sequence[Fetched]] | None = None) -> None:
@@ -356,7 +352,6 @@ class ScriptedFetcher:
         self.closed = False
 
     async def fetch(self, request: Request) -> Fetched:
-        """Record the request, and return the next result for its URL."""
         self.requests.append(request)
         left = self.answers.get(request.url)
         if not left:

@@ -12,7 +12,7 @@ from afresh.sync.copy import OwnerTag, Remote, RemoteState, Upload
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """An error that a call raises; with `after`, the call does its work before it raises the error."""
+    """An error that a call raises, with `after` only after its work is done."""
 
     error: Exception
     after: bool = False
@@ -23,7 +23,7 @@ CUT = Fault(SinkBusy("the connection was cut"), after=True)  # the call had its 
 
 @dataclass(slots=True)
 class ScriptedSink:
-    """Implements `ports.sinks.Sink` in memory; each call raises the next scripted fault of its kind, if any."""
+    """Implements `ports.Sink` in memory; each call raises the next scripted fault of its kind, if any."""
 
     name: str = "scripted"
     at_once: int = 3
@@ -40,7 +40,7 @@ class ScriptedSink:
     _numbers: "count[int]" = field(default_factory=lambda: count(1))
 
     def script(self, call: str, *faults: Fault | None) -> None:
-        """Set the faults of the next calls of a kind; a call with None succeeds."""
+        """Set the faults of the next calls of a kind; None: the call succeeds."""
         self.faults.setdefault(call, deque()).extend(faults)
 
     def settle(self, state: RemoteState = RemoteState.ACTIVE, reason: str | None = None) -> None:
@@ -50,7 +50,7 @@ class ScriptedSink:
                 self.documents[remote.id] = replace(remote, state=state, reason=reason)
 
     def add(self, name: str, mark: OwnerTag | None = None, text: str = "", *, url: str | None = None) -> Remote:
-        """Add a document as if a user had uploaded it manually."""
+        """Add a document that a user uploaded."""
         number = next(self._numbers)
         remote = Remote(id=f"documents/{number}", name=name, state=RemoteState.ACTIVE, mark=mark, url=url)
         self.documents[remote.id], self.texts[remote.id] = remote, text
@@ -76,7 +76,6 @@ class ScriptedSink:
         return remote
 
     async def drop(self, remote_id: str) -> None:
-        """Delete a document; do nothing if it does not exist."""
         fault = await self._meet("drop", remote_id)
         self.documents.pop(remote_id, None)
         self._raise(fault)

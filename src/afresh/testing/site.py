@@ -1,4 +1,4 @@
-"""Serve a scripted web site on loopback with a log of its requests, and provide the pages of the demo."""
+"""Serve a scripted web site on loopback, log its requests, and provide the pages of the demo."""
 
 import asyncio
 import re
@@ -35,10 +35,7 @@ Listen = Callable[[socket.socket], Awaitable[HangUp]]  # starts to serve on a bo
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedRequest:
-    """A request that the site received.
-
-    `status` is None if the site disconnected instead of answering, and for raw answers of HostileSite.
-    """
+    """A request to the site; the status is None if the site disconnected, and for raw answers of HostileSite."""
 
     method: str
     path: str  # as sent, with its query
@@ -83,7 +80,7 @@ class RequestLog:
             self.probes.clear()
 
     def count(self, path: str | None = None, *, status: int | None = None) -> int:
-        """Return the number of requests, optionally only those for a path or with a status."""
+        """Count the requests, or only those for a path or with a status."""
         return sum(1 for each in self if path in (None, each.path) and status in (None, each.status))
 
     def paths(self) -> list[str]:
@@ -103,7 +100,7 @@ class RequestLog:
 
 
 class LoopbackServer:
-    """Runs a server on 127.0.0.1 in its own thread and event loop; `listen` starts to serve on a socket."""
+    """Runs a server on 127.0.0.1 in its own thread and event loop."""
 
     def __init__(self, listen: Listen, port: int = 0) -> None:
         self.port = port
@@ -126,7 +123,7 @@ class LoopbackServer:
         self._call(self._open())
 
     def down(self) -> None:
-        """Disconnect all clients, and refuse connections until `up` is called."""
+        """Disconnect all clients, and refuse connections until `up`."""
         self._call(self._shut())
         self._place = _bound(self.port)
 
@@ -168,7 +165,7 @@ class LoopbackServer:
 
 
 def _bound(port: int) -> socket.socket:
-    """Return a socket that is bound to a port but does not listen, so that it refuses connections."""
+    """Return a bound socket, which refuses connections until it listens."""
     sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -180,7 +177,7 @@ def _bound(port: int) -> socket.socket:
 
 
 class ServedSite(SiteScript, ABC):
-    """A scripted site with a server on loopback in its own thread; subclasses define the server in `_listening`."""
+    """A scripted site on loopback, with its server in a thread; subclasses define the server."""
 
     def __init__(self, *, port: int = 0, etags: bool = True) -> None:
         super().__init__(etags=etags)
@@ -227,7 +224,6 @@ class ServedSite(SiteScript, ABC):
 
     @property
     def url(self) -> str:
-        """Return the root URL, with a slash at the end."""
         return f"http://{HOST}:{self.port}/"
 
     def at(self, path: str) -> str:
@@ -247,11 +243,11 @@ class ServedSite(SiteScript, ABC):
 
 
 class TinySite(ServedSite):
-    """A scripted web site; changes take effect immediately and may come from any thread."""
+    """A scripted web site, served by aiohttp."""
 
     @classmethod
     def docs(cls) -> Self:
-        """Return a site with about thirty pages of documentation of Harbor, a fictional product."""
+        """Return a site with about thirty pages of documentation of a fictional product, Harbor."""
         site = cls()
         for path, html in pages().items():
             site.put(path, html, listed=path not in UNLISTED)
@@ -314,7 +310,7 @@ class _Entry:
 
 @cache
 def pages() -> Mapping[str, str]:
-    """Return every page of the site by its path, as complete HTML."""
+    """Return the HTML of every page of the site by path."""
     folder = files("afresh.testing") / "harbor"
     environment = Environment(trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)  # noqa: S701 - all of it is our own HTML
     template = environment.from_string((folder / "_template.html").read_text("utf-8"))
@@ -324,7 +320,7 @@ def pages() -> Mapping[str, str]:
 
 
 def _fragments(folder: Traversable, base: str) -> list[tuple[str, str]]:
-    """Return path and HTML of the articles below a folder; the path of `guide/retries.html` is `/guide/retries/`."""
+    """Return path and HTML of the articles below a folder; that of `guide/retries.html` is `/guide/retries/`."""
     found = []
     for each in folder.iterdir():
         name = each.name.removesuffix(".html")
