@@ -219,8 +219,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         if isinstance(report.longrepr, tuple | list)
     )
     if reasons:
-        reported = "; ".join(f"{number} tests: {reason}" for reason, number in reasons.most_common())
-        terminalreporter.write_line(f"Skipped {reported}")
+        reported = (f"{n} {'test' if n == 1 else 'tests'}: {reason}" for reason, n in reasons.most_common())
+        terminalreporter.write_line(f"Skipped {'; '.join(reported)}")
 
 
 # ---- side by side -----------------------------------------------------------------------------
