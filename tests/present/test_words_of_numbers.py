@@ -29,6 +29,16 @@ def test_U4_a_first_crawl_reports_no_savings() -> None:
     assert "saved" in receipt(again)
 
 
+def test_U4_the_numbers_of_a_receipt_add_up() -> None:
+    read = {"new": 0, "changed": 2, "unchanged": 1, "not_modified": 27, "chunks_reused": 0}
+    run = report(known=35, checked=35, moved=1, deleted=3, refused=1, doubtful=1, failed=1, held=4, **read)
+    parts = "2 processed, 28 skipped, 2 redirected or gone, 2 not read, 1 failed"
+    after = "3 deleted; 4 deletions awaiting confirmation; saved 84 % of the downloads"
+    assert receipt(run) == f"35 checked: {parts}; {after}"
+    plain = report(known=0, checked=2, new=2, changed=0, unchanged=0, not_modified=0, chunks_reused=0)
+    assert receipt(plain) == "2 checked: 2 processed, 0 skipped"
+
+
 def _receipt() -> RunSavings:
     return RunSavings(pages=10, fresh=10, oldest_check=None, run=None, bytes_saved_percent=8, embeddings_saved=4)
 

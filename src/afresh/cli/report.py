@@ -110,11 +110,10 @@ def savings(report: RunReport) -> str:
     if not report.checked:
         return ""
     processed, unread = report.new + report.changed, report.refused + report.doubtful + report.failed
-    rest = report.checked - report.not_modified - report.unchanged - processed - unread
     parts = [f"{count(report.not_modified)} skipped as unchanged"] if report.not_modified else []
     parts += [f"{count(report.unchanged)} downloaded with the same content"] if report.unchanged else []
     parts += [f"{count(processed)} processed"]
-    parts += [f"{count(rest)} redirected or gone"] if rest > 0 else []
+    parts += [f"{count(report.redirected_or_gone)} redirected or gone"] if report.redirected_or_gone else []
     parts += [f"{count(unread)} not read"] if unread else []
     line = f"{count(report.checked)} checked: {', '.join(parts)}"
     if not report.known:  # a first crawl has nothing to save

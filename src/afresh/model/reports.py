@@ -59,6 +59,12 @@ class RunReport:
         """Return whether the worker of the run died before the run ended."""
         return self.state == RunState.CANCELLED and self.started_at is not None and self.finished_at is None
 
+    @property
+    def redirected_or_gone(self) -> int:
+        """Return how many of the checked pages redirected, or had no content any more."""
+        read = self.new + self.changed + self.unchanged + self.not_modified
+        return max(0, self.checked - read - self.refused - self.doubtful - self.failed)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KbReport:

@@ -36,9 +36,10 @@ def moment(when: datetime | None, now: datetime, never: str = "never", *, ahead:
 
 
 def receipt(run: RunReport, savings: RunSavings | None = None) -> str:
-    """Return a line such as `1,169 checked, 82 processed, 1,087 skipped; saved 93 % of the bytes`.
+    """Return a line such as `1,169 checked: 82 processed, 1,087 skipped; saved 93 % of the bytes`.
 
-    If `savings` belong to another run, the line has the share of avoided downloads instead of bytes.
+    The numbers behind the colon add up to the first one. If `savings` belong to another run, the line has the share of
+    avoided downloads instead of bytes.
     """
     if run.documents is not None:  # `3 uploaded, 1 stuck`
         done = [f"{count(number)} {name}" for name, number in asdict(run.documents).items() if number]
@@ -49,10 +50,13 @@ def receipt(run: RunReport, savings: RunSavings | None = None) -> str:
         savings = None
     skipped = run.not_modified + run.unchanged
     processed = run.new + run.changed
-    parts = [f"{count(run.checked)} checked", f"{count(processed)} processed", f"{count(skipped)} skipped"]
-    parts += [f"{count(run.deleted)} deleted"] if run.deleted else []
+    parts = [f"{count(processed)} processed", f"{count(skipped)} skipped"]
+    parts += [f"{count(run.redirected_or_gone)} redirected or gone"] if run.redirected_or_gone else []
+    parts += [f"{count(run.refused + run.doubtful)} not read"] if run.refused + run.doubtful else []
     parts += [f"{count(run.failed)} failed"] if run.failed else []
-    parts += [f"{count(run.held, 'deletion')} awaiting confirmation"] if run.held else []
+    lines = [f"{count(run.checked)} checked: {', '.join(parts)}"]
+    lines += [f"{count(run.deleted)} deleted"] if run.deleted else []
+    lines += [f"{count(run.held, 'deletion')} awaiting confirmation"] if run.held else []
     saved = []
     if savings and savings.bytes_saved_percent:
         saved.append(f"{savings.bytes_saved_percent} % of the bytes")
@@ -62,8 +66,9 @@ def receipt(run: RunReport, savings: RunSavings | None = None) -> str:
         saved.append(count(savings.embeddings_saved, "embedding"))
     elif not savings and run.chunks_reused:
         saved.append(f"{count(run.chunks_reused, 'embedding')} of changed pages")
-    line = ", ".join(parts)  # a first crawl has nothing to save
-    return f"{line}; saved {' and '.join(saved)}" if saved and run.known else line
+    if saved and run.known:  # a first crawl has nothing to save
+        lines.append(f"saved {' and '.join(saved)}")
+    return "; ".join(lines)
 
 
 def state_of(state: str | None) -> str:
