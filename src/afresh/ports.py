@@ -46,39 +46,31 @@ class Lister(Protocol):
     @property
     def listing_errors(self) -> Sequence[str]:
         """Return what could not be listed; an incomplete listing does not show that a page is gone."""
-        ...
 
     @property
     def dropped(self) -> Mapping[str, int]:
         """Return how many listed items were left out, by reason."""
-        ...
 
     @property
     def notes(self) -> Sequence[str]:
         """Return notes on the listing for the run report; they are complete at the end of the run."""
-        ...
 
     @property
     def mark(self) -> str | None:
-        """Return a text that identifies the state of the source; the text stays equal while nothing changes."""
-        ...
+        """Return a text that identifies the current state of the source, such as a commit id; None if unknown."""
 
     @property
     def unchanged(self) -> bool:
         """Return whether the source is in the state that the last run stored, so that it need not be listed."""
-        ...
 
     def walks(self, url: str) -> bool:
         """Return whether a page is found by following links, instead of being listed."""
-        ...
 
     def list(self) -> AsyncIterator[ListedUrl]:
         """Yield the URLs of the source; raise SourceError if it cannot be read at all."""
-        ...
 
     def refusal(self, url: str, depth: int) -> str | None:
         """Return why a URL is not part of the source, or None if it is."""
-        ...
 
 
 class ChangedPaths(NamedTuple):
@@ -99,17 +91,14 @@ class ChangeFeed(Protocol):
 
         Another thread calls `on_change` with changed paths, and `on_loss` with the reason when watching ends.
         """
-        ...
 
     def close(self) -> None: ...
 
     def is_intact(self) -> bool:
         """Return whether the root is still the folder that was opened, not a new one in its place."""
-        ...
 
     def classify(self, paths: Iterable[str]) -> ChangedPaths:
         """Return the pages to check after these paths changed."""
-        ...
 
 
 class Extractor(Protocol):
@@ -125,11 +114,9 @@ class Embedder(Protocol):
 
     async def embed(self, texts: Sequence[str]) -> "Matrix":
         """Return one row per text, in the order of the texts: the vector of the text, scaled to length 1."""
-        ...
 
     async def embed_query(self, text: str) -> "Matrix":
         """Return the vector of a query as a matrix of one row; some models embed queries differently."""
-        ...
 
     async def close(self) -> None: ...
 
@@ -144,11 +131,9 @@ class Summarizer(Protocol):
     @property
     def recipe(self) -> str:
         """Return a fingerprint of the model and its prompt; stored summaries with another fingerprint are outdated."""
-        ...
 
     async def summarise(self, title: str, text: str) -> str:
         """Return the summary of a Markdown text: not empty, without blank lines."""
-        ...
 
 
 class JsonReply(NamedTuple):
@@ -182,7 +167,6 @@ class LinkScorer(Protocol):
 
     async def score(self, links: Sequence[LinkToScore], keywords: Sequence[str]) -> Sequence[LinkJudgement]:
         """Return the scores of each link; omit links that fit no keyword."""
-        ...
 
 
 class ApiResponse(NamedTuple):
@@ -215,19 +199,15 @@ class Sink(Protocol):
         SinkBusy without `retry_after` means that the document may have been stored: list the store before the
         next try. Every other error, including SinkBusy with `retry_after`, means that nothing was stored.
         """
-        ...
 
     async def drop(self, remote_id: str) -> None:
         """Delete a document; a missing one is no error."""
-        ...
 
     async def look(self, remote_id: str) -> Remote | None:
         """Return the record of a document, or None if it is missing."""
-        ...
 
     def all(self) -> AsyncIterator[Remote]:
         """Yield every document, including those that afresh did not write."""
-        ...
 
     async def close(self) -> None: ...
 
@@ -248,12 +228,9 @@ class Web(Protocol):
 
     async def refusal(self, url: str) -> Refused | Failed | None:
         """Return why robots.txt forbids a page, or None if it does not."""
-        ...
 
     async def crawl_delay(self, url: str) -> float | None:
         """Return the delay between requests that a site asks for; None while it is unknown."""
-        ...
 
     def state(self, origin: str) -> str:
         """Return the state of the robots.txt of an origin; "unreachable" stops a run."""
-        ...

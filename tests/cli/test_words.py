@@ -13,7 +13,8 @@ from afresh.cli.progress import LineDisplay, LiveDisplay, ProgressDisplay, show_
 from afresh.cli.session import Session
 from afresh.events import Event, Notice, PageStep, Progress
 from afresh.model.records import RunId
-from afresh.present.wording import ago, clean, count, due, duration, percent, shortened, size, whole_text
+from afresh.present.wording import ago, clean, count, due, duration, percent, size, whole_text
+from afresh.text.plain import shortened
 
 
 def steers(text: str) -> bool:
@@ -63,9 +64,9 @@ def test_a_time_that_has_come_is_due_now() -> None:
 
 
 def test_long_texts_are_shortened() -> None:
-    assert shortened("word") == "word"
-    assert shortened("x" * 60) == "x" * 60
-    assert shortened("x" * 5000) == "x" * 59 + "…"
+    assert shortened("word", 60) == "word"
+    assert shortened("x" * 60, 60) == "x" * 60
+    assert shortened("x" * 5000, 60) == "x" * 59 + "…"
 
 
 def test_numbers_are_spoken() -> None:

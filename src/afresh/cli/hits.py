@@ -11,8 +11,8 @@ from rich.text import Text
 
 from afresh.cli.tables import empty
 from afresh.model.reports import SearchHit
-from afresh.present.wording import ago, clean, label, shortened
-from afresh.text.plain import dedent_lists
+from afresh.present.wording import ago, clean, label
+from afresh.text.plain import dedent_lists, shortened
 
 MAX_LINES = 8
 MAX_LINE_CHARS = 420  # characters of a line of a passage before it is cut around the first match
@@ -37,7 +37,7 @@ _CODE = re.compile(rf"{_PLACE}|(?<![`\\])(`+)(?!`)[^\n]{{1,500}}?(?<!`)\1(?!`)")
 
 def draw(hits: Sequence[SearchHit], query: str, now: datetime, *, verbose: bool = False) -> RenderableType:
     if not hits:
-        return empty(f"No results for {shortened(clean(query))}. To see what is indexed, run", "afresh sources")
+        return empty(f"No results for {shortened(clean(query), 60)}. To see what is indexed, run", "afresh sources")
     parts: list[RenderableType] = []
     for number, hit in enumerate(hits, start=1):
         parts += [Text()] if number > 1 else []

@@ -11,10 +11,12 @@ from rich.text import Text
 from afresh.dataclass import dataclass
 from afresh.present.wording import ago, clean, count
 from afresh.sync.reports import SinkView
+from afresh.text.plain import shortened
 
 GAP = 2
 MIN_URL_WIDTH = 50  # columns in which a URL is still readable
 MIN_CELL_WIDTH = 8
+MAX_TITLE_WIDTH = 40
 
 
 @dataclass(frozen=True)
@@ -120,9 +122,8 @@ def text(value: object, style: str = "") -> Text:
     return Text(clean(str(value)), style=style)
 
 
-def short(title: str | None, width: int = 40) -> str:
-    title = clean(title or "")
-    return title if len(title) <= width else f"{title[: width - 1]}…"
+def short(title: str | None) -> str:
+    return shortened(clean(title or ""), MAX_TITLE_WIDTH)
 
 
 def state(value: object) -> Text:

@@ -58,9 +58,6 @@ def load(path: Path | None, env: Mapping[str, str], flags: Mapping[str, object],
     return config
 
 
-# the file
-
-
 def find_file(path: Path | None, env: Mapping[str, str], cwd: Path) -> tuple[Path | None, bool]:
     """Return the settings file to read (or None), and whether the user named it; a named file must exist."""
     if path is not None:
@@ -138,9 +135,6 @@ def _value(entry: FileEntry, spec: SettingSpec) -> object:
         raise InvalidValue(f"{dotted}: {wrong}") from None
 
 
-# the environment and flags
-
-
 def _from_environment(env: Mapping[str, str], entries: Iterable[str]) -> Layer:
     """Return the settings in environment variables; an empty variable counts as not set."""
     names = {f"{PREFIX}{section}__{key}".upper(): (section, key) for section, key in settings()} | SHORT
@@ -204,9 +198,6 @@ def _from_flags(flags: Mapping[str, object]) -> Layer:
     return found
 
 
-# settings that depend on each other
-
-
 def _reconcile(config: Config, given: Container[str]) -> Config:
     """Adapt defaults to values that the user has set; raise ConfigError if set values conflict."""
     policy = config.policy
@@ -251,9 +242,6 @@ def _why_no_models(config: Config) -> str | None:
     if config.links.keywords and config.links.scorer == "model" and ai.address is None:
         return "links.scorer: model needs ai.provider: openai and ai.model, or set it to offline"
     return None
-
-
-# the rules and policy of one source
 
 
 def apply_overrides(config: Config, partials: Iterable[Mapping[str, object]]) -> Config:

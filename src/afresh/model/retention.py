@@ -51,16 +51,11 @@ class PruneCounts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PruneReport:
+class PruneReport(PruneCounts):
     """What a prune removed, or would remove."""
 
     dry_run: bool
     complete: bool  # False: stopped early
-    deleted_pages: int
-    attempts: int
-    changes: int
-    messages: int
-    former_texts: int = 0
     freed_bytes: int | None = None  # returned to the disk; None: not requested, or left to the database
     retention: dict[str, float | None]  # seconds by kind of record; None: forever
     seconds: float

@@ -215,9 +215,6 @@ def _within_or_lower(span: _Span, known: Sequence[ParsedVersion]) -> Choice | No
     return _best([each for each in known if each.key < span.low], Match.NEAREST_LOWER)
 
 
-# ---- ranges ---------------------------------------------------------------------------------------
-
-
 def _span(wanted: str) -> _Span | None:
     """Return the range that a text describes; None for a word such as `main`."""
     parts = _comparisons(wanted)

@@ -26,7 +26,6 @@ _MARKS = re.compile(
 class EmbeddingModel(Protocol):
     def rows(self, texts: Sequence[str], *, query: bool = False) -> "Matrix":
         """Return one vector of length 1 for each text, as a row; fastest for texts of similar length."""
-        ...
 
 
 class LocalEmbedder:

@@ -99,7 +99,6 @@ class Transport(Protocol):
 
     async def send(self, message: OutboxMessage, body: MessageBody, now: datetime) -> Outcome:
         """Try once to send a message."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -54,10 +54,6 @@ def due(when: datetime | None, now: datetime, *, never: str = "never") -> str:
     return "due now" if when is not None and when <= now else ago(when, now, never=never)
 
 
-def shortened(text: str, width: int = 60) -> str:
-    return text if len(text) <= width else f"{text[: width - 1].rstrip()}…"
-
-
 def percent(part: int, whole: int) -> int:
     """Return the share of `part` in `whole` in percent, rounded; 100 only if they are equal."""
     rounded = round(100 * part / whole) if whole else 0

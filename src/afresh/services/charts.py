@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 
 from afresh.crawl.report import report_of
-from afresh.dataclass import replace
+from afresh.dataclass import asdict, replace
 from afresh.model import charts
 from afresh.model.charts import Calendar, HostView, Politeness, RunSavings, SiteMap, UpcomingChecks
 from afresh.model.filters import Sources
@@ -29,20 +29,18 @@ class ChartService(Service):
     async def calendar(self, sources: Sources, *, days: int = YEAR) -> Calendar:
         """Return the number of changes on each of the last days, for some sources or all."""
         through, since = self._span(days)
-        counts = await self._store.stats.changes_by_day(await self._numbers_of(sources), since)
+        ids = [each.id for each in await self._store.sources.all()] if sources is None else sources
+        counts = await self._store.stats.changes_by_day(ids, since)
         return charts.calendar_of(counts, since, through)
 
-    async def recent_changes(self, sources: Sources, *, days: int = MONTH) -> dict[SourceId, tuple[int, ...]]:
-        """Return for each source the number of changes on each of the last days, today last."""
-        ids, since = await self._numbers_of(sources), self._span(days)[1]
-        return charts.by_source(await self._store.stats.changes_by_day(ids, since), ids, since, days)
+    async def recent_changes(self, sources: Sequence[SourceId]) -> dict[SourceId, tuple[int, ...]]:
+        """Return for each source the number of changes on each of the last 30 days, today last."""
+        since = self._span(MONTH)[1]
+        return charts.by_source(await self._store.stats.changes_by_day(sources, since), sources, since, MONTH)
 
     def _span(self, days: int) -> tuple[date, date]:
         through = self._clock().astimezone(UTC).date()
         return through, through - timedelta(days=days - 1)
-
-    async def _numbers_of(self, sources: Sources) -> list[SourceId]:
-        return [each.id for each in await self._store.sources.all()] if sources is None else list(sources)
 
     async def site_map(self, source: Source, *, limit: int = NODES) -> SiteMap:
         return await site_map(self._store, source.id, limit)
@@ -74,19 +72,17 @@ async def hosts_of(store: Store, source: Source | None, now: datetime) -> tuple[
     states = {state.domain: state for state in await store.stats.host_states(sorted(named))}
     if source is None:
         states |= {state.domain: state for state in await store.stats.resting_hosts(now, HOSTS)}
-    by_name = {queue.domain: queue for queue in queues}
-    views = [_host(name, by_name.get(name), states.get(name), now) for name in sorted(named | set(states)) if name]
+    idle = {name: HostQueue(domain=name, waiting=0, held=0, oldest=None) for name in {*named, *states} if name}
+    by_name = idle | {queue.domain: queue for queue in queues if queue.domain}
+    views = [_host(queue, states.get(name), now) for name, queue in by_name.items()]
     return tuple(sorted(views, key=lambda host: (-host.waiting, not host.resting, host.domain))[:HOSTS])
 
 
-def _host(name: str, queue: HostQueue | None, state: charts.HostState | None, now: datetime) -> HostView:
+def _host(queue: HostQueue, state: charts.HostState | None, now: datetime) -> HostView:
     until = state.next_allowed_at if state else None
     resting = until is not None and until > now
     return HostView(
-        domain=name,
-        waiting=queue.waiting if queue else 0,
-        held=queue.held if queue else 0,
-        oldest=queue.oldest if queue else None,
+        **asdict(queue),
         worked_on=state is not None and state.locked_by is not None,
         resting=resting,
         next_allowed_at=until if resting else None,

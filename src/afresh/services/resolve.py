@@ -21,7 +21,11 @@ async def exact_source(store: Store, label: str, *, only: bool = False) -> Sourc
     name, version = parse_label(label)
     source = await store.sources.find(name, version)
     if source is None and version is None:
-        source = _newest(await store.sources.all(name), only=only)
+        versions = await store.sources.all(name)
+        if only and len(versions) >= MANY_VERSIONS:
+            which = ", ".join(labels_of(versions))
+            raise UsageError(f"{name} has {len(versions)} versions: name one of {which}")
+        source = _newest(versions)
     if source is None:
         raise await _unknown(store, label, name, version)
     return source
@@ -55,11 +59,7 @@ async def version_note(store: Store, label: str) -> str | None:
     return f"{name} has {len(versions)} versions: using {name}@{newest.version}, the newest"
 
 
-def _newest(sources: Sequence[Source], *, only: bool = False) -> Source | None:
-    """Return the newest of several versions of a source; with `only`, raise UsageError if there are several."""
-    if only and len(sources) >= MANY_VERSIONS:
-        which = ", ".join(labels_of(sources))
-        raise UsageError(f"{sources[0].name} has {len(sources)} versions: name one of {which}")
+def _newest(sources: Sequence[Source]) -> Source | None:
     choice = choose(None, [source.version for source in sources])
     return next((source for source in sources if choice and source.version == choice.version), None)
 

@@ -71,7 +71,6 @@ class Transaction(Protocol):
 
     async def each(self, name: str, /, rows: Sequence[Mapping[str, object]]) -> Sequence[Sequence[Row]]:
         """Run a statement for each set of parameters, as one batch; return a list of rows for each set."""
-        ...
 
     async def one(self, name: str, /, **params: object) -> Row | None:
         rows = await self.all(name, **params)
@@ -88,11 +87,9 @@ class Transaction(Protocol):
 
     async def run(self, name: str, /, **params: object) -> int:
         """Run a statement and return how many rows it changed."""
-        ...
 
     async def many(self, name: str, /, rows: Sequence[Mapping[str, object]]) -> None:
         """Run a statement for each row; it may wait for the next statement with a result, so its errors come there."""
-        ...
 
 
 _FORMS = {  # by suffix of the statement name

@@ -21,9 +21,6 @@ def markdown_diff(old: str, new: str, *, limit: int = 65_536) -> str:
     return _cut_lines((line for hunk in hunks for line in _written(hunk, before, after)), limit)
 
 
-# ---- equal lines -------------------------------------------------------------------------------
-
-
 def _common(
     a: Sequence[str], b: Sequence[str], a_low: int, a_high: int, b_low: int, b_high: int, depth: int
 ) -> Iterator[Match]:

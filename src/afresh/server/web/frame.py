@@ -1,6 +1,5 @@
 """The frame of all web pages: templates, assets, parts of lists and error pages."""
 
-import gzip
 from collections.abc import Awaitable, Callable
 from functools import cache, partial
 from hashlib import sha256
@@ -197,10 +196,8 @@ async def asset(name: str, request: Request, v: str | None = None) -> Response:
     if name not in _names():
         raise HTTPException(404)
     raw, tag = _file(name)
-    headers = {"cache-control": FOREVER if v == tag else "no-cache", "vary": "accept-encoding"}
-    if "gzip" in request.headers.get("accept-encoding", ""):
-        raw, headers = _packed(name), {**headers, "content-encoding": "gzip"}
-    return Response(raw, media_type=MEDIA[name.rpartition(".")[2]], headers=headers)
+    headers = {"cache-control": FOREVER if v == tag else "no-cache"}
+    return packed(request, Response(raw, media_type=MEDIA[name.rpartition(".")[2]], headers=headers))
 
 
 @cache
@@ -213,8 +210,3 @@ def _names() -> frozenset[str]:
 def _file(name: str) -> tuple[bytes, str]:
     raw = files("afresh.server.web").joinpath("assets", name).read_bytes()
     return raw, sha256(raw).hexdigest()[:12]
-
-
-@cache
-def _packed(name: str) -> bytes:
-    return gzip.compress(_file(name)[0], 9, mtime=0)
