@@ -20,7 +20,7 @@ else:
 
     class _RecordMeta(type(msgspec.Struct)):
         def __new__(mcls, name, bases, body, **options):
-            """Return a plain class for the `class` statement of a derived record; the decorator makes it a record."""
+            """Return a plain class for a derived record that adds fields; `dataclass` turns it into a record."""
             if options or not body.keys() & ANNOTATIONS:
                 return super().__new__(mcls, name, bases, body, **options)
             return type(name, (), {**body, "_bases": bases})

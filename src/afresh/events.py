@@ -56,7 +56,7 @@ Listener = Callable[[Event], None]
 
 
 class WithoutSteps:
-    """Wraps a listener that ignores `PageStep`, so that none is created: there are five for each page."""
+    """Marks a listener that needs no `PageStep` events, so that the five events of each page are not created."""
 
     def __init__(self, listener: Listener) -> None:
         self._listener = listener

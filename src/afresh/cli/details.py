@@ -303,7 +303,6 @@ def _listed(lines: Sequence[str], head: str, number: int) -> str:
 
 
 def evaluation(view: "Evaluation", misses: int) -> RenderableType:
-    """Draw the scores of search, and the questions without a right result."""
     parts: list[RenderableType] = [facts(_scores(view))]
     missed = [each for each in view.scored if not each.right]
     for each in missed[:misses]:
@@ -332,7 +331,6 @@ def _scores(view: "Evaluation") -> list[tuple[str, RenderableType]]:
 
 
 def comparison(view: "Comparison", first: str, second: str) -> RenderableType:
-    """Draw the scores of two settings and their differences."""
     names = {"mrr": "MRR@10", "ndcg": "nDCG@10", "recall": "Recall@10"}
     rows = [
         (name, f"{getattr(view.first, key):.3f}", f"{getattr(view.second, key):.3f}", f"{gap.mean:+.3f}", _range(gap))

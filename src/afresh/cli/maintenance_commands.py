@@ -129,7 +129,7 @@ def demo(session: Session, pace: float) -> int:
 
 
 def age(typed: str) -> "tuple[timedelta | None]":
-    """Parse an age such as 30d or "forever" (None); return it in a tuple, as None alone stands for a missing option."""
+    """Parse an age such as 30d, or "forever" as None; the tuple tells "forever" from an option that is missing."""
     return (None if typed.strip().lower() in ("none", "null", "forever", "for ever") else read_duration(typed),)
 
 

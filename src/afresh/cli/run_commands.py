@@ -55,7 +55,7 @@ def keywords(typed: str) -> dict[str, float]:
 
 
 def given(flags: Mapping[str, object]) -> dict[str, object]:
-    """Return the flags that were typed; an empty pattern clears a list of patterns, `none` removes a limit."""
+    """Return the values of the typed flags; an empty pattern clears a list of patterns, `none` removes a limit."""
     found: dict[str, object] = {}
     for key, value in flags.items():
         if isinstance(value, tuple) and value:
@@ -66,7 +66,7 @@ def given(flags: Mapping[str, object]) -> dict[str, object]:
 
 
 def check_flags(session: Session, own: Mapping[str, object]) -> None:
-    """Raise UsageError, which names the flag as typed, if a flag has an invalid value; nothing is opened before."""
+    """Raise UsageError with the name of the flag if a flag has an invalid value, before the store is opened."""
     for key, value in own.items():
         try:
             session.config.with_overrides({key: value})

@@ -87,7 +87,7 @@ class Session:
     log_format: str | None = None
 
     def after(self, name: str, value: Any) -> "Session":
-        """Return the session with one more option; an option that was not given changes nothing."""
+        """Return the session with one more command-line option; an empty `value` changes nothing."""
         added = self.verbose + value if name == "verbose" else value
         return replace(self, **{name: added}) if value else self
 
@@ -242,7 +242,7 @@ class Session:
 
 
 def start_collecting() -> None:
-    """Start the garbage collector if `main` stopped it; objects of the modules imported so far are not collected."""
+    """Start the garbage collector if `main` stopped it; objects that exist already are never collected."""
     if not gc.isenabled():
         gc.freeze()
         gc.enable()

@@ -157,14 +157,14 @@ def argument(name: str, metavar: str, text: str, **more: Any) -> Callable[[Decor
 
 
 def labels(text: str = "Sources, as NAME or NAME@VERSION (default: all).") -> Callable[[Decorated], Decorated]:
-    """Return an argument for any number of sources, without duplicates."""
+    """Return a decorator that adds an argument for the labels of any number of sources."""
     return argument(
         "labels", "[LABEL]...", text, nargs=-1, callback=lambda ctx, param, typed: tuple(dict.fromkeys(typed))
     )
 
 
 def option(names: str, metavar: str, text: str, **more: Any) -> Callable[[Decorated], Decorated]:
-    """Return an option with a value; `names` holds its flags and, if needed, its parameter name: `--in within`."""
+    """Return a decorator that adds an option; `names` are its flags and, if needed, its parameter: `--in within`."""
     return click.option(*names.split(), metavar=metavar, help=text, **more)
 
 

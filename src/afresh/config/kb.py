@@ -84,7 +84,7 @@ class KbPaths:
 
     @property
     def no_sources(self) -> list[tuple[Path, str]]:
-        """Return files that must not become sources, each with a pattern for endings of lock and temporary files."""
+        """Return files that must not be indexed, each with a glob for the suffixes of its lock and temporary files."""
         written = [(self.index, ".*"), (self.cache, ".*")]  # with their lock and temporary files
         read = [self.links_file, self.settings]  # the settings may contain keys, which must not be indexed
         return [*written, *((path, "") for path in read if path)]

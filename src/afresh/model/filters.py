@@ -86,10 +86,7 @@ class AttemptCursor(NamedTuple):
 
 
 def parts_of_run(outcome: Outcome | None, after: AttemptCursor | None) -> list[AttemptCursor]:
-    """Return one cursor for each outcome that the rest of a list of attempts contains.
-
-    Attempts of a run are listed by outcome, so a query reads one outcome after another.
-    """
+    """Return where to continue a list of the attempts of a run: one cursor for each outcome that is left."""
     left = WORST_FIRST[WORST_FIRST.index(after.outcome) :] if after else WORST_FIRST
     return [
         after if after and after.outcome is each else AttemptCursor(each, 0) for each in left if outcome in (None, each)

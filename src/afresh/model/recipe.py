@@ -11,7 +11,10 @@ CHUNKER = "markdown-4"  # includes the analysis of words
 
 
 def recipe_of(body: str, model: str | None, *, hidden_links: bool = True, render: str = "auto") -> str:
-    """Return a fingerprint of the processing that needs the fetched page; if text is not stored, of all processing."""
+    """Return a fingerprint of how a page is read; a page with another one is fetched again.
+
+    If texts are not stored (`body` is `none`), it includes chunker and model, because both need the fetched page.
+    """
     parts = (READING, body) if body != "none" else (READING, body, CHUNKER, model or "")
     parts = parts if hidden_links else (*parts, "visible links only")
     parts = parts if render == "auto" else (*parts, f"render {render}")

@@ -93,7 +93,7 @@ class Source:
 
     @property
     def is_of_digest(self) -> bool:
-        """Return whether the source belongs to the knowledge base folder, which only `afresh init-kb` reads."""
+        """Return whether the source holds the files or links of the digest, which only `afresh init-kb` reads."""
         return self.name in KINDS
 
     @property
@@ -236,7 +236,7 @@ class Policy:
     respect_noindex: bool = True
     respect_nofollow: bool = True
     doubts: bool = True  # False: accept every 200 response
-    holds: bool = True  # False: accept and flag suspicious content, and keep the former text (E23)
+    holds: bool = True  # False: accept and flag suspicious content, and keep the former text
     redetect: bool = False  # detect the language of every page again
     reread_seconds: float = 2_592_000.0  # how long "not modified" alone is trusted; 0: for ever
     max_age_seconds: float | None = None  # age of the last answer at which a page is due in any case

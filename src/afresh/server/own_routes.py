@@ -21,14 +21,14 @@ health_router = APIRouter(tags=["health"])
 
 
 class Health(BaseModel):
-    """The process answers."""
+    """The answer of the liveness check."""
 
     status: str
     version: str
 
 
 class Ready(BaseModel):
-    """Readiness: the store answers. `worker` and `schedules` say where that work is done."""
+    """The answer of the readiness check; `worker` and `schedules` say whether this process does that work."""
 
     status: str
     store: str

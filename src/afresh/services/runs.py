@@ -36,7 +36,7 @@ OPEN_STATES = (RunState.QUEUED, RunState.RUNNING, RunState.NEEDS_CONFIRMATION)
 
 
 class SourceRunner(Runner):
-    """Runs any source; for the knowledge base, stores summaries and refuses to queue runs."""
+    """Runs any source; for the sources of `init-kb`, stores summaries and refuses to queue runs."""
 
     async def run(self, source: Source, options: RunOptions, listener: Listener = ignore) -> RunReport:
         return await super().run(source, replace(options, for_digest=source.is_of_digest), listener)

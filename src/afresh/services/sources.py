@@ -56,7 +56,7 @@ class SourceService(Service):
         return await self._source(label)
 
     async def labelled(self, labels: Sequence[str]) -> list[Source]:
-        """Return the sources and libraries that the labels name; without labels, all except the knowledge base."""
+        """Return the sources and libraries that the labels name; without labels, all except those of `init-kb`."""
         named = await resolve.labelled_sources(self._store, labels)
         return named or [each for each in await self._store.sources.all() if not each.is_of_digest]
 

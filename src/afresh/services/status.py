@@ -172,7 +172,7 @@ class StatusService(Service):
         )
 
     def cache_counts(self) -> None:
-        """Cache the counts of large sources from now on, as only long-running processes need."""
+        """Cache the counts of large sources from now on; only long-running processes need this."""
         if not isinstance(self._store.stats, CachedStats):
             self._store.stats = CachedStats(self._store)
 

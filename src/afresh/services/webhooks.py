@@ -72,13 +72,13 @@ class WebhookService(Service):
         return await self._store_requests("github", delivery, [(source, "") for source in changed])
 
     async def _sources_of_hook(self, concerns: Concerns) -> list[Source]:
-        """Return the sources that a webhook may refresh; it may not refresh the knowledge base."""
+        """Return the sources that a webhook may refresh, which never include those of `init-kb`."""
         return [
             source for source in await self._store.sources.all() if not source.is_of_digest and concerns(source.label)
         ]
 
     async def receive_urls(self, hook: str, delivery: str, urls: Sequence[str], concerns: Concerns) -> ReceivedMessage:
-        """Store check requests for URLs of stored pages or of web sources; return how many were accepted."""
+        """Store requests to check URLs that a source stores or whose site it covers; return how many were accepted."""
         sources = {source.id: source for source in await self._sources_of_hook(concerns)}
         bounds = {
             each.id: settings_or_none(self._tools.bounds, each) for each in sources.values() if each.kind == "web"
@@ -97,7 +97,7 @@ class WebhookService(Service):
     async def _requested_pages(
         self, typed: str, sources: Mapping[SourceId, Source], sites: Sequence[tuple[Source, Rules]]
     ) -> list[tuple[Source, str]]:
-        """Return a source and page for each source that stores a URL or, if none does, to whose site it belongs."""
+        """Return the sources that store a URL, each with the URL; if there are none, the web sources that allow it."""
         try:
             url = web_address(typed)
         except AfreshError:

@@ -92,9 +92,9 @@ def sketch_of(text: str, url: str = "") -> str:
 
 
 def _words_in(text: str) -> list[bytes]:
-    """Return the words of a text in lower case, as `_WORD` finds them; in addition, words that contain `0`.
+    """Return the words of a text in lower case; words with digits may be missing, or have `0` for each digit.
 
-    This is faster for text that is mostly ASCII, in which each digit becomes a `0`.
+    This is faster than `_WORD` for text that is mostly ASCII.
     """
     beyond = set(beyond_ascii(text))
     if any(each.casefold() != each for each in beyond):

@@ -164,7 +164,7 @@ def directory_of(url: str) -> str:
 
 
 def trim_params(url: str, limit: int | None) -> str:
-    """Return a URL without query parameters beyond the first `limit`; None keeps all of them (C23)."""
+    """Return a URL without query parameters beyond the first `limit`; None keeps all of them."""
     if limit is None or "?" not in url:
         return url
     path, _, query = url.partition("?")

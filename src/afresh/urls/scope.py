@@ -78,7 +78,7 @@ class Rules:
         return trap_in(url) if edge.detects_traps and (slashes >= LEAST_SLASHES or "&" in url) else None
 
     def trim(self, url: str) -> str:
-        """Return the URL under which a link is stored: with at most `max_params` query parameters (C23).
+        """Return the URL under which a link is stored: with at most `max_params` query parameters.
 
         For the target of a temporary redirect of the root, return the root.
         """

@@ -1,4 +1,4 @@
-"""Results of tools, typed and as text; text of crawled pages is framed, and cannot close its frame."""
+"""Results of MCP tools, as records and as text; text of crawled pages stands between marks that it cannot forge."""
 
 import json
 import re
@@ -40,7 +40,7 @@ _NEAR = 400  # how many characters a part may be shorter, to end at a line break
 
 
 def sanitize(text: str) -> str:
-    """Return a text without invisible characters, HTML comments and the characters that delimit a `frame`."""
+    """Return a text without invisible characters, HTML comments and the brackets that `frame` uses."""
     seen = _UNSEEN.sub("", text.replace("\r\n", "\n").replace("\r", "\n")).translate(_SIGNS)
     if "<!--" not in seen:
         return seen
@@ -61,7 +61,7 @@ def clean_url(url: str) -> str:
 
 
 def frame(text: str, url: str, about: str) -> str:
-    """Return a sanitized text in a frame that names its URL; each frame has a random mark."""
+    """Enclose a sanitized text in two lines that name its URL, so that agents read it as data; the number is random."""
     mark = secrets.token_hex(4)
     return f"⟦data {mark}: from {clean_url(url)}; {about}⟧\n{text}\n⟦end of data {mark}⟧"
 
@@ -220,7 +220,7 @@ class JobSummary(BaseModel):
 
 
 class Job(JobSummary, Marked):
-    """One run of a source, with the notice."""
+    """One run of a source, with the notice that its texts are data."""
 
 
 class Jobs(Marked):
@@ -307,7 +307,7 @@ def error_line(error: str) -> str:
 
 @contextmanager
 def tool_errors(kind: type[Exception] = ToolError) -> Iterator[None]:
-    """Convert an AfreshError into an error of the MCP SDK; other exceptions pass unchanged."""
+    """Raise an AfreshError in this context as an error of the MCP SDK; other exceptions pass unchanged."""
     try:
         yield
     except AfreshError as error:

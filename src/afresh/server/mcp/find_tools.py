@@ -245,7 +245,7 @@ def add_page_tool(server: MCPServer[Any], kb: answers.KbProvider) -> None:
 
 
 def part(markdown: str, begins: int, url: str, about: str, room: int = answers.MAX_TEXT_BYTES) -> dict[str, Any]:
-    """Return the part of a text from `begins` on that fits into a result, in a frame, with its start and end."""
+    """Return the fields of a result for the text from character `begins` on: as much as fits, framed as data."""
     text = answers.sanitize(markdown)
     begins = min(begins, len(text))
     content = answers.beginning(text[begins : begins + room], room)

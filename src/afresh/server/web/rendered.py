@@ -241,7 +241,7 @@ class Row(NamedTuple):
 
 
 def diff_rows(diff: str, view: str | None) -> list[Row]:
-    """Return the rows of a diff: if `split`, removed and added lines share a row, else each has its own."""
+    """Return the rows of a diff; in the view `split`, removed and added lines share a row."""
     if view != "split":
         return list(_rows(diff))
     found: list[Row] = []

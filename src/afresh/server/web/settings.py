@@ -55,7 +55,7 @@ class FieldProblem(NamedTuple):
 
 
 def problem_of(error: Exception) -> FieldProblem:
-    """Return the message of an error with field names as the form shows them."""
+    """Return the message of an error with the title of the form field, and the field that it concerns."""
     message = mask_secrets(str(error))
     key, _, rest = message.partition(": ")
     titles = {field.key: field.title for field in FIELDS}
@@ -67,7 +67,7 @@ def problem_of(error: Exception) -> FieldProblem:
 
 
 def fields_for(kind: str | None, typed: Mapping[str, str]) -> Sequence[Field]:
-    """Return the settings of a kind of source (None: kind not known yet), and all that were typed."""
+    """Return the form fields for a kind of source (None: not known yet), and all other fields that were filled in."""
     return [field for field in FIELDS if kind is None or not field.kinds or kind in field.kinds or typed.get(field.key)]
 
 
