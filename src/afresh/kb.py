@@ -104,7 +104,7 @@ class KnowledgeBase:
     def scoped_to(self, allowed: Permissions) -> "KnowledgeBase":
         """Return a view limited to permitted sources; operations on the whole store raise Forbidden.
 
-        Without write permission, the view fetches no web pages that belong to no source.
+        Without write permission, the view fetches only web pages that belong to a source.
         """
         if allowed.everywhere and allowed.may_write:
             return self

@@ -19,7 +19,7 @@ from afresh.sync.reports import CopyView
 
 if TYPE_CHECKING:
     from afresh.kb import KnowledgeBase
-    from afresh.search.evaluation import Comparison, Evaluation, MeanDifference
+    from afresh.search.evaluation import Comparison, Evaluation
 
 
 MAX_LINKED_FROM = 5
@@ -332,15 +332,11 @@ def _scores(view: "Evaluation") -> list[tuple[str, RenderableType]]:
 
 def comparison(view: "Comparison", first: str, second: str) -> RenderableType:
     names = {"mrr": "MRR@10", "ndcg": "nDCG@10", "recall": "Recall@10"}
-    rows = [
-        (name, f"{getattr(view.first, key):.3f}", f"{getattr(view.second, key):.3f}", f"{gap.mean:+.3f}", _range(gap))
-        for key, name in names.items()
-        if (gap := view.differences.get(key))
-    ]
+    rows = []
+    for key, name in names.items():
+        if gap := view.differences.get(key):
+            scores = (f"{getattr(each, key):.3f}" for each in (view.first, view.second))
+            rows.append((name, *scores, f"{gap.mean:+.3f}", f"{gap.low:+.3f} to {gap.high:+.3f}"))
     head = ("*score", f">{clean(first)}", f">{clean(second)}", ">difference", "95 % range")
     drawn = table(head, rows, none=("No question has an answer.",))
     return Group(drawn, Text("A range that includes 0 may be chance.", "dim")) if rows else drawn
-
-
-def _range(gap: "MeanDifference") -> str:
-    return f"{gap.low:+.3f} to {gap.high:+.3f}"

@@ -60,8 +60,6 @@ class FileEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettingSpec:
-    """The specification of one setting."""
-
     kind: str
     doc: str
     low: float | None = None
@@ -192,7 +190,7 @@ def weights(doc: str) -> Any:
 
 
 def _setting(kind: str, default: Any, doc: str, more: Mapping[str, Any]) -> Any:
-    """Return a dataclass field that holds the specification of a setting; a default of None usually allows null."""
+    """Return a dataclass field with the specification of a setting; if its default is None, null is usually allowed."""
     spec = SettingSpec(kind=kind, doc=doc, **{"optional": default is None, **more})
     usual: dict[str, Any] = {"default_factory" if callable(default) else "default": default}
     return field(**usual, repr=not spec.secret, metadata={"spec": spec})

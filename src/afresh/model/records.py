@@ -175,8 +175,6 @@ def last_answered(checked_at: datetime | None, *answers: datetime | None) -> dat
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredContent:
-    """The stored content of a page."""
-
     markdown: str | None = None  # None if only the searchable words are stored
     sketch: str = ""
     length: int | None = None

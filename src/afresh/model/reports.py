@@ -108,8 +108,6 @@ class SearchHit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchAnswer:
-    """The results of a search, with notes."""
-
     hits: tuple[SearchHit, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -436,8 +434,6 @@ class CopiedTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopyReport:
-    """The result of copying a store into another."""
-
     origin: str
     target: str
     sources: tuple[str, ...]

@@ -76,7 +76,7 @@ docs_router = APIRouter(include_in_schema=False)
 
 @docs_router.get("/docs")
 async def docs() -> Response:
-    """Return the page that shows the API."""
+    """Return the page with the documentation of the API."""
     page = files("afresh.server.web").joinpath("templates", "docs.html").read_bytes()
     return Response(page, media_type="text/html", headers={"content-security-policy": POLICY})
 

@@ -73,7 +73,7 @@ class PeerConnections:
 
 
 def server_limits(settings: AccessSettings) -> dict[str, Any]:
-    """Return arguments for `uvicorn.Config`; the client address is the peer, not the one in headers."""
+    """Return arguments for `uvicorn.Config` that set the limits, and ignore client addresses in headers."""
 
     class Protocol(BoundedProtocol):
         header_seconds = settings.header_seconds

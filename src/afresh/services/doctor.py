@@ -82,7 +82,6 @@ def _environment(config: Config, sources: Sequence[Source] = ()) -> list[Finding
 
 
 def _plugins() -> list[Finding]:
-    """Return a finding for each installed plugin, with errors of those that cannot be loaded."""
     found, kinds = [], {SOURCES: SourceKind, EXTRACTORS: Format, SINKS: SinkKind}
     for group, name in ((each, name) for each in BUILT_IN for name in installed_plugins(each)):
         try:

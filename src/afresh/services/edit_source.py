@@ -79,7 +79,7 @@ def checked_settings(
 
 
 async def refuse_twice(store: Store, url: str, name: str | None = None) -> None:
-    """Raise AlreadyExists if a source has this URL; the message names the source, preferably `name`."""
+    """Raise AlreadyExists if a source has this URL; the message names it, preferably the one called `name`."""
     having = [source for source in await store.sources.all() if source.url == url]
     if not having:
         return

@@ -50,7 +50,6 @@ class SourceRunner(Runner):
 
 
 async def run_and_source(store: Store, number: int) -> tuple[Run, Source]:
-    """Return a run with its source; raise NotFound if there is none."""
     run = await store.runs.get(RunId(number))
     source = await store.sources.get(run.source_id) if run else None
     if run is None and (unkept := await store.runs.unkept(RunId(number))) is not None:
@@ -253,7 +252,6 @@ class RunService(Service):
         return list(await found)
 
     async def blocked_deletions(self, number: int) -> BlockedDeletions:
-        """Return the deletions of a run that needs confirmation."""
         run, source = await run_and_source(self._store, number)
         bounds = settings_or_none(self._tools.bounds, source)
         limits = bounds[1] if bounds else Policy()

@@ -73,7 +73,6 @@ class StatusService(Service):
         self._sums = RunTotals()
 
     async def get(self) -> StoreStatus:
-        """Return the status of the store: its counts, its active workers and its open runs."""
         store, alive, now = self._store, await self._alive(), self._clock()
         serving, totals = await store.vectors.serving_model(), await store.stats.totals()
         load = await store.stats.workload(alive.names)

@@ -84,7 +84,6 @@ class TokenService(Service):
         return await self._store.access.token_of(digest_of(text))
 
     def _permissions_if_valid(self, token: AccessToken | None) -> Permissions | None:
-        """Return the permissions of a token; None if it is None, revoked or expired."""
         if token is None or token.state(self._clock()) != "good":
             return None
         sources = frozenset(token.sources) if token.sources else None

@@ -78,7 +78,7 @@ class WebhookService(Service):
         ]
 
     async def receive_urls(self, hook: str, delivery: str, urls: Sequence[str], concerns: Concerns) -> ReceivedMessage:
-        """Store requests to check URLs that a source stores or whose site it covers; return how many were accepted."""
+        """Store requests to check those URLs that belong to sources; return how many were accepted."""
         sources = {source.id: source for source in await self._sources_of_hook(concerns)}
         bounds = {
             each.id: settings_or_none(self._tools.bounds, each) for each in sources.values() if each.kind == "web"
@@ -117,7 +117,7 @@ class WebhookService(Service):
         return ReceivedMessage(state="taken" if asked else "nothing", sources=labels, pages=pages, unknown=unknown)
 
     async def keep(self, *, listener: Listener = ignore) -> None:
-        """Run the requested checks until `stop`."""
+        """Run the checks that webhooks request, until `stop`."""
         put_off: PutOff = {}
         await self._repeat(lambda: self.check_requested(listener=listener, put_off=put_off))
 

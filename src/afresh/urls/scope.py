@@ -90,7 +90,7 @@ class Rules:
         return any(replace(self, root=root, aside=None).refusal(url, depth) is None for root in self.former)
 
     def may_lead(self, asked: str, to: str) -> bool:
-        """Return whether a redirect may lead to a URL: it is in scope or, from the root, on the same site."""
+        """Return whether a redirect may lead to a URL: it is in scope or, from the root, on an allowed site."""
         if self.refusal(to, 0) is None:
             return True
         return asked == self.root and (self.may_move or is_same_site(asked, to))

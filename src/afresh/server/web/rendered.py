@@ -171,7 +171,7 @@ def passage(text: str) -> Markup:
 
 
 class _PassageWriter(HtmlWriter):
-    """Writes headings as bold lines, links and pictures as text, and table rows without their table head as lines."""
+    """Writes headings as bold lines, links and images as text, and rows of a table that lacks its head as lines."""
 
     def __init__(self, base: str) -> None:
         super().__init__(base)

@@ -177,7 +177,6 @@ async def ask_new(ctx: Context) -> Response:
 
 @router.post("/add")
 async def add(ctx: Context) -> Response:
-    """Add the source and queue its crawl."""
     _check(ctx)
     form = {key: text.strip() for key, text in (await form_of(ctx.request)).items()}
     if form.get("do") != "add":
