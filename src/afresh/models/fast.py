@@ -39,7 +39,7 @@ MAX_WORD_CHARS = 48  # of a word; the rest is left out
 INSIDE = "##"  # before a piece that does not begin a word
 UNKNOWN_ROWS = 1_024  # shared by the characters without a token
 _MAX_PIECE_CHARS = 20
-_BLANKS = {code: " " for code in range(128) if not chr(code).isalnum()}
+_BLANKS = bytes(code if code > 127 or chr(code).isalnum() else ord(" ") for code in range(256))  # for UTF-8
 _MAX_CACHED = 50_000
 # Scripts without blanks between words are read by character.
 _WORD = re.compile(r"[぀-ヿ㐀-䶿一-鿿豈-﫿\U00020000-\U0003134f]|[^\W_぀-ヿ㐀-䶿一-鿿豈-﫿\U00020000-\U0003134f]+")
@@ -137,8 +137,7 @@ class WordPieces:
 
     def numbers(self, text: str) -> list[int]:
         cached, found = self._cached, list[int]()
-        # Only ASCII is translated quickly; elsewhere punctuation is dropped when a part is read.
-        for part in (text.translate(_BLANKS) if text.isascii() else text).split():
+        for part in text.encode("utf-8", "surrogatepass").translate(_BLANKS).decode("utf-8", "surrogatepass").split():
             numbers = cached.get(part)
             found += self._read(part) if numbers is None else numbers
         return found
