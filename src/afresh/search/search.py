@@ -15,8 +15,7 @@ from afresh.search.highlight import QueryWords
 from afresh.search.query import parse, words_of
 from afresh.search.ranking import FAST, FAST_MEANING, LEADERS, MEANING, PULL, fuse, title_bonus
 from afresh.search.records import ChunkMatch, ChunkVectors, FoundPassage, SearchMode, SearchRequest
-from afresh.search.snippet import context as context_of
-from afresh.search.snippet import passage as passage_of
+from afresh.search.snippet import context_of, snippet_of
 from afresh.store.store import Store
 
 if TYPE_CHECKING:
@@ -62,7 +61,7 @@ async def answer(
     hits = [
         replace(
             passage.hit,
-            text=passage_of(passage.content, words) if passage.content else "",
+            text=snippet_of(passage.content, words) if passage.content else "",
             score=round(score, 6),
             context=context_of(chunks[passage.page], passage.order) if context and passage.content else None,
         )

@@ -47,7 +47,7 @@ class _Text:
         return self.segments[high - 1].end - self.segments[low].start if high > low else 0
 
 
-def passage(content: str, words: Sequence[str] | QueryWords, *, width: int = PASSAGE_CHARS) -> str:
+def snippet_of(content: str, words: Sequence[str] | QueryWords, *, width: int = PASSAGE_CHARS) -> str:
     """Return the part of a chunk that matches best, with each match between U+0002 and U+0003.
 
     `words` holds the words of the query, rarest first.
@@ -60,10 +60,10 @@ def passage(content: str, words: Sequence[str] | QueryWords, *, width: int = PAS
     return _render(text, *_extend(text, *_find_best(text, asked, width), width))
 
 
-def context(chunks: Sequence[Chunk], hit: int, max_chars: int = CONTEXT_CHARS) -> str:
+def context_of(chunks: Sequence[Chunk], hit: int, max_chars: int = CONTEXT_CHARS) -> str:
     """Return the chunk of a hit with the headings above it and as many neighbouring chunks as fit."""
     if len(chunks[hit].content) > max_chars:
-        return passage(chunks[hit].content, (), width=max_chars)
+        return snippet_of(chunks[hit].content, (), width=max_chars)
     low, high = _neighbours(chunks, hit, max_chars)
     first, above = chunks[low], ""
     inside = set(map(_letters, headings_in(first.content)))

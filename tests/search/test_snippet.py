@@ -10,7 +10,7 @@ from tests.strategies import examples, law
 
 from afresh.model.fetch import Chunk
 from afresh.search.highlight import QueryWords, same_stem, segments_of
-from afresh.search.snippet import context, passage
+from afresh.search.snippet import context_of, snippet_of
 
 MARKS = re.compile("[\x02\x03]")
 MARKED = re.compile("\x02([^\x02\x03]+)\x03")
@@ -36,13 +36,13 @@ def marks(text: str) -> list[str]:
 
 
 def test_a_short_text_is_returned_whole() -> None:
-    assert passage("# Retries\n\nJobs are tried again.", ["tried"]) == "# Retries\n\nJobs are \x02tried\x03 again."
-    assert passage("", ["x"]) == passage("\n\n", ["x"]) == ""
+    assert snippet_of("# Retries\n\nJobs are tried again.", ["tried"]) == "# Retries\n\nJobs are \x02tried\x03 again."
+    assert snippet_of("", ["x"]) == snippet_of("\n\n", ["x"]) == ""
 
 
 def test_the_window_with_most_of_the_words_is_taken_and_cut_at_sentences() -> None:
     text = LONG + "Parked jobs are listed by the harbour master every evening. " + LONG
-    result = passage(text, ["evening", "parked", "listed"], width=150)
+    result = snippet_of(text, ["evening", "parked", "listed"], width=150)
     assert plain(result).startswith("… ")
     assert plain(result).endswith(" …")
     assert "Parked jobs are listed by the harbour master every evening." in plain(result)
@@ -53,38 +53,38 @@ def test_the_window_with_most_of_the_words_is_taken_and_cut_at_sentences() -> No
 
 def test_the_rarer_word_wins_where_both_do_not_fit() -> None:
     text = f"Common words stand here. {'Nothing of interest follows. ' * 20}A zebra stands there."
-    assert marks(passage(text, ["zebra", "common"], width=60)) == ["zebra"]
-    assert marks(passage(text, ["common", "zebra"], width=60)) == ["Common"]
-    assert marks(passage(text, ["the", "zebra"], width=60)) == ["zebra"]
+    assert marks(snippet_of(text, ["zebra", "common"], width=60)) == ["zebra"]
+    assert marks(snippet_of(text, ["common", "zebra"], width=60)) == ["Common"]
+    assert marks(snippet_of(text, ["the", "zebra"], width=60)) == ["zebra"]
 
 
 def test_a_link_is_never_cut_and_its_address_never_marked() -> None:
-    result = passage(LONG, ["guide", "retry", "docs", "example"], width=80)
+    result = snippet_of(LONG, ["guide", "retry", "docs", "example"], width=80)
     assert "[the \x02retry\x03 \x02guide\x03](https://docs.example.org/retry/guide)" in result
-    assert passage("See https://a.example/retry now. Retry.", ["retry"]).count("\x02") == 1
-    assert passage('Ask [retry](/retry "retry") <https://retry.example> &amp; go', ["retry", "amp"]) == (
+    assert snippet_of("See https://a.example/retry now. Retry.", ["retry"]).count("\x02") == 1
+    assert snippet_of('Ask [retry](/retry "retry") <https://retry.example> &amp; go', ["retry", "amp"]) == (
         'Ask [\x02retry\x03](/retry "retry") <https://retry.example> &amp; go'
     )
-    assert passage("![retry](retry.png) [ref]\n\n[retry]: https://retry.example", ["retry"]).count("\x02") == 0
-    assert passage("## Retry { #retry }", ["retry"]) == "## \x02Retry\x03 { #retry }"
-    assert passage("[**the `retry` flag**](/retry)", ["retry"]) == "[**the `\x02retry\x03` flag**](/retry)"
+    assert snippet_of("![retry](retry.png) [ref]\n\n[retry]: https://retry.example", ["retry"]).count("\x02") == 0
+    assert snippet_of("## Retry { #retry }", ["retry"]) == "## \x02Retry\x03 { #retry }"
+    assert snippet_of("[**the `retry` flag**](/retry)", ["retry"]) == "[**the `\x02retry\x03` flag**](/retry)"
 
 
 def test_a_fence_that_is_cut_is_opened_and_closed() -> None:
     lines = "\n".join(f"line_{number} = {number}" for number in range(60))
     text = f'Before.\n\n```python title="python"\n{lines}\nfind_me = True\n{lines}\n```\n\nAfter.'
-    result = passage(text, ["find", "python"], width=120)
+    result = snippet_of(text, ["find", "python"], width=120)
     assert result.startswith('```python title="python"\nline_')
     assert result.endswith("\n```")
     assert "\x02find\x03_me = True" in result
-    assert plain(passage("- a\n\n  ~~~~js\n" + "  x = 1\n" * 80 + "  ~~~~", ["a"], width=90)).endswith("\n  ~~~~")
+    assert plain(snippet_of("- a\n\n  ~~~~js\n" + "  x = 1\n" * 80 + "  ~~~~", ["a"], width=90)).endswith("\n  ~~~~")
 
 
 def test_a_table_row_is_whole() -> None:
     rows = "\n".join(f"| name {number} | what it is for. And more. | {number} |" for number in range(40))
     for head in ("| a | b | c |\n|---|---|---|\n", "a | b | c\n--- | --- | ---\n"):
         body = rows if head.startswith("|") else rows.replace("| name", "name")
-        result = passage(head + body.replace("name 20", "zebra 20"), ["zebra"], width=200)
+        result = snippet_of(head + body.replace("name 20", "zebra 20"), ["zebra"], width=200)
         assert set(plain(result).split("\n")) <= set(body.replace("name 20", "zebra 20").split("\n"))
         assert marks(result) == ["zebra"]
 
@@ -99,7 +99,7 @@ def test_numbers_of_lists_and_short_forms_end_no_sentence() -> None:
 
 
 def test_a_heading_without_its_text_does_not_end_a_passage() -> None:
-    result = passage(f"A zebra.\n\n## Next\n\n{LONG}", ["zebra"], width=30)
+    result = snippet_of(f"A zebra.\n\n## Next\n\n{LONG}", ["zebra"], width=30)
     assert plain(result) == "A zebra."
 
 
@@ -107,15 +107,15 @@ def test_code_and_tables_that_only_begin_or_end_there_are_left_out() -> None:
     code = "```python\nfirst = 1\nsecond = 2\nlast = 3\n```"
     table = "| key | value |\n|---|---|\n| a | 1 |\n| b | 2 |"
     text = f"{LONG}\n\n{code}\n\nA zebra grazes.\n\n## Keys\n\n{table}\n\n{LONG}"
-    result = [plain(passage(text, ["zebra"], width=width)) for width in range(40, 110, 5)]
+    result = [plain(snippet_of(text, ["zebra"], width=width)) for width in range(40, 110, 5)]
     assert {"A zebra grazes."} < set(result)
     assert not any(re.search(r"\A(```python\n)?last|\|---\|---\|\Z|## Keys\Z", each) for each in result)
-    assert plain(passage(text, ["last"], width=60)).startswith("```python\n")
+    assert plain(snippet_of(text, ["last"], width=60)).startswith("```python\n")
 
 
 def test_without_a_match_the_beginning_is_returned() -> None:
-    assert passage(LONG, ["zebra"], width=80).startswith("The harbour opens at six.")
-    assert passage(LONG, [], width=80) == passage(LONG, ["zebra"], width=80)
+    assert snippet_of(LONG, ["zebra"], width=80).startswith("The harbour opens at six.")
+    assert snippet_of(LONG, [], width=80) == snippet_of(LONG, ["zebra"], width=80)
 
 
 def test_the_name_of_a_language_counts_like_any_other_word() -> None:
@@ -153,7 +153,7 @@ def test_a_character_that_folds_to_a_parenthesis_is_no_pattern() -> None:
     ],
 )
 def test_words_are_found_as_a_reader_would(words: str, text: str, expected: list[str]) -> None:
-    assert marks(passage(text, words.split())) == expected
+    assert marks(snippet_of(text, words.split())) == expected
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_words_that_only_begin_alike_are_two(one: str, other: str) -> None:
 
 
 def test_marks_in_the_text_itself_are_taken_out() -> None:
-    assert passage("a \x03b\x02 zebra", ["zebra"]) == "a b \x02zebra\x03"
+    assert snippet_of("a \x03b\x02 zebra", ["zebra"]) == "a b \x02zebra\x03"
 
 
 # ---- the longer context ---------------------------------------------------------------------------
@@ -184,22 +184,22 @@ CHUNKS = [
 
 
 def test_the_context_of_a_hit_begins_with_its_headings() -> None:
-    assert context(CHUNKS, 2, 70) == "# Guide\n\n## Retries\n\nAfter five attempts they are parked."
-    assert context(CHUNKS, 2, 120) == (
+    assert context_of(CHUNKS, 2, 70) == "# Guide\n\n## Retries\n\nAfter five attempts they are parked."
+    assert context_of(CHUNKS, 2, 120) == (
         "# Guide\n\n## Retries\n\nJobs are tried again.\n\nAfter five attempts they are parked."
     )
-    assert context(CHUNKS, 2) == "\n\n".join(each.content for each in CHUNKS)
+    assert context_of(CHUNKS, 2) == "\n\n".join(each.content for each in CHUNKS)
 
 
 def test_a_repeated_heading_appears_once() -> None:
     again = [CHUNKS[1], chunk("## Retries\n\nMore of it.", "Guide", "Retries")]
-    assert context(again, 0) == "# Guide\n\n## Retries\n\nJobs are tried again.\n\nMore of it."
+    assert context_of(again, 0) == "# Guide\n\n## Retries\n\nJobs are tried again.\n\nMore of it."
     formatted = [chunk("## The `retry` *flag*\n\nText.", "Guide", "The retry flag")]
-    assert context(formatted, 0) == "# Guide\n\n## The `retry` *flag*\n\nText."
+    assert context_of(formatted, 0) == "# Guide\n\n## The `retry` *flag*\n\nText."
 
 
 def test_a_hit_that_is_too_long_is_cut() -> None:
-    result = context([chunk(LONG, "Guide")], 0, 200)
+    result = context_of([chunk(LONG, "Guide")], 0, 200)
     assert result.startswith("The harbour opens")
     assert len(result) <= 202
 
@@ -253,7 +253,7 @@ def read_by_others(markdown: str) -> tuple[set[str], str]:
 @briefly
 @given(documents, asked, widths)
 def test_no_cut_goes_through_markdown_and_no_mark_into_an_address(text: str, query: list[str], width: int) -> None:
-    result = passage(text, query, width=width)
+    result = snippet_of(text, query, width=width)
     targets, result = read_by_others(result)
     assert targets <= read_by_others(text)[0]
     assert not re.search(r"\]\(|\[|`|\*\*", result)
@@ -268,7 +268,7 @@ def test_no_cut_goes_through_markdown_and_no_mark_into_an_address(text: str, que
 @briefly
 @given(documents, asked, widths)
 def test_a_passage_is_part_of_the_text_and_fits(text: str, query: list[str], width: int) -> None:
-    result = plain(passage(text, query, width=width))
+    result = plain(snippet_of(text, query, width=width))
     core = re.sub(r"\A```python\n|\n```\Z", "", result.removeprefix("… ").removesuffix(" …"))
     assert core in text
     max_chars = max(each.end - each.start for each in segments_of(text, max(40, min(200, width // 2))))
@@ -281,14 +281,14 @@ def test_a_passage_is_part_of_the_text_and_fits(text: str, query: list[str], wid
 @example("https://a.org/zebra " + "retry " * 20 + "\n\n## zebra", ["zebra"], 40)
 @given(documents, st.lists(words, min_size=1, max_size=3), widths)
 def test_a_match_is_included_if_it_can_be_marked_at_all(text: str, query: list[str], width: int) -> None:
-    everything = marks(passage(text, query, width=100_000))
-    assert bool(marks(passage(text, query, width=width))) == bool(everything)
+    everything = marks(snippet_of(text, query, width=100_000))
+    assert bool(marks(snippet_of(text, query, width=width))) == bool(everything)
 
 
 @law
 @given(st.text(max_size=400), st.lists(st.text(max_size=8), max_size=5), st.integers(1, 300))
 def test_any_text_and_any_words_make_a_passage(text: str, query: list[str], width: int) -> None:
-    result = passage(text, query, width=width)
+    result = snippet_of(text, query, width=width)
     assert result.count("\x02") == result.count("\x03")
     assert "".join(text[each.start : each.end] for each in segments_of(text)) == text
 
@@ -296,14 +296,14 @@ def test_any_text_and_any_words_make_a_passage(text: str, query: list[str], widt
 @law
 @given(st.text('`[]()*_<>|#\n.a ~&;!\\"', max_size=300), st.integers(1, 300))
 def test_any_heap_of_signs_makes_a_passage(text: str, width: int) -> None:
-    assert plain(passage(text, ["a"], width=width)).count("\x02") == 0
+    assert plain(snippet_of(text, ["a"], width=width)).count("\x02") == 0
 
 
 @briefly
 @given(st.lists(blocks, min_size=1, max_size=5), st.data(), st.integers(40, 1500))
 def test_the_context_holds_the_hit_and_keeps_to_its_size(texts: list[str], data: st.DataObject, most: int) -> None:
     hit = data.draw(st.integers(0, len(texts) - 1))
-    result = context([chunk(text, "Guide") for text in texts], hit, most)
+    result = context_of([chunk(text, "Guide") for text in texts], hit, most)
     if len(texts[hit]) <= most:
         assert texts[hit] in result
         assert len(result) <= max(most, len(texts[hit]) + len("# Guide\n\n"))
@@ -313,4 +313,4 @@ def test_the_context_holds_the_hit_and_keeps_to_its_size(texts: list[str], data:
 def test_a_costly_text_costs_little(sign: str) -> None:
     """Two thousand characters, the most of a chunk, are no work whatever they are."""
     text = sign * (2_000 // len(sign))
-    assert passage(text, ["zebra", "a"], width=300)
+    assert snippet_of(text, ["zebra", "a"], width=300)
