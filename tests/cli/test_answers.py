@@ -203,7 +203,7 @@ def test_one_chunk_is_not_many(afresh: Afresh, kb: Opened) -> None:
 def test_refused_pages_are_explained(afresh: Afresh, kb: Opened) -> None:
     kb.let_runs_end_with(report(refused=2))
     out = afresh("refresh").out
-    assert "2  refused       robots.txt, 401/403, private (network.allow), not text, or out of scope" in out
+    assert "2  refused       robots.txt, 401/403, private (network.allow), unreadable, or out of scope" in out
 
 
 def test_the_last_line_of_a_report_adds_up(afresh: Afresh, kb: Opened) -> None:

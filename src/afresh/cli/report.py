@@ -23,7 +23,7 @@ MEANINGS = (
     ("deleted", "red", "removed from the index"),
     ("missing", "", "no link leads to it any more; kept for now"),
     ("held", "yellow", "deletions awaiting confirmation"),
-    ("refused", "magenta", "robots.txt, 401/403, private (network.allow), not text, or out of scope"),
+    ("refused", "magenta", "robots.txt, 401/403, private (network.allow), unreadable, or out of scope"),
     ("doubtful", "yellow", "looks like an error, login or empty page; previous version kept"),
     ("failed", "bold red", "previous version kept, retried later"),
 )

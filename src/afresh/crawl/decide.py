@@ -293,7 +293,7 @@ def _refused(page: Page, seen: Refused, policy: Policy, now: datetime) -> Decisi
             failures=0,
             checked_at=now,
         )
-    done = "not read: " if is_unreadable else "not fetched: "
+    done = "not read: " if seen.validators is not None else "not fetched: "
     later = next_check_after_failure(now, after.failures, policy) if policy.refusals_back_off else None
     return Decision(
         page=after,
