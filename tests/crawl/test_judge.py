@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests import transitions
 from tests.strategies import brakes, held_pages, law
 
-from afresh.crawl.judge import RunEvidence, brake_holds, decide_missing, final_status, judge, may_drop
+from afresh.crawl.judge import RunEvidence, decide_missing, exceeds_deletion_limit, final_status, judge, may_drop
 from afresh.model.records import Page, PageId, PageStatus, Policy, RunId, RunState, SourceId
 
 
@@ -151,7 +151,7 @@ dooms = st.integers(0, 60)
 def test_law_15_P5_the_brake_needs_both_the_count_and_the_share(live: int, doomed: int, policy: Policy) -> None:
     many = doomed > policy.brake_pages
     large = doomed * 100 > live * int(policy.brake_percent)
-    assert brake_holds(live, doomed, policy) == (many and large)
+    assert exceeds_deletion_limit(live, doomed, policy) == (many and large)
 
 
 @law
@@ -159,9 +159,9 @@ def test_law_15_P5_the_brake_needs_both_the_count_and_the_share(live: int, doome
 def test_law_15_P5_a_held_brake_holds_for_more_deletions_and_for_fewer_pages(
     live: int, doomed: int, more: int, policy: Policy
 ) -> None:
-    if brake_holds(live, doomed, policy):
-        assert brake_holds(live, doomed + more, policy)
-        assert brake_holds(max(0, live - more), doomed, policy)
+    if exceeds_deletion_limit(live, doomed, policy):
+        assert exceeds_deletion_limit(live, doomed + more, policy)
+        assert exceeds_deletion_limit(max(0, live - more), doomed, policy)
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_law_15_P5_a_held_brake_holds_for_more_deletions_and_for_fewer_pages(
     ],
 )
 def test_P5_cases_with_the_default_policy(live: int, doomed: int, holds: bool) -> None:
-    assert brake_holds(live, doomed, Policy()) == holds
+    assert exceeds_deletion_limit(live, doomed, Policy()) == holds
 
 
 # ---- absence and what may go --------------------------------------------------------------------

@@ -103,7 +103,7 @@ def _widespread(evidence: RunEvidence) -> str | None:
     return None
 
 
-def brake_holds(live: int, doomed: int, policy: Policy, *, to_one: int = 0) -> bool:
+def exceeds_deletion_limit(live: int, doomed: int, policy: Policy, *, to_one: int = 0) -> bool:
     """Return whether deletions need confirmation, because too many pages would be deleted or moved to one URL."""
     return any(
         number > allowed and number * 100 > live * policy.brake_percent

@@ -14,9 +14,9 @@ from afresh.crawl.judge import (
     RunEnding,
     RunEvidence,
     RunVerdict,
-    brake_holds,
     count_moves,
     decide_missing,
+    exceeds_deletion_limit,
     judge,
     may_drop,
     moved_to_one,
@@ -231,7 +231,7 @@ async def _build_ending(context: RunContext, run: Run, verdict: RunVerdict, miss
         heirs = await store.pages.heirs(context.source.id, doomed)
         lost = sum(1 for page in doomed if page.id not in heirs)
         live = await store.pages.live_count(context.source.id) if doomed else 0
-        if brake_holds(live, lost, context.tools.policy, to_one=moved_to_one(doomed)):
+        if exceeds_deletion_limit(live, lost, context.tools.policy, to_one=moved_to_one(doomed)):
             counts["held"], heirs = len(doomed), {}
             state = RunState.NEEDS_CONFIRMATION
         else:

@@ -7,7 +7,7 @@ from typing import Any
 
 from afresh.aio import run_together, wait_event
 from afresh.config.kb import KbPaths, KbSettings
-from afresh.crawl.judge import brake_holds
+from afresh.crawl.judge import exceeds_deletion_limit
 from afresh.crawl.run import Runner
 from afresh.crawl.tools import RunOptions
 from afresh.dataclass import dataclass, field, replace
@@ -175,7 +175,7 @@ class DigestUpdater:
     def _held(self, before: Cache, after: Cache) -> KbError | None:
         """Return an error if more cache records would be removed than the deletion limit allows."""
         gone = before.sources.keys() - after.sources.keys()
-        if not brake_holds(len(before.sources), len(gone), self.policy):
+        if not exceeds_deletion_limit(len(before.sources), len(gone), self.policy):
             return None
         return KbError(
             f"{len(gone)} of {count(len(before.sources), 'source')} in the cache {self.paths.cache} are missing, "
