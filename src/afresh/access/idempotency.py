@@ -3,7 +3,6 @@
 import asyncio
 import logging
 from datetime import datetime, timedelta
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from afresh.aio import wait_done, wait_event
@@ -47,9 +46,7 @@ class RequestClaim:
         self._renewing = asyncio.create_task(self._renew())
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, _kind: object, error: object, _trace: object) -> None:
         await wait_done(asyncio.ensure_future(self._end(forget=error is not None)))
 
     async def keep(self, answer: StoredResponse) -> None:

@@ -96,7 +96,7 @@ class KeywordFinder:
                 yield entry.keyword, match
 
     def _hits(self, word: str) -> list[_Hit]:
-        """Return the places where a word occurs in keywords (also as part of a compound) or in their synonyms."""
+        """Return the keyword words that a word matches, also as part of a compound, and the synonyms that it equals."""
         if word not in self._known:
             hits = self._known[word] = []
             related = (place for form in spellings(word) for place in self._related.get(form, ()))

@@ -37,7 +37,6 @@ class CallBudget:
 
     @property
     def refusal(self) -> str | None:
-        """Return why no further call is allowed, or None."""
         budgets = (
             ("ai.budget_per_run", self._per_run, self.calls, "the next run"),
             ("ai.budget_per_day", self._day.limit, self._day.spent, "a run tomorrow"),

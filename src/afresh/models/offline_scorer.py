@@ -29,7 +29,6 @@ class WordSimilarity:
         self._known: dict[str, Matrix] = {}
 
     def of(self, word: str, other: str) -> float:
-        """Return the similarity of two words, from -1 to 1."""
         one, another = self._vectors((word, other))
         return float(one @ another)
 

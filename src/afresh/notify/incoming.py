@@ -60,7 +60,7 @@ class Push:
 
 
 def may_be_signed_by_github(header: str | None) -> bool:
-    """Return whether a header has the form of a GitHub signature, which is known before the body is read."""
+    """Return whether a header has the form of a GitHub signature; a cheap check before the body is read."""
     return header is not None and _HEX.fullmatch(header) is not None
 
 
@@ -87,7 +87,7 @@ def _key(secret: str) -> bytes:
 
 
 def may_be_signed(message: str | None, timestamp: str | None, header: str | None, now: datetime) -> bool:
-    """Return whether the headers are complete and recent, which is known before the body is read."""
+    """Return whether the headers are complete and recent; a cheap check before the body is read."""
     if not message or not header or not re.fullmatch(r"[0-9]{1,12}", timestamp or ""):
         return False
     return abs(now.timestamp() - int(timestamp or "")) <= TOLERANCE_SECONDS

@@ -95,7 +95,7 @@ class Spans:
     def span(
         self, name: str, attributes: Mapping[str, Value], caller: Mapping[str, str] | None = None
     ) -> Iterator["OpenSpan"]:
-        """Open a span below the one in the request headers `caller`, if any; of an error, record only the type."""
+        """Open a span, as a child of the one in the headers `caller`, if any; of an error, record only the type."""
         from opentelemetry import propagate
         from opentelemetry.trace import SpanKind, Status, StatusCode
 
@@ -116,8 +116,6 @@ class Spans:
 
 
 class OpenSpan:
-    """An open span of OpenTelemetry."""
-
     def __init__(self, span: "Span") -> None:
         self._span = span
 
@@ -146,8 +144,6 @@ class SpanNotes(Protocol):
 
 
 class _NullSpan:
-    """A span that is not recorded."""
-
     def __enter__(self) -> SpanNotes:
         return self
 

@@ -157,7 +157,6 @@ def load_source_kind(kind: str) -> SourceKind:
 
 
 def name_of_root(root: str, kind: str) -> str:
-    """Return the default name of a source."""
     if kind in BUILT_IN[SOURCES]:
         return name_for(root, kind)
     name_of = load_source_kind(kind).name_of

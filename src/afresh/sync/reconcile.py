@@ -54,7 +54,6 @@ class UnknownTransition(ValueError):
 
 
 def plan(wanted: DesiredCopy, order: ReplaceOrder, now: datetime) -> CopyStep:
-    """Return the next step for a copy."""
     copy = wanted.copy
     if copy.putting:
         return CopyStep.ASK

@@ -36,8 +36,6 @@ class DocumentCounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncedDocument:
-    """A document as a sync left it, and as it is now."""
-
     id: int
     page_id: PageId | None  # None: the page is no longer stored
     sink: str
@@ -96,8 +94,6 @@ class AuditView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncReport:
-    """The result of the sync of one sink, or of a preview of it."""
-
     sink: str
     kind: str
     state: str  # completed, partial, failed, busy (another process syncs it) or planned

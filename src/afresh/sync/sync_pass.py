@@ -205,8 +205,6 @@ class SyncPass:
                 await self._pause(wait)
         raise AssertionError("the last try raises")
 
-    # ---- listing
-
     async def _audit(self) -> None:
         """List the sink, and correct the stored copies by the listing."""
         name, call = self.target.name, partial(list_documents, self.target.sink, self.store_id)
@@ -226,8 +224,6 @@ class SyncPass:
         self.tally.audit = audit.view(len(orphans))
         self.tally.counts["verified"] = audit.verified
         self.needs_listing, self.audited_at = False, self.clock()
-
-    # ---- deletions
 
     async def _drops(self) -> None:
         async for batch in self._steps(CopyStep.DROP):
@@ -264,8 +260,6 @@ class SyncPass:
             self._undropped = 0
             copy = reconcile.dropped(copy, remote)
         return copy, None
-
-    # ---- uploads
 
     async def _puts(self) -> SinkBusy | None:
         """Upload new and changed pages; stop after an error that may hide a successful upload, and return it."""
@@ -355,8 +349,6 @@ class SyncPass:
             raise SinkRefused(reason)
         await self._record([reconcile.refused(copy, copy.error or "refused") for copy in copies])
 
-    # ---- documents in processing
-
     async def _looks(self) -> None:
         async for batch in self._steps(CopyStep.LOOK):
             results = await gather_all(self._look(wanted.copy) for wanted in batch)
@@ -378,8 +370,6 @@ class SyncPass:
         """Skip documents that became stuck in this sync until the next one, so that users see this state."""
         known = {copy.id for copy in before if reconcile.is_stuck(copy)}
         self._tried.update(copy.id for copy in after if reconcile.is_stuck(copy) and copy.id not in known)
-
-    # ---- reading and writing
 
     async def _read(self, *, to_do: bool, only: Sequence[SourceId] | None) -> AsyncIterator[Sequence[DesiredCopy]]:
         after = 0

@@ -74,7 +74,6 @@ class SitePage:
 
 
 def notice(status: int, headers: Mapping[str, str] | None = None) -> Answer:
-    """Return an answer with this status and a small HTML page."""
     phrase = HTTPStatus(status).phrase
     body = f"<!doctype html><title>{status} {phrase}</title><h1>{phrase}</h1>\n".encode()
     return Answer(status=status, headers={"Content-Type": "text/html", **(headers or {})}, body=body)
@@ -276,11 +275,9 @@ class SiteScript:
             self._robots = text
 
     def sitemap(self, on: bool) -> None:
-        """Start or stop to serve a sitemap.xml."""
+        """Serve a sitemap.xml or, with False, do not."""
         with self._lock:
             self._sitemap = on
-
-    # ---- answers to requests ----------------------------------------------------------------
 
     def delays(self, path: str) -> tuple[Gate | None, float]:
         """Return the gate at which requests for a path wait, if any, and the seconds of delay after it."""

@@ -50,7 +50,7 @@ class ScriptedSink:
                 self.documents[remote.id] = replace(remote, state=state, reason=reason)
 
     def add(self, name: str, mark: OwnerTag | None = None, text: str = "", *, url: str | None = None) -> Remote:
-        """Add a document that a user uploaded."""
+        """Add a document as if a user had uploaded it."""
         number = next(self._numbers)
         remote = Remote(id=f"documents/{number}", name=name, state=RemoteState.ACTIVE, mark=mark, url=url)
         self.documents[remote.id], self.texts[remote.id] = remote, text

@@ -11,7 +11,7 @@ from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from threading import Lock
-from types import MappingProxyType, TracebackType
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Self, TypeVar
 from urllib.parse import urljoin
 
@@ -80,7 +80,6 @@ class RequestLog:
             self.probes.clear()
 
     def count(self, path: str | None = None, *, status: int | None = None) -> int:
-        """Count the requests, or only those for a path or with a status."""
         return sum(1 for each in self if path in (None, each.path) and status in (None, each.status))
 
     def paths(self) -> list[str]:
@@ -165,7 +164,7 @@ class LoopbackServer:
 
 
 def _bound(port: int) -> socket.socket:
-    """Return a bound socket, which refuses connections until it listens."""
+    """Return a bound socket that does not listen yet, so that it refuses connections."""
     sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -207,15 +206,12 @@ class ServedSite(SiteScript, ABC):
         self._running().down()
 
     def up(self) -> None:
-        """Accept connections again at the same URL."""
         self._running().up()
 
     def __enter__(self) -> Self:
         return self.start()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     @property
@@ -310,7 +306,6 @@ class _Entry:
 
 @cache
 def pages() -> Mapping[str, str]:
-    """Return the HTML of every page of the site by path."""
     folder = files("afresh.testing") / "harbor"
     environment = Environment(trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)  # noqa: S701 - all of it is our own HTML
     template = environment.from_string((folder / "_template.html").read_text("utf-8"))

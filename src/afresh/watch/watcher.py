@@ -36,7 +36,10 @@ class _Activity:
 
 @dataclass(slots=True)
 class Debounce:
-    """Collects changed paths until each has been unchanged for `quiet` seconds; too many become the whole source."""
+    """Collects changed paths until each has been unchanged for `quiet` seconds.
+
+    More than `max_paths` of them count as a change of the whole source.
+    """
 
     quiet: float  # seconds without a change after which a path is due
     max_paths: int = MAX_SINGLE_PATHS

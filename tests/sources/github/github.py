@@ -13,6 +13,7 @@ from afresh.config.sources import FilesSettings, GithubSettings, NetworkSettings
 from afresh.extract.pool.pool import ParserPool
 from afresh.model.fetch import Body, Fetched, Request, Validators
 from afresh.model.records import ListedUrl
+from afresh.sources.folder.filter import RepositoryRules
 from afresh.sources.github.address import github_address
 from afresh.sources.github.fetcher import GithubFetcher, GithubLister, open_github
 from afresh.sources.github.repository import GithubRepository
@@ -68,9 +69,7 @@ async def opening(
         ),
         address,
         environment or {"PATH": ""},
-        rules=rules,
-        refusal=only_markdown,
-        most_files=most_files,
+        RepositoryRules(only_markdown, most_files, rules),
     )
     try:
         yield Opened(repository, fetcher, GithubLister(repository, fetcher))

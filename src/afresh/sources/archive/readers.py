@@ -69,7 +69,6 @@ class OpeningDeadline:
         self._end = clock() + seconds
 
     def check(self) -> None:
-        """Raise SourceError after the deadline."""
         if self._clock() > self._end:
             raise SourceError(f"opening the archive takes longer than {self._seconds:g} s")
 
@@ -133,8 +132,6 @@ _REASONS = {
 
 @dataclass(slots=True)
 class _Record:
-    """A file in a tar archive, described by its headers."""
-
     name: bytes = b""
     kind: bytes = b"0"
     size: int | None = None

@@ -319,7 +319,6 @@ class FolderLister(ListerBase):
 
 
 def open_folder(context: SourceContext) -> OpenedSource:
-    """Open a folder or a file as a source."""
     files, single, path = context.config.files, context.kind == "file", path_of(context.root)
     folder, name = os.path.split(path) if single else (path, None)
     file_filter = folder_filter(context.config, context.rules, folder)

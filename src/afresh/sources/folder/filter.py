@@ -3,8 +3,9 @@
 import os
 import re
 import stat
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from afresh.config import Config, kb_paths
 from afresh.dataclass import dataclass
@@ -184,8 +185,14 @@ def folder_filter(config: Config, rules: Rules, root: str) -> FileFilter:
     return FileFilter(root, folder, Globs(rules.include, rules.exclude))
 
 
-def repository_filter(config: Config, rules: Rules) -> tuple[FileFilter, int, str]:
-    """Return a filter for files of a repository, how many are read at most, and a text that changes with both."""
+class RepositoryRules(NamedTuple):
+    why_not: Callable[[str], str | None]  # returns why a path is excluded; None if it is accepted
+    max_files: int
+    terms: str  # a text that changes with the rules
+
+
+def repository_rules(config: Config, rules: Rules) -> RepositoryRules:
+    """Return the rules that decide which files of a repository are read."""
     folder = FolderRules(
         gitignore=False,  # committed files belong to the source even if a rule ignores them
         hidden=config.files.hidden,
@@ -196,7 +203,7 @@ def repository_filter(config: Config, rules: Rules) -> tuple[FileFilter, int, st
     )
     file_filter = FileFilter("", folder, Globs(rules.include, rules.exclude))
     most = min(config.files.max_files, rules.max_pages)
-    return file_filter, most, f"{file_filter.terms}{most}{sorted(BINARY)}"
+    return RepositoryRules(file_filter.why_not, most, f"{file_filter.terms}{most}{sorted(BINARY)}")
 
 
 def why_left_out(config: Config, rules: Rules, kind: str, url: str) -> str | None:

@@ -64,7 +64,6 @@ class GitAddress:
 
     @property
     def remote(self) -> str:
-        """Return the URL for git."""
         user, port = f"{self.user}@" if self.user else "", f":{self.port}" if self.port else ""
         return f"{self.scheme}://{user}{self.host}{port}{self.path}"
 
@@ -208,7 +207,7 @@ def _meanings(ref: str) -> list[tuple[str, RefKind]]:
 
 
 def state_of(refs: bytes, ref: str | None) -> GitState:
-    """Find the commit of `ref` in the output of `git ls-remote --symref`; a branch precedes a tag of the same name."""
+    """Find the commit of `ref` in the output of `git ls-remote --symref`; branches take precedence over tags."""
     known, branch = _refs(refs)
     if ref is None:
         if "HEAD" not in known:

@@ -175,8 +175,6 @@ _FETCH = (
 
 
 class GitClone:
-    """The local clone of a repository in the cache."""
-
     def __init__(self, remote: GitRemote, lease: Lease) -> None:
         self.remote = remote
         self.path = lease.path
@@ -185,8 +183,7 @@ class GitClone:
     async def files(self, commit: str, folder: bytes) -> Sequence[GitFile]:
         """Return the files of a commit below a folder; fetch the commit if the clone lacks it."""
         if not self.path.exists() or (listing := await self._listing(commit, folder)) is None:
-            if not self.path.exists():
-                await self._make(commit)
+            await self._make(commit)
             kept = blake2b((self.remote.address.ref or "HEAD").encode(), digest_size=8).hexdigest()
             await self._fetch((), ("--depth=1", "origin", f"+{commit}:refs/kept/{kept}"))
             if (listing := await self._listing(commit, folder)) is None:
@@ -240,7 +237,7 @@ class GitClone:
             raise DamagedClone(f"the clone of {self.remote.address.url}: {error.strerror}") from None
 
     async def _make(self, commit: str) -> None:
-        """Create an empty clone in a temporary folder; rename the folder when it is complete."""
+        """Create an empty clone, unless there is one, in a temporary folder that is renamed when it is complete."""
         form = "sha256" if len(commit) == 64 else "sha1"
         async with self.lease.writing(self.remote.options.timeout_seconds):
             if self.path.exists():

@@ -15,7 +15,7 @@ from afresh.dataclass import asdict, dataclass, field
 from afresh.errors import SourceError
 from afresh.model.fetch import Failed, Fetched, Gone, NotModified, Outcome, Refused, Request, Validators
 from afresh.model.records import ListedUrl
-from afresh.sources.folder.filter import reported_counts, repository_filter
+from afresh.sources.folder.filter import reported_counts, repository_rules
 from afresh.sources.git.address import GitFile, GitPages, GitState, is_lfs_pointer, pages_of, parse_git
 from afresh.sources.git.cache import GitCache, GitClone
 from afresh.sources.git.process import BlobReader, DamagedClone, GitError
@@ -30,8 +30,6 @@ TOO_LONG = "names too long for a URL"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GitSnapshot:
-    """The accepted files of a commit."""
-
     pages: GitPages
     files: Mapping[str, GitFile]  # by page URL
     dropped: Mapping[str, int]  # reason to count
@@ -311,14 +309,14 @@ def open_git(context: SourceContext) -> OpenedSource:
         policy=context.policy,
         anonymous=context.anonymous,
     )
-    file_filter, most, terms = repository_filter(config, context.rules)
+    rules = repository_rules(config, context.rules)
     folder = Path(git.cache_dir or default_cache_dir()).expanduser()
     if context.anonymous:
         folder = folder.with_name(f"{folder.name}-anonymous")
     cache = GitCache(folder, git.cache_max_bytes)
     remote = GitRemote(parse_git(context.root), options, cache.folder)
-    repository = GitRepository(remote, cache, file_filter.why_not)
-    lister = GitLister(repository, mark=context.mark, rules=terms, max_files=most)
+    repository = GitRepository(remote, cache, rules.why_not)
+    lister = GitLister(repository, mark=context.mark, rules=rules.terms, max_files=rules.max_files)
     return GitFetcher(repository, options.max_file_bytes), lister
 
 

@@ -249,7 +249,6 @@ class GithubApi:
         return await asyncio.shield(self._token)
 
     async def facts(self, name: str) -> RepositoryFacts | Gone:
-        """Request the current name and the default branch of a repository."""
         answer = await self._ask(f"{self._api}/repos/{name}", _MAX_FACTS_BYTES)
         if isinstance(answer, Gone):
             return answer

@@ -1,7 +1,7 @@
 """Read a GitHub repository as a source: files through the API, wiki pages as web pages."""
 
 import os
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 
 from yarl import URL
 
@@ -10,7 +10,7 @@ from afresh.dataclass import replace
 from afresh.errors import SourceError
 from afresh.model.fetch import Body, Failed, Fetched, Gone, Moved, NotModified, Refused, Request, Validators
 from afresh.model.records import ListedUrl
-from afresh.sources.folder.filter import reported_counts, repository_filter
+from afresh.sources.folder.filter import RepositoryRules, reported_counts, repository_rules
 from afresh.sources.git.address import is_lfs_pointer
 from afresh.sources.github.address import (
     PUBLIC_WEB,
@@ -163,31 +163,16 @@ def _start(web: str, state: GithubState) -> str:
 
 
 def open_github(
-    context: SourceContext,
-    address: GithubAddress,
-    environment: Mapping[str, str],
-    *,
-    rules: str,
-    refusal: Callable[[str], str | None],
-    most_files: int,
+    context: SourceContext, address: GithubAddress, environment: Mapping[str, str], rules: RepositoryRules
 ) -> tuple[GithubRepository, GithubFetcher]:
-    """Open a repository; `refusal` returns why a path is excluded, and `rules` is a text that changes with it."""
     config, clock = context.config, context.clock
     places, max_file_bytes, options = config.github, config.files.max_file_bytes, http_options(config, context.policy)
     if address.web != places.web_url:  # github.com must not get the token of a configured Enterprise server
         places = GithubSettings()
         environment = {name: value for name, value in environment.items() if name not in VARIABLES}
     api = GithubApi(places, environment, options, clock, max_file_bytes, anonymous=context.anonymous)
-    repository = GithubRepository(
-        api,
-        address,
-        mark=context.mark,
-        rules=rules,
-        refusal=refusal,
-        wiki=config.github.wiki,
-        most_files=most_files,
-        max_file_bytes=max_file_bytes,
-    )
+    wiki = config.github.wiki
+    repository = GithubRepository(api, address, context.mark, rules, wiki=wiki, max_file_bytes=max_file_bytes)
     if places.web_url != PUBLIC_WEB:
         web = URL(places.web_url)
         options = replace(options, policy=options.policy.also(f"{web.host_subcomponent}:{web.port}"))
@@ -249,10 +234,8 @@ def open_source(context: SourceContext) -> OpenedSource:
     address = github_address(context.root, context.config.github.web_urls)
     if address is None:
         raise SourceError(f"{context.root} is not on github.com or the GitHub server that github.web_url names")
-    file_filter, most, terms = repository_filter(context.config, context.rules)
-    repository, fetcher = open_github(
-        context, address, os.environ, rules=terms, refusal=file_filter.why_not, most_files=most
-    )
+    rules = repository_rules(context.config, context.rules)
+    repository, fetcher = open_github(context, address, os.environ, rules)
     return fetcher, GithubLister(repository, fetcher, most_walked=context.config.crawl.max_pages)
 
 

@@ -2,12 +2,13 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from itertools import islice
 
 from afresh.dataclass import dataclass, field, replace
 from afresh.model.fetch import Failed, Gone, NotModified, Outcome, Refused
+from afresh.sources.folder.filter import RepositoryRules
 from afresh.sources.git.address import ANONYMOUS
 from afresh.sources.github.address import GithubAddress, blob_start, blob_url, wiki_root
 from afresh.sources.github.api import (
@@ -89,23 +90,20 @@ class GithubRepository:
         self,
         api: GithubApi,
         address: GithubAddress,
-        *,
         mark: str | None,
-        rules: str,
-        refusal: Callable[[str], str | None],
+        rules: RepositoryRules,
+        *,
         wiki: bool,
-        most_files: int,
         max_file_bytes: int,
     ) -> None:
         self._api = api
         self.address = address
         self._wiki = wiki and address.has_wiki
-        text = f"{address.url} {self._wiki} {rules}"
-        self._rules = blake2b(text.encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
-        self._refusal = refusal  # returns why the rules exclude a path; None if they accept it
-        self._most = most_files
+        text = f"{address.url} {self._wiki} {rules.terms}"
+        self._terms = blake2b(text.encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
+        self._rules = rules
         self._largest = max_file_bytes
-        self.old = read_mark(mark, self._rules)  # the state of the last listing
+        self.old = read_mark(mark, self._terms)  # the state of the last listing
         self._lock = asyncio.Lock()
         self._tries = 0
         self._error: Unavailable | None = None
@@ -144,7 +142,7 @@ class GithubRepository:
         old = self.old
         if self.address.wiki_only:
             # the API is not needed, because wiki pages have their own validators
-            name, rules = self.address.name, self._rules
+            name, rules = self.address.name, self._terms
             state = GithubState(
                 etag=WIKI_ALONE, name=name, url_name=name, ref="", path="", branch="", commit="",
                 private=False, wiki=True, rules=rules,
@@ -199,7 +197,7 @@ class GithubRepository:
             commit=tree.id,
             private=facts.private,
             wiki=self._wiki and facts.wiki and not facts.private,
-            rules=self._rules,
+            rules=self._terms,
         )
         return await self._listed(tree, state)
 
@@ -207,16 +205,14 @@ class GithubRepository:
         """Return the accepted files in `tree`; if it is truncated, request all folders first."""
         errors = []
         if tree.truncated:
-            tree, missing = await by_levels(self._api, state.name, state.commit, state.path, self._most)
+            tree, missing = await by_levels(self._api, state.name, state.commit, state.path, self._rules.max_files)
             errors = [missing] if missing else []
         if not _holds(tree, state.path):
             raise _refused(f"{state.name} has no file or folder {state.path} on {state.ref}")
         files, left_out = await asyncio.to_thread(self._files, tree, state)
-        if len(files) > self._most:
-            errors.append(
-                f"the repository has {len(files):,} files; only {self._most:,} of them are read (files.max_files)"
-            )
-            files = dict(islice(files.items(), self._most))
+        if len(files) > (most := self._rules.max_files):
+            errors.append(f"the repository has {len(files):,} files; only {most:,} of them are read (files.max_files)")
+            files = dict(islice(files.items(), most))
         return GithubSnapshot(state=state, files=files, left_out=left_out, errors=errors)
 
     def _files(self, tree: GithubTree, state: GithubState) -> tuple[dict[str, GithubFile], Counter[str]]:
@@ -227,7 +223,7 @@ class GithubRepository:
             if not is_at(file.path, state.path):
                 continue
             url = blob_url(start, file.path)
-            why = self._refusal(file.path) if url else TOO_LONG
+            why = self._rules.why_not(file.path) if url else TOO_LONG
             if why is None and (file.size or 0) > self._largest:
                 why = "larger than files.max_file_bytes"
             if url is None or why is not None:

@@ -95,8 +95,6 @@ class GeminiSink:
             sdk.close()
         await self._asker.close()
 
-    # ---- the store ---------------------------------------------------------------------------
-
     async def _found_store(self) -> str:
         """Return the resource name of the store; find or create it on the first call."""
         await self._open()
@@ -121,8 +119,6 @@ class GeminiSink:
             await self._found_store()
         else:
             await self._stores.get(name=self._store)
-
-    # ---- documents ---------------------------------------------------------------------------
 
     async def _made_by(self, operation: Any, store: str) -> Remote:
         """Wait for the document of an upload.
@@ -150,8 +146,6 @@ class GeminiSink:
             return _remote(await self._stores.documents.get(name=remote_id))
         except RemoteMissing:
             return None
-
-    # ---- the SDK -----------------------------------------------------------------------------
 
     @property
     def _stores(self) -> Any:

@@ -80,8 +80,6 @@ class OpenAISink:
     async def close(self) -> None:
         await self._asker.close()
 
-    # ---- the store ---------------------------------------------------------------------------
-
     async def _found_store(self) -> str:
         """Return the id of the store; find or create it on the first call."""
         async with self._finding:
@@ -102,8 +100,6 @@ class OpenAISink:
         if found[0].get("status") == "expired":
             raise SinkMissing(f'the store "{self._wanted}" has expired: set {self._calls.section}.store to another one')
         return ids[0]
-
-    # ---- documents ---------------------------------------------------------------------------
 
     async def _forget(self, file: str, store: str) -> bool:
         """Delete a file, then its entry in the store, so that it can be repeated; return whether either existed."""
@@ -132,8 +128,6 @@ class OpenAISink:
             size=size if isinstance(size, int) else 0,
             reason=str(error.get("message") or file.get("status")) if failed else None,
         )
-
-    # ---- the API -----------------------------------------------------------------------------
 
     async def _listed(self, path: str) -> AsyncIterator[dict[str, Any]]:
         after = ""
