@@ -54,10 +54,7 @@ class CreatedToken:
 
 
 def digest_of(text: str) -> str:
-    """Return the hash by which a token is stored.
-
-    SHA-256 is enough: a slow hash protects guessable secrets, and a token has 32 random bytes.
-    """
+    """Return the hash of a token; a slow hash is not needed, because a token has 32 random bytes."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 

@@ -46,10 +46,7 @@ else:
 
 @asynccontextmanager
 async def one_writer(path: Path, clock: Clock, seconds: float = LOCK_WAIT_SECONDS) -> AsyncIterator[None]:
-    """Hold the write lock in this context; after a timeout, raise KbBusy with the name of its holder.
-
-    It also excludes other tasks of this process. The lock file is not deleted afterwards, only emptied.
-    """
+    """Hold the write lock, also against other tasks of this process; after a timeout, raise KbBusy."""
     until = time.monotonic() + seconds
     while (file := _try(path)) is None:
         if time.monotonic() >= until:
@@ -114,10 +111,7 @@ class DigestFiles:
         return self._held
 
     def write(self, cache: Cache) -> bool:
-        """Write cache and index if their contents have changed; return whether one was written.
-
-        The cache comes first: after a crash in between, the next call writes the index, which is derived from it.
-        """
+        """Write the changed files; return whether there was one. The cache is first: the index is derived from it."""
         failpoint("kb.cache")
         changed = False
         if cache is not self._held:

@@ -142,10 +142,7 @@ class AppriseTransport:
 
 
 async def notify(url: str, title: str, text: str, allow: Sequence[str]) -> None:
-    """Send a message with apprise, in a process that may only connect to public hosts and those in `allow`.
-
-    Raise ApiError with a text that does not show the URL.
-    """
+    """Send a message with apprise in a process that connects only to public hosts and those in `allow`."""
     order = {"url": url, "title": title, "text": text, "allow": list(allow)}
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-P", "-m", CHILD),

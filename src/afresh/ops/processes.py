@@ -29,10 +29,7 @@ def child_environment() -> dict[str, str]:
 
 
 async def wait_for_exit(process: Process) -> int:
-    """Wait until a process has ended, and return its exit code; discard the rest of its output.
-
-    asyncio reports the exit only after the pipes are closed, and a full pipe that nobody reads is never closed.
-    """
+    """Read the rest of the output of a process, as its exit is not reported before; return its exit code."""
     await asyncio.gather(_drain(process.stdout), _drain(process.stderr))
     return await process.wait()
 

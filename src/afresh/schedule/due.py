@@ -35,9 +35,6 @@ def due_at(page: WaitingPage, now: datetime, max_age: float | None = None) -> da
 def due(
     pages: Iterable[WaitingPage], now: datetime, *, max_age: float | None = None, budget: int | None = None
 ) -> list[str]:
-    """Return the due URLs, at most `budget`, ordered by the time of their next check.
-
-    The order ignores `max_age`: otherwise a page that keeps failing would always be first.
-    """
+    """Return the due URLs by the time of their next check; by age, a page that keeps failing would always be first."""
     ready = sorted((page.next_at, page.url) for page in pages if due_at(page, now, max_age) <= now)
     return [url for _, url in ready[: None if budget is None else max(0, budget)]]

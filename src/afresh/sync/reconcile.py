@@ -195,10 +195,7 @@ def _processing(copy: Copy, remote: Remote, now: datetime, times: SyncTimes) -> 
 
 
 def _failed(copy: Copy, remote: Remote, now: datetime, times: SyncTimes) -> Copy:
-    """Return a copy whose document the sink failed to process.
-
-    It is checked once more before another upload, because FAILED can become ACTIVE.
-    """
+    """Return the copy after the sink failed to process its document: first check it again, then upload it again."""
     reason = f"FAILED: {remote.reason or 'the store gives no reason'}"
     if copy.failed_at is None:
         return replace(copy, failed_at=now, next_try_at=now + times.recheck, error=reason)

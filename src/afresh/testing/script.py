@@ -338,10 +338,7 @@ def _with_paragraph(html: str, text: str) -> str:
 
 
 class ScriptedFetcher:
-    """Implements `ports.Fetcher`: returns the scripted results of a URL in turn, then the last one again.
-
-    Other URLs are `Gone`.
-    """
+    """Implements `ports.Fetcher`: returns the scripted results of a URL in turn; other URLs are `Gone`."""
 
     def __init__(self, answers: Mapping[str, Sequence[Fetched]] | None = None) -> None:
         self.answers: dict[str, list[Fetched]] = {url: list(each) for url, each in (answers or {}).items()}

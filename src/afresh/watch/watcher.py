@@ -160,10 +160,7 @@ class SourceWatcher:
         return not self._removed and not self.watch.stopping.is_set()
 
     async def _start_feed(self, change_feed: ChangeFeed) -> bool:
-        """Open the change feed; if that fails, return False.
-
-        If the system reports no file events, list the source at intervals instead.
-        """
+        """Open the change feed; if that fails, return False. Without file events, list the source at intervals."""
         self._lost, self._pause = False, self.watch.times.tick
 
         def on_change(paths: Sequence[str]) -> None:

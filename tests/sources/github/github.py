@@ -69,7 +69,7 @@ async def opening(
         ),
         address,
         environment or {"PATH": ""},
-        RepositoryRules(only_markdown, most_files, rules),
+        RepositoryRules(only_markdown, most_files, max_body_bytes, rules),
     )
     try:
         yield Opened(repository, fetcher, GithubLister(repository, fetcher))

@@ -69,11 +69,7 @@ class _OpenArchive:
 
 
 class ArchiveFetcher(LocalFetcher):
-    """Reads the files in one archive; never writes one under a name from the archive.
-
-    The archive is opened on the first request, and again if its file was replaced. A thread reads it,
-    one request at a time.
-    """
+    """Reads one archive in a thread, one request at a time; never writes a file under a name from the archive."""
 
     def __init__(
         self,

@@ -188,6 +188,7 @@ def folder_filter(config: Config, rules: Rules, root: str) -> FileFilter:
 class RepositoryRules(NamedTuple):
     why_not: Callable[[str], str | None]  # returns why a path is excluded; None if it is accepted
     max_files: int
+    max_file_bytes: int
     terms: str  # a text that changes with the rules
 
 
@@ -203,7 +204,8 @@ def repository_rules(config: Config, rules: Rules) -> RepositoryRules:
     )
     file_filter = FileFilter("", folder, Globs(rules.include, rules.exclude))
     most = min(config.files.max_files, rules.max_pages)
-    return RepositoryRules(file_filter.why_not, most, f"{file_filter.terms}{most}{sorted(BINARY)}")
+    terms = f"{file_filter.terms}{most}{sorted(BINARY)}"
+    return RepositoryRules(file_filter.why_not, most, folder.max_bytes, terms)
 
 
 def why_left_out(config: Config, rules: Rules, kind: str, url: str) -> str | None:

@@ -111,10 +111,7 @@ def _class(glob: str, place: int) -> tuple[str | None, int]:
 
 
 def _member(glob: str, place: int, before: str) -> tuple[str, str, int] | None:
-    """Parse one member of a character class; return None if it is invalid.
-
-    The result is its regex, the character that may begin a range, and the next position.
-    """
+    """Parse a member of a character class: its regex, the start of a possible range, its end; None if invalid."""
     sign = glob[place]
     if sign == "-" and before and glob[place + 1 : place + 2] not in ("", "]"):
         place += 2 if glob[place + 1] == "\\" else 1

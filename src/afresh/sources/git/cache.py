@@ -74,10 +74,7 @@ class Lease:
 
     @asynccontextmanager
     async def writing(self, seconds: float) -> AsyncIterator[tuple[int, ...]]:
-        """Lock the clone for writing, and yield the file descriptors of its locks for the git process to inherit.
-
-        If the git process outlives this one, the locks stay held until it ends.
-        """
+        """Lock the clone for writing; yield the locks for git to inherit, so that they are held until git ends."""
         lock = os.open(self._written, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             await _lock_file(lock, fcntl.LOCK_EX, seconds)

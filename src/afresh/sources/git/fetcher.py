@@ -160,10 +160,7 @@ class GitRepository:
         return opened.sizes[blob]
 
     async def _fetch(self, opened: _Opened, missing: set[str]) -> None:
-        """Fetch missing files; stop if the remote fails.
-
-        If a request fails because a file is absent, leave that file out, or split the request to find it.
-        """
+        """Fetch missing files; leave out those that the remote lacks, and stop after any other error."""
         parts = [missing]
         for _ in range(MAX_REQUESTS):
             if not parts:

@@ -75,10 +75,7 @@ class GithubAddress:
 
 
 def github_address(text: str, web_urls: Sequence[str]) -> GithubAddress | None:
-    """Return the repository that a text names on one of the servers; None if it names none.
-
-    `owner/repo` without a server is on the first one.
-    """
+    """Return the repository that a text names, if any; `owner/repo` is on the first server of `web_urls`."""
     text = text.strip()
     if "://" not in text and not text.lower().startswith(("github.com/", "www.github.com/")):
         found = _SHORT.fullmatch(text)

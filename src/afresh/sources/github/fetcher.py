@@ -166,13 +166,12 @@ def open_github(
     context: SourceContext, address: GithubAddress, environment: Mapping[str, str], rules: RepositoryRules
 ) -> tuple[GithubRepository, GithubFetcher]:
     config, clock = context.config, context.clock
-    places, max_file_bytes, options = config.github, config.files.max_file_bytes, http_options(config, context.policy)
+    places, options = config.github, http_options(config, context.policy)
     if address.web != places.web_url:  # github.com must not get the token of a configured Enterprise server
         places = GithubSettings()
         environment = {name: value for name, value in environment.items() if name not in VARIABLES}
-    api = GithubApi(places, environment, options, clock, max_file_bytes, anonymous=context.anonymous)
-    wiki = config.github.wiki
-    repository = GithubRepository(api, address, context.mark, rules, wiki=wiki, max_file_bytes=max_file_bytes)
+    api = GithubApi(places, environment, options, clock, rules.max_file_bytes, anonymous=context.anonymous)
+    repository = GithubRepository(api, address, context.mark, rules, wiki=config.github.wiki)
     if places.web_url != PUBLIC_WEB:
         web = URL(places.web_url)
         options = replace(options, policy=options.policy.also(f"{web.host_subcomponent}:{web.port}"))

@@ -27,10 +27,7 @@ _MAX_REQUESTS = 200
 async def by_levels(
     api: GithubApi, name: str, commit: str, path: str, most_files: int
 ) -> tuple[GithubTree, str | None]:
-    """Return all files at or below `path`, and why the listing is incomplete, if it is.
-
-    A folder with too many files for one answer is listed one level at a time.
-    """
+    """Return all files at or below `path`, listed level by level if they are too many, and why some are missing."""
     files: dict[str, GithubFile] = {}
     left_out: Counter[str] = Counter()
     folders, asked, cut = [("", commit, False)], 0, False
@@ -87,14 +84,7 @@ class GithubRepository:
     """Lists the files of a repository once per run, for lister and fetcher."""
 
     def __init__(
-        self,
-        api: GithubApi,
-        address: GithubAddress,
-        mark: str | None,
-        rules: RepositoryRules,
-        *,
-        wiki: bool,
-        max_file_bytes: int,
+        self, api: GithubApi, address: GithubAddress, mark: str | None, rules: RepositoryRules, *, wiki: bool
     ) -> None:
         self._api = api
         self.address = address
@@ -102,7 +92,6 @@ class GithubRepository:
         text = f"{address.url} {self._wiki} {rules.terms}"
         self._terms = blake2b(text.encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
         self._rules = rules
-        self._largest = max_file_bytes
         self.old = read_mark(mark, self._terms)  # the state of the last listing
         self._lock = asyncio.Lock()
         self._tries = 0
@@ -224,7 +213,7 @@ class GithubRepository:
                 continue
             url = blob_url(start, file.path)
             why = self._rules.why_not(file.path) if url else TOO_LONG
-            if why is None and (file.size or 0) > self._largest:
+            if why is None and (file.size or 0) > self._rules.max_file_bytes:
                 why = "larger than files.max_file_bytes"
             if url is None or why is not None:
                 left_out[why or TOO_LONG] += 1

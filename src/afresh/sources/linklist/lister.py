@@ -79,10 +79,7 @@ _MAX_URL_CHARS = 120  # characters of a URL in a note
 
 
 class LinkLister(ListerBase):
-    """Lists the URLs in a file; raises SourceError if there are none.
-
-    With `may_be_empty`, this is an error only if an earlier listing had some.
-    """
+    """Lists the URLs in a file; raises SourceError if there are none or, with `may_be_empty`, none any more."""
 
     kind = LINKS
 
@@ -198,10 +195,7 @@ def _as_listed(seen: Fetched, to: str) -> Fetched:
 
 
 class PerPolicyFetcher:
-    """Fetches each URL with a client that may connect only to the addresses permitted for this URL.
-
-    Each address policy has its own client, because the address of an open connection is not checked again.
-    """
+    """Fetches each URL with a client for its address policy, because open connections are not checked again."""
 
     def __init__(self, policies: AddressPolicies, make: Callable[[AddressPolicy], ClosableWeb]) -> None:
         self._policies = policies

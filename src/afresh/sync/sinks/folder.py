@@ -19,7 +19,7 @@ from typing import TypeVar
 
 from afresh.config.server import SinkSettings
 from afresh.dataclass import dataclass
-from afresh.errors import SinkBusy, SinkError, SinkFull, SinkMissing, SinkRefused
+from afresh.errors import SinkBusy, SinkFull, SinkMissing, SinkRefused
 from afresh.files import TEMPORARY, replace_whole
 from afresh.ports import SinkKind
 from afresh.sync.copy import OwnerTag, Remote, RemoteState, Upload
@@ -123,7 +123,8 @@ class FolderSink:
         try:
             return await asyncio.to_thread(work)
         except OSError as error:
-            raise _sink_error(error) from None
+            kind = SinkFull if error.errno in _FULL else SinkRefused if error.errno in _FORBIDDEN else SinkBusy
+            raise kind(f"{error.filename or 'the folder'}: {error.strerror or error}") from None
 
 
 def file_name(upload: Upload) -> str:
@@ -184,13 +185,6 @@ def _mark(head: dict[str, str], data: bytes) -> OwnerTag | None:
         return OwnerTag(store=head["afresh_store"], source=head["afresh_source"], page=page, hash=known)
     except (KeyError, ValueError, IndexError):
         return None
-
-
-def _sink_error(error: OSError) -> SinkError:
-    why = f"{error.filename or 'the folder'}: {error.strerror or error}"
-    if error.errno in _FULL:
-        return SinkFull(why)
-    return SinkRefused(why) if error.errno in _FORBIDDEN else SinkBusy(why)
 
 
 KIND = SinkKind(open=open_sink, needs=("path",))

@@ -121,10 +121,7 @@ class GeminiSink:
             await self._stores.get(name=self._store)
 
     async def _made_by(self, operation: Any, store: str) -> Remote:
-        """Wait for the document of an upload.
-
-        Some operations never report that they are done; their document is found by the id of the operation.
-        """
+        """Wait until the document of an upload exists; some operations never report that they are done."""
         for wait in (*WAITS, None):
             name = getattr(operation.response, "document_name", None) or ""
             if not name.startswith(f"{store}/documents/"):

@@ -14,10 +14,7 @@ _SPENT = frozenset({"content-encoding", "content-length", "transfer-encoding"})
 
 
 class GuardedTransport(httpx2.AsyncBaseTransport):
-    """Sends the requests of the SDK through `SinkCalls`, which raises errors.
-
-    Without this, the SDK would block the event loop while it retries uploads.
-    """
+    """Sends the requests of the SDK through `SinkCalls`, as the SDK blocks the event loop during retries."""
 
     def __init__(self, calls: SinkCalls) -> None:
         self._calls = calls
