@@ -97,7 +97,6 @@ class Permissions:
             raise Forbidden(READ_ONLY)
 
     def check_everywhere(self) -> None:
-        """Raise Forbidden if only some sources are allowed."""
         if not self.everywhere:
             raise Forbidden(BOUND)
 

@@ -144,7 +144,6 @@ class Schedule:
         return f"{self.text}{zone}{budget} ~{self.jitter_seconds:g}"
 
     def next_after(self, moment: datetime) -> datetime | None:
-        """Return the first time after a moment, in UTC, if any."""
         return self.rule.next_after(moment)
 
     def following(self, slot: datetime, now: datetime) -> datetime | None:

@@ -177,8 +177,7 @@ def _active(copy: Copy) -> Copy:
     if copy.state is not PageStatus.ACTIVE:
         copy = move(copy, PageStatus.ACTIVE)
     leftovers = tuple(dict.fromkeys((*copy.leftovers, *copy.former)))
-    well: dict[str, Any] = {"attempts": 0, "failed_at": None, "next_try_at": None, "error": None}
-    return replace(copy, **well, former=(), leftovers=leftovers)
+    return replace(copy, former=(), leftovers=leftovers, attempts=0, failed_at=None, next_try_at=None, error=None)
 
 
 def _processing(copy: Copy, remote: Remote, now: datetime, times: SyncTimes) -> Copy:

@@ -127,7 +127,6 @@ class Gate:
         self.waiting = 0
 
     def wait(self, count: int = 1, *, timeout: float = 10.0) -> None:
-        """Block until `count` requests have arrived."""
         with self._came:
             if not self._came.wait_for(lambda: self.waiting >= count, timeout):
                 raise TimeoutError(f"only {self.waiting} of {count} requests arrived at the gate within {timeout} s")
@@ -223,7 +222,6 @@ class SiteScript:
         self.fail(path, 404)
 
     def gone(self, path: str) -> None:
-        """Answer requests for a path with 410."""
         self.fail(path, 410)
 
     def move(self, path: str, to: str, *, permanent: bool = True) -> None:
@@ -275,7 +273,6 @@ class SiteScript:
             self._robots = text
 
     def sitemap(self, on: bool) -> None:
-        """Serve a sitemap.xml or, with False, do not."""
         with self._lock:
             self._sitemap = on
 

@@ -118,7 +118,6 @@ class LoopbackServer:
             raise
 
     def up(self) -> None:
-        """Accept connections again on the same port."""
         self._call(self._open())
 
     def down(self) -> None:
@@ -272,7 +271,9 @@ class TinySite(ServedSite):
             status = answer.status
             return web.Response(status=status, headers=answer.headers, body=answer.body)
         finally:
-            self.requests.add(_asked(request, status, arrived))
+            headers = {name.lower(): value for name, value in request.headers.items()}
+            method, path = request.method, request.path_qs
+            self.requests.add(RecordedRequest(method=method, path=path, status=status, headers=headers, at=arrived))
 
     def _answer(self, request: "web.BaseRequest") -> Answer:
         if request.method not in ("GET", "HEAD"):
@@ -280,16 +281,6 @@ class TinySite(ServedSite):
         headers = request.headers
         found = self.find(request.path_qs, self.url)
         return unless_known(found, headers.get("If-None-Match"), headers.get("If-Modified-Since"))
-
-
-def _asked(request: "web.BaseRequest", status: int | None, at: float) -> RecordedRequest:
-    return RecordedRequest(
-        method=request.method,
-        path=request.path_qs,
-        status=status,
-        headers={name.lower(): value for name, value in request.headers.items()},
-        at=at,
-    )
 
 
 ROBOTS = "User-agent: *\nDisallow: /private/\n\nSitemap: {url}sitemap.xml\n"

@@ -90,7 +90,6 @@ class ArchiveFetcher(LocalFetcher):
         return _state(facts), facts.st_mtime
 
     async def entries(self) -> Mapping[str, ArchiveEntry]:
-        """Return the entries by name; raise SourceError if the archive cannot be read."""
         return await self._in_turn(lambda: self._current().archive.entries)
 
     async def fetch(self, request: Request) -> Fetched:

@@ -42,7 +42,6 @@ class GitCache:
         return lease
 
     def touch(self, address: GitAddress) -> None:
-        """Mark a clone as recently used without opening it."""
         with suppress(OSError):
             os.utime(self.folder / f"{_stem(address)}{_USED}")
 
@@ -282,7 +281,6 @@ class GitClone:
 
 
 def _origin(url: str) -> Sequence[str]:
-    """Return the git options for the URL of the remote and for a partial clone."""
     settings = {"url": url, "promisor": "true", "partialclonefilter": "blob:none"}
     return [part for key, value in settings.items() for part in ("-c", f"remote.origin.{key}={value}")]
 

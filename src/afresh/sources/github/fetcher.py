@@ -72,11 +72,9 @@ class GithubFetcher:
         return root
 
     async def refusal(self, url: str) -> Refused | Failed | None:
-        """Return why robots.txt forbids a wiki page; None if it does not, and for files."""
         return await self._web.refusal(url) if self.walks(url) else None
 
     async def crawl_delay(self, url: str) -> float | None:
-        """Return the delay between requests that robots.txt asks for; 0 without a wiki."""
         return await self._web.crawl_delay(url) if self._repository.wiki else 0.0
 
     def state(self, origin: str) -> str:

@@ -108,7 +108,6 @@ class LinkLister(ListerBase):
             yield ListedUrl(url, 0)
 
     async def lists(self, url: str) -> bool:
-        """Return whether the file lists a URL; the file is read once per run."""
         if self._list is None:
             self._list = await self._parsed()
         return url in self._list.lines

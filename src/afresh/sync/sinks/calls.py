@@ -187,5 +187,4 @@ def url_in(metadata: Mapping[str, object]) -> str | None:
 
 
 def sendable(text: str) -> str:
-    """Replace characters that UTF-8 cannot encode."""
     return text.encode("utf-8", "replace").decode()
