@@ -48,7 +48,7 @@ class ScoredLink:
     comment: str = ""
 
     def merge(self, later: "ScoredLink") -> "ScoredLink":
-        """Add the keywords of a later answer; if it has another recipe, return it alone."""
+        """Add the keywords of a later answer; if the scorer (`recipe`) has changed, return the later answer alone."""
         if later.recipe != self.recipe:
             return later
         comment = "; ".join(dict.fromkeys(filter(None, (self.comment, later.comment))))

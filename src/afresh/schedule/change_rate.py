@@ -185,7 +185,7 @@ class CheckPlan:
         return min(self.max_seconds, age / (1 - self.signals.recall))
 
     def is_due(self, host: str, rhythm: ChangeStats, seconds: float, hinted: int = 0) -> bool:
-        """Return whether a page is due so many seconds and change signals after its last check."""
+        """Return whether a page is due, `seconds` and `hinted` change signals after its last check."""
         rate = self.rate(host, rhythm)
         age = seconds * (1 - self.signals.recall) + hinted * self.signals.ageing(rate)
         return seconds >= self.max_seconds or age >= rate.interval(self.price, self.min_seconds, self.max_seconds)

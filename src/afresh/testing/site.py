@@ -63,7 +63,7 @@ class RecordedRequest:
 
 
 class RequestLog:
-    """The requests in order of arrival, without probes; can be read from any thread."""
+    """The requests in order of arrival, without those for URLs that cannot exist; can be read from any thread."""
 
     def __init__(self) -> None:
         self._lock = Lock()

@@ -79,7 +79,7 @@ _MAX_URL_CHARS = 120  # characters of a URL in a note
 
 
 class LinkLister(ListerBase):
-    """Lists the URLs in a file; raises SourceError if there are none or, with `may_be_empty`, none any more."""
+    """Lists the URLs in a file; raises SourceError if it has none, unless `may_be_empty` and it never had any."""
 
     kind = LINKS
 
