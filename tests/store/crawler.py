@@ -28,7 +28,7 @@ from afresh.model.reports import ChangeView
 from afresh.search.stemming import search_config
 from afresh.store.store import Store
 from afresh.testing import FrozenClock
-from afresh.text.normalize import content_hash, indexed, links_hash, text_hash
+from afresh.text.normalize import content_hash, links_hash, text_hash, with_search_terms
 from afresh.text.plain import without_targets
 
 ROOT = "https://docs.example.org/"
@@ -72,7 +72,7 @@ def chunks_of(document: Document) -> tuple[Chunk, ...]:
         Chunk(content=part, path=(document.title,), level=1, text_hash=text_hash(without_targets(part)))
         for part in parts
     ]
-    return tuple(indexed(chunk, search_config(document.language)) for chunk in chunks)
+    return tuple(with_search_terms(chunk, search_config(document.language)) for chunk in chunks)
 
 
 @dataclass(slots=True)

@@ -15,7 +15,7 @@ from afresh.search.records import MissingCount, RechunkJob, SearchFilter, Vector
 from afresh.search.stemming import search_config
 from afresh.store.store import Store
 from afresh.testing import FakeEmbedder
-from afresh.text.normalize import indexed, text_hash
+from afresh.text.normalize import text_hash, with_search_terms
 
 if TYPE_CHECKING:
     from afresh.ports import Matrix
@@ -292,7 +292,7 @@ def cut_in_two(cut: RechunkJob) -> RechunkJob:
     words = cut.markdown.split()
     parts = (" ".join(words[:1]), " ".join(words[1:]))
     config = search_config(cut.page.language)
-    chunks = [indexed(Chunk(content=part, text_hash=text_hash(part)), config) for part in parts]
+    chunks = [with_search_terms(Chunk(content=part, text_hash=text_hash(part)), config) for part in parts]
     return cut._replace(chunks=tuple(chunks))
 
 

@@ -83,7 +83,7 @@ class KbPaths:
         return self.cache.with_name(self.cache.name + LOCK)
 
     @property
-    def no_sources(self) -> list[tuple[Path, str]]:
+    def not_indexed(self) -> list[tuple[Path, str]]:
         """Return files that must not be indexed, each with a glob for the suffixes of its lock and temporary files."""
         written = [(self.index, ".*"), (self.cache, ".*")]  # with their lock and temporary files
         read = [self.links_file, self.settings]  # the settings may contain keys, which must not be indexed

@@ -107,7 +107,7 @@ def _why_not_followed(rules: Rules, chain: list[str], seen: Moved) -> Refused | 
         return _refused(f"redirect loop: {way}", seen)
     if len(chain) > MAX_ROOT_MOVES:
         return _refused(f"more than {MAX_ROOT_MOVES} redirects: {way}", seen)
-    if not rules.may_lead(chain[-1], seen.to):
+    if not rules.allows_redirect(chain[-1], seen.to):
         return _refused(f"it moved permanently to {seen.to}, {OTHER_SITE}", seen)
     return None
 

@@ -50,7 +50,7 @@ async def add_source(
             f"(--name {name}/docs puts both into the library {name})"
         )
     if same is None and not again:
-        await refuse_twice(store, url, name)
+        await check_url_is_new(store, url, name)
     own = (same.rules, same.policy) if same is not None else ({}, {})
     tools.config.with_overrides({**own[0], **rules}, {**own[1], **policy})
     return await store.sources.add(
@@ -78,7 +78,7 @@ def checked_settings(
     return rules, policy
 
 
-async def refuse_twice(store: Store, url: str, name: str | None = None) -> None:
+async def check_url_is_new(store: Store, url: str, name: str | None = None) -> None:
     """Raise AlreadyExists if a source has this URL; the message names it, preferably the one called `name`."""
     having = [source for source in await store.sources.all() if source.url == url]
     if not having:
@@ -118,7 +118,7 @@ async def checked_url(
         kinds = f"{root} would be read as {kind}, but {source.label} is of the kind {source.kind}"
         raise UsageError(f"url: {kinds}: add the URL as a new source")
     if root != source.url and not again:
-        await refuse_twice(store, root)
+        await check_url_is_new(store, root)
     return root
 
 

@@ -38,7 +38,7 @@ def links_hash(links: Sequence[Link]) -> str:
     return text_hash("\x1e".join(lines))
 
 
-def indexed(chunk: Chunk, config: str) -> Chunk:
+def with_search_terms(chunk: Chunk, config: str) -> Chunk:
     """Return a chunk with its headings, and the terms by which full-text search finds it in a language."""
     heading = "\n".join(dict.fromkeys([*chunk.path, *headings_in(chunk.content)]))
     content = analysed(chunk.content, config)

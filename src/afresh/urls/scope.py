@@ -89,7 +89,7 @@ class Rules:
         """Return whether a URL was part of the source before its root changed."""
         return any(replace(self, root=root, aside=None).refusal(url, depth) is None for root in self.former)
 
-    def may_lead(self, asked: str, to: str) -> bool:
+    def allows_redirect(self, asked: str, to: str) -> bool:
         """Return whether a redirect may lead to a URL: it is in scope or, from the root, on an allowed site."""
         if self.refusal(to, 0) is None:
             return True

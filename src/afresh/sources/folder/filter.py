@@ -227,7 +227,7 @@ def _own_files(root: str, config: Config) -> list[str]:
     if (store := store_file(config.store.url)) is not None:
         ways.append((str(store), "-*"))
     if config.kb.sources_dir and str((kb := kb_paths(config, Path.cwd())).sources_dir) == root:
-        ways += [(str(path), more) for path, more in kb.no_sources]
+        ways += [(str(path), more) for path, more in kb.not_indexed]
     patterns = []
     for name, more in ways:
         path = os.path.realpath(name)

@@ -298,7 +298,7 @@ def open_site(context: SourceContext) -> OpenedSource:
     rules = context.rules
 
     def outside(url: str, asked: str) -> str | None:
-        if rules.may_lead(asked, url):
+        if rules.allows_redirect(asked, url):
             return None
         return OTHER_SITE if asked == rules.root else f"{rules.refusal(url, 0)}; {_ELSEWHERE}"
 
