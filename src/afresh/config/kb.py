@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from afresh.config import forms
+from afresh.config.sources import DAY, YEAR
 from afresh.config.spec import flag, number, text, whole
 from afresh.dataclass import dataclass
 from afresh.errors import ConfigError
@@ -13,8 +14,6 @@ from afresh.errors import ConfigError
 if TYPE_CHECKING:
     from afresh.config.tree import Config
 
-DAY = 86_400
-YEAR = 366 * DAY
 MAX_BUDGET = 10_000_000  # maximum value of the limits of links
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
-from afresh.dataclass import dataclass, field, fields, replace
+from afresh.dataclass import dataclass, field, replace
 from afresh.model.records import Attempt, ChangeKind, PageId, PageStatus, RunId, RunState, SourceId
 from afresh.model.versions import Match
 from afresh.sync.reports import CopyView, DocumentCounts, SinkView
@@ -399,11 +399,6 @@ class HistoryEntry(Attempt):
 
     source: str | None = None  # None: the source was removed
     version: str | None = None
-
-
-def history_entry(attempt: Attempt, source: str | None, version: str | None) -> HistoryEntry:
-    values = {each.name: getattr(attempt, each.name) for each in fields(Attempt)}
-    return HistoryEntry(**values, source=source, version=version)
 
 
 def listing_reason(unchanged: int) -> str:

@@ -2,7 +2,7 @@
 
 from datetime import datetime, timedelta
 
-from afresh.dataclass import dataclass, fields
+from afresh.dataclass import asdict, dataclass
 
 REMOVED = "the record of the page was removed"  # the reason of an attempt that was open meanwhile
 
@@ -30,13 +30,11 @@ class Retention:
 
     def at(self, now: datetime) -> Prunable:
         """Return the times before which records may be removed at `now`."""
-        kept = {each.name: getattr(self, each.name) for each in fields(self)}
-        return Prunable(**{name: None if each is None else now - each for name, each in kept.items()})
+        return Prunable(**{name: None if kept is None else now - kept for name, kept in asdict(self).items()})
 
     def in_seconds(self) -> dict[str, float | None]:
         """Return the retention in seconds, by the names of the settings."""
-        kept = {each.name: getattr(self, each.name) for each in fields(self)}
-        return {name: None if each is None else each.total_seconds() for name, each in kept.items()}
+        return {name: None if kept is None else kept.total_seconds() for name, kept in asdict(self).items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 from afresh.crawl.factory import RunToolFactory, settings_or_none, settings_problem
 from afresh.crawl.plausibility import RESTORED
-from afresh.dataclass import replace
+from afresh.dataclass import asdict, replace
 from afresh.errors import NotFound, RunBusy, UsageError, no_former_text_message
 from afresh.events import ignore
 from afresh.model.filters import LIVE_PAGES, CheckCursor, PageFilter, Sources
@@ -15,16 +15,7 @@ from afresh.model.labels import label_of
 from afresh.model.overview import FetchedPage, PassageView
 from afresh.model.recipe import CHUNKER
 from afresh.model.records import Attempt, ChangeKind, Page, PageId, PageStatus, RunMode, Source, SourceId, last_answered
-from afresh.model.reports import (
-    ChangeView,
-    HistoryEntry,
-    NextCheck,
-    OpenedPage,
-    PageExplanation,
-    PageView,
-    history_entry,
-    recency,
-)
+from afresh.model.reports import ChangeView, HistoryEntry, NextCheck, OpenedPage, PageExplanation, PageView, recency
 from afresh.model.retention import REMOVED
 from afresh.model.versions import is_newer
 from afresh.schedule.due import due_at
@@ -211,7 +202,7 @@ class PageService(Service):
         found = {entry.id: entry for entry in await store.history.of_url(address, source)}
         for page, _, name, version in await store.pages.find(address, source):
             for attempt in await store.history.of_page(page.id):  # attempts at former URLs included
-                found[attempt.id] = history_entry(attempt, name, version)
+                found[attempt.id] = HistoryEntry(**asdict(attempt), source=name, version=version)
         if not found:
             raise UsageError(f"{url} has no history; `afresh pages NAME` lists the stored URLs")
         newest = sorted(found.values(), key=recency, reverse=True)
