@@ -173,7 +173,7 @@ async def test_a_file_that_is_no_text_is_reported_once_and_not_opened_again(
     done = work.calls
     write(docs / "index.md", "# Start\n\nEdited words.", OLD + 9)
     assert await refreshed(kb) == {"changed": 1, "not_modified": 2}
-    assert work.calls - done == 3  # one file: read, compared, embedded
+    assert work.calls - done == 2  # one file: read, compared
 
 
 async def test_a_file_that_comes_back_is_found_again(kb: KnowledgeBase, docs: Path) -> None:

@@ -27,7 +27,7 @@ def _disarmed() -> Iterator[None]:
 
 
 def test_F01_F05_the_registry_names_the_points_of_the_source_and_each_has_a_kill_test() -> None:
-    calls = re.compile(r'(?:failpoint|\bat|_at)\("([a-z.]+)"\)')
+    calls = re.compile(r'(?:failpoint|\bat|_at|pass_point)\("([a-z.]+)"\)')
     files = [file for file in SOURCE.rglob("*.py") if file.name != "ops/failpoints.py"]
     used = [name for file in files for name in calls.findall(file.read_text("utf-8"))]
     assert set(used) == set(POINTS)
