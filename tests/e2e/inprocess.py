@@ -18,13 +18,14 @@ R = TypeVar("R")
 class InProcess(ParserPool):
     """Does the work where it is asked for and counts it: a test need not wait for processes to start."""
 
-    calls = 0  # that read, cut or compare pages; one that embeds serves the pages of a batch
+    calls = 0  # without those that embed, which serve the pages of a batch
     of: ClassVar[Counter[str]] = Counter()  # calls by the name of the function
 
     async def call(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         """The result of a function, with the errors that the real one gives."""
-        type(self).calls += function is not EMBED
-        self.of[getattr(function, "name", "")] += 1
+        if function is not EMBED:
+            type(self).calls += 1
+            self.of[getattr(function, "name", "")] += 1
         try:
             return function(*args, **kwargs)
         except Exception as error:
