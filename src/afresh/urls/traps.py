@@ -30,7 +30,7 @@ MAX_PARAMS = 12
 LEAST_SLASHES = 2 + REPEATS  # of a URL whose path repeats itself
 _MAX_UNIT_PARTS = 5  # maximum length of a repeating sequence of path components
 
-NUMBERED = re.compile(r"[^/]*//[^/]*/.*\d", re.DOTALL)  # the beginning of each URL that has a pattern
+NUMBERED = re.compile(r"\A[^/]*+//[^/]*+/.*\d", re.DOTALL)  # the beginning of each URL that has a pattern
 _DIGIT = re.compile(r"\d")
 _DIGITS = re.compile(r"\d+")
 _SUFFIX = re.compile(r"\.[A-Za-z][A-Za-z0-9]{1,4}$")
