@@ -32,7 +32,7 @@ class AccessRepository(Repository):
     async def token_of(self, digest: str) -> AccessToken | None:
         """Return the token with this digest, or None.
 
-        The time that the lookup takes may reveal digests, but never tokens.
+        The duration of the lookup may reveal a digest to an attacker, but no token.
         """
         row = await self._one("token_by_digest", digest=digest)
         return record(AccessToken, row) if row is not None and same(row["digest"], digest) else None
@@ -60,7 +60,7 @@ class AccessRepository(Repository):
         await self._run("end_login", digest=digest)
 
     async def begin_answer(self, caller: str, name: str, asked: str, now: datetime) -> StoredResponse | None:
-        """Return the request with this idempotency key and its response; None if the caller must process it."""
+        """Claim the idempotency key `name` and return None; if it is in use, return its request and response."""
         async with self.db.write() as tx:
             await tx.run("forget_replies", before=now - KEPT)
             key = {"caller": caller, "name": name}

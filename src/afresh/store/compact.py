@@ -7,7 +7,7 @@
 The triggers of the schema use `inflated`, so every connection that changes chunks has to have these functions.
 
 A code has the signs of a vector after a fixed rotation, which spreads the information evenly over all bits.
-The query keeps four bits per dimension, so that its similarity to a code is a sum of counts of equal bits.
+The query keeps four bits per dimension, so that its distance to a code is computed by counting different bits.
 """
 
 import hashlib
@@ -81,7 +81,7 @@ MAX_BITS = 4_096  # for which a distance fits into 16 bits, which sort faster
 
 
 class CodeBlock(NamedTuple):
-    """The codes of the vectors with the ids `number` * BLOCK plus one of `places`."""
+    """Codes of vectors with neighbouring ids: each id is `number * BLOCK` plus one byte of `places`."""
 
     number: int
     places: bytes
@@ -101,7 +101,7 @@ def _shape(dimensions: int) -> tuple[int, int]:
 
 
 def blocks_of(ids: Sequence[int], vectors: "Matrix") -> Iterator[CodeBlock]:
-    """Yield the code blocks of vectors, which are given in the order of their ids."""
+    """Yield the code blocks of vectors; `vectors` has a row for each of the ascending `ids`."""
     import numpy as np
 
     begin = 0
@@ -136,7 +136,7 @@ def _rotated(rows: "Matrix") -> "Matrix":
 
 
 class VectorSubset(NamedTuple):
-    """The vectors to search; all of them without `pages`."""
+    """The vectors to search: those of the chunks of `pages`, or all vectors if `pages` is None."""
 
     newest: tuple[int, int] = (0, 0)  # ids of the newest vector and the newest chunk for which this is valid
     pages: Sequence[int] | None = None  # whose chunks are searched
@@ -169,7 +169,7 @@ class VectorCodes:
         return self.newest // BLOCK
 
     def put(self, blocks: Iterable[CodeBlock]) -> None:
-        """Add blocks in order of their numbers; they replace all codes from the first of them on."""
+        """Add blocks in order of their numbers, after removing all codes from the first of these numbers on."""
         np, blocks = self._np, list(blocks)
         if not blocks:
             return
@@ -185,9 +185,9 @@ class VectorCodes:
         self.middle = np.average(np.array(middles), axis=0, weights=numbers)
 
     def nearest(self, vector: "Matrix", number: int, among: "Ids | None" = None) -> "Ids":
-        """Return the ids of the vectors with the highest estimated similarity to a vector, highest first.
+        """Return the ids of the `number` vectors with the highest estimated similarity to `vector`, highest first.
 
-        With `among`, only vectors with these ids count.
+        If `among` is given, only these ids are considered.
         """
         np, (ids, codes) = self._np, self._codes
         if among is not None:
@@ -210,7 +210,7 @@ class VectorCodes:
 
 
 def _add_distances(distances: "npt.NDArray[np.unsignedinteger]", codes: "Words", asked: "Words") -> None:
-    """Double the distances, and add the number of bits in which each code differs from the query."""
+    """Double `distances`, and add to each the number of bits in which its code differs from `asked`."""
     import numpy as np
 
     np.left_shift(distances, 1, out=distances)
@@ -219,6 +219,6 @@ def _add_distances(distances: "npt.NDArray[np.unsignedinteger]", codes: "Words",
 
 
 def is_whole(blocks: Sequence[CodeBlock], dimensions: int) -> bool:
-    """Return whether each block has a code for each of its vectors, and the mean of these vectors."""
+    """Return whether blocks are undamaged: their codes and means have the sizes that their vectors require."""
     size = code_bytes(dimensions)
     return all(len(b.codes) == size * len(b.places) and len(b.middle) == 4 * dimensions for b in blocks)

@@ -1,4 +1,4 @@
-"""Write the content of pages: results of visits, a batch in one transaction, rebuilt chunks and restored text."""
+"""Write the content of pages: the results of visits in batches, rebuilt chunks, and restored text."""
 
 import json
 from collections import defaultdict
@@ -38,9 +38,9 @@ class VisitRepository(Repository):
     async def commit(
         self, run: Run, visits: Sequence[Visit], worker: str, now: datetime, *, limits: RunLimits, keep_body: bool
     ) -> list[Visit]:
-        """Write finished visits; return those written, without visits for which the worker lost its lease.
+        """Write finished visits in one transaction; return them, without those for which the worker lost its lease.
 
-        If a visit changes more than its own page, the transaction waits for the lock on the source.
+        The source is locked only if a visit may change more than its own page.
         """
         locks = any(
             visit.content.links is not None
@@ -150,7 +150,7 @@ async def _write_pages(tx: Transaction, run: Run, visits: Sequence[Visit], now: 
 
 
 async def swap_chunks(tx: Transaction, visits: Sequence[Visit], now: datetime, *, keep_body: bool) -> dict[str, int]:
-    """Write the documents and chunks of changed pages; return the numbers of added and kept chunks."""
+    """Write the documents, chunks and titles of changed pages; return the numbers of added and kept chunks."""
     kept = [visit for visit in visits if visit.decision.content is ContentAction.KEEP]
     pages = [visit.decision.page for visit in kept if visit.claim.page.title != visit.decision.page.title]
     if titles := {page.id: page.title or "" for page in pages}:  # updates the title of kept chunks
@@ -323,17 +323,17 @@ class ChunkRepository(Repository):
     async def outdated_pages(
         self, chunker: str, *, source: SourceId | None = None, after: int = 0, limit: int = 100
     ) -> list[RechunkJob]:
-        """Return pages with stored text whose chunks another version of the chunker made, in order of their ids."""
+        """Return pages with stored text and chunks of another chunker version, in order of their ids."""
         rows = await self._all("outdated_pages", chunker=chunker, source=source, after=after, limit=limit)
         return [RechunkJob(page_from(row), row["markdown"]) for row in rows]
 
     async def count_outdated(self, chunker: str, source: SourceId | None = None) -> MissingCount:
-        """Count the pages whose chunks another version of the chunker made, and those of them without stored text."""
+        """Count the pages with chunks of another chunker version, and how many of these have no stored text."""
         [row] = await self._all("count_outdated", chunker=chunker, source=source)
         return MissingCount(row["pages"], row["without_text"])
 
     async def recut(self, cuts: Sequence[RechunkJob], chunker: str, now: datetime) -> int:
-        """Replace the chunks of pages whose content is still the same; return the number of these pages."""
+        """Replace the chunks of pages whose content has not changed meanwhile; return the number of these pages."""
         async with self.db.write() as tx:
             ids = [cut.page.id for cut in cuts]
             hashes = {row["id"]: row["content_hash"] for row in await tx.all("hashes_of", pages=ids)}
@@ -343,7 +343,7 @@ class ChunkRepository(Repository):
             return len(same)
 
     async def restore(self, cut: RechunkJob, before: Page, now: datetime) -> bool:
-        """Replace the content of a page by its former text and its chunks; return False if the page changed since."""
+        """Replace text and chunks of a page by those in `cut`; return False if the page is no longer as in `before`."""
         page = cut.page
         async with self.db.write(page.source_id) as tx:
             rows = await tx.all("hashes_of", pages=[page.id])

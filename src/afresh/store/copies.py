@@ -35,7 +35,7 @@ _WRITTEN = (
 
 class CopyRepository(Repository):
     async def store_id(self, made: str | None = None) -> str | None:
-        """Return the id that marks this store's documents in sinks; if there is none, set it to `made`."""
+        """Return the id that marks this store's documents in sinks; if none is stored, store `made` first."""
         if made is not None:
             await self._run("make_store_id", text=made)
         row = await self._one("store_id")
@@ -156,7 +156,7 @@ class CopyRepository(Repository):
             return run_from(await insert_run(tx, source, RunMode.SYNC, RunState.RUNNING, worker, now))
 
     async def record_documents(self, notes: Sequence[DocumentNote], now: datetime) -> None:
-        """Store the result of a sync for each document; `verified` and `waiting` do not replace an earlier result."""
+        """Store the result of a sync for each document; `verified` and `waiting` do not replace another result."""
         if notes:
             async with self.db.write() as tx:
                 rows = [
@@ -185,7 +185,7 @@ class CopyRepository(Repository):
 
 
 def wanted_from(row: Row) -> DesiredCopy:
-    """Return a copy, with the content that its sink should have."""
+    """Return the copy in a row, with the content that the sink should have."""
     moved = row["page_status"] == PageStatus.REDIRECT
     return DesiredCopy(copy=record(Copy, row), hash=row["page_hash"], moved=moved)
 

@@ -1,6 +1,6 @@
 """Copy a store into another one, table by table in atomic batches, and compare the two.
 
-Rows are exchanged in the form of SQLite, but with plain texts: times as text of fixed width, vectors as bytes.
+Rows are exchanged as SQLite stores them (times as text of fixed width, vectors as bytes), with uncompressed texts.
 """
 
 import asyncio
@@ -258,7 +258,7 @@ class StoreCopy:
     stopping: asyncio.Event
 
     async def prepare(self, copy: UnfinishedCopy, *, resume: bool) -> None:
-        """Start or resume a copy; raise StoreError if the target contains anything else."""
+        """Start or resume a copy; raise StoreError if the target contains other data."""
         begun = await self.target.unfinished()
         if begun is None:
             if any([await self.target.last(table) is not None for table in tables()]):
@@ -273,7 +273,7 @@ class StoreCopy:
             )
 
     async def run(self) -> list[CopiedTable]:
-        """Copy the rows that the target lacks, compare and return the tables, and unlock the target for use."""
+        """Copy the missing rows, compare the tables of both stores, and remove the marker; return the tables."""
         kept = [table for table in tables() if table.name != "vectors" or self.target.has_vectors]
         if not self.target.has_vectors:
             self.listener(Notice(text=NO_VECTORS))

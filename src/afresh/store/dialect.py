@@ -89,7 +89,7 @@ class Transaction(Protocol):
         """Run a statement and return how many rows it changed."""
 
     async def many(self, name: str, /, rows: Sequence[Mapping[str, object]]) -> None:
-        """Run a statement for each row; it may wait for the next statement with a result, so its errors come there."""
+        """Run a statement for each row; it may run together with the next statement, which then raises its errors."""
 
 
 _FORMS = {  # by suffix of the statement name
@@ -174,7 +174,7 @@ def in_any_case(text: str | None) -> dict[str, object]:
 
 
 def _cases(char: str) -> str:
-    """Return those forms of a letter that SQL does not treat as equal, lower case first; one form for ASCII."""
+    """Return the lower case of a letter, then other cases; of ASCII only the lower case, as SQL ignores its case."""
     if char.isascii():
         return char.lower()
     small = char.upper().lower()

@@ -97,7 +97,7 @@ class LinkRepository(Repository):
     async def set_worth(
         self, link: int, score: float | None, comment: str | None, keywords: Mapping[str, float] | None = None
     ) -> bool:
-        """Set score, comment and keywords of a link until its next scoring; return False if the link is gone."""
+        """Set score, comment and keywords of a link, until it is scored again; return False if the link is gone."""
         async with self.db.write() as tx:
             if await tx.one("link_row", link=link) is None:
                 return False
@@ -107,7 +107,7 @@ class LinkRepository(Repository):
             return True
 
     async def remove(self, link: int) -> bool:
-        """Remove a link from all pages until their links change; return False if no page contains it."""
+        """Remove a link from all pages until their links are stored again; return False if no page contains it."""
         async with self.db.write() as tx:
             row = await tx.one("link_row", link=link)
             if row is None or not await tx.run("remove_link", link=link):
@@ -242,7 +242,7 @@ class LinkScoreRepository(Repository):
         counts: Mapping[str, int],
         now: datetime,
     ) -> None:
-        """Store the answers of a scorer, recompute the scores of these links, and add `counts` to those of the run."""
+        """Store the answers of a scorer, recompute the scores of these links, and add `counts` to the run's counts."""
         urls = sorted({answer.link.url for answer in answers})
         async with self.db.write() as tx:
             rows = await tx.all("answers_among", source=run.source_id, urls=urls) if urls else []

@@ -50,7 +50,7 @@ async def _open_postgres(url: str, access: StoreAccess, wait_seconds: float) -> 
 
 
 async def migrate_store(url: str, *, dry_run: bool = False) -> MigrationReport:
-    """Migrate a store, or with `dry_run` only report it; raise StoreError for a newer schema or a foreign database."""
+    """Migrate a store unless `dry_run`; return its versions; raise StoreError for a newer or foreign schema."""
     if is_postgres(url):
         before, newest = await _postgres_version(url), migrations("postgres")[-1][0]
     else:

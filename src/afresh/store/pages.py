@@ -55,7 +55,7 @@ class PageRepository(Repository):
         return record(StoredContent, row, sketch=sketch)
 
     async def count_alike(self, page: Page, document: Document, run: RunId) -> int:
-        """Return how many other pages had nearly this text before the run, or are flagged because of it."""
+        """Return how many other pages had nearly this text before the run, or are flagged because of this text."""
         where = {"source": page.source_id, "page": page.id}
         async with self.db.read() as tx:
             doubted = await tx.number("doubted_alike", content_hash=document.content_hash, **where)
@@ -113,7 +113,7 @@ class PageRepository(Repository):
             return [page_from(row) for row in rows]
 
     async def doomed(self, source: SourceId, missed: Sequence[Page] = ()) -> list[tuple[Page, PageStatus | None]]:
-        """Return the pages to delete, including those of `missed` that reached the limit.
+        """Return the pages that are marked for deletion, in the store or in `missed`.
 
         Each page comes with the status of the page to which its redirects lead, or None.
         """

@@ -1,8 +1,8 @@
 """PostgreSQL databases: a pool of connections, and one writer per source at a time.
 
 Processes announce new work with NOTIFY. If a notification is lost, workers still poll, as with SQLite. If the
-answer to a commit is lost, the outcome is read from the server, because a blind retry would claim other pages
-or be refused because of its own run.
+connection breaks during a commit, the outcome is read from the server: repeating a successful claim would claim
+other pages, and repeating the start of a run would be refused because that run exists.
 """
 
 import asyncio
@@ -178,9 +178,9 @@ UNDECIDED = "in progress"
 
 
 async def was_committed(url: str, number: str) -> bool:
-    """Return whether a transaction was committed, as soon as the server is up again; raise if it stays down.
+    """Wait until the server is up, and return whether a transaction was committed; raise if the server stays down.
 
-    A separate connection is used, because all connections of the pool may wait for the same answer.
+    A new connection is used, because all connections of the pool may be waiting for the same answer.
     """
     loop = asyncio.get_running_loop()
     deadline = loop.time() + SECONDS

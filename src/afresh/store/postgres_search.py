@@ -109,7 +109,7 @@ class PostgresVectorRepository(VectorRepository):
         return None if self.no_vectors is not None else await tx.one("model_and_newest", name=model)
 
     async def _vectors(self, tx: Transaction, row: Row, found: Sequence[Row]) -> ChunkVectors:
-        """Return the vectors of rows, which pgvector sends as big-endian float16s after two numbers of 16 bits."""
+        """Decode the vectors in `found`: big-endian 16-bit floats after a header of two 16-bit numbers."""
         import numpy as np
 
         if not found:
@@ -130,7 +130,7 @@ class PostgresVectorRepository(VectorRepository):
 
 
 class WordTable(FtsTable):
-    """A full-text index in one transaction; weights words by their rarity, as PostgreSQL does not."""
+    """A full-text index in one transaction; weights words by their rarity, because PostgreSQL does not."""
 
     @property
     def bound_by(self) -> int:

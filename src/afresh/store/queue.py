@@ -78,7 +78,7 @@ class QueueRepository(Repository):
     async def schedule(
         self, run: Run, listed: Sequence[ListedUrl], limits: RunLimits, recheck: float, now: datetime
     ) -> None:
-        """Schedule checks of the URLs that a source lists: now, or after `recheck` seconds if a page is gone."""
+        """Schedule checks of the URLs that a source lists: now, or `recheck` seconds after a page was found gone."""
         wanted = {item.url: item.depth for item in listed if item.depth <= limits.max_depth}
         async with self.db.write(run.source_id) as tx:
             rows = await tx.all("paths_known", source=run.source_id, urls=list(wanted))
@@ -174,7 +174,7 @@ class QueueRepository(Repository):
     ) -> list[Claim]:
         """Repeat a claim whose result was lost: return its pages if it succeeded, else claim pages.
 
-        It is unknown whether other workers used the hosts of these pages just before, so this is assumed.
+        Each host counts as used by another worker just before, because the lost result would have said whether it was.
         """
         rows = await self._all("claimed_at", run=run, worker=worker, now=now)
         if rows:
@@ -184,11 +184,11 @@ class QueueRepository(Repository):
     async def claim(
         self, run: RunId, worker: str, now: datetime, *, limit: int, crowded: Collection[str] = ()
     ) -> list[Claim]:
-        """Claim pages of hosts that no other worker uses and that are not crowded; return the claims.
+        """Claim pages on hosts that no other worker uses, except on `crowded` hosts; return the claims.
 
-        Hosts that other workers requested are released to them. If fewer than `limit` pages can be claimed, hosts of
-        other workers are requested: half of the hosts of each worker of this run, so that the work is shared, and all
-        hosts with pages of this run that are locked for other runs.
+        Hosts that other workers have asked for are handed over to them. If fewer than `limit` pages can be claimed,
+        this worker asks for hosts of others: for half of the hosts of each worker of this run, so that the work is
+        shared, and for all hosts with pages of this run that are locked for other runs.
         """
         async with self.db.write() as tx:
             busy = await tx.all("busy_hosts", worker=worker, now=now)

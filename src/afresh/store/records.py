@@ -115,7 +115,7 @@ def rhythm_from(row: Row) -> ChangeStats:
 def times_of(row: Row) -> tuple[datetime | None, datetime | None, datetime | None]:
     """Return when a page was last part of a run, last seen, and last checked.
 
-    A listing that shows the page unchanged counts as a check. If content is stored, a check that failed does not.
+    A listing that shows the page unchanged counts as a check. A failed check does not count if content is stored.
     """
     crawl_time, seen, checked = at(row["crawl_time"]), at(row["last_seen"]), at(row["checked_at"])
     listed = at(row["told_at"]) if row["listed"] else None

@@ -64,7 +64,7 @@ async def _exchange_history(
     both: Sequence[int],
     partner: Mapping[int, int],
 ) -> None:
-    """Assign finished attempts at the new URL to the moved page, and leave attempts that found the redirect.
+    """Assign attempts at the new URL to the moved page; attempts that found the redirect stay with the old URL.
 
     Planned checks stay with their URL.
     """

@@ -1,8 +1,8 @@
 """The base of all repositories: database, caches and retries.
 
-Every method of a repository is one query or one transaction. A failed call has changed nothing, or everything
-if only the answer was lost, so it can be retried. A claim is retried as `claim_again`, which finds the pages of
-a claim whose answer was lost.
+Every method of a repository is one query or one transaction. A call that failed can be repeated: it has changed
+nothing, or has changed everything and lost only its result. A repeated `claim` would claim other pages, so it is
+repeated as `claim_again`.
 """
 
 import asyncio

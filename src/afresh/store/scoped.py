@@ -47,7 +47,7 @@ class VisibleSources:
         return self.only(await self._sources.get(source))
 
     async def ids(self, among: Sources = None) -> list[SourceId]:
-        """Return the ids of the visible sources, or of those that are also in `among`."""
+        """Return the ids in `among` whose sources are visible; without `among`, the ids of all visible sources."""
         ids = [source.id for source in await self.sources()]
         return ids if among is None else [each for each in among if each in ids]
 
@@ -141,7 +141,7 @@ class ScopedSources(_Scoped, SourceRepository):
         return self._visible.only(await self._inner.find(name, version))
 
     async def find_by_url(self, url: str, version: str | None) -> Source | None:
-        """Return the visible source with a root; a hidden source may have the same root."""
+        """Return the visible source with this root, even if a hidden source has the same root."""
         found = [each for each in await self.all() if (each.url, each.version) == (url, version)]
         return found[0] if found else None
 

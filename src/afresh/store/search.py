@@ -99,7 +99,7 @@ class FtsTable:
 
     @property
     def bound_by(self) -> int:
-        """Return an upper bound of the number of texts, which bounds their scores; 0 if scores have no maximum."""
+        """Return an upper bound of the number of texts, to compute the highest possible score; 0 if there is none."""
         return self.known.newest
 
     async def best(self, alternatives: Sequence[str], limit: int) -> list[ChunkMatch]:

@@ -33,8 +33,7 @@ class SourceRepository(Repository):
     ) -> Source:
         """Add or update a source and return it; rules and policy are merged into the stored ones.
 
-        An update does not change whether the operator set the root; only if that is unknown, it is set to
-        `by_operator`.
+        `by_operator` says whether the operator set the root. An update uses it only if the store does not know that.
         """
         async with self.db.write() as tx:
             key = {"name": name, "version": version or ""}
@@ -141,7 +140,7 @@ class ListingRepository(Repository):
     async def with_problems(self, source: SourceId, recipe: str) -> list[ListedUrl]:
         """Return the pages to check even if the source is unchanged.
 
-        Their last check failed or left a flag, or they were read with another recipe.
+        Their last check failed or flagged them, or they were read with another recipe.
         """
         return await self._list(listed_from, "with_problems", source=source, recipe=recipe)
 
@@ -174,7 +173,7 @@ class ListingRepository(Repository):
             await _note_listing(tx, run, now, number, others)
 
     async def record(self, source: SourceId, listed: Sequence[ListedUrl], *, complete: bool = True) -> None:
-        """Store which pages the source lists; only a complete listing removes the mark of pages that it lacks."""
+        """Mark the pages that the source lists; if the listing is complete, unmark all other pages."""
         urls = [item.url for item in listed]
         async with self.db.write(source) as tx:
             changed = await tx.run("set_listed", source=source, urls=urls)

@@ -175,7 +175,6 @@ def check_age(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def migrate(connection: sqlite3.Connection) -> None:
-    """Migrate the schema in one transaction."""
     steps = migrations("sqlite")
     if schema_version(connection) == steps[-1][0]:
         return

@@ -179,8 +179,8 @@ class VectorRepository(Repository):
     ) -> ChunkVectors:
         """Return the chunks of the nearest vectors, nearest first.
 
-        The vectors that are nearest by their codes are compared exactly. If more than a fifth of them are gone, or of
-        the nearest are not used by chunks of the subset, four times as many are compared.
+        The vectors that are nearest by their codes are compared exactly. Four times as many are compared if more than a
+        fifth of them was deleted, or if the subset has too few chunks among the nearest.
         """
         number = len(codes) if subset.ids is None else len(subset.ids)
         name = "chunks_of_vectors" if subset.pages is None else "chunks_of_vectors_within"
@@ -241,7 +241,6 @@ class VectorRepository(Repository):
 
 
 def decoded(rows: Sequence[Row], dimensions: int) -> "Matrix":
-    """Return the stored vectors of rows as a matrix."""
     return unpack_rows([row["vector"] for row in rows], dimensions)
 
 
