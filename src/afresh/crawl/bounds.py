@@ -34,7 +34,7 @@ def rules_for(source: Source, own: Config) -> Rules:
 
 
 def own_settings_of(config: Config, source: Source) -> Config:
-    """Return the configuration with the source's own settings applied; the knowledge base has its own policy."""
+    """Return the configuration with the source's own settings; links of the knowledge base get their own policy."""
     own = config.with_overrides(source.rules, source.policy)
     if source.name != DIGEST_LINKS:
         return own

@@ -1,4 +1,4 @@
-"""Decide what the result of a check means for the stored page, and when to check it again; no other module does."""
+"""Decide what the result of a check means for the stored page, and when to check it again; only this module does."""
 
 from datetime import datetime, timedelta
 from typing import Any, assert_never
@@ -53,7 +53,7 @@ def is_stale(page: Page, policy: Policy, now: datetime) -> bool:
 
 
 def decide(page: Page, seen: Seen, policy: Policy, now: datetime) -> Decision:
-    """Return what to store about a page after a check, and when to check it again; the function is idempotent."""
+    """Return what to store about a page after a check, and when to check it again."""
     match seen:
         case ReadDocument():
             decision = _read(page, seen, policy, now)
@@ -333,8 +333,8 @@ def next_regular_look(now: datetime, policy: Policy) -> datetime:
 def next_check_after_answer(now: datetime, page: Page, policy: Policy) -> datetime:
     """Return the time of the next check of a page that answered.
 
-    With a plan of checks, the plan says when. Otherwise, it is after the regular interval or, with `policy.adapt`,
-    after half the time since the last change, up to a limit.
+    If the policy has a plan of checks (`looks`), the plan decides. Otherwise, the check follows after the regular
+    interval or, with `policy.adapt`, after half the time since the last change, up to a limit.
     """
     if policy.looks is not None:
         return now + timedelta(seconds=policy.looks.wait(domain_of(page.url), page.rhythm))

@@ -72,7 +72,7 @@ class RunToolFactory:
         self._hosts = HostLimiter(MAX_SINGLE_FETCHES)  # hosts of single-page fetches
 
     def scoped_to(self, allowed: Permissions, visible: Store) -> "RunToolFactory":
-        """Return a factory limited to permissions; if they name sources, store-wide operations raise Forbidden."""
+        """Return a factory with these permissions; if they name sources, store-wide operations raise Forbidden."""
         scoped = copy(self)
         scoped._allowed, scoped._visible = allowed, visible
         return scoped
@@ -135,7 +135,7 @@ class RunToolFactory:
         return _worker(self.clock()), self.config.policy.lease_seconds
 
     def standing(self, listener: Listener, stopping: asyncio.Event) -> tuple[Store, Heartbeat]:
-        """Return a heartbeat and a store that retries without limit, for a process that runs until it is stopped."""
+        """Return a store that retries without limit and a heartbeat, for a process that runs until it is stopped."""
         self.check_everywhere()
         store = self._retrying_store(listener, stopping)
         return store, _heartbeat(store, self.config.policy, MonotonicClock(self.clock))
@@ -206,7 +206,7 @@ class RunToolFactory:
     async def _site_tools(
         self, source: Source, own: Config, options: RunOptions, rules: Rules, store: Store, clock: Clock
     ) -> AsyncIterator[dict[str, Any]]:
-        """Yield those fields of RunTools that depend on the root; the function `aim` makes them for another root."""
+        """Yield those fields of RunTools that depend on the root; one of them, `aim`, makes them for another root."""
         current = await store.sources.get(source.id)
         mark = current.mark if current is not None else None
         listed = source.kind in ("web", LINKS) and await store.listings.lists_pages(source.id)

@@ -28,7 +28,7 @@ TURN_SECONDS = 1.0  # how long to wait for one host before another host is reque
 
 @dataclass(slots=True)
 class _Silence:
-    """The time of the next attempt to reach a dead host, and the pause before it."""
+    """A dead host: the time of the next attempt to reach it, and the pause before that attempt."""
 
     until: float
     pause: float = FIRST_TRIAL_SECONDS
@@ -148,7 +148,7 @@ class HostLimiter:
 async def fetch_politely(
     domain: str, request: Request, tools: "RunTools", max_wait: float = TURN_SECONDS
 ) -> Fetched | None:
-    """Fetch a URL as soon as its host may be requested; return None if that takes longer than `max_wait`."""
+    """Fetch a URL when its host may be requested; return None if that takes too long or the worker lost its lease."""
     if not domain:  # a file: no host
         return await tools.web.fetch(request)
     hosts, lapses = tools.hosts, tools.heartbeat.lapses

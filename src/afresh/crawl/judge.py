@@ -47,7 +47,7 @@ class RunVerdict:
 
 
 def judge(evidence: RunEvidence) -> RunVerdict:
-    """Return how a run ends; after an outage, many refusals or a stop, it may not delete pages."""
+    """Return how a run ends; after an outage, many refusals or a stop, the run may not delete pages."""
     if evidence.stopped:
         return RunVerdict(state=RunState.CANCELLED)
     if (error := _outage(evidence)) is not None:
@@ -125,13 +125,13 @@ def decide_missing(page: Page, run: RunId, policy: Policy) -> Page:
 
 
 def may_drop(page: Page, target: PageStatus | None, run: RunId) -> bool:
-    """Return whether a run may delete a page: this run marked it, and its redirect target (if any) needs no check."""
+    """Return whether a run may delete a page: it marked the page, and the redirect target, if any, was checked."""
     is_final = page.moved_to is None or target in (None, PageStatus.ACTIVE, PageStatus.DELETED)
     return page.doomed_by == run and is_final
 
 
 def keeps_links(page: Page) -> bool:
-    """Return whether links on a page marked for deletion still make pages reachable (it moved or has noindex)."""
+    """Return whether links on a page marked for deletion still count, because the page moved or has noindex."""
     return page.moved_to is not None or (page.gone_count == 0 and page.missing_count == 0)
 
 

@@ -71,7 +71,7 @@ WAIT = Suspicion(SuspicionAction.WAIT, "it has become another page: decided afte
 
 
 def suspicion_of(page: Page, document: Document, signs: ContentSignals, policy: Policy) -> Suspicion | None:
-    """Return why new content is suspicious and what to do about it; None if it is not."""
+    """Return why new content is suspicious and what to do about it; None for plausible content."""
     if not policy.doubts or page.content_hash == document.content_hash:
         return None
     doubt = None

@@ -58,7 +58,7 @@ async def run_source(
 ) -> RunReport:
     """Run a source: visit its pages, end the run, and return the report.
 
-    With `only`, process that open run. If stopped, put it back into the queue for other workers.
+    With `only`, process that open run; if it is stopped, it returns to the queue for other workers.
     """
     now = tools.clock()
     run, resumed = await tools.store.runs.start(

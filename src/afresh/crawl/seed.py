@@ -1,14 +1,14 @@
-"""Fill the queue of a run: follow redirects of the root, then queue the pages to check; idempotent.
+"""Fill the queue of a run: follow redirects of the root, then queue the pages to check; repeating this is harmless.
 
 | the root answers with                | the source                                                        |
 |--------------------------------------|-------------------------------------------------------------------|
 | content                              | is read from its root                                             |
 | a permanent redirect, on its site    | moves there if the run ends well; pages below the old root follow |
 | a temporary redirect, on its site    | keeps its URL; pages below the target belong to it, too           |
-| a redirect to another site           | is not read, unless `may_move` says that it may                   |
+| a redirect to another site           | is not read, unless `may_move` allows it                          |
 | a redirect to a login, an error, 404 | is not read, nothing moves                                        |
 
-A chain of redirects counts as permanent only if every one is permanent.
+A chain of redirects counts as permanent only if every redirect in it is permanent.
 """
 
 import asyncio

@@ -111,7 +111,7 @@ async def _fetch(claim: Claim, request: Request, tools: RunTools) -> Fetched | N
 
 
 async def process_page(claim: Claim, fetched: Fetched, tools: RunTools) -> Visit | PendingVisit:
-    """Parse a page, decide about it and prepare what to store (steps 3 to 5 of a visit); return the visit."""
+    """Parse a page, decide about it and prepare what to store (steps 3 to 5); return the visit, maybe still pending."""
     url = claim.page.url
     arrived = FetchSummary(claim=claim, pause=fetched.retry_after if isinstance(fetched, Failed | Moved) else None)
     if isinstance(fetched, Body):
@@ -187,7 +187,7 @@ async def _extract(arrived: FetchSummary, fetched: Body, tools: RunTools) -> See
 
 
 async def _decide_and_prepare(arrived: FetchSummary, seen: Seen, tools: RunTools) -> Visit:
-    """Decide about a page and return the visit; if preparing fails, keep the old content and validators (G13)."""
+    """Decide about a page and return the visit; if preparing fails, keep the old content and validators."""
     claim, url = arrived.claim, arrived.claim.page.url
     decision = decide(claim.page, seen, tools.policy, tools.clock())
     tools.step("decide", url)
@@ -266,7 +266,7 @@ def _trimmed_links(document: Document, decision: Decision, tools: RunTools) -> t
 
 
 async def _with_links(content: VisitContent, links: tuple[Link, ...], claim: Claim, tools: RunTools) -> VisitContent:
-    """Return the content with the links, and with those as children that are admitted at any depth."""
+    """Return the content with the links; `children` are those that belong to the source, whatever their depth."""
     belonging, trapped = [], 0
     async for link in yield_in_turns(links, lambda link: link.url):
         refusal = tools.lister.refusal(link.url, 0)

@@ -42,7 +42,7 @@ class _Assignment:
     task: asyncio.Task[None] | None = None
 
     def stop(self, *, leader_died: bool = False) -> None:
-        """Stop working on the run; with `leader_died`, only to continue as its leader."""
+        """Stop working on the run; after `leader_died`, this process may lead the run instead of assisting."""
         self.leader_died = leader_died
         self.stopping.set()
 
