@@ -155,7 +155,7 @@ class Embedding:
                 promise.exception()  # mark as retrieved: perhaps no caller is waiting
 
     async def close(self) -> None:
-        """Stop; texts without a vector are dropped, created vectors stay stored."""
+        """Close the embedder and stop; texts without a vector are dropped, created vectors stay stored."""
         if self._worker is not None:
             self._worker.cancel()
             with suppress(asyncio.CancelledError):

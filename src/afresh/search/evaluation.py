@@ -22,7 +22,7 @@ _SEED = 4
 
 @dataclass(frozen=True, slots=True)
 class MeanDifference:
-    """A mean difference, and the range that holds 95 of 100 resampled means."""
+    """A mean difference and its 95 % bootstrap interval."""
 
     mean: float
     low: float
@@ -31,7 +31,7 @@ class MeanDifference:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A query and the pages that answer it, by URL or end of a path, with grades; no page: it has no answer."""
+    """A query and the pages that answer it (URL or end of a path) with grades; without pages, it has no answer."""
 
     query: str
     pages: Mapping[str, int]
@@ -39,8 +39,6 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoredQuestion:
-    """The result of one question."""
-
     query: str
     wanted: tuple[str, ...]  # best grade first
     found: tuple[str, ...]  # URLs of the first results
@@ -53,8 +51,6 @@ class ScoredQuestion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluation:
-    """The scores of all questions."""
-
     questions: int
     without_answer: int
     declined: int  # questions without an answer for which nothing was found
@@ -69,7 +65,7 @@ class Evaluation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """The scores of two settings, and the differences of the second from the first."""
+    """The scores of two settings, and how much the second one differs from the first."""
 
     first: Evaluation
     second: Evaluation
@@ -126,7 +122,7 @@ def score(question: Question, hits: Sequence[SearchHit]) -> ScoredQuestion:
 
 
 def _wanted_page(hit: SearchHit, pages: Mapping[str, int]) -> str | None:
-    """Return the wanted page that a result is, the one with the best grade first."""
+    """Return the key of `pages` that names a result, the one with the best grade if there are several; else None."""
     urls = (hit.url, *hit.also_at)
     matching = [page for page in pages if any(_is_page(url, page) for url in urls)]
     return max(matching, key=lambda page: pages[page], default=None)
@@ -140,7 +136,7 @@ def _is_page(url: str, page: str) -> bool:
 
 
 def summarize(asked: Sequence[tuple[Question, Sequence[SearchHit]]], now: datetime) -> Evaluation:
-    """Score all questions; the means are over those that have an answer."""
+    """Score all questions; the means leave out questions without an answer."""
     every = [score(question, hits) for question, hits in asked]
     answered = [each for each in every if each.wanted]
     first = [hits[0] for _, hits in asked if hits]
@@ -162,7 +158,7 @@ def summarize(asked: Sequence[tuple[Question, Sequence[SearchHit]]], now: dateti
 
 
 def compare(first: Evaluation, second: Evaluation) -> Comparison:
-    """Return both with the differences of their scores; both have answered the same questions."""
+    """Return two evaluations of the same questions, with the differences of their scores."""
     one, other = ([each for each in side.scored if each.wanted] for side in (first, second))
     if not one:
         return Comparison(first=first, second=second, differences={})
@@ -174,7 +170,7 @@ def compare(first: Evaluation, second: Evaluation) -> Comparison:
 
 
 def scores(ranking: Sequence[str], grades: Mapping[str, int]) -> tuple[float, float, float]:
-    """Return the METRICS of one question."""
+    """Return nDCG, recall and reciprocal rank of the first DEPTH results."""
     top = ranking[:DEPTH]
     return ndcg(top, grades), recall(top, grades), reciprocal_rank(top, grades)
 
@@ -197,7 +193,7 @@ def reciprocal_rank(top: Sequence[str], grades: Mapping[str, int]) -> float:
 
 
 def difference(one: Sequence[float], other: Sequence[float]) -> MeanDifference:
-    """Return how much higher `one` is than `other`, question by question, with a bootstrap interval."""
+    """Return the mean of the differences `one - other`, with its bootstrap interval."""
     import numpy as np
 
     apart = np.asarray(one) - np.asarray(other)

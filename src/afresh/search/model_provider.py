@@ -1,4 +1,4 @@
-"""Provide the embedding models for queries, new text and reindexes, and the models of a run."""
+"""Provide the embedding models for queries, new text and reindexes, and the AI models of a run."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -59,7 +59,7 @@ class ModelProvider:
             yield models.for_queries, notes
 
     async def _new_notes(self, notes: Sequence[str]) -> tuple[str, ...]:
-        """Return the notes to show; the note on missing vectors is shown only once, and only if a model is set."""
+        """Return the notes to show; the note that no vectors can be used is shown once, and only if a model is set."""
         missing = self._store.vectors.no_vectors
         if missing is None or missing not in notes:
             return tuple(notes)
@@ -78,8 +78,8 @@ class ModelProvider:
     ) -> AsyncIterator[tuple[Embedding | None, Sequence[str]]]:
         """Yield the embedding for new text and notes for the user.
 
-        New vectors are made by the serving model. If no text is stored, so that a reindex is impossible, they are made
-        by the model in the settings at once.
+        New vectors are made by the model that answers searches. If no text is stored, a reindex is impossible, so the
+        model in the settings is used at once.
         """
         async with self._chosen(store) as models:
             model = models.wanted if body == "none" else models.for_new_text
@@ -132,7 +132,7 @@ class ModelProvider:
             day.runs -= 1
 
     async def warm_up(self, parsers: ParserPool) -> None:
-        """Load the model for new text in advance if it runs on this machine: for queries here, for pages there."""
+        """Load a local model in advance: in this process for queries, in the parser processes for pages."""
         from afresh.models.choose import FAST
         from afresh.models.local import LocalEmbedder
 

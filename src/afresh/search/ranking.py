@@ -1,7 +1,7 @@
 """Combine the scores of the keyword search and the vector search.
 
 Reciprocal rank fusion ignores how much better the first result is than the tenth, and was worse than a keyword
-search on a larger index. Therefore scores are added; those of each half are scaled from 0 to 1.
+search on a larger index. Therefore scores are added; those of each search are first scaled to 0 to 1.
 """
 
 from collections.abc import Collection, Iterable
@@ -18,7 +18,7 @@ PULL = 1.0  # how far the query vector moves towards them, relative to its lengt
 
 
 def title_bonus(title: str, words: Collection[str]) -> float:
-    """Return the bonus for a page whose title resembles the query; for longer queries, it is close to 0."""
+    """Return the bonus for a page whose title resembles the query; it is close to 0 for long queries."""
     named = {word for word in words_in(title) if not word.isdigit()}
     asked = set(words)
     shared = len(named & asked) / len(named | asked) if asked else 0.0

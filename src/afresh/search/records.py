@@ -87,14 +87,14 @@ class ChunkVectors(NamedTuple):
         return ChunkVectors((*self.chunks, *others.chunks), np.concatenate([self.rows, others.rows]), others.middle)
 
     def likeness(self, vector: "Matrix") -> VectorMatches:
-        """Return the similarity of each vector to `vector`."""
+        """Return the similarity of each vector, and of the mean vector, to `vector`."""
         if not self.chunks:
             return VectorMatches()
         found = map(ChunkMatch, self.chunks, (self.rows @ vector[0]).tolist())
         return VectorMatches(tuple(found), float(self.middle @ vector[0]))
 
     def mean_of(self, chunks: Collection[int]) -> "Matrix | None":
-        """Return the mean of those of the vectors that belong to some chunks; None if there are none."""
+        """Return the mean vector of these chunks; None if they have no vectors here."""
         places = [at for at, chunk in enumerate(self.chunks) if chunk in chunks]
         return self.rows[places].mean(axis=0, keepdims=True) if places else None
 

@@ -81,7 +81,7 @@ def older_pages(hits: Sequence[SearchHit], since: datetime) -> dict[str, list[Li
 
 
 def notes_on_check(label: str, report: RunReport) -> list[str]:
-    """Return notes about a check of result pages of one source: its error, and pages that are gone."""
+    """Return notes about a check of result pages of one source: its error, and deletions that need confirmation."""
     notes = [f"{label}, checked again: {report.error}"] if report.error else []
     if report.held:
         gone = "1 page is gone" if report.held == 1 else f"{report.held} pages are gone"
@@ -117,11 +117,10 @@ async def _rank(
 async def _fused(store: Store, asked: SearchRequest, embedder: Embedder) -> Sequence[ChunkMatch]:
     """Search by words and by vectors, and return the combined matches.
 
-    The best chunks of a first ranking are used to change the query vector, which gives the second ranking.
+    The query vector is then moved towards the best chunks of this ranking, and the chunks are ranked again.
     """
 
     async def scored_nearest() -> tuple["Matrix", ChunkVectors, Sequence[ChunkMatch]]:
-        """Return the query vector, the chunks nearest to it, and the scores of these chunks by their words."""
         vector, near = await _nearest(store, asked, embedder)
         return vector, near, await store.search.scores(asked.query, near.chunks)
 

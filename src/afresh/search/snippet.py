@@ -171,7 +171,7 @@ def _trim(text: _Text, low: int, high: int) -> tuple[int, int]:
 
 
 def _after_stray_end(text: _Text, low: int, high: int) -> int:
-    """Return the start of a range, after the rest of a code block or table that began earlier and has no match."""
+    """Move the start of a range past the rest of a code block or table that began before it, unless it has a match."""
     kind = text.segments[low].kind
     if not low or kind not in _LONG_BLOCKS or text.segments[low - 1].kind not in _LONG_BLOCKS[kind]:
         return low
@@ -180,7 +180,7 @@ def _after_stray_end(text: _Text, low: int, high: int) -> int:
 
 
 def _before_bare_head(text: _Text, low: int, high: int) -> int:
-    """Return the end of a range, without a table head whose rows are cut off."""
+    """Move the end of a range before a table head whose rows are cut off."""
     if text.segments[high].kind is not SegmentKind.ROW:
         return high
     start = next((at for at in range(high, low, -1) if text.segments[at - 1].kind is not SegmentKind.ROW), low)

@@ -122,7 +122,6 @@ def shared_start(one: Sequence[object], other: Sequence[object]) -> int:
 
 @cache
 def stop_word_lists() -> dict[str, frozenset[str]]:
-    """Return the stop words of each search configuration."""
     lines = (get_data("afresh.search", "stop_words.txt") or b"").decode().splitlines()
     parts = [line.partition(":") for line in lines if not line.startswith("#")]
     return {config: frozenset(words.split()) for config, _, words in parts}
@@ -134,7 +133,7 @@ def all_stop_words() -> frozenset[str]:
 
 
 def stop_words(words: Collection[str], configs: Collection[str]) -> frozenset[str]:
-    """Return those of the words that are stop words in any of the configurations."""
+    """Return those of the words that are stop words in a configuration, or in the language that they seem to be in."""
     known = stop_word_lists()
     asked = {config: len(stop.intersection(words)) for config, stop in known.items()}
     most = max(asked.values())
