@@ -114,7 +114,7 @@ _LONG_LINE = re.compile(r"^([^\n]{200})[^\n]{1800,}+", re.MULTILINE)
 
 
 def extract_json(body: Body) -> Document:
-    """Return JSON as an API reference if it is an OpenAPI description, else pretty-printed; keep invalid JSON."""
+    """Return JSON as an API reference if it is an OpenAPI description, else pretty-printed; keep invalid JSON as is."""
     text = decode(body.data, body.charset)
     try:
         value = parse_json_text(text)

@@ -179,7 +179,7 @@ def _script_counts(sample: str) -> dict[str, int]:
 
 
 def _relative(language: str, sample: str) -> str | None:
-    """Return the language of a sample among those with the same script as `language`; None if unclear."""
+    """Return which of the languages in the script of `language` a sample is written in; None if unclear."""
     if language not in _DISTINCTIVE:
         return language
     relatives = _DISTINCTIVE[language]
@@ -208,7 +208,7 @@ _LANE = 4  # bytes in which one language is summed
 class LanguageTable(NamedTuple):
     """The languages, and for each byte sequence how typical it is of each of them.
 
-    It takes five megabytes and ten milliseconds to load, and no numpy, because every parser process may need it.
+    Loading it takes 5 MB and 10 ms, and does not import numpy, because every parser process may need it.
     """
 
     languages: list[str]  # one may occur twice, in two scripts

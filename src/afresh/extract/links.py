@@ -76,7 +76,7 @@ def with_seen_words(links: Links, tree: LexborHTMLParser, base: str, tag_count: 
 
 
 def _by_href(tree: LexborHTMLParser, tag_count: int, refresh: str = "") -> tuple[dict[str, tuple[str, bool]], int]:
-    """Return the links of a page by raw URL (text, and whether to follow), and the number of omitted links."""
+    """Return the links of a page (raw URL: text, whether to follow) and the number of omitted links."""
     by_href: dict[str, tuple[str, bool]] = {refresh: ("", True)} if refresh else {}
     left_out = 0
     nodes: Iterable[LexborNode] = ()

@@ -365,7 +365,7 @@ def _fence(code: str) -> tuple[str, str]:
 
 
 def _code_parts(code: str) -> Iterator[tuple[str, int]]:
-    """Yield the lines of a code block, each with the rank of a cut before it; a fence is never alone."""
+    """Yield the lines of a code block, each with the rank of a cut before it; a fence stays with the line beside it."""
     lines = code.splitlines(keepends=True)
     while len(lines) > 2 and not lines[-1].strip(" \t\n`~>"):
         lines[-2:] = [lines[-2] + lines[-1]]

@@ -35,7 +35,7 @@ class _Packing:
         return self.at[high] - self.at[low]
 
     def cut(self, low: int, first: int, high: int, depth: int) -> None:
-        """Add the range `low:high` of pieces as one chunk, or as several if it is too large; cut only after `first`."""
+        """Add the pieces `low:high` as one chunk, or several if too large; keep the pieces up to `first` together."""
         if self.size(low, high) <= MAX_CHARS or high - first < 2:
             self.ranges.append((low, high))
             return

@@ -321,7 +321,7 @@ _NO_LINK = re.compile(r"image|img|icon|logo|thumb|avatar|poster|asset|font|api|e
 
 
 def in_hydration_data(page: LinkPage) -> Iterator[HiddenLink]:
-    """Yield the URLs in JSON for scripts that have a descriptive text and a field name that is usual for links."""
+    """Yield the URLs in JSON that scripts read, if they have a descriptive text and a field name usual for links."""
     # Scripts such as `__NEXT_DATA__`, without Drupal's settings, which have their own finder.
     scripts = [s for s in page.scripts if s.type == "application/json" and "data-drupal-selector" not in s.attributes]
     yield from _links_in(_parse_scripts(each for each in scripts if each.attributes.get("id") != NUXT), _is_link)

@@ -123,7 +123,7 @@ def extract_html(body: Body, *, with_hidden_links: bool = True) -> Document:
 
 
 def _with_seen_words(hidden: tuple[HiddenLink, ...], page: LinkPage) -> tuple[HiddenLink, ...]:
-    """Return the hidden links of elements with the texts that they still have after hidden text was removed."""
+    """Return hidden links with the texts that their elements still have after hidden text was removed."""
     words: dict[str, str] = {}
     for found in hidden_links(page, of_elements=True) if hidden else ():
         words[found.raw_url] = words.get(found.raw_url) or found.text

@@ -55,7 +55,7 @@ class ParserProcess:
         return cls(process)
 
     async def call(self, call: object) -> Buffer:
-        """Send a call and return its answer; the call is pickled only now, because waiting calls would take memory."""
+        """Send a call and return its answer; it is pickled only when sent, so that waiting calls take little memory."""
         stdin = self.process.stdin
         if stdin is None or self.broken:
             raise CallDropped
@@ -181,7 +181,7 @@ MAX_WAIT_SECONDS = 3.0  # a call that waits longer starts another process
 class ParserPool:
     """Calls module-level functions in a few child processes, which are started when first needed.
 
-    One process per two processors is as fast as a crawl; more are started while pages take long.
+    One process for every two processors keeps up with a crawl; more are started while pages take long.
     """
 
     def __init__(self, processes: int | None = None) -> None:
