@@ -47,7 +47,7 @@ def conditions(validators: Validators, now: datetime) -> dict[str, str]:
 
 
 def renewed(old: Validators, headers: Headers) -> Validators:
-    """Return the validators of a response; one that is missing or cannot be sent back is taken from `old`."""
+    """Return the validators of a response; a missing or unusable one is taken from `old`."""
     etag, modified = headers.get("ETag") or old.etag, headers.get("Last-Modified") or old.last_modified
     if etag and (len(etag) > _MAX_VALIDATOR_CHARS or not etag.isprintable()):  # surrogates, too, are not printable
         etag = old.etag
@@ -99,7 +99,6 @@ class MediaType(NamedTuple):
 
 @lru_cache(maxsize=256)
 def media_type_of(content_type: str) -> MediaType:
-    """Return what a Content-Type header says."""
     media, _, rest = as_text(content_type).partition(";")
     charset = None
     for part in rest.split(";"):

@@ -61,7 +61,7 @@ class WebFetcher:
         return await self._fetch_page(replace(request, markdown=True) if prefers_markdown else request)
 
     async def _fetch_alternate(self, request: Request, alternate: str) -> Fetched | None:
-        """Fetch the Markdown file of a page; return None if it cannot be used, but the page may be."""
+        """Fetch the Markdown file of a page; return None if the page itself has to be fetched instead."""
         asked = request.validators if request.validators and request.validators.url == alternate else None
         seen = await self._fetch_page(replace(request, url=alternate, validators=asked))
         if isinstance(seen, NotModified | Failed):

@@ -112,7 +112,7 @@ class Connections:
 
 
 def _origin_at(place: str) -> Origin | None:
-    """Return the server at a scheme, host and port; None unless they are of an http or https URL without user name."""
+    """Return the server at `scheme://host:port`; None for another scheme than http or https, or with a user name."""
     try:
         url = URL(f"{place}/", encoded=True)
     except ValueError:
@@ -217,7 +217,7 @@ class HttpFetcher:
         self.pace = HostPacing(options.delay_seconds, sleep=sleep, ticks=ticks)
 
     async def read(self, url: str, *, limit: int, cut: bool = False, validators: Validators | None = None) -> Fetched:
-        """Fetch a file such as robots.txt or a sitemap: accept any media type, and follow every redirect."""
+        """Fetch a file such as robots.txt or a sitemap: accept any media type, and follow redirects to any site."""
         return await self.fetch(Request(url=url, validators=validators), limit, page=False, cut=cut)
 
     async def close(self) -> None:

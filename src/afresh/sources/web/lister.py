@@ -339,7 +339,7 @@ def open_client(
 
 
 def _renderer(context: SourceContext, refusal: Refusal) -> "PageRenderer":
-    """Return what renders pages in a browser; it starts the browser when a page needs one."""
+    """Return the renderer of pages, which starts a browser only when a page needs one."""
     from afresh.sources.web.browser.launch import BrowserOptions, must_be_installed, why_unsandboxed
     from afresh.sources.web.browser.rendering import PageRenderer, RenderEngines
 

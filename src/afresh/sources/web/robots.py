@@ -258,7 +258,7 @@ RobotsState = Literal["unknown", "ok", "none", "unreachable"]
 
 
 class RobotsReader(Protocol):
-    """Fetches files such as robots.txt and sitemaps, following every redirect."""
+    """Fetches files such as robots.txt and sitemaps, and follows redirects to any site."""
 
     async def read(
         self, url: str, *, limit: int, cut: bool = False, validators: Validators | None = None
@@ -277,7 +277,7 @@ class _Known:
 
 
 class RobotsFiles:
-    """Says what robots.txt allows; caches each robots.txt until `forget` is called, at least once for each run."""
+    """Says what robots.txt allows; caches each robots.txt, so each run needs an object of its own."""
 
     def __init__(
         self,
@@ -339,7 +339,7 @@ class RobotsFiles:
         return known.state if known else "unknown"
 
     def forget(self) -> None:
-        """Forget all robots.txt files, so that the next run requests them again."""
+        """Clear the cache, so that every robots.txt is requested again."""
         self._known.clear()
 
     async def close(self) -> None:

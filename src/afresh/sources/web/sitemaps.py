@@ -225,7 +225,7 @@ class _OpenEntry:
             self._lastmod = parse_lastmod(element.text or "")
 
     def close(self, element: Any, room: _Room) -> bool:
-        """Pass the URLs of the entry to `room`; return False if it takes no more entries."""
+        """Pass the URLs of the entry to `room`; return False if `room` takes no more entries."""
         spare = self._guid or (element.text or "").strip()
         locs = self._locs or ([spare] if _ADDRESS.fullmatch(spare) else [])
         taken = [room.take(loc, self._lastmod) for loc in locs]

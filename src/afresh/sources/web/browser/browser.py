@@ -113,7 +113,7 @@ class RunningBrowser:
         self._guarding: asyncio.Task[None] | None = None
 
     async def prepare(self) -> None:
-        """Read the browser's user agent, and start a task that limits its memory."""
+        """Read the user agent of the browser, and start a task that limits the memory of the browser."""
         if self.engine == "chromium":
             session = await self.browser.new_browser_cdp_session()
             own = (await session.send("Browser.getVersion"))["userAgent"]

@@ -35,7 +35,7 @@ class ProxyStats:
 
 
 class BrowserProxy:
-    """The proxy of one browser context, which renders one page at a time; blocks everything before `admit`."""
+    """The proxy of one browser context, which renders one page at a time; blocks everything until `admit` is called."""
 
     def __init__(self, policy: AddressPolicy, *, connect_seconds: float = 10.0) -> None:
         self._policy = policy
