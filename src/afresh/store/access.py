@@ -41,7 +41,7 @@ class AccessRepository(Repository):
         return await self._one("any_token") is not None
 
     async def revoke_token(self, token: int, now: datetime) -> bool:
-        """Revoke a token and end its logins; return False if there is none."""
+        """Revoke a token and end its logins; return False if there is no such token."""
         async with self.db.write() as tx:
             await tx.run("end_logins_of", token=token)
             return bool(await tx.run("revoke_token", number=token, now=now))

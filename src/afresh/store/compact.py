@@ -169,7 +169,7 @@ class VectorCodes:
         return self.newest // BLOCK
 
     def put(self, blocks: Iterable[CodeBlock]) -> None:
-        """Add blocks in order of their numbers, after removing all codes from the first of these numbers on."""
+        """Replace the codes from the first of these blocks on; the blocks are in the order of their numbers."""
         np, blocks = self._np, list(blocks)
         if not blocks:
             return

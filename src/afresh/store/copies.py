@@ -137,7 +137,7 @@ class CopyRepository(Repository):
     async def _taken(self, sink: str, worker: str) -> AsyncIterator[Transaction]:
         """Open a transaction if the worker has reserved the sink; else raise RunBusy.
 
-        After RunBusy, the next sync lists the sink, because two workers may have written to it.
+        After RunBusy, the next sync lists the documents in the sink, because two workers may have written to it.
         """
         async with self.db.write() as tx:
             row = await tx.one("sink", name=sink)

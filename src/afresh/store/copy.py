@@ -155,7 +155,6 @@ class CopyEndpoint(AbstractAsyncContextManager["CopyEndpoint"]):
         return tuple(rows[0]) if rows else None
 
     async def unfinished(self) -> UnfinishedCopy | None:
-        """Return the unfinished copy into this store, or None."""
         marked = await self.fetch(self.marker_query)
         return UnfinishedCopy(*(await self.fetch(f"select origin, sources from {MARKER}"))[0]) if marked else None
 

@@ -80,7 +80,7 @@ class LinkRepository(Repository):
             return (await _joined(tx, [row]))[0] if row else None
 
     async def add(self, page: PageId, url: str, text: str) -> int | None:
-        """Add a link to a page until the links of the page change; return its id, or None if there is no such page."""
+        """Add a link, which stays until the page's links change; return its id, or None if there is no such page."""
         seen = await self._one("page_record", page=page)
         if seen is None:
             return None
@@ -107,7 +107,7 @@ class LinkRepository(Repository):
             return True
 
     async def remove(self, link: int) -> bool:
-        """Remove a link from all pages until their links are stored again; return False if no page contains it."""
+        """Remove a link from all pages until these store their links again; return False if no page contains it."""
         async with self.db.write() as tx:
             row = await tx.one("link_row", link=link)
             if row is None or not await tx.run("remove_link", link=link):

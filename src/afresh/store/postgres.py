@@ -402,7 +402,6 @@ class PostgresDatabase:
             raise explain(error, self.name) from error
 
     async def size_bytes(self) -> int:
-        """Return the size of all tables with their indexes."""
         async with self.read() as tx:
             return await tx.number("size")
 

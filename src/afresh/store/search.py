@@ -238,7 +238,6 @@ class SearchRepository(Repository):
         return [_passage(rows[chunk], addresses) for chunk in chunks if chunk in rows]
 
     async def page_chunks(self, pages: Sequence[PageId]) -> Mapping[PageId, Sequence[Chunk]]:
-        """Return all chunks of some pages, in text order."""
         found: dict[PageId, list[Chunk]] = {page: [] for page in pages}
         for row in await self._all("page_chunks", pages=list(pages)):
             found[PageId(row["page_id"])].append(chunk_from(row))

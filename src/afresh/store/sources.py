@@ -173,7 +173,7 @@ class ListingRepository(Repository):
             await _note_listing(tx, run, now, number, others)
 
     async def record(self, source: SourceId, listed: Sequence[ListedUrl], *, complete: bool = True) -> None:
-        """Mark the pages that the source lists; if the listing is complete, unmark all other pages."""
+        """Mark these pages as listed; if the listing is complete, remove the mark of all other pages."""
         urls = [item.url for item in listed]
         async with self.db.write(source) as tx:
             changed = await tx.run("set_listed", source=source, urls=urls)

@@ -302,7 +302,6 @@ class SqliteDatabase:
                 self._idle.append(role)
 
     async def size_bytes(self) -> int:
-        """Return the size of the file and its write-ahead log."""
         return size_of(self.path) + size_of(wal_of(self.path))
 
     async def reclaim_space(self) -> int | None:

@@ -101,7 +101,7 @@ class VectorRepository(Repository):
     async def _encode(self, tx: Transaction, blocks: Collection[int]) -> None:
         """Compute the codes of these blocks again, and all codes of models that have none.
 
-        The last block has no codes, because each batch adds vectors to it: a search computes them.
+        Codes of the last block are not stored, because each batch adds vectors to it; a search computes them.
         """
         for row in await tx.all("models_and_newest"):
             full = row["vector"] // BLOCK
