@@ -302,7 +302,6 @@ class RunToolFactory:
             yield
 
     def _retrying_store(self, listener: Listener, stopping: asyncio.Event) -> Store:
-        """Return a store that retries without a time limit."""
         retry = RetryPolicy(busy_seconds=FOREVER, full_seconds=FOREVER, listener=listener, stopping=stopping)
         return self.store.with_retries(retry)
 

@@ -49,7 +49,7 @@ DAY_SLACK = timedelta(hours=36)  # midnight means any time of that day, in any t
 
 
 def is_dated_newer(modified: datetime | None, checked_at: datetime | None, now: datetime) -> bool:
-    """Return whether the site dates a change of a page after the page's last check."""
+    """Return whether, by the date that the site gives, a page changed after its last check."""
     return modified is not None and checked_at is not None and checked_at < modified <= now
 
 
