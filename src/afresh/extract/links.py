@@ -121,7 +121,7 @@ def _by_target(by_href: dict[str, tuple[str, bool]], base: str) -> Links:
 
 @lru_cache(maxsize=4_096)
 def _target_in(directory: str, href: str) -> str | None:
-    """Return the target of a link of a page in a directory; cached, because the pages of a site share most links."""
+    """Return the target of a link on a page in this directory; cached, because the pages of a site share most links."""
     return link_target(href, directory)
 
 

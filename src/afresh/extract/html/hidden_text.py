@@ -1,4 +1,4 @@
-"""Remove text from a page that a reader does not see, because it may contain instructions for AI agents.
+"""Remove text that readers of a page do not see, because it may contain instructions for AI agents.
 
 External style sheets are not fetched; only rendering in a browser applies them (`crawl.render`).
 """

@@ -99,7 +99,7 @@ def _without_margins(lines: Sequence[PdfLine]) -> list[PdfLine]:
 
 
 def _shifts(line: PdfLine) -> Iterator[int]:
-    """Yield the difference between each number at an end of a line and the page index; page numbers share one."""
+    """Yield, for each number at an end of a line, the number minus the page index: the same for all page numbers."""
     for number in _END_NUMBERS.findall(line.text):
         yield int(number) - line.page
 

@@ -65,7 +65,7 @@ def _decoder(kind: Any) -> "Decoder[Any]":
 
 @dataclass(frozen=True)
 class LazyFunction:
-    """Imports a module when it is called, and calls a function of the module."""
+    """A function whose module is imported only when the function is called."""
 
     module: str
     name: str
