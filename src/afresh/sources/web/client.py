@@ -55,7 +55,6 @@ _PLAIN = " (does the host only support http?)"
 
 
 def request_failure(error: BaseException, host: str, connect_seconds: float) -> Failed | Refused:
-    """Convert an exception during a request to a result."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, AddressRefused):

@@ -111,9 +111,9 @@ class AddressPolicy:
     def at(self, host: str, ips: Sequence[str], *, pins: bool = True) -> "AddressPolicy":
         """Return the policy for a source that starts at this host, with only the entries that cover the host.
 
-        A network covers a name only if `allow` contains every connectable address of the name: a name with another
-        public address is public. With `pins`, a name that a network covers may not be resolved to an address outside
-        of it later.
+        A network covers a host name only if `allow` contains every connectable address of the name; a name that also
+        has another public address counts as public. With `pins`, a name that a network covers may not be resolved to an
+        address outside of that network later.
         """
         name = _usual(host)
         free = [replace(entry, port=None) for entry in self._allowed]  # ports do not matter here

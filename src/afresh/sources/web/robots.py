@@ -277,7 +277,7 @@ class _Known:
 
 
 class RobotsFiles:
-    """Says what robots.txt allows; caches each robots.txt, so each run needs an object of its own."""
+    """Says what robots.txt allows; caches each robots.txt for a limited time."""
 
     def __init__(
         self,

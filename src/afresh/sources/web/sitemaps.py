@@ -319,7 +319,7 @@ async def read_sitemaps(
     largest: int = MAX_FILE_BYTES,
     known: Mapping[str, CachedSitemap] | None = None,
 ) -> SitemapListing:
-    """Return the URLs of sitemaps and of the sitemaps that they point to.
+    """Return the page URLs in these sitemaps and in the sitemaps that they point to.
 
     An `optional` sitemap may be missing, forbidden or another kind of file without an error. `parse` parses all
     but tiny files. At most `most_urls` URLs are kept; at that limit, no further files are fetched.
@@ -433,7 +433,7 @@ class _Walk:
 
 
 def _problem(seen: Gone | Refused | Failed | Moved | NotModified, optional: bool) -> str | None:
-    """Return why the listing is incomplete without this file; None if it is complete, as the file does not exist."""
+    """Return why the listing is incomplete without this file; None if the site has no such file."""
     if isinstance(seen, Gone):
         return None
     if isinstance(seen, Refused):
