@@ -169,7 +169,7 @@ class VectorCodes:
         return self.newest // BLOCK
 
     def put(self, blocks: Iterable[CodeBlock]) -> None:
-        """Replace the codes from the first of these blocks on; the blocks are in the order of their numbers."""
+        """Remove the codes of the first of these blocks and of all later blocks, then add these blocks."""
         np, blocks = self._np, list(blocks)
         if not blocks:
             return

@@ -318,7 +318,7 @@ class StoreCopy:
     async def _rows(
         self, end: CopyEndpoint, table: CopyTable, after: Key | None, sources: Sequence[int] | None
     ) -> AsyncIterator[Sequence[Record]]:
-        """Yield the rows after a key in batches; raise CopyStopped when stopping."""
+        """Yield the rows after a key in batches; raise CopyStopped if the copy is to stop."""
         while rows := await end.read(table, after, sources):
             if self.stopping.is_set():
                 raise CopyStopped(STOPPED)

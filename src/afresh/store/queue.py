@@ -36,7 +36,7 @@ class QueueRepository(Repository):
             return await self.queue_pages(tx, run, wanted, limits, now)
 
     async def allow_again(self, run: Run, urls: Sequence[str]) -> None:
-        """Let a run queue pages again that it has checked, except for pages that were gone."""
+        """Let a run queue these pages again although it has checked them, unless they were gone."""
         async with self._queueing(run) as tx:
             number = await tx.run("allow_again", source=run.source_id, run=run.id, urls=list(urls))
             await tx.run("count_queued", run=run.id, number=-number)

@@ -34,7 +34,7 @@ class IndexSubset:
 
     @property
     def room(self) -> int:
-        """Return how many texts of the whole index an expression may match.
+        """Return how many texts of the whole index an expression may match to be used for scoring.
 
         The limit is higher for a small subset, because only its texts are scored.
         """
@@ -65,7 +65,7 @@ Counted = dict[tuple[str, str], MatchCount]  # by table and expression
 
 @dataclass(frozen=True, slots=True)
 class IndexStats:
-    """Facts about the index, valid until chunks are added."""
+    """Facts about the full-text index, cached until chunks are added."""
 
     newest: int = 0
     configs: tuple[str, ...] = ()
@@ -219,7 +219,7 @@ class SearchRepository(Repository):
         return subset
 
     async def _renewed_known(self, tx: Transaction) -> IndexStats:
-        """Return the facts about the index, read again if chunks were added."""
+        """Return the cached facts about the index, after reading them again if chunks were added."""
         newest = await tx.number("newest")
         known = self.caches.known
         if known is None or newest != known.newest or len(known.counted) > MAX_COUNTS:

@@ -33,7 +33,7 @@ class SourceRepository(Repository):
     ) -> Source:
         """Add or update a source and return it; rules and policy are merged into the stored ones.
 
-        `by_operator` says whether the operator set the root. An update uses it only if the store does not know that.
+        `by_operator` says whether the operator set the root; an update stores it only if that was unknown.
         """
         async with self.db.write() as tx:
             key = {"name": name, "version": version or ""}

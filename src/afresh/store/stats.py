@@ -155,7 +155,7 @@ class StatsRepository(Repository):
 
     @not_retried
     async def close(self) -> None:
-        """Stop counting in the background (`CachedStats`)."""
+        """Stop counting in the background, which only `CachedStats` does."""
 
     async def try_to_write(self) -> None:
         """Open an empty write transaction; raise StoreError if that is impossible."""
