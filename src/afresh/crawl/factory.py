@@ -104,7 +104,7 @@ class RunToolFactory:
         return rules_for(source, own), policy_for(own, source)
 
     def why_left_out(self, source: Source, url: str) -> str | None:
-        """Return why a folder source excludes a file; None if it includes it, or the file is not in the folder."""
+        """Return why a folder source excludes a file; None if the file is included or not in the folder."""
         from afresh.sources.folder.filter import why_left_out
 
         own = self.settings_of(source)
