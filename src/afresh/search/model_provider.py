@@ -59,7 +59,7 @@ class ModelProvider:
             yield models.for_queries, notes
 
     async def _new_notes(self, notes: Sequence[str]) -> tuple[str, ...]:
-        """Return the notes to show; the note that no vectors can be used is shown once, and only if a model is set."""
+        """Return the notes to show; show why vectors cannot be used only once, and only if a model is set."""
         missing = self._store.vectors.no_vectors
         if missing is None or missing not in notes:
             return tuple(notes)

@@ -201,7 +201,11 @@ class Scoring(NamedTuple):
 
 
 def scoring(counts: Mapping[str, int], room: int = ROOM, enough: int = ENOUGH, texts: int = 0) -> Scoring:
-    """Return the expressions that score texts, given how many of all `texts` contain each word (`counts`)."""
+    """Return expressions that score about `room` texts at most, found by the rarest words.
+
+    `counts` holds the number of texts that contain each word. If fewer than `enough` texts contain a rare word,
+    combinations of frequent words are added (`steps`).
+    """
     words = sorted((word for word in counts if counts[word]), key=lambda word: (counts[word], word))
     total = list(accumulate(counts[word] for word in words))
     few = bisect_right(total, room)
