@@ -66,7 +66,7 @@ class Connections:
         await self._connector.close()
 
     async def get(self, origin: Origin, url: str, headers: dict[str, str]) -> Response:
-        """Return the response to a request; send it again once if the server has closed the kept connection."""
+        """Send a GET request and return the response; repeat it once if the server has closed the kept connection."""
         target = url[len(origin.url) :].partition("#")[0] or "/"
         if " " in target or not "".join((target, *headers.values())).isprintable():  # a line break would add a header
             raise aiohttp.InvalidURL(url)
