@@ -26,7 +26,9 @@ from afresh.search.records import SearchFilter
 from afresh.services.copy_store import copy_store
 from afresh.store import vectors as stored
 from afresh.store.compact import BLOCK, CodeBlock, VectorCodes, blocks_of, code_bytes, is_whole, unpack_rows
+from afresh.store.dialect import Row
 from afresh.store.open import open_store
+from afresh.store.sqlite import SqliteSession
 from afresh.store.store import Store
 from afresh.testing import FakeEmbedder, FrozenClock
 from afresh.text.normalize import text_hash
@@ -234,6 +236,55 @@ async def test_A17_pages_that_are_gone_neither_answer_nor_take_the_place_of_othe
     assert await store.vectors.forget(sqlite_crawler.clock()) > 300
     assert blocks_in(sqlite_file) == remade(sqlite_file)
     assert set(await nearest(store, texts_of(50)[0], limit=100)) == {*texts_of(1), *texts_of(2)}
+
+
+@pytest.fixture
+def compared(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many vectors each step of a search reads."""
+    steps: list[int] = []
+    query = SqliteSession.all
+
+    async def counted(session: SqliteSession, name: str, /, **params: Any) -> Sequence[Row]:
+        rows = await query(session, name, **params)
+        if name == "vectors_by_id":
+            steps.append(len(rows))
+        return rows
+
+    monkeypatch.setattr(SqliteSession, "all", counted)
+    return steps
+
+
+@pytest.mark.usefixtures("few")
+async def test_vectors_that_nothing_uses_any_more_cost_a_search_little(
+    sqlite_crawler: ManualCrawler, compared: list[int]
+) -> None:
+    store = await filled(sqlite_crawler)
+    kept = {path: seen for path, seen in site(60).items() if path[-1:] not in set("13579")}
+    links = [path for path in kept if path]
+    await sqlite_crawler.crawl({**kept, "": read("The start", *links, title="Start")})
+    for page in (4, 30, 55):
+        compared.clear()
+        assert len(await nearest(store, texts_of(page)[0], limit=10)) == 10
+        assert sum(compared) <= 20 + 80, compared
+
+
+@pytest.mark.usefixtures("few")
+async def test_a_source_whose_texts_are_far_from_the_query_is_compared_alone(
+    sqlite_crawler: ManualCrawler, compared: list[int]
+) -> None:
+    texts = {f"p{page}": [f"crane harbour crate {page} {at}" for at in range(6)] for page in range(45)}
+    texts |= {f"q{page}": [f"quelle{page * 6 + at} speicher{at}" for at in range(6)] for page in range(15)}
+    for each in texts.values():
+        await keep(sqlite_crawler.store, each, sqlite_crawler.clock)
+    pages = {
+        path: read("\n\n".join(each), title=path, language="de" if path[0] == "q" else "en")
+        for path, each in texts.items()
+    }
+    await sqlite_crawler.crawl({"": read("The start", *texts, title="Start"), **pages})
+    found = await nearest(sqlite_crawler.store, "crane harbour crate", SearchFilter(language="de"), 10)
+    assert len(found) == 10
+    assert set(found) <= {text for path, each in texts.items() for text in each if path[0] == "q"}
+    assert compared[1:] == [20], compared
 
 
 @pytest.fixture

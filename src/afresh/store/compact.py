@@ -141,7 +141,7 @@ class VectorSubset(NamedTuple):
     newest: tuple[int, int] = (0, 0)  # ids of the newest vector and the newest chunk for which this is valid
     pages: Sequence[int] | None = None  # whose chunks are searched
     ids: "Ids | None" = None  # of their vectors, if these are few
-    rarity: int = 1  # how many vectors there are for each one in the subset, or in `ids`
+    rarity: int = 1  # how many vectors there are for each one in the subset; 1 with `ids`
 
 
 class VectorCodes:

@@ -31,6 +31,7 @@ from afresh.store.search import chunk_from, pages_within
 
 if TYPE_CHECKING:
     from afresh.ports import Matrix
+    from afresh.store.compact import Ids
 
 
 CANDIDATES = 1_000  # vectors to compare exactly
@@ -155,8 +156,6 @@ class VectorRepository(Repository):
 
     async def _subset(self, tx: Transaction, model: str, codes: VectorCodes, within: SearchFilter) -> VectorSubset:
         """Return the vectors that a filter selects; cache them if it names only sources."""
-        import numpy as np
-
         if not within:
             return VectorSubset()
         row = await tx.only("model_and_newest", name=model)
@@ -164,12 +163,12 @@ class VectorRepository(Repository):
         subset = codes.subsets.get(within)
         if subset is not None and subset.newest == newest:
             return subset
-        pages, ids = [each["id"] for each in await pages_within(tx, within)], None
+        pages = [each["id"] for each in await pages_within(tx, within)]
         number = await tx.number("count_chunks", pages=pages)
         if number**2 <= CANDIDATES * len(codes):
-            rows = await tx.all("vectors_of_pages", model=codes.model, pages=pages)
-            ids, number = np.array([each["id"] for each in rows], np.int64), len(codes)
-        subset = VectorSubset(newest, pages, ids, max(1, len(codes) // max(1, number)))
+            subset = VectorSubset(newest, pages, await _vectors_of(tx, codes, pages))
+        else:
+            subset = VectorSubset(newest, pages, None, max(1, len(codes) // number))
         if not within.by_page:
             codes.subsets[within] = subset
         return subset
@@ -179,13 +178,13 @@ class VectorRepository(Repository):
     ) -> ChunkVectors:
         """Return the chunks of the nearest vectors, nearest first.
 
-        The vectors that are nearest by their codes are compared exactly. Four times as many are compared if more than a
-        fifth of them was deleted, or if the subset has too few chunks among the nearest.
+        The vectors that are nearest by their codes are compared exactly. If many of these were deleted, or too few of
+        the nearest are used by chunks of the subset, more are compared: those of the subset, or four times as many.
         """
-        number = len(codes) if subset.ids is None else len(subset.ids)
         name = "chunks_of_vectors" if subset.pages is None else "chunks_of_vectors_within"
         where = {} if subset.pages is None else {"pages": subset.pages}
         compared, checked = CANDIDATES * subset.rarity, limit * subset.rarity * 5 // 4
+        enough = MOST * compared
         while True:
             ids = sorted((await asyncio.to_thread(codes.nearest, vector, compared, subset.ids)).tolist())
             rows = await tx.all("vectors_by_id", vectors=ids)
@@ -193,10 +192,15 @@ class VectorRepository(Repository):
             farness = -(vectors @ vector[0])
             near = {rows[at]["id"]: at for at in farness.argsort(kind="stable")[:checked].tolist()}
             found = await tx.all(name, vectors=list(near), **where)
-            used, wanted = len({row["id"] for row in found}) * subset.rarity, min(compared, checked)
-            if wanted >= number or min(len(rows) / len(ids), used / wanted) >= MOST:
+            if min(compared, checked) >= (len(codes) if subset.ids is None else len(subset.ids)):
                 break
-            compared, checked = 4 * compared, 4 * checked
+            if len(rows) >= enough and len({row["id"] for row in found}) >= limit:
+                break
+            if subset.pages is not None and subset.ids is None:  # its texts are not among the nearest
+                subset = subset._replace(ids=await _vectors_of(tx, codes, subset.pages))
+                compared, checked, enough = CANDIDATES, limit * 5 // 4, MOST * CANDIDATES
+            else:
+                compared, checked = 4 * compared, 4 * checked
         best = sorted((farness[near[row["id"]]], row["chunk"], near[row["id"]]) for row in found)[:limit]
         return ChunkVectors(tuple(chunk for _, chunk, _ in best), vectors[[at for *_, at in best]], codes.middle)
 
@@ -219,6 +223,7 @@ class VectorRepository(Repository):
             if codes is None or codes.model != row["id"]:  # deleted models are never created again with this id
                 codes = VectorCodes(row["id"], row["dimensions"])
             if codes.newest != row["vector"]:
+                codes.subsets.clear()
                 codes.put(await self._blocks(tx, row, codes.last_block))
                 codes.newest = row["vector"]
             self.caches.codes = codes
@@ -238,6 +243,14 @@ class VectorRepository(Repository):
             blocks = []
         rows = await tx.all("vectors_after", model=row["id"], after=first * BLOCK - 1)
         return [*blocks, *blocks_of([each["id"] for each in rows], decoded(rows, row["dimensions"]))]
+
+
+async def _vectors_of(tx: Transaction, codes: VectorCodes, pages: Sequence[int]) -> "Ids":
+    """Return the ids of the vectors that chunks of the pages use."""
+    import numpy as np
+
+    rows = await tx.all("vectors_of_pages", model=codes.model, pages=pages)
+    return np.array([row["id"] for row in rows], np.int64)
 
 
 def decoded(rows: Sequence[Row], dimensions: int) -> "Matrix":
