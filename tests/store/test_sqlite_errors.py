@@ -131,6 +131,19 @@ async def test_F12_a_commit_on_a_full_disk_is_undone_and_can_be_repeated(
     assert await sqlite_store.stats.integrity() is None
 
 
+async def test_F14_a_check_of_a_locked_store_says_that_it_is_locked(tmp_path: Path) -> None:
+    """It must not report the text index as damaged."""
+    file = tmp_path / "locked.db"
+    await _filled(file, 3)
+    store = await _opened(file)
+    with closing(sqlite3.connect(file, isolation_level=None)) as other:
+        other.execute("begin immediate")
+        with pytest.raises(StoreBusy):
+            await store.stats.integrity()
+    assert await store.stats.integrity() is None
+    await store.close()
+
+
 # ---- F11: power loss
 
 

@@ -330,6 +330,7 @@ class SqliteDatabase:
         if self.read_only:  # checking the text index needs write access
             return None
         async with self.write() as tx:
+            await tx.number("newest")  # the first statement waits for the lock and may fail
             for config in ("english", "simple"):
                 try:
                     await tx.run(f"check_{config}")
