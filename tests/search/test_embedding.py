@@ -2,12 +2,13 @@
 
 import asyncio
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.stores import execute
 
-from afresh.errors import EmbedderUnavailable, EmbedError
+from afresh.errors import EmbedderUnavailable, EmbedError, ParserUnavailable
+from afresh.extract.pool.pool import ParserPool
 from afresh.model.fetch import Chunk, embedded_text
 from afresh.search.embedding import Embedding
 from afresh.store.store import Store
@@ -160,3 +161,22 @@ async def test_a_surprise_in_the_embedder_fails_its_texts_and_not_the_run(store:
     assert isinstance(outcome, EmbedError)
     assert "ZeroDivisionError" in str(outcome)
     assert await setup.outcomes(["a"]) == [1]
+
+
+class NoProcess(ParserPool):
+    """Parser processes that cannot be started."""
+
+    calls = 0
+
+    async def call(self, function: Any, *args: Any, **kwargs: Any) -> Any:
+        self.calls += 1
+        raise ParserUnavailable("the parser process does not start")
+
+
+async def test_without_a_parser_process_no_text_is_blamed(store: Store) -> None:
+    parsers = NoProcess()
+    embedding = Embedding(store, FakeEmbedder(), FrozenClock(), parsers=parsers)
+    with pytest.raises(EmbedderUnavailable, match="does not start"):
+        await embedding.ensure(chunks(*"abcdefgh"))
+    assert parsers.calls == 1
+    await embedding.close()

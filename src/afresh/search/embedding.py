@@ -5,7 +5,7 @@ import logging
 from collections.abc import Iterable
 from contextlib import suppress
 
-from afresh.errors import EmbedderUnavailable, EmbedError, ExtractError, StoreError
+from afresh.errors import EmbedderUnavailable, EmbedError, ExtractError, ParserUnavailable, StoreError
 from afresh.extract.pool.pool import ParserPool
 from afresh.extract.pool.wire import LazyFunction
 from afresh.model.fetch import Chunk, embedded_text
@@ -127,6 +127,8 @@ class Embedding:
                 else:
                     rows = await self._parsers.call(EMBED, [(each.path, each.content) for each in chunks.values()])
                     vectors = np.frombuffer(rows, np.float32).reshape(len(chunks), -1)
+        except ParserUnavailable as error:
+            raise EmbedderUnavailable(f"{self.model}: {error}") from error
         except ExtractError as error:
             raise EmbedError(f"{self.model}: {error}") from error
         except TimeoutError:

@@ -126,7 +126,7 @@ class ParserProcess:
 
     def _reason(self) -> ExtractError:
         if not self._ready:
-            return ExtractError("the parser process does not start")
+            return ParserUnavailable("the parser process does not start")
         if self._late:
             return ParserTimeout(f"parsing the page took longer than {SECONDS:g} s")
         code = self.process.returncode or 0
