@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable
+from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from tests.e2e.library import assert_sound, counts, found, index_of, opened
 from tests.e2e.sites import lay, looks, star, word
 
+from afresh.app import utc_now
 from afresh.crawl.hosts import MOST_WAITS, TURN_SECONDS, HostLimiter
 from afresh.events import Notice
 from afresh.kb import KnowledgeBase
@@ -78,7 +80,9 @@ async def test_F72_a_robots_txt_that_comes_back_is_noticed_in_the_same_run(
         assert tiny.requests.count("/robots.txt") == 2
 
 
-async def test_F72_pages_behind_an_unreachable_robots_txt_are_due_again_soon(kb: KnowledgeBase, tiny: TinySite) -> None:
+async def test_F72_pages_behind_an_unreachable_robots_txt_are_due_again_soon(
+    kb: KnowledgeBase, store: Path, tiny: TinySite
+) -> None:
     """Their look failed; it was not refused for the whole interval."""
     lay(tiny, star(4))
     await kb.runs.crawl(tiny.url, name="docs")
@@ -92,7 +96,8 @@ async def test_F72_pages_behind_an_unreachable_robots_txt_are_due_again_soon(kb:
     outcomes = [each.outcome for each in await kb.pages.history(tiny.at("/p1"))]
     assert outcomes.count(Outcome.BLOCKED_5XX) == 3
     tiny.restore("/robots.txt")
-    (report,) = await kb.runs.refresh(["docs"], due=True)
+    async with opened(store, clock=lambda: utc_now() + timedelta(minutes=1)) as later:
+        (report,) = await later.runs.refresh(["docs"], due=True)
     assert counts(report) == {"not_modified": 5}
 
 
