@@ -15,8 +15,11 @@ def clock() -> datetime:
 
 
 def start_child() -> None:
-    """A process that is handed whatever may be inherited, and outlives a parent that is killed."""
-    subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], close_fds=False)
+    """A running process that was handed whatever may be inherited, and outlives a parent that is killed."""
+    code = "import sys; print(flush=True); sys.stdin.read()"
+    child = subprocess.Popen([sys.executable, "-c", code], close_fds=False, stdout=subprocess.PIPE)
+    assert child.stdout is not None
+    child.stdout.readline()  # before its code runs, it may not have closed our descriptors yet
 
 
 async def hold(lock: Path) -> None:
