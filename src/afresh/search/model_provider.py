@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from afresh.models.choose import StoreEmbedders
     from afresh.models.completions import CallBudget, DailyCalls
 
-DAY = timedelta(days=1)
 MAX_CHAT_BYTES = 4 * 1024 * 1024  # of an answer
 MAX_VECTORS_BYTES = 16 * 1024 * 1024  # 256 vectors of 3,072 numbers
 
@@ -122,7 +121,7 @@ class ModelProvider:
         settings = self._config.ai
         if self._day is None or not self._day.runs:
             limit = settings.budget_per_day
-            spent = await self._store.link_scores.calls_since(self._clock() - DAY) if limit is not None else 0
+            spent = await self._store.link_scores.calls_since(self._clock() - timedelta(1)) if limit is not None else 0
             self._day = DailyCalls(limit, spent)
         day = self._day
         day.runs += 1
