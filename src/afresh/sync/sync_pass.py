@@ -206,7 +206,6 @@ class SyncPass:
         raise AssertionError("the last try raises")
 
     async def _audit(self) -> None:
-        """List the sink, and correct the stored copies by the listing."""
         name, call = self.target.name, partial(list_documents, self.target.sink, self.store_id)
         listing = await self._retry(f"{name}: list", call)
         log.info("%s: listed %d documents, of which %d are not from afresh", name, listing.listed, listing.foreign)
