@@ -31,7 +31,6 @@ _BACKOFFS = (  # pairs of settings, of which the first (a wait) must not exceed 
     ("kb", "url_refresh_fail_backoff_base_seconds", "url_refresh_fail_backoff_max_seconds"),
 )
 
-
 Layer = dict[Place, tuple[object, str]]  # setting → its value, and where it was set
 
 
