@@ -114,12 +114,10 @@ def blocks_of(ids: Sequence[int], vectors: "Matrix") -> Iterator[CodeBlock]:
 
 
 def _rotated(rows: "Matrix") -> "Matrix":
-    """Return rows after a randomised Walsh-Hadamard transform of each group of dimensions.
-
-    A matrix product would give the same result, but would start the threads of the linear algebra library.
-    """
+    """Return rows after a randomised Walsh-Hadamard transform of each group of dimensions."""
     import numpy as np
 
+    # A matrix product would give the same, but would start the threads of the linear algebra library.
     count, dimensions = rows.shape
     size, groups = _shape(dimensions)
     signs = np.unpackbits(np.frombuffer(hashlib.shake_128(b"afresh").digest(dimensions // 8 + 1), np.uint8))

@@ -123,8 +123,7 @@ class LinkRepository(Repository):
     async def judge(self, source: SourceId, admits: Callable[[str, str | None], bool]) -> None:
         """Compute again whether links belong to the source, and store changes.
 
-        `admits` gets the URL of a link and, if the link was not admitted, the page nearest to the root that contains
-        it.
+        `admits` gets a URL and, if the link was not admitted so far, the page nearest to the root that contains it.
         """
         async with self.db.write(source) as tx:
             rows = await tx.all("links_of_source", source=source)

@@ -171,14 +171,11 @@ CONNECT_SECONDS = 10.0
 
 
 async def was_committed(url: str, number: str) -> bool:
-    """Wait until the server is up, and return whether a transaction was committed; raise if the server stays down.
-
-    A new connection is used, because all connections of the pool may be waiting for the same answer.
-    """
+    """Wait until the server is up, and return whether a transaction was committed; raise if the server stays down."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + SECONDS
     while True:
-        try:
+        try:  # a new connection, because all those of the pool may be waiting for the same answer
             connection = await asyncpg.connect(url, timeout=CONNECT_SECONDS)
             try:
                 status = await connection.fetchval(STATUS, number)

@@ -98,11 +98,9 @@ class VectorRepository(Repository):
             await self._encode(tx, ())
 
     async def _encode(self, tx: Transaction, blocks: Collection[int]) -> None:
-        """Compute the codes of these blocks again, and all codes of models that have none.
-
-        Codes of the last block are not stored, because each batch adds vectors to it; a search computes them.
-        """
+        """Compute the codes of these blocks again, and all codes of models that have none."""
         for row in await tx.all("models_and_newest"):
+            # codes of the last block are not stored, because each batch adds vectors to it; a search computes them
             full = row["vector"] // BLOCK
             numbers = sorted(blocks) if row["coded"] else range(full)
             for at in range(0, len(numbers), READ_BLOCKS):
