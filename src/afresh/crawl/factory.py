@@ -81,10 +81,7 @@ class RunToolFactory:
         self._allowed.check_everywhere()
 
     def recognise(self, target: str, *, remote: bool = False, on_the_web: bool = False) -> tuple[str, str]:
-        """Return the kind and the root of the source that a target refers to.
-
-        With `remote`, files are accepted only where the settings allow it; with `on_the_web`, only web targets.
-        """
+        """Return kind and root for a target; `remote` accepts only files that the settings allow, `on_the_web` none."""
         from afresh.sources import detect
 
         github_urls = self.config.github.web_urls

@@ -75,12 +75,9 @@ class ModelProvider:
     async def for_run(
         self, body: str, store: Store, parsers: ParserPool
     ) -> AsyncIterator[tuple[Embedding | None, Sequence[str]]]:
-        """Yield the embedding for new text and notes for the user.
-
-        New vectors are made by the model that answers searches. If no text is stored, a reindex is impossible, so the
-        model in the settings is used at once.
-        """
+        """Yield the embedding for new text, by the model that answers searches, and notes for the user."""
         async with self._chosen(store) as models:
+            # without stored text there is no reindex, so the model in the settings is used at once
             model = models.wanted if body == "none" else models.for_new_text
             async with self._embedding(model, store, parsers) as embedding:
                 yield embedding, await self._new_notes(models.notes)

@@ -360,8 +360,7 @@ class SyncPass:
             self._report_progress()
 
     async def _look(self, copy: Copy) -> Copy:
-        look = partial(self.target.sink.look, str(copy.remote_id))
-        remote = await self._retry(f"{copy.sink}: look", look)
+        remote = await self._retry(f"{copy.sink}: look", partial(self.target.sink.look, str(copy.remote_id)))
         log.info("%s: %s is %s", copy.sink, copy.remote_id, remote.state if remote else "absent")
         return reconcile.seen(copy, remote, self.clock(), self.target.times)
 
