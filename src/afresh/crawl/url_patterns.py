@@ -29,7 +29,6 @@ class UrlPatternCounter:
     _loaded: bool = False
 
     async def let_in(self, links: Iterable[Link], found_on: str) -> frozenset[str]:
-        """Count the links that may become pages, and return their URLs."""
         if not self.rules.max_per_pattern:
             return frozenset(link.url for link in links)
         plain, open_ = set(), []

@@ -101,10 +101,7 @@ class RunRepository(Repository):
         return await self._list(run_from, "live_runs")
 
     async def for_workers(self) -> list[Run]:
-        """Return the queued, running and cancelled runs that workers may process, oldest first.
-
-        Runs of the mode CHECK are left to the process that started them, and runs of digest sources to `init-kb`.
-        """
+        """Return the queued, running and cancelled runs for workers, oldest first; none of mode CHECK or the digest."""
         return await self._list(run_from, "runs_for_workers", kinds=list(KINDS))
 
     async def records(
