@@ -77,10 +77,7 @@ for _language, _words in _FUNCTION_WORDS.items():
 
 
 def language_of(text: str, *declared: str | None) -> str | None:
-    """Return the language tag of a text: the first declared tag that agrees with the text, else a guess.
-
-    Common words usually suffice for the guess; the table of languages is loaded only if they do not.
-    """
+    """Return the first declared tag that agrees with a text, else a guess, for which common words usually suffice."""
     hints = [tag for raw in declared if (tag := normalise_tag(raw)) and primary(tag) not in _NO_LANGUAGE]
     sample = prose_of(text)
     if hints and primary(hints[0]) == "en" and is_plainly_english(sample):
@@ -113,7 +110,6 @@ def classify(sample: str, enough: float = CLEAR) -> str | None:
 
 
 def primary(tag: str) -> str:
-    """Return the language of a tag without script and region."""
     return tag.partition("-")[0].lower()
 
 
@@ -149,7 +145,6 @@ def prose_of(text: str) -> str:
 
 
 def is_plainly_english(sample: str) -> bool:
-    """Return whether a sample is English, by its two most common words."""
     return sample.count(" the ") + sample.count(" and ") >= FEWEST_VOTES
 
 
@@ -167,7 +162,6 @@ def is_long(sample: str) -> bool:
 
 
 def _script_counts(sample: str) -> dict[str, int]:
-    """Return the number of characters of each script in `_SCRIPTS`, by language."""
     counts: Counter[str] = Counter()
     for char, times in Counter(_SCRIPT_CHARACTER.findall(sample)).items():
         for language, first, last in _SCRIPTS:

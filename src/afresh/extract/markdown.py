@@ -205,7 +205,6 @@ def _known(links: Iterable[tuple[str, str]], base: str) -> tuple[Link, ...]:
 
 
 def file_name(body: Body) -> str:
-    """Return the file name of a body, for use as a title if there is no other."""
     return one_line(unquote(body.url.partition("?")[0].partition("#")[0].rstrip("/").rpartition("/")[2]))
 
 
@@ -243,7 +242,6 @@ def plain(text: str) -> str:
 
 
 def heading(level: int, text: str) -> str:
-    """Return a Markdown heading; "" if the text is empty."""
     words = one_line(text)[:MAX_TITLE_CHARS]
     return f"{'#' * min(max(level, 1), 6)} {words}" if words else ""
 
@@ -257,7 +255,6 @@ def linked(text: str, url: str) -> str:
 
 
 def joined(blocks: Iterable[str]) -> str:
-    """Join blocks with blank lines between them, leaving out empty blocks."""
     return "\n\n".join([block for block in blocks if block.strip()])
 
 
@@ -269,5 +266,4 @@ def run_end(lines: Sequence[str], at: int, belongs: Callable[[str], object]) -> 
 
 
 def skip_blank(lines: Sequence[str], at: int) -> int:
-    """Return the index of the first non-blank line from `at` on."""
     return run_end(lines, at, lambda line: not line.strip())

@@ -77,7 +77,6 @@ class KeywordFinder:
         self._known: dict[str, list[_Hit]] = {}
 
     def matches(self, link: LinkToScore) -> dict[str, KeywordMatch]:
-        """Return the best match of each keyword that occurs in a link."""
         found: dict[str, KeywordMatch] = {}
         for words in link_words(link.text, link.url):
             for keyword, match in self._matches_in(words):

@@ -18,7 +18,6 @@ from afresh.store.store import Store
 if TYPE_CHECKING:
     from afresh.crawl.context import RunContext
 
-
 MAX_SEEN = 200_000  # links that a run remembers; beyond that, some are looked up in the store again
 
 

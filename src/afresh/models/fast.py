@@ -90,14 +90,12 @@ class FastModel:
         return sums
 
 
+_loaded = cache(FastModel)
+
+
 def embed_chunks(chunks: Sequence[tuple[tuple[str, ...], str]]) -> bytes:
     """Return the vectors of chunks (path and content) as 32-bit floats."""
     return _loaded().rows([embedded_text(path, content) for path, content in chunks]).tobytes()
-
-
-@cache
-def _loaded() -> FastModel:
-    return FastModel()
 
 
 def check_installed() -> None:

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from afresh.models.local import EmbeddingModel
     from afresh.ports import Matrix
 
-
 _MAX_CACHED_WORDS = 100_000
 _MIN_SUM_LENGTH = 1e-6  # of a sum of vectors that is normalised
 

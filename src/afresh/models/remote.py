@@ -12,7 +12,6 @@ from afresh.ports import JsonApi, JsonReply
 if TYPE_CHECKING:
     from afresh.ports import Matrix
 
-
 MAX_QUERY_SECONDS = 10.0  # a user waits for the answer
 MAX_REQUEST_CHARS = 200_000
 MAX_UNCLAIMED_ROWS = 4_096

@@ -45,7 +45,6 @@ class FakeEmbedder:
         self.closed = False
 
     async def embed(self, texts: Sequence[str]) -> "Matrix":
-        """Return one vector for each text, or cause the fault of this call."""
         self.calls += 1
         self.texts.extend(texts)
         rows = self._rows(texts)

@@ -214,7 +214,6 @@ class SiteScript:
             self._pages[path] = replace(self._page(path), content=html, modified_at=self._clock.advance(60))
 
     def touch(self, path: str) -> None:
-        """Change the Last-Modified date of a page."""
         with self._lock:
             self._pages[path] = replace(self._page(path), modified_at=self._clock.advance(60))
 
@@ -261,7 +260,6 @@ class SiteScript:
             gate.release()
 
     def restore(self, path: str) -> None:
-        """Undo everything that was scripted for a path."""
         with self._lock:
             self._scripted.pop(path, None)
             self._delays.pop(path, None)

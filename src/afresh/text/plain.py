@@ -45,10 +45,7 @@ def visible(text: str) -> str:
 
 
 def dedent_lists(markdown: str) -> str:
-    """Return Markdown in which lists begin at the margin and are indented by four spaces per level.
-
-    A passage may begin inside a nested list, so that Markdown would treat its indented lines as code.
-    """
+    """Return Markdown with lists from the margin on: if a passage begins in one, its indents would mean code."""
     if not _ITEM.search(markdown):
         return markdown
     lines: list[str] = []

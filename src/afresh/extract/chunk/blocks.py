@@ -79,7 +79,6 @@ class _Fence(NamedTuple):
 
 
 def scan(text: str) -> list[Block]:
-    """Return the blocks of a text; the first block begins at offset 0."""
     found = _Scan(text)
     front = _FRONT_MATTER.match(text)
     start = front.end() if front else 0
@@ -136,8 +135,6 @@ class _Scan:
         self.after_blank = False
         self.flowing = self.inside in _FLOWING and not self.fence and not self.html_end
 
-    # ---- inside of fences and raw HTML ---------------------------------------------------------
-
     def _fenced(self, line: str, fence: _Fence) -> bool:
         """Return whether a line belongs to the open code fence; close the fence if the line ends it."""
         if not (fence.quoted or fence.listed or fence.mark in line):
@@ -159,8 +156,6 @@ class _Scan:
         if self.html_end in line.lower():
             self.html_end = ""
             self.inside = _NOTHING
-
-    # ---- lines that may begin a block ----------------------------------------------------------
 
     def _begin(self, start: int, line: str, bare: str) -> None:
         indent = width(line[: len(line) - len(bare)]) if line[0] in " \t" else 0

@@ -89,7 +89,6 @@ def _trim(html: str, base: str) -> str:
 
 
 def _split_code(html: str) -> tuple[list[str], list[str]]:
-    """Return the texts around code blocks, and the code blocks without inner markup."""
     first, *rest = html.split("<pre")
     texts, blocks = [first], []
     for part in rest:

@@ -256,7 +256,6 @@ def is_valid(name: str, value: str) -> bool:
 
 
 def hidden_by(style: Style) -> HiddenBy | None:
-    """Return how an element with this style is hidden; None if it is visible."""
     if not style:
         return None
     if style.get("display") == "none":
@@ -406,7 +405,6 @@ def _is_transformed_away(style: Style) -> bool:
 
 
 def _flattens(name: str, parts: list[str]) -> bool:
-    """Return whether a `transform` function makes an element invisible."""
     if name.startswith("scale"):
         return any(abs(share_of(part)) < 0.02 for part in parts)
     if name.startswith("matrix"):

@@ -33,8 +33,6 @@ _KEPT_ESCAPES = frozenset("*_`[]<>#\\|")
 
 
 class RstNames(NamedTuple):
-    """The link targets and substitutions that a text defines."""
-
     targets: Mapping[str, str]
     substitutions: Mapping[str, str]
     room: ExpansionBudget  # limits the text that both may add, because names may be used any number of times

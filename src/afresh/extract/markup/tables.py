@@ -102,7 +102,6 @@ def csv_rows(text: str, delimiter: str = ",") -> Rows:
 
 
 def list_rows(lines: Sequence[str]) -> Rows:
-    """Return the rows of a nested list, in which `* - a` begins a row and `  - b` continues it."""
     rows: Rows = []
     for line in lines:
         bare = line.strip()

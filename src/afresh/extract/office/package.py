@@ -85,8 +85,6 @@ def _translated(what: str, *errors: type[Exception]) -> Iterator[None]:
 
 
 class PartRelation(NamedTuple):
-    """A reference from one part of an Office file to another part or to an external URL."""
-
     kind: str  # the last segment of its type: slide, hyperlink, notesSlide …
     target: str
     external: bool
@@ -97,11 +95,9 @@ class OfficePackage:
         self.zipped = ZipReader(data)
 
     def main(self, usual: str) -> str:
-        """Return the name of the main part; `usual` if the package does not name it."""
         return self.related("", "officeDocument") or usual
 
     def read(self, part: str) -> Any:
-        """Parse a part and return its root element."""
         return parse_xml(self.zipped.read(part))
 
     def read_if_there(self, part: str | None) -> Any:

@@ -281,7 +281,6 @@ def _links(pdf: Any, page: Any, text: Any) -> Iterator[tuple[str, str]]:
 
 
 def _outline(pdf: Any) -> dict[tuple[int, str], int]:
-    """Return the heading levels in the file's outline, by page and title."""
     found: dict[tuple[int, str], int] = {}
     with suppress(pypdfium2.PdfiumError):
         for item in islice(pdf.get_toc(max_depth=6), MOST_TITLES):

@@ -46,14 +46,12 @@ class ArchiveLimits:
     seconds: float = 120.0  # time limit for opening an archive: reading its directory, unpacking its stream
 
     def check(self, entries: int, size: int) -> None:
-        """Raise SourceError if an archive has more entries or unpacked bytes than allowed."""
         if entries > self.entries:
             raise SourceError(f"the archive holds more than {self.entries:,} entries")
         if size > self.total_bytes:
             raise SourceError(f"the archive unpacks to more than {self.total_bytes // MEGABYTE} MB")
 
     def refusal(self, size: int, packed: int) -> str | None:
-        """Return why an entry with this unpacked and packed size is not read; None if it is within the limits."""
         if size > self.entry_bytes:
             return f"larger than {self.entry_bytes // MEGABYTE or 1} MB"
         return "possible zip bomb" if size > SMALL_ENTRY_BYTES and size > self.ratio * packed else None
@@ -154,7 +152,6 @@ class TarArchive:
             limits.check(len(self.entries), unpacked)
 
     def read(self, entry: ArchiveEntry) -> bytes:
-        """Return the bytes of an entry; raise BadEntry if they changed since it was listed."""
         self._file.seek(entry.place)
         data = self._file.read(entry.size)
         if _etag(len(data), zlib.crc32(data)) != entry.validators.etag:
@@ -331,7 +328,6 @@ class ZipArchive:
 
 
 def _entry(place: int, info: ZipInfo, url: str, limits: ArchiveLimits) -> ArchiveEntry | None:
-    """Return the entry for a record of the ZIP directory; None for a folder."""
     raw = info.orig_filename
     if not info.flag_bits & 0x800 and not raw.isascii():  # no encoding given
         raw = raw.encode("cp437", "replace").decode("utf-8", "surrogateescape")

@@ -302,7 +302,6 @@ class FolderLister(ListerBase):
         return found
 
     def _check_root(self) -> None:
-        """Raise SourceError if the root became a link, or changed from a folder to a file or back."""
         root = os.path.join(self._filter.root, self._only or "").rstrip("/") or "/"
         real = os.path.realpath(root, strict=True)
         change = None

@@ -35,7 +35,6 @@ class GitCache:
         self._max_bytes = max_bytes
 
     async def open(self, address: GitAddress) -> "Lease":
-        """Return a lease for the clone of a repository; while it is open, the clone is not removed."""
         private_folder(self.folder)
         lease = Lease(self.folder / _stem(address))
         await lease.share()
@@ -194,7 +193,6 @@ class GitClone:
         return {row[0]: int(row[2]) for row in rows if len(row) == 3 and row[1] == "blob"}
 
     async def fetch_blobs(self, blobs: Collection[str]) -> None:
-        """Fetch blobs into the clone, in requests of at most MAX_BLOBS_PER_REQUEST."""
         wanted = sorted(blobs)
         for first in range(0, len(wanted), MAX_BLOBS_PER_REQUEST):
             asked = _lines(wanted[first : first + MAX_BLOBS_PER_REQUEST])

@@ -91,7 +91,6 @@ class GitRepository:
                         await self._renew()
 
     async def close(self) -> None:
-        """Close the clone; if the cache is too large, remove unused clones."""
         opened, self._open = self._open, None
         if opened is not None:
             await opened.reader.close()
@@ -110,7 +109,6 @@ class GitRepository:
             raise
 
     async def _with_renewal(self, work: Callable[[], Awaitable[T]]) -> T:
-        """Return the result of `work`; if the clone is damaged, recreate it and call `work` again."""
         try:
             return await work()
         except DamagedClone:

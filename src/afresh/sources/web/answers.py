@@ -59,7 +59,6 @@ def renewed(old: Validators, headers: Headers) -> Validators:
 
 
 def refusal_of(status: int, headers: Headers, now: datetime) -> Gone | Refused | Failed:
-    """Return the result for a response without content, by its status."""
     if status in (404, 410):
         return Gone(status_code=status)
     words = status_words(status)

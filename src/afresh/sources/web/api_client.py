@@ -133,7 +133,6 @@ class ApiClient:
 
 
 def _origin(address: str) -> URL | None:
-    """Return the scheme, host and port of a URL, or None if the URL has no host."""
     try:
         return URL(address, encoded=True).origin()
     except ValueError:

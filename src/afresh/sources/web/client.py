@@ -118,7 +118,6 @@ class Deadline:
 
     @property
     def late(self) -> str:
-        """Return which time limit was exceeded, as text for an error message."""
         is_over = self._loop.time() >= self._end
         return f"not complete within {self._total:g} s" if is_over else f"nothing received for {self._idle:g} s"
 

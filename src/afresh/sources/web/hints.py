@@ -39,10 +39,7 @@ def is_alternate(url: str) -> bool:
 
 
 def page_of(url: str, form: str) -> str:
-    """Return the URL of the page to which a Markdown file belongs; return other URLs unchanged.
-
-    `form` is what the pages of the site have in place of `.md`: one of FORMS, or BARE.
-    """
+    """Return the page URL of a Markdown file by the form of its site (FORMS or BARE); return other URLs unchanged."""
     if form == BARE or not is_alternate(url):
         return url
     stem = url.removesuffix(_SUFFIX)

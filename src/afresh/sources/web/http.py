@@ -228,10 +228,7 @@ class HttpFetcher:
     async def fetch(
         self, request: Request, limit: int | None = None, *, page: bool = True, cut: bool = False
     ) -> Fetched:
-        """Request a URL and follow redirects until there is a result or a time limit is exceeded.
-
-        The request is conditional if there are validators. The other arguments are those of `_Terms`.
-        """
+        """Request a URL, conditionally if it has validators, and follow redirects; for the others, see `_Terms`."""
         options = self._options
         deadline = Deadline(options.timeout_seconds, options.idle_seconds)
         limit = options.max_body_bytes if limit is None else limit
@@ -256,10 +253,7 @@ class HttpFetcher:
             return Failed(outcome=Outcome.TIMEOUT, reason=deadline.late)
 
     async def _request(self, url: str, terms: _Terms) -> Fetched | Redirect | None:
-        """Send one request when the pacing of its host permits; the deadline pauses meanwhile.
-
-        Return None if the server failed because the request was conditional: repeat it unconditionally.
-        """
+        """Send a request when the pacing of its host permits; None: the server failed because it was conditional."""
         connections = self._connections or self._open()
         origin = connections.origin(origin_of(url))
         if origin is None:

@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from afresh.sources.web.browser.browser import Browsers
     from afresh.sources.web.browser.rendering import PageRenderer
 
-
 _MAX_MARK_CHARS = 1_000_000
 
 
@@ -63,14 +62,12 @@ class ListerState:
 
     @property
     def text(self) -> str:
-        """Return the state as the text that is stored with the source."""
         import msgspec
 
         return msgspec.json.encode(self).decode()
 
 
 def mark_from(text: str | None) -> ListerState:
-    """Parse a stored state; return an empty state if it cannot be read."""
     import msgspec
 
     if text and len(text) <= _MAX_MARK_CHARS:
@@ -89,7 +86,6 @@ class ListedPages(SitemapListing):
 
     @property
     def dated(self) -> bool:
-        """Return whether at least one page has the date of its last change."""
         return any(self.urls.values())
 
     async def take(self, listing: SitemapListing, page: Callable[[str], str | None] = str) -> None:

@@ -225,7 +225,6 @@ class Browsers:
                     return running
 
     async def _close_replaced(self) -> None:
-        """Close those replaced browsers that have finished their last page."""
         for running in [each for each in self._leaving if not each.busy]:
             self._leaving.remove(running)
             await running.close()

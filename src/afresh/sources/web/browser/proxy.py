@@ -30,7 +30,6 @@ class ProxyStats:
 
     @property
     def spent(self) -> bool:
-        """Return whether the page has used up its limit of bytes."""
         return self.passed > self.limit
 
 
