@@ -107,7 +107,6 @@ class DecimalText(str):
 
 
 def parse_json_text(text: str) -> Any:
-    """Return the value of a JSON text; raise ExtractError if it is invalid."""
     try:
         return json.loads(text, parse_float=DecimalText)
     except RecursionError:

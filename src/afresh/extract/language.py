@@ -104,7 +104,6 @@ def _settle(sample: str, hints: Sequence[str], guess: str | None) -> str:
 
 
 def classify(sample: str, enough: float = CLEAR) -> str | None:
-    """Return the language of prose according to the table of languages; None if its probability is below `enough`."""
     language, share = language_table().classify(sample)
     return language if share >= enough else None
 
@@ -149,7 +148,6 @@ def is_plainly_english(sample: str) -> bool:
 
 
 def contradicts_english(sample: str) -> bool:
-    """Return whether a sample has too many non-ASCII letters to be English."""
     letters = sum(map(str.isalpha, sample))
     plain = len(sample.encode("ascii", "ignore")) + letters - len(sample)
     return not sample.isascii() and (letters - plain) * 40 > letters
@@ -200,10 +198,7 @@ _LANE = 4  # bytes in which one language is summed
 
 
 class LanguageTable(NamedTuple):
-    """The languages, and for each byte sequence how typical it is of each of them.
-
-    Loading it takes 5 MB and 10 ms, and does not import numpy, because every parser process may need it.
-    """
+    """How typical byte sequences are of languages; without numpy, because every parser process may need it."""
 
     languages: list[str]  # one may occur twice, in two scripts
     priors: list[float]
@@ -213,7 +208,6 @@ class LanguageTable(NamedTuple):
     max_sequence_bytes: int
 
     def classify(self, text: str) -> tuple[str, float]:
-        """Return the most likely language of a text and its probability."""
         data = unicodedata.normalize("NFC", text).encode("utf-8", "surrogatepass")
         counts = Counter(self._sequences_in(data))
         weights = [(self.rows[each], round(_FRACTION * math.log1p(times))) for each, times in counts.items()]

@@ -41,10 +41,7 @@ def collect_links(
 
 
 def with_hidden(links: Links, hidden: Iterable[tuple[str, str]], base: str, same: Collection[str | None]) -> Links:
-    """Return the links, followed by hidden links up to the limit; `same` are URLs of the page itself.
-
-    A hidden link with the target of a visible one is not added; its text is used if the visible link has none.
-    """
+    """Add hidden links up to the limit, or only their texts to visible links without one; `same`: the page itself."""
     found = {link.url: link for link in links.kept}
     left_out = set()
     for raw_url, text in hidden:

@@ -84,7 +84,6 @@ def _markdown_document(body: Body, source: str) -> Document:
 
 
 def _title_in(prose: str, declared: str = "") -> str:
-    """Return the declared title, else the first top-level heading, else the first line."""
     heading = _HEADING.search(prose)
     title = declared or (heading[1] or heading[2] if heading else _first_line(prose))
     return _plain(title[: 20 * MAX_TITLE_CHARS])[:MAX_TITLE_CHARS].strip()  # markup may take up most of it

@@ -260,7 +260,6 @@ _MARKS = re.compile(r"^[ \t]*(?:/\*+!?|\*+/|\*(?=\s|$)|//+!?|#+!?(?!\[)|--+|;+)[
 _BRACKETS = re.compile(r"[\s})\];,]*(?:end[\s;,)]*)*")
 _MARKED = re.compile(r"^([ \t]*)(#|=+[ \t]*$|-{2,}[ \t]*$|```|~~~)", re.MULTILINE)
 
-
 _Part = tuple[str, int, Sequence[str]]  # name and level of a heading, and the lines below it
 
 

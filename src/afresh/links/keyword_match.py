@@ -162,7 +162,6 @@ def looks_alike(word: str, other: str) -> bool:
 
 
 def score_similarity(similarity: float) -> float | None:
-    """Return the score for a similarity in meaning; None if it is too low."""
     if not similarity >= NEAR_MEANING:
         return None
     share = min((similarity - NEAR_MEANING) / (SAME_MEANING - NEAR_MEANING), 1.0)

@@ -97,7 +97,6 @@ class KeywordForms:
 
 @cache
 def keyword_forms(word: str) -> KeywordForms:
-    """Return the forms of a word in lower case."""
     forms = {spelt for form in _forms(word) for spelt in spellings(form)} | set(_umlaut_forms(word))
     unsure = {spelt for form in _unsure_forms(word) for spelt in spellings(form)} - forms
     beginnings = dict.fromkeys(spelt[:_MIN_ROOT_LETTERS] for spelt in spellings(word))

@@ -99,7 +99,6 @@ def embed_chunks(chunks: Sequence[tuple[tuple[str, ...], str]]) -> bytes:
 
 
 def check_installed() -> None:
-    """Raise EmbedderUnavailable if a file of the package is missing."""
     if not all((FOLDER / name).is_file() for name in (TOKENS, VECTORS)):
         raise EmbedderUnavailable(f"the built-in model is not installed: {_FIX}")
 

@@ -172,7 +172,6 @@ def link_scorer_for(links: LinksSettings, ai: AiSettings, caller: JsonApi | None
 
 
 def parse_scores(content: str, links: Sequence[LinkToScore], keywords: Sequence[str]) -> ParsedScores:
-    """Parse the scores in an answer; raise UnusableAnswer if it has no list of links."""
     entries, is_whole = _parse_entries(without_thoughts(content[:MAX_ANSWER_CHARS]))
     named = [entry for entry in entries if isinstance(entry, dict) and isinstance(entry.get("url"), str)]
     if entries and not named:

@@ -41,8 +41,6 @@ class RefreshRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReceivedMessage:
-    """What a received message caused."""
-
     state: str  # taken (accepted), known (a duplicate) or nothing (no source is affected)
     sources: tuple[str, ...] = ()
     pages: int = 0

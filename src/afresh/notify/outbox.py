@@ -108,6 +108,5 @@ def pages_body(message: OutboxMessage, report: RunReport, changes: Sequence[Chan
 
 
 def next_try(message: OutboxMessage, now: datetime) -> datetime | None:
-    """Return when to send a failed message again; None if it is too old."""
     at = now + timedelta(seconds=_PAUSES[min(message.attempts, len(_PAUSES) - 1)])
     return at if at <= message.created_at + LIFE else None

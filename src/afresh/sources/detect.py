@@ -53,7 +53,6 @@ _FILE_ENDINGS = tuple(
 )
 _HEAD_BYTES = 65_536
 
-
 _log = logging.getLogger(__name__)
 
 

@@ -156,15 +156,12 @@ class _ScriptedAnswer:
 
 
 class SiteScript:
-    """A site whose pages can be edited, deleted, moved, broken, slowed and held from any thread.
-
-    In Last-Modified, each change is a minute after the last one, so that changes within one second differ.
-    """
+    """A site whose pages can be edited, deleted, moved, broken, slowed and held from any thread."""
 
     def __init__(self, *, etags: bool = True) -> None:
         self._etags = etags
         self._lock = RLock()
-        self._clock = FrozenClock()
+        self._clock = FrozenClock()  # for Last-Modified: each change comes a minute after the last one
         self._pages: dict[str, SitePage] = {}
         self._scripted: dict[str, _ScriptedAnswer] = {}
         self._delays: dict[str, float] = {}

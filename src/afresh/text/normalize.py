@@ -45,7 +45,6 @@ def with_search_terms(chunk: Chunk, config: str) -> Chunk:
 
 
 def headings_in(markdown: str) -> list[str]:
-    """Return the headings in a piece of Markdown in order, except those in code."""
     found, fence = [], ""
     for line in markdown.splitlines():
         mark = line.lstrip()[:3]

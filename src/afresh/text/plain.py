@@ -153,7 +153,6 @@ class TargetlessText:
         self._at = [start - gone for (start, _), gone in zip(spans, self._gone, strict=False)]
 
     def between(self, start: int, end: int) -> str:
-        """Return the part of the original between two positions in the text without link targets."""
         return self.whole[self._in_whole(start) : self._in_whole(end)]
 
     def _in_whole(self, place: int) -> int:

@@ -60,7 +60,6 @@ class Debounce:
         self._everything.last = max(now, self._everything.last)
 
     def next_at(self) -> float | None:
-        """Return when a path is due if nothing else changes; None if none is."""
         active = [self._everything] if self._everything is not None else self._paths.values()
         return min((activity.at(self.quiet) for activity in active), default=None)
 
@@ -90,7 +89,6 @@ class WatchTimes:
 DEFAULT_TIMES = WatchTimes()
 WatchReport = RunReport | Notice
 WatchListener = Callable[[WatchReport], None]
-
 
 RunSource = Callable[[Source, RunOptions, Listener], Awaitable[RunReport]]
 RETRY_SECONDS = (1.0, 2.0, 5.0, 15.0)  # time until the next attempt after failures; the last one repeats
@@ -260,7 +258,6 @@ MAX_CONCURRENT_RUNS = 3  # concurrent runs, so that a slow list of links does no
 
 
 def select_watched(labelled: Mapping[str, Sequence[Source]], everything: Sequence[Source]) -> list[Source]:
-    """Return the sources with the given labels; without labels, all local ones."""
     for label, sources in labelled.items():
         if not any(map(_is_watchable, sources)):
             raise UsageError(

@@ -23,7 +23,6 @@ LINE = 14
 SENTENCE = 15
 WORD = 16
 
-
 _MARKUP = re.compile(r"[`*_\[\]<>&\\{~#!]")
 _PARSER = pyromark.Markdown(options=pyromark.Options.ENABLE_HEADING_ATTRIBUTES)
 
@@ -328,7 +327,6 @@ def pieces_of(text: str) -> list[Piece]:
 
 
 def _apart(large: Piece) -> Iterator[Piece]:
-    """Cut a block that is too long for a chunk, and yield its pieces."""
     close, reopen, parts = "", "", _text_parts(large.text)
     if large.kind == "code":
         close, reopen = _fence(large.text)

@@ -197,8 +197,6 @@ class NthRule(NamedTuple):
 
 
 class Compound(NamedTuple):
-    """The conditions of a selector on one element."""
-
     tag: str | None = None
     id: str | None = None
     classes: frozenset[str] = frozenset()

@@ -92,7 +92,6 @@ def _read_meta(head: Head, attributes: dict[str, str | None]) -> None:
 
 
 def robots_rules(content: str) -> tuple[bool, bool]:
-    """Return whether a robots meta value allows indexing the page, and whether it allows following its links."""
     words = set(_LIST.split(content.lower()))
     return not words & {"noindex", "none"}, not words & {"nofollow", "none"}
 

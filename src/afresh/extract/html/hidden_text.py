@@ -12,22 +12,10 @@ from typing import NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from afresh.extract.html import css
+from afresh.extract.html import css, visibility
 from afresh.extract.html.css import Compound, Declaration, ElementFeatures, Selector, matches
 from afresh.extract.html.main_content import around, detach
-from afresh.extract.html.visibility import (
-    TINY_FONT_PX,
-    WHITE,
-    Colour,
-    HiddenBy,
-    Style,
-    background_of,
-    colour_of,
-    font_size,
-    hidden_by,
-    is_valid,
-    text_colour,
-)
+from afresh.extract.html.visibility import Colour, HiddenBy, Style, hidden_by, is_valid, text_colour
 
 MAX_CSS_CHARS = 3_000_000  # in all `<style>` elements of a page
 MAX_SELECTORS = 60_000  # selectors of rules with a property in `_PROPERTIES`
@@ -319,7 +307,7 @@ class _Pruning:
 
     def _melts(self, node: LexborNode, style: Style) -> HiddenBy | None:
         """Return how text is hidden if it has the same colour as its background, else None."""
-        colour = text_colour(style) or colour_of((node.attributes.get("color") or "").lower())
+        colour = text_colour(style) or visibility.colour_of((node.attributes.get("color") or "").lower())
         if colour is None:
             return None
         behind = self._behind(node)
@@ -327,17 +315,17 @@ class _Pruning:
 
     def _behind(self, node: LexborNode) -> Colour | None:
         passed: list[int] = []
-        found: Colour | None = WHITE if self._plain else None
+        found: Colour | None = visibility.WHITE if self._plain else None
         for here in islice(around(node), MAX_AROUND):
             if here.mem_id in self._backgrounds:
                 found = self._backgrounds[here.mem_id]
                 break
             passed.append(here.mem_id)
             if here.tag in ("pre", "code"):  # code themes are usually in external style sheets
-                found = background_of(self._styles.of(here))
+                found = visibility.background_of(self._styles.of(here))
                 break
             bgcolor = (here.attributes.get("bgcolor") or "").lower()
-            own = background_of(self._styles.of(here)) or colour_of(bgcolor)
+            own = visibility.background_of(self._styles.of(here)) or visibility.colour_of(bgcolor)
             if own is not None:
                 found = own
                 break
@@ -363,10 +351,10 @@ class _Pruning:
             case "visibility":
                 return style.get("visibility") == "visible"
             case "font-size":
-                size = font_size(style)
+                size = visibility.font_size(style)
                 value = style.get("font-size", style.get("font", ""))
                 absolute = any(unit in value for unit in _ABSOLUTE_SIZES)
-                return absolute and (size is None or size > TINY_FONT_PX)
+                return absolute and (size is None or size > visibility.TINY_FONT_PX)
             case _:
                 is_coloured = hidden.by == "color" and text_colour(style) is not None
                 return is_coloured and self._melts(node, style) is None

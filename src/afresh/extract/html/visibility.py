@@ -40,7 +40,6 @@ class Colour(NamedTuple):
     alpha: float = 1.0
 
     def is_like(self, other: "Colour") -> bool:
-        """Return whether text in this colour is unreadable on a background of the other."""
         return all(abs(one - two) <= _SAME_COLOUR for one, two in zip(self[:3], other[:3], strict=True))
 
 
@@ -288,7 +287,6 @@ def text_colour(style: Style) -> Colour | None:
 
 
 def background_of(style: Style) -> Colour | None:
-    """Return the background colour of a style; None if it is not set or not opaque."""
     for name in ("background-color", "background"):
         for word in re.findall(r"[-#\w]+(?:\([^()]*\))?", style.get(name, "")[:500]):
             colour = colour_of(word)

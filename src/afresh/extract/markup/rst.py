@@ -343,7 +343,6 @@ def _render(rst: RstConverter, directive: Directive, depth: int) -> list[str]:
 
 
 def _admonition(rst: RstConverter, directive: Directive, depth: int) -> str:
-    """Return a callout as a block quote that begins with its title in bold."""
     own = directive.name == "admonition"
     title = rst.prose(directive.argument) if own else directive.name.capitalize()
     title = "See also" if directive.name == "seealso" else title
@@ -374,7 +373,6 @@ def _code(rst: RstConverter, directive: Directive) -> str:
 
 
 def _contents(rst: RstConverter, directive: Directive) -> str:
-    """Return a table of contents as a list of links to the files it names."""
     caption = directive.options.get("caption", "")
     items = []
     for line in directive.content:

@@ -16,7 +16,6 @@ class ExpansionBudget:
         self._left = TIMES * written + AT_LEAST
 
     def take(self, value: str) -> bool:
-        """Subtract the length of a value if the budget allows it; return whether it does."""
         if len(value) > self._left:
             return False
         self._left -= len(value)

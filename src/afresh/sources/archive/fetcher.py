@@ -145,8 +145,6 @@ RACY_SECONDS = 2.0  # a file modified less than this ago may change again withou
 
 
 class ArchiveLister(ListerBase):
-    """Lists the files in an archive with their checksums; none if the archive is unchanged since the last run."""
-
     kind = "archive"
 
     def __init__(self, archive: ArchiveFetcher, *, clock: Clock, mark: str | None = None, rules: str = "") -> None:
@@ -154,7 +152,6 @@ class ArchiveLister(ListerBase):
         self._earlier, self._rules = mark, rules
 
     async def list(self) -> AsyncIterator[ListedUrl]:
-        """Yield the accepted files; raise SourceError if the archive is unreadable or empty."""
         named, written = await self._archive.mark()
         state = f"{named}-{self._rules}"
         self.mark = state if self._clock().timestamp() - written > RACY_SECONDS else None

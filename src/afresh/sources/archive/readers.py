@@ -7,6 +7,7 @@ in some versions, can be made to loop forever.
 import bz2
 import lzma
 import stat
+import struct
 import zlib
 from collections.abc import Callable, Iterator
 from itertools import pairwise
@@ -16,7 +17,6 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 from afresh.dataclass import dataclass
 from afresh.errors import SourceError
-from afresh.extract.zip_errors import BROKEN_ZIP
 from afresh.model.fetch import Validators
 from afresh.sources.archive.paths import OUTSIDE, ArchiveEntry, name_refusal, plain_name
 
@@ -72,7 +72,6 @@ class OpeningDeadline:
 
 
 def find_decompressor(head: bytes) -> Callable[[], Decompressor] | None:
-    """Return a factory of decompressors for a stream with these first bytes; None if it is not compressed."""
     return next((make for magic, make in _DECOMPRESSORS if head.startswith(magic)), None)
 
 
@@ -271,6 +270,7 @@ def _pairs(data: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 
 MAX_DIRECTORY_BYTES = 16 * MEGABYTE
+BROKEN_ZIP = (BadZipFile, zlib.error, struct.error, EOFError, OSError, ValueError, RuntimeError)  # raised by zipfile
 
 _LOCAL_HEADER = 30
 _ENCRYPTED_BITS = 0x2041  # flags for an encrypted entry, strong encryption and an encrypted directory
@@ -312,7 +312,6 @@ class ZipArchive:
         limits.check(0, sum(entry.size for entry in self.entries.values() if entry.refusal is None))
 
     def read(self, entry: ArchiveEntry) -> bytes:
-        """Return the bytes of an entry; raise BadEntry if they do not match their checksum."""
         parts, left = [], entry.size
         try:
             with self._zip.open(self._infos[entry.place]) as file:

@@ -245,8 +245,6 @@ class FolderWalk:
 
 
 class FolderLister(ListerBase):
-    """Lists the files of a folder with their sizes and times; none if the folder is unchanged since the last run."""
-
     kind = "folder"
 
     def __init__(

@@ -265,7 +265,6 @@ class GitPages:
     prefix: str  # the part of each URL before the path, with its slash
 
     def url(self, path: bytes) -> str | None:
-        """Return the URL of the file at `path`; None if it would be too long."""
         if not self.prefix.startswith("https://"):
             url = self.prefix + quote_from_bytes(path, safe=_SAFE)
             return url if len(url) <= MAX_LENGTH else None
@@ -276,7 +275,6 @@ class GitPages:
         return None
 
     def path(self, url: str) -> bytes | None:
-        """Return the path of the file with this URL; None if the URL belongs to another repository or ref."""
         return unquote_to_bytes(url[len(self.prefix) :]) if url.startswith(self.prefix) else None
 
 

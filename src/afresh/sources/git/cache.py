@@ -10,16 +10,9 @@ from contextlib import asynccontextmanager, suppress
 from hashlib import blake2b
 from pathlib import Path
 
+from afresh.sources.git import process
 from afresh.sources.git.address import GitAddress, GitFile, files_of
-from afresh.sources.git.process import (
-    MAX_OUTPUT_BYTES,
-    DamagedClone,
-    GitCall,
-    GitError,
-    GitOutputTooLarge,
-    output_of,
-    private_folder,
-)
+from afresh.sources.git.process import DamagedClone, GitCall, GitError, GitOutputTooLarge, output_of, private_folder
 from afresh.sources.git.remote import GitRemote, describe_error
 
 _CLONE, _USED, _WRITTEN, _TRASH = ".git", ".used", ".written", ".trash"
@@ -212,7 +205,7 @@ class GitClone:
             return None
         except GitOutputTooLarge:
             raise GitError(
-                f"the file list of {self.remote.address.url} is larger than {MAX_OUTPUT_BYTES // 1024**2} MB: "
+                f"the file list of {self.remote.address.url} is larger than {process.MAX_OUTPUT_BYTES // 1024**2} MB: "
                 "add only one folder of it (…#folder)"
             ) from None
 

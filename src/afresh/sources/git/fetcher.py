@@ -79,7 +79,6 @@ class GitRepository:
             return await self._with_renewal(lambda: self._load_size(blob))
 
     async def read(self, blob: str) -> bytes:
-        """Return the content of a blob; recreate a damaged clone once."""
         while True:
             before = self._renewed
             size = await self.size(blob)
@@ -258,8 +257,6 @@ class GitFetcher(LocalFetcher):
 
 
 class GitLister(ListerBase):
-    """Lists the files of a repository with their blob ids; none if the commit is unchanged since the last run."""
-
     kind = "git"
 
     def __init__(

@@ -182,8 +182,6 @@ def open_github(
 
 
 class GithubLister(ListerBase):
-    """Lists the files of a repository (none if nothing changed) and the first page of its wiki."""
-
     kind = "github"
 
     def __init__(self, repository: GithubRepository, wiki: GithubFetcher, *, most_walked: int = 10_000) -> None:

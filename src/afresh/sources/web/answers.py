@@ -161,5 +161,4 @@ def end_at(hop: Redirect, chain: Sequence[str], *, page: bool, most: int) -> Mov
 
 
 def same_site(one: str, other: str) -> bool:
-    """Return whether two URLs have the same host, with or without `www.`."""
     return host_of(one).removeprefix("www.") == host_of(other).removeprefix("www.")

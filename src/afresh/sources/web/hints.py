@@ -112,7 +112,6 @@ _ATTRIBUTE = re.compile(r"(?<![a-z])([a-z]+)\s*+=\s*+(?:\"([^\"]*)\"|'([^']*)'|(
 
 
 def feeds_of(body: Body) -> tuple[str, ...]:
-    """Return the feeds on the same site that the head of a page names."""
     if body.media_type not in _HTML:
         return ()
     head = body.data[:_HEAD_BYTES].decode("utf-8", "replace")
@@ -131,8 +130,6 @@ def feeds_of(body: Body) -> tuple[str, ...]:
 
 @dataclass(slots=True)
 class SiteHints:
-    """What one site offers in addition to its pages, as far as one run has found."""
-
     root: str
     form: str | None = None  # how the Markdown files are named (see above); None: unknown
     alternates: dict[str, str] = field(default_factory=dict)  # page URL → URL of its Markdown file

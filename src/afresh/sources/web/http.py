@@ -139,7 +139,6 @@ class HostPacing:
         self._turns: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     def learn(self, domain: str, delay_seconds: float) -> None:
-        """Store the delay that a host asks for; a longer configured delay takes precedence."""
         self.delays[domain] = max(self.min_delay, delay_seconds)
 
     async def enter(self, domain: str) -> asyncio.Lock:

@@ -21,7 +21,6 @@ def parse_http_date(value: str, now: datetime) -> datetime | None:
 
 
 def is_past(value: str, now: datetime) -> bool:
-    """Return whether an HTTP date is well-formed and not later than `now`."""
     moment = _parsed(value, now.year)
     return moment is not None and moment <= now
 

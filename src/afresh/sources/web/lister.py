@@ -109,8 +109,6 @@ _EXISTENCE_BYTES = 64 * 1024  # bytes that are read to check whether a page exis
 
 
 class WebLister:
-    """Lists the root of a site, and the URLs in scope that the site lists in files."""
-
     kind = "web"
     unchanged = False
 
@@ -147,7 +145,6 @@ class WebLister:
 
     @property
     def mark(self) -> str | None:
-        """Return the state for the next run as text; None if nothing was listed."""
         found, before = self._found, self._before
         if found is None:
             return None
@@ -168,7 +165,6 @@ class WebLister:
         return True
 
     async def list(self) -> AsyncIterator[ListedUrl]:
-        """Yield the root, then the other pages that the site lists."""
         root = self._rules.root
         yield ListedUrl(root, 0)
         found = ListedPages()

@@ -255,8 +255,6 @@ RobotsState = Literal["unknown", "ok", "none", "unreachable"]
 
 
 class RobotsReader(Protocol):
-    """Fetches files such as robots.txt and sitemaps, and follows redirects to any site."""
-
     async def read(
         self, url: str, *, limit: int, cut: bool = False, validators: Validators | None = None
     ) -> Fetched: ...
@@ -264,8 +262,6 @@ class RobotsReader(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """The robots.txt of one origin as it was last fetched."""
-
     state: RobotsState
     until: datetime
     rules: RobotsRules | None = None

@@ -292,8 +292,6 @@ Parse = Callable[[bytes, int], Awaitable[SitemapFile]]
 
 @dataclass(slots=True)
 class SitemapListing:
-    """The URLs in all sitemaps of a site."""
-
     urls: dict[str, datetime | None] = field(default_factory=dict)  # canonical URL to its lastmod
     dropped: Counter[str] = field(default_factory=Counter)  # reason to count
     errors: list[str] = field(default_factory=list)  # files that could not be read: the listing is incomplete

@@ -231,8 +231,7 @@ class Browsers:
 
     async def _start(self, engine: str) -> RunningBrowser:
         playwright = await self._driver.playwright()
-        if not self._closed_proxy.is_open:
-            await self._closed_proxy.open()
+        await self._closed_proxy.open()
         token = secrets.token_hex(8)
         address, environment = self._closed_proxy.address, self._driver.environment
         browser = await launch(playwright, engine, self._options, token, address, environment)

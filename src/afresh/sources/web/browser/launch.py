@@ -107,8 +107,6 @@ def why_no_browser(engines: Sequence[str], executable_path: str | None, channel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrowserOptions(BrowserSettings):
-    """The settings for rendering, with the limits and the address policy for what pages request."""
-
     network: NetworkSettings = field(default_factory=NetworkSettings)
     policy: AddressPolicy = field(default_factory=AddressPolicy)
 

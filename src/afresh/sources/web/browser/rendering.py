@@ -193,7 +193,6 @@ class PageRenderer:
         return (*notes, *self._engines.notes)
 
     def _why(self, seen: Fetched, url: str) -> str | None:
-        """Return why a page has to be rendered, or None if the HTTP result is final."""
         if isinstance(seen, Body):
             return self._why_read(seen) if seen.media_type in HTML else None
         if not isinstance(seen, Refused | Failed) or seen.status_code is None:
