@@ -32,7 +32,7 @@ class Links(NamedTuple):
 def collect_links(
     tree: LexborHTMLParser, base: str, tag_count: int, refresh: str = "", alternate: str | None = None
 ) -> Links:
-    """Return at most `MAX_LINKS` targets, each once and in document order: `refresh` and the links but `alternate`."""
+    """Return the links of a page and one to `refresh`, each target once, without `alternate` (its Markdown version)."""
     by_href, left_out = _by_href(tree, tag_count, refresh)
     links = _by_target(by_href, base)._replace(left_out=left_out, by_href=by_href)
     if alternate is None:
@@ -41,7 +41,7 @@ def collect_links(
 
 
 def with_hidden(links: Links, hidden: Iterable[tuple[str, str]], base: str, same: Collection[str | None]) -> Links:
-    """Add hidden links up to the limit, or only their texts to visible links without one; `same`: the page itself."""
+    """Add hidden links up to the limit, but only their texts to links without one; `same`: URLs of the page itself."""
     found = {link.url: link for link in links.kept}
     left_out = set()
     for raw_url, text in hidden:

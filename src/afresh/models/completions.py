@@ -74,7 +74,7 @@ class CompletionClient:
         passes: frozenset[int] = frozenset({200}),
         again: bool = False,
     ) -> JsonReply:
-        """Send one paid call; raise an error for a status not in `passes`. `again`: it repeats a rejected call."""
+        """Send a paid call; raise an error for a status not in `passes`. `again`: unpaid, as it repeats a refused one."""
         down = self.endpoint.service.down
         if self._down is not None:
             raise down(str(self._down))

@@ -45,7 +45,7 @@ def visible(text: str) -> str:
 
 
 def dedent_lists(markdown: str) -> str:
-    """Return Markdown with lists from the margin on: if a passage begins in one, its indents would mean code."""
+    """Return Markdown with its lists at the margin: in a passage from inside of a list, indents would mean code."""
     if not _ITEM.search(markdown):
         return markdown
     lines: list[str] = []

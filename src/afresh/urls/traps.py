@@ -65,7 +65,7 @@ def _repeated(parts: list[str]) -> str | None:
 
 
 def pattern_of(url: str, root: str) -> str | None:
-    """Return the pattern of a URL (see above); None without placeholders after what it shares with the root."""
+    """Return the pattern of a URL (see above); None if it has no placeholders after what it shares with the root."""
     home = directory_of(root)
     start = len(home) if url.startswith(home) else url.find("/", 8) + 1
     if not _DIGIT.search(url, start):

@@ -179,7 +179,7 @@ MAX_WAIT_SECONDS = 3.0  # a call that waits longer starts another process
 
 
 class ParserPool:
-    """Calls functions of modules in child processes: one for two processors, and more while pages take long."""
+    """Calls module-level functions in child processes: one for every two processors, more while pages take long."""
 
     def __init__(self, processes: int | None = None) -> None:
         most = processes or max(1, min(4, os.cpu_count() or 1))

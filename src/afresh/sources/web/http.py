@@ -227,7 +227,7 @@ class HttpFetcher:
     async def fetch(
         self, request: Request, limit: int | None = None, *, page: bool = True, cut: bool = False
     ) -> Fetched:
-        """Request a URL, conditionally if it has validators, and follow redirects; for the others, see `_Terms`."""
+        """Request a URL, conditionally if it has validators, and follow redirects; `_Terms` explains the rest."""
         options = self._options
         deadline = Deadline(options.timeout_seconds, options.idle_seconds)
         limit = options.max_body_bytes if limit is None else limit

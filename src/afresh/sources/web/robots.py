@@ -99,7 +99,7 @@ def _fields(data: bytes) -> Iterator[tuple[int, str, bytes]]:
 
 
 def _addressed(value: bytes, token: bytes, own: RobotsText, common: RobotsText) -> RobotsText | None:
-    """Return the rules to which a User-agent line refers; None if it names another agent, in whatever case."""
+    """Return the rules to which a User-agent line refers, in any case (RFC 9309 2.2.1); None for another agent."""
     if _EVERYONE.match(value):
         return common
     found = _TOKEN.match(value.lower())
