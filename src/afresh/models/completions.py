@@ -74,7 +74,7 @@ class CompletionClient:
         passes: frozenset[int] = frozenset({200}),
         again: bool = False,
     ) -> JsonReply:
-        """Send a paid call; raise an error for a status not in `passes`. `again`: unpaid, as it repeats a refused one."""
+        """Send a paid call; raise an error for a status not in `passes`. `again`: unpaid, to repeat a refused one."""
         down = self.endpoint.service.down
         if self._down is not None:
             raise down(str(self._down))
@@ -96,7 +96,6 @@ class CompletionClient:
         return reply
 
     def describe_unusable(self, answer: str) -> str:
-        """Return the message of the error after two unusable answers."""
         return (
             f"{self.endpoint.host} answered with {answer} instead of {self.endpoint.service.gives}: "
             "the next run tries again; if it persists, check ai.model"

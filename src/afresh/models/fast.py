@@ -33,7 +33,6 @@ _TARGETS = re.compile(
     r"|https?://\S+"
 )
 
-
 # A text is split into tokens: greedily the longest known pieces of each word.
 MAX_WORD_CHARS = 48  # of a word; the rest is left out
 INSIDE = "##"  # before a piece that does not begin a word

@@ -62,7 +62,6 @@ class RemoteEmbedder:
         return np.array([made[text] for text in sent], np.float32).reshape(len(sent), -1 if sent else 1)
 
     async def embed_query(self, text: str) -> Matrix:
-        """Embed a query, without retries because a user waits."""
         body = self._form.body([_sendable(self._prefixes[1], text)], query=True)
         return self._read_rows(await self.endpoint.ask_once(body, MAX_QUERY_SECONDS), 1)
 

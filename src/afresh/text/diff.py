@@ -111,7 +111,6 @@ def _written(hunk: Sequence[tuple[str, int, int, int, int]], a: Sequence[str], b
 
 
 def _span(low: int, high: int) -> str:
-    """Return a range of lines in the form of a hunk header."""
     count = high - low
     return f"{low + 1 if count else low},{count}"
 

@@ -89,7 +89,6 @@ def _convert_inline(found: re.Match[str], names: RstNames, depth: int) -> str:
 
 
 def code_span(text: str) -> str:
-    """Return text as inline code, even if it contains backticks."""
     text = " ".join(text.split())
     return f"`` {text} ``" if "`" in text else f"`{text}`"
 

@@ -16,7 +16,6 @@ _FORMS = (
 
 
 def parse_http_date(value: str, now: datetime) -> datetime | None:
-    """Parse an HTTP date in any of the three standard formats; return None for anything else."""
     return _parsed(value, now.year)
 
 

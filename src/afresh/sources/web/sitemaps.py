@@ -232,7 +232,6 @@ class _OpenEntry:
 
 
 def _local(element: Any) -> str:
-    """Return the name of an element without its namespace; "" for comments and the like."""
     tag = element.tag
     return tag.rpartition("}")[2] if isinstance(tag, str) else ""
 
