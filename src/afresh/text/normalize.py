@@ -30,10 +30,7 @@ def content_hash(text: str) -> str:
 
 
 def links_hash(links: Sequence[Link]) -> str:
-    """Return the SHA-256 (hex) of links by target, visible text and nofollow flag, in any order.
-
-    So links are not scored again if only their order changes, as in a menu.
-    """
+    """Return the SHA-256 (hex) of links in any order, so that a reordered menu does not cause new link scores."""
     lines = sorted({f"{link.url}\x1f{link.text}\x1f{link.follow:d}" for link in links})
     return text_hash("\x1e".join(lines))
 
@@ -48,7 +45,6 @@ def with_search_terms(chunk: Chunk, config: str) -> Chunk:
 
 
 def headings_in(markdown: str) -> list[str]:
-    """Return the headings in a piece of Markdown in order, except those in code."""
     found, fence = [], ""
     for line in markdown.splitlines():
         mark = line.lstrip()[:3]
@@ -92,10 +88,7 @@ def sketch_of(text: str, url: str = "") -> str:
 
 
 def _words_in(text: str) -> list[bytes]:
-    """Return the words of a text in lower case; words with digits may be missing, or have `0` for each digit.
-
-    This is faster than `_WORD` for text that is mostly ASCII.
-    """
+    """Return the words in lower case, faster than `_WORD`; those with digits may be missing, or have `0` for each."""
     beyond = set(beyond_ascii(text))
     if any(each.casefold() != each for each in beyond):
         text = text.casefold()

@@ -78,10 +78,7 @@ def _class_end(text: str, at: int) -> int:
 
 
 class GlobSubject:
-    """A text to match against globs.
-
-    A glob matches if it fits the text from any of `starts` to the end, or from the last of `starts` to `inner_end`.
-    """
+    """A text to match: a glob fits it from any of `starts` to the end, or from the last of them to `inner_end`."""
 
     def __init__(self, text: str, starts: tuple[int, ...], inner_end: int = -1) -> None:
         self._text = text
