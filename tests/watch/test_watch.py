@@ -147,7 +147,7 @@ async def test_a_full_check_comes_first_and_then_only_changed_paths() -> None:
 
 async def test_a_source_with_invalid_settings_is_watched_once_they_are_valid() -> None:
     async with scene(rules={"bogus": 1}) as at:
-        assert await at.notice() == "docs: unknown rule bogus; watching starts when its settings are valid"
+        assert await at.notice() == "docs: unknown rule bogus; the source is watched as soon as its settings are valid"
         await at.store.sources.replace_rules(at.source.id, {}, {}, NOW)
         assert await at.look() == ALL
         assert await at.notice() == "Watching docs again"

@@ -67,7 +67,7 @@ class RequestClaim:
             try:
                 ours = await self.renew()
             except AfreshError as error:
-                log.warning("the claim of a request in progress cannot be renewed: %s", error)
+                log.warning("an idempotency key cannot be kept locked, so a repeated request may run twice: %s", error)
 
     async def _end(self, *, forget: bool) -> None:
         await self._rest()

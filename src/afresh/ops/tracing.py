@@ -41,7 +41,9 @@ def export_spans(config: Config) -> Iterator[None]:
         if endpoint:
             raise ConfigError(f"telemetry.endpoint needs OpenTelemetry: {INSTALL}") from missing
         log.info(
-            "no spans are sent to the collector in %s, because OpenTelemetry is missing: %s", VARIABLES[1], INSTALL
+            "the environment variable %s names a collector, but OpenTelemetry is missing, so no spans are sent: %s",
+            VARIABLES[1],
+            INSTALL,
         )
         yield
         return

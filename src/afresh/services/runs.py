@@ -229,7 +229,8 @@ class RunService(Service):
         await self.source_of(number)
         if after is not None and outcome not in (None, after.outcome):
             raise UsageError(
-                f"cursor: this cursor belongs to outcome={after.outcome}; repeat that, or start again without a cursor"
+                f"cursor: this cursor belongs to outcome={after.outcome}; pass this outcome, "
+                "or start again without a cursor"
             )
         return await self._store.history.attempts_of_run(RunId(number), outcome=outcome, after=after, limit=limit)
 

@@ -179,14 +179,14 @@ class WebhookService(Service):
         try:
             report = await self._run_or_queue(source, requests, run, listener)
         except RunBusy as busy:  # the open run may have fetched before the request
-            log.info("the checks of %s that webhooks requested wait: %s", source.label, busy)
+            log.info("checks of %s, requested by webhooks, are postponed: %s", source.label, busy)
             return None
         except StoreError:
             raise
         except AfreshError as error:  # the other sources are unaffected
             pause = next_wait(put_off.get(number, (None, 0.0))[1], FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS)
             put_off[number] = (self._clock() + timedelta(seconds=pause), pause)
-            log.warning("the checks of %s that webhooks requested wait for %.0f s: %s", source.label, pause, error)
+            log.warning("checks of %s, requested by webhooks, are postponed by %.0f s: %s", source.label, pause, error)
             return None
         put_off.pop(number, None)
         if report is not None:

@@ -256,8 +256,8 @@ class StoreCopy:
             raise StoreError("the target is an incomplete copy: add --resume to continue it, or name an empty store")
         elif begun != copy:
             raise StoreError(
-                f"the target is an incomplete copy of {begun.origin} ({begun.sources or 'all sources'}); "
-                "continue that one, or name an empty store"
+                f"the target is an incomplete copy of {begun.origin} ({begun.sources or 'all sources'}): "
+                "to continue it, name this origin and these sources, or name an empty store as the target"
             )
 
     async def run(self) -> list[CopiedTable]:
@@ -288,8 +288,8 @@ class StoreCopy:
         held, found = await self._digest(self.target, table, None)
         if (number, digest) != (held, found):
             raise StoreError(
-                f"the copy differs: {table.name} has {number:,} rows in the origin and {held:,} in the target, or "
-                "different ones; if the origin was written to meanwhile, empty the target and copy again"
+                f"the copy differs in {table.name}: the origin has {number:,} rows and the target {held:,}, or their "
+                "contents differ; if the origin was changed during the copy, empty the target and copy again"
             )
         what = f"rows of {table.name} compared"
         self.listener(MaintenanceProgress(task="copy", what=what, done=held, of=number))

@@ -253,7 +253,7 @@ def decoded(rows: Sequence[Row], dimensions: int) -> "Matrix":
 
 def check_size(vector: "Matrix", dimensions: int) -> None:
     if vector.shape[1] != dimensions:
-        sizes = f"{vector.shape[1]} numbers now, but the stored vectors have {dimensions}"
         raise EmbedError(
-            f"the model gives {sizes}: set embedding.dimensions or another embedding.model, then run `afresh reindex`"
+            f"vectors of the model have {vector.shape[1]} numbers now, but the stored vectors have {dimensions}: "
+            "set embedding.dimensions or another embedding.model, then run `afresh reindex`"
         )

@@ -135,7 +135,7 @@ class SourceWatcher:
         try:
             return self.watch.change_feed(self.source)
         except ConfigError as wrong:
-            self._say(f"{wrong}; watching starts when its settings are valid")
+            self._say(f"{wrong}; the source is watched as soon as its settings are valid")
             await self._reload_source()
             return None
 

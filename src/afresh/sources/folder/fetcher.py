@@ -311,7 +311,8 @@ class FolderLister(ListerBase):
             change = "was a folder and is now a file"
         if change is not None:
             raise SourceError(
-                f"{root} {change}: all its pages are kept; if this is intended, remove the source and crawl it again"
+                f"{root} {change}. All its pages are kept; if the change is intended, remove the source and crawl it "
+                "again"
             )
 
 
