@@ -115,9 +115,9 @@ async def _rank(
 
 
 async def _fused(store: Store, asked: SearchRequest, embedder: Embedder) -> Sequence[ChunkMatch]:
-    """Search by words and by vectors, and return the combined matches.
+    """Search by words and by vectors, and return the matches of both, ranked twice.
 
-    The query vector is then moved towards the best chunks of this ranking, and the chunks are ranked again.
+    Before the second ranking, the query vector is moved towards the best chunks of the first one.
     """
 
     async def scored_nearest() -> tuple["Matrix", ChunkVectors, Sequence[ChunkMatch]]:
@@ -159,7 +159,10 @@ def _width(asked: SearchRequest) -> int:
 async def _passages(
     store: Store, asked: SearchRequest, embedder: Embedder | None, held: Sequence[ChunkMatch] | None
 ) -> list[ScoredPassage]:
-    """Return the passages to show; rank again if a page was chunked again between ranking and reading."""
+    """Return the passages to show; rank again if a page was chunked again between ranking and reading.
+
+    `held` are the chunks that contain the quoted phrases; if there are any, only these are ranked.
+    """
     for _ in range(TRIES):
         ranked = await _rank(store, asked, embedder, held)
         found, all_there = await _best_of_each_page(store, ranked, asked)
