@@ -106,9 +106,9 @@ def describe_fields(error: RequestValidationError) -> str:
 
 
 def add_error_handlers(app: FastAPI, page: Callable[[Request, int, str], Response]) -> None:
-    """Make an application return errors as JSON problems, and HTTP errors as pages to browsers.
+    """Make an application answer errors with JSON problems (RFC 9457).
 
-    `AuthMiddleware` handles unexpected exceptions.
+    A browser that causes an HTTPException gets the result of `page`. `AuthMiddleware` handles unexpected exceptions.
     """
 
     @app.exception_handler(AfreshError)
