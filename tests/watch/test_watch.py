@@ -60,9 +60,9 @@ class FakeFeed:
 
     def classify(self, paths: Iterable[str]) -> ChangedPaths:
         found = sorted(paths)
-        there = [ListedUrl(f"file://{path}", 0) for path in found if "gone" not in path and "dust" not in path]
-        others = [f"file://{path}" for path in found if "gone" in path]
-        return ChangedPaths(there, others, self.everything)
+        files = [ListedUrl(f"file://{path}", 0) for path in found if "gone" not in path and "dust" not in path]
+        other_urls = [f"file://{path}" for path in found if "gone" in path]
+        return ChangedPaths(files, other_urls, self.everything)
 
 
 class Scene:

@@ -260,7 +260,7 @@ def _addresses(host: str, port: int) -> list[str]:
 
 
 def why_not_notified(url: str) -> str | None:
-    """Return why apprise cannot use a URL, without its secrets; None if it can."""
+    """Return why apprise cannot use a URL, in words that show no secret of the URL; None if it can."""
     kind = url.partition("://")[0].lower()
     with _silence_apprise():
         from apprise import Apprise

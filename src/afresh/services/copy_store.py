@@ -25,7 +25,7 @@ async def copy_store(
     listener: Listener = ignore,
     stopping: asyncio.Event | None = None,
 ) -> CopyReport:
-    """Copy a store, or some of its sources, row by row into an empty store; return a report."""
+    """Copy a store, or some of its sources, row by row into an empty store; with `resume`, continue a stopped copy."""
     arm()
     began, names = time.monotonic(), (_display_name(origin), _display_name(target))
     if names[0] == names[1]:

@@ -237,6 +237,7 @@ class RunService(Service):
     async def documents(
         self, number: int, *, outcome: DocumentOutcome | None = None, after: int = 0, limit: int
     ) -> list[SyncedDocument]:
+        """Return the documents of a sync run, each with its outcome in that run and its state now."""
         await self.source_of(number)
         return await self._store.copies.documents_of_run(RunId(number), outcome=outcome, after=after, limit=limit)
 

@@ -54,7 +54,10 @@ PutOff = dict[SourceId, tuple[datetime, float]]  # by source: when to retry, and
 
 class WebhookService(Service):
     async def receive_push(self, delivery: str, push: Push, concerns: Concerns) -> ReceivedMessage:
-        """Store refresh requests for the sources that a push changed, and return these sources."""
+        """Store refresh requests for the sources that a push changed, and return these sources.
+
+        `concerns` returns whether the webhook may refresh the source with a label. A `delivery` is accepted only once.
+        """
         known = await self._sources_of_hook(concerns)
         root = self._tools.recognise(push.web, remote=True)[1].lower()
         of_github = [  # the whole repository or a part of it
@@ -208,7 +211,7 @@ class WebhookService(Service):
         return await self._refresh(source) if whole and is_new else None
 
     async def _refresh(self, source: Source) -> RunReport | None:
-        """Queue a refresh and return its report; None if it resumes a run that may have fetched pages before."""
+        """Queue a refresh and return its report; None if it continues a run that may have fetched old content."""
         now = self._clock()
         await release_dead_processes(self._store, self._tools.identity()[0], now)
         run, resumed = await self._store.runs.start(source.id, RunMode.REFRESH, full=False, worker=None, now=now)

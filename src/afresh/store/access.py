@@ -57,7 +57,10 @@ class AccessRepository(Repository):
         await self._run("end_login", digest=digest)
 
     async def begin_answer(self, caller: str, name: str, asked: str, now: datetime) -> StoredResponse | None:
-        """Claim the idempotency key `name` and return None; if it is in use, return its request and response."""
+        """Claim the idempotency key `name` and return None; if it is in use, return what is stored for it.
+
+        `asked` is a hash of the request, which is stored with the key.
+        """
         async with self.db.write() as tx:
             await tx.run("forget_replies", before=now - KEPT)
             key = {"caller": caller, "name": name}

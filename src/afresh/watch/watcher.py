@@ -221,7 +221,7 @@ class SourceWatcher:
         pages: Sequence[ListedUrl] = ()
         if not due.everything:
             changed = await asyncio.to_thread(change_feed.classify, due.paths)
-            pages = [*changed.there, *await self.watch.store.listings.stored_below(source.id, changed.others)]
+            pages = [*changed.files, *await self.watch.store.listings.stored_below(source.id, changed.other_urls)]
             if not pages and not changed.everything:
                 return None
             if not changed.everything and len(pages) <= MAX_SINGLE_PATHS:

@@ -42,7 +42,7 @@ class FileFetcher(LocalFetcher):
     settings: FilesSettings
     why_not: Callable[[str], str | None]  # returns why the rules exclude a URL; None if they accept it
     single: bool = False  # the root is a file
-    doubts_new: bool = True  # read a file again next time if it was modified just before this reading
+    rereads_recent: bool = True  # a file that was modified just before it is read is read again next time
 
     async def fetch(self, request: Request) -> Fetched:
         return await asyncio.to_thread(self._fetch_file, request)
@@ -112,7 +112,7 @@ class FileFetcher(LocalFetcher):
             os.close(handle)
         if _version(before) != _version(after) or len(data) != before.st_size:
             return None
-        validators = Validators() if racy and self.doubts_new else held
+        validators = Validators() if racy and self.rereads_recent else held
         return local_body(request.url, data, validators)
 
     def _inside(self, path: str) -> str | None:
@@ -321,7 +321,7 @@ def open_folder(context: SourceContext) -> OpenedSource:
     folder, name = os.path.split(path) if single else (path, None)
     file_filter = folder_filter(context.config, context.rules, folder)
     lister = FolderLister(file_filter, only=name, mark=context.mark, verify=files.verify)
-    return FileFetcher(path, files, lister.why_not, single=single, doubts_new=not context.for_kb), lister
+    return FileFetcher(path, files, lister.why_not, single=single, rereads_recent=not context.for_kb), lister
 
 
 KIND = SourceKind(open=open_folder)

@@ -1,4 +1,4 @@
-"""Render those pages in a browser whose content HTTP alone does not provide.
+"""Render in a browser those pages whose content HTTP alone does not provide.
 
 | result of HTTP        | `crawl.render: auto`                                          | `always`           |
 |-----------------------|---------------------------------------------------------------|--------------------|
