@@ -108,16 +108,19 @@ def _table(connection: sqlite3.Connection, name: str) -> CopyTable:
 
 
 class UnfinishedCopy(NamedTuple):
-    """The origin and the sources of a copy that was started."""
+    """What the target records about an incomplete copy: the origin (a file or URL), and which sources are copied."""
 
     origin: str
-    sources: str
+    sources: str  # labels, separated by commas; empty: all sources
 
 
 class CopyEndpoint(AbstractAsyncContextManager["CopyEndpoint"]):
-    """A store opened for copying: the origin, read as one snapshot, or the target, which is filled."""
+    """A store opened for copying: the origin, read as one snapshot, or the target, which is filled.
 
-    marker_query: str  # has a row if the store is an incomplete copy
+    If `marker_query` returns a row, the store is an incomplete copy.
+    """
+
+    marker_query: str
     has_vectors = True  # whether it can hold vectors
 
     @abstractmethod
@@ -131,8 +134,8 @@ class CopyEndpoint(AbstractAsyncContextManager["CopyEndpoint"]):
     def columns(self, table: CopyTable) -> str:
         return table.listed
 
-    def mark(self, table: CopyTable, column: str) -> str:
-        """Return the SQL expression of a parameter for a column in an insert statement."""
+    def placeholder(self, table: CopyTable, column: str) -> str:
+        """Return the placeholder for the value of a column in an insert statement, with a conversion if needed."""
         return "?"
 
     async def count(self, table: CopyTable, sources: Sequence[int] | None = None) -> int:
@@ -164,8 +167,8 @@ class CopyEndpoint(AbstractAsyncContextManager["CopyEndpoint"]):
         await self.apply([made], f"insert into {MARKER} values (?, ?)", [copy])
 
     async def write(self, table: CopyTable, rows: Sequence[Record]) -> None:
-        marks = ", ".join(self.mark(table, name) for name in table.columns)
-        await self.apply((), f"insert into {table.name} ({table.listed}) values ({marks})", rows)
+        values = ", ".join(self.placeholder(table, name) for name in table.columns)
+        await self.apply((), f"insert into {table.name} ({table.listed}) values ({values})", rows)
 
     async def finish(self) -> None:
         """Remove the marker, so that all commands may open the store."""
@@ -217,7 +220,7 @@ class SqliteEndpoint(CopyEndpoint):
         short = COMPRESSED.get(table.name, ())
         return ", ".join(f'inflated("{name}")' if name in short else f'"{name}"' for name in table.columns)
 
-    def mark(self, table: CopyTable, column: str) -> str:
+    def placeholder(self, table: CopyTable, column: str) -> str:
         return "deflated(?)" if column in COMPRESSED.get(table.name, ()) else "?"
 
     async def fetch(self, sql: str, values: Key = ()) -> Sequence[Record]:

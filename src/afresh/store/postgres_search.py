@@ -1,4 +1,4 @@
-"""Search in PostgreSQL: full text with the results of SQLite, vectors with pgvector."""
+"""Search in PostgreSQL: full-text search with the same results as in SQLite, and vector search with pgvector."""
 
 import json
 import math
@@ -85,7 +85,7 @@ class PostgresVectorRepository(VectorRepository):
         await tx.many("keep_vector", [{**base, "text_hash": key, "vector": each} for key, each in vectors.items()])
 
     async def _encode(self, tx: Transaction, blocks: Collection[int]) -> None:
-        """Do nothing: PostgreSQL needs no codes, because pgvector compares the vectors."""
+        """Do nothing: pgvector compares the vectors themselves, so PostgreSQL stores no compact codes of them."""
 
     async def _index_if_many(self) -> None:
         async with self.db.read() as tx:
@@ -144,7 +144,7 @@ class WordTable(FtsTable):
 
         The words in `among` are weighted by their rarity.
         """
-        english, texts = self.name == "english", self.known.texts
+        english, texts = self.name == "english", self.known.text_count
         counts = await self._counts(among, 2 * ROOM) if among else ()
         weighed = {
             "matches": [query_of(each, english=english) for each in among],
@@ -160,18 +160,19 @@ class PostgresSearchRepository(SearchRepository):
     async def _subset(self, tx: Transaction, within: SearchFilter, known: IndexStats) -> IndexSubset:
         """Return the part of the index that a filter selects.
 
-        It is not cached, because concurrent writers do not add chunks in order.
+        The result is not cached: a concurrent writer may still add a chunk with an id below the newest one, so that
+        an unchanged newest id would not show that the cached result is complete.
         """
         if not within:
             return IndexSubset()
         pages = [row["id"] for row in await pages_within(tx, within)]
-        return IndexSubset(pages, await tx.number("count_chunks", pages=pages), known.newest)
+        return IndexSubset(pages, await tx.number("count_chunks", pages=pages), known.newest_chunk)
 
     async def _renewed_known(self, tx: Transaction) -> IndexStats:
         before = self.caches.known
         known = await super()._renewed_known(tx)
         if known is not before:
-            known = IndexStats(known.newest, known.configs, texts=await tx.number("texts"))
+            known = IndexStats(known.newest_chunk, known.configs, text_count=await tx.number("texts"))
             self.caches.known = known
         return known
 
