@@ -58,6 +58,6 @@ class MessageRepository(Repository):
 
 
 async def post(tx: Transaction, run: Run, messages: Sequence[tuple[str, str]], now: datetime) -> None:
-    """Store messages that report a run, in the given transaction."""
+    """Store messages about a run in the outbox, in the given transaction; `messages` are (target, event)."""
     for target, event in messages:
         await tx.run("add_message", name=target, event=event, run=run.id, now=now)
