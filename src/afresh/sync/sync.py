@@ -219,7 +219,7 @@ class SyncRunner:
     async def preview(
         self, targets: Sequence[ConfiguredSink], only: Sequence[Source] | None = None, *, verify: bool = False
     ) -> list[SyncReport]:
-        """Report what a sync would do; only `verify` lists the sinks."""
+        """Report what a sync would do; the documents in the sinks are listed only with `verify`."""
         reports = [await self._preview(target, only, verify) for target in targets]
         return [replace(report, dry_run=True) for report in reports]
 
