@@ -92,9 +92,10 @@ def sketch_of(text: str, url: str = "") -> str:
 
 
 def _words_in(text: str) -> list[bytes]:
-    """Return the words of a text in lower case; words with digits may be missing, or have `0` for each digit.
+    """Return the words of a text in lower case.
 
-    This is faster than `_WORD` for text that is mostly ASCII.
+    Words with digits, which the caller ignores, are left out or have `0` for each digit. Text that is mostly ASCII is
+    split without a regular expression, which is faster.
     """
     beyond = set(beyond_ascii(text))
     if any(each.casefold() != each for each in beyond):

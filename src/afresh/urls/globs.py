@@ -78,9 +78,10 @@ def _class_end(text: str, at: int) -> int:
 
 
 class GlobSubject:
-    """A text to match against globs.
+    """A text, usually a URL, to match against globs.
 
-    A glob matches if it fits the text from any of `starts` to the end, or from the last of `starts` to `inner_end`.
+    A glob matches if it fits the text from any of the positions `starts` to the end, or from the last of them to
+    `inner_end`. For a URL, these parts are the whole URL, its path and query, and its path alone.
     """
 
     def __init__(self, text: str, starts: tuple[int, ...], inner_end: int = -1) -> None:
