@@ -59,7 +59,7 @@ class Debounce:
             self.add_everything(now, since=min(each.first for each in self._paths.values()))
 
     def add_everything(self, now: float, *, since: float | None = None) -> None:
-        """Record a change of the whole source, instead of single paths: first at `since` (default: `now`), last at `now`."""
+        """Record a change of the whole source instead of single paths: from `since` (default: `now`) to `now`."""
         self._paths.clear()
         if self._everything is None or since is not None:
             self._everything = _Activity(now if since is None else since, now)
