@@ -108,9 +108,7 @@ def _table(connection: sqlite3.Connection, name: str) -> CopyTable:
 
 
 class UnfinishedCopy(NamedTuple):
-    """What the target records about an incomplete copy: the origin (a file or URL), and which sources are copied."""
-
-    origin: str
+    origin: str  # the file or URL of the origin, without secrets
     sources: str  # labels, separated by commas; empty: all sources
 
 

@@ -174,10 +174,7 @@ def in_any_case(text: str | None) -> dict[str, object]:
 
 
 def _cases(char: str) -> str:
-    """Return a letter in all its cases, the lower case first.
-
-    For an ASCII letter, return only the lower case, because the SQL statements convert these letters themselves.
-    """
+    """Return a letter in all its cases, lower case first; of an ASCII letter only this, as SQL converts it itself."""
     if char.isascii():
         return char.lower()
     small = char.upper().lower()

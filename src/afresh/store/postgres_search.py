@@ -158,11 +158,7 @@ class PostgresSearchRepository(SearchRepository):
     table = WordTable
 
     async def _subset(self, tx: Transaction, within: SearchFilter, known: IndexStats) -> IndexSubset:
-        """Return the part of the index that a filter selects.
-
-        The result is not cached: a concurrent writer may still add a chunk with an id below the newest one, so that
-        an unchanged newest id would not show that the cached result is complete.
-        """
+        """Return the part that a filter selects, uncached: other writers may still add chunks with lower ids."""
         if not within:
             return IndexSubset()
         pages = [row["id"] for row in await pages_within(tx, within)]

@@ -153,10 +153,7 @@ class ListingRepository(Repository):
         return list(dict.fromkeys(listed_from(row) for rows in found for row in rows))
 
     async def mark_unchanged(self, run: Run, now: datetime, others: Sequence[PageId] = ()) -> int:
-        """Mark pages as checked and unchanged, because a listing shows no change; return their number.
-
-        These are all pages with content, except `others` and those that the run has queued.
-        """
+        """Mark pages with content as checked and unchanged, except `others` and queued ones; return their number."""
         async with self.db.write(run.source_id) as tx:
             asked = {"source": run.source_id, "run": run.id, "started": run.started_at}
             number = await tx.run("believe_listing", **asked, now=now, others=list(others))

@@ -89,10 +89,7 @@ class StoreListing:
     foreign_names: list[str] = field(default_factory=list)
 
     def take(self, copy: Copy) -> list[Remote]:
-        """Return the listed documents of a copy; remove them from `ours` if the page of the copy is still stored.
-
-        So in the end, `ours` contains only documents without a stored page.
-        """
+        """Return the listed documents of a copy; if its page is stored, remove them from `ours`, to leave orphans."""
         if copy.page_id is not None:
             return self.ours.pop((copy.source, int(copy.page_id)), [])
         known = {copy.remote_id, *copy.former, *copy.leftovers}

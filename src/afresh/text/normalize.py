@@ -92,11 +92,7 @@ def sketch_of(text: str, url: str = "") -> str:
 
 
 def _words_in(text: str) -> list[bytes]:
-    """Return the words of a text in lower case.
-
-    Words with digits, which the caller ignores, are left out or have `0` for each digit. Text that is mostly ASCII is
-    split without a regular expression, which is faster.
-    """
+    """Return the words of a text in lower case; those with digits are left out or have `0` for each digit."""
     beyond = set(beyond_ascii(text))
     if any(each.casefold() != each for each in beyond):
         text = text.casefold()

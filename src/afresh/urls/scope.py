@@ -90,7 +90,7 @@ class Rules:
         return any(replace(self, root=root, aside=None).refusal(url, depth) is None for root in self.former)
 
     def allows_redirect(self, asked: str, to: str) -> bool:
-        """Return whether `asked` may redirect to `to`: `to` is in scope, or `asked` is the root and `to` on its site.
+        """Return whether a redirect is allowed: `to` is in scope, or `asked` is the root and moves within its site.
 
         With `may_move`, the root may redirect to any site.
         """

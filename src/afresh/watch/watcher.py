@@ -30,10 +30,7 @@ class _Activity:
     last: float
 
     def at(self, quiet: float) -> float:
-        """Return when the path is due: `quiet` seconds after the last change.
-
-        A path that keeps changing is due at the latest MAX_QUIET_PERIODS times `quiet` seconds after the first change.
-        """
+        """Return when the path is due: `quiet` s after its last change, or ten times that after its first change."""
         return min(self.last + quiet, self.first + MAX_QUIET_PERIODS * quiet)
 
 
