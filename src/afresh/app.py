@@ -16,12 +16,10 @@ from afresh.store.repository import RetryPolicy
 
 TRY_SECONDS = 1.0  # timeout of one write attempt; a stop takes effect between two attempts
 
-
 utc_now: Clock = partial(datetime.now, UTC)
 
 
 async def build(config: Config, *, clock: Clock = utc_now, access: StoreAccess = StoreAccess.CREATE) -> KnowledgeBase:
-    """Open the store of a configuration and return the knowledge base."""
     arm()
     one_thread()
     opened = await open_store(config.store.url, access, wait_seconds=TRY_SECONDS)

@@ -1,7 +1,4 @@
-"""Read files with size limits; write files atomically, and private ones that only their owner can read.
-
-On Windows, the permissions of the user's folder protect private files, so this module does not narrow them.
-"""
+"""Read files with size limits; write files atomically, and private ones that only their owner can read."""
 
 import errno
 import glob
@@ -30,13 +27,9 @@ def make_private_folder(folder: Path) -> None:
 
 
 def make_private_file(path: Path) -> None:
-    """Create an empty private file if there is none.
-
-    The file is not opened if that can be avoided: closing a handle of a SQLite file would release the locks of this
-    process.
-    """
+    """Create an empty private file if there is none."""
     with suppress(FileExistsError):
-        try:
+        try:  # without opening it: closing a handle of a SQLite file releases the locks of this process
             os.mknod(path, FILE_MODE | stat.S_IFREG)
         except (AttributeError, PermissionError):  # Windows, macOS
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, FILE_MODE))
@@ -44,7 +37,7 @@ def make_private_file(path: Path) -> None:
 
 def narrow_file(path: Path) -> None:
     """Remove all permissions of other users from a regular file that this user owns."""
-    if os.name == "nt":
+    if os.name == "nt":  # the permissions of the user's folder protect private files
         return
     with suppress(OSError):
         status = path.lstat()
@@ -64,7 +57,6 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 
 
 def read_whole(path: Path) -> bytes | None:
-    """Return the content of a file; None if the file does not exist."""
     try:
         return path.read_bytes() if _is_there(path) else None
     except OSError as error:
@@ -125,7 +117,6 @@ def _replace(target: Path, data: bytes) -> None:
 
 
 def _copy_permissions(old: Path, file: int) -> None:
-    """Copy the mode, and if allowed the owner, of the old file to the new one."""
     with suppress(FileNotFoundError):
         was = old.stat()
         if hasattr(os, "fchmod"):

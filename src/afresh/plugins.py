@@ -79,10 +79,7 @@ def installed_plugins(group: str) -> Mapping[str, "EntryPoint"]:
 
 @cache
 def _packages() -> tuple[Any, ...]:
-    """Return the installed packages with entry points for afresh.
-
-    Their files are read directly, because importlib.metadata would take longer than a whole search.
-    """
+    """Return the packages with entry points for afresh, fast: importlib.metadata would take longer than a search."""
     folders = []
     for place in dict.fromkeys(sys.path):
         for file in sorted(Path(place).glob("*.dist-info/entry_points.txt")):

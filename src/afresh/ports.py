@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from enum import Enum
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 from afresh.dataclass import dataclass
 from afresh.links.score import LinkJudgement, LinkToScore
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    Matrix = npt.NDArray[np.float32]
-
+Matrix: TypeAlias = "npt.NDArray[np.float32]"
 Clock = Callable[[], datetime]
 
 
@@ -112,10 +111,10 @@ class Embedder(Protocol):
 
     model: str  # a fingerprint: vectors of different models are never compared
 
-    async def embed(self, texts: Sequence[str]) -> "Matrix":
+    async def embed(self, texts: Sequence[str]) -> Matrix:
         """Return one row per text, in the order of the texts: the vector of the text, scaled to length 1."""
 
-    async def embed_query(self, text: str) -> "Matrix":
+    async def embed_query(self, text: str) -> Matrix:
         """Return the vector of a query as a matrix of one row; some models embed queries differently."""
 
     async def close(self) -> None: ...

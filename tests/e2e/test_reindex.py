@@ -341,7 +341,7 @@ def other_chunker(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """Makes the chunker another one when it is called."""
 
     def change() -> None:
-        for place in ("afresh.model.recipe.CHUNKER", "afresh.crawl.bounds.CHUNKER", "afresh.search.reindex.CHUNKER"):
+        for place in ("afresh.model.fetch.CHUNKER", "afresh.crawl.bounds.CHUNKER", "afresh.search.reindex.CHUNKER"):
             monkeypatch.setattr(place, "sentences-1")
         monkeypatch.setattr("afresh.extract.chunk.markdown.chunk", by_sentence)
 

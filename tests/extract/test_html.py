@@ -10,8 +10,7 @@ import pytest
 from afresh.extract import extract
 from afresh.extract.html.head import choose_title
 from afresh.extract.html.html import extract_html
-from afresh.model.fetch import Body, Document
-from afresh.model.recipe import READING
+from afresh.model.fetch import READING, Body, Document
 from afresh.text.normalize import content_hash, links_hash
 
 URL = "https://docs.example.org/guide/page.html"

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.strategies import examples
 
-from afresh.urls import whatwg
+from afresh.urls import canonical
 
 BASE = "https://x.org/a/b?q"
 PARTS = [
@@ -23,10 +23,10 @@ PARTS = [
 
 
 def load_without(module: str) -> ModuleType:
-    """Load afresh.urls.whatwg once more where a module cannot be imported."""
+    """Load afresh.urls.canonical once more where a module cannot be imported."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(sys.modules, module, None)
-        spec = importlib.util.spec_from_file_location("whatwg_again", whatwg.__file__)
+        spec = importlib.util.spec_from_file_location("canonical_again", canonical.__file__)
         assert spec is not None
         assert spec.loader is not None
         loaded = importlib.util.module_from_spec(spec)
@@ -49,13 +49,13 @@ def differences(pairs: Iterator[tuple[str, str | None]]) -> list[str]:
         raw_url
         for raw_url, base in pairs
         if (outcome(PURE.normalize_url, raw_url) if base is None else outcome(PURE.join_url, base, raw_url))
-        != (outcome(whatwg.normalize_url, raw_url) if base is None else outcome(whatwg.join_url, base, raw_url))
+        != (outcome(canonical.normalize_url, raw_url) if base is None else outcome(canonical.join_url, base, raw_url))
     ]
 
 
 def test_the_parsers_are_two() -> None:
-    assert whatwg.join_url.__module__.startswith("ada_url")
-    assert PURE.join_url is not whatwg.join_url
+    assert canonical.join_url.__module__.startswith("ada_url")
+    assert PURE.join_url is not canonical.join_url
     assert PURE.join_url(BASE, "../c%7E?d#e") == "https://x.org/c%7E?d#e"
 
 

@@ -50,7 +50,6 @@ class RequestClaim:
         await wait_done(asyncio.ensure_future(self._end(forget=error is not None)))
 
     async def keep(self, answer: StoredResponse) -> None:
-        """Store the response, and stop renewing the claim."""
         await self._rest()
         await self._store.access.keep_answer(*self._key, self._began, answer)
 
@@ -76,7 +75,6 @@ class RequestClaim:
             await self._store.access.forget_answer(*self._key, self._began)
 
     async def _rest(self) -> None:
-        """Stop renewing the claim, and wait for a renewal in progress."""
         self._over.set()
         if self._renewing is not None:
             await asyncio.wait({self._renewing})

@@ -16,8 +16,6 @@ BOUND = "this token is limited to some sources, but the request affects all sour
 
 
 class TokenScope(StrEnum):
-    """Whether a token may only read, or also write."""
-
     READ = "read"
     WRITE = "write"
 
@@ -66,8 +64,6 @@ def same(one: str | bytes, other: str | bytes) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Permissions:
-    """The permissions of a request."""
-
     caller: str  # id of the token or address of the peer, for logs and rate limits
     scope: TokenScope = TokenScope.READ
     sources: frozenset[str] | None = None  # labels of allowed sources; None: all sources

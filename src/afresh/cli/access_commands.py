@@ -15,7 +15,6 @@ from afresh.text.quantities import read_duration
 if TYPE_CHECKING:
     from afresh.kb import KnowledgeBase
 
-
 EXAMPLES = ("afresh token create --scope read", "afresh token list", "afresh token revoke 3")
 
 FIRST = (

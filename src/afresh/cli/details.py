@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from afresh.kb import KnowledgeBase
     from afresh.search.evaluation import Comparison, Evaluation
 
-
 MAX_LINKED_FROM = 5
 SHORT_VALUE = 12
 

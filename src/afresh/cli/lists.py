@@ -22,16 +22,10 @@ from afresh.sync.reports import SyncedDocument
 if TYPE_CHECKING:
     from afresh.kb import KnowledgeBase
 
-
 MAX_DIFF_LINES = 30
 KIND_WIDTH = 9
 MIN_REASON_WIDTH = 24  # columns in which a sentence is still readable
-CHANGE_STYLES = {
-    ChangeKind.NEW: "green",
-    ChangeKind.CHANGED: "yellow",
-    ChangeKind.DELETED: "red",
-    ChangeKind.MOVED: "cyan",
-}
+CHANGE_STYLES = {"new": "green", "changed": "yellow", "deleted": "red", "moved": "cyan"}
 FIRST = "afresh crawl https://docs.example.org/"
 
 

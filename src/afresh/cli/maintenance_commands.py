@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from afresh.model.reports import CopyReport
     from afresh.model.retention import PruneReport
 
-
 SECTION = "Manage"
 
 

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from afresh.kb import KnowledgeBase
 
-
 LINE_SECONDS = 5.0
 REFRESHES = 8  # per second
 OUTCOME_STYLES = {"new": "green", "changed": "yellow", "deleted": "red", "failed": "bold red", "refused": "magenta"}
@@ -180,10 +179,7 @@ def run(
     display: Callable[[Session], AbstractContextManager[ProgressDisplay]] = show_progress,
     wait_for_store: bool = False,
 ) -> Answer:
-    """Run `work`, show its progress and return its result; the first Ctrl-C asks it to stop, the second quits.
-
-    With `wait_for_store`, wait up to a minute at startup for a store that does not answer.
-    """
+    """Run `work`, show its progress and return its result; the first Ctrl-C asks it to stop, the second quits."""
 
     async def work_with_display(kb: "KnowledgeBase") -> Answer:
         with display(session) as watch, handle_signals(StopSignals(kb.stop, watch)):

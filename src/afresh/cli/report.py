@@ -1,6 +1,6 @@
 """Draw the report of a run: what happened, what it saved, and what to do next."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
@@ -34,12 +34,7 @@ COUNTED = (
     *("ai_calls", "ai_tokens"),
 )
 NEEDS_CONFIRMATION = 3  # exit code
-_WHEN: Mapping[str, str] = {
-    RunState.RUNNING: "for",
-    RunState.CANCELLED: "after",
-    RunState.PARTIAL: "after",
-    RunState.NEEDS_CONFIRMATION: "after",
-}
+_WHEN = {"running": "for", "cancelled": "after", "partial": "after", "needs_confirmation": "after"}
 _WORST_FIRST = (
     *(RunState.FAILED, RunState.NEEDS_CONFIRMATION, RunState.CANCELLED, RunState.PARTIAL),
     *(RunState.QUEUED, RunState.RUNNING, RunState.COMPLETED),
@@ -199,10 +194,7 @@ def worst(reports: Sequence[RunReport]) -> str:
 
 
 def exit_code(reports: Sequence[RunReport]) -> int:
-    """Return 0 if all runs are completed, 3 if the only problem is a missing confirmation, else 1.
-
-    A source that was removed after its first run counts as a problem.
-    """
+    """Return 0 if all runs are completed and kept, 3 if the only problem is a missing confirmation, else 1."""
     states = {report.state for report in reports} - {RunState.COMPLETED, RunState.QUEUED}
     if not all(report.kept for report in reports):
         return 1

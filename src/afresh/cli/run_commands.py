@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from afresh.kb import KnowledgeBase
     from afresh.model.reports import RunReport
 
-
 # Flags with other names than the rules and policies of a source.
 FLAGS = {
     "delay_seconds": "--delay",

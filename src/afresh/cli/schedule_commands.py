@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     ReportListener = Callable[[RunReport], None]
 
-
 MIN_DEBOUNCE_SECONDS, MAX_DEBOUNCE_SECONDS = 0.05, 60.0
 COUNTS = (
     *(("changed", "changed"), ("new", "new"), ("deleted", "deleted"), ("moved", "moved")),

@@ -67,7 +67,6 @@ def serve(
 
 
 def exposure(host: str, *, has_tokens: bool) -> list[str]:
-    """Return warnings if other machines can reach the server, and what to do."""
     from afresh.server.request_checks import is_loopback
 
     if is_loopback(host):

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from afresh.kb import KnowledgeBase
     from afresh.ports import StoreAccess
 
-
 ERRORS = "afresh.nearest"
 # Replacements for symbols in our output that the terminal cannot encode.
 NEAREST = {"✓": "+", "✗": "x", "·": "-", "–": "-", "…": "...", "→": "->", "›": ">", "━": "-", "╸": "-"}
@@ -199,10 +198,7 @@ class Session:
         access: "StoreAccess | None" = None,
         open_when_up: "Callable[[Callable[[], Awaitable[KnowledgeBase]]], Awaitable[KnowledgeBase]] | None" = None,
     ) -> Answer:
-        """Open the knowledge base, await `question`, close the knowledge base, and return the answer.
-
-        `open_when_up` retries the opening until the store answers.
-        """
+        """Open the knowledge base, await `question`, and close it again; `open_when_up` retries to open it."""
         import asyncio
 
         from afresh.ports import StoreAccess

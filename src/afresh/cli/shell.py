@@ -148,7 +148,6 @@ def command(place: str | Group, *examples: str, name: str | None = None) -> Call
 
 
 def group(name: str, *examples: str) -> Callable[[Callable[..., Any]], Group]:
-    """Return a decorator that makes a function a group of commands."""
     return click.group(name, cls=Group, no_args_is_help=False, section="Manage", examples=examples)
 
 
@@ -157,7 +156,6 @@ def argument(name: str, metavar: str, text: str, **more: Any) -> Callable[[Decor
 
 
 def labels(text: str = "Sources, as NAME or NAME@VERSION (default: all).") -> Callable[[Decorated], Decorated]:
-    """Return a decorator that adds an argument for the labels of any number of sources."""
     return argument(
         "labels", "[LABEL]...", text, nargs=-1, callback=lambda ctx, param, typed: tuple(dict.fromkeys(typed))
     )

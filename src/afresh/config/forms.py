@@ -142,7 +142,6 @@ def user_folder(kind: str) -> Path | None:
 
 
 def secret_text(default: str | None, doc: str, form: Form = key) -> Any:
-    """Return a text setting whose value is masked in all output."""
     return text(default, doc, secret=True, form=form)
 
 

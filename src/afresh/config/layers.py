@@ -31,15 +31,11 @@ _BACKOFFS = (  # pairs of settings, of which the first (a wait) must not exceed 
     ("kb", "url_refresh_fail_backoff_base_seconds", "url_refresh_fail_backoff_max_seconds"),
 )
 
-
 Layer = dict[Place, tuple[object, str]]  # setting → its value, and where it was set
 
 
 def load(path: Path | None, env: Mapping[str, str], flags: Mapping[str, object], cwd: Path) -> Config:
-    """Return the settings of all layers; raise ConfigError, which lists all invalid settings.
-
-    `path` is the file that the user named, or None; `flags` maps dotted keys such as `store.url` to values.
-    """
+    """Return the settings of all layers (`flags` maps keys like `store.url`); raise ConfigError with all problems."""
     file, named = find_file(path, env, cwd)
     found = _from_file(file, named=named) if file else {}
     found |= _from_environment(env, {key.rpartition(".")[0] for section, key in found if section in NAMED})

@@ -7,7 +7,6 @@ from afresh.config.spec import number, text, weights, whole
 from afresh.dataclass import dataclass
 from afresh.plugins import EMBEDDERS
 
-PROVIDERS = ("local", "openai", "gemini", "fastembed", "sentence-transformers", "none")
 LOCAL_MODELS = ("fast", "quality")
 REMOTE = ("openai", "gemini")
 LIBRARIES = ("fastembed", "sentence-transformers")
@@ -28,7 +27,7 @@ class EmbeddingSettings:
         "local",
         "what makes the vectors: a model inside afresh, an API (`openai` also means any compatible server), a library "
         "that loads models by itself, or nothing (keyword search only)",
-        choices=PROVIDERS,
+        choices=("local", "openai", "gemini", "fastembed", "sentence-transformers", "none"),
         plugins=EMBEDDERS,
     )
     model: str | None = text(
@@ -67,7 +66,6 @@ class EmbeddingSettings:
         return (self.base_url or BASE_URLS[self.provider]) if self.provider in REMOTE else None
 
 
-AI_PROVIDERS = ("none", "openai")
 AI_BASE_URL = "https://api.openai.com/v1"
 
 
@@ -79,7 +77,7 @@ class AiSettings:
         "none",
         "what writes summaries: `none` takes sentences from the text itself, offline; `openai` is any API with "
         "OpenAI's chat completions",
-        choices=AI_PROVIDERS,
+        choices=("none", "openai"),
     )
     model: str | None = text(None, "the name of the model; `ai.provider: openai` needs one", form=forms.name)
     base_url: str | None = text(
@@ -118,9 +116,6 @@ class AiSettings:
         return (self.base_url or AI_BASE_URL) if self.provider == "openai" else None
 
 
-SCORERS = ("auto", "offline", "model")
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinksSettings:
     """The keywords by which links are scored, and the settings for computing the scores."""
@@ -132,7 +127,7 @@ class LinksSettings:
         "auto",
         "how links are scored: `offline` compares words, `model` asks the model of the section `ai`, "
         "`auto` asks that model if `ai.provider` is set, else compares words",
-        choices=SCORERS,
+        choices=("auto", "offline", "model"),
     )
     unknown_keyword_weight: float = number(0.25, "the weight of a keyword that the model adds by itself", 0, 1)
     prompt_file: str | None = text(

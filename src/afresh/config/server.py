@@ -213,7 +213,6 @@ class NoSettings:
 
 
 def _plugin_settings(name: str) -> type[Any]:
-    """Return the settings class that the source kind of a plug-in declares."""
     installed = installed_plugins(PLUGIN_SOURCES)
     found = load_plugin(PLUGIN_SOURCES, name, object) if name in installed else None
     section: type[Any] | None = getattr(found, "settings", None) if name else NoSettings
@@ -224,7 +223,6 @@ def _plugin_settings(name: str) -> type[Any]:
 
 
 PLUGINS = NamedSection("plugins", _plugin_settings, lambda name, given: None)
-
 
 GITHUB = "github"
 

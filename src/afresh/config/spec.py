@@ -21,7 +21,6 @@ TRUE = frozenset({"true", "yes", "on", "1"})
 FALSE = frozenset({"false", "no", "off", "0"})
 _WHOLE = re.compile(r"[-+]?[0-9][0-9_]*")
 
-
 Form: TypeAlias = Callable[[str], str]
 OPERATOR_FORMS: set[Form] = set()
 

@@ -4,7 +4,7 @@ from afresh.config import Config
 from afresh.config.sources import CrawlSettings, PolicySettings
 from afresh.dataclass import fields, replace
 from afresh.digest.records import LINKS as DIGEST_LINKS
-from afresh.model.recipe import CHUNKER, recipe_of
+from afresh.model.fetch import CHUNKER, recipe_of
 from afresh.model.records import Policy, Source
 from afresh.schedule.rules import Schedule, parse_schedule
 from afresh.store.store import Store

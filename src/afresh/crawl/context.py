@@ -42,7 +42,6 @@ class RunContext:
         return self.tools.lister.walks(self.rules.root)
 
     def admits(self, url: str, found_on: str | None) -> bool:
-        """Return whether a stored link belongs to the source under the current rules."""
         lister = self.tools.lister
         if not lister.walks(url) or lister.refusal(url, 0) is not None:
             return False

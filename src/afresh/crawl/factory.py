@@ -78,14 +78,10 @@ class RunToolFactory:
         return scoped
 
     def check_everywhere(self) -> None:
-        """Raise Forbidden for a token that is limited to some sources."""
         self._allowed.check_everywhere()
 
     def recognise(self, target: str, *, remote: bool = False, on_the_web: bool = False) -> tuple[str, str]:
-        """Return the kind and the root of the source that a target refers to.
-
-        With `remote`, files are accepted only where the settings allow it; with `on_the_web`, only web targets.
-        """
+        """Return kind and root for a target; `remote` accepts only files that the settings allow, `on_the_web` none."""
         from afresh.sources import detect
 
         github_urls = self.config.github.web_urls
@@ -391,7 +387,6 @@ def _heartbeat(store: Store, policy: PolicySettings, clock: Clock) -> Heartbeat:
 
 
 def settings_or_none(ask: Callable[[Source], T], source: Source) -> T | None:
-    """Return `ask(source)`, or None if the settings of the source are invalid."""
     try:
         return ask(source)
     except ConfigError:
@@ -399,7 +394,6 @@ def settings_or_none(ask: Callable[[Source], T], source: Source) -> T | None:
 
 
 def settings_problem(tools: RunToolFactory, source: Source) -> str | None:
-    """Return why the settings of a source cannot be used, or None."""
     try:
         tools.bounds(source)
     except ConfigError as wrong:

@@ -20,11 +20,7 @@ _MAX_TOTAL_SECONDS = 30.0  # how long it waits in all if the page moved
 async def _turn(
     hosts: HostLimiter, delay_seconds: float, web: Web, url: str, max_wait: float, then: str
 ) -> AsyncIterator[None]:
-    """Wait until a host may be requested; raise SourceError if that takes longer than `max_wait` seconds.
-
-    The delay between requests is that of the settings or of robots.txt. The error message ends with `then`, a hint on
-    what to try.
-    """
+    """Wait until a host may be requested; raise SourceError, with the hint `then`, if that takes over `max_wait` s."""
     domain = domain_of(url)
     delay = max(delay_seconds, await web.crawl_delay(url) or 0.0)
     if not delay:  # keep no state of hosts without a delay

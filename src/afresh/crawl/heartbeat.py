@@ -51,7 +51,6 @@ class Heartbeat:
         return self._lapses + (self.monotonic() - self._sent_at > self.lease_seconds)
 
     async def send(self) -> None:
-        """Send a heartbeat, which renews the lease of this worker."""
         began = self.monotonic()
         known = await self.store.workers.beat(replace(self.me, heartbeat_at=self.clock()))
         if self.lapses > self._lapses:
@@ -144,8 +143,6 @@ def is_alive(worker: WorkerRecord, me: WorkerRecord, lease_seconds: float, now: 
 
 @dataclass(frozen=True, slots=True)
 class LiveWorkers:
-    """The workers that are alive, and the runs that they assist."""
-
     names: frozenset[str]
     helped: frozenset[RunId]
     heartbeats: Mapping[str, datetime] = field(default_factory=dict)  # of all workers, dead ones too

@@ -1,8 +1,4 @@
-"""Limit requests to each host within one process: concurrency, delay, pauses and dead hosts.
-
-Claimed pages are dispatched by host. Each host gets only as many concurrent requests as it allows, so a slow host
-never blocks the others.
-"""
+"""Limit requests to each host within one process: concurrency, delay, pauses and dead hosts."""
 
 import asyncio
 import time
@@ -16,7 +12,6 @@ from afresh.model.records import Claim
 
 if TYPE_CHECKING:
     from afresh.crawl.tools import RunTools
-
 
 HOST_PAUSE_SECONDS = 300.0  # how long a run waits for a host that asked for a pause
 FAILURES_OF_A_DEAD_HOST = 10  # failures in a row after which a host counts as dead
@@ -67,10 +62,7 @@ class HostLimiter:
         self._arrived[domain] = asyncio.get_running_loop().time()
 
     async def enter(self, domain: str, max_wait: float = TURN_SECONDS) -> bool:
-        """Wait until a host may be requested; return False if that takes longer than `max_wait`.
-
-        After True, call `leave` when the request has ended.
-        """
+        """Wait until a host may be requested; return False after `max_wait`. After True, call `leave` at the end."""
         await self._gates[domain].acquire()
         delay, since = self.delays.get(domain, 0.0), self._arrived.pop(domain, None)
         if delay == 0 and domain not in self.rests:
@@ -174,7 +166,7 @@ Ticket = tuple[int, Claim]  # a claim, and how often the worker's lease had run 
 
 
 class HostDispatcher:
-    """Queues claims by host, and hands out those whose host may be requested now."""
+    """Queues claims by host, and hands out those whose host may be requested now: no slow host blocks others."""
 
     def __init__(self, hosts: HostLimiter) -> None:
         self._hosts = hosts

@@ -32,7 +32,6 @@ class RunEvidence:
     next_try: datetime | None = None  # when the first page that backs off is due, in runs of due pages
 
     def is_outage(self, pages: int) -> bool:
-        """Return whether problems with this many known pages mean an outage of the source."""
         if self.many_hosts:
             return self.known > 0 and pages >= self.known
         return pages > self.known * OUTAGE_SHARE

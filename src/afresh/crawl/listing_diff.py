@@ -23,8 +23,6 @@ class KnownPage(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListingDiff:
-    """The pages to check after a listing was compared with the stored pages."""
-
     asked: Sequence[ListedUrl]  # new, changed or of unknown state
     gone: Sequence[ListedUrl]  # stored, but no longer listed
 

@@ -92,7 +92,6 @@ def suspicion_of(page: Page, document: Document, signs: ContentSignals, policy: 
 
 
 def flag_that_stays(page: Page, policy: Policy) -> str | None:
-    """Return the flag that an unchanged page keeps; None if it keeps none."""
     if not policy.doubts or page.doubt is None:
         return None
     if page.doubt_hash is None:

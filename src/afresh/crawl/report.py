@@ -50,18 +50,14 @@ def dropped_notes(lister: Lister) -> list[str]:
     dropped = lister.dropped
     if not dropped:
         return []
-    words = ("sitemap", "URL", "URLs") if lister.kind == "web" else (lister.kind, "file", "files")
-    kind, one, many = words
-    parts = ", ".join(
-        f"{number:,} {why}" for why, number in sorted(dropped.items(), key=lambda item: (-item[1], item[0]))
-    )
-    number = sum(dropped.values())
+    kind, one, many = ("sitemap", "URL", "URLs") if lister.kind == "web" else (lister.kind, "file", "files")
+    ranked = sorted(dropped.items(), key=lambda item: (-item[1], item[0]))
+    parts, number = ", ".join(f"{each:,} {why}" for why, each in ranked), sum(dropped.values())
     hint = " (`afresh why FILE` explains one)" if kind == "folder" else ""
     return [f"{kind}: {number:,} {one if number == 1 else many} left out: {parts}{hint}"]
 
 
 def left_out_notes(counts: Mapping[str, int]) -> list[str]:
-    """Return notes on the numbers of links that were not stored, with the reason."""
     notes = []
     if pages := counts.get("cut_pages", 0):
         which = "1 page has" if pages == 1 else f"{pages:,} pages have"

@@ -79,9 +79,8 @@ async def run_source(
     await fill(context, options.pages)
     failpoint("run.filled")
     worker = await _work_with_scores(context)
-    await _reload(context)  # raises if the run was cancelled
-    gone = run.mode is RunMode.CHECK and (await _reload(context)).counts.get("gone")
-    if gone and context.starts_at_root:
+    current = await _reload(context)  # raises if the run was cancelled
+    if run.mode is RunMode.CHECK and current.counts.get("gone") and context.starts_at_root:
         await tools.store.queue.enqueue(run, [ListedUrl(rules.root, 0)], context.limits, tools.clock())
         worker = await _work_with_scores(context)  # check whether the site itself is available
     if worker.waits_until is not None:
@@ -351,8 +350,6 @@ async def _reload(context: RunContext) -> Run:
 
 @dataclass(frozen=True, slots=True)
 class Runner:
-    """Runs sources in this process, or queues runs for workers."""
-
     tools: RunToolFactory
     stopping: asyncio.Event
 

@@ -36,7 +36,6 @@ def run_started(run: Run, source: str, *, resumed: bool) -> None:
 
 
 def run_ended(report: RunReport, source: str) -> None:
-    """Log that a run ended, with its nonzero counts and notes."""
     counts = {name: value for name, value in asdict(report).items() if name not in LEFT_OUT and value}
     data = {"run": report.run, "source": source, "state": report.state, "seconds": report.seconds, **counts}
     data |= {"error": report.error, "notes": "; ".join(report.notes) or None}

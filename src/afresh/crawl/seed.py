@@ -11,10 +11,10 @@
 A chain of redirects counts as permanent only if every redirect in it is permanent.
 """
 
-import asyncio
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
+from afresh.aio import run_until_stopped
 from afresh.crawl.context import RunContext
 from afresh.crawl.decide import request_for
 from afresh.crawl.hosts import fetch_politely
@@ -33,10 +33,7 @@ MAX_DELAY_SECONDS = 60  # a host that may not be requested for longer counts as 
 
 
 async def follow_root(context: RunContext) -> list[ListedUrl]:
-    """Follow redirects of the root, and return the URLs to queue as roots.
-
-    The responses are kept for the visits of these URLs, so that no URL is requested twice.
-    """
+    """Follow redirects of the root, and return the URLs to queue as roots; keep the responses for their visits."""
     tools, root, asked_by = context.tools, context.rules.root, context.rules
     if tools.aim is None or context.source.kind != "web":
         return [ListedUrl(root, 0)]
@@ -291,10 +288,8 @@ async def _fill_from_same_listing(context: RunContext, listed: list[ListedUrl], 
         return
     record = await store.listings.stored_pages(context.source.id, recipe) if listed else ()
     walked = [page for page in record if context.tools.lister.walks(page.url)]
-    with_problems, in_turn = (
-        await store.listings.with_problems(context.source.id, recipe),
-        [*listed, *_walked_again(context, walked)],
-    )
+    with_problems = await store.listings.with_problems(context.source.id, recipe)
+    in_turn = [*listed, *_walked_again(context, walked)]
     await _queue_individually(context, in_turn, now)
     await _queue_listed(context, with_problems, now)
     asked = with_problems if run.mode is RunMode.DUE else [*with_problems, *in_turn]
@@ -326,7 +321,7 @@ def _walked_again(context: RunContext, walked: Sequence[KnownPage]) -> list[List
 
 async def _roots(context: RunContext) -> list[ListedUrl] | None:
     """Return the root URLs to queue; None if the run was stopped first."""
-    roots = await _unless_stopped(follow_root(context), context.stopping)
+    roots = await run_until_stopped(follow_root(context), context.stopping)
     context.unfilled = roots is None
     return roots
 
@@ -338,24 +333,12 @@ async def _listed(context: RunContext) -> list[ListedUrl] | None:
         return [item async for item in context.tools.lister.list()]
 
     try:
-        listed = await _unless_stopped(items(), context.stopping)
+        listed = await run_until_stopped(items(), context.stopping)
     except SourceError as error:
         context.unlisted = str(error)
         return []
     context.unfilled = listed is None
     return listed
-
-
-async def _unless_stopped(
-    work: Coroutine[None, None, list[ListedUrl]], stopping: asyncio.Event
-) -> list[ListedUrl] | None:
-    task, stop = asyncio.create_task(work), asyncio.create_task(stopping.wait())
-    try:
-        await asyncio.wait({task, stop}, return_when=asyncio.FIRST_COMPLETED)
-        return await task if task.done() else None
-    finally:
-        task.cancel()
-        stop.cancel()
 
 
 async def _follow_stored(context: RunContext, now: datetime) -> None:

@@ -15,7 +15,6 @@ from afresh.urls.canonical import origin_of
 if TYPE_CHECKING:
     from afresh.crawl.tools import RunTools
 
-
 SUFFIXES = (".html", ".htm", ".php", ".aspx", ".md")
 
 
@@ -28,7 +27,6 @@ class Soft404Probe:
     _answers: dict[tuple[str, str], asyncio.Future[str]] = field(default_factory=dict)
 
     async def is_like_missing(self, claim: Claim, sketch: str, tools: "RunTools") -> bool:
-        """Return whether a page looks like the response for a URL that cannot exist."""
         url = claim.page.url
         suffix = next((ending for ending in SUFFIXES if url.partition("?")[0].endswith(ending)), "")
         origin = origin_of(url)
@@ -55,8 +53,6 @@ class _Group:
 
 @dataclass(slots=True)
 class WallDetector:
-    """Counts URLs that show the same content now but did not before."""
-
     _groups: dict[str, _Group] = field(default_factory=dict)  # by the first numbers of the sketch
 
     def join(self, url: str, before: str, sketch: str) -> int:

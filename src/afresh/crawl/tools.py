@@ -78,21 +78,16 @@ class RunTools:
         return self.policy.budget_per_run if mode is RunMode.DUE else None
 
     def step(self, name: str, url: str) -> None:
-        """Report a finished step of a page visit."""
         if self.wants_steps:
             self.listener(PageStep(name=name, url=url))
 
     @property
     def worker(self) -> str:
-        """Return the name of this worker, under which it holds claims."""
         return self.heartbeat.me.name
 
 
 class MonotonicClock:
-    """Wraps a clock: when the system clock is set back, time continues from where it was.
-
-    Due times within a run come from this clock, so they are reached even if the system clock jumps back.
-    """
+    """Wraps a clock so that due times are reached: if the system clock is set back, time goes on from where it was."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

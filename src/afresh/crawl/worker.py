@@ -69,8 +69,6 @@ class WakeupListener:
 
 
 class Worker:
-    """Visits the pages of one run until none is left or the worker is stopped."""
-
     def __init__(self, tools: RunTools, run: Run, source: str, stopping: asyncio.Event, *, leads: bool = True) -> None:
         self.tools = tools
         self.run = run
@@ -111,10 +109,7 @@ class Worker:
         self._wakeups = WakeupListener(tools.store)
 
     async def work(self) -> None:
-        """Visit pages until none is left; after a stop, commit active visits and requeue the other claims.
-
-        Of several errors, only the first is raised: users need one sentence, not an exception group.
-        """
+        """Visit pages until none is left; after a stop, commit active visits and requeue the other claims."""
         try:
             async with asyncio.TaskGroup() as tasks:
                 committer = tasks.create_task(self._commit())
@@ -123,7 +118,7 @@ class Worker:
                 await self._drain()
                 for task in (*lanes, *self._processing, committer):
                     task.cancel()
-        except BaseExceptionGroup as group:
+        except BaseExceptionGroup as group:  # users need one sentence: raise only the first error
             error: BaseException = group
             while isinstance(error, BaseExceptionGroup):
                 error = error.exceptions[0]
@@ -285,11 +280,9 @@ class Worker:
         task.add_done_callback(self._processing.discard)
 
     async def _process_all_pending(self, tasks: asyncio.TaskGroup) -> bool:
-        """Decide pending visits once no other page is open; return False if an open page has to wait too long.
-
-        Other workers may have pending visits, too. An assistant does not wait for them, but the leader does.
-        """
+        """Decide pending visits once no other page is open; return False if an open page has to wait too long."""
         backlog = await self.tools.store.queue.backlog(self.run.id)
+        # only the leader waits for the pending visits of others
         others = backlog.open - (len(self._pending) if self.leads else backlog.held)
         if others > 0:
             return await self._wait_for_backlog()

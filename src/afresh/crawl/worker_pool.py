@@ -49,8 +49,6 @@ class _Assignment:
 
 @dataclass(slots=True)
 class WorkerPool:
-    """Works on open runs, oldest first, and on several at a time up to a limit."""
-
     tools: RunToolFactory
     stopping: asyncio.Event
     on_report: Callable[[RunReport], None]
@@ -100,7 +98,6 @@ class WorkerPool:
         return bool(self._assignments) or not self.once
 
     async def _open_runs(self, store: Store, alive: set[str]) -> list[tuple[Run, Source]]:
-        """Return the open runs that this process may work on, oldest first."""
         sources = {source.id: source for source in await store.sources.all()}
         found, live = [], await store.runs.for_workers()
         await self._stop_cancelled(store, live)
@@ -140,7 +137,7 @@ class WorkerPool:
                 assignment.stop(leader_died=True)
 
     async def _needs_help(self, store: Store, heartbeat: Heartbeat, run: Run, source: Source) -> bool:
-        if source.kind != SHARED_KIND:
+        if source.kind != "web":  # runs of other kinds need the listing that only their leader has
             return False
         backlog = await store.queue.backlog(run.id)
         due = backlog.next_at is not None and backlog.next_at <= heartbeat.clock()
@@ -221,11 +218,7 @@ class WorkerPool:
             await asyncio.wait(tasks)
 
 
-SHARED_KIND = "web"  # runs of other kinds need the listing that only their leader has
-
-
 async def _has_lost_leader(store: Store, heartbeat: Heartbeat, number: RunId) -> bool:
-    """Return whether a run is in progress without a living leader."""
     await heartbeat.reclaim()
     run, alive = await store.runs.get(number), {worker.name for worker in await store.workers.all()}
     return run is not None and run.state is RunState.RUNNING and run.worker not in alive

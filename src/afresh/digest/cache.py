@@ -222,12 +222,7 @@ def _describe(value: object) -> str:
     return text if len(text) <= _MAX_VALUE_CHARS else f"{text[: _MAX_VALUE_CHARS - 1]}…"
 
 
-# ---- values
-
-
 class _Form(NamedTuple):
-    """The expected form of a value for messages, and its parser."""
-
     expected: str
     read: Callable[[Any], object]
 
@@ -300,7 +295,6 @@ _ABOUT = {
         "next_check_at": _TIME,
     },
 }
-
 
 # ---- index.txt: for each source its id, its summary and a blank line
 

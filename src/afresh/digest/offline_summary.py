@@ -11,8 +11,6 @@ from afresh.text.normalize import headings_in
 from afresh.text.outline import Heading, Outline, Paragraph, outline_of
 from afresh.text.plain import cut, joined, sentences, shortened, visible, without_marks
 
-_OUTLINE = "Headings of the whole document:"
-_BEGINNING = "Its beginning:"
 _READ = 1_000_000  # characters of a text in which headings are searched
 _MAX_HEADING_CHARS = 120
 
@@ -25,7 +23,7 @@ def excerpt(text: str, most: int) -> str:
     headings = _headings(whole, most // 4)
     if not headings:
         return whole[:most]
-    top = f"{_OUTLINE}\n{headings}\n\n{_BEGINNING}\n"
+    top = f"Headings of the whole document:\n{headings}\n\nIts beginning:\n"
     return top + whole[: max(most - len(top), 0)]
 
 

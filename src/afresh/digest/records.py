@@ -8,11 +8,7 @@ from afresh.digest.cache import NOTHING_READ, FetchStatus, FileRecord, Record, U
 from afresh.model.fetch import Outcome
 
 FILES, LINKS = "kb/files", "kb/links"  # names of the digest's two sources
-_STATUS = {
-    Outcome.SUCCESS: FetchStatus.SUCCESS,
-    Outcome.NOT_MODIFIED: FetchStatus.NOT_MODIFIED,
-    Outcome.TIMEOUT: FetchStatus.TIMEOUT,
-}
+_STATUS = {each: FetchStatus(each) for each in (Outcome.SUCCESS, Outcome.NOT_MODIFIED, Outcome.TIMEOUT)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

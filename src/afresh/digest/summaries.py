@@ -16,8 +16,6 @@ OFFLINE = "offline"
 
 @dataclass(frozen=True, slots=True)
 class DigestSummaries:
-    """Computes summary, hash and status of the visited files and links."""
-
     store: Store
     summarizer: Summarizer
     _turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_A_TIME))

@@ -29,14 +29,11 @@ from afresh.watch.watcher import Watcher, WatchListener, WatchTimes
 
 SETTINGS = {FILES: "kb.sources_dir", LINKS: "kb.links_file_path"}
 
-
 ALL_FILES = RunOptions(mode=RunMode.REFRESH)
 
 
 @dataclass(frozen=True, slots=True)
 class DigestUpdater:
-    """Updates the digest, with one update at a time."""
-
     store: Store
     paths: KbPaths
     policy: Policy  # its deletion limit also applies to records of the cache
@@ -99,7 +96,6 @@ class DigestUpdater:
         return source is None or not due(await self.store.due.waiting(source.id), now, budget=1)
 
     async def _failing(self, links: Source | None, cache: Cache, now: datetime) -> tuple[BackingOffPage, ...]:
-        """Return the links whose last request failed, in this update or before."""
         records = [each for each in cache.sources.values() if isinstance(each, UrlRecord)]
         if links is None or not any(each.consecutive_failures for each in records):
             return ()

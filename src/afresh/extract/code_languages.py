@@ -18,8 +18,6 @@ class DeclarationRule(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """The syntax of a language: comments, strings, blocks and declarations."""
-
     name: str  # as Markdown code fences spell it
     skipped: re.Pattern[str]  # matches comments and strings
     rules: tuple[DeclarationRule, ...] = ()

@@ -231,7 +231,6 @@ class _YamlReader:
         self._aliases = 0
 
     def read(self, event: Any, depth: int = 0) -> Any:
-        """Return the value that begins with this event, reading further events as needed."""
         value: Any
         match type(event).__name__:
             case "AliasEvent":

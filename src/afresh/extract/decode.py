@@ -107,7 +107,6 @@ class DecimalText(str):
 
 
 def parse_json_text(text: str) -> Any:
-    """Return the value of a JSON text; raise ExtractError if it is invalid."""
     try:
         return json.loads(text, parse_float=DecimalText)
     except RecursionError:
@@ -117,12 +116,10 @@ def parse_json_text(text: str) -> Any:
 
 
 def mapping(value: Any) -> dict[str, Any]:
-    """Return the value if it is an object, else an empty one."""
     return value if isinstance(value, dict) else {}
 
 
 def sequence(value: Any) -> list[Any]:
-    """Return the value if it is a list, else an empty one."""
     return value if isinstance(value, list) else []
 
 

@@ -77,10 +77,7 @@ for _language, _words in _FUNCTION_WORDS.items():
 
 
 def language_of(text: str, *declared: str | None) -> str | None:
-    """Return the language tag of a text: the first declared tag that agrees with the text, else a guess.
-
-    Common words usually suffice for the guess; the table of languages is loaded only if they do not.
-    """
+    """Return the first declared tag that agrees with a text, else a guess, for which common words usually suffice."""
     hints = [tag for raw in declared if (tag := normalise_tag(raw)) and primary(tag) not in _NO_LANGUAGE]
     sample = prose_of(text)
     if hints and primary(hints[0]) == "en" and is_plainly_english(sample):
@@ -107,13 +104,11 @@ def _settle(sample: str, hints: Sequence[str], guess: str | None) -> str:
 
 
 def classify(sample: str, enough: float = CLEAR) -> str | None:
-    """Return the language of prose according to the table of languages; None if its probability is below `enough`."""
     language, share = language_table().classify(sample)
     return language if share >= enough else None
 
 
 def primary(tag: str) -> str:
-    """Return the language of a tag without script and region."""
     return tag.partition("-")[0].lower()
 
 
@@ -149,12 +144,10 @@ def prose_of(text: str) -> str:
 
 
 def is_plainly_english(sample: str) -> bool:
-    """Return whether a sample is English, by its two most common words."""
     return sample.count(" the ") + sample.count(" and ") >= FEWEST_VOTES
 
 
 def contradicts_english(sample: str) -> bool:
-    """Return whether a sample has too many non-ASCII letters to be English."""
     letters = sum(map(str.isalpha, sample))
     plain = len(sample.encode("ascii", "ignore")) + letters - len(sample)
     return not sample.isascii() and (letters - plain) * 40 > letters
@@ -167,7 +160,6 @@ def is_long(sample: str) -> bool:
 
 
 def _script_counts(sample: str) -> dict[str, int]:
-    """Return the number of characters of each script in `_SCRIPTS`, by language."""
     counts: Counter[str] = Counter()
     for char, times in Counter(_SCRIPT_CHARACTER.findall(sample)).items():
         for language, first, last in _SCRIPTS:
@@ -206,10 +198,7 @@ _LANE = 4  # bytes in which one language is summed
 
 
 class LanguageTable(NamedTuple):
-    """The languages, and for each byte sequence how typical it is of each of them.
-
-    Loading it takes 5 MB and 10 ms, and does not import numpy, because every parser process may need it.
-    """
+    """How typical byte sequences are of languages; without numpy, because every parser process may need it."""
 
     languages: list[str]  # one may occur twice, in two scripts
     priors: list[float]
@@ -219,7 +208,6 @@ class LanguageTable(NamedTuple):
     max_sequence_bytes: int
 
     def classify(self, text: str) -> tuple[str, float]:
-        """Return the most likely language of a text and its probability."""
         data = unicodedata.normalize("NFC", text).encode("utf-8", "surrogatepass")
         counts = Counter(self._sequences_in(data))
         weights = [(self.rows[each], round(_FRACTION * math.log1p(times))) for each, times in counts.items()]

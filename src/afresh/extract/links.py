@@ -18,12 +18,11 @@ MANY_TAGS = 200_000  # in a page with more tags, nodes are visited one by one to
 
 _TAGS = frozenset({"a", "area", "frame"})
 _NO_PAGES = ("data:", "javascript:", "mailto:", "blob:")
+_cached_target = lru_cache(maxsize=4_096)(link_target)  # most pages of a site share most links
 _SAME_IN_DIRECTORY = re.compile(r"https?://|[A-Za-z0-9_./~-][^?:]*+(?:\?|\Z)")  # links that ignore the page's own name
 
 
 class Links(NamedTuple):
-    """The links of a page, and the number of omitted links."""
-
     kept: tuple[Link, ...]
     left_out: int = 0  # number of links beyond `MAX_LINKS`
     too_long: int = 0  # number of links with too long a URL
@@ -33,10 +32,7 @@ class Links(NamedTuple):
 def collect_links(
     tree: LexborHTMLParser, base: str, tag_count: int, refresh: str = "", alternate: str | None = None
 ) -> Links:
-    """Return the links of a page and a link to `refresh`, each target once, in document order, at most `MAX_LINKS`.
-
-    Links to `alternate`, the Markdown version of the page, are left out.
-    """
+    """Return the links of a page and one to `refresh`, each target once, without `alternate` (its Markdown version)."""
     by_href, left_out = _by_href(tree, tag_count, refresh)
     links = _by_target(by_href, base)._replace(left_out=left_out, by_href=by_href)
     if alternate is None:
@@ -45,10 +41,7 @@ def collect_links(
 
 
 def with_hidden(links: Links, hidden: Iterable[tuple[str, str]], base: str, same: Collection[str | None]) -> Links:
-    """Return the links, followed by hidden links up to the limit; `same` are URLs of the page itself.
-
-    A hidden link with the target of a visible one is not added; its text is used if the visible link has none.
-    """
+    """Add hidden links up to the limit, but only their texts to links without one; `same`: URLs of the page itself."""
     found = {link.url: link for link in links.kept}
     left_out = set()
     for raw_url, text in hidden:
@@ -108,7 +101,7 @@ def _by_target(by_href: dict[str, tuple[str, bool]], base: str) -> Links:
     directory = directory_of(base)
     for href, (text, follow) in by_href.items():
         if len(href) <= MAX_LENGTH and _SAME_IN_DIRECTORY.match(href):
-            url = _target_in(directory, href)
+            url = _cached_target(href, directory)
         else:
             url = link_target(href, base)
         if url is not None:
@@ -117,12 +110,6 @@ def _by_target(by_href: dict[str, tuple[str, bool]], base: str) -> Links:
         elif len(href) > MAX_LENGTH - len(base) and not href.startswith(_NO_PAGES):
             too_long += 1
     return Links(tuple([Link(url, text, follow) for url, (text, follow) in found.items()]), too_long=too_long)
-
-
-@lru_cache(maxsize=4_096)
-def _target_in(directory: str, href: str) -> str | None:
-    """Return the target of a link on a page in this directory; cached, because the pages of a site share most links."""
-    return link_target(href, directory)
 
 
 def _visible_text(node: LexborNode, attributes: dict[str, str | None]) -> str:

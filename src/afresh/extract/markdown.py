@@ -84,7 +84,6 @@ def _markdown_document(body: Body, source: str) -> Document:
 
 
 def _title_in(prose: str, declared: str = "") -> str:
-    """Return the declared title, else the first top-level heading, else the first line."""
     heading = _HEADING.search(prose)
     title = declared or (heading[1] or heading[2] if heading else _first_line(prose))
     return _plain(title[: 20 * MAX_TITLE_CHARS])[:MAX_TITLE_CHARS].strip()  # markup may take up most of it
@@ -205,7 +204,6 @@ def _known(links: Iterable[tuple[str, str]], base: str) -> tuple[Link, ...]:
 
 
 def file_name(body: Body) -> str:
-    """Return the file name of a body, for use as a title if there is no other."""
     return one_line(unquote(body.url.partition("?")[0].partition("#")[0].rstrip("/").rpartition("/")[2]))
 
 
@@ -243,7 +241,6 @@ def plain(text: str) -> str:
 
 
 def heading(level: int, text: str) -> str:
-    """Return a Markdown heading; "" if the text is empty."""
     words = one_line(text)[:MAX_TITLE_CHARS]
     return f"{'#' * min(max(level, 1), 6)} {words}" if words else ""
 
@@ -257,7 +254,6 @@ def linked(text: str, url: str) -> str:
 
 
 def joined(blocks: Iterable[str]) -> str:
-    """Join blocks with blank lines between them, leaving out empty blocks."""
     return "\n\n".join([block for block in blocks if block.strip()])
 
 
@@ -269,5 +265,4 @@ def run_end(lines: Sequence[str], at: int, belongs: Callable[[str], object]) -> 
 
 
 def skip_blank(lines: Sequence[str], at: int) -> int:
-    """Return the index of the first non-blank line from `at` on."""
     return run_end(lines, at, lambda line: not line.strip())

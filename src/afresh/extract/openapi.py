@@ -48,7 +48,6 @@ def _properties(spec: dict[str, Any], raw_schema: Any) -> Iterator[list[str]]:
 
 
 def summary(schema: Any) -> str:
-    """Return a summary of a schema on one line."""
     text = one_line(_summary(schema, 0))
     return text if len(text) <= MAX_SUMMARY_CHARS else f"{text[:MAX_SUMMARY_CHARS]}…"
 
@@ -104,7 +103,6 @@ Spec = dict[str, Any]
 
 
 def is_openapi(value: Any) -> bool:
-    """Return whether parsed data is an OpenAPI 3 or Swagger 2 description."""
     spec = mapping(value)
     declared = words(spec.get("openapi")) or words(spec.get("swagger"))
     has_content = any(isinstance(spec.get(key), dict) for key in ("paths", "webhooks", "components"))

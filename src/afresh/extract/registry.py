@@ -16,7 +16,6 @@ from afresh.urls.scope import WHOLE_SITE
 if TYPE_CHECKING:
     from afresh.ports import Extractor
 
-
 _LANGUAGES = {ending: name for name, endings in {
     # languages that are divided into symbols, see code_languages.py
     "python": (".py", ".pyi", ".pyw", ".pyx", ".pxd"), "javascript": (".js", ".mjs", ".cjs", ".jsx"),
@@ -128,7 +127,6 @@ def extract_visible(body: Body) -> Document:
 
 
 def choose(body: Body) -> Format:
-    """Return the format of a body: by its media type, else its file name, else its bytes."""
     media = body.media_type
     _, plus, family = media.rpartition("+")  # as in `application/problem+json`
     plain = f"application/{family}" if plus and family in ("json", "yaml") else ""
@@ -166,7 +164,6 @@ def _by_name(url: str) -> Format | None:
 
 
 def _by_plugin(body: Body) -> Format | None:
-    """Return the format of a plug-in for the media type or the file name of a body, or None."""
     name = body.url.partition("?")[0].rpartition("/")[2].lower()
     for each in plugin_formats():
         if body.media_type in each.media or name in each.names or name.endswith(tuple(each.names) or " "):

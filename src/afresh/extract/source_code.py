@@ -82,9 +82,6 @@ def outline(text: str, language: Language) -> list[Symbol]:
     return made
 
 
-# ---- Python, by its own parser ---------------------------------------------------------------------
-
-
 def _parsed(text: str) -> list[Symbol] | None:
     try:
         with warnings.catch_warnings():
@@ -106,9 +103,6 @@ def _members(body: Iterable[ast.stmt], level: int, lines: Sequence[str]) -> Iter
                 yield from _members(node.body, level + 1, lines)
         elif isinstance(node, ast.If | ast.Try) and level == 0:
             yield from _members(node.body, level, lines)
-
-
-# ---- all others ------------------------------------------------------------------------------------
 
 
 def _mask(found: re.Match[str]) -> str:
@@ -180,7 +174,6 @@ class _Braces:
         self.closes |= dict.fromkeys(stack, len(masked))
 
     def around(self, place: int) -> int | None:
-        """Return the innermost brace that is open at a position."""
         at = bisect_right(self._places, place) - 1
         return self._innermost[at] if at >= 0 else None
 
@@ -267,7 +260,6 @@ _MARKS = re.compile(r"^[ \t]*(?:/\*+!?|\*+/|\*(?=\s|$)|//+!?|#+!?(?!\[)|--+|;+)[
 _BRACKETS = re.compile(r"[\s})\];,]*(?:end[\s;,)]*)*")
 _MARKED = re.compile(r"^([ \t]*)(#|=+[ \t]*$|-{2,}[ \t]*$|```|~~~)", re.MULTILINE)
 
-
 _Part = tuple[str, int, Sequence[str]]  # name and level of a heading, and the lines below it
 
 
@@ -325,9 +317,6 @@ def _leave(around: list[Symbol], lines: Sequence[str], at: int, until: int, name
 
 def _holder(around: Sequence[Symbol], name: str, lines: Sequence[str]) -> _Part:
     return around[-1].name if around else name, len(around), lines
-
-
-# ---- the head of a file ----------------------------------------------------------------------------
 
 
 def _head(text: str, language: Language) -> tuple[str, int]:

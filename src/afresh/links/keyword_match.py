@@ -77,7 +77,6 @@ class KeywordFinder:
         self._known: dict[str, list[_Hit]] = {}
 
     def matches(self, link: LinkToScore) -> dict[str, KeywordMatch]:
-        """Return the best match of each keyword that occurs in a link."""
         found: dict[str, KeywordMatch] = {}
         for words in link_words(link.text, link.url):
             for keyword, match in self._matches_in(words):
@@ -163,7 +162,6 @@ def looks_alike(word: str, other: str) -> bool:
 
 
 def score_similarity(similarity: float) -> float | None:
-    """Return the score for a similarity in meaning; None if it is too low."""
     if not similarity >= NEAR_MEANING:
         return None
     share = min((similarity - NEAR_MEANING) / (SAME_MEANING - NEAR_MEANING), 1.0)

@@ -18,7 +18,6 @@ from afresh.store.store import Store
 if TYPE_CHECKING:
     from afresh.crawl.context import RunContext
 
-
 MAX_SEEN = 200_000  # links that a run remembers; beyond that, some are looked up in the store again
 
 
@@ -59,7 +58,6 @@ class LinkScoring:
         self._asking = asyncio.Lock()
 
     def note(self, visits: Sequence[Visit]) -> None:
-        """Collect the links of visits, which are scored later."""
         if self._down and self._guesser is None:
             return
         for visit in visits:
@@ -247,8 +245,6 @@ BATCH_PAGES = 8  # pages that are queued at a time
 
 
 class BestFirst:
-    """Queues the links with the best scores, within the limits of the run."""
-
     def __init__(self, context: "RunContext", scoring: LinkScoring) -> None:
         self._context = context
         self._scoring = scoring

@@ -35,7 +35,6 @@ def spellings(word: str) -> frozenset[str]:
 
 
 def _url_text(url: str) -> str:
-    """Return path and query values of a URL as text."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -77,8 +76,6 @@ _SUFFIX_SET = frozenset(_SUFFIXES.split())
 
 
 class WordMatch(Enum):
-    """How a word matches a keyword."""
-
     SAME = "the word or its plural"
     FORM = "a form that may be its plural"
     STEM = "one stem"
@@ -100,7 +97,6 @@ class KeywordForms:
 
 @cache
 def keyword_forms(word: str) -> KeywordForms:
-    """Return the forms of a word in lower case."""
     forms = {spelt for form in _forms(word) for spelt in spellings(form)} | set(_umlaut_forms(word))
     unsure = {spelt for form in _unsure_forms(word) for spelt in spellings(form)} - forms
     beginnings = dict.fromkeys(spelt[:_MIN_ROOT_LETTERS] for spelt in spellings(word))
@@ -203,7 +199,6 @@ def _synonyms() -> list[list[Phrase]]:
 
 @cache
 def related_phrases(keyword: Phrase) -> tuple[Phrase, ...]:
-    """Return the synonyms of a keyword."""
     lines = [line for line in _synonyms() if any(_is_same(keyword, phrase) for phrase in line)]
     found = dict.fromkeys(phrase for line in lines for phrase in line if not _is_same(keyword, phrase))
     return tuple(found)[:MAX_RELATED]

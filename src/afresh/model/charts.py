@@ -143,10 +143,7 @@ def by_source(
 
 
 def map_of(pages: Sequence[MapNode], links: Sequence[tuple[PageId, PageId]], there: int, room: int) -> SiteMap:
-    """Return the site map of `pages`, which are sorted by their distance from the root.
-
-    `room` limits the links other than from parent to child. `there` is the number of pages in the source.
-    """
+    """Return the map of `pages` (nearest to the root first, of `there` in all) with at most `room` further links."""
     places = {page.id: place for place, page in enumerate(pages)}
     nearest: dict[PageId, PageId] = {}
     for start, end in links:

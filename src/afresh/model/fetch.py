@@ -1,5 +1,6 @@
-"""Requests, responses, documents and chunks."""
+"""Requests, responses, documents and chunks, and the recipes that make chunks of responses."""
 
+import hashlib
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -24,17 +25,8 @@ class Outcome(StrEnum):
 
 
 WORST_FIRST = (  # the order in which the attempts of a run are listed
-    Outcome.TIMEOUT,
-    Outcome.FAILED,
-    Outcome.BLOCKED_5XX,
-    Outcome.BLOCKED_4XX,
-    Outcome.BLOCKED_ROBOTS,
-    Outcome.ABANDONED,
-    Outcome.CANCELLED,
-    Outcome.GONE,
-    Outcome.MOVED,
-    Outcome.SUCCESS,
-    Outcome.NOT_MODIFIED,
+    *(Outcome.TIMEOUT, Outcome.FAILED, Outcome.BLOCKED_5XX, Outcome.BLOCKED_4XX, Outcome.BLOCKED_ROBOTS),
+    *(Outcome.ABANDONED, Outcome.CANCELLED, Outcome.GONE, Outcome.MOVED, Outcome.SUCCESS, Outcome.NOT_MODIFIED),
 )
 
 
@@ -230,29 +222,23 @@ class Chunk:
 
 _OFFICE = "application/vnd.openxmlformats-officedocument"
 _BY_ENDING = {
-    "adoc": "text/asciidoc",
-    "asc": "text/asciidoc",
-    "asciidoc": "text/asciidoc",
+    **dict.fromkeys(("adoc", "asc", "asciidoc"), "text/asciidoc"),
     "css": "text/css",
     "csv": "text/csv",
     "docx": f"{_OFFICE}.wordprocessingml.document",
     "epub": "application/epub+zip",
-    "htm": "text/html",
-    "html": "text/html",
+    **dict.fromkeys(("htm", "html"), "text/html"),
     "ipynb": "application/x-ipynb+json",
     "json": "application/json",
-    "markdown": "text/markdown",
-    "md": "text/markdown",
+    **dict.fromkeys(("markdown", "md"), "text/markdown"),
     "mdx": "text/mdx",
     "pdf": "application/pdf",
     "pptx": f"{_OFFICE}.presentationml.presentation",
-    "rest": "text/x-rst",
-    "rst": "text/x-rst",
+    **dict.fromkeys(("rest", "rst"), "text/x-rst"),
     "xhtml": "application/xhtml+xml",
     "xlsx": f"{_OFFICE}.spreadsheetml.sheet",
     "xml": "application/xml",
-    "yaml": "application/yaml",
-    "yml": "application/yaml",
+    **dict.fromkeys(("yaml", "yml"), "application/yaml"),
 }
 
 
@@ -260,3 +246,21 @@ def media_type_of_file(url: str) -> str:
     """Return the media type of a file by its name; `text/plain` if unknown."""
     name = url.partition("?")[0].partition("#")[0].rpartition("/")[2].lower()
     return _BY_ENDING.get(name.rpartition(".")[2], "text/plain")
+
+
+# Versions of the code that turns a body into indexed content; increase one whenever its output changes. A page is read
+# again if its reading recipe changed. If only the chunker changed, chunks are made again from the stored text; if only
+# the model changed, vectors are made again (`afresh reindex`).
+READING = "html-7+markdown-2+text-2+pdf-1+office-1+epub-1+notebook-1+data-1+rst-2+asciidoc-2+code-1"
+CHUNKER = "markdown-4"  # includes the analysis of words
+
+
+def recipe_of(body: str, model: str | None, *, hidden_links: bool = True, render: str = "auto") -> str:
+    """Return a fingerprint of how a page is read; a page with another one is fetched again.
+
+    If texts are not stored (`body` is `none`), it includes chunker and model, because both need the fetched page.
+    """
+    parts = (READING, body) if body != "none" else (READING, body, CHUNKER, model or "")
+    parts = parts if hidden_links else (*parts, "visible links only")
+    parts = parts if render == "auto" else (*parts, f"render {render}")
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]

@@ -29,12 +29,7 @@ class Retention:
     former_texts: timedelta | None = None
 
     def at(self, now: datetime) -> Prunable:
-        """Return the times before which records may be removed at `now`."""
         return Prunable(**{name: None if kept is None else now - kept for name, kept in asdict(self).items()})
-
-    def in_seconds(self) -> dict[str, float | None]:
-        """Return the retention in seconds, by the names of the settings."""
-        return {name: None if kept is None else kept.total_seconds() for name, kept in asdict(self).items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

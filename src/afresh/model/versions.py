@@ -36,8 +36,6 @@ _STAGES = {
 
 @dataclass(frozen=True, slots=True)
 class ParsedVersion:
-    """A version label that can be compared."""
-
     label: str
     key: Key
     written: Numbers  # the numbers as written: `18.0` has two

@@ -66,7 +66,6 @@ def embedder_from_fingerprint(model: str, settings: EmbeddingSettings, caller: J
 
 
 def check_installed(model: str) -> None:
-    """Raise EmbedderUnavailable if a built-in model is not installed."""
     if model == FAST:
         fast.check_installed()
     if model == QUALITY:

@@ -74,10 +74,7 @@ class CompletionClient:
         passes: frozenset[int] = frozenset({200}),
         again: bool = False,
     ) -> JsonReply:
-        """Send one paid call; raise an error if the status of the answer is not in `passes`.
-
-        With `again`, it repeats a rejected call in another `form`, and the budget counts both as one.
-        """
+        """Send a paid call; raise an error for a status not in `passes`. `again`: unpaid, to repeat a refused one."""
         down = self.endpoint.service.down
         if self._down is not None:
             raise down(str(self._down))
@@ -99,7 +96,6 @@ class CompletionClient:
         return reply
 
     def describe_unusable(self, answer: str) -> str:
-        """Return the message of the error after two unusable answers."""
         return (
             f"{self.endpoint.host} answered with {answer} instead of {self.endpoint.service.gives}: "
             "the next run tries again; if it persists, check ai.model"
@@ -122,7 +118,6 @@ class UnusableAnswer(ValueError):
 
 
 def content_in(answer: Any) -> str:
-    """Return the text of a chat completion; raise UnusableAnswer if there is none."""
     try:
         choice = answer["choices"][0]
         message = choice["message"]

@@ -20,8 +20,6 @@ _MAX_MESSAGE_CHARS = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiService:
-    """What an API is for, and how its errors are reported."""
-
     section: str = "ai"  # of the settings
     gives: str  # what a good answer contains
     error: type[AfreshError]  # this request failed

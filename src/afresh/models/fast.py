@@ -33,7 +33,6 @@ _TARGETS = re.compile(
     r"|https?://\S+"
 )
 
-
 # A text is split into tokens: greedily the longest known pieces of each word.
 MAX_WORD_CHARS = 48  # of a word; the rest is left out
 INSIDE = "##"  # before a piece that does not begin a word
@@ -90,18 +89,15 @@ class FastModel:
         return sums
 
 
+_loaded = cache(FastModel)
+
+
 def embed_chunks(chunks: Sequence[tuple[tuple[str, ...], str]]) -> bytes:
     """Return the vectors of chunks (path and content) as 32-bit floats."""
     return _loaded().rows([embedded_text(path, content) for path, content in chunks]).tobytes()
 
 
-@cache
-def _loaded() -> FastModel:
-    return FastModel()
-
-
 def check_installed() -> None:
-    """Raise EmbedderUnavailable if a file of the package is missing."""
     if not all((FOLDER / name).is_file() for name in (TOKENS, VECTORS)):
         raise EmbedderUnavailable(f"the built-in model is not installed: {_FIX}")
 

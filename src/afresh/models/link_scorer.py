@@ -13,16 +13,8 @@ from urllib.parse import unquote
 from afresh.config.models import AiSettings, LinksSettings
 from afresh.errors import ConfigError, ScoreError, ScorerUnavailable
 from afresh.links.score import MAX_COMMENT_CHARS, MAX_KEYWORD_CHARS, LinkJudgement, LinkToScore, normalize_keyword
-from afresh.models.completions import (
-    TRIES,
-    CallBudget,
-    CompletionClient,
-    UnusableAnswer,
-    chat_recipe,
-    content_in,
-    mark_of,
-    read_prompt,
-)
+from afresh.models import completions
+from afresh.models.completions import CallBudget, CompletionClient, UnusableAnswer
 from afresh.models.endpoint import FIRST_WAIT_SECONDS, ApiService
 from afresh.models.offline_scorer import OfflineLinkScorer
 from afresh.ports import JsonApi, JsonReply, LinkScorer
@@ -83,7 +75,7 @@ class ChatLinkScorer:
     batch = 50
 
     def __init__(self, prompt: str, client: CompletionClient) -> None:
-        self.recipe = chat_recipe(client.ai, prompt, _FRAME)
+        self.recipe = completions.chat_recipe(client.ai, prompt, _FRAME)
         self.calls = 0
         self.tokens = 0
         self._prompt = prompt
@@ -94,7 +86,7 @@ class ChatLinkScorer:
         """Score the links; if the answer is cut off, ask once more for the rest."""
         found: list[LinkJudgement] = []
         open_links, problem = list(links), ""
-        for left in reversed(range(TRIES)):
+        for left in reversed(range(completions.TRIES)):
             if not open_links or not keywords:
                 return found
             try:
@@ -130,7 +122,7 @@ class ChatLinkScorer:
         self.tokens += _count_tokens(answer, len(self._prompt) + len(text))
         if isinstance(answer, dict) and answer.get("error") and not answer.get("choices"):
             raise _ErrorAsSuccess(f"an error{self._client.endpoint.error_message(reply)}")
-        return await asyncio.to_thread(parse_scores, content_in(answer), links, keywords)
+        return await asyncio.to_thread(parse_scores, completions.content_in(answer), links, keywords)
 
     async def _complete(self, text: str) -> JsonReply:
         """Send the text to the model, in the strictest answer format that the server supports."""
@@ -153,17 +145,17 @@ def frame_links(links: Sequence[LinkToScore], keywords: Sequence[str]) -> str:
         for at, link in enumerate(links, 1)
     ]
     listed = "\n".join(lines).encode("utf-8", "replace").decode()
-    return _FRAME.format(mark=mark_of(listed), keywords=json.dumps(list(keywords), ensure_ascii=False), links=listed)
+    words = json.dumps(list(keywords), ensure_ascii=False)
+    return _FRAME.format(mark=completions.mark_of(listed), keywords=words, links=listed)
 
 
 def _count_tokens(answer: Any, sent_chars: int) -> int:
-    """Return the token count in an answer, else an estimate."""
     usage = answer.get("usage") if isinstance(answer, dict) else None
     total = usage.get("total_tokens") if isinstance(usage, dict) else None
     if isinstance(total, int) and not isinstance(total, bool) and 0 < total < 10**9:
         return total
     with suppress(UnusableAnswer):
-        sent_chars += len(content_in(answer))
+        sent_chars += len(completions.content_in(answer))
     return sent_chars // _CHARS_PER_TOKEN
 
 
@@ -175,12 +167,11 @@ def link_scorer_for(links: LinksSettings, ai: AiSettings, caller: JsonApi | None
         raise ConfigError(
             "`links.scorer: model` requires an AI model: set `ai.provider` to `openai`, and `ai.model` to its name"
         )
-    prompt = read_prompt("links.md", links.prompt_file, "links.prompt_file")
+    prompt = completions.read_prompt("links.md", links.prompt_file, "links.prompt_file")
     return ChatLinkScorer(prompt, CompletionClient(SCORES, ai, caller, budget))
 
 
 def parse_scores(content: str, links: Sequence[LinkToScore], keywords: Sequence[str]) -> ParsedScores:
-    """Parse the scores in an answer; raise UnusableAnswer if it has no list of links."""
     entries, is_whole = _parse_entries(without_thoughts(content[:MAX_ANSWER_CHARS]))
     named = [entry for entry in entries if isinstance(entry, dict) and isinstance(entry.get("url"), str)]
     if entries and not named:
@@ -261,7 +252,6 @@ def _merge_scores(scores: dict[str, float], given: Any) -> bool:
 
 
 def _best_scores(scores: Mapping[str, float], asked: frozenset[str]) -> dict[str, float]:
-    """Return the positive scores, best first, with at most MAX_UNREQUESTED keywords that are not in `asked`."""
     ranked = sorted(((word, score) for word, score in scores.items() if score > 0), key=lambda item: -item[1])
     excess = frozenset([word for word, _ in ranked if word not in asked][MAX_UNREQUESTED:])
     return {word: score for word, score in ranked if word not in excess}

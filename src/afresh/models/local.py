@@ -11,7 +11,6 @@ from afresh.errors import EmbedderUnavailable, EmbedError
 if TYPE_CHECKING:
     from afresh.ports import Matrix
 
-
 Encode = Callable[[list[str], bool], object]  # texts, and whether they are queries, to rows of numbers
 MAX_TEXT_CHARS = 8_000  # a chunk has about 2,000, and a query is short
 _MIN_LENGTH = 1e-6  # of a vector that is scaled

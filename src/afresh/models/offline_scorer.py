@@ -3,19 +3,15 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from afresh.errors import EmbedderUnavailable
 from afresh.links.keyword_match import KeywordFinder, KeywordMatch, looks_alike, score_similarity, significant_words
 from afresh.links.score import MAX_COMMENT_CHARS, LinkJudgement, LinkToScore
 from afresh.models.choose import FAST, builtin, check_installed
+from afresh.models.local import EmbeddingModel
+from afresh.ports import Matrix
 from afresh.search.stemming import words_in
 from afresh.text.plain import shortened
-
-if TYPE_CHECKING:
-    from afresh.models.local import EmbeddingModel
-    from afresh.ports import Matrix
-
 
 _MAX_CACHED_WORDS = 100_000
 _MIN_SUM_LENGTH = 1e-6  # of a sum of vectors that is normalised
@@ -24,7 +20,7 @@ _MIN_SUM_LENGTH = 1e-6  # of a sum of vectors that is normalised
 class WordSimilarity:
     """Compares words by meaning; caches their vectors."""
 
-    def __init__(self, model: "EmbeddingModel") -> None:
+    def __init__(self, model: EmbeddingModel) -> None:
         self._model = model
         self._known: dict[str, Matrix] = {}
 
@@ -58,7 +54,7 @@ class WordSimilarity:
                 found[number] = keywords[at], KeywordMatch(float(both[at]), link[int(rows[:, at].argmax())])
         return found
 
-    def _vectors(self, words: Sequence[str]) -> "list[Matrix]":
+    def _vectors(self, words: Sequence[str]) -> list[Matrix]:
         if len(self._known) > _MAX_CACHED_WORDS:
             self._known = {}
         known = self._known

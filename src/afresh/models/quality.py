@@ -81,7 +81,6 @@ def _session() -> Any:
 
 
 def check_installed() -> None:
-    """Raise EmbedderUnavailable if a package is missing."""
     for package, _ in _SHA256:
         _folder(package)
 

@@ -1,17 +1,13 @@
 """Request vectors from an API in batches, with retries, and check the answers."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from afresh.config.models import EmbeddingSettings
 from afresh.errors import EmbedderUnavailable, EmbedError
 from afresh.models.endpoint import ApiService, Endpoint
 from afresh.models.local import MAX_TEXT_CHARS, checked_rows
-from afresh.ports import JsonApi, JsonReply
-
-if TYPE_CHECKING:
-    from afresh.ports import Matrix
-
+from afresh.ports import JsonApi, JsonReply, Matrix
 
 MAX_QUERY_SECONDS = 10.0  # a user waits for the answer
 MAX_REQUEST_CHARS = 200_000
@@ -43,7 +39,7 @@ class RemoteEmbedder:
         self._embedded = 0  # texts that count for the budget
         self._unclaimed: dict[str, Matrix] = {}  # paid vectors of calls that failed later
 
-    async def embed(self, texts: Sequence[str]) -> "Matrix":
+    async def embed(self, texts: Sequence[str]) -> Matrix:
         """Return one vector for each text; reuse those that an earlier call received before it failed.
 
         Raise EmbedError if the texts exceed the rest of the budget, or EmbedderUnavailable if nothing is left.
@@ -65,8 +61,7 @@ class RemoteEmbedder:
         self._embedded += len(texts)
         return np.array([made[text] for text in sent], np.float32).reshape(len(sent), -1 if sent else 1)
 
-    async def embed_query(self, text: str) -> "Matrix":
-        """Embed a query, without retries because a user waits."""
+    async def embed_query(self, text: str) -> Matrix:
         body = self._form.body([_sendable(self._prefixes[1], text)], query=True)
         return self._read_rows(await self.endpoint.ask_once(body, MAX_QUERY_SECONDS), 1)
 
@@ -84,7 +79,7 @@ class RemoteEmbedder:
         if batch:
             yield batch
 
-    async def _request_rows(self, texts: list[str]) -> "Matrix":
+    async def _request_rows(self, texts: list[str]) -> Matrix:
         """Request one vector for each text; halve a request or a text that is too large."""
         import numpy as np
 
@@ -100,7 +95,7 @@ class RemoteEmbedder:
             raise EmbedError(f"{self.endpoint.host} rejects even {MIN_TEXT_CHARS} characters as too large (413)")
         return await self._request_rows([texts[0][: len(texts[0]) // 2]])
 
-    def _read_rows(self, reply: JsonReply, count: int) -> "Matrix":
+    def _read_rows(self, reply: JsonReply, count: int) -> Matrix:
         if reply.status != 200:
             raise self.endpoint.refusal(reply)
         try:
@@ -117,8 +112,6 @@ def _sendable(prefix: str, text: str) -> str:
 
 
 class OpenAIEmbeddingApi:
-    """Builds requests to embedding APIs like that of OpenAI, and reads the answers."""
-
     max_texts: int = 2048
 
     def __init__(self, settings: EmbeddingSettings) -> None:
@@ -141,8 +134,6 @@ class OpenAIEmbeddingApi:
 
 
 class GeminiEmbeddingApi:
-    """Builds requests to Gemini's batchEmbedContents, and reads the answers."""
-
     max_texts: int = 100
 
     def __init__(self, settings: EmbeddingSettings) -> None:

@@ -6,16 +6,8 @@ from typing import Any
 from afresh.config.models import AiSettings
 from afresh.digest.offline_summary import RECIPE, excerpt, summary_of
 from afresh.errors import SummarizerUnavailable, SummaryError
-from afresh.models.completions import (
-    TRIES,
-    CallBudget,
-    CompletionClient,
-    UnusableAnswer,
-    chat_recipe,
-    content_in,
-    mark_of,
-    read_prompt,
-)
+from afresh.models import completions
+from afresh.models.completions import CallBudget, CompletionClient, UnusableAnswer
 from afresh.models.endpoint import ApiService
 from afresh.ports import JsonApi, Summarizer
 from afresh.text.plain import cut, joined, shortened, visible, without_marks, without_thoughts
@@ -49,7 +41,7 @@ class ChatSummarizer:
     """Implements `ports.Summarizer` with a chat model; create one per run, because its budget is per run."""
 
     def __init__(self, prompt: str, client: CompletionClient) -> None:
-        self.recipe = chat_recipe(client.ai, prompt, _FRAME)
+        self.recipe = completions.chat_recipe(client.ai, prompt, _FRAME)
         self._ai = client.ai
         self._prompt = prompt.replace("{max_chars}", str(client.ai.max_summary_chars))
         self._client = client
@@ -60,8 +52,8 @@ class ChatSummarizer:
             return summary_of(title, text, self._ai.max_summary_chars)
         sent = excerpt(text, self._ai.max_input_chars)
         name = shortened(without_marks(title), _MAX_TITLE_CHARS) or "(none)"
-        framed = _FRAME.format(mark=mark_of(sent), title=name, text=sent)
-        for left in reversed(range(TRIES)):
+        framed = _FRAME.format(mark=completions.mark_of(sent), title=name, text=sent)
+        for left in reversed(range(completions.TRIES)):
             try:
                 return summary_in((await self._client.ask(self._prompt, framed)).json, self._ai.max_summary_chars)
             except UnusableAnswer as unusable:
@@ -86,13 +78,13 @@ def summarizer_for(settings: AiSettings, caller: JsonApi | None, budget: CallBud
     """Return the summariser of one run; without `caller` (of an AI model), the offline one."""
     if caller is None:
         return OfflineSummarizer(settings.max_summary_chars)
-    prompt = read_prompt("summary.md", settings.prompt_file, "ai.prompt_file")
+    prompt = completions.read_prompt("summary.md", settings.prompt_file, "ai.prompt_file")
     return ChatSummarizer(prompt, CompletionClient(SUMMARIES, settings, caller, budget))
 
 
 def summary_in(answer: Any, max_chars: int) -> str:
     """Return the summary in a chat completion as plain text on one line."""
-    content = without_thoughts(visible(content_in(answer)[:_MAX_ANSWER_CHARS]))
+    content = without_thoughts(visible(completions.content_in(answer)[:_MAX_ANSWER_CHARS]))
     text = joined(filter(None, map(without_marks, content.split("\n"))))
     text = text[label.end() :] if (label := _LABEL.match(text)) else text
     if text[:1] + text[-1:] in ('""', "“”", "„“", "«»", "「」") and len(text) > 2:

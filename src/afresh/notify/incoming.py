@@ -41,8 +41,6 @@ class RefreshRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReceivedMessage:
-    """What a received message caused."""
-
     state: str  # taken (accepted), known (a duplicate) or nothing (no source is affected)
     sources: tuple[str, ...] = ()
     pages: int = 0
@@ -138,7 +136,6 @@ def _paths(body: Mapping[str, Any]) -> frozenset[str] | None:
 
 
 def concerns_github(push: Push, address: GithubAddress) -> bool:
-    """Return whether a push may change the pages of a GitHub source."""
     if push.wiki:
         return address.has_wiki
     branch = push.ref.removeprefix(_BRANCH) if push.ref.startswith(_BRANCH) else None
@@ -152,7 +149,6 @@ def concerns_github(push: Push, address: GithubAddress) -> bool:
 
 
 def concerns_git(push: Push, address: GitAddress) -> bool:
-    """Return whether a push may change the pages of a git source."""
     folder = address.folder.decode("utf-8", "replace")
     is_target = not push.wiki and _is_pushed_to(push, address.ref)
     return is_target and is_pushed(push, address) and (not folder or _touches(push, folder))

@@ -43,8 +43,6 @@ class MessageTarget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutboxMessage:
-    """A stored message to a webhook or a notification service."""
-
     id: int
     target: str
     event: str
@@ -99,7 +97,6 @@ def kinds_in(message: OutboxMessage, target: MessageTarget) -> list[ChangeKind]:
 
 
 def pages_body(message: OutboxMessage, report: RunReport, changes: Sequence[ChangeView]) -> dict[str, Any]:
-    """Return the body of a message with the first changed pages."""
     names = ("old_hash", "new_hash", "moved_to")
     body = [
         {"event": f"page.{change.kind}", "url": change.url, "at": change.at.isoformat()}
@@ -111,6 +108,5 @@ def pages_body(message: OutboxMessage, report: RunReport, changes: Sequence[Chan
 
 
 def next_try(message: OutboxMessage, now: datetime) -> datetime | None:
-    """Return when to send a failed message again; None if it is too old."""
     at = now + timedelta(seconds=_PAUSES[min(message.attempts, len(_PAUSES) - 1)])
     return at if at <= message.created_at + LIFE else None

@@ -89,7 +89,6 @@ def _address(url: str) -> str:
 
 
 def _safe(text: str) -> str:
-    """Return a text as one line without markup, mentions and secrets."""
     return mask_secrets(_CALLS.sub(" ", one_line(text)))[:_MAX_TEXT_CHARS]
 
 

@@ -68,7 +68,6 @@ def write(value: object, file: TextIO) -> None:
 
 
 def write_line(value: object, file: TextIO) -> None:
-    """Write one JSON document on a line of its own, and flush it."""
     file.write(_document(value, file, indent=None) + "\n")
     file.flush()
 

@@ -20,8 +20,6 @@ OTHER_QUERY = "cursor: this cursor belongs to another query; repeat the same arg
 
 
 class AnswerParts:
-    """Splits the hits of one query into several answers; a cursor holds the hits that were already shown."""
-
     def __init__(self, cursor: str | None, *query: object, passages: bool = False) -> None:
         """Read the cursor; raise UsageError if it belongs to another query."""
         self._query = _digest(json.dumps(query, default=str), QUERY_BYTES)

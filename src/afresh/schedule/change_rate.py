@@ -260,5 +260,4 @@ def _fit(rhythm: ChangeStats, prior: ChangeRate) -> float:
 
 
 def _rounded(value: float) -> float:
-    """Round to a grid of a few percent."""
     return exp(round(log(value) / STEP) * STEP) if value > 0 else 0.0

@@ -42,14 +42,11 @@ class CronError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Cron:
-    """A valid cron expression in a time zone."""
-
     expression: str
     zone: tzinfo = UTC
     fires: bool = True  # False for dates that do not exist
 
     def next_after(self, moment: datetime) -> datetime | None:
-        """Return the first time after a moment, in UTC, if any."""
         if not self.fires:
             return None
         from cronsim import CronSim

@@ -42,8 +42,6 @@ class _Planned:
 
 @dataclass(slots=True, kw_only=True)
 class Scheduler:
-    """Starts due runs and plans the next ones."""
-
     tools: RunToolFactory
     runner: Runner
     stopping: asyncio.Event
@@ -198,9 +196,8 @@ async def plan(
     stale = [source for source in known if source not in {each.id for each, _ in chosen}]
     if stale:
         await store.schedules.drop(stale)
-    valid = {
-        each.source: each.rule for each in known.values() if each.planned_at <= now
-    }  # times from a wrong clock are dropped
+    # Times from a wrong clock are dropped.
+    valid = {each.source: each.rule for each in known.values() if each.planned_at <= now}
     unplanned = [each for each in chosen if valid.get(each[0].id) != each[1].key]
     for source, schedule in unplanned:
         if (slot := await next_time(store, source, schedule, now)) is not None:

@@ -65,8 +65,6 @@ class Evaluation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """The scores of two settings, and how much the second one differs from the first."""
-
     first: Evaluation
     second: Evaluation
     differences: Mapping[str, MeanDifference]

@@ -13,12 +13,10 @@ from afresh.search.stemming import SPACELESS, shared_start
 
 MAX_SEGMENT_CHARS = 200  # of prose that has spaces
 _FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})(.*)")
-_FENCES = ("```", "~~~")
 _FENCE_LINE = re.compile(r"^[ \t]*(?:```|~~~).*\n?", re.MULTILINE)
 _HEADING = re.compile(r" {0,3}#{1,6}(?:\s|$)")
-_BARE_TABLE = re.compile(
-    r"^[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)+$", re.MULTILINE
-)  # a table without leading pipes
+# A table without leading pipes:
+_BARE_TABLE = re.compile(r"^[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)+$", re.MULTILINE)
 # These patterns start with a set of characters, which makes a search ten times faster.
 _SENTENCE_END = re.compile(
     r"[.!?…。！？\n](?:(?<=\n)|(?<=[。！？])[。！？]*[」』”）]*\n?"
@@ -43,8 +41,6 @@ _INLINE = re.compile(
 
 
 class SegmentKind(Enum):
-    """The kinds of segments, each named after a kind of Markdown block."""
-
     PROSE = "prose"
     HEADING = "heading"
     ROW = "row"
@@ -106,7 +102,7 @@ def _blocks(text: str, begin: int) -> Iterator[Segment]:
     opening, fence, prose, end = "", "", begin, begin
     for line in text[begin:].splitlines(keepends=True):
         start, end = end, end + len(line)
-        before, fence = fence, _fence_after(line, fence) if line.lstrip(" \t").startswith(_FENCES) else fence
+        before, fence = fence, _fence_after(line, fence) if line.lstrip(" \t").startswith(("```", "~~~")) else fence
         if before:
             kind = SegmentKind.CODE if fence else SegmentKind.CLOSING
         else:
@@ -141,7 +137,6 @@ def _kind(line: str, pipe: str) -> SegmentKind:
 
 
 def inlines_of(text: str, start: int, end: int) -> list[InlineSpan]:
-    """Return the inline elements in a range of prose, in order."""
     found: list[InlineSpan] = []
     at = start
     while (begin := _INLINE_START.search(text, at, end)) is not None:

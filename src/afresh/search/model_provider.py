@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from afresh.models.choose import StoreEmbedders
     from afresh.models.completions import CallBudget, DailyCalls
 
-DAY = timedelta(days=1)
 MAX_CHAT_BYTES = 4 * 1024 * 1024  # of an answer
 MAX_VECTORS_BYTES = 16 * 1024 * 1024  # 256 vectors of 3,072 numbers
 
@@ -76,12 +75,9 @@ class ModelProvider:
     async def for_run(
         self, body: str, store: Store, parsers: ParserPool
     ) -> AsyncIterator[tuple[Embedding | None, Sequence[str]]]:
-        """Yield the embedding for new text and notes for the user.
-
-        New vectors are made by the model that answers searches. If no text is stored, a reindex is impossible, so the
-        model in the settings is used at once.
-        """
+        """Yield the embedding for new text, by the model that answers searches, and notes for the user."""
         async with self._chosen(store) as models:
+            # without stored text there is no reindex, so the model in the settings is used at once
             model = models.wanted if body == "none" else models.for_new_text
             async with self._embedding(model, store, parsers) as embedding:
                 yield embedding, await self._new_notes(models.notes)
@@ -122,7 +118,7 @@ class ModelProvider:
         settings = self._config.ai
         if self._day is None or not self._day.runs:
             limit = settings.budget_per_day
-            spent = await self._store.link_scores.calls_since(self._clock() - DAY) if limit is not None else 0
+            spent = await self._store.link_scores.calls_since(self._clock() - timedelta(1)) if limit is not None else 0
             self._day = DailyCalls(limit, spent)
         day = self._day
         day.runs += 1

@@ -119,10 +119,7 @@ def _any_form(words: Sequence[str], configs: Sequence[str], star: str = "") -> s
 
 
 def _phrase(words: Sequence[str], config: str) -> str:
-    """Return stemmed words as a quoted phrase.
-
-    If the last word is one character of a script without spaces, it also matches character pairs that start with it.
-    """
+    """Return stemmed words as a quoted phrase; a last single character of a script without spaces matches its pairs."""
     kept: list[str] = []
     for word, stem in zip(words, stems(words, config), strict=True):
         kept += pairs(word) if is_run(word) else (stem,)

@@ -43,8 +43,6 @@ class SearchFilter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchRequest:
-    """A search: the query, a filter, and the form of the answer."""
-
     query: str
     within: SearchFilter = SearchFilter()
     mode: SearchMode = SearchMode.HYBRID

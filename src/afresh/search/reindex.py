@@ -8,8 +8,7 @@ from afresh.errors import EmbedError
 from afresh.events import Listener, MaintenanceProgress
 from afresh.extract.pool.pool import ParserPool
 from afresh.extract.pool.wire import CHUNK
-from afresh.model.fetch import Document
-from afresh.model.recipe import CHUNKER
+from afresh.model.fetch import CHUNKER, Document
 from afresh.model.records import Source, SourceId
 from afresh.model.reports import ReindexReport
 from afresh.ops.failpoints import failpoint
@@ -27,8 +26,6 @@ MAX_ROUNDS = 3  # to find chunks that concurrent runs added
 
 @dataclass(slots=True, kw_only=True)
 class ReindexTools:
-    """The store, the parsers and the embedders of a reindex, and its counts."""
-
     store: Store
     parsers: ParserPool
     serving: Embedding | None  # creates the vectors that serve searches until the end

@@ -25,7 +25,6 @@ CANDIDATES = 100  # chunks from each half
 READ = 20  # passages to read at a time: a page may have many of the best chunks
 TRIES = 3  # for an answer that no concurrent write disturbs
 
-
 ScoredPassage = tuple[FoundPassage, float]
 NO_QUOTES = str.maketrans('"“”', "   ")  # removes quotes, so that each word counts separately
 NO_PHRASE = "no exact match for the quoted phrase"
@@ -81,7 +80,6 @@ def older_pages(hits: Sequence[SearchHit], since: datetime) -> dict[str, list[Li
 
 
 def notes_on_check(label: str, report: RunReport) -> list[str]:
-    """Return notes about a check of result pages of one source: its error, and deletions that need confirmation."""
     notes = [f"{label}, checked again: {report.error}"] if report.error else []
     if report.held:
         gone = "1 page is gone" if report.held == 1 else f"{report.held} pages are gone"
@@ -115,10 +113,7 @@ async def _rank(
 
 
 async def _fused(store: Store, asked: SearchRequest, embedder: Embedder) -> Sequence[ChunkMatch]:
-    """Search by words and by vectors, and return the combined matches.
-
-    The query vector is then moved towards the best chunks of this ranking, and the chunks are ranked again.
-    """
+    """Rank by words and vectors; move the query vector towards the best chunks of this ranking, and rank again."""
 
     async def scored_nearest() -> tuple["Matrix", ChunkVectors, Sequence[ChunkMatch]]:
         vector, near = await _nearest(store, asked, embedder)

@@ -37,8 +37,6 @@ _IDLE_AT_END = (SegmentKind.BLANK, SegmentKind.OPENING, SegmentKind.HEADING)
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """A text, its segments, and the matches of the query in each segment."""
-
     text: str
     segments: Sequence[Segment]
     spots: Sequence[Sequence[Spot]]
@@ -48,10 +46,7 @@ class _Text:
 
 
 def snippet_of(content: str, words: Sequence[str] | QueryWords, *, width: int = PASSAGE_CHARS) -> str:
-    """Return the part of a chunk that matches best, with each match between U+0002 and U+0003.
-
-    `words` holds the words of the query, rarest first.
-    """
+    """Return the part of a chunk that fits `words` (rarest first) best, with each match between U+0002 and U+0003."""
     asked = words if isinstance(words, QueryWords) else QueryWords(words)
     unmarked = content.translate(UNMARKED) if OPEN in content or CLOSE in content else content
     text = _read_around(unmarked.strip("\n"), asked, width)

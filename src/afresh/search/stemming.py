@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     Stem = Callable[[list[str]], list[str]]
 
-
 # The text-search configurations of PostgreSQL by language; all others are `simple`.
 _CONFIGS = {
     "ar": "arabic", "ca": "catalan", "da": "danish", "de": "german", "el": "greek", "en": "english",

@@ -47,10 +47,7 @@ async def refuse(send: Send, refused: RequestRefused) -> None:
 
 
 def without_body(send: Send, asked: Scope, scope: Scope) -> Send:
-    """Return a `send` for the response to a HEAD request: it sends the response to the same GET without the body.
-
-    `asked` is the scope of the GET request. Its route is copied to `scope`, for the metrics.
-    """
+    """Return a `send` for a HEAD request: it sends the answer to the GET `asked` without body, and copies its route."""
     ended = False
 
     async def head_only(message: Message) -> None:

@@ -106,10 +106,7 @@ def describe_fields(error: RequestValidationError) -> str:
 
 
 def add_error_handlers(app: FastAPI, page: Callable[[Request, int, str], Response]) -> None:
-    """Make an application return errors as JSON problems, and HTTP errors as pages to browsers.
-
-    `AuthMiddleware` handles unexpected exceptions.
-    """
+    """Return errors as JSON problems, HTTP errors of browsers as pages; `AuthMiddleware` handles other exceptions."""
 
     @app.exception_handler(AfreshError)
     async def known(request: Request, error: AfreshError) -> Response:
@@ -152,10 +149,7 @@ Poll: TypeAlias = Callable[[], Awaitable[tuple[object, bytes, float | None]]]
 
 
 def stream_events(request: Request, poll: Poll, max_seconds: float = inf) -> StreamingResponse:
-    """Return a stream of server-sent events: one whenever `poll` returns something new.
-
-    Answer 429 if the client has too many open streams.
-    """
+    """Return a stream with an event whenever `poll` returns something new; 429 if the client has too many streams."""
     open_now, caller = request.app.state.server.streams, allowed_of(request.scope).caller
     if open_now[caller] >= MAX_STREAMS:
         why = f"{MAX_STREAMS} event streams are open with this token. Close some, or wait."

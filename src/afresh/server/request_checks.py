@@ -32,9 +32,8 @@ class RateLimiter:
         self._rate = rate
         self._burst = burst
         self._clock = clock
-        self._left: OrderedDict[str, tuple[float, float]] = (
-            OrderedDict()
-        )  # caller: tokens left, and when that was counted
+        # tokens left, and when that was counted, by caller
+        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def take(self, caller: str) -> float:
         """Count a request of a caller; return 0, or the seconds to wait if the caller sent too many requests."""
@@ -114,9 +113,7 @@ def replay(body: bytes, receive: Receive) -> Receive:
 
 
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::([0-9]{1,5}))?")
-_FORWARDED = frozenset(
-    (b"forwarded", b"x-forwarded-for", b"x-forwarded-host", b"x-forwarded-proto", b"x-real-ip", b"via")
-)
+_FORWARDED = {b"forwarded", b"x-forwarded-for", b"x-forwarded-host", b"x-forwarded-proto", b"x-real-ip", b"via"}
 
 
 def host_of(scope: Scope) -> tuple[str, str]:

@@ -19,8 +19,6 @@ _ESCAPED = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})
 
 
 class MetricsMiddleware:
-    """An ASGI middleware that counts responses and measures their duration."""
-
     def __init__(self, app: ASGIApp, clock: Callable[[], float] = time.perf_counter) -> None:
         self._app = app
         self._clock = clock

@@ -98,7 +98,6 @@ class BoundedConnection(h11.Connection):
         self._pieces = self._bytes = 0
 
     def next_event(self) -> Any:
-        """Return the next event; raise h11.RemoteProtocolError if a body has too many small pieces."""
         event = super().next_event()
         if isinstance(event, h11.Request):
             self._pieces = self._bytes = 0
@@ -188,8 +187,6 @@ class BoundedProtocol(H11Protocol):
 
 
 class Server(uvicorn.Server):
-    """A uvicorn server of one application; the caller decides when it ends."""
-
     def __init__(self, app: FastAPI, host: str, port: int) -> None:
         self.app = app
         self.socket = open_socket(host, port)

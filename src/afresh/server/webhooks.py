@@ -29,11 +29,7 @@ UNSIGNED = "Invalid, missing or expired signature."
 
 
 class WebhookReceiver:
-    """An ASGI application that receives webhooks.
-
-    The body is only read if the webhook exists and the headers are valid. It is only parsed if the signature of its raw
-    bytes is valid.
-    """
+    """Receives webhooks; reads a body only if name and headers are valid, and parses it only if its signature is."""
 
     def __init__(
         self, service: WebhookService, hooks: Mapping[str, WebhookSettings], access: AccessSettings, clock: Clock

@@ -27,7 +27,6 @@ LINKS = 4_000  # of a map, besides those of its tree
 
 class ChartService(Service):
     async def calendar(self, sources: Sources, *, days: int = YEAR) -> Calendar:
-        """Return the number of changes on each of the last days, for some sources or all."""
         through, since = self._span(days)
         ids = [each.id for each in await self._store.sources.all()] if sources is None else sources
         counts = await self._store.stats.changes_by_day(ids, since)
@@ -46,7 +45,6 @@ class ChartService(Service):
         return await site_map(self._store, source.id, limit)
 
     async def politeness(self, source: Source | None = None) -> Politeness:
-        """Return the request limits and the state of the hosts, of one source or all."""
         hosts = await hosts_of(self._store, source, self._clock())
         crawl = (self._tools.settings_of(source) if source else self._tools.config).crawl
         return Politeness(crawl.delay_seconds, crawl.respect_robots, crawl.concurrency, hosts)
@@ -57,8 +55,7 @@ class ChartService(Service):
 
 async def site_map(store: Store, source: SourceId, limit: int) -> SiteMap:
     """Return the pages nearest to the root and the links between them."""
-    pages, there = await store.stats.map_pages(source, limit)
-    links = await store.stats.map_links(source, [page.id for page in pages])
+    pages, links, there = await store.stats.site_map(source, limit)
     return charts.map_of(pages, links, there, LINKS)
 
 

@@ -132,9 +132,7 @@ def _disk_space(path: Path) -> Finding:
     folder = next(each for each in path.absolute().parents if each.is_dir())
     free = shutil.disk_usage(folder).free
     detail = f"{free / 2**30:.1f} GB free beside the store"
-    if free >= ENOUGH_BYTES:
-        return _finding("disk", detail)
-    return _finding("disk", detail, "make room or move the store with --store")
+    return _finding("disk", detail, None if free >= ENOUGH_BYTES else "make room or move the store with --store")
 
 
 async def _store(config: Config, store: Store) -> Finding:
@@ -218,7 +216,6 @@ async def _runs(store: Store, alive: LiveWorkers) -> Finding:
 
 
 async def _sink(store: Store, name: str, settings: SinkSettings) -> Finding:
-    """Return a finding on an external store: whether its last sync succeeded and its copies are complete."""
     check, known = f"sink {name}", await store.sources.all()
     idle = [each for each in settings.sources if not any(is_among(source.label, [each]) for source in known)]
     record = {each.name: each for each in await store.copies.sink_records()}.get(name)

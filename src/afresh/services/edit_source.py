@@ -125,10 +125,7 @@ async def checked_url(
 def check_tokens(
     tokens: list[AccessToken], source: Source, name: str, version: str | None, now: datetime, *, by_operator: bool
 ) -> list[str]:
-    """Return notes on tokens that gain or lose access to a renamed source.
-
-    Raise Forbidden if a token gains access and the caller is not the operator.
-    """
+    """Return notes on tokens whose access a new name changes; raise Forbidden if one gains it and no operator asks."""
     label, notes = replace(source, name=name, version=version).label, []
     for token in tokens:
         if not token.sources or token.state(now) != "good":

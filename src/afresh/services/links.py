@@ -24,14 +24,12 @@ class LinkService(Service):
         min_score: float | None = None,
         limit: int | None = None,
     ) -> list[LinkView]:
-        """Return the links of a source or of one of its pages, highest score first."""
         source, on, word = await self._source(label), page and address_of(page), keyword and normalize_keyword(keyword)
         return await self._store.links.of_source(source.id, page=on, keyword=word, min_score=min_score, limit=limit)
 
     async def records(
         self, sources: Sources, which: LinkFilter = ALL_LINKS, *, after: LinkCursor | None = None, limit: int
     ) -> list[LinkRecord]:
-        """Return links with the pages that contain them, highest score first."""
         known = replace(which, keyword=normalize_keyword(which.keyword) if which.keyword else None)
         return list(await self._store.links.records(sources, known, after=after, limit=limit))
 

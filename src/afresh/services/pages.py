@@ -10,10 +10,10 @@ from afresh.crawl.plausibility import RESTORED
 from afresh.dataclass import asdict, replace
 from afresh.errors import NotFound, RunBusy, UsageError, no_former_text_message
 from afresh.events import ignore
+from afresh.model.fetch import CHUNKER
 from afresh.model.filters import LIVE_PAGES, CheckCursor, PageFilter, Sources
 from afresh.model.labels import label_of
 from afresh.model.overview import FetchedPage, PassageView
-from afresh.model.recipe import CHUNKER
 from afresh.model.records import Attempt, ChangeKind, Page, PageId, PageStatus, RunMode, Source, SourceId, last_answered
 from afresh.model.reports import ChangeView, HistoryEntry, NextCheck, OpenedPage, PageExplanation, PageView, recency
 from afresh.model.retention import REMOVED
@@ -226,8 +226,7 @@ class PageService(Service):
     ) -> list[ChangeView]:
         """Return changes, newest first; with `url` (exactly as stored), only the changes of that page."""
         among = [(await self._source(label)).id] if label else sources
-        found = self._store.history.changes(among, run=run, url=url, kind=kind, below=below, limit=limit)
-        return list(await found)
+        return await self._store.history.changes(among, run=run, url=url, kind=kind, below=below, limit=limit)
 
     async def add(self, source: Source, url: str) -> PageView:
         """Add a URL as a page that is due now, and start a run of due pages unless a run of the source is open."""
@@ -260,18 +259,15 @@ class PageService(Service):
             raise NotFound(f"there is no page {number} in the index")
 
     async def restore(self, url: str, *, within: str | None = None) -> OpenedPage:
-        """Restore the former text of a page that lost nearly all of its text."""
         source = await self._within(within)
         async with self._models.for_reindex(ignore, self._stopping) as tools:
             return await restore_page(tools, address_of(url), source)
 
     async def passages(self, page: int) -> list[PassageView]:
-        """Return the chunks of a page in text order."""
         found = (await self._store.search.page_chunks([PageId(page)])).get(PageId(page), ())
         return [PassageView(content=each.content, path=each.path, types=each.types) for each in found]
 
     async def fetch_once(self, url: str) -> FetchedPage:
-        """Return the current text at a URL, without storing anything."""
         return await self._tools.fetch_once(web_address(url))
 
     async def next_checks(

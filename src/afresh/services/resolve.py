@@ -14,10 +14,7 @@ MANY_VERSIONS = 2
 
 
 async def exact_source(store: Store, label: str, *, only: bool = False) -> Source:
-    """Return the source with this name and version; without a version in the label, the newest version.
-
-    With `only`, raise UsageError if the label has no version and several sources have its name.
-    """
+    """Return the source with this label, else its newest version; with `only`, raise UsageError if it has several."""
     name, version = parse_label(label)
     source = await store.sources.find(name, version)
     if source is None and version is None:
@@ -92,7 +89,6 @@ async def _library(store: Store, name: str) -> list[Source]:
 
 
 def stand_in_note(found: FoundVersion) -> str | None:
-    """Return a note if the answer is from a version other than the requested one, else None."""
     if not found.is_stand_in:
         return None
     asked = f"{found.source}@{found.wanted}"

@@ -25,7 +25,7 @@ from afresh.ops.failpoints import failpoint
 from afresh.services.context import Service
 from afresh.services.edit_source import add_source
 from afresh.services.resolve import check_idle, exact_sources, labelled_sources
-from afresh.services.status_views import awaited_report, live_report
+from afresh.services.status_views import awaited_report, live_report, live_reports
 from afresh.store.store import Store
 from afresh.sync.reports import DocumentCounts, DocumentOutcome, SyncedDocument
 from afresh.watch.watcher import DEFAULT_TIMES, Watcher, WatchListener, WatchTimes, select_watched
@@ -179,10 +179,7 @@ class RunService(Service):
         on_report: Callable[[RunReport], None] = ignore,
         listener: Listener = ignore,
     ) -> bool:
-        """Process the open runs of some sources or all until `stop`; return whether all runs succeeded.
-
-        With `once`, return as soon as there is nothing to do.
-        """
+        """Process open runs until `stop` or, with `once`, until none is left; return whether all of them succeeded."""
         pool = WorkerPool(self._tools, self._stopping, on_report, listener, labels, at_once, once)
         await pool.work()
         return not pool.failed
@@ -222,14 +219,8 @@ class RunService(Service):
 
     async def live(self, sees: Callable[[str], bool]) -> list[tuple[Source, RunReport]]:
         """Return queued, running and unconfirmed runs of the visible sources, newest first."""
-        alive, now = await self._alive(), self._clock()
-        found = []
-        for run in await self._store.runs.live():
-            source = await self._store.sources.get(run.source_id)
-            if source is not None and sees(source.label):
-                report = live_report(run, source, alive, now)
-                found += [(source, report)] if report.state in OPEN_STATES else []
-        return found
+        found = await live_reports(self._store, await self._alive(), self._clock())
+        return [pair for pair in found if sees(pair[0].label) and pair[1].state in OPEN_STATES]
 
     async def attempts(
         self, number: int, *, outcome: Outcome | None = None, after: AttemptCursor | None = None, limit: int
@@ -240,16 +231,13 @@ class RunService(Service):
             raise UsageError(
                 f"cursor: this cursor belongs to outcome={after.outcome}; repeat that, or start again without a cursor"
             )
-        found = self._store.history.attempts_of_run(RunId(number), outcome=outcome, after=after, limit=limit)
-        return list(await found)
+        return await self._store.history.attempts_of_run(RunId(number), outcome=outcome, after=after, limit=limit)
 
     async def documents(
         self, number: int, *, outcome: DocumentOutcome | None = None, after: int = 0, limit: int
     ) -> list[SyncedDocument]:
-        """Return the documents of a sync run, each with the result of the run and its current state."""
         await self.source_of(number)
-        found = self._store.copies.documents_of_run(RunId(number), outcome=outcome, after=after, limit=limit)
-        return list(await found)
+        return await self._store.copies.documents_of_run(RunId(number), outcome=outcome, after=after, limit=limit)
 
     async def blocked_deletions(self, number: int) -> BlockedDeletions:
         run, source = await run_and_source(self._store, number)

@@ -63,10 +63,7 @@ class ScheduleService(Service):
         return not scheduler.failed
 
     async def set_rule(self, sources: Sequence[Source], rule: str | None, **others: str | None) -> None:
-        """Set the schedule of sources; without a `rule`, they have none.
-
-        `others` may hold `time_zone` and `budget`; None resets one to its default.
-        """
+        """Set schedule, `time_zone` and `budget` of sources; None removes the schedule, or resets to the default."""
         given = {"schedule": rule} | {key: value for key, value in others.items() if value is not None}
         reset = [key for key, value in others.items() if value is None]
         changed = {}
@@ -81,7 +78,6 @@ class ScheduleService(Service):
                 raise NotFound(f"there is no source {number}")
 
     async def records(self, sources: Sources = None, *, after: int = 0, limit: int | None = None) -> list[ScheduleView]:
-        """Return the schedules of some sources or all, in the order of their ids."""
         pairs = sorted(await scheduled(self._store, self._tools), key=lambda pair: pair[0].id)
         wanted = [pair for pair in pairs if pair[0].id > after and (sources is None or pair[0].id in sources)]
         planned = {each.source: each for each in await self._store.schedules.appointments()}
@@ -89,7 +85,6 @@ class ScheduleService(Service):
         return [await self._view(*pair, planned.get(pair[0].id), alive) for pair in wanted[:limit]]
 
     async def of_source(self, source: Source) -> ScheduleView:
-        """Return the schedule of a source; raise NotFound if it has none."""
         self._tools.schedule(source)  # raises an error for invalid settings
         found = await self.records([source.id], limit=1)
         if not found:

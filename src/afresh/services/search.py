@@ -38,10 +38,7 @@ class SearchService(Service):
         context: bool = False,
         listener: Listener = ignore,
     ) -> SearchAnswer:
-        """Return the passages that match a query best.
-
-        With `max_age`, check those result pages whose last check is older, and then search again.
-        """
+        """Return the passages that match a query best; with `max_age`, check older result pages first."""
         from afresh.search.search import answer, older_pages
 
         if limit < 1:
@@ -98,7 +95,6 @@ class SearchService(Service):
         mode: str = SearchMode.HYBRID,
         listener: Listener = ignore,
     ) -> "Evaluation":
-        """Search for the answers to questions with known answers, and score the results."""
         from afresh.search.evaluation import DEPTH, summarize
 
         asked = []

@@ -36,10 +36,7 @@ class SinkService(Service):
         verify: bool = False,
         listener: Listener = ignore,
     ) -> list[SyncReport]:
-        """Sync external stores with the pages of all sources or of some, and return a report for each store.
-
-        With one `source`, sync only its sinks, unless `to` names others.
-        """
+        """Sync the pages of all sources or some; with one `source`, only into its sinks, unless `to` names others."""
         only = await labelled_sources(self._store, labels) if labels else None
         if source is not None:
             only, to = [source], to or self._at_least_one(source)
@@ -57,13 +54,11 @@ class SinkService(Service):
     async def copies(
         self, source: Source, sink: str, *, state: PageStatus | None = None, after: int = 0, limit: int
     ) -> list[PageCopy]:
-        """Return the pages of a source with the state of their copies in one of its sinks."""
         if sink not in self._at_least_one(source):
             raise UsageError(f"{sink} is not a sink of {source.label}")
         return list(await self._store.copies.pages(sink, source.id, state=state, after=after, limit=limit))
 
     async def views(self, sources: Sequence[Source]) -> tuple[SinkView, ...]:
-        """Return the number of copies in each sink of the sources."""
         return await sink_views(self._store, sources, self._tools.sinks_of)
 
     async def with_copies(self, sinks: Mapping[SourceId, Sequence[str]], views: list[PageView]) -> list[PageView]:
@@ -85,7 +80,6 @@ class SinkService(Service):
     def after_runs(
         self, on_report: Callable[[SyncReport], None], listener: Listener, *, once: bool = False
     ) -> PostRunSync:
-        """Return an object that syncs external stores in the background after runs."""
         return PostRunSync(self._sync, self._stopping, on_report, listener, once)
 
     async def keep(

@@ -110,7 +110,6 @@ class SourceService(Service):
         return overviews
 
     async def receipt(self, source: Source) -> RunSavings:
-        """Return how fresh a source is, and what its last run cost and saved."""
         [overview] = await self.overviews([source])
         return overview.receipt
 
@@ -124,10 +123,7 @@ class SourceService(Service):
         keep: bool = True,
         again: bool = True,
     ) -> tuple[Source, bool]:
-        """Add a source for a remote caller, without reading it; return the source and whether it is new.
-
-        Without `keep`, the source is removed again if its first run reads nothing.
-        """
+        """Add a source for a remote caller, without reading it; return it and whether it is new (see `add_source`)."""
         found, (rules, policy) = self._tools.recognise(target, remote=True), split_settings(settings)
         known = {source.id for source in await self._store.sources.all()}
         how = {"by_operator": False, "keep": keep, "again": again}
@@ -260,11 +256,9 @@ class SourceService(Service):
         return replace(plan, next_time=await self._next_time(source))
 
     async def find_version(self, label: str) -> FoundVersion:
-        """Return the version of a source that a label or version range matches, and the existing versions."""
         return (await resolve.best_sources(self._store, label))[1]
 
     async def version_note(self, label: str) -> str | None:
-        """Return a note on the version that is used for a name with several versions; else None."""
         return await resolve.version_note(self._store, label)
 
     async def _plan(self, source: Source, rules: Rules, policy: Policy) -> RefreshPlan:

@@ -19,7 +19,7 @@ from afresh.model.reports import Finding, Freshness, StoreStatus, WorkerView
 from afresh.model.retention import PruneReport
 from afresh.services.context import Service, ServiceContext
 from afresh.services.sinks import SinkService
-from afresh.services.status_views import due_of, live_report
+from afresh.services.status_views import due_of, live_reports
 from afresh.store.stats import CachedStats
 from afresh.store.store import Store
 from afresh.text.redact import mask_secrets
@@ -76,11 +76,7 @@ class StatusService(Service):
         store, alive, now = self._store, await self._alive(), self._clock()
         serving, totals = await store.vectors.serving_model(), await store.stats.totals()
         load = await store.stats.workload(alive.names)
-        reports = []
-        for run in await store.runs.live():
-            source = await store.sources.get(run.source_id)
-            if source is not None:
-                reports.append(live_report(run, source, alive, now))
+        reports = [report for _, report in await live_reports(store, alive, now)]
         running = [each for each in reports if each.state == RunState.RUNNING and each.seconds]
         return StoreStatus(
             store=mask_secrets(store.url),
@@ -128,7 +124,6 @@ class StatusService(Service):
         return tuple(sorted(views, key=lambda view: (view.since, view.host, view.pid)))
 
     async def _freshness(self, now: datetime) -> tuple[Freshness, ...]:
-        """Return for each source its oldest check, its number of due pages and the failed pages to retry."""
         sources, oldest = await self._store.sources.all(), await self._store.stats.oldest_checks()
         due, views = await due_of(self._store, self._tools, sources, now), []
         for source in sources:
@@ -149,7 +144,6 @@ class StatusService(Service):
         return tuple(views)
 
     async def sums(self) -> Mapping[str, int]:
-        """Return the number of pages and the number of chunks in all sources together."""
         totals = await self._store.stats.totals()
         return {"pages": int(totals["pages"] or 0), "chunks": int(totals["chunks"] or 0)}
 
@@ -158,11 +152,7 @@ class StatusService(Service):
         load = await self._store.stats.workload((await self._alive()).names)
         names = ("sources", "pages", "chunks", "doubtful")
         return Metrics(
-            totals={
-                **{name: int(totals[name] or 0) for name in names},
-                "pending": load.waiting,
-                "in_flight": load.held,
-            },
+            totals={name: int(totals[name] or 0) for name in names} | {"pending": load.waiting, "in_flight": load.held},
             outcomes={name: counts[name] for name in OUTCOMES},
             sums={name: counts[name] for name in SUMS},
             runs=await self._store.stats.runs_by_state(),
@@ -201,14 +191,14 @@ class StatusService(Service):
             work = StorePruner(self._store, retention, self._clock, self._stopping, listener, expected=counts)
             counts = await work.run()
         stopped = self._stopping.is_set()
-        reclaims = vacuum and not dry_run and not stopped
+        reclaims, lengths = vacuum and not dry_run and not stopped, asdict(retention).items()
         freed = await self._store.retention.reclaim_space() if reclaims else None
         return PruneReport(
             dry_run=dry_run,
             complete=not stopped,
             **asdict(counts),
             freed_bytes=freed,
-            retention=retention.in_seconds(),
+            retention={name: None if kept is None else kept.total_seconds() for name, kept in lengths},
             seconds=(self._clock() - began).total_seconds(),
         )
 

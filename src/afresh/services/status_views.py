@@ -16,7 +16,6 @@ from afresh.store.store import Store
 async def due_of(
     store: Store, tools: RunToolFactory, sources: Sequence[Source], now: datetime
 ) -> dict[SourceId, DueCounts]:
-    """Return for each source how many pages are due, and when the next one will be due."""
     tallies = await store.stats.due_tallies(now)
     ages = {source.id: max_age_of(tools, source) for source in sources}
     return {
@@ -43,6 +42,12 @@ def awaited_report(run: Run, source: Source, alive: LiveWorkers, now: datetime) 
     if run.state is RunState.RUNNING and not alive.is_working_on(run) and taken_up:
         return replace(report, state=RunState.QUEUED)
     return report
+
+
+async def live_reports(store: Store, alive: LiveWorkers, now: datetime) -> list[tuple[Source, RunReport]]:
+    """Return the runs that are open or need confirmation, each with its source, newest first."""
+    owned = [(await store.sources.get(run.source_id), run) for run in await store.runs.live()]
+    return [(source, live_report(run, source, alive, now)) for source, run in owned if source is not None]
 
 
 def live_report(run: Run, source: Source, alive: LiveWorkers, now: datetime) -> RunReport:

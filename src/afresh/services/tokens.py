@@ -90,5 +90,4 @@ class TokenService(Service):
         return Permissions(caller=f"token {token.id}", scope=token.scope, sources=sources)
 
     async def begin_answer(self, caller: str, name: str, asked: str) -> StoredResponse | RequestClaim:
-        """Return the stored response to this idempotency key, or else a claim to process the request."""
         return await begin(self._store, self._clock, caller, name, asked)

@@ -41,7 +41,6 @@ from afresh.urls.scope import Rules
 if TYPE_CHECKING:
     from afresh.sources.web.api_client import ApiClient
 
-
 log = logging.getLogger(__name__)
 QUIET = timedelta(seconds=1)  # wait after the last message of a source, because more may follow
 MAX_WAIT = timedelta(seconds=10)  # longest wait after its first message
@@ -139,7 +138,6 @@ class WebhookService(Service):
             return await sender.deliver()
 
     async def messages(self, *, state: MessageState | None = None, limit: int = 100) -> list[OutboxMessage]:
-        """Return outgoing messages with their state, newest first."""
         return list(await self._store.messages.outbox(state=state, limit=limit))
 
     async def check_requested(self, *, listener: Listener = ignore, put_off: PutOff | None = None) -> list[RunReport]:

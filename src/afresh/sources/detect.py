@@ -53,7 +53,6 @@ _FILE_ENDINGS = tuple(
 )
 _HEAD_BYTES = 65_536
 
-
 _log = logging.getLogger(__name__)
 
 
@@ -136,7 +135,6 @@ def _is_there(path: str) -> bool:
 
 
 def _means_path(typed: str) -> bool:
-    """Return whether a text looks like a path, existing or not."""
     if _PATH.match(typed) or is_file_url(typed):
         return True
     if not typed or "://" in typed:
@@ -162,7 +160,6 @@ def _on_disk(path: str) -> SourceTarget:
 
 
 def bare_repository(typed: str) -> GitAddress | None:
-    """Return the bare repository or `.git` folder that `path` or `path@ref#folder` names; None if there is none."""
     path, _, folder = typed.rpartition("#") if "#" in typed else (typed, "", "")
     place, _, ref = path.rpartition("@") if "@" in path else (path, "", "")
     for each, name, part in ((typed, "", ""), (path, "", folder), (place, ref, folder)):

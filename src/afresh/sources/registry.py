@@ -52,25 +52,6 @@ class LocalFetcher:
         pass
 
 
-class WrappedFetcher:
-    """Base of fetchers that change the results of another fetcher."""
-
-    def __init__(self, web: ClosableWeb) -> None:
-        self._web = web
-
-    async def refusal(self, url: str) -> Refused | Failed | None:
-        return await self._web.refusal(url)
-
-    async def crawl_delay(self, url: str) -> float | None:
-        return await self._web.crawl_delay(url)
-
-    def state(self, origin: str) -> str:
-        return self._web.state(origin)
-
-    async def close(self) -> None:
-        await self._web.close()
-
-
 class ListerBase:
     """Base of listers that list every page, so that no links are followed."""
 
@@ -149,7 +130,6 @@ class SourceContext:
 
 
 def load_source_kind(kind: str) -> SourceKind:
-    """Return the source kind of this name; raise SourceError if it is not installed."""
     found = load_plugin(SOURCES, kind, SourceKind)
     if found is None:
         raise SourceError(f"sources of kind {kind} are not supported: update afresh, or install the plug-in for them")

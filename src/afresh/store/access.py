@@ -30,10 +30,7 @@ class AccessRepository(Repository):
         return await self._records(AccessToken, "tokens")
 
     async def token_of(self, digest: str) -> AccessToken | None:
-        """Return the token with this digest, or None.
-
-        The duration of the lookup may reveal a digest to an attacker, but no token.
-        """
+        """Return the token with this digest; the duration of the lookup may reveal a digest, but no token."""
         row = await self._one("token_by_digest", digest=digest)
         return record(AccessToken, row) if row is not None and same(row["digest"], digest) else None
 

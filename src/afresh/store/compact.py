@@ -114,12 +114,10 @@ def blocks_of(ids: Sequence[int], vectors: "Matrix") -> Iterator[CodeBlock]:
 
 
 def _rotated(rows: "Matrix") -> "Matrix":
-    """Return rows after a randomised Walsh-Hadamard transform of each group of dimensions.
-
-    A matrix product would give the same result, but would start the threads of the linear algebra library.
-    """
+    """Return rows after a randomised Walsh-Hadamard transform of each group of dimensions."""
     import numpy as np
 
+    # A matrix product would give the same, but would start the threads of the linear algebra library.
     count, dimensions = rows.shape
     size, groups = _shape(dimensions)
     signs = np.unpackbits(np.frombuffer(hashlib.shake_128(b"afresh").digest(dimensions // 8 + 1), np.uint8))
@@ -164,10 +162,6 @@ class VectorCodes:
     def __len__(self) -> int:
         return len(self._codes[0])
 
-    @property
-    def last_block(self) -> int:
-        return self.newest // BLOCK
-
     def put(self, blocks: Iterable[CodeBlock]) -> None:
         """Remove the codes of the first of these blocks and of all later blocks, then add these blocks."""
         np, blocks = self._np, list(blocks)
@@ -185,10 +179,7 @@ class VectorCodes:
         self.middle = np.average(np.array(middles), axis=0, weights=numbers)
 
     def nearest(self, vector: "Matrix", number: int, among: "Ids | None" = None) -> "Ids":
-        """Return the ids of the `number` vectors with the highest estimated similarity to `vector`, highest first.
-
-        If `among` is given, only these ids are considered.
-        """
+        """Return the ids of the `number` vectors, of those in `among` if given, that seem most similar, best first."""
         np, (ids, codes) = self._np, self._codes
         if among is not None:
             places = np.flatnonzero(np.isin(ids, among))

@@ -25,9 +25,7 @@ _WRITTEN = (  # fields of a page with a column of the same name
 )
 
 _VALIDATORS = ("etag", "last_modified", "size", "mtime_ns")
-Terms = tuple[str | None, ...]
-NO_TERMS: Terms = (None, None, None)  # title, heading and content are indexed as they are
-RESTORED_FIELDS = ("title", "content_hash", "refused_hash", "doubt", "chunker")
+NO_TERMS: tuple[str | None, ...] = (None, None, None)  # title, heading and content are indexed as they are
 
 
 class VisitRepository(Repository):
@@ -38,11 +36,8 @@ class VisitRepository(Repository):
     async def commit(
         self, run: Run, visits: Sequence[Visit], worker: str, now: datetime, *, limits: RunLimits, keep_body: bool
     ) -> list[Visit]:
-        """Write finished visits in one transaction; return them, without those for which the worker lost its lease.
-
-        The source is locked only if a visit may change more than its own page.
-        """
-        locks = any(
+        """Write finished visits in one transaction; return them, without those for which the worker lost its lease."""
+        locks = any(  # the source is locked only if a visit may change more than its own page
             visit.content.links is not None
             or visit.decision.content is not ContentAction.KEEP
             or visit.claim.page.doomed_by is not None
@@ -352,8 +347,8 @@ class ChunkRepository(Repository):
             await _replace(tx, [(page, cut.chunks)], now, keep_body=True)
             text = {"markdown": cut.markdown, "sketch": sketch_of(cut.markdown), "length": len(cut.markdown)}
             await tx.run("restore_document", page=page.id, **text)
-            values = {name: getattr(page, name) for name in RESTORED_FIELDS}
-            await tx.run("restore_page", page=page.id, now=now, **values)
+            names = ("title", "content_hash", "refused_hash", "doubt", "chunker")
+            await tx.run("restore_page", page=page.id, now=now, **{name: getattr(page, name) for name in names})
             row = change_row(before, None, ChangeKind.CHANGED, page.content_hash, now)
             await tx.many("insert_change", [row])
             return True

@@ -81,10 +81,7 @@ class CopyRepository(Repository):
         return await self._number("count_uncopied", name=sink, sources=list(sources))
 
     async def add_orphans(self, sink: str, worker: str, orphans: Sequence[tuple[str, str, str]], now: datetime) -> None:
-        """Record documents in a sink that belong to no page, so that they are deleted.
-
-        Each of `orphans` is a source label, the name or URL of the document, and its id.
-        """
+        """Record documents (source label, name or URL, id) that belong to no page, so that they are deleted."""
         async with self._taken(sink, worker) as tx:
             for label, name, remote in orphans:
                 ids = json.dumps([remote])
@@ -111,7 +108,6 @@ class CopyRepository(Repository):
                 await tx.many("record_copy", [_row(copy, now) for copy in copies])
 
     async def page_text(self, page: PageId) -> UploadText | None:
-        """Return the current text of a page to upload, or None if the page has none."""
         return await self._find(partial(record, UploadText), "page_text", page=page)
 
     async def pages(
@@ -135,16 +131,13 @@ class CopyRepository(Repository):
 
     @asynccontextmanager
     async def _taken(self, sink: str, worker: str) -> AsyncIterator[Transaction]:
-        """Open a transaction if the worker has reserved the sink; else raise RunBusy.
-
-        After RunBusy, the next sync lists the documents in the sink, because two workers may have written to it.
-        """
+        """Open a transaction if the worker has reserved the sink; else make the next sync list it and raise RunBusy."""
         async with self.db.write() as tx:
             row = await tx.one("sink", name=sink)
             mine = row is not None and row["worker"] == worker
             if mine:
                 yield tx
-            else:
+            else:  # two workers may have written to it
                 await tx.run("doubt_sink", name=sink)
         if not mine:
             raise RunBusy(f"the sync of {sink} was taken over by another process")
@@ -185,7 +178,6 @@ class CopyRepository(Repository):
 
 
 def wanted_from(row: Row) -> DesiredCopy:
-    """Return the copy in a row, with the content that the sink should have."""
     moved = row["page_status"] == PageStatus.REDIRECT
     return DesiredCopy(copy=record(Copy, row), hash=row["page_hash"], moved=moved)
 

@@ -32,7 +32,6 @@ PAGE_BATCH = 50  # rows per transaction if a row may be as large as a page
 LARGE = frozenset({"markdown", "diff"})
 COMPRESSED = {"chunks": ("content",), "documents": ("markdown", "former")}  # columns of texts in SQLite
 MARKER = "afresh_copying"  # a table that exists until the copy is complete
-STOPPED = "the copy was stopped; add --resume to continue it"
 NO_VECTORS = (
     "the target has no pgvector 0.7 or newer: vectors are not copied, and the target answers by keyword search only"
 )
@@ -60,8 +59,6 @@ _BY_NAME = {
 
 @dataclass(frozen=True, slots=True)
 class CopyTable:
-    """A table with the types of its columns and its primary key."""
-
     name: str
     columns: dict[str, str]  # name to type: integer, real, text, blob or time
     key: tuple[str, ...]
@@ -69,10 +66,6 @@ class CopyTable:
     @property
     def listed(self) -> str:
         return ", ".join(f'"{name}"' for name in self.columns)
-
-    def key_of(self, row: Record) -> Key:
-        names = list(self.columns)
-        return tuple(row[names.index(column)] for column in self.key)
 
     def of_sources(self, sources: Sequence[int] | None) -> str:
         if sources is None:
@@ -249,8 +242,6 @@ def end_of(url: str, *, reading: bool) -> CopyEndpoint:
 
 @dataclass(frozen=True, slots=True)
 class StoreCopy:
-    """Copies all or some sources from one store to another."""
-
     origin: CopyEndpoint
     target: CopyEndpoint
     sources: Sequence[int] | None
@@ -308,7 +299,6 @@ class StoreCopy:
         return CopiedTable(table=table.name, rows=number, sha256=digest)
 
     async def _digest(self, end: CopyEndpoint, table: CopyTable, sources: Sequence[int] | None) -> tuple[int, str]:
-        """Return the number of rows of a table and a hash of all rows in key order."""
         number, digest = 0, hashlib.sha256()
         async for rows in self._rows(end, table, None, sources):
             for row in rows:
@@ -320,8 +310,9 @@ class StoreCopy:
         self, end: CopyEndpoint, table: CopyTable, after: Key | None, sources: Sequence[int] | None
     ) -> AsyncIterator[Sequence[Record]]:
         """Yield the rows after a key in batches; raise CopyStopped if the copy is to stop."""
+        key = [list(table.columns).index(column) for column in table.key]
         while rows := await end.read(table, after, sources):
             if self.stopping.is_set():
-                raise CopyStopped(STOPPED)
+                raise CopyStopped("the copy was stopped; add --resume to continue it")
             yield rows
-            after = table.key_of(rows[-1])
+            after = tuple(rows[-1][place] for place in key)

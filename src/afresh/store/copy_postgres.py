@@ -109,7 +109,6 @@ class PostgresEndpoint(CopyEndpoint):
 
 
 def _numbered(sql: str) -> str:
-    """Return a statement with numbered parameters instead of question marks."""
     numbers = count(1)
     return re.sub(r"\?", lambda _: f"${next(numbers)}", sql)
 

@@ -9,9 +9,8 @@ from afresh.model.records import Attempt, ChangeKind, Page, PageId, RunId, Sourc
 from afresh.model.reports import ChangeView, HistoryEntry, newest_first
 from afresh.store.dialect import Row, among_sources
 from afresh.store.links import MAX_CANDIDATES
-from afresh.store.pages import MANY
 from afresh.store.records import at, attempt_from, page_from
-from afresh.store.repository import Repository
+from afresh.store.repository import MANY, Repository
 
 LAST_MOMENT = datetime(9999, 1, 1, tzinfo=UTC)  # time of an open attempt, which is newer than all finished ones
 
@@ -42,10 +41,7 @@ class HistoryRepository(Repository):
             return next(iter(newest), None), next_at, tuple(row["url"] for row in linked), count
 
     async def attempts(self, page: PageId, *, below: int | None = None, limit: int) -> list[Attempt]:
-        """Return attempts to check a page and listings that showed it unchanged, newest first.
-
-        With `below`, the result begins after the attempt with that id.
-        """
+        """Return attempts at a page and listings showing it unchanged, newest first, after the one with id `below`."""
         async with self.db.read() as tx:
             place = await tx.one("attempt_place", top=below) if below is not None else None
             until = (at(place["completed_at"]) or LAST_MOMENT) if place else None

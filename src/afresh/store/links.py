@@ -20,9 +20,8 @@ from afresh.model.records import PageId, Run, Source, SourceId
 from afresh.model.reports import LinkView
 from afresh.store.content import add_counts
 from afresh.store.dialect import Row, Transaction, among_sources
-from afresh.store.pages import MANY
 from afresh.store.records import at, record, source_from
-from afresh.store.repository import Repository
+from afresh.store.repository import MANY, Repository
 
 LAST_POSITION = 1_000_000  # position on the page of a link that a person added
 MAX_PAGES = 20  # pages to show for each link
@@ -118,18 +117,14 @@ class LinkRepository(Repository):
             return True
 
     async def frontier_is_open(self, source: SourceId, rules: str) -> tuple[bool, bool]:
-        """Return whether links were not followed because of a limit, and whether the rules have changed.
-
-        The rules have changed if `rules` differs from the rules by which links were last admitted.
-        """
+        """Return whether a limit left out links, and whether other rules than `rules` admitted the links last."""
         row = await self._one("source_by_id", source=source)
         return (bool(row["frontier_open"]), row["rules_seen"] not in ("", rules)) if row else (False, False)
 
     async def judge(self, source: SourceId, admits: Callable[[str, str | None], bool]) -> None:
         """Compute again whether links belong to the source, and store changes.
 
-        `admits` gets the URL of a link and, if the link was not admitted, the page nearest to the root that contains
-        it.
+        `admits` gets a URL and, if the link was not admitted so far, the page nearest to the root that contains it.
         """
         async with self.db.write(source) as tx:
             rows = await tx.all("links_of_source", source=source)
@@ -167,12 +162,11 @@ def _by_link(rows: Sequence[Row]) -> dict[int, list[Row]]:
 
 
 def _link(row: Row, texts: Sequence[Row], pages: Sequence[Row], keywords: Sequence[Row]) -> LinkView:
-    return LinkView(
-        url=row["url"],
+    return record(
+        LinkView,
+        row,
         text=max((each["text"] for each in texts), key=lambda text: (len(text), text)),
-        score=row["score"],
         keywords={each["keyword"]: each["score"] for each in keywords},
-        comment=row["comment"],
         crawl_time=max(filter(None, (at(each["crawl_time"]) for each in texts)), default=None),
         pages=tuple(each["url"] for each in pages),
         page_count=sum(each["pages"] for each in texts),
@@ -180,7 +174,6 @@ def _link(row: Row, texts: Sequence[Row], pages: Sequence[Row], keywords: Sequen
 
 
 async def _joined(tx: Transaction, rows: Sequence[Row]) -> list[LinkRecord]:
-    """Return links with their keywords and the pages that contain them."""
     ids = [row["id"] for row in rows]
     keywords: dict[int, dict[str, float]] = defaultdict(dict)
     for row in await tx.all("keywords_of_links", links=ids):
@@ -203,10 +196,7 @@ async def _joined(tx: Transaction, rows: Sequence[Row]) -> list[LinkRecord]:
 
 class LinkScoreRepository(Repository):
     async def seal(self, source: SourceId) -> str | None:
-        """Return the fingerprint of the settings that scored the links of a source.
-
-        Return "" if some links have no score yet, and None if the source has never been scored.
-        """
+        """Return the fingerprint of the settings that scored the links; "" if some lack scores, None if all do."""
         row = await self._one("links_seal", source=source)
         return None if row is None else row["links_scored"]
 
@@ -274,7 +264,6 @@ class LinkScoreRepository(Repository):
 async def _weigh(
     tx: Transaction, source: SourceId, weighing: KeywordWeights, urls: Sequence[str] | None = None
 ) -> None:
-    """Recompute link scores from the stored answers of the scorer, and store those that changed."""
     some, end = ({}, "") if urls is None else ({"urls": urls}, "_among")
     answers: dict[int, list[ScoredLink]] = defaultdict(list)
     for row in await tx.all(f"answers{end}", source=source, **some):
@@ -306,13 +295,8 @@ def _known(link: LinkToScore, row: Row) -> ScoredLink | None:
 
 
 def _answer(row: Row) -> ScoredLink:
-    return ScoredLink(
-        link=LinkToScore(row["url"], row["text"]),
-        recipe=row["recipe"],
-        asked=frozenset(json.loads(row["keywords"])),
-        scores=json.loads(row["answer"]),
-        comment=row["comment"],
-    )
+    link, asked = LinkToScore(row["url"], row["text"]), frozenset(json.loads(row["keywords"]))
+    return record(ScoredLink, row, link=link, asked=asked, scores=json.loads(row["answer"]))
 
 
 def _row(source: SourceId, answer: ScoredLink, now: datetime) -> dict[str, object]:

@@ -13,11 +13,9 @@ from afresh.model.reports import PageView
 from afresh.store.dialect import in_any_case, of_sources
 from afresh.store.records import at, page_from, page_view, record
 from afresh.store.removal import drop
-from afresh.store.repository import Repository
+from afresh.store.repository import MANY, Repository
 from afresh.text.normalize import WIDTH, likeness, sketch_of
 from afresh.urls.canonical import domain_of
-
-MANY = 1_000_000_000  # stands for "no limit" in SQL
 
 
 class PageRepository(Repository):

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from afresh.ports import Matrix
     from afresh.store.postgres import PostgresDatabase
 
-
 MIN_INDEXED = 20_000  # vectors; fewer are compared exactly, in a few milliseconds
 NO_PGVECTOR = (
     "keyword search only: this PostgreSQL has no pgvector 0.7 or newer; install it there, "
@@ -140,10 +139,7 @@ class WordTable(FtsTable):
     async def find(
         self, statement: str, asked: Sequence[Mapping[str, object]], among: Sequence[str]
     ) -> Sequence[Sequence[Row]]:
-        """Run a search statement for each set of parameters, and return the rows.
-
-        The words in `among` are weighted by their rarity.
-        """
+        """Run a search statement for each set of parameters, and weight the words in `among` by their rarity."""
         english, texts = self.name == "english", self.known.text_count
         counts = await self._counts(among, 2 * ROOM) if among else ()
         weighed = {
@@ -158,7 +154,7 @@ class PostgresSearchRepository(SearchRepository):
     table = WordTable
 
     async def _subset(self, tx: Transaction, within: SearchFilter, known: IndexStats) -> IndexSubset:
-        """Return the part that a filter selects, uncached: other writers may still add chunks with lower ids."""
+        """Return the part that a filter selects; it is not cached, as other writers may still add lower chunk ids."""
         if not within:
             return IndexSubset()
         pages = [row["id"] for row in await pages_within(tx, within)]

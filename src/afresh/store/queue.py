@@ -247,11 +247,8 @@ def _claim(row: Row, hosts: Mapping[str, bool]) -> Claim:
 
 
 class WorkerRepository(Repository):
-    """Registers workers, renews their leases, and releases the claims of dead workers."""
-
     async def join(self, worker: WorkerRecord) -> None:
-        known = {"name": worker.name, "host": worker.host, "pid": worker.pid}
-        await self._run("upsert_worker", **known, now=worker.heartbeat_at)
+        await self._run("upsert_worker", name=worker.name, host=worker.host, pid=worker.pid, now=worker.heartbeat_at)
 
     @not_retried  # a delayed heartbeat would report an old time
     async def beat(self, worker: WorkerRecord) -> bool:

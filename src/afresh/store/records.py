@@ -99,11 +99,9 @@ def validators_from(row: Row) -> Validators:
 
 
 def page_from(row: Row) -> Page:
-    """Return the page of a row, fast, because a run does so for every row that it claims.
-
-    `dict(row)` would take four times as long, because SQLite searches for each column by its name.
-    """
-    columns: dict[str, Any] = dict(zip(row.keys(), row, strict=True))  # both kinds of rows yield their values
+    """Return the page of a row, fast, because a run does so for every row that it claims."""
+    # both kinds of rows yield their values; `dict(row)` takes four times as long, as SQLite searches for each name
+    columns: dict[str, Any] = dict(zip(row.keys(), row, strict=True))
     columns["validators"], columns["rhythm"] = validators_from(columns), rhythm_from(columns)
     return msgspec.convert(columns, Page)
 

@@ -12,7 +12,7 @@ from afresh.model.retention import REMOVED, Prunable, PruneCounts
 from afresh.store.content import change_row
 from afresh.store.dialect import Row, Transaction, queries
 from afresh.store.records import certain
-from afresh.store.repository import Repository
+from afresh.store.repository import MANY, Repository
 
 _OWN = ("observed_at", "change_count", "quiet_seconds", "span_seconds")  # statistics on how often the page changes
 
@@ -65,10 +65,7 @@ async def _exchange_history(
     both: Sequence[int],
     partner: Mapping[int, int],
 ) -> None:
-    """Assign attempts at the new URL to the moved page; attempts that found the redirect stay with the old URL.
-
-    Planned checks stay with their URL.
-    """
+    """Assign attempts at the new URL to the moved page, except planned checks and those that found the redirect."""
     planned = await tx.all("open_rows_of_pages", pages=both)
     await tx.run("unbind_crawls", crawls=[row["id"] for row in planned])
     await tx.many("bind_crawl", [{"crawl": row["id"], "page": partner[row["page_id"]]} for row in planned])
@@ -89,9 +86,9 @@ def _content(
 
 
 def _place(page: int, other: Row, before: Mapping[PageId, Page]) -> dict[str, object]:
-    """Return the new URL, depth and missing count (number of runs) of a page that changes places with `other`.
+    """Return the URL, depth and missing count that a page gets when it changes places with `other`.
 
-    A moved page gets the missing count of the page at its new URL; if that is not 0, its own count is added.
+    If the page at the new URL was missing, the moved page adds its own missing count.
     """
     place = {name: other[name] for name in ("url", "depth", "listed")}
     moved, missing = before.get(PageId(page)), other["missing_count"]
@@ -146,9 +143,6 @@ def _change(run: RunId | None, page: Page, heir: Page | None, now: datetime) -> 
     return change_row(page, run, kind, heir.content_hash if heir else None, now, page.moved_to)
 
 
-EVERY_PAGE = 1_000_000_000
-
-
 PrunedTable = Literal["documents", "changes", "outbox", "former_texts"]
 
 
@@ -195,7 +189,7 @@ class RetentionRepository(Repository):
         async with self.db.read() as tx:
             pages = 0
             for row in await tx.all("sources") if prunable.deleted_pages is not None else ():
-                asked = {"source": row["id"], "before": prunable.deleted_pages, "limit": EVERY_PAGE}
+                asked = {"source": row["id"], "before": prunable.deleted_pages, "limit": MANY}
                 pages += len(await tx.all("prunable_pages", **asked))
 
             async def count(what: str, before: datetime | None) -> int:

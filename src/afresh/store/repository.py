@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from afresh.store.compact import VectorCodes
     from afresh.store.search import IndexStats
 
-
 T = TypeVar("T")
 FOREVER = float("inf")
+MANY = 1_000_000_000  # stands for "no limit" in SQL
 
 
 class LinkCache:

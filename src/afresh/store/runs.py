@@ -101,11 +101,7 @@ class RunRepository(Repository):
         return await self._list(run_from, "live_runs")
 
     async def for_workers(self) -> list[Run]:
-        """Return the queued, running and cancelled runs that workers may process, oldest first.
-
-        Checks of single pages (mode CHECK) are left to the process that started them, and runs of the knowledge
-        base's sources to `init-kb`.
-        """
+        """Return queued, running or cancelled runs for workers, oldest first; no runs of mode CHECK or `init-kb`."""
         return await self._list(run_from, "runs_for_workers", kinds=list(KINDS))
 
     async def records(

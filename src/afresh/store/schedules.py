@@ -95,10 +95,7 @@ def listed_at(row: Row, recheck: float, now: datetime) -> datetime:
 
 
 async def form_of(tx: Transaction, name: str, source: SourceId) -> str:
-    """Return the name of the statement for a source: `NAME_of_few` for a source with few pages, else NAME.
-
-    `NAME_of_few` reads the pages first, NAME the queue.
-    """
+    """Return NAME_of_few, which reads pages first, for a source with few pages; else NAME, which reads the queue."""
     return f"{name}_of_few" if await tx.number("count_some_pages", source=source, most=FEW) < FEW else name
 
 
@@ -114,7 +111,6 @@ async def due_rows(tx: Transaction, run: Run, limits: RunLimits, now: datetime, 
 
 
 async def budget_left(tx: Transaction, run: Run, budget: int) -> int:
-    """Return how many more pages the budget of a run allows."""
     return max(0, budget - await tx.number("taken_room", run=run.id, source=run.source_id, partly=0))
 
 

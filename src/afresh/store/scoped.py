@@ -43,7 +43,6 @@ class VisibleSources:
         return [each for each in await self._sources.all(name) if self._allowed.sees(each.label)]
 
     async def source(self, source: SourceId) -> Source | None:
-        """Return a source by its id if it is visible, else None."""
         return self.only(await self._sources.get(source))
 
     async def ids(self, among: Sources = None) -> list[SourceId]:
@@ -130,8 +129,6 @@ def _closed(self: _Scoped, *args: Any, **kwargs: Any) -> NoReturn:
 
 @opens("remove", "replace_rules")
 class ScopedSources(_Scoped, SourceRepository):
-    """Gives access to visible sources; new ones cannot be added."""
-
     _inner: SourceRepository
 
     async def all(self, name: str | None = None) -> list[Source]:
@@ -218,7 +215,7 @@ class ScopedSchedules(_Scoped, ScheduleRepository):
 
 
 @opens(
-    *("source_view", "due_tally", "missing_vectors", "count_copies", "count_stuck", "map_pages", "map_links"),
+    *("source_view", "due_tally", "missing_vectors", "count_copies", "count_stuck", "site_map"),
     *("checks_by_hour", "host_queues", "host_states"),
     narrowed=["changes_by_day"],
 )
@@ -235,7 +232,6 @@ R = TypeVar("R", bound=Repository)
 
 @cache
 def _class_with(cls: Any, *names: str, narrowed: tuple[str, ...] = ()) -> Any:
-    """Return a subclass of `cls` that allows only the named methods."""
     return opens(*names, narrowed=narrowed)(type(f"Scoped{cls.__name__}", (_Scoped, cls), {}))
 
 

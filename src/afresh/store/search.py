@@ -37,10 +37,7 @@ class IndexSubset:
 
     @property
     def room(self) -> int:
-        """Return a limit: an expression that matches more texts of the whole index is not used for scoring.
-
-        The limit is higher for a small subset, because only its texts are scored.
-        """
+        """Return the maximum number of texts that an expression for scoring may match; higher for a small subset."""
         if self.pages is None:
             return ROOM
         return min(MAX_ROOM, ROOM * max(1, self.all_chunks // max(1, self.chunks)))
@@ -63,24 +60,18 @@ class MatchCount(NamedTuple):
         return self.number < self.most or most <= self.most
 
 
-MatchCounts = dict[tuple[str, str], MatchCount]  # by table and expression
-
-
 @dataclass(frozen=True, slots=True)
 class IndexStats:
     """Facts about the full-text index, cached until chunks are added."""
 
     newest_chunk: int = 0  # its id
     configs: tuple[str, ...] = ()  # language configurations of the indexed texts
-    match_counts: MatchCounts = field(default_factory=dict)
+    match_counts: dict[tuple[str, str], MatchCount] = field(default_factory=dict)  # by table and expression
     subsets: dict[SearchFilter, IndexSubset] = field(default_factory=dict)  # of whole sources
     text_count: int = 0  # approximate number of texts, for indexes that do not provide it
 
     def queries(self, query: str, language: str | None) -> Iterator[tuple[str, list[str], Query, Sequence[str]]]:
-        """Yield each full-text table to search, with its configurations, the parsed query and its expressions.
-
-        Without a language, all configurations are searched.
-        """
+        """Yield the tables to search, of a language or all, each with configurations, the query and its expressions."""
         found = list(self.configs)
         if language is not None:  # older versions of afresh indexed all pages as simple
             found = [config for config in found if config in (search_config(language), SIMPLE)]
@@ -93,8 +84,6 @@ class IndexStats:
 
 @dataclass(frozen=True, slots=True)
 class FtsTable:
-    """A full-text table in one transaction."""
-
     tx: Transaction
     name: str
     subset: IndexSubset
@@ -132,10 +121,7 @@ class FtsTable:
     async def find(
         self, statement: str, asked: Sequence[Mapping[str, object]], among: Sequence[str]
     ) -> Sequence[Sequence[Row]]:
-        """Run a search statement for each set of parameters, and return the rows.
-
-        `among` are the parts of the expressions, for databases that do not weight words themselves.
-        """
+        """Run a search statement for each set of parameters; `among` are words to weight if the database does not."""
         del among  # SQLite weights the words itself
         return await self.tx.each(statement, asked)
 

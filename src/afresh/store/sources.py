@@ -120,7 +120,6 @@ class SourceRepository(Repository):
         return former, next((row["validators_url"] for row in rows if row["url"] == root), None)
 
     async def has_mark(self, source: SourceId, mark: str | None) -> bool:
-        """Return whether the stored state of a source (`Lister.mark`) equals `mark`."""
         row = await self._one("source_by_id", source=source)
         return row is not None and row["mark"] == mark
 
@@ -139,10 +138,7 @@ class ListingRepository(Repository):
         return await self._list(_known_page, "stored_pages", source=source, recipe=recipe)
 
     async def with_problems(self, source: SourceId, recipe: str) -> list[ListedUrl]:
-        """Return the pages to check even if the source is unchanged.
-
-        Their last check failed or flagged them, or they were read with another recipe.
-        """
+        """Return the pages to check even if the source is unchanged: failed, flagged or read with another recipe."""
         return await self._list(listed_from, "with_problems", source=source, recipe=recipe)
 
     async def stored_below(self, source: SourceId, urls: Sequence[str]) -> list[ListedUrl]:

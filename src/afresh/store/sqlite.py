@@ -240,7 +240,6 @@ class SqliteDatabase:
         return connection
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
-        """Check a file, migrate its schema and configure the connection for writing."""
         if self.access is not StoreAccess.READ and needs_check(self.path):
             check_sound(connection, self.path)
         [mode] = connection.execute("pragma journal_mode = wal").fetchone()

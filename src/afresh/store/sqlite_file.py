@@ -54,7 +54,6 @@ EXPLANATIONS: dict[int, tuple[type[StoreError], str]] = {
 
 
 def explain(error: sqlite3.Error, path: Path) -> StoreError:
-    """Return an error that names the store, the problem and the fix."""
     code = getattr(error, "sqlite_errorcode", 0)
     kind, words = EXPLANATIONS.get(code) or EXPLANATIONS.get(code & 0xFF) or (StoreError, f"cannot be used: {error}")
     return kind(f"the store {path} {words}")

@@ -23,7 +23,6 @@ from afresh.store.schedules import form_of
 if TYPE_CHECKING:
     from afresh.store.store import Store
 
-
 # Fields that a source and its view share:
 _SAME = ("id", "name", "version", "kind", "url", "crawl_time", "rules", "policy")
 _LAST = ("last_run", "last_state", "last_mode", "last_end")
@@ -97,19 +96,15 @@ class StatsRepository(Repository):
         due = numbers.pop("", 0)
         return due, {datetime.fromisoformat(f"{hour}:00Z"): number for hour, number in numbers.items()}
 
-    async def map_pages(self, source: SourceId, limit: int) -> tuple[list[MapNode], int]:
-        """Return pages that are not deleted, nearest to the root first, and the total number of such pages."""
+    async def site_map(self, source: SourceId, limit: int) -> tuple[list[MapNode], list[tuple[PageId, PageId]], int]:
+        """Return pages that are not deleted, nearest to the root first, their links, and how many there are in all."""
         async with self.db.read() as tx:
-            rows = await tx.all("map_pages", source=source, limit=limit)
+            pages = [_map_node(row) for row in await tx.all("map_pages", source=source, limit=limit)]
+            ids = [page.id for page in pages]
+            targets = {row["link_id"]: PageId(row["page_id"]) for row in await tx.all("map_targets", pages=ids)}
+            rows = await tx.all("map_links", pages=ids, links=list(targets))
             size = await tx.number("map_size", source=source)
-        return [_map_node(row) for row in rows], size
-
-    async def map_links(self, source: SourceId, pages: Sequence[PageId]) -> list[tuple[PageId, PageId]]:
-        async with self.db.read() as tx:
-            found = await tx.all("map_targets", pages=list(pages))
-            targets = {row["link_id"]: PageId(row["page_id"]) for row in found}
-            rows = await tx.all("map_links", pages=list(pages), links=list(targets))
-        return [(PageId(row["page_id"]), targets[row["link_id"]]) for row in rows]
+        return pages, [(PageId(row["page_id"]), targets[row["link_id"]]) for row in rows], size
 
     async def host_queues(self, runs: Sequence[RunId], limit: int) -> list[HostQueue]:
         """Return the hosts with the longest queues in these runs."""
@@ -139,8 +134,8 @@ class StatsRepository(Repository):
 
     async def workload(self, workers: Collection[str]) -> Workload:
         """Return how many pages open runs still have to check; pages claimed by `workers` count as in progress."""
-        [row] = await self._all("workload", workers=list(workers))
-        return record(Workload, row)
+        [workload] = await self._records(Workload, "workload", workers=list(workers))
+        return workload
 
     async def busiest_hosts(self, limit: int, workers: Collection[str]) -> list[HostQueue]:
         """Return the hosts with the longest queues in open runs; pages claimed by `workers` count as in progress."""
@@ -241,10 +236,7 @@ class CachedStats(StatsRepository):
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _cached(self, key: Hashable, count: Callable[[], Awaitable[T]], sources: Sequence[SourceId]) -> T:
-        """Return a count, from the cache if the sources are large.
-
-        An empty `sources` means all sources.
-        """
+        """Return a count, from the cache if the sources (none named: all) are large."""
         if not sources:
             there = {source.id for source in await self._sources.all()}
             self._sizes = {source: size for source, size in self._sizes.items() if source in there}

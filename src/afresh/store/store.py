@@ -21,8 +21,6 @@ from afresh.store.vectors import VectorRepository
 
 
 class Store:
-    """An open store with one repository for each kind of record."""
-
     def __init__(
         self,
         db: Database,

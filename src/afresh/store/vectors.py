@@ -34,11 +34,9 @@ if TYPE_CHECKING:
     from afresh.ports import Matrix
     from afresh.store.compact import Ids
 
-
 CANDIDATES = 1_000  # vectors to compare exactly
 MOST = 0.8  # share of the compared vectors that have to be there and in use
 READ_BLOCKS = 32  # whose vectors are read at a time
-BYTES = 2  # per number of a new vector, a float16
 
 
 class VectorRepository(Repository):
@@ -59,7 +57,7 @@ class VectorRepository(Repository):
 
     async def keep(self, model: str, vectors: Mapping[str, bytes], now: datetime) -> None:
         """Store vectors by the hash of their text; in an empty store, their model becomes the serving model."""
-        sizes = {len(vector) // BYTES for vector in vectors.values()}
+        sizes = {len(vector) // 2 for vector in vectors.values()}  # numbers of 16 bits
         if not sizes:
             return
         async with self.db.write() as tx:
@@ -101,11 +99,9 @@ class VectorRepository(Repository):
             await self._encode(tx, ())
 
     async def _encode(self, tx: Transaction, blocks: Collection[int]) -> None:
-        """Compute the compact codes of the vectors in these blocks again, and all codes of models without codes.
-
-        Codes of the last block are not stored, because each batch adds vectors to it; a search computes them.
-        """
+        """Compute the compact codes of the vectors in these blocks again, and all codes of models without codes."""
         for row in await tx.all("models_and_newest"):
+            # codes of the last block are not stored, because each batch adds vectors to it; a search computes them
             full = row["vector"] // BLOCK
             numbers = sorted(blocks) if row["coded"] else range(full)
             for at in range(0, len(numbers), READ_BLOCKS):
@@ -146,7 +142,6 @@ class VectorRepository(Repository):
             return True
 
     async def nearest(self, model: str, vector: "Matrix", within: SearchFilter, limit: int) -> ChunkVectors:
-        """Return the chunks whose vectors are nearest to a vector, nearest first."""
         async with self.db.read() as tx:
             codes = await self._codes(tx, model)
             if codes is None or not len(codes):
@@ -226,7 +221,7 @@ class VectorRepository(Repository):
                 codes = VectorCodes(row["id"], row["dimensions"])
             if codes.newest != row["vector"]:
                 codes.subsets.clear()
-                codes.put(await self._blocks(tx, row, codes.last_block))
+                codes.put(await self._blocks(tx, row, codes.newest // BLOCK))
                 codes.newest = row["vector"]
             self.caches.codes = codes
             return codes
@@ -248,7 +243,6 @@ class VectorRepository(Repository):
 
 
 async def _vectors_of(tx: Transaction, codes: VectorCodes, pages: Sequence[int]) -> "Ids":
-    """Return the ids of the vectors that chunks of the pages use."""
     import numpy as np
 
     rows = await tx.all("vectors_of_pages", model=codes.model, pages=pages)
@@ -260,7 +254,6 @@ def decoded(rows: Sequence[Row], dimensions: int) -> "Matrix":
 
 
 def check_size(vector: "Matrix", dimensions: int) -> None:
-    """Raise EmbedError if the size of a vector differs from that of the stored ones."""
     if vector.shape[1] != dimensions:
         sizes = f"{vector.shape[1]} numbers now, but the stored vectors have {dimensions}"
         raise EmbedError(

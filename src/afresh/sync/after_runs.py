@@ -22,8 +22,6 @@ MAX_RETRY_SECONDS = 3600.0  # maximum wait before syncing such a sink again
 
 @dataclass(slots=True)
 class PostRunSync:
-    """Syncs sinks in the background after runs; syncs unfinished sinks again later."""
-
     sinks: SinkSync
     stopping: asyncio.Event
     on_report: Callable[[SyncReport], None]
@@ -105,8 +103,6 @@ GOING = (RunState.QUEUED, RunState.RUNNING)
 
 @dataclass(slots=True)
 class FinishedRuns:
-    """Finds the sources whose runs have ended, by polling the store."""
-
     store: Store
     _seen: Mapping[RunId, Run] | None = None
 

@@ -43,7 +43,6 @@ class SyncTimes:
 
 USUAL = SyncTimes()
 
-
 _BLANK: dict[str, Any] = dict.fromkeys(  # the values of these fields for a copy without a document
     ("remote_id", "remote_name", "held_hash", "put_at", "failed_at", "next_try_at", "error")
 )
@@ -59,10 +58,8 @@ def plan(wanted: DesiredCopy, order: ReplaceOrder, now: datetime) -> CopyStep:
         return CopyStep.ASK
     if wanted.hash is None:
         return CopyStep.DROP if holds_anything(copy) or copy.state not in GONE else CopyStep.NOTHING
-    came_back = (
-        order is ReplaceOrder.UPLOAD_FIRST and copy.state in GONE
-    )  # keep old documents until the new one is active
-    if copy.leftovers and not came_back:
+    came_back = order is ReplaceOrder.UPLOAD_FIRST and copy.state in GONE
+    if copy.leftovers and not came_back:  # else keep old documents until the new one is active
         return CopyStep.DROP
     waits = copy.next_try_at is not None and copy.next_try_at > now
     if copy.remote_id is not None and copy.held_hash == wanted.hash:
@@ -181,10 +178,7 @@ def _active(copy: Copy) -> Copy:
 
 
 def _processing(copy: Copy, remote: Remote, now: datetime, times: SyncTimes) -> Copy:
-    """Return a copy whose document the sink is still processing.
-
-    After a deadline it is marked as stuck; if it is not ready at the next check either, it is uploaded again.
-    """
+    """Return a copy that the sink still processes; after a deadline it is marked as stuck, and then uploaded again."""
     if copy.put_at is None or now - copy.put_at < times.deadline:
         return replace(copy, failed_at=None, next_try_at=None, error=None)
     if is_stuck(copy):

@@ -37,8 +37,6 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class SinkSync:
-    """Opens the sinks in the settings, and syncs them or previews a sync."""
-
     tools: RunToolFactory
     stopping: asyncio.Event
 
@@ -94,7 +92,6 @@ def _chosen(config: Config, names: Sequence[str]) -> dict[str, SinkSettings]:
 
 
 def open_sink(name: str, settings: SinkSettings, user_agent: str) -> Sink:
-    """Import the library of a sink, and return the sink."""
     try:
         kind = load_plugin(SINKS, settings.kind, SinkKind)
     except ImportError as missing:
@@ -220,8 +217,7 @@ class SyncRunner:
         self, targets: Sequence[ConfiguredSink], only: Sequence[Source] | None = None, *, verify: bool = False
     ) -> list[SyncReport]:
         """Report what a sync would do; the documents in the sinks are listed only with `verify`."""
-        reports = [await self._preview(target, only, verify) for target in targets]
-        return [replace(report, dry_run=True) for report in reports]
+        return [replace(await self._preview(target, only, verify), dry_run=True) for target in targets]
 
     async def _preview(self, target: ConfiguredSink, only: Sequence[Source] | None, verify: bool) -> SyncReport:
         began, tally, clock = time.monotonic(), SyncTally(), self.heartbeat.clock
@@ -253,7 +249,6 @@ class SyncRunner:
 async def sink_views(
     store: Store, sources: Sequence[Source], sinks_of: Callable[[Source], Mapping[str, str]]
 ) -> tuple[SinkView, ...]:
-    """Return the sinks of these sources, with the numbers of pages by state."""
     attached: dict[tuple[str, str], list[SourceId]] = {}
     for source in sources:
         for sink in sinks_of(source).items():

@@ -206,7 +206,6 @@ class SyncPass:
         raise AssertionError("the last try raises")
 
     async def _audit(self) -> None:
-        """List the sink, and correct the stored copies by the listing."""
         name, call = self.target.name, partial(list_documents, self.target.sink, self.store_id)
         listing = await self._retry(f"{name}: list", call)
         log.info("%s: listed %d documents, of which %d are not from afresh", name, listing.listed, listing.foreign)
@@ -364,8 +363,7 @@ class SyncPass:
             self._report_progress()
 
     async def _look(self, copy: Copy) -> Copy:
-        look = partial(self.target.sink.look, str(copy.remote_id))
-        remote = await self._retry(f"{copy.sink}: look", look)
+        remote = await self._retry(f"{copy.sink}: look", partial(self.target.sink.look, str(copy.remote_id)))
         log.info("%s: %s is %s", copy.sink, copy.remote_id, remote.state if remote else "absent")
         return reconcile.seen(copy, remote, self.clock(), self.target.times)
 

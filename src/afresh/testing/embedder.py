@@ -5,12 +5,9 @@ import re
 import zlib
 from collections.abc import Sequence
 from enum import Enum
-from typing import TYPE_CHECKING
 
 from afresh.errors import EmbedderUnavailable, EmbedError
-
-if TYPE_CHECKING:
-    from afresh.ports import Matrix
+from afresh.ports import Matrix
 
 _WORD = re.compile(r"\w+")
 
@@ -26,17 +23,14 @@ class EmbedderFault(Enum):
 
 
 class FakeEmbedder:
-    """Implements `ports.Embedder`: texts with common words have similar vectors.
-
-    `troubles` maps the number of an `embed` call, from 1, to its fault, which may violate the protocol on purpose.
-    """
+    """Implements `ports.Embedder`: texts with common words have similar vectors."""
 
     def __init__(
         self, model: str = "fake/words/1", *, dimension: int = 64, troubles: "dict[int, EmbedderFault] | None" = None
     ) -> None:
         self.model = model
         self.dimension = dimension
-        self.troubles = dict(troubles or {})
+        self.troubles = dict(troubles or {})  # number of a call of `embed`, from 1 → its fault
         self.always: EmbedderFault | None = None  # failure of all calls that are not in `troubles`
         self.calls = 0
         self.texts: list[str] = []  # all embedded texts, in the order of the calls
@@ -44,8 +38,7 @@ class FakeEmbedder:
         self.hanging = asyncio.Event()  # is set while a call hangs
         self.closed = False
 
-    async def embed(self, texts: Sequence[str]) -> "Matrix":
-        """Return one vector for each text, or cause the fault of this call."""
+    async def embed(self, texts: Sequence[str]) -> Matrix:
         self.calls += 1
         self.texts.extend(texts)
         rows = self._rows(texts)
@@ -67,7 +60,7 @@ class FakeEmbedder:
                 rows = self._rows(texts, self.dimension + 1)
         return rows
 
-    async def embed_query(self, text: str) -> "Matrix":
+    async def embed_query(self, text: str) -> Matrix:
         """Embed a query, without the faults in `troubles`."""
         self.queries.append(text)
         return self._rows([text])
@@ -75,7 +68,7 @@ class FakeEmbedder:
     async def close(self) -> None:
         self.closed = True
 
-    def _rows(self, texts: Sequence[str], dimension: int | None = None) -> "Matrix":
+    def _rows(self, texts: Sequence[str], dimension: int | None = None) -> Matrix:
         import numpy as np
 
         rows = np.zeros((len(texts), dimension or self.dimension), np.float32)

@@ -156,15 +156,12 @@ class _ScriptedAnswer:
 
 
 class SiteScript:
-    """A site whose pages can be edited, deleted, moved, broken, slowed and held from any thread.
-
-    In Last-Modified, each change is a minute after the last one, so that changes within one second differ.
-    """
+    """A site whose pages can be edited, deleted, moved, broken, slowed and held from any thread."""
 
     def __init__(self, *, etags: bool = True) -> None:
         self._etags = etags
         self._lock = RLock()
-        self._clock = FrozenClock()
+        self._clock = FrozenClock()  # for Last-Modified: each change comes a minute after the last one
         self._pages: dict[str, SitePage] = {}
         self._scripted: dict[str, _ScriptedAnswer] = {}
         self._delays: dict[str, float] = {}
@@ -214,7 +211,6 @@ class SiteScript:
             self._pages[path] = replace(self._page(path), content=html, modified_at=self._clock.advance(60))
 
     def touch(self, path: str) -> None:
-        """Change the Last-Modified date of a page."""
         with self._lock:
             self._pages[path] = replace(self._page(path), modified_at=self._clock.advance(60))
 
@@ -261,7 +257,6 @@ class SiteScript:
             gate.release()
 
     def restore(self, path: str) -> None:
-        """Undo everything that was scripted for a path."""
         with self._lock:
             self._scripted.pop(path, None)
             self._delays.pop(path, None)

@@ -24,7 +24,6 @@ from afresh.testing.script import Answer, SiteScript, notice, unless_known
 if TYPE_CHECKING:
     from aiohttp import web
 
-
 HOST = "127.0.0.1"
 T = TypeVar("T")
 SHUTDOWN_SECONDS = 0.01  # time for active answers at shutdown; not 0, which aiohttp treats as "forever"

@@ -47,12 +47,8 @@ def _common(
 
 
 def _equal(a: Sequence[str], b: Sequence[str], a_range: range, b_range: range) -> int:
-    count = 0
-    for i, j in zip(a_range, b_range, strict=False):
-        if a[i] != b[j]:
-            break
-        count += 1
-    return count
+    different = (at for at, (i, j) in enumerate(zip(a_range, b_range, strict=False)) if a[i] != b[j])
+    return next(different, min(len(a_range), len(b_range)))
 
 
 def _anchors(
@@ -115,7 +111,6 @@ def _written(hunk: Sequence[tuple[str, int, int, int, int]], a: Sequence[str], b
 
 
 def _span(low: int, high: int) -> str:
-    """Return a range of lines in the form of a hunk header."""
     count = high - low
     return f"{low + 1 if count else low},{count}"
 

@@ -20,7 +20,6 @@ class BadJson(ValueError):
 
 
 def read_json(data: bytes, *, max_bytes: int = MAX_JSON_BYTES, max_values: int = MAX_JSON_VALUES) -> Any:
-    """Parse JSON; raise BadJson if it is invalid or exceeds a limit."""
     _check_size(data, max_bytes, max_values)
     try:
         return json.loads(data)

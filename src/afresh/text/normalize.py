@@ -30,10 +30,7 @@ def content_hash(text: str) -> str:
 
 
 def links_hash(links: Sequence[Link]) -> str:
-    """Return the SHA-256 (hex) of links by target, visible text and nofollow flag, in any order.
-
-    So links are not scored again if only their order changes, as in a menu.
-    """
+    """Return the SHA-256 (hex) of links in any order, so that a reordered menu does not cause new link scores."""
     lines = sorted({f"{link.url}\x1f{link.text}\x1f{link.follow:d}" for link in links})
     return text_hash("\x1e".join(lines))
 
@@ -48,7 +45,6 @@ def with_search_terms(chunk: Chunk, config: str) -> Chunk:
 
 
 def headings_in(markdown: str) -> list[str]:
-    """Return the headings in a piece of Markdown in order, except those in code."""
     found, fence = [], ""
     for line in markdown.splitlines():
         mark = line.lstrip()[:3]

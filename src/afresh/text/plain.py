@@ -45,10 +45,7 @@ def visible(text: str) -> str:
 
 
 def dedent_lists(markdown: str) -> str:
-    """Return Markdown in which lists begin at the margin and are indented by four spaces per level.
-
-    A passage may begin inside a nested list, so that Markdown would treat its indented lines as code.
-    """
+    """Return Markdown with its lists at the margin: in a passage from inside of a list, indents would mean code."""
     if not _ITEM.search(markdown):
         return markdown
     lines: list[str] = []
@@ -156,7 +153,6 @@ class TargetlessText:
         self._at = [start - gone for (start, _), gone in zip(spans, self._gone, strict=False)]
 
     def between(self, start: int, end: int) -> str:
-        """Return the part of the original between two positions in the text without link targets."""
         return self.whole[self._in_whole(start) : self._in_whole(end)]
 
     def _in_whole(self, place: int) -> int:

@@ -12,7 +12,6 @@ _PART = re.compile(r"(?<![0-9])([0-9]+)([smhdw])", re.IGNORECASE)
 
 
 def read_duration(text: str) -> timedelta:
-    """Parse a duration; raise UsageError if it is invalid."""
     typed = text.strip()
     if not _DURATION.fullmatch(typed):
         raise UsageError(f"expected a duration such as 90s, 15m, 1h, 7d or 2w, got {text[:40]!r}")

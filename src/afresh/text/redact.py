@@ -58,8 +58,7 @@ def _masked_pair(found: re.Match[str]) -> str:
 def mask_secrets(text: str, known: Iterable[str] = ()) -> str:
     """Return a text with the secrets in `known` masked, and all parts that look like passwords, tokens or keys.
 
-    A text longer than MAX_MASKED_CHARACTERS is first cut after a word, because half of a secret might not be
-    recognised.
+    A text longer than MAX_MASKED_CHARACTERS is first cut after a word: half of a secret might not be recognised.
     """
     for secret in known:
         text = text.replace(secret, MASK)

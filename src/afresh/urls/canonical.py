@@ -21,15 +21,24 @@ keeps all its escapes, because unescaping next to it could create a new escape (
 """
 
 import re
+from collections.abc import Callable
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING
 
 from afresh.errors import UsageError
-from afresh.urls.whatwg import join_url, normalize_url
 
-if TYPE_CHECKING:
-    from publicsuffixlist import PublicSuffixList
+try:
+    from ada_url import join_url, normalize_url
+except ImportError:  # no wheel: the same URLs (`tests/urls/test_whatwg.py`), fifty times slower
+    from pywhatwgurl import URL
 
+    def normalize_url(s: str) -> str:
+        return URL(s).href
+
+    def join_url(base_url: str, s: str) -> str:
+        return URL(s, base_url).href
+
+
+__all__ = ["join_url", "normalize_url"]  # import them from here, not from a parser
 
 MAX_LENGTH = 2_000
 _MAX_RAW = 4 * MAX_LENGTH  # longer URLs are refused without parsing
@@ -119,7 +128,6 @@ def _plain_query(query: str) -> str:
 
 
 def _is_tracking(parameter: str) -> bool:
-    """Return whether a query parameter is only for sessions or tracking."""
     name, _, value = parameter.lower().partition("=")
     if name in _TRACKING or name.startswith(_TRACKING_PREFIXES):
         return True
@@ -132,9 +140,6 @@ def _plain_escapes(text: str) -> str:
     if "%" not in text or _STRAY_PERCENT.search(text):
         return text
     return _ESCAPE.sub(lambda found: _PLAIN[found[0]], text)
-
-
-# ---- functions for canonical URLs, which need no parser -------------------------------------
 
 
 def domain_of(url: str) -> str:
@@ -184,14 +189,14 @@ def registrable_domain(host: str) -> str:
     """
     if "." not in host or host.endswith("]") or host.rpartition(".")[2].isdigit():
         return host
-    return _suffixes().privatesuffix(host) or host
+    return _private_suffix()(host) or host
 
 
 @cache
-def _suffixes() -> "PublicSuffixList":
+def _private_suffix() -> Callable[[str], str | None]:
     from publicsuffixlist import PublicSuffixList
 
-    return PublicSuffixList()
+    return PublicSuffixList().privatesuffix
 
 
 _LOCAL = re.compile(r"localhost(:\d+)?$|[\d.]+(:\d+)?$|\[")  # hosts that rarely use https

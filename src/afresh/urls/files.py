@@ -3,8 +3,7 @@
 import re
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
-from afresh.urls.canonical import MAX_LENGTH, canonical
-from afresh.urls.whatwg import join_url
+from afresh.urls.canonical import MAX_LENGTH, canonical, join_url
 
 SCHEME = "file://"
 _SAFE = "/!$&'()*+,;=:@~"  # characters that RFC 3986 allows in a path without escaping

@@ -78,10 +78,9 @@ def _class_end(text: str, at: int) -> int:
 
 
 class GlobSubject:
-    """A text, usually a URL, to match against globs.
+    """A text to match: a glob fits it from any of `starts` to the end, or from the last of them to `inner_end`.
 
-    A glob matches if it fits the text from any of the positions `starts` to the end, or from the last of them to
-    `inner_end`. For a URL, these parts are the whole URL, its path and query, and its path alone.
+    For a URL, these parts are the whole URL, its path and query, and its path alone.
     """
 
     def __init__(self, text: str, starts: tuple[int, ...], inner_end: int = -1) -> None:

@@ -78,10 +78,7 @@ class Rules:
         return trap_in(url) if edge.detects_traps and (slashes >= LEAST_SLASHES or "&" in url) else None
 
     def trim(self, url: str) -> str:
-        """Return the URL under which a link is stored: with at most `max_params` query parameters.
-
-        For the target of a temporary redirect of the root, return the root.
-        """
+        """Return the URL under which a link is stored: with at most `max_params` parameters; for `aside`, the root."""
         trimmed = url if self.max_params is None else trim_params(url, self.max_params)
         return self.root if trimmed == self.aside else trimmed
 
@@ -113,7 +110,6 @@ class Globs:
     exclude: tuple[str, ...] = ()
 
     def refusal(self, path: str) -> str | None:
-        """Return why a path is left out, or None if it is included."""
         return _glob_refusal(_parsed(self.include), _parsed(self.exclude), GlobSubject(path, (0, 1)))
 
 

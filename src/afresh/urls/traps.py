@@ -55,7 +55,6 @@ def trap_in(url: str) -> str | None:
 
 
 def _repeated(parts: list[str]) -> str | None:
-    """Return the sequence of path components that occurs three times in a row, or None."""
     for size in range(1, min(_MAX_UNIT_PARTS, len(parts) // REPEATS) + 1):
         same = 0  # number of consecutive components that are equal to the one `size` before them
         for at in range(size, len(parts)):
@@ -66,10 +65,7 @@ def _repeated(parts: list[str]) -> str | None:
 
 
 def pattern_of(url: str, root: str) -> str | None:
-    """Return the pattern of a URL, as defined at the top of this file.
-
-    Return None if there are no placeholders after the part that the URL shares with the root.
-    """
+    """Return the pattern of a URL (see above); None if it has no placeholders after what it shares with the root."""
     home = directory_of(root)
     start = len(home) if url.startswith(home) else url.find("/", 8) + 1
     if not _DIGIT.search(url, start):
@@ -118,5 +114,4 @@ def is_vouched_for(url: str, found_on: str, root: str) -> bool:
 
 
 def display_pattern(pattern: str) -> str:
-    """Return a pattern without scheme and host, for display."""
     return "/" + pattern.split("/", 3)[3]

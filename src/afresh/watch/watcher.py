@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-from afresh.aio import run_together, wait_event
+from afresh.aio import run_together, wait_first
 from afresh.crawl.tools import RunOptions
 from afresh.dataclass import dataclass, field
 from afresh.errors import AfreshError, ConfigError, RunBusy, StoreError, StoreUnavailable, UsageError
@@ -36,10 +36,7 @@ class _Activity:
 
 @dataclass(slots=True)
 class Debounce:
-    """Collects changed paths until each has been unchanged for `quiet` seconds.
-
-    More than `max_paths` of them count as a change of the whole source.
-    """
+    """Collects changed paths until each was quiet for some time; too many count as a change of the whole source."""
 
     quiet: float  # seconds without a change after which a path is due
     max_paths: int = MAX_SINGLE_PATHS
@@ -63,7 +60,6 @@ class Debounce:
         self._everything.last = max(now, self._everything.last)
 
     def next_at(self) -> float | None:
-        """Return when a path is due if nothing else changes; None if none is."""
         active = [self._everything] if self._everything is not None else self._paths.values()
         return min((activity.at(self.quiet) for activity in active), default=None)
 
@@ -94,7 +90,6 @@ DEFAULT_TIMES = WatchTimes()
 WatchReport = RunReport | Notice
 WatchListener = Callable[[WatchReport], None]
 
-
 RunSource = Callable[[Source, RunOptions, Listener], Awaitable[RunReport]]
 RETRY_SECONDS = (1.0, 2.0, 5.0, 15.0)  # time until the next attempt after failures; the last one repeats
 
@@ -120,9 +115,6 @@ class SourceWatcher:
     def __post_init__(self) -> None:
         self._label = self.source.label
         self._list_at, self._pause = self._loop.time(), self.watch.times.tick
-
-    def wake(self) -> None:
-        self._waking.set()
 
     async def keep(self) -> None:
         """Watch until a stop or the removal of the source; wait while its root is missing."""
@@ -191,12 +183,12 @@ class SourceWatcher:
         now = self._loop.time()
         for path in paths:
             self._changes.add(path, now)
-        self.wake()
+        self._waking.set()
 
     def _lose_feed(self) -> None:
         """Record that the change feed ended; when it starts again, a listing finds the missed changes."""
         self._lost = True
-        self.wake()
+        self._waking.set()
 
     async def _attend(self, change_feed: ChangeFeed) -> None:
         now = self._loop.time()
@@ -262,15 +254,13 @@ class SourceWatcher:
 
     async def _sleep_until(self, moment: float) -> None:
         self._waking.clear()
-        if not self.watch.stopping.is_set():
-            await wait_event(self._waking, moment - self._loop.time())
+        await wait_first(self._waking, self.watch.stopping, seconds=moment - self._loop.time())
 
 
 MAX_CONCURRENT_RUNS = 3  # concurrent runs, so that a slow list of links does not delay folders
 
 
 def select_watched(labelled: Mapping[str, Sequence[Source]], everything: Sequence[Source]) -> list[Source]:
-    """Return the sources with the given labels; without labels, all local ones."""
     for label, sources in labelled.items():
         if not any(map(_is_watchable, sources)):
             raise UsageError(
@@ -301,14 +291,4 @@ class Watcher:
     async def keep(self, sources: Sequence[Source]) -> None:
         turns = asyncio.Semaphore(MAX_CONCURRENT_RUNS)
         watchers = [SourceWatcher(source, self, turns, Debounce(self.times.debounce)) for source in sources]
-
-        async def wake_when_stopped() -> None:
-            await self.stopping.wait()
-            for watcher in watchers:
-                watcher.wake()
-
-        waking = asyncio.create_task(wake_when_stopped())
-        try:
-            await run_together(watcher.keep() for watcher in watchers)
-        finally:
-            waking.cancel()
+        await run_together(watcher.keep() for watcher in watchers)

@@ -23,7 +23,6 @@ LINE = 14
 SENTENCE = 15
 WORD = 16
 
-
 _MARKUP = re.compile(r"[`*_\[\]<>&\\{~#!]")
 _PARSER = pyromark.Markdown(options=pyromark.Options.ENABLE_HEADING_ATTRIBUTES)
 
@@ -79,7 +78,6 @@ class _Fence(NamedTuple):
 
 
 def scan(text: str) -> list[Block]:
-    """Return the blocks of a text; the first block begins at offset 0."""
     found = _Scan(text)
     front = _FRONT_MATTER.match(text)
     start = front.end() if front else 0
@@ -136,8 +134,6 @@ class _Scan:
         self.after_blank = False
         self.flowing = self.inside in _FLOWING and not self.fence and not self.html_end
 
-    # ---- inside of fences and raw HTML ---------------------------------------------------------
-
     def _fenced(self, line: str, fence: _Fence) -> bool:
         """Return whether a line belongs to the open code fence; close the fence if the line ends it."""
         if not (fence.quoted or fence.listed or fence.mark in line):
@@ -159,8 +155,6 @@ class _Scan:
         if self.html_end in line.lower():
             self.html_end = ""
             self.inside = _NOTHING
-
-    # ---- lines that may begin a block ----------------------------------------------------------
 
     def _begin(self, start: int, line: str, bare: str) -> None:
         indent = width(line[: len(line) - len(bare)]) if line[0] in " \t" else 0
@@ -333,7 +327,6 @@ def pieces_of(text: str) -> list[Piece]:
 
 
 def _apart(large: Piece) -> Iterator[Piece]:
-    """Cut a block that is too long for a chunk, and yield its pieces."""
     close, reopen, parts = "", "", _text_parts(large.text)
     if large.kind == "code":
         close, reopen = _fence(large.text)

@@ -93,8 +93,7 @@ _TYPES = ("text", "code", "table", "list")
 def chunk(document: Document) -> Sequence[Chunk]:
     """Return the chunks of a document in order, each of about 800 to 2000 characters, not counting link targets.
 
-    Sections, code blocks and table rows are not cut if they fit into a chunk. Chunks far from an edit stay the
-    same.
+    Sections, code blocks and table rows that fit into a chunk are not cut. Chunks far from an edit stay the same.
     """
     markdown = document.markdown
     if "\r" in markdown:

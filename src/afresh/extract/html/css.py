@@ -44,10 +44,7 @@ def parse_declarations(text: str) -> tuple[Declaration, ...]:
 
 
 def parse_sheet(text: str) -> Iterator[tuple[str, tuple[Declaration, ...]]]:
-    """Yield selectors and declarations of the rules for screens; selectors of nested rules include the outer ones.
-
-    A block that is never closed ends with the sheet.
-    """
+    """Yield selectors and declarations of the rules for screens; selectors of nested rules include the outer ones."""
     # Selectors (None if the block never applies on a screen) and content of each open block.
     blocks: list[tuple[str | None, list[str]]] = [("", [])]
     prelude: list[str] = []
@@ -68,7 +65,6 @@ def parse_sheet(text: str) -> Iterator[tuple[str, tuple[Declaration, ...]]]:
 
 
 def unescape(text: str) -> str:
-    """Return a text with its escapes (`dis\\70lay`) resolved."""
     return _ESCAPE.sub(_resolve_escape, text) if "\\" in text else text
 
 
@@ -201,8 +197,6 @@ class NthRule(NamedTuple):
 
 
 class Compound(NamedTuple):
-    """The conditions of a selector on one element."""
-
     tag: str | None = None
     id: str | None = None
     classes: frozenset[str] = frozenset()
@@ -242,8 +236,6 @@ class Selector(NamedTuple):
 
 
 class ElementFeatures(NamedTuple):
-    """The tag, id, classes and attributes of an element, for matching selectors."""
-
     tag: str
     attributes: dict[str, str | None]
     classes: frozenset[str]
@@ -378,7 +370,6 @@ def _place(name: str, argument: str) -> tuple[NthRule, ...]:
 
 
 def matches(selector: Selector, node: LexborNode, features: FeaturesOf) -> bool:
-    """Return whether a selector matches an element; `features` returns the features of each checked element."""
     *outer, last = selector.compounds
     if not _fits(last, node, features):
         return False

@@ -14,7 +14,6 @@ ONWARD = frozenset(
     {"next", "prev", "previous", "up", "first", "last", "start", "home", "contents", "toc", "index"}
     | {"chapter", "section", "subsection", "appendix", "glossary"}
 )
-ROBOT_NAMES = frozenset({"robots", "afresh"})
 
 _SEPARATOR = re.compile(r"\s+[-–—|·•:»«/~]+\s+|\s*[|·»«]\s*|:\s+")
 _LIST = re.compile(r"[\s,;]+")
@@ -87,13 +86,12 @@ def _read_meta(head: Head, attributes: dict[str, str | None]) -> None:
         head.refresh = head.refresh or (sent[1].partition("#")[0].strip() if sent else "")
     elif name == "og:site_name":
         head.site_name = one_line(content)
-    elif name in ROBOT_NAMES:
+    elif name in ("robots", "afresh"):
         index, follow = robots_rules(content)
         head.index, head.follow = head.index and index, head.follow and follow
 
 
 def robots_rules(content: str) -> tuple[bool, bool]:
-    """Return whether a robots meta value allows indexing the page, and whether it allows following its links."""
     words = set(_LIST.split(content.lower()))
     return not words & {"noindex", "none"}, not words & {"nofollow", "none"}
 

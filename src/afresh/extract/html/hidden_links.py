@@ -28,8 +28,6 @@ _TAG = re.compile(r"<[^<>]{0,500}>")
 
 
 class HiddenLink(NamedTuple):
-    """A link target as written in the page, with its text."""
-
     raw_url: str
     text: str = ""
 
@@ -134,14 +132,12 @@ class DataLink(NamedTuple):
 
 
 def _parse_scripts(scripts: Iterable[Script]) -> Iterator[Any]:
-    """Yield the parsed contents of scripts that hold JSON."""
     for text in _script_texts(scripts):
         with suppress(ExtractError):
             yield parse_json_text(text)
 
 
 def _script_texts(scripts: Iterable[Script]) -> Iterator[str]:
-    """Yield the texts of scripts until they exceed `MAX_SCRIPT_CHARS` in total."""
     room = MAX_SCRIPT_CHARS
     for script in scripts:
         text = script.node.text()
@@ -152,7 +148,6 @@ def _script_texts(scripts: Iterable[Script]) -> Iterator[str]:
 
 
 def _urls_in(data: Any) -> Iterator[DataLink]:
-    """Yield every string in the data that begins like a URL, in order."""
     waiting, left = [DataLink(data)], MAX_VALUES
     while waiting and left:
         here = waiting.pop()

@@ -12,31 +12,10 @@ from typing import NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from afresh.extract.html.css import (
-    Compound,
-    Declaration,
-    ElementFeatures,
-    Selector,
-    matches,
-    parse_declarations,
-    parse_selector,
-    parse_sheet,
-    split_outside,
-)
+from afresh.extract.html import css, visibility
+from afresh.extract.html.css import Compound, Declaration, ElementFeatures, Selector, matches
 from afresh.extract.html.main_content import around, detach
-from afresh.extract.html.visibility import (
-    TINY_FONT_PX,
-    WHITE,
-    Colour,
-    HiddenBy,
-    Style,
-    background_of,
-    colour_of,
-    font_size,
-    hidden_by,
-    is_valid,
-    text_colour,
-)
+from afresh.extract.html.visibility import Colour, HiddenBy, Style, hidden_by, is_valid, text_colour
 
 MAX_CSS_CHARS = 3_000_000  # in all `<style>` elements of a page
 MAX_SELECTORS = 60_000  # selectors of rules with a property in `_PROPERTIES`
@@ -69,8 +48,6 @@ _VARIABLE = re.compile(r"var\(\s*(--[-\w]+)\s*(?:,([^()]*))?\)")
 _Rule = tuple[Selector, tuple[Declaration, ...], int]
 _Place = tuple[bool, tuple[int, int, int], int]  # is in a style attribute, specificity, position
 _Rank = tuple[bool, _Place]
-_INLINE = (0, 0, 0)
-_MOST = (1_000, 0, 0)
 
 
 class _NoStepsLeftError(Exception):
@@ -100,7 +77,6 @@ class PageStyles:
             chars_left = max(0, chars_left - len(text))
 
     def suspects(self) -> Iterator[LexborNode]:
-        """Yield elements that a `style` attribute or a rule may hide; an element may occur several times."""
         yield from self._tree.css("[style], font[color]")
         if not self._hiding:
             return
@@ -119,16 +95,16 @@ class PageStyles:
     def _add_sheet(self, text: str, media: str) -> None:
         if media.strip().lower() == "print" or not _HIDING.search(text):
             return
-        for selectors, declared in parse_sheet(text):
+        for selectors, declared in css.parse_sheet(text):
             matter = _that_matter(declared)
             hides = any(_may_hide(each, by_colour=True) for each in matter)
             sure = tuple(each for each in matter if _may_hide(each, by_colour=False))
-            for part in split_outside(selectors, ",") if matter else ():
+            for part in css.split_outside(selectors, ",") if matter else ():
                 if self._count >= MAX_SELECTORS:
                     self.is_cut = True
                     return
                 self._count += 1
-                selector = parse_selector(part)
+                selector = css.parse_selector(part)
                 if selector is None:
                     continue
                 last, keys = selector.compounds[-1], selector.keys
@@ -156,11 +132,11 @@ class PageStyles:
         except _NoStepsLeftError:  # from now on, apply every declaration for a class or id that hides elements
             self.is_cut = True
             for key in _keys(element):
-                _lay(held, self._sure.get(key, ()), (False, _MOST, 0))
+                _lay(held, self._sure.get(key, ()), (False, (1_000, 0, 0), 0))
         if style := element.attributes.get("style"):
             if style not in self._inline:
-                self._inline[style] = _that_matter(parse_declarations(style))
-            _lay(held, self._inline[style], (True, _INLINE, 0))
+                self._inline[style] = _that_matter(css.parse_declarations(style))
+            _lay(held, self._inline[style], (True, (0, 0, 0), 0))
         values = {name: value for name, (_, value) in held.items()}
         return self._with_variables(values) if any("var(" in value for value in values.values()) else values
 
@@ -232,13 +208,10 @@ _CONTROLS = ", ".join((
 _REFERENCES = ("aria-controls", "data-target", "data-bs-target", "data-tab", "onclick", "href")
 _WORD = re.compile(r"[-\w]+")
 _ROOTS = frozenset({"html", "head", "body"})
-_FORMULA = "katex-mathml"
 _ABSOLUTE_SIZES = ("px", "rem", "pt", "vw", "medium", "large", "small")
 
 
 class RemovedText(NamedTuple):
-    """The result of `drop_hidden`: whether it removed text, and whether hidden text may remain."""
-
     some: bool  # whether anything was removed
     by_styles: bool = False  # whether some of the removed text was hidden by styles
     is_cut: bool = False  # whether the styles exceed a limit, so that hidden text may remain
@@ -301,7 +274,6 @@ class _Controls:
         return self._named
 
     def _hidden_around(self, control: LexborNode) -> list[LexborNode]:
-        """Return the hidden elements among a control and its ancestors."""
         mark, styles = MARK if self._rendered else "hidden", self._styles
         inside = takewhile(lambda here: here.tag not in _ROOTS, islice(around(control), MAX_AROUND))
         return [here for here in inside if mark in here.attributes or (styles and hidden_by(styles.of(here)))]
@@ -326,7 +298,7 @@ class _Pruning:
             hidden = hidden_by(style) or self._melts(node, style)
             if hidden is None or (hidden.switched and self._controls.can_open(node)):
                 continue
-            if _FORMULA in (node.attributes.get("class") or "").split():
+            if "katex-mathml" in (node.attributes.get("class") or "").split():  # a formula
                 continue
             dropped = True
             if not hidden.inherited or not self._drop_around(node, hidden):
@@ -335,7 +307,7 @@ class _Pruning:
 
     def _melts(self, node: LexborNode, style: Style) -> HiddenBy | None:
         """Return how text is hidden if it has the same colour as its background, else None."""
-        colour = text_colour(style) or colour_of((node.attributes.get("color") or "").lower())
+        colour = text_colour(style) or visibility.colour_of((node.attributes.get("color") or "").lower())
         if colour is None:
             return None
         behind = self._behind(node)
@@ -343,17 +315,17 @@ class _Pruning:
 
     def _behind(self, node: LexborNode) -> Colour | None:
         passed: list[int] = []
-        found: Colour | None = WHITE if self._plain else None
+        found: Colour | None = visibility.WHITE if self._plain else None
         for here in islice(around(node), MAX_AROUND):
             if here.mem_id in self._backgrounds:
                 found = self._backgrounds[here.mem_id]
                 break
             passed.append(here.mem_id)
             if here.tag in ("pre", "code"):  # code themes are usually in external style sheets
-                found = background_of(self._styles.of(here))
+                found = visibility.background_of(self._styles.of(here))
                 break
             bgcolor = (here.attributes.get("bgcolor") or "").lower()
-            own = background_of(self._styles.of(here)) or colour_of(bgcolor)
+            own = visibility.background_of(self._styles.of(here)) or visibility.colour_of(bgcolor)
             if own is not None:
                 found = own
                 break
@@ -379,10 +351,10 @@ class _Pruning:
             case "visibility":
                 return style.get("visibility") == "visible"
             case "font-size":
-                size = font_size(style)
+                size = visibility.font_size(style)
                 value = style.get("font-size", style.get("font", ""))
                 absolute = any(unit in value for unit in _ABSOLUTE_SIZES)
-                return absolute and (size is None or size > TINY_FONT_PX)
+                return absolute and (size is None or size > visibility.TINY_FONT_PX)
             case _:
                 is_coloured = hidden.by == "color" and text_colour(style) is not None
                 return is_coloured and self._melts(node, style) is None

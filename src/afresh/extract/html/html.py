@@ -38,10 +38,7 @@ def flatten(html: str, tag_count: int) -> str:
 
 
 def _may_be_deep(html: str) -> bool:
-    """Return whether a page may be nested too deeply, by a fast estimate from the tags in short pieces of it.
-
-    The estimate can miss about 500 levels, which are no problem for the parser and the converter.
-    """
+    """Return whether a page may be nested too deeply; the fast estimate misses about 500 levels, which do no harm."""
     surplus = 0
     for start in range(0, len(html), PIECE_CHARS):
         end = start + PIECE_CHARS

@@ -79,7 +79,6 @@ def _form_of(node: LexborNode) -> int | None:
 
 
 def _belongs_to_form(control: LexborNode, form: int | None) -> bool:
-    """Return whether an element is a field or a button of the login form, or a link to the start page."""
     attributes = control.attributes
     if control.tag == "a":
         return _TO_START.fullmatch((attributes.get("href") or "").strip()) is not None

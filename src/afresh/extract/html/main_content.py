@@ -7,7 +7,6 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 FEWEST_CHARS = 80
 FEWEST_SHARE = 0.2  # the main content has at least this share of the text without navigation and banners
 
-
 GENERATORS = {  # name prefix of a documentation generator, and its content selectors
     "sphinx": ("article.bd-article", "[role=main]", "div.body", "div.document"),
     "docbook": ("#docContent", "body"),
@@ -156,7 +155,6 @@ def detach(node: LexborNode) -> None:
 
 
 def drop_chrome(tree: LexborHTMLParser) -> None:
-    """Remove navigation, banners, footers, consent boxes and asides from the page."""
     for node in tree.css(SILENT_TAGS):
         detach(node)
     for node in tree.css(CONSENT):

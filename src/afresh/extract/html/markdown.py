@@ -66,7 +66,6 @@ _EMPTY_HEADING = re.compile(r"^#{1,6}[ \t]*$\n?", re.MULTILINE)
 
 
 def render(html: str, base: str) -> str:
-    """Return the Markdown of serialised HTML, with absolute links."""
     markdown = converter.convert(_trim(html, base), _options(directory_of(base))).content or ""
     markdown = _EMPTY_HEADING.sub("", markdown) if "#\n" in markdown or "# \n" in markdown else markdown
     if _MARK in markdown:
@@ -89,7 +88,6 @@ def _trim(html: str, base: str) -> str:
 
 
 def _split_code(html: str) -> tuple[list[str], list[str]]:
-    """Return the texts around code blocks, and the code blocks without inner markup."""
     first, *rest = html.split("<pre")
     texts, blocks = [first], []
     for part in rest:

@@ -40,7 +40,6 @@ class Colour(NamedTuple):
     alpha: float = 1.0
 
     def is_like(self, other: "Colour") -> bool:
-        """Return whether text in this colour is unreadable on a background of the other."""
         return all(abs(one - two) <= _SAME_COLOUR for one, two in zip(self[:3], other[:3], strict=True))
 
 
@@ -256,7 +255,6 @@ def is_valid(name: str, value: str) -> bool:
 
 
 def hidden_by(style: Style) -> HiddenBy | None:
-    """Return how an element with this style is hidden; None if it is visible."""
     if not style:
         return None
     if style.get("display") == "none":
@@ -289,7 +287,6 @@ def text_colour(style: Style) -> Colour | None:
 
 
 def background_of(style: Style) -> Colour | None:
-    """Return the background colour of a style; None if it is not set or not opaque."""
     for name in ("background-color", "background"):
         for word in re.findall(r"[-#\w]+(?:\([^()]*\))?", style.get(name, "")[:500]):
             colour = colour_of(word)
@@ -406,7 +403,6 @@ def _is_transformed_away(style: Style) -> bool:
 
 
 def _flattens(name: str, parts: list[str]) -> bool:
-    """Return whether a `transform` function makes an element invisible."""
     if name.startswith("scale"):
         return any(abs(share_of(part)) < 0.02 for part in parts)
     if name.startswith("matrix"):

@@ -188,7 +188,6 @@ class _Asciidoc:
         return at
 
     def _set(self, line: str) -> bool:
-        """Set an attribute if the line defines one; return whether the line does."""
         entry = _ENTRY.match(line)
         if entry is None:
             return False
@@ -237,8 +236,6 @@ class _Asciidoc:
         is_text = options and name in ("ifdef", "ifndef") and holds and not self._set(options)
         return [self.prose(options)] if is_text else []
 
-    # ---- delimited blocks ---------------------------------------------------------------------
-
     def _delimited(
         self, lines: list[str], at: int, depth: int, fence: re.Match[str], options: str
     ) -> tuple[list[str], int]:
@@ -261,8 +258,6 @@ class _Asciidoc:
         if _ADMONITION.match(style):
             return [quoted([f"**{style.capitalize()}**", *blocks])]
         return [quoted(blocks)] if mark == "_" or style in ("quote", "verse") else blocks
-
-    # ---- lists and paragraphs -----------------------------------------------------------------
 
     def _list(self, lines: list[str], at: int, depth: int) -> tuple[list[str], int]:
         """Return a list with its nested lists as Markdown, and the index of the line after it."""

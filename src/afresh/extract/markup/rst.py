@@ -38,8 +38,6 @@ class Directive(NamedTuple):
 
 
 class RstConverter:
-    """Converts reStructuredText; holds defined names, heading levels, and the language of code blocks."""
-
     def __init__(self, text: str) -> None:
         self.names: RstNames = names_of(text)
         self.language = ""
@@ -77,8 +75,6 @@ class RstConverter:
             return [], at + 1
         return self._paragraph(lines, at, depth)
 
-    # ---- sections -----------------------------------------------------------------------------
-
     def _section(self, lines: list[str], at: int, depth: int) -> tuple[list[str], int] | None:
         line, following = lines[at].rstrip(), lines[at + 1 : at + 3]
         if _ADORNMENT.match(line):
@@ -103,8 +99,6 @@ class RstConverter:
         self.level = self._styles.index(style) + 1
         return "#" * min(self.level, 6) + " " + text
 
-    # ---- explicit markup: two dots ------------------------------------------------------------
-
     def _explicit(self, lines: list[str], at: int, depth: int) -> tuple[list[str], int] | None:
         start = _EXPLICIT.match(lines[at])
         if start is None:
@@ -117,8 +111,6 @@ class RstConverter:
             blocks = self.blocks([note[2], *body], depth + 1)
             return [f"[{note[1]}] " + "\n\n".join(blocks)], after
         return [], after  # link targets, substitutions and comments have no output
-
-    # ---- tables, lists ------------------------------------------------------------------------
 
     def _table(self, lines: list[str], at: int, depth: int) -> tuple[list[str], int] | None:
         if is_grid(lines[at]):
@@ -169,8 +161,6 @@ class RstConverter:
         stop = run_end(lines, at, str.strip)
         return ["\n".join(self.prose(line.lstrip("|")) for line in lines[at:stop])], stop
 
-    # ---- paragraphs, terms, literal blocks ----------------------------------------------------
-
     def _paragraph(self, lines: list[str], at: int, depth: int) -> tuple[list[str], int]:
         stop = at + 1
         if stop < len(lines) and lines[stop][:1] in (" ", "\t") and lines[stop].strip():
@@ -196,13 +186,11 @@ class RstConverter:
 
 
 def code_block(lines: list[str], language: str = "") -> str:
-    """Return lines as a fenced code block, or "" if they are blank."""
     code, language = "\n".join(lines), language[:MAX_LANGUAGE_CHARS]
     return fenced(code, language) if code.strip() else ""
 
 
 def emphasised(text: str) -> str:
-    """Return the text in bold, unless it contains markup."""
     return text if "`" in text or "*" in text or "](" in text else f"**{text}**"
 
 
@@ -355,7 +343,6 @@ def _render(rst: RstConverter, directive: Directive, depth: int) -> list[str]:
 
 
 def _admonition(rst: RstConverter, directive: Directive, depth: int) -> str:
-    """Return a callout as a block quote that begins with its title in bold."""
     own = directive.name == "admonition"
     title = rst.prose(directive.argument) if own else directive.name.capitalize()
     title = "See also" if directive.name == "seealso" else title
@@ -386,7 +373,6 @@ def _code(rst: RstConverter, directive: Directive) -> str:
 
 
 def _contents(rst: RstConverter, directive: Directive) -> str:
-    """Return a table of contents as a list of links to the files it names."""
     caption = directive.options.get("caption", "")
     items = []
     for line in directive.content:

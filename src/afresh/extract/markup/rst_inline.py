@@ -33,8 +33,6 @@ _KEPT_ESCAPES = frozenset("*_`[]<>#\\|")
 
 
 class RstNames(NamedTuple):
-    """The link targets and substitutions that a text defines."""
-
     targets: Mapping[str, str]
     substitutions: Mapping[str, str]
     room: ExpansionBudget  # limits the text that both may add, because names may be used any number of times
@@ -91,7 +89,6 @@ def _convert_inline(found: re.Match[str], names: RstNames, depth: int) -> str:
 
 
 def code_span(text: str) -> str:
-    """Return text as inline code, even if it contains backticks."""
     text = " ".join(text.split())
     return f"`` {text} ``" if "`" in text else f"`{text}`"
 

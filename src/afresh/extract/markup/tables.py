@@ -16,7 +16,6 @@ class ExpansionBudget:
         self._left = TIMES * written + AT_LEAST
 
     def take(self, value: str) -> bool:
-        """Subtract the length of a value if the budget allows it; return whether it does."""
         if len(value) > self._left:
             return False
         self._left -= len(value)
@@ -102,7 +101,6 @@ def csv_rows(text: str, delimiter: str = ",") -> Rows:
 
 
 def list_rows(lines: Sequence[str]) -> Rows:
-    """Return the rows of a nested list, in which `* - a` begins a row and `  - b` continues it."""
     rows: Rows = []
     for line in lines:
         bare = line.strip()

@@ -18,8 +18,6 @@ _UNSEEN = frozenset({"del", "moveFrom", "Fallback", "instrText", "delText", "pPr
 
 
 class Style(NamedTuple):
-    """The meaning of a paragraph style: a heading, a list item or code."""
-
     level: int = 0  # heading level, 0 for other paragraphs
     listed: str = ""  # id of the list that paragraphs with this style belong to
     code: bool = False

@@ -14,7 +14,7 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 from lxml import etree
 
 from afresh.errors import ExtractError
-from afresh.extract.zip_errors import BROKEN_ZIP
+from afresh.sources.archive.readers import BROKEN_ZIP
 
 MEGABYTE = 1024 * 1024
 MOST_MEMBERS = 10_000
@@ -47,7 +47,6 @@ class ZipReader:
         return name in self._infos
 
     def read(self, name: str, most: int = LARGEST_MEMBER) -> bytes:
-        """Return the bytes of a member; raise ExtractError if it is larger than `most`."""
         info = self._infos.get(name)
         if info is None:
             raise ExtractError(f"the ZIP file has no member {name}")
@@ -85,8 +84,6 @@ def _translated(what: str, *errors: type[Exception]) -> Iterator[None]:
 
 
 class PartRelation(NamedTuple):
-    """A reference from one part of an Office file to another part or to an external URL."""
-
     kind: str  # the last segment of its type: slide, hyperlink, notesSlide …
     target: str
     external: bool
@@ -97,11 +94,9 @@ class OfficePackage:
         self.zipped = ZipReader(data)
 
     def main(self, usual: str) -> str:
-        """Return the name of the main part; `usual` if the package does not name it."""
         return self.related("", "officeDocument") or usual
 
     def read(self, part: str) -> Any:
-        """Parse a part and return its root element."""
         return parse_xml(self.zipped.read(part))
 
     def read_if_there(self, part: str | None) -> Any:
@@ -127,7 +122,6 @@ class OfficePackage:
         return None
 
     def core_property(self, name: str) -> str:
-        """Return a property of the document such as `title` or `language`; "" if it is not set."""
         root = self.read_if_there("docProps/core.xml")
         return next((each.text for each in root if name_of(each) == name and each.text), "")
 
@@ -176,7 +170,6 @@ def attribute(element: Any | None, name: str) -> str:
 
 
 def number_in(text: str, most_digits: int = 8) -> int | None:
-    """Return the number if the text consists of at most `most_digits` digits, else None."""
     return int(text) if text.isascii() and text.isdigit() and len(text) <= most_digits else None
 
 

@@ -55,7 +55,6 @@ def letters(text: str) -> str:
 
 
 def markdown_of(lines: Sequence[PdfLine], outline: Outline) -> str:
-    """Return the Markdown of all pages, without page headers and footers."""
     kept = _without_margins(lines)
     named = dict(_by_outline(kept, outline))
     levels = named if len(named) >= FEWEST_IN_OUTLINE else _by_size(kept)
@@ -75,7 +74,6 @@ def title_in(lines: Sequence[PdfLine]) -> str:
 
 
 def _without_margins(lines: Sequence[PdfLine]) -> list[PdfLine]:
-    """Return the lines without page numbers, page headers and page footers."""
     pages = [list(group) for _, group in groupby(lines, key=lambda line: line.page)]
     edges = [[at for at in {0, 1, len(page) - 2, len(page) - 1} if 0 <= at < len(page)] for page in pages]
     repeated: Counter[str] = Counter()
@@ -281,7 +279,6 @@ def _links(pdf: Any, page: Any, text: Any) -> Iterator[tuple[str, str]]:
 
 
 def _outline(pdf: Any) -> dict[tuple[int, str], int]:
-    """Return the heading levels in the file's outline, by page and title."""
     found: dict[tuple[int, str], int] = {}
     with suppress(pypdfium2.PdfiumError):
         for item in islice(pdf.get_toc(max_depth=6), MOST_TITLES):

@@ -27,8 +27,6 @@ _LATER_FIRST_DAY = datetime(1904, 1, 1)  # noqa: DTZ001
 
 
 class Workbook(NamedTuple):
-    """The strings, styles and settings that all sheets of a file share."""
-
     texts: list[str]
     dates: frozenset[int]  # ids of styles that show a number as a date
     first_day: datetime

@@ -179,10 +179,7 @@ MAX_WAIT_SECONDS = 3.0  # a call that waits longer starts another process
 
 
 class ParserPool:
-    """Calls module-level functions in a few child processes, which are started when first needed.
-
-    One process for every two processors keeps up with a crawl; more are started while pages take long.
-    """
+    """Calls module-level functions in child processes: one for every two processors, more while pages take long."""
 
     def __init__(self, processes: int | None = None) -> None:
         most = processes or max(1, min(4, os.cpu_count() or 1))
@@ -195,10 +192,7 @@ class ParserPool:
         self._starting = [asyncio.Lock() for _ in range(most)]
 
     async def call(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """Return a function's result; raise ExtractError if it fails, ParserCrashed on a crash or timeout.
-
-        The result is plain data, or has the type that a `LazyFunction` names as its `answer`.
-        """
+        """Return a result of the type `function.answer`; raise ExtractError, or ParserCrashed on a crash or timeout."""
         call, kind = (function, args, kwargs), getattr(function, "answer", Any)
         while True:
             slot = await self._slot() if self._free.empty() else self._free.get_nowait()

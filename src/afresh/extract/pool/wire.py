@@ -9,15 +9,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from afresh.dataclass import dataclass
 from afresh.errors import ExtractError, ParserCrashed
 from afresh.model.fetch import Chunk, Document
-
-if TYPE_CHECKING:
-    from msgspec.msgpack import Decoder
-
 
 FRAME = struct.Struct(">I?")  # head of an answer: its length, and whether it is the last one of its process
 LENGTH = struct.Struct(">I")  # head of a call: its length
@@ -41,26 +37,23 @@ def encode_failure(reason: str) -> bytes:
 
 
 def decode(answer: bytes | bytearray, kind: Any) -> Any:
-    """Decode a result of the type `kind`; raise ExtractError with the reason if the call failed.
-
-    Raise ParserCrashed for invalid bytes, because the process that sent them can no longer be trusted.
-    """
+    """Decode a result of the type `kind`; raise ExtractError if the call failed, ParserCrashed for invalid bytes."""
     from msgspec import DecodeError
 
     mark, rest = bytes(answer[:1]), memoryview(answer)[1:]
     with suppress(DecodeError, UnicodeDecodeError, RecursionError):
         if mark == _DONE:
-            return _decoder(kind).decode(rest)
+            return _decoder(kind)(rest)
         if mark == _FAILED:
             raise ExtractError(str(rest[: 4 * MAX_REASON_CHARACTERS], "utf-8"))
     raise ParserCrashed("the parser process sent an invalid answer")
 
 
 @cache
-def _decoder(kind: Any) -> "Decoder[Any]":
+def _decoder(kind: Any) -> Callable[[memoryview], Any]:
     from msgspec import msgpack
 
-    return msgpack.Decoder(kind)
+    return msgpack.Decoder(kind).decode
 
 
 @dataclass(frozen=True)

@@ -299,7 +299,6 @@ MAX_ERROR_CHARS = 1_000
 
 
 def error_line(error: str) -> str:
-    """Return an error message on one line, without secrets."""
     for command, tool in _WORDS.items():
         error = error.replace(command, tool)
     return one_line(mask_secrets(error), MAX_ERROR_CHARS)

@@ -20,9 +20,8 @@ _PERMISSIONS: ContextVar[Permissions] = ContextVar("permissions")
 class McpApp:
     """The MCP application of a knowledge base, at any path; `AuthMiddleware` must check hosts and origins first.
 
-    `allowed` returns the permissions of a request. Without write permission, only reading tools are offered. Only
-    permitted sources are visible. The application queues runs, and workers process them. It answers while `running`
-    is open.
+    `allowed` returns the permissions of a request: without write permission, only reading tools are offered, and only
+    permitted sources are visible. It queues runs, which workers process, and answers while `running` is open.
     """
 
     def __init__(self, kb: KnowledgeBase, *, allowed: Callable[[Scope], Permissions], read_only: bool = False) -> None:

@@ -33,10 +33,7 @@ def add_resources(server: MCPServer[Any], kb: KbProvider) -> None:
 
 
 async def read(kb: KbProvider, uri: str) -> ReadResourceContents | None:
-    """Return the resource at a URI, or None if afresh does not have it.
-
-    The URI templates of the SDK cannot be used: they match no question mark and no fragment.
-    """
+    """Return the resource at a URI, or None; the URI templates of the SDK match no question mark and no fragment."""
     if uri.startswith(PAGE):
         text = await read_page(kb, uri.removeprefix(PAGE))
         return ReadResourceContents(content=text, mime_type=MARKDOWN)
@@ -75,10 +72,7 @@ async def read_page(kb: KbProvider, typed: str) -> str:
 
 
 async def list_libraries(kb: KbProvider) -> list[Resource]:
-    """Return the first libraries as resources, without text of pages.
-
-    The SDK has no paging for this list. The tool list_libraries lists all libraries.
-    """
+    """Return the first libraries as resources; the SDK has no paging here, but the tool list_libraries lists all."""
     return [
         Resource(
             uri=LIBRARY + (name := label_of(view.name, view.version)),

@@ -68,7 +68,6 @@ class AfreshServer(MCPServer[None]):
         return [ours] if ours is not None else await super().read_resource(uri, context)
 
     async def serve_lines(self, stdin: Any, stdout: Any) -> None:
-        """Serve one client over two line streams until `stdin` ends."""
         server = self._lowlevel_server
         async with stdio_server(stdin, stdout) as (read, write):
             await server.run(read, write, server.create_initialization_options())

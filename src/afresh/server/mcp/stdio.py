@@ -23,10 +23,7 @@ EXIT_SECONDS = 10.0  # time between a signal and the forced exit
 
 
 def take_wire() -> tuple[int, int]:
-    """Reserve stdin and stdout for the protocol until the process ends, and return their file descriptors.
-
-    From now on, everything that code, libraries and child processes print goes to stderr.
-    """
+    """Reserve stdin and stdout for the protocol and return their descriptors; all other output goes to stderr now."""
     sys.stdout.flush()
     wire = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)

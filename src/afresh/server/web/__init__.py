@@ -5,4 +5,4 @@ from fastapi import APIRouter
 from afresh.server.web import frame, login, pages, runs, search, settings, sources
 
 OPEN: tuple[APIRouter, ...] = (frame.assets_router, login.router)  # without a token
-ROUTERS: tuple[APIRouter, ...] = (*(sources.router, settings.router, pages.router, runs.router, search.router),)
+ROUTERS: tuple[APIRouter, ...] = (sources.router, settings.router, pages.router, runs.router, search.router)

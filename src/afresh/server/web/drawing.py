@@ -96,7 +96,6 @@ def months(days: Calendar) -> list[tuple[str, Mapping[str, int], int]]:
 
 
 def runs(reports: Sequence[RunReport]) -> Markup:
-    """Return a bar chart of the new, changed, deleted and failed pages of each run, oldest first."""
     parts = [[sum(int(getattr(report, name)) for name in names) for _, _, names in FOUND] for report in reports]
     most = max(map(sum, parts), default=0)
     wide = 600 / max(len(reports), 12)
@@ -117,7 +116,6 @@ def runs(reports: Sequence[RunReport]) -> Markup:
 
 
 def paces(reports: Sequence[RunReport]) -> Markup:
-    """Return a bar chart of the pages that each run checked per minute, oldest first."""
     numbers = [pace(report) for report in reports]
     words = [f"Run {r.run}: {count(n, 'page')} per minute" for r, n in zip(reports, numbers, strict=True)]
     label = f"Pages checked per minute in the last {count(len(reports), 'run')}"

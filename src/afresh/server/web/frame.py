@@ -162,8 +162,6 @@ def is_ours(place: str) -> bool:
 
 
 class PageRoute(APIRoute):
-    """A route of the web interface: it shows errors as HTML pages."""
-
     def get_route_handler(self) -> Callable[[Request], Awaitable[Response]]:  # type: ignore[override]
         handle = super().get_route_handler()
 

@@ -1,7 +1,4 @@
-"""Render stored Markdown as safe HTML: only tags from this module, and all text escaped.
-
-HTML inside the Markdown is shown as text, and images as links, so the browser loads nothing.
-"""
+"""Render stored Markdown as safe HTML: own tags, escaped text; HTML is shown as text and images as links."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -44,8 +41,6 @@ def rendered(markdown: str, base: str) -> Markup:
 
 
 class HtmlWriter:
-    """Writes the HTML of Markdown events."""
-
     def __init__(self, base: str) -> None:
         self.base = base
         self.out: list[str] = []

@@ -122,9 +122,7 @@ async def _changes(
 
 @router.get("/")
 async def overview(ctx: Context, text: Filter = None, removed: Filter = None, after: Cursor = None) -> Response:
-    live = await ctx.kb.runs.live(
-        ctx.allowed.sees
-    )  # query this first, so that a run that ends meanwhile is shown as ended
+    live = await ctx.kb.runs.live(ctx.allowed.sees)  # first, so that a run that ends meanwhile is shown as ended
     visible = await ctx.kb.sources.all()
     words = (text or "").casefold()
     fitting = [source for source in visible if words in f"{source.label} {source.url}".casefold()]

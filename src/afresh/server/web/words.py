@@ -7,15 +7,11 @@ from markupsafe import Markup
 
 from afresh.dataclass import asdict
 from afresh.model.charts import RunSavings
-from afresh.model.records import RunState
 from afresh.model.reports import RunReport
 from afresh.present.wording import ago, count, due, duration, percent, size
 from afresh.server.web.rendered import passage, safe_address
 
-STATES: dict[str | None, str] = {
-    RunState.PARTIAL: "partially completed",
-    RunState.NEEDS_CONFIRMATION: "needs confirmation",
-}
+STATES: dict[str | None, str] = {"partial": "partially completed", "needs_confirmation": "needs confirmation"}
 _STATES_BY_TONE = {  # a tone sets the colour of a state
     "good": "completed active ready_for_indexing new uploaded replaced adopted verified success not_modified",
     "info": "waiting running queued processing moved redirect",

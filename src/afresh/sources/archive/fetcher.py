@@ -14,16 +14,9 @@ from afresh.files import open_regular_file
 from afresh.model.fetch import Failed, Fetched, Gone, NotModified, Refused, Request
 from afresh.model.records import ListedUrl
 from afresh.ports import Clock
+from afresh.sources.archive import readers
 from afresh.sources.archive.paths import ZIP_ENDINGS, ArchiveEntry, entry_name, entry_url
-from afresh.sources.archive.readers import (
-    ArchiveLimits,
-    BadEntry,
-    OpeningDeadline,
-    TarArchive,
-    ZipArchive,
-    decompress,
-    find_decompressor,
-)
+from afresh.sources.archive.readers import ArchiveLimits, BadEntry, TarArchive, ZipArchive
 from afresh.sources.folder.filter import FileFilter, FolderRules
 from afresh.sources.registry import ListerBase, LocalFetcher, OpenedSource, SourceContext, SourceKind, local_body
 from afresh.urls.files import path_of
@@ -38,7 +31,7 @@ class _OpenArchive:
     """An open archive; `state` is a text with the size and times of its file when it was opened."""
 
     def __init__(self, path: Path, url: str, limits: ArchiveLimits) -> None:
-        deadline = OpeningDeadline(limits.seconds)
+        deadline = readers.OpeningDeadline(limits.seconds)
         with ExitStack() as files:
             try:
                 self._file = file = files.enter_context(open_regular_file(path))
@@ -47,20 +40,19 @@ class _OpenArchive:
             self.state = _state(os.fstat(file.fileno()))
             head = file.read(6)
             file.seek(0)
-            make = find_decompressor(head)
+            make = readers.find_decompressor(head)
             self.archive: ZipArchive | TarArchive
             if head.startswith(_ZIP_STARTS) or (path.name.lower().endswith(ZIP_ENDINGS) and make is None):
                 self.archive = ZipArchive(file, url, limits)
             else:
                 if make is not None:
                     unpacked = files.enter_context(tempfile.TemporaryFile())
-                    decompress(file, unpacked, make, limits, deadline)
+                    readers.decompress(file, unpacked, make, limits, deadline)
                 self.archive = TarArchive(unpacked if make else file, url, limits, deadline)
             self.check()
             self._files = files.pop_all()
 
     def check(self) -> None:
-        """Raise SourceError if the file has changed since it was opened."""
         if _state(os.fstat(self._file.fileno())) != self.state:
             raise SourceError("the archive changed while it was read")
 
@@ -126,7 +118,6 @@ class ArchiveFetcher(LocalFetcher):
         return local_body(request.url, data, entry.validators)
 
     def _current(self) -> _OpenArchive:
-        """Return the open archive; reopen it if the file was replaced."""
         if self._opened is not None and self._opened.state != _state(_facts_of(self._path)):
             self._close()
         if self._opened is None:
@@ -154,8 +145,6 @@ RACY_SECONDS = 2.0  # a file modified less than this ago may change again withou
 
 
 class ArchiveLister(ListerBase):
-    """Lists the files in an archive with their checksums; none if the archive is unchanged since the last run."""
-
     kind = "archive"
 
     def __init__(self, archive: ArchiveFetcher, *, clock: Clock, mark: str | None = None, rules: str = "") -> None:
@@ -163,7 +152,6 @@ class ArchiveLister(ListerBase):
         self._earlier, self._rules = mark, rules
 
     async def list(self) -> AsyncIterator[ListedUrl]:
-        """Yield the accepted files; raise SourceError if the archive is unreadable or empty."""
         named, written = await self._archive.mark()
         state = f"{named}-{self._rules}"
         self.mark = state if self._clock().timestamp() - written > RACY_SECONDS else None

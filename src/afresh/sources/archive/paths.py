@@ -36,7 +36,6 @@ def entry_url(archive: str, name: str) -> str:
 
 
 def entry_name(archive: str, url: str) -> str | None:
-    """Return the name in the archive of the file with this URL; None if the URL is not inside the archive."""
     start = archive + INSIDE
     return path_of(url[len(start) :]) if url.startswith(start) else None
 
@@ -47,7 +46,6 @@ def plain_name(raw: str) -> str:
 
 
 def name_refusal(raw: str, archive: str) -> str | None:
-    """Return why a file with this raw name is not read; None if it is."""
     if "\0" in raw or raw.startswith(("/", "\\")) or _DRIVE.match(raw) or ".." in _SEPARATORS.split(raw):
         return OUTSIDE
     if is_archive(raw):

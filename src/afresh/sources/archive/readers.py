@@ -7,6 +7,7 @@ in some versions, can be made to loop forever.
 import bz2
 import lzma
 import stat
+import struct
 import zlib
 from collections.abc import Callable, Iterator
 from itertools import pairwise
@@ -16,7 +17,6 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 from afresh.dataclass import dataclass
 from afresh.errors import SourceError
-from afresh.extract.zip_errors import BROKEN_ZIP
 from afresh.model.fetch import Validators
 from afresh.sources.archive.paths import OUTSIDE, ArchiveEntry, name_refusal, plain_name
 
@@ -46,14 +46,12 @@ class ArchiveLimits:
     seconds: float = 120.0  # time limit for opening an archive: reading its directory, unpacking its stream
 
     def check(self, entries: int, size: int) -> None:
-        """Raise SourceError if an archive has more entries or unpacked bytes than allowed."""
         if entries > self.entries:
             raise SourceError(f"the archive holds more than {self.entries:,} entries")
         if size > self.total_bytes:
             raise SourceError(f"the archive unpacks to more than {self.total_bytes // MEGABYTE} MB")
 
     def refusal(self, size: int, packed: int) -> str | None:
-        """Return why an entry with this unpacked and packed size is not read; None if it is within the limits."""
         if size > self.entry_bytes:
             return f"larger than {self.entry_bytes // MEGABYTE or 1} MB"
         return "possible zip bomb" if size > SMALL_ENTRY_BYTES and size > self.ratio * packed else None
@@ -74,7 +72,6 @@ class OpeningDeadline:
 
 
 def find_decompressor(head: bytes) -> Callable[[], Decompressor] | None:
-    """Return a factory of decompressors for a stream with these first bytes; None if it is not compressed."""
     return next((make for magic, make in _DECOMPRESSORS if head.startswith(magic)), None)
 
 
@@ -154,7 +151,6 @@ class TarArchive:
             limits.check(len(self.entries), unpacked)
 
     def read(self, entry: ArchiveEntry) -> bytes:
-        """Return the bytes of an entry; raise BadEntry if they changed since it was listed."""
         self._file.seek(entry.place)
         data = self._file.read(entry.size)
         if _etag(len(data), zlib.crc32(data)) != entry.validators.etag:
@@ -274,6 +270,7 @@ def _pairs(data: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 
 MAX_DIRECTORY_BYTES = 16 * MEGABYTE
+BROKEN_ZIP = (BadZipFile, zlib.error, struct.error, EOFError, OSError, ValueError, RuntimeError)  # raised by zipfile
 
 _LOCAL_HEADER = 30
 _ENCRYPTED_BITS = 0x2041  # flags for an encrypted entry, strong encryption and an encrypted directory
@@ -315,7 +312,6 @@ class ZipArchive:
         limits.check(0, sum(entry.size for entry in self.entries.values() if entry.refusal is None))
 
     def read(self, entry: ArchiveEntry) -> bytes:
-        """Return the bytes of an entry; raise BadEntry if they do not match their checksum."""
         parts, left = [], entry.size
         try:
             with self._zip.open(self._infos[entry.place]) as file:
@@ -331,7 +327,6 @@ class ZipArchive:
 
 
 def _entry(place: int, info: ZipInfo, url: str, limits: ArchiveLimits) -> ArchiveEntry | None:
-    """Return the entry for a record of the ZIP directory; None for a folder."""
     raw = info.orig_filename
     if not info.flag_bits & 0x800 and not raw.isascii():  # no encoding given
         raw = raw.encode("cp437", "replace").decode("utf-8", "surrogateescape")

@@ -64,7 +64,6 @@ class FileEvents:
         self._stop.set()
 
     def is_intact(self) -> bool:
-        """Return whether the root still exists and is the folder or file that was opened."""
         try:
             return os.path.realpath(self._root) == self.place and _identity(self._folder) == self._identity
         except OSError:

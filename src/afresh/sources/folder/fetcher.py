@@ -245,8 +245,6 @@ class FolderWalk:
 
 
 class FolderLister(ListerBase):
-    """Lists the files of a folder with their sizes and times; none if the folder is unchanged since the last run."""
-
     kind = "folder"
 
     def __init__(
@@ -302,7 +300,6 @@ class FolderLister(ListerBase):
         return found
 
     def _check_root(self) -> None:
-        """Raise SourceError if the root became a link, or changed from a folder to a file or back."""
         root = os.path.join(self._filter.root, self._only or "").rstrip("/") or "/"
         real = os.path.realpath(root, strict=True)
         change = None

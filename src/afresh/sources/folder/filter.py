@@ -93,7 +93,6 @@ class FileFilter:
         return rules
 
     def why_not_folder(self, path: str, name: str, levels: tuple[Level, ...]) -> str | None:
-        """Return why a folder is left out with all its content; None if it is not."""
         if name[0] == "." and (name == ".git" or not self.rules.hidden):
             return HIDDEN
         if name in MADE:
@@ -125,7 +124,6 @@ class FileFilter:
         return self.why_not_file(path, name, levels)
 
     def why_not_target(self, target: str) -> str | None:
-        """Return why the resolved target of a link is left out; None if it is not."""
         above = self.root.rstrip("/") + "/"
         if not target.startswith(above):
             return None if target == self.root else OUTSIDE
@@ -193,7 +191,6 @@ class RepositoryRules(NamedTuple):
 
 
 def repository_rules(config: Config, rules: Rules) -> RepositoryRules:
-    """Return the rules that decide which files of a repository are read."""
     folder = FolderRules(
         gitignore=False,  # committed files belong to the source even if a rule ignores them
         hidden=config.files.hidden,

@@ -17,7 +17,6 @@ END = r"\Z"
 
 
 def regex_of(glob: str) -> str | None:
-    """Return the regular expression of a glob; None if the glob matches nothing."""
     first = _SPECIAL.search(glob)
     tokens, place = [], 0
     while place < len(glob):
@@ -147,7 +146,6 @@ _NAMED = {
     "xdigit": "0-9A-Fa-f",
 }
 
-
 MAX_FILE_BYTES = 1_048_576
 MAX_RULES = 10_000
 MAX_RULE_CHARS = 4_096
@@ -244,7 +242,6 @@ def parse_ignore_file(data: bytes) -> IgnoreFile:
 
 
 def parse_rule(line: str) -> Rule | None:
-    """Parse a line; return None for blank lines, comments and rules that match nothing."""
     text = _trimmed(line.removesuffix("\n").removesuffix("\r").partition("\0")[0])
     if not text or text.startswith("#"):
         return None

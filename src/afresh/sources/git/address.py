@@ -79,7 +79,6 @@ class GitAddress:
 
     @property
     def commit(self) -> str | None:
-        """Return the ref if it is a full commit id; else None."""
         return self.ref if self.ref is not None and _COMMIT.fullmatch(self.ref) else None
 
 
@@ -122,7 +121,6 @@ def parse_git(text: str) -> GitAddress:
 
 
 def at_path(path: bytes, ref: str | None = None, folder: bytes = b"") -> GitAddress:
-    """Return the address of a local repository, given by its absolute path."""
     address = GitAddress(scheme="file", path=quote_from_bytes(path, safe=_PATH_SAFE), ref=ref, folder=folder)
     return parse_git(address.url)
 
@@ -179,8 +177,6 @@ class RefKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GitState:
-    """The commit that a ref points to."""
-
     commit: str
     kind: RefKind
     branch: str | None = None  # the default branch, to which HEAD points
@@ -269,7 +265,6 @@ class GitPages:
     prefix: str  # the part of each URL before the path, with its slash
 
     def url(self, path: bytes) -> str | None:
-        """Return the URL of the file at `path`; None if it would be too long."""
         if not self.prefix.startswith("https://"):
             url = self.prefix + quote_from_bytes(path, safe=_SAFE)
             return url if len(url) <= MAX_LENGTH else None
@@ -280,7 +275,6 @@ class GitPages:
         return None
 
     def path(self, url: str) -> bytes | None:
-        """Return the path of the file with this URL; None if the URL belongs to another repository or ref."""
         return unquote_to_bytes(url[len(self.prefix) :]) if url.startswith(self.prefix) else None
 
 

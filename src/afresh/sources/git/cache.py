@@ -10,16 +10,9 @@ from contextlib import asynccontextmanager, suppress
 from hashlib import blake2b
 from pathlib import Path
 
+from afresh.sources.git import process
 from afresh.sources.git.address import GitAddress, GitFile, files_of
-from afresh.sources.git.process import (
-    MAX_OUTPUT_BYTES,
-    DamagedClone,
-    GitCall,
-    GitError,
-    GitOutputTooLarge,
-    output_of,
-    private_folder,
-)
+from afresh.sources.git.process import DamagedClone, GitCall, GitError, GitOutputTooLarge, output_of, private_folder
 from afresh.sources.git.remote import GitRemote, describe_error
 
 _CLONE, _USED, _WRITTEN, _TRASH = ".git", ".used", ".written", ".trash"
@@ -35,7 +28,6 @@ class GitCache:
         self._max_bytes = max_bytes
 
     async def open(self, address: GitAddress) -> "Lease":
-        """Return a lease for the clone of a repository; while it is open, the clone is not removed."""
         private_folder(self.folder)
         lease = Lease(self.folder / _stem(address))
         await lease.share()
@@ -194,7 +186,6 @@ class GitClone:
         return {row[0]: int(row[2]) for row in rows if len(row) == 3 and row[1] == "blob"}
 
     async def fetch_blobs(self, blobs: Collection[str]) -> None:
-        """Fetch blobs into the clone, in requests of at most MAX_BLOBS_PER_REQUEST."""
         wanted = sorted(blobs)
         for first in range(0, len(wanted), MAX_BLOBS_PER_REQUEST):
             asked = _lines(wanted[first : first + MAX_BLOBS_PER_REQUEST])
@@ -214,7 +205,7 @@ class GitClone:
             return None
         except GitOutputTooLarge:
             raise GitError(
-                f"the file list of {self.remote.address.url} is larger than {MAX_OUTPUT_BYTES // 1024**2} MB: "
+                f"the file list of {self.remote.address.url} is larger than {process.MAX_OUTPUT_BYTES // 1024**2} MB: "
                 "add only one folder of it (…#folder)"
             ) from None
 

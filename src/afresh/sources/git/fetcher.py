@@ -79,7 +79,6 @@ class GitRepository:
             return await self._with_renewal(lambda: self._load_size(blob))
 
     async def read(self, blob: str) -> bytes:
-        """Return the content of a blob; recreate a damaged clone once."""
         while True:
             before = self._renewed
             size = await self.size(blob)
@@ -91,7 +90,6 @@ class GitRepository:
                         await self._renew()
 
     async def close(self) -> None:
-        """Close the clone; if the cache is too large, remove unused clones."""
         opened, self._open = self._open, None
         if opened is not None:
             await opened.reader.close()
@@ -110,7 +108,6 @@ class GitRepository:
             raise
 
     async def _with_renewal(self, work: Callable[[], Awaitable[T]]) -> T:
-        """Return the result of `work`; if the clone is damaged, recreate it and call `work` again."""
         try:
             return await work()
         except DamagedClone:
@@ -260,8 +257,6 @@ class GitFetcher(LocalFetcher):
 
 
 class GitLister(ListerBase):
-    """Lists the files of a repository with their blob ids; none if the commit is unchanged since the last run."""
-
     kind = "git"
 
     def __init__(

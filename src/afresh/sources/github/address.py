@@ -37,8 +37,6 @@ _NO_OWNERS = frozenset({
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GithubAddress:
-    """A repository and the part of it that a user requested."""
-
     web: str  # URL of the server, without a slash at the end
     owner: str
     repo: str
@@ -124,12 +122,10 @@ def _of(found: re.Match[str], web: str) -> GithubAddress | None:
 
 
 def is_ref(name: str) -> bool:
-    """Return whether git accepts a text as the name of a branch, a tag or a commit."""
     return 0 < len(name) <= 255 and name.isprintable() and not _NO_REF.search(name)
 
 
 def odd_path(path: str) -> str | None:
-    """Return why a path in an answer of the server is invalid; None if it is valid."""
     if not path or len(path) > _MAX_PATH_CHARS:
         return "empty path" if not path else "path that is too long"
     if "\0" in path or any(part in ("", ".", "..") for part in path.split("/")):
@@ -142,7 +138,6 @@ def odd_path(path: str) -> str | None:
 
 
 def blob_start(web: str, name: str, branch: str) -> str:
-    """Return the part that the URLs of all files of a branch begin with."""
     return f"{web}/{name}/blob/{quoted(branch)}/"
 
 
@@ -159,7 +154,6 @@ def wiki_root(web: str, name: str) -> str:
 
 
 def odd_wiki_page(url: str, root: str) -> str | None:
-    """Return why a URL is not a page of the wiki with this root URL; None if it is."""
     if url.lower() == root.lower():
         return None
     if not url.lower().startswith(f"{root.lower()}/"):

@@ -318,7 +318,6 @@ class GithubApi:
         return own | ({"Authorization": f"Bearer {token}"} if token else {})
 
     def _target(self, url: str, answer: ApiResponse) -> str | None:
-        """Return the target of a redirect within the API; None for other answers."""
         location = answer.headers.get("location")
         if answer.status not in REDIRECTS or not location:
             return None
@@ -341,7 +340,6 @@ class GithubApi:
         raise Unavailable(Refused(outcome=Outcome.BLOCKED_4XX, reason=reason, status_code=status))
 
     async def _check_limit(self, answer: ApiResponse) -> None:
-        """Raise Unavailable if the answer is due to the rate limit."""
         now, headers = self._clock(), answer.headers
         wait = parse_retry_after(headers.get("retry-after"), now)
         if wait is None and headers.get("x-ratelimit-remaining") == "0":

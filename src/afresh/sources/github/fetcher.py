@@ -36,6 +36,7 @@ class GithubFetcher:
         self._repository = repository
         self._api = api
         self._web = web
+        self.state = web.state
         self._first_looks: dict[str, Fetched] = {}  # results from the listing, each used for one later fetch
         self._raw: dict[str, bool] = {}  # revision → whether its files are available as raw files
 
@@ -60,7 +61,6 @@ class GithubFetcher:
         return root is not None and odd_wiki_page(url, root) is None
 
     async def find_wiki(self) -> str | None:
-        """Return the URL of the first wiki page; None if there is none, because GitHub redirects it elsewhere."""
         root = self._repository.wiki
         if root is None:
             return None
@@ -76,9 +76,6 @@ class GithubFetcher:
 
     async def crawl_delay(self, url: str) -> float | None:
         return await self._web.crawl_delay(url) if self._repository.wiki else 0.0
-
-    def state(self, origin: str) -> str:
-        return self._web.state(origin)
 
     async def close(self) -> None:
         await self._api.close()
@@ -185,8 +182,6 @@ def open_github(
 
 
 class GithubLister(ListerBase):
-    """Lists the files of a repository (none if nothing changed) and the first page of its wiki."""
-
     kind = "github"
 
     def __init__(self, repository: GithubRepository, wiki: GithubFetcher, *, most_walked: int = 10_000) -> None:

@@ -15,7 +15,7 @@ from afresh.files import open_regular_file, read_small_file
 from afresh.model.fetch import Body, Failed, Fetched, Gone, Moved, Refused, Request
 from afresh.model.records import ListedUrl
 from afresh.sources.linklist.parse import LINKS, LinkList, parse_links
-from afresh.sources.registry import ClosableWeb, ListerBase, OpenedSource, SourceContext, SourceKind, WrappedFetcher
+from afresh.sources.registry import ClosableWeb, ListerBase, OpenedSource, SourceContext, SourceKind
 from afresh.sources.web.guard import AddressPolicies, AddressPolicy
 from afresh.text.plain import shortened
 from afresh.urls.files import path_of
@@ -123,14 +123,14 @@ class LinkLister(ListerBase):
         raise SourceError(f"{problem} although it did before: all pages are kept; `afresh remove` removes a source")
 
 
-class LinkListFetcher(WrappedFetcher):
-    """Fetches the URLs in a list of links; returns Gone for other URLs, without a request.
-
-    With `never_gone`, a listed URL stays a page even if the server answers 404.
-    """
+class LinkListFetcher:
+    """Fetches the URLs in a list of links; with `never_gone`, they stay pages even if the server answers 404."""
 
     def __init__(self, web: ClosableWeb, lister: LinkLister, *, never_gone: bool = False) -> None:
-        super().__init__(web)
+        self._web = web
+        self.refusal = web.refusal
+        self.state = web.state
+        self.close = web.close
         self._lister = lister
         self._never_gone = never_gone
 
@@ -147,7 +147,6 @@ class LinkListFetcher(WrappedFetcher):
         return _one_check(seen) if self._never_gone else seen
 
     async def _after_moves(self, request: Request, seen: Fetched) -> Fetched:
-        """Follow the permanent redirects of a listed URL; return the last result."""
         validators = request.validators
         if validators is not None:  # with their URL, so that they are sent to no other URL
             validators = replace(validators, url=validators.url or request.url)

@@ -59,7 +59,6 @@ def renewed(old: Validators, headers: Headers) -> Validators:
 
 
 def refusal_of(status: int, headers: Headers, now: datetime) -> Gone | Refused | Failed:
-    """Return the result for a response without content, by its status."""
     if status in (404, 410):
         return Gone(status_code=status)
     words = status_words(status)
@@ -162,5 +161,4 @@ def end_at(hop: Redirect, chain: Sequence[str], *, page: bool, most: int) -> Mov
 
 
 def same_site(one: str, other: str) -> bool:
-    """Return whether two URLs have the same host, with or without `www.`."""
     return host_of(one).removeprefix("www.") == host_of(other).removeprefix("www.")

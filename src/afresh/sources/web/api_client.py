@@ -59,7 +59,6 @@ class ApiClient:
     async def get(
         self, url: str, headers: Mapping[str, str], timeout: float, *, largest: int | None = None
     ) -> ApiResponse:
-        """Return the content of a URL as bytes; raise ApiTooLarge for more than `largest`."""
         return await self.ask("GET", url, headers, None, timeout, largest)
 
     async def close(self) -> None:
@@ -133,7 +132,6 @@ class ApiClient:
 
 
 def _origin(address: str) -> URL | None:
-    """Return the scheme, host and port of a URL, or None if the URL has no host."""
     try:
         return URL(address, encoded=True).origin()
     except ValueError:

@@ -118,7 +118,6 @@ class Deadline:
 
     @property
     def late(self) -> str:
-        """Return which time limit was exceeded, as text for an error message."""
         is_over = self._loop.time() >= self._end
         return f"not complete within {self._total:g} s" if is_over else f"nothing received for {self._idle:g} s"
 
@@ -146,7 +145,6 @@ class Deadline:
 
 
 _SLACK = 1.1  # a silent request may last this much longer, so that not every piece of data sets a new timer
-
 
 STEP = 64 * 1024
 UNPACKED_PER_TURN_BYTES = 16 * STEP  # after so many bytes, other tasks get a turn
@@ -196,7 +194,6 @@ class Decoder:
             data = inner.unused_data if inner.eof else inner.unconsumed_tail
 
     def finish(self) -> None:
-        """Raise CodingError if the encoded body ended too early."""
         if self._started and self._inner is not None and not self._inner.eof:
             raise CodingError(f"the {self._coding} body ended early")
 

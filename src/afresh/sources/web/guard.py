@@ -67,8 +67,6 @@ class AddressRefused(OSError):
 
 @dataclass(frozen=True, slots=True)
 class _Allowed:
-    """One entry of `network.allow`."""
-
     host: str | None = None
     network: Network | None = None
     port: int | None = None

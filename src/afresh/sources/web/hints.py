@@ -39,10 +39,7 @@ def is_alternate(url: str) -> bool:
 
 
 def page_of(url: str, form: str) -> str:
-    """Return the URL of the page to which a Markdown file belongs; return other URLs unchanged.
-
-    `form` is what the pages of the site have in place of `.md`: one of FORMS, or BARE.
-    """
+    """Return the page URL of a Markdown file by the form of its site (FORMS or BARE); return other URLs unchanged."""
     if form == BARE or not is_alternate(url):
         return url
     stem = url.removesuffix(_SUFFIX)
@@ -115,7 +112,6 @@ _ATTRIBUTE = re.compile(r"(?<![a-z])([a-z]+)\s*+=\s*+(?:\"([^\"]*)\"|'([^']*)'|(
 
 
 def feeds_of(body: Body) -> tuple[str, ...]:
-    """Return the feeds on the same site that the head of a page names."""
     if body.media_type not in _HTML:
         return ()
     head = body.data[:_HEAD_BYTES].decode("utf-8", "replace")
@@ -134,8 +130,6 @@ def feeds_of(body: Body) -> tuple[str, ...]:
 
 @dataclass(slots=True)
 class SiteHints:
-    """What one site offers in addition to its pages, as far as one run has found."""
-
     root: str
     form: str | None = None  # how the Markdown files are named (see above); None: unknown
     alternates: dict[str, str] = field(default_factory=dict)  # page URL → URL of its Markdown file

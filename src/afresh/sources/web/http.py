@@ -139,7 +139,6 @@ class HostPacing:
         self._turns: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     def learn(self, domain: str, delay_seconds: float) -> None:
-        """Store the delay that a host asks for; a longer configured delay takes precedence."""
         self.delays[domain] = max(self.min_delay, delay_seconds)
 
     async def enter(self, domain: str) -> asyncio.Lock:
@@ -228,10 +227,7 @@ class HttpFetcher:
     async def fetch(
         self, request: Request, limit: int | None = None, *, page: bool = True, cut: bool = False
     ) -> Fetched:
-        """Request a URL and follow redirects until there is a result or a time limit is exceeded.
-
-        The request is conditional if there are validators. The other arguments are those of `_Terms`.
-        """
+        """Request a URL, conditionally if it has validators, and follow redirects; `_Terms` explains the rest."""
         options = self._options
         deadline = Deadline(options.timeout_seconds, options.idle_seconds)
         limit = options.max_body_bytes if limit is None else limit
@@ -256,10 +252,7 @@ class HttpFetcher:
             return Failed(outcome=Outcome.TIMEOUT, reason=deadline.late)
 
     async def _request(self, url: str, terms: _Terms) -> Fetched | Redirect | None:
-        """Send one request when the pacing of its host permits; the deadline pauses meanwhile.
-
-        Return None if the server failed because the request was conditional: repeat it unconditionally.
-        """
+        """Send a request when the pacing of its host permits; None: the server failed because it was conditional."""
         connections = self._connections or self._open()
         origin = connections.origin(origin_of(url))
         if origin is None:

@@ -16,12 +16,10 @@ _FORMS = (
 
 
 def parse_http_date(value: str, now: datetime) -> datetime | None:
-    """Parse an HTTP date in any of the three standard formats; return None for anything else."""
     return _parsed(value, now.year)
 
 
 def is_past(value: str, now: datetime) -> bool:
-    """Return whether an HTTP date is well-formed and not later than `now`."""
     moment = _parsed(value, now.year)
     return moment is not None and moment <= now
 

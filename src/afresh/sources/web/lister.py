@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from afresh.sources.web.browser.browser import Browsers
     from afresh.sources.web.browser.rendering import PageRenderer
 
-
 _MAX_MARK_CHARS = 1_000_000
 
 
@@ -63,14 +62,12 @@ class ListerState:
 
     @property
     def text(self) -> str:
-        """Return the state as the text that is stored with the source."""
         import msgspec
 
         return msgspec.json.encode(self).decode()
 
 
 def mark_from(text: str | None) -> ListerState:
-    """Parse a stored state; return an empty state if it cannot be read."""
     import msgspec
 
     if text and len(text) <= _MAX_MARK_CHARS:
@@ -89,7 +86,6 @@ class ListedPages(SitemapListing):
 
     @property
     def dated(self) -> bool:
-        """Return whether at least one page has the date of its last change."""
         return any(self.urls.values())
 
     async def take(self, listing: SitemapListing, page: Callable[[str], str | None] = str) -> None:
@@ -113,8 +109,6 @@ _EXISTENCE_BYTES = 64 * 1024  # bytes that are read to check whether a page exis
 
 
 class WebLister:
-    """Lists the root of a site, and the URLs in scope that the site lists in files."""
-
     kind = "web"
     unchanged = False
 
@@ -151,7 +145,6 @@ class WebLister:
 
     @property
     def mark(self) -> str | None:
-        """Return the state for the next run as text; None if nothing was listed."""
         found, before = self._found, self._before
         if found is None:
             return None
@@ -172,7 +165,6 @@ class WebLister:
         return True
 
     async def list(self) -> AsyncIterator[ListedUrl]:
-        """Yield the root, then the other pages that the site lists."""
         root = self._rules.root
         yield ListedUrl(root, 0)
         found = ListedPages()

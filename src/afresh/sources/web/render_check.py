@@ -102,7 +102,6 @@ def has_many_styles(page: bytes) -> bool:
 
 
 def why_render(html: str) -> str | None:
-    """Return why a page has to be rendered in a browser; None if its HTML has the content."""
     if not _SCRIPT().search(html) or _shows_plenty(html):
         return None
     head = html[:_HEAD_CHARS]
@@ -137,6 +136,5 @@ def shows_the_same(plain: str, rendered: str) -> bool:
 
 
 def shows_nothing(rendered: str) -> bool:
-    """Return whether a rendered page shows nothing but loading and error messages."""
     text = visible_text(rendered[:_MAX_HTML_CHARS])
     return len(text) < PLENTY_CHARS and _WAITING.issuperset(_WORD().findall(text.casefold()))

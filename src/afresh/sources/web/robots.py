@@ -99,10 +99,7 @@ def _fields(data: bytes) -> Iterator[tuple[int, str, bytes]]:
 
 
 def _addressed(value: bytes, token: bytes, own: RobotsText, common: RobotsText) -> RobotsText | None:
-    """Return the rules to which a User-agent line refers, `own` or `common`; None if it names another agent.
-
-    Upper and lower case are equal in the name of an agent (RFC 9309 2.2.1).
-    """
+    """Return the rules to which a User-agent line refers, in any case (RFC 9309 2.2.1); None for another agent."""
     if _EVERYONE.match(value):
         return common
     found = _TOKEN.match(value.lower())
@@ -258,8 +255,6 @@ RobotsState = Literal["unknown", "ok", "none", "unreachable"]
 
 
 class RobotsReader(Protocol):
-    """Fetches files such as robots.txt and sitemaps, and follows redirects to any site."""
-
     async def read(
         self, url: str, *, limit: int, cut: bool = False, validators: Validators | None = None
     ) -> Fetched: ...
@@ -267,8 +262,6 @@ class RobotsReader(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """The robots.txt of one origin as it was last fetched."""
-
     state: RobotsState
     until: datetime
     rules: RobotsRules | None = None
@@ -321,7 +314,6 @@ class RobotsFiles:
         return Refused(outcome=Outcome.BLOCKED_ROBOTS, reason=reason) if reason else None
 
     async def crawl_delay(self, url: str) -> float | None:
-        """Return the delay between requests that a site asks for, at most 60 seconds; None if it is unknown."""
         if not self._respect:
             return 0.0
         known = await self._of(origin_of(url))
@@ -330,7 +322,6 @@ class RobotsFiles:
         return (known.rules.crawl_delay if known.rules else None) or 0.0
 
     async def sitemaps(self, origin: str) -> tuple[str, ...]:
-        """Return the canonical URLs of the sitemaps that the robots.txt of an origin names."""
         return (await self._of(origin_of(f"{origin}/"))).sitemaps
 
     def state(self, origin: str) -> RobotsState:
@@ -339,7 +330,6 @@ class RobotsFiles:
         return known.state if known else "unknown"
 
     def forget(self) -> None:
-        """Clear the cache, so that every robots.txt is requested again."""
         self._known.clear()
 
     async def close(self) -> None:

@@ -27,7 +27,6 @@ from afresh.urls.canonical import canonical
 if TYPE_CHECKING:
     from afresh.sources.web.robots import RobotsReader
 
-
 MAX_FILE_BYTES = 50 * 1024 * 1024  # maximum size of one file, unpacked
 MAX_ENTRIES = 50_000
 MAX_PACKED_RATIO = 250  # maximum ratio of unpacked to packed size, for files above SMALL_UNPACKED_BYTES
@@ -233,7 +232,6 @@ class _OpenEntry:
 
 
 def _local(element: Any) -> str:
-    """Return the name of an element without its namespace; "" for comments and the like."""
     tag = element.tag
     return tag.rpartition("}")[2] if isinstance(tag, str) else ""
 
@@ -293,8 +291,6 @@ Parse = Callable[[bytes, int], Awaitable[SitemapFile]]
 
 @dataclass(slots=True)
 class SitemapListing:
-    """The URLs in all sitemaps of a site."""
-
     urls: dict[str, datetime | None] = field(default_factory=dict)  # canonical URL to its lastmod
     dropped: Counter[str] = field(default_factory=Counter)  # reason to count
     errors: list[str] = field(default_factory=list)  # files that could not be read: the listing is incomplete
@@ -303,7 +299,6 @@ class SitemapListing:
 
 
 async def parse_in_thread(data: bytes, largest: int) -> SitemapFile:
-    """Parse a sitemap of at most `largest` bytes (unpacked) in a thread."""
     return await asyncio.to_thread(parse_sitemap, data, largest)
 
 
@@ -334,8 +329,6 @@ async def read_sitemaps(
 
 @dataclass(slots=True)
 class _Walk:
-    """Reads sitemap files, level by level."""
-
     _found: SitemapListing
     _reader: "RobotsReader"
     _parse: Parse
@@ -351,7 +344,6 @@ class _Walk:
     _unread: int = 0  # number of files beyond the limit
 
     def queue(self, url: str, depth: int) -> None:
-        """Queue a file, unless it was queued before or a limit is reached."""
         if url in self._seen:
             return
         if depth > MAX_DEPTH:

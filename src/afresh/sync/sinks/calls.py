@@ -78,7 +78,6 @@ class SinkCalls:
         return SinkBusy(f"an upload was sent, but its result is unknown: {error}")
 
     def odd(self, error: Exception | str) -> SinkError:
-        """Return an error for a response with unexpected content."""
         why = error if isinstance(error, str) else type(error).__name__
         return SinkBusy(f"{self.host} sent an unexpected answer ({self._safe(why)}): check {self.section}.base_url")
 
@@ -123,7 +122,6 @@ async def as_object(data: bytes) -> dict[str, Any]:
 
 
 def _error(data: bytes) -> Mapping[str, Any]:
-    """Return the error object in a response; empty if there is none."""
     try:
         found = read_json(data)
     except BadJson:
@@ -163,7 +161,6 @@ def metadata(upload: Upload) -> dict[str, str]:
 
 
 def mark_in(metadata: Mapping[str, object]) -> OwnerTag | None:
-    """Return the tag of afresh in the metadata of a document, if any."""
     match [metadata.get(key) for key in (_STORE, _SOURCE, _PAGE, _HASH)]:
         case [str(store), str(source), str(page), str(digest)] if page.isascii() and page.isdigit():
             return OwnerTag(store=store, source=source, page=int(page), hash=digest)
@@ -177,7 +174,6 @@ def content(upload: Upload) -> bytes:
 
 
 def document_name(upload: Upload) -> str:
-    """Return the display name of a document, as sinks accept it."""
     return display_name(sendable(upload.name), sendable(upload.url))
 
 

@@ -114,7 +114,6 @@ class GeminiSink:
         return _name(await self._stores.create(config={"display_name": self._wanted[: calls.MAX_VALUE_CHARS]}))
 
     async def _check_store(self) -> None:
-        """Raise SinkMissing if the store does not exist."""
         if self._store is None:
             await self._found_store()
         else:
@@ -165,7 +164,6 @@ class GeminiSink:
 
     @contextmanager
     def _understood(self) -> Iterator[None]:
-        """Convert exceptions of the SDK to SinkError."""
         from google.genai.errors import APIError
         from httpx2 import HTTPError, InvalidURL
 

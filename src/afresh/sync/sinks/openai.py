@@ -17,11 +17,8 @@ from afresh.sync.sinks.calls import RemoteMissing, SinkCalls
 BASE_URL = "https://api.openai.com/v1"
 PAGE_SIZE = 100  # documents per listing page, the maximum of the API
 _NAME = "name"  # attribute for the display name, because entries have only the id of the file
-_STATES = {
-    "completed": RemoteState.ACTIVE,
-    "failed": RemoteState.FAILED,
-    "cancelled": RemoteState.FAILED,
-}  # other states mean PROCESSING
+# Other states mean PROCESSING.
+_STATES = {"completed": RemoteState.ACTIVE, "failed": RemoteState.FAILED, "cancelled": RemoteState.FAILED}
 
 
 class OpenAISink:
@@ -174,7 +171,6 @@ def _place(store: str, file: str) -> str:
 
 
 def _form(border: str, name: str, data: bytes) -> bytes:
-    """Return the multipart body of an upload."""
     quoted = name.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
     purpose = '\r\nContent-Disposition: form-data; name="purpose"\r\n\r\nassistants\r\n'
     file = f'\r\nContent-Disposition: form-data; name="file"; filename="{quoted}"'

@@ -225,15 +225,13 @@ class Browsers:
                     return running
 
     async def _close_replaced(self) -> None:
-        """Close those replaced browsers that have finished their last page."""
         for running in [each for each in self._leaving if not each.busy]:
             self._leaving.remove(running)
             await running.close()
 
     async def _start(self, engine: str) -> RunningBrowser:
         playwright = await self._driver.playwright()
-        if not self._closed_proxy.is_open:
-            await self._closed_proxy.open()
+        await self._closed_proxy.open()
         token = secrets.token_hex(8)
         address, environment = self._closed_proxy.address, self._driver.environment
         browser = await launch(playwright, engine, self._options, token, address, environment)

@@ -58,7 +58,6 @@ def is_alive(process: psutil.Process) -> bool:
 
 
 def end(processes: Iterable[psutil.Process]) -> None:
-    """Kill processes; ignore those that have ended."""
     for process in processes:
         with suppress(*_GONE):
             process.kill()
@@ -85,12 +84,10 @@ class Driver:
 
     @property
     def is_up(self) -> bool:
-        """Return whether the driver process seems to be running."""
         return self._playwright is not None and (self._process is None or is_alive(self._process))
 
     @property
     def may_start(self) -> bool:
-        """Return whether the driver has been started fewer than MAX_STARTS times."""
         return self._starts < MAX_STARTS
 
     @property

@@ -81,7 +81,6 @@ class NoBrowser(Exception):
 
 
 def must_be_installed() -> None:
-    """Raise ConfigError with instructions if crawl.render is `always` and Playwright is missing."""
     if find_spec("playwright") is None or find_spec("psutil") is None:
         raise ConfigError(f"crawl.render is always, but {MISSING}")
 
@@ -108,8 +107,6 @@ def why_no_browser(engines: Sequence[str], executable_path: str | None, channel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrowserOptions(BrowserSettings):
-    """The settings for rendering, with the limits and the address policy for what pages request."""
-
     network: NetworkSettings = field(default_factory=NetworkSettings)
     policy: AddressPolicy = field(default_factory=AddressPolicy)
 
@@ -176,7 +173,6 @@ def why_unsandboxed(setting: str) -> str | None:
 
 
 def _installed() -> str | None:
-    """Return the path of the Chromium that is installed on this system, or None."""
     return next((path for name in _PROGRAMS if (path := shutil.which(name))), None)
 
 

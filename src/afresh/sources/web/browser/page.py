@@ -34,8 +34,6 @@ _UNHEEDED = frozenset({"image", "media", "font", "websocket", "eventsource", "pi
 
 
 class PageWatch:
-    """Observes the requests and responses of a page, and whether it crashes."""
-
     def __init__(self, page: Page) -> None:
         self._page = page
         self.asked: set[Request] = set()  # pending requests that may change the page

@@ -22,15 +22,12 @@ Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 @dataclass(slots=True)
 class ProxyStats:
-    """The traffic of one page."""
-
     limit: int
     passed: int = 0  # bytes sent to the browser
     barred: dict[str, str] = field(default_factory=dict)  # blocked host → kind of its IP address
 
     @property
     def spent(self) -> bool:
-        """Return whether the page has used up its limit of bytes."""
         return self.passed > self.limit
 
 
@@ -45,17 +42,14 @@ class BrowserProxy:
         self._stats: ProxyStats | None = None
 
     @property
-    def is_open(self) -> bool:
-        return self._server is not None
-
-    @property
     def address(self) -> str:
         if self._server is None:
             raise RuntimeError("the browser proxy was not opened")
         return f"http://{_HOST}:{self._server.sockets[0].getsockname()[1]}"
 
     async def open(self) -> None:
-        self._server = await asyncio.start_server(self._accept, _HOST, 0, limit=_MAX_HEAD_BYTES)
+        if self._server is None:
+            self._server = await asyncio.start_server(self._accept, _HOST, 0, limit=_MAX_HEAD_BYTES)
 
     def admit(self, limit: int) -> ProxyStats:
         """Allow requests of the next page, up to `limit` bytes; return the object that counts its traffic."""

@@ -136,7 +136,6 @@ class RenderEngines:
 
 
 def _is_content(seen: RenderedPage | RenderFailure) -> bool:
-    """Return whether an engine rendered a page with real content."""
     if isinstance(seen, RenderFailure) or seen.status >= 400:
         return False
     text = render_check.visible_text(seen.html)
@@ -197,7 +196,6 @@ class PageRenderer:
         return (*notes, *self._engines.notes)
 
     def _why(self, seen: Fetched, url: str) -> str | None:
-        """Return why a page has to be rendered, or None if the HTTP result is final."""
         if isinstance(seen, Body):
             return self._why_read(seen) if seen.media_type in HTML else None
         if not isinstance(seen, Refused | Failed) or seen.status_code is None:
@@ -240,10 +238,7 @@ class PageRenderer:
         return refusal
 
     def _without(self, request: Request, seen: Fetched, fix: str) -> Fetched:
-        """Return the result for a page that should be rendered, if no browser is available.
-
-        Return Failed if the stored page was rendered or if all pages have to be, else the result of HTTP (`seen`).
-        """
+        """Return Failed if the stored page was rendered or if all pages have to be, else `seen`, the result of HTTP."""
         if self.always or request.media_type == render_check.RENDERED:
             return Failed(reason=f"not rendered: {fix}", hopeless=True)
         self._unrendered += 1
