@@ -27,7 +27,7 @@ MAX_ROOM = 3 * ROOM  # matching texts in the whole index, if only those in a sub
 class IndexSubset:
     """The part of the index to search; the whole index if `pages` is None.
 
-    `chunk_mask` has a byte for each chunk of the index: 1 if the chunk is in the subset. None: it would be too long.
+    `chunk_mask`, if given, has a byte for each chunk of the index: 1 if the chunk is in the subset.
     """
 
     pages: Sequence[int] | None = None

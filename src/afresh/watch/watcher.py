@@ -30,7 +30,7 @@ class _Activity:
     last: float
 
     def at(self, quiet: float) -> float:
-        """Return the due time: `quiet` s after the last change, or MAX_QUIET_PERIODS times that after the first."""
+        """Return the due time: `quiet` s after the last change, at most MAX_QUIET_PERIODS * `quiet` after the first."""
         return min(self.last + quiet, self.first + MAX_QUIET_PERIODS * quiet)
 
 
