@@ -89,7 +89,7 @@ class Transaction(Protocol):
         """Run a statement and return how many rows it changed."""
 
     async def many(self, name: str, /, rows: Sequence[Mapping[str, object]]) -> None:
-        """Run a statement for each row, perhaps only with the next statement, which then raises the errors of both."""
+        """Run a statement for each row, perhaps together with the next statement, which then also raises its errors."""
 
 
 _FORMS = {  # by suffix of the statement name
@@ -174,7 +174,10 @@ def in_any_case(text: str | None) -> dict[str, object]:
 
 
 def _cases(char: str) -> str:
-    """Return a letter in all its cases, lower case first; of an ASCII letter only this, as SQL converts it itself."""
+    """Return a letter in all its cases, lower case first.
+
+    An ASCII letter is returned only in lower case, because SQL converts ASCII letters itself.
+    """
     if char.isascii():
         return char.lower()
     small = char.upper().lower()

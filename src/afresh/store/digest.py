@@ -16,7 +16,7 @@ from afresh.urls.canonical import domain_of
 
 class DigestRepository(Repository):
     async def pages(self, source: SourceId) -> list[DigestPage]:
-        """Return the pages of a source with their records for `index.txt`; deleted and moved pages only if listed."""
+        """Return pages with their records for `index.txt`; leave out deleted and moved pages that are not listed."""
         rows = await self._all("kb_pages", source=source)
         return [record(DigestPage, row, status=STATUSES.get(row["fetch_status"])) for row in rows]
 

@@ -113,8 +113,8 @@ class PageRepository(Repository):
     async def doomed(self, source: SourceId, missed: Sequence[Page] = ()) -> list[tuple[Page, PageStatus | None]]:
         """Return the pages marked for deletion: those in the store, and those in `missed`, which a run did not reach.
 
-        Each page comes with the status of the page where its redirects end; None: it has none, or they end outside
-        the source.
+        Each page comes with the status of the page where its redirects end; None: there is no redirect, or they
+        end outside the source.
         """
         async with self.db.read() as tx:
             pages = [page_from(row) for row in await tx.all("doomed", source=source)]

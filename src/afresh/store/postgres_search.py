@@ -154,7 +154,7 @@ class PostgresSearchRepository(SearchRepository):
     table = WordTable
 
     async def _subset(self, tx: Transaction, within: SearchFilter, known: IndexStats) -> IndexSubset:
-        """Return the part that a filter selects; it is not cached, as other writers may still add lower chunk ids."""
+        """Return the part that a filter selects; it is not cached, as the newest id does not show all new chunks."""
         if not within:
             return IndexSubset()
         pages = [row["id"] for row in await pages_within(tx, within)]

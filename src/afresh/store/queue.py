@@ -174,7 +174,7 @@ class QueueRepository(Repository):
     ) -> list[Claim]:
         """Repeat a claim whose result was lost: return its pages if it succeeded, else claim pages.
 
-        The lost result said which hosts another worker had used just before; now each host is treated as one of them.
+        The lost result said which hosts another worker had used just before; now this is assumed of every host.
         """
         rows = await self._all("claimed_at", run=run, worker=worker, now=now)
         if rows:

@@ -197,7 +197,7 @@ async def _resume(tx: Transaction, run: Run, state: RunState, worker: str | None
 
 
 async def _settle_marks(tx: Transaction, run: Run, ending: RunEnding) -> None:
-    """Remove deletion marks from pages: those that this run set if it failed, else those that earlier runs set."""
+    """Cancel planned deletions: those of this run if it failed, else those of earlier runs, which it replaces."""
     source, state = run.source_id, ending.state
     if state is RunState.FAILED or ending.forgives:
         if await tx.run("forgive_run", source=source, run=run.id):
