@@ -102,7 +102,7 @@ def _shape(dimensions: int) -> tuple[int, int]:
 
 
 def blocks_of(ids: Sequence[int], vectors: "Matrix") -> Iterator[CodeBlock]:
-    """Yield the code blocks of vectors; `vectors` has a row for each of the ascending `ids`."""
+    """Yield blocks with the compact codes of `vectors`, a matrix with a row for each of the ascending `ids`."""
     import numpy as np
 
     begin = 0

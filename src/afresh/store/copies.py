@@ -160,7 +160,7 @@ class CopyRepository(Repository):
             return run_from(await insert_run(tx, source, RunMode.SYNC, RunState.RUNNING, worker, now))
 
     async def record_documents(self, notes: Sequence[DocumentNote], now: datetime) -> None:
-        """Store the result of a sync for each document; `verified` and `waiting` do not replace another result."""
+        """Store the outcome of each document in its run; `verified` and `waiting` do not replace an earlier outcome."""
         if notes:
             async with self.db.write() as tx:
                 rows = [
