@@ -20,9 +20,9 @@ GIVEN_UP = timedelta(minutes=1)  # another process may take over a claim that wa
 
 @dataclass(frozen=True, slots=True)
 class StoredResponse:
-    """A request with an idempotency key and its response; the status is None until there is one."""
+    """The response to a request with an idempotency key; `status` is None while the request is in progress."""
 
-    asked: str  # hash of the request, to detect another request with the same key
+    request_hash: str  # to detect another request with the same key
     status: int | None = None
     location: str | None = None
     body: str | None = None
@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 
 
 class RequestClaim:
-    """The exclusive right to process a request; renewed until the response is stored, deleted after an error."""
+    """The exclusive right to process a request: renewed until the response is stored; an error deletes the claim."""
 
     def __init__(self, store: "Store", clock: Clock, caller: str, name: str, began: datetime) -> None:
         self._store = store
@@ -80,8 +80,10 @@ class RequestClaim:
             await asyncio.wait({self._renewing})
 
 
-async def begin(store: "Store", clock: Clock, caller: str, key: str, asked: str) -> StoredResponse | RequestClaim:
+async def begin(
+    store: "Store", clock: Clock, caller: str, key: str, request_hash: str
+) -> StoredResponse | RequestClaim:
     """Return what is stored for an idempotency key; if nothing is, a claim to process the request."""
     now = clock()
-    known = await store.access.begin_answer(caller, key, asked, now)
+    known = await store.access.begin_answer(caller, key, request_hash, now)
     return known if known is not None else RequestClaim(store, clock, caller, key, now)

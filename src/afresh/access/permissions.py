@@ -77,9 +77,10 @@ class Permissions:
         return self.sources is None
 
     def sees(self, label: str) -> bool:
-        """Return whether a source is allowed by its label or a part of it.
+        """Return whether the permissions include the source with this label.
 
-        `react` allows every version of `react` and of `react/site`; `react@18` allows only that version of both.
+        `sources` names sources or libraries, with or without a version: `react` includes every version of `react` and
+        of `react/site`; `react@18` includes only that version of both.
         """
         name, _, version = label.partition("@")
         parts = name.split("/")

@@ -235,7 +235,7 @@ async def _once(request: Request, key: str, handle: Callable[[Request], Any]) ->
             body = bytes(response.body).decode()
             await turn.keep(StoredResponse(asked, response.status_code, response.headers.get("location"), body))
         return response
-    if turn.asked != asked:
+    if turn.request_hash != asked:
         raise UsageError("Idempotency-Key: this key was used for another request; use a new one")
     if turn.status is None:
         raise RunBusy("the same request is still in progress; try again in a moment")
