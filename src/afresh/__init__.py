@@ -1,4 +1,4 @@
-"""afresh keeps a searchable knowledge base fresh and pays only for what changed."""
+"""afresh keeps a searchable copy of documentation fresh and processes only what changed."""
 
 __version__ = "0.1.0"
 HOME_PAGE = "https://github.com/afresh-dev/afresh"  # the same as in pyproject.toml

@@ -1,4 +1,4 @@
-"""Build a knowledge base from its settings."""
+"""Build `KnowledgeBase`, the main object of afresh, from the settings."""
 
 import os
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""The knowledge base: holds the services that every interface calls."""
+"""`KnowledgeBase`, the main object of afresh: it holds the services that every interface calls."""
 
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class KnowledgeBase:
-    """An open knowledge base: the services of one store. Each service is imported when it is first used."""
+    """An open store with the services that work on it. Each service is imported when it is first used."""
 
     def __init__(self, context: ServiceContext) -> None:
         self._context = context
