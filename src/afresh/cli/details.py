@@ -197,7 +197,7 @@ def settings(values: Iterable[SettingValue]) -> RenderableType:
         style = "bold" if each.origin != "default" else ""
         return each.key, text(yaml_value(each.value), style), text(each.origin, "dim")
 
-    return table(("setting", "*value", "from"), map(row, values), least=SHORT_VALUE)
+    return table(("setting", "*value", "from"), map(row, values), min_width=SHORT_VALUE)
 
 
 def yaml_value(value: object) -> str:

@@ -41,13 +41,13 @@ def sources(views: Sequence[SourceView], now: datetime) -> RenderableType:
         )
         for view in views
     )
-    return table(columns, rows, less=("kind", "last run"), none=("No sources yet. Add one:", FIRST))
+    return table(columns, rows, optional=("kind", "last run"), none=("No sources yet. Add one:", FIRST))
 
 
 def runs(reports: Sequence[RunReport]) -> RenderableType:
     rows = ((*_run(each), duration(each.seconds)) for each in reports)
     columns = (">run", "*source", "mode", "state", ">checked", ">new", ">changed", ">failed", ">took")
-    return table(columns, rows, less=("mode", "took"), none=("No runs yet. Add a source:", FIRST))
+    return table(columns, rows, optional=("mode", "took"), none=("No runs yet. Add a source:", FIRST))
 
 
 def _run(report: RunReport) -> tuple[object, ...]:
@@ -112,12 +112,12 @@ def pages(views: Sequence[PageView], now: datetime) -> RenderableType:
         )
         for view in views
     )
-    return table(columns, rows, less=("depth", "changed", "checked"), none=("No pages match.",))
+    return table(columns, rows, optional=("depth", "changed", "checked"), none=("No pages match.",))
 
 
 def doubts(views: Sequence[PageView], now: datetime) -> RenderableType:
     rows = ((ago(view.checked_at, now), text(view.url, "blue"), view.doubt) for view in views)
-    return table(("checked", "*URL", "reason"), rows, less=("checked",), none=("No suspicious pages.",))
+    return table(("checked", "*URL", "reason"), rows, optional=("checked",), none=("No suspicious pages.",))
 
 
 def _where(view: PageView) -> Text:
@@ -135,14 +135,16 @@ def attempts(rows: Sequence[HistoryEntry], now: datetime) -> RenderableType:
     for (source, version), part in sources.items():
         name = label(source, version) if source else "a source that was removed"
         parts += [text(name, "bold")] if len(sources) > 1 else []
-        parts.append(table(columns, (_attempt(row, now) for row in part), less=("run", "code"), least=MIN_REASON_WIDTH))
+        parts.append(
+            table(columns, (_attempt(row, now) for row in part), optional=("run", "code"), min_width=MIN_REASON_WIDTH)
+        )
     return Group(*parts)
 
 
 def attempts_of_run(rows: Sequence[Attempt]) -> RenderableType:
     columns, none = ("outcome", ">code", "reason", "*page"), ("No matching attempts in this run.",)
     found = ((state(row.outcome), row.status_code, row.reason or row.error_message, row.url) for row in rows)
-    return table(columns, found, less=("code",), least=MIN_REASON_WIDTH, none=none)
+    return table(columns, found, optional=("code",), min_width=MIN_REASON_WIDTH, none=none)
 
 
 def documents_of_run(rows: Sequence[SyncedDocument]) -> RenderableType:
@@ -151,7 +153,7 @@ def documents_of_run(rows: Sequence[SyncedDocument]) -> RenderableType:
         (*map(state, (row.outcome, row.state, row.state_now)), row.sink, row.error or row.remote_name, row.url)
         for row in rows
     )
-    return table(columns, found, less=("store",), least=MIN_REASON_WIDTH, none=none)
+    return table(columns, found, optional=("store",), min_width=MIN_REASON_WIDTH, none=none)
 
 
 def _attempt(row: Attempt, now: datetime) -> tuple[object, ...]:
@@ -203,8 +205,8 @@ def links(views: Sequence[LinkView], *, whole: bool = False) -> RenderableType:
     columns = (">score", "keywords", ">pages", "text", "*URL")
     if whole:
         rows = ((*_scored(each), each.comment, text(next(iter(each.pages), None), "blue")) for each in views)
-        return table((*columns, "why", "on"), rows, less=("pages",))
-    return table(columns, map(_scored, views), less=("pages", "text"))
+        return table((*columns, "why", "on"), rows, optional=("pages",))
+    return table(columns, map(_scored, views), optional=("pages", "text"))
 
 
 async def why_none(kb: "KnowledgeBase", label: str, page: str | None, keyword: str | None) -> list[str]:
@@ -245,7 +247,7 @@ def schedules(views: Sequence[ScheduleView], now: datetime) -> RenderableType:
         for view in views
     )
     none = ("No schedules yet. Set one:", "afresh schedule --set '0 3 * * *' NAME")
-    return table(columns, rows, less=("pages due", "last run"), none=none)
+    return table(columns, rows, optional=("pages due", "last run"), none=none)
 
 
 def _rule(view: ScheduleView) -> str:

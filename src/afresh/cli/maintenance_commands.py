@@ -128,7 +128,10 @@ def demo(session: Session, pace: float) -> int:
 
 
 def age(typed: str) -> "tuple[timedelta | None]":
-    """Parse an age such as 30d, or "forever" as None; the tuple tells "forever" from an option that is missing."""
+    """Parse an age such as 30d; return it in a tuple, as None if it is "forever".
+
+    The tuple distinguishes "forever" from a missing option, which is None without a tuple.
+    """
     return (None if typed.strip().lower() in ("none", "null", "forever", "for ever") else read_duration(typed),)
 
 
@@ -215,10 +218,10 @@ def _copy_summary(done: "CopyReport") -> str:
 def prune(session: Session, dry_run: bool, vacuum: bool, **ages: "tuple[timedelta | None] | None") -> int:
     """Delete records that are older than their retention time.
 
-    The defaults are the settings `retention.*`. Each run removes the deleted pages of its source, and `afresh
-    serve` and `afresh schedule` remove the rest once a day. Prune keeps records that a run still needs, the
+    The defaults are the settings `retention.*`. Each run removes expired deleted pages of its source; `afresh serve`
+    and `afresh schedule` remove all other expired records once a day. Prune keeps records that a run still needs, the
     latest attempt of each page, and pages that still have external copies. You can stop it at any time; the next
-    one continues.
+    `afresh prune` continues.
     """
     kept = {name: given[0] for name, given in ages.items() if given is not None}
     from afresh.cli.progress import run

@@ -54,7 +54,7 @@ def keywords(typed: str) -> dict[str, float]:
 
 
 def given(flags: Mapping[str, object]) -> dict[str, object]:
-    """Return the values of the typed flags; an empty pattern clears a list of patterns, `none` removes a limit."""
+    """Return the flags that the user typed; an empty pattern clears a list of patterns, `none` removes a limit."""
     found: dict[str, object] = {}
     for key, value in flags.items():
         if isinstance(value, tuple) and value:

@@ -134,7 +134,10 @@ def show_long_runs(session: Session) -> Iterator["ProgressDisplay"]:
 def keep_working(
     session: Session, work: "Callable[[KnowledgeBase, Listener, ReportListener], Awaitable[bool]]", *, once: bool
 ) -> int:
-    """Run `work` until it ends or Ctrl-C, and print each ended run; with `once`, return the exit code of the runs."""
+    """Run `work` until it ends or the user presses Ctrl-C, and print the report of each run.
+
+    Return 0; with `once`, return the exit code for the runs, or 1 if `work` returns False.
+    """
     done: list[RunReport] = []
 
     def on_report(report: RunReport) -> None:

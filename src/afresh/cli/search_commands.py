@@ -1,4 +1,4 @@
-"""Commands that search, and that score search."""
+"""Commands that search, and that measure the quality of search results."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any

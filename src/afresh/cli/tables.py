@@ -33,31 +33,31 @@ class Column:
 
 @dataclass(frozen=True)
 class ListTable:
-    """A table with headings; when it is drawn, it leaves out columns that do not fit."""
+    """A table with headings, which is drawn without some of the `optional` columns if the terminal is narrow."""
 
     columns: tuple[Column, ...]
-    less: tuple[str, ...]  # columns that may be dropped, least important first
-    least: int
+    optional: tuple[str, ...]  # columns that may be dropped, least important first
+    min_width: int  # of the main column, in characters
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
         """Draw a table if the main column fits, else the main column on separate lines."""
         main = next((column for column in self.columns if column.main), None)
-        need = min(main.width, self.least) if main else 0
+        need = min(main.width, self.min_width) if main else 0
         others = [column for column in self.columns if not column.main]
-        kept = _fitting(others, self.less, options.max_width - need)
+        kept = _fitting(others, self.optional, options.max_width - need)
         if main is None or _total(kept) + need <= options.max_width:
             yield _table([column for column in self.columns if column.main or column in kept])
         else:
-            yield from _two_lines(_fitting(others, self.less, options.max_width), main, options.max_width)
+            yield from _two_lines(_fitting(others, self.optional, options.max_width), main, options.max_width)
 
 
 def _total(columns: Sequence[Column]) -> int:
     return sum(column.width + GAP for column in columns)
 
 
-def _fitting(columns: Sequence[Column], less: Sequence[str], room: int) -> list[Column]:
+def _fitting(columns: Sequence[Column], optional: Sequence[str], room: int) -> list[Column]:
     kept = list(columns)
-    for name in less:
+    for name in optional:
         if _total(kept) <= room:
             break
         kept = [column for column in kept if column.name != name]
@@ -135,14 +135,14 @@ def table(
     columns: Sequence[str],
     rows: Iterable[Sequence[object]],
     *,
-    less: Sequence[str] = (),
-    least: int = MIN_URL_WIDTH,
+    optional: Sequence[str] = (),
+    min_width: int = MIN_URL_WIDTH,
     none: tuple[str, ...] = (),
 ) -> ListTable | Text:
-    """Return a table without border lines; `>` before a column aligns it right, and the `*` column is never cut.
+    """Return a table without border lines; `>pages` aligns a column right, `*URL` marks the main column, never cut.
 
-    In narrow terminals the columns in `less` are dropped first; if `*` still has less than `least` columns,
-    it gets lines of its own. Without rows, `none` is shown: a sentence, and what to type.
+    In narrow terminals, `optional` columns are dropped, the first name first; if that leaves the main column fewer
+    than `min_width` characters, it gets lines of its own. Without rows, `none` is shown: a sentence and a command.
     """
     cells = [[cell if isinstance(cell, Text) else text(cell) for cell in row] for row in rows]
     if none and not cells:
@@ -151,7 +151,7 @@ def table(
         Column(name.lstrip(">*"), name.startswith(">"), name.startswith("*"), tuple(row[at] for row in cells))
         for at, name in enumerate(columns)
     )
-    return ListTable(tuple(made), tuple(less), least)
+    return ListTable(tuple(made), tuple(optional), min_width)
 
 
 def facts(pairs: Iterable[tuple[str, RenderableType]]) -> Padding:
@@ -172,7 +172,10 @@ def moment(value: datetime | None) -> str:
 
 
 def vectors(model: str | None, missing: int, wanted: str | None = None) -> Text:
-    """Return the name of the model that answers searches, and whether `afresh reindex` has to create vectors for it."""
+    """Return a line with the model that answers searches, and with advice to run `afresh reindex` if that is needed.
+
+    `missing` is the number of passages without a vector, `wanted` the model that the settings name.
+    """
     drawn = text(model or "none (keyword search only)")
     if missing and (model or wanted):
         drawn.append(f", {count(missing, 'passage')} missing: run `afresh reindex`", "yellow")
