@@ -1,4 +1,4 @@
-"""Define the settings of the section `kb` (the digest of files and links), and check the paths of its files."""
+"""Define the settings of the knowledge base (section `kb`), and check the paths of its files."""
 
 import os
 from collections.abc import Iterator
@@ -19,10 +19,10 @@ MAX_BUDGET = 10_000_000  # maximum value of the limits of links
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KbSettings:
-    """The files and links of the digest, when links are checked, and how changes are detected.
+    """The files and links of the knowledge base, when links are checked, and which changes are followed.
 
-    Relative paths in the settings file, and defaults, are relative to the folder of that file. Paths in
-    environment variables, and all paths if there is no settings file, are relative to the working directory.
+    Relative paths in the settings file start at its folder, and so do default paths. Relative paths in environment
+    variables start at the working directory, and so do default paths if there is no settings file.
     """
 
     sources_dir: str | None = text(None, "the folder whose text files are summarised; null: none", form=forms.file)
@@ -69,7 +69,7 @@ _BESIDE = ("-wal", "-shm", "-journal")  # suffixes of files that SQLite keeps ne
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KbPaths:
-    """The absolute paths of the files and folders of the digest; None for paths that are not set."""
+    """The absolute paths of the files and folders of the knowledge base; None for paths that are not set."""
 
     sources_dir: Path | None
     links_file: Path | None
@@ -117,7 +117,7 @@ def _resolved(start: Path, typed: str, key: str) -> Path:
 
 
 def _others(config: "Config", cwd: Path) -> Iterator[tuple[Path, str]]:
-    """Yield other files of afresh that the digest must not overwrite, with a description of each."""
+    """Yield other files of afresh that the knowledge base must not overwrite, with a description of each."""
     file = config.store.url.removeprefix("sqlite:///")
     named = {"store.url": file if file != config.store.url else "", "log.file": config.log.file}
     if config.file:

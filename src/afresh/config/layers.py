@@ -97,7 +97,10 @@ def _from_file(file: Path, *, named: bool) -> Layer:
 
 
 def _place(entry: FileEntry) -> Place | None:
-    """Return section and key of the setting that an entry sets; None for a section, and inside invalid entries."""
+    """Return section and key of the setting that an entry sets.
+
+    Return None for a section or named entry itself, and for a key below a setting or below an unknown section.
+    """
     section, *rest = entry.path
     if section not in SECTIONS and section not in NAMED:
         if rest:
@@ -274,7 +277,7 @@ def operator_only_keys() -> frozenset[str]:
 
 @cache
 def source_settings() -> Mapping[str, tuple[str, str, SettingSpec]]:
-    """Return section, key and specification of each setting that a source may have, by each name of the setting."""
+    """Return the settings that a source may have, by key and by short name: section, key and specification of each."""
     places = {
         key: (section, key, spec)
         for (section, key), spec in settings().items()

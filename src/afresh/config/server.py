@@ -47,8 +47,8 @@ class AccessSettings:
     body_seconds: float = number(30.0, "maximum time to receive the body of a request", 0.1, 3_600)
     connections_per_peer: int = whole(
         250,
-        "maximum connections of one peer, which is an IPv4 address or an IPv6 /64 network; on this machine, only "
-        "those without a request count, because a reverse proxy here may serve many clients",
+        "maximum connections of one peer, which is an IPv4 address or an IPv6 /64 network; of connections from this "
+        "machine, only those that have not sent a request yet count, because a reverse proxy may serve many clients",
         1,
         1_000_000,
     )
@@ -172,7 +172,11 @@ class SinkSettings:
         2_592_000,
     )
     recheck_seconds: float = number(
-        600.0, "time after FAILED until a document is checked again, before it is uploaded again", 0, 86_400
+        600.0,
+        "wait after the store reports FAILED for a document; if it then reports FAILED again, the document is "
+        "uploaded again",
+        0,
+        86_400,
     )
 
     @property

@@ -78,7 +78,7 @@ class NetworkSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrawlSettings:
-    """The pages that belong to a source, and how fast they are fetched; `crawl` has flags for each source."""
+    """The pages that belong to a source, and how fast they are fetched; flags of `afresh crawl` set this per source."""
 
     concurrency: int = whole(3, "concurrent requests per host", 1, 64)
     delay_seconds: float = number(0.0, "pause between two requests to a host", 0, 3600)

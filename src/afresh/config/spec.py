@@ -26,7 +26,7 @@ OPERATOR_FORMS: set[Form] = set()
 
 
 def operator_only(form: Form) -> Form:
-    """Mark the parser of a path, key, endpoint or program, so that remote callers may not set it."""
+    """Mark the parser of a value (path, key, endpoint, program) that neither sources nor remote callers may set."""
     OPERATOR_FORMS.add(form)
     return form
 
@@ -49,12 +49,12 @@ class Scalar:
 
 @dataclass(frozen=True, slots=True)
 class FileEntry:
-    """A key in a settings file and its line; `value` is None if the key has a mapping."""
+    """A key in a settings file with its line and its `value`, which is None if a mapping follows."""
 
     path: tuple[str, ...]
     value: Scalar | list[Scalar] | None
     line: int
-    items: Mapping[str, Scalar] | None = None  # the entries of a mapping with plain values
+    items: Mapping[str, Scalar] | None = None  # the mapping if all its values are plain, else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
