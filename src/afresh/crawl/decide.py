@@ -333,8 +333,8 @@ def next_regular_look(now: datetime, policy: Policy) -> datetime:
 def next_check_after_answer(now: datetime, page: Page, policy: Policy) -> datetime:
     """Return the time of the next check of a page that answered.
 
-    If the policy has a plan of checks (`looks`), the plan decides. Otherwise, the check follows after the regular
-    interval or, with `policy.adapt`, after half the time since the last change, up to a limit.
+    With the schedule `auto`, the plan of checks decides (`policy.looks`). Otherwise, the check follows after the
+    regular interval or, with `policy.adapt`, after half the time since the last change, up to a limit.
     """
     if policy.looks is not None:
         return now + timedelta(seconds=policy.looks.wait(domain_of(page.url), page.rhythm))

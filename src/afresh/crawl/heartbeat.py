@@ -27,7 +27,7 @@ class Heartbeat:
     """Sends this worker's heartbeat and detects workers that died.
 
     Clocks jump and differ, so an old heartbeat alone does not show that a worker died. A worker counts as dead
-    if its process is gone from this machine, or if its heartbeat stays the same for 1.5 intervals.
+    if its process is gone from this machine, or if it sends no heartbeat for 1.5 times `heartbeat_seconds`.
     """
 
     store: Store

@@ -14,7 +14,7 @@ MAX_ODD_PAGES = 2  # this many pages may look suspicious or move to one URL, eve
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEvidence:
-    """The results of a run, from which `judge` decides how the run ends."""
+    """The results of a run, from which `judge` decides how the run ends; all numbers count pages."""
 
     unlisted: str | None = None  # why the source could not be read
     many_hosts: bool = False  # pages belong to independent hosts
@@ -152,10 +152,10 @@ def end_of_moves(url: str, target_of: Callable[[str], str | None]) -> str | None
 def pair_moves(
     pages: Iterable[Page], moves: Mapping[str, str], targets: Mapping[str, tuple[Page, datetime]]
 ) -> dict[PageId, Page]:
-    """Return for each moved page, by its id, the page at the new URL whose content it takes over.
+    """Return by the id of each moved page its heir: the page at the new URL, whose content the moved page takes over.
 
-    `targets` holds pages by URL, each with the start of the run that found it. Each target is used once. A target that
-    existed before the moved page last answered at its old URL is a separate page and is not used.
+    `targets` holds pages by URL, each with the start of the run that found it. Each target becomes an heir once. If
+    the moved page still answered at its old URL after the target was found, the target is a separate page and no heir.
     """
     pairs: dict[PageId, Page] = {}
     taken: set[PageId] = set()
@@ -177,7 +177,7 @@ def pair_moves(
 
 
 def count_moves(dropped: Iterable[Page], heirs: Mapping[PageId, Page], run: Run) -> dict[str, int]:
-    """Return the counts of deletions and moves; a page at the new URL of a moved page does not count as new."""
+    """Return how many of the dropped pages moved or were deleted, and how many pages are new, without the `heirs`."""
     pages = list(dropped)
     moved = sum(1 for page in pages if page.moved_to is not None)
     fresh = sum(1 for heir in heirs.values() if heir.changed_at and heir.changed_at >= run.started_at)
@@ -202,7 +202,7 @@ class RunEnding:
     error: str | None = None
     missing: Sequence[Page] | None = None  # pages that were not reached; None: the run cannot tell
     dropped: Sequence[Page] = ()  # pages whose content is deleted
-    heirs: Mapping[PageId, Page] = field(default_factory=dict)  # the new pages of those that moved
+    heirs: Mapping[PageId, Page] = field(default_factory=dict)  # see `pair_moves`
     root: str | None = None  # where the root of the source is now
     messages: Sequence[tuple[str, str]] = ()  # targets to notify, each with the event
     forgives: bool = False  # reset pages that this run found gone, because its evidence is weak

@@ -30,7 +30,10 @@ class ListingDiff:
 def compare(
     listed: Iterable[ListedUrl], stored_pages: Iterable[KnownPage], walks: Callable[[str], bool], *, full: bool
 ) -> ListingDiff:
-    """Return the pages to check; unless `full`, skip listed pages whose stored validators are the same."""
+    """Return the pages to check; unless `full`, skip listed pages whose stored validators are the same.
+
+    `walks` tells whether a page is found by links instead of the listing; such a page need not be listed.
+    """
     known = {page.url: page for page in stored_pages}
     asked, names = [], set()
     for item in listed:

@@ -1,20 +1,20 @@
 """Decide whether content can be trusted: error, login and empty pages may come with status 200.
 
-| content of the 200 response                            | of a known page         | of a new one |
-|--------------------------------------------------------|-------------------------|--------------|
-| what the site answers for a URL that cannot exist      | held                    | held         |
-| a challenge ("verify you are human")                   | held                    | held         |
-| a login or consent page, unlike the stored content     | held                    | accepted     |
-| no text, and a login is all that the page offers       | held                    | flagged      |
-| nothing but blanks                                     | held, flagged if seen again | flagged   |
-| next to nothing, where a browser showed more           | held                    |              |
-| something quite different, the same at three URLs      | held                    | accepted     |
-| something quite different, at this URL alone           | accepted at the end of the run | accepted |
-| the same, with a field for a password                  | flagged at the end of the run  | accepted |
-| less than a twentieth of the stored content            | flagged                 |              |
+| content of the 200 response                            | if content is stored           | of a new page |
+|--------------------------------------------------------|--------------------------------|---------------|
+| the same as for a URL that cannot exist                | hold                           | hold          |
+| a challenge ("verify you are human")                   | hold                           | hold          |
+| a login or consent page, unlike the stored content     | hold                           | accept        |
+| no text, only a login form                             | hold                           | flag          |
+| no text                                                | hold; flag in a later run      | flag          |
+| almost no text, but a browser showed more before       | hold                           | -             |
+| another text, the same at three URLs or more           | hold                           | accept        |
+| another text with a password field, at one or two URLs | flag at the end of the run     | accept        |
+| another text without such a field, at one or two URLs  | accept at the end of the run   | accept        |
+| less than a twentieth of the stored content            | flag                           | -             |
 
-Held: the stored content stays, the page is flagged, and nothing is deleted because of the response.
-Flagged: the new content is accepted. The flag stays until the content changes or is trusted (`--trust`). The
+Hold: do not store the new content, flag the page, and delete nothing because of the response.
+Flag: store the new content and flag the page. The flag stays until the content changes or is trusted (`--trust`). The
 store keeps the former text, even if the new one is trusted. Links of the knowledge base are flagged where other
 pages are held (`Policy.holds`).
 """
@@ -130,7 +130,10 @@ def _no_content(page: Page, document: Document, signs: ContentSignals) -> Suspic
 
 
 def _emptied(page: Page, document: Document, signs: ContentSignals) -> Suspicion | None:
-    """Return what to do about an empty page: accept it at the second run, unless other pages are empty, too."""
+    """Return what to do about a page that is empty now.
+
+    Hold it in the first run that finds it empty. In a later run, flag it, or hold it if two other pages became empty.
+    """
     if page.doubt_hash != document.content_hash or page.doubt_run == signs.run:
         return _hold("the page is empty now; it is accepted if a later run finds it empty again")
     if signs.lookalikes >= MIN_LOOKALIKES:

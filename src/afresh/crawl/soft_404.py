@@ -45,10 +45,10 @@ MAX_MEMBERS = 50  # URLs to remember per group: enough to be sure
 
 @dataclass(slots=True)
 class _Group:
-    """URLs that show the same content now, each with the sketch of its former content."""
+    """URLs that show the same text now. A sketch is a fingerprint of a text, by which similar texts are found."""
 
-    sketch: str
-    before: dict[str, str] = field(default_factory=dict)
+    sketch: str  # of the text now
+    before: dict[str, str] = field(default_factory=dict)  # URL → sketch of its former text
 
 
 @dataclass(slots=True)

@@ -43,14 +43,14 @@ class RunTools:
     store: Store
     web: Web
     lister: Lister
-    trim: Callable[[str], str]
+    trim: Callable[[str], str]  # returns the URL under which a link is stored
     patterns: UrlPatternCounter
     extract: Callable[[Body], Document]
     parsers: ParserPool
     hosts: HostLimiter
     policy: Policy
     settings: CrawlSettings  # of the source
-    keep_body: bool
+    keep_body: bool  # store the text of pages, not only their passages
     heartbeat: Heartbeat
     clock: Clock
     embedding: Embedding | None = None

@@ -18,7 +18,7 @@ NOTES = 5  # traps that are listed individually
 
 @dataclass(slots=True)
 class UrlPatternCounter:
-    """Counts the pages of a source by URL pattern; reads the stored URLs only when a link has a pattern."""
+    """Counts the pages of a source by URL pattern; reads the stored URLs only once a link has a number or id."""
 
     store: Store
     source: SourceId

@@ -55,8 +55,8 @@ class FetchSummary:
     claim: Claim
     size: int = 0
     body_hash: str | None = None
-    pause: float | None = None
-    text_hash: str | None = None  # of a file in the digest
+    pause: float | None = None  # seconds that the host asked to wait
+    text_hash: str | None = None  # of a file in the knowledge base
     rendered: bool = False
 
 

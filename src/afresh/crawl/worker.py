@@ -280,7 +280,7 @@ class Worker:
         task.add_done_callback(self._processing.discard)
 
     async def _process_all_pending(self, tasks: asyncio.TaskGroup) -> bool:
-        """Decide pending visits once no other page is open; return False if an open page has to wait too long."""
+        """Decide the pending visits if no other page is left, else wait; return False if this worker is to end."""
         backlog = await self.tools.store.queue.backlog(self.run.id)
         # only the leader waits for the pending visits of others
         others = backlog.open - (len(self._pending) if self.leads else backlog.held)
