@@ -1,8 +1,8 @@
-"""`dataclass` and `replace` as in the standard library, but faster to define, create and replace.
+"""`dataclass` and `replace` as in the standard library, but faster.
 
-The standard library compiles the methods of each class from source text, 0.2 to 0.4 ms a class. Here msgspec
-has them ready: 0.02 ms a class, an object in a sixth of the time, `replace` in a sixtieth. All functions of the
-module `dataclasses` accept these records, too.
+The standard library compiles the methods of each class from source text, which takes 0.2 to 0.4 ms. The methods of
+msgspec need no compilation: defining a class takes 0.02 ms, creating an object a sixth of the time, and `replace` a
+sixtieth. All functions of the module `dataclasses` accept classes and objects made here, too.
 """
 
 from dataclasses import MISSING, Field, asdict, field, fields, is_dataclass
@@ -20,7 +20,7 @@ else:
 
     class _RecordMeta(type(msgspec.Struct)):
         def __new__(mcls, name, bases, body, **options):
-            """Return a plain class for a derived record that adds fields; `dataclass` turns it into a record."""
+            """Return a record class or, if a derived class adds fields, a plain class that `dataclass` converts."""
             if options or not body.keys() & ANNOTATIONS:
                 return super().__new__(mcls, name, bases, body, **options)
             return type(name, (), {**body, "_bases": bases})

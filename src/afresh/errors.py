@@ -60,7 +60,7 @@ class ParserCrashed(ExtractError):
 
 
 class ParserTimeout(ParserCrashed):
-    """Parsing a body took too long, and would take too long again."""
+    """Parsing a body took too long; the run does not parse it again, because that would take as long."""
 
 
 class ParserUnavailable(ExtractError):

@@ -20,12 +20,12 @@ class Progress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaintenanceProgress:
-    """The progress of longer work on the store."""
+    """The progress of a long task: `done` of `of` items are processed."""
 
-    what: str  # what is counted: pages or chunks
+    what: str  # the kind of the items, such as pages or chunks
     done: int
     of: int
-    task: str = "reindex"  # or copy, or prune
+    task: str = "reindex"  # or copy, prune, eval
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

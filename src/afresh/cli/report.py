@@ -194,7 +194,10 @@ def worst(reports: Sequence[RunReport]) -> str:
 
 
 def exit_code(reports: Sequence[RunReport]) -> int:
-    """Return 0 if all runs are completed and kept, 3 if the only problem is a missing confirmation, else 1."""
+    """Return 0 if all runs are completed, 3 if the only problem is a missing confirmation, else 1.
+
+    It is also a problem if a new source was removed because its first run read nothing (`kept` is False).
+    """
     states = {report.state for report in reports} - {RunState.COMPLETED, RunState.QUEUED}
     if not all(report.kept for report in reports):
         return 1
