@@ -1,4 +1,4 @@
-"""Write and parse the cache file of the digest (`init-kb`), JSON records of files and links; write its index."""
+"""Write and parse the cache file of `init-kb`, which has a JSON record of each file and link; write `index.txt`."""
 
 import hashlib
 import json

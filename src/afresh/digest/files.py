@@ -111,7 +111,7 @@ class DigestFiles:
         return self._held
 
     def write(self, cache: Cache) -> bool:
-        """Write the changed files; return whether there was one. The cache is first: the index is derived from it."""
+        """Write the cache, and then the index that is made from it; return whether one of the files changed."""
         failpoint("kb.cache")
         changed = False
         if cache is not self._held:

@@ -196,7 +196,7 @@ def keywords(text: str, mentioned: str, most: int = 8) -> list[str]:
     if len(_SPACELESS.findall(sample)) * 4 <= len(sample):
         return _words(text, mentioned, WORD)[:most]
     known = mentioned.casefold()
-    return [run for run in _runs(sample) if run.casefold() not in known][:most]
+    return [term for term in _spaceless_terms(sample) if term.casefold() not in known][:most]
 
 
 def _words(text: str, mentioned: str, word: re.Pattern[str]) -> list[str]:
@@ -230,8 +230,11 @@ def _key(form: str) -> str:
     return key[:-1] if len(key) > 4 and key.endswith("s") and not key.endswith("ss") else key
 
 
-def _runs(text: str) -> list[str]:
-    """Return repeated strings of two to four characters; of overlapping ones, the most significant."""
+def _spaceless_terms(text: str) -> list[str]:
+    """Return the terms of a text without spaces: strings of a few characters that occur three times or more.
+
+    If one string contains another, only the one with more characters in all its occurrences is returned.
+    """
     counts = Counter(_pieces(text))
     often = [piece for piece, count in counts.items() if count > 2]
     ranked = sorted(often, key=lambda piece: -counts[piece] * len(piece))

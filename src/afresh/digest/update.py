@@ -78,7 +78,7 @@ class DigestUpdater:
         return replace(report, failing_links=await self._failing(sources.get(LINKS), after, now))
 
     async def run(self, source: Source, options: RunOptions, listener: Listener) -> RunReport:
-        """Check changed files or links for the watcher; new links wait until due ones are checked."""
+        """Update the digest after files or the link list changed; new links are checked later, with the due ones."""
         budget = 0 if source.name == LINKS else None
         done = await self.part({source.name: replace(options, budget=budget)})
         report = done.links if source.name == LINKS else done.files
