@@ -11,9 +11,9 @@ class DeclarationRule(NamedTuple):
     """A pattern for a kind of declaration; its group `name` matches the name, a group `owner` the type around it."""
 
     pattern: re.Pattern[str]
-    holds: bool = False  # declarations inside it are symbols, too
-    body: bool = False  # applies only if a body follows; without one, the match is a call or a mention
-    inner: bool = False  # applies only inside another declaration
+    has_members: bool = False  # declarations inside it are symbols, too
+    needs_body: bool = False  # applies only if a body follows; without one, the match is a call or a mention
+    needs_parent: bool = False  # applies only inside another declaration
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +26,10 @@ class Language:
     lines_end: bool = False  # a declaration without a body ends with its line
 
 
-def _rule(pattern: str, *, holds: bool = False, body: bool = False, inner: bool = False) -> DeclarationRule:
-    return DeclarationRule(re.compile(pattern, re.MULTILINE), holds, body, inner)
+def _rule(
+    pattern: str, *, has_members: bool = False, needs_body: bool = False, needs_parent: bool = False
+) -> DeclarationRule:
+    return DeclarationRule(re.compile(pattern, re.MULTILINE), has_members, needs_body, needs_parent)
 
 
 _ESCAPED = r"\\[\"'`]"  # an escaped quote outside of strings does not begin a string
@@ -72,8 +74,8 @@ _EXPORT = r"^[ \t]*(?:export[ \t]+)?(?:default[ \t]+)?(?:declare[ \t]+)?"
 _JS_RULES = (
     _rule(
         _EXPORT + r"(?:abstract[ \t]+)?(?:const[ \t]+)?(?:class|interface|enum|namespace|module)[ \t]+(?P<name>[\w$.]+)",
-        holds=True,
-        body=True,
+        has_members=True,
+        needs_body=True,
     ),
     _rule(_EXPORT + r"(?:async[ \t]+)?function\b[ \t]*+(?:\*[ \t]*+)?(?P<name>[\w$]+)"),
     _rule(_EXPORT + r"type[ \t]+(?P<name>[\w$]++)[^=\n;]{0,300}+="),
@@ -85,14 +87,14 @@ _JS_RULES = (
     _rule(
         r"^[ \t]++(?:(?:public|private|protected|static|async|readonly|get|set|override|abstract|declare)[ \t]++)*(?:\*[ \t]*+)?"
         + _NO_CALL + r"(?P<name>#?[\w$]++)[ \t]*+(?:<[^\n()]{0,200}>)?[?]?\(",
-        body=True,
-        inner=True,
+        needs_body=True,
+        needs_parent=True,
     ),
     _rule(
         r"^[ \t]+(?:(?:public|private|protected|static|readonly)[ \t]+)*(?P<name>#?[\w$]+)[ \t]*(?::[^=\n]{0,200})?"
         r"=[ \t]*(?:async[ \t]*)?(?:\([^()\n]{0,200}\)|[\w$]++)[^=\n]{0,100}+=>",
-        body=True,
-        inner=True,
+        needs_body=True,
+        needs_parent=True,
     ),
 )  # fmt: skip
 _MODIFIED = r"^[ \t]*" + _ANNOTATIONS + _MODIFIERS
@@ -106,9 +108,9 @@ _TYPED = (
     + _NO_CALL + r"(?P<name>[\w$.]++)[ \t]*+(?:<[^\n()]{0,100}>)?\("
 )  # fmt: skip
 _CLASS_RULES = (
-    _rule(_TYPES, holds=True, body=True),
-    _rule(_MEMBER + _TYPED, inner=True),
-    _rule(_MEMBER + r"(?P<name>~?[\w$]++)[ \t]*+\(", body=True, inner=True),
+    _rule(_TYPES, has_members=True, needs_body=True),
+    _rule(_MEMBER + _TYPED, needs_parent=True),
+    _rule(_MEMBER + r"(?P<name>~?[\w$]++)[ \t]*+\(", needs_body=True, needs_parent=True),
 )
 _ANGLES = r"[^<>;{}]"
 for _ in range(4):  # nested content between < and >
@@ -120,10 +122,10 @@ _CPP_RULES = (
         r"^[ \t]*(?:typedef[ \t]+)?" + _TEMPLATE_HEAD + r"(?:inline[ \t]+)?"
         r"(?:struct|union|enum(?:[ \t]+(?:class|struct))?|class|namespace)[ \t]+(?:[A-Z_]{3,}[ \t]+)?(?:alignas\([^()\n]*+\)[ \t]*+)?"
         r"(?P<name>[\w:]++)[^;{}()=]{0,300}+\{",
-        holds=True,
-        body=True,
+        has_members=True,
+        needs_body=True,
     ),
-    _rule(r"^[ \t]*(?P<name>extern[ \t]++(?:\"[^\"\n]*+\"|\S*))[ \t]*+\{", holds=True, body=True),
+    _rule(r"^[ \t]*(?P<name>extern[ \t]++(?:\"[^\"\n]*+\"|\S*))[ \t]*+\{", has_members=True, needs_body=True),
     _rule(
         r"^[ \t]*+" + _TEMPLATE_HEAD + _NO_CALL
         + r"(?!#|typedef\b|public\b|private\b|protected\b|using\b|struct\s+\w+\s*\{)"
@@ -131,19 +133,19 @@ _CPP_RULES = (
         + r"(?P<name>(?:[\w<>]++::)*+(?:~?\w++|operator[ \t]*+[^\s(]{1,3}|operator\(\)))[ \t]*+(?="
         + _PARENTHESES + r"(?:[^;{}()]{0,80}+" + _PARENTHESES + r"){0,3}?[^;{}()]{0,80}"
         r"(?:\{|:[^:;]|noexcept|->|$))\(",
-        body=True,
+        needs_body=True,
     ),
 )  # fmt: skip
 _KOTLIN_RULES = (
-    _rule(_TYPES, holds=True),
-    _rule(_MODIFIED + r"companion[ \t]+(?P<name>object)", holds=True, body=True),
+    _rule(_TYPES, has_members=True),
+    _rule(_MODIFIED + r"companion[ \t]+(?P<name>object)", has_members=True, needs_body=True),
     _rule(
         _MODIFIED + r"fun[ \t]+(?:<[^\n()]{1,200}>[ \t]+)?(?:[\w.]+(?:<[^\n()]{0,100}>)?[?]?\.)?"
         r"(?P<name>`[^`\n]+`|\w++)[ \t]*+\("
     ),
 )
 _SWIFT_RULES = (
-    _rule(_TYPES, holds=True, body=True),
+    _rule(_TYPES, has_members=True, needs_body=True),
     _rule(
         _MODIFIED + r"(?:static[ \t]+)?(?:func[ \t]+(?P<name>[\w`]+|[^\s\w(]{1,4})"
     r"|(?P<owner>init|deinit|subscript)\b)"
@@ -152,7 +154,7 @@ _SWIFT_RULES = (
 
 LANGUAGES = {language.name: language for language in (
     Language("python", _PYTHON, (
-        _rule(r"^[ \t]*class[ \t]+(?P<name>\w+)", holds=True),
+        _rule(r"^[ \t]*class[ \t]+(?P<name>\w+)", has_members=True),
         _rule(r"^[ \t]*(?:async[ \t]+|c?p?)def[ \t]+(?P<name>\w+)"),
     ), blocks="indent", line_comment="#"),
     Language("javascript", _SCRIPT, _JS_RULES, lines_end=True),
@@ -163,9 +165,9 @@ LANGUAGES = {language.name: language for language in (
     ), lines_end=True),
     Language("rust", _RUST, (
         _rule(r"^[ \t]*(?:pub(?:\([^)\n]*\))?[ \t]+)?(?:unsafe[ \t]+)?(?:trait|mod)[ \t]+(?P<name>\w+)",
-              holds=True),
+              has_members=True),
         _rule(r"^[ \t]*(?:unsafe[ \t]+)?impl\b(?:<(?:[^<>\n]|<[^<>\n]*+>)*+>)?+[ \t]*+"
-              r"(?P<name>[^ \t{\n]++(?:[ \t]++(?!where\b)[^ \t{\n]++)*+)[ \t]*+(?:where\b|\{|$)", holds=True, body=True),
+              r"(?P<name>[^ \t{\n]++(?:[ \t]++(?!where\b)[^ \t{\n]++)*+)[ \t]*+(?:where\b|\{|$)", has_members=True, needs_body=True),
         _rule(r"^[ \t]*(?:pub(?:\([^)\n]*\))?[ \t]+)?(?:default[ \t]+)?(?:const[ \t]+)?(?:async[ \t]+)?(?:unsafe[ \t]+)?"
               r"(?:extern[ \t]++(?:\S+[ \t]++)?)?fn[ \t]+(?P<name>\w+)"),
         _rule(r"^[ \t]*(?:pub(?:\([^)\n]*\))?[ \t]+)?(?:struct|enum|union|type)[ \t]+(?P<name>\w+)"),
@@ -176,26 +178,26 @@ LANGUAGES = {language.name: language for language in (
     Language("kotlin", _TRIPLE, _KOTLIN_RULES, lines_end=True),
     Language("swift", _TRIPLE, _SWIFT_RULES, lines_end=True),
     Language("scala", _TRIPLE, (
-        _rule(r"^[ \t]*(?:(?:\w+)(?:\[\w+\])?[ \t]+)*(?:class|object|trait)[ \t]+(?P<name>\w+)", holds=True),
+        _rule(r"^[ \t]*(?:(?:\w+)(?:\[\w+\])?[ \t]+)*(?:class|object|trait)[ \t]+(?P<name>\w+)", has_members=True),
         _rule(r"^[ \t]*(?:(?:\w+)(?:\[\w+\])?[ \t]+)*def[ \t]+(?P<name>\w+)"),
     ), lines_end=True),
     Language("dart", _SCRIPT, (
-        _rule(r"^[ \t]*(?:\w+[ \t]+)*(?:class|mixin|enum|extension)[ \t]+(?P<name>\w+)", holds=True, body=True),
-        _rule(_MODIFIED + _NO_CALL + _TYPED, body=True),
+        _rule(r"^[ \t]*(?:\w+[ \t]+)*(?:class|mixin|enum|extension)[ \t]+(?P<name>\w+)", has_members=True, needs_body=True),
+        _rule(_MODIFIED + _NO_CALL + _TYPED, needs_body=True),
     )),
     Language("cpp", _CPP, _CPP_RULES),
     Language("php", _PHP, (
         _rule(r"^[ \t]*(?:(?:abstract|final|readonly)[ \t]+)*(?:class|interface|trait|enum|namespace)[ \t]+"
-              r"(?P<name>[\w\\]+)", holds=True),
+              r"(?P<name>[\w\\]+)", has_members=True),
         _rule(r"^[ \t]*(?:(?:abstract|final|public|protected|private|static)[ \t]+)*function[ \t]++"
               r"(?:&[ \t]*+)?(?P<name>\w+)"),
     )),
     Language("ruby", _RUBY, (
-        _rule(r"^[ \t]*(?:class|module)[ \t]+(?P<name>(?:<<[ \t]*)?[\w:]+)", holds=True),
+        _rule(r"^[ \t]*(?:class|module)[ \t]+(?P<name>(?:<<[ \t]*)?[\w:]+)", has_members=True),
         _rule(r"^[ \t]*(?:(?:private|protected|public|module_function)[ \t]+)?def[ \t]+(?P<name>(?:\w+\.)?[^\s(;=]+=?)"),
     ), blocks="end", line_comment="#"),
     Language("elixir", _ELIXIR, (
-        _rule(r"^[ \t]*def(?:module|protocol|impl)[ \t]+(?P<name>[\w.]+)", holds=True),
+        _rule(r"^[ \t]*def(?:module|protocol|impl)[ \t]+(?P<name>[\w.]+)", has_members=True),
         _rule(r"^[ \t]*def(?:p|macro|macrop|guard)?[ \t]+(?P<name>[\w?!]+)"),
     ), blocks="end", line_comment="#"),
     Language("lua", _LUA, (
@@ -206,9 +208,9 @@ LANGUAGES = {language.name: language for language in (
         _rule(r"^[ \t]*function[ \t]+(?P<name>[\w:.-]+)(?=\s*\{)"),
     ), line_comment="#"),
     Language("perl", _NAMED_BY_HASH, (
-        _rule(r"^[ \t]*sub[ \t]+(?P<name>\w+)", body=True),
+        _rule(r"^[ \t]*sub[ \t]+(?P<name>\w+)", needs_body=True),
     ), line_comment="#"),
     Language("r", _NAMED_BY_HASH, (
-        _rule(r"^(?P<name>[\w.]+)[ \t]*(?:<-|=)[ \t]*function\b", body=True),
+        _rule(r"^(?P<name>[\w.]+)[ \t]*(?:<-|=)[ \t]*function\b", needs_body=True),
     ), line_comment="#"),
 )}  # fmt: skip

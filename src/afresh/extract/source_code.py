@@ -49,12 +49,12 @@ class Symbol(NamedTuple):
 
 
 class _Found(NamedTuple):
-    """A declaration that was found in the text, before its nesting is known."""
+    """A declaration with its first and last offset in the text, before its parent is known."""
 
     name: str
     start: int
     end: int
-    holds: bool
+    has_members: bool  # symbols inside it are shown, too
 
 
 def outline(text: str, language: Language) -> list[Symbol]:
@@ -106,7 +106,7 @@ def _members(body: Iterable[ast.stmt], level: int, lines: Sequence[str]) -> Iter
 
 
 def _mask(found: re.Match[str]) -> str:
-    """Return the text that replaces a comment or a string: nothing or an empty string, with the same line breaks."""
+    """Return what replaces a comment (nothing) or a string (an empty string literal), with the same line breaks."""
     lines = "\n" * found[0].count("\n")
     return '""' + lines if found[0][0] in "\"'`" else lines
 
@@ -144,13 +144,13 @@ def _braced(masked: str, language: Language) -> list[_Found]:
     made: list[_Found] = []
     for found, rule in _matches(masked, language.rules):
         inside = braces.around(found.start(found.lastgroup or 0))
-        if inside not in holding if inside is not None else rule.inner:
+        if inside not in holding if inside is not None else rule.needs_parent:
             continue
         brace, end = _extent(masked, found, braces, language)
-        if brace < 0 and rule.body and "=>" not in masked[found.end() : end]:
+        if brace < 0 and rule.needs_body and "=>" not in masked[found.end() : end]:
             continue
-        made.append(_Found(_named(found), found.start(), end, rule.holds))
-        if rule.holds and brace >= 0:
+        made.append(_Found(_named(found), found.start(), end, rule.has_members))
+        if rule.has_members and brace >= 0:
             holding.add(brace)
     return made
 
@@ -217,7 +217,7 @@ def _indented(masked: str, language: Language, starts: Sequence[int]) -> list[_F
     for found, rule in _matches(masked, language.rules):
         first = bisect_right(starts, found.start("name")) - 1
         last = _block_end(lines, first, language.blocks == "end")
-        made.append(_Found(_named(found), starts[first], starts[last] + len(lines[last]), rule.holds))
+        made.append(_Found(_named(found), starts[first], starts[last] + len(lines[last]), rule.has_members))
     return made
 
 
@@ -243,7 +243,7 @@ def _held(found: Sequence[_Found], starts: Sequence[int]) -> Iterable[Symbol]:
     for each in found:
         while around and around[-1].end < each.end:
             around.pop()
-        if around and not around[-1].holds:
+        if around and not around[-1].has_members:
             continue
         first, last = (bisect_right(starts, place) - 1 for place in (each.start, each.end))
         yield Symbol(each.name, first, max(first, last))
@@ -291,7 +291,10 @@ def to_markdown(text: str, name: str) -> str:
 
 
 def _parts(lines: Sequence[str], symbols: Sequence[Symbol], after: int, name: str) -> Iterator[_Part]:
-    """Yield the lines from `after` on in parts, each with its innermost symbol; level 0 is outside of all symbols."""
+    """Yield the lines from index `after` on in parts, each with the name and the level of its innermost symbol.
+
+    A part outside of all symbols has the `name` of the file and level 0.
+    """
     around: list[Symbol] = []
     at = after
     for symbol, following in zip_longest(symbols, symbols[1:]):

@@ -64,7 +64,7 @@ class Block(NamedTuple):
 
     start: int
     kind: str = "text"  # text, code, table, list
-    rank: int = BLOCK
+    rank: int = BLOCK  # the lower, the better is a cut before the block
     level: int = 0  # the level of a heading, 0 for other blocks
     title: str = ""  # the text of a heading
 
@@ -295,12 +295,12 @@ _WORDS = re.compile(r".{1,400}(?:\s+|\Z)|.{1,400}", re.DOTALL)
 
 
 class Piece(NamedTuple):
-    """A piece of text that is never cut; the lower its `rank`, the better is a cut before it."""
+    """A piece of text that is never cut."""
 
     text: str
-    rank: int
-    kind: str
-    trail: Trail
+    rank: int  # the lower, the better is a cut before the piece
+    kind: str  # as in Block
+    trail: Trail  # the headings above
     heading: bool = False
     close: str = ""  # appended to the previous chunk if the text is cut before this piece
     reopen: str = ""  # put at the start of the chunk that begins with this piece

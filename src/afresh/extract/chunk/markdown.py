@@ -44,12 +44,12 @@ class _Packing:
             self._halve(low, first, range(first + 1, high), high, depth)
             return
         borders = [i for i in range(first + 1, high) if self.keys[i] >> 32 == rank]
-        runs = self._runs(low, first, borders, high)
-        if len(runs) == 1 and runs[0][1] == first:
+        groups = self._groups(low, first, borders, high)
+        if len(groups) == 1 and groups[0][1] == first:
             self._halve(low, first, borders, high, depth)
             return
-        for run in runs:
-            self.cut(*run, depth + 1)
+        for group in groups:
+            self.cut(*group, depth + 1)
 
     def _halve(self, low: int, first: int, borders: Sequence[int], high: int, depth: int) -> None:
         border = self._best(low, borders, high, depth)
@@ -70,21 +70,24 @@ class _Packing:
         near = bisect_left(borders, middle, key=at.__getitem__)
         return min(borders[max(near - 1, 0) : near + 1], key=lambda i: abs(at[i] - middle))
 
-    def _runs(self, low: int, first: int, borders: list[int], high: int) -> list[tuple[int, int, int]]:
-        """Return runs of sections: a section too large for a chunk is a run of its own, small neighbours share one."""
-        runs: list[tuple[int, int, int]] = []
+    def _groups(self, low: int, first: int, borders: list[int], high: int) -> list[tuple[int, int, int]]:
+        """Group small neighbouring sections, but keep a section alone that is too large for a chunk.
+
+        Return `low`, `first` and `high` of each group, as `cut` takes them.
+        """
+        groups: list[tuple[int, int, int]] = []
         joinable = False
         for start, stop in pairwise((low, *borders, high)):
             large = self.size(start, stop) > MAX_CHARS
             introduced = start == borders[0] and self.size(low, start) <= TINY_CHARS
-            if runs and joinable and not large:
-                runs[-1] = (*runs[-1][:2], stop)
+            if groups and joinable and not large:
+                groups[-1] = (*groups[-1][:2], stop)
             elif large and introduced:
-                runs[-1] = (low, start, stop)
+                groups[-1] = (low, start, stop)
             else:
-                runs.append((start, first if start == low else start, stop))
+                groups.append((start, first if start == low else start, stop))
             joinable = not large
-        return runs
+        return groups
 
 
 _TYPES = ("text", "code", "table", "list")
