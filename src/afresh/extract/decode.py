@@ -45,7 +45,10 @@ def codec_of(label: str | None) -> str | None:
 
 
 def sniff_encoding(data: bytes, charset: str | None = None, *, html: bool = True) -> str:
-    """Return the codec of a body by its BOM, HTTP header, meta element (HTML) or valid UTF-8; else windows-1252."""
+    """Return the codec of a body that its BOM, its HTTP header (`charset`) or its meta element (`html`) names.
+
+    If none does, return UTF-8 if the body is valid UTF-8, else windows-1252.
+    """
     for mark, codec in _BOMS:
         if data.startswith(mark):
             return codec

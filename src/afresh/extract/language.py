@@ -93,7 +93,7 @@ def _agreeing(hints: Sequence[str], language: str | None) -> str | None:
 
 
 def _settle(sample: str, hints: Sequence[str], guess: str | None) -> str:
-    """Return the language of a text whose guess agrees with no hint: the first hint, unless that is clearly wrong."""
+    """Return the first declared tag (`hints`) or, if the text clearly contradicts all tags, its own language."""
     doubtful = guess is not None or (primary(hints[0]) == "en" and contradicts_english(sample))
     if not doubtful or not is_long(sample):
         return hints[0]
@@ -171,7 +171,7 @@ def _script_counts(sample: str) -> dict[str, int]:
 
 
 def _relative(language: str, sample: str) -> str | None:
-    """Return which of the languages in the script of `language` a sample is written in; None if unclear."""
+    """Return the language of a sample, of those that share the script of `language`; None if unclear."""
     if language not in _DISTINCTIVE:
         return language
     relatives = _DISTINCTIVE[language]
@@ -201,7 +201,7 @@ class LanguageTable(NamedTuple):
     """How typical byte sequences are of languages; without numpy, because every parser process may need it."""
 
     languages: list[str]  # one may occur twice, in two scripts
-    priors: list[float]
+    priors: list[float]  # log probability of each language
     floors: list[float]  # log probability of a sequence that a language does not have
     step: float  # log probability of one unit above the floor
     rows: dict[bytes, bytes]  # units above the floor, one byte per language

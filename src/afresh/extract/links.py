@@ -32,7 +32,10 @@ class Links(NamedTuple):
 def collect_links(
     tree: LexborHTMLParser, base: str, tag_count: int, refresh: str = "", alternate: str | None = None
 ) -> Links:
-    """Return the links of a page and one to `refresh`, each target once, without `alternate` (its Markdown version)."""
+    """Return the links of a page and the target of its meta refresh (`refresh`), each target once, up to `MAX_LINKS`.
+
+    Links to `alternate`, the Markdown version of the page, are left out.
+    """
     by_href, left_out = _by_href(tree, tag_count, refresh)
     links = _by_target(by_href, base)._replace(left_out=left_out, by_href=by_href)
     if alternate is None:
@@ -41,7 +44,10 @@ def collect_links(
 
 
 def with_hidden(links: Links, hidden: Iterable[tuple[str, str]], base: str, same: Collection[str | None]) -> Links:
-    """Add hidden links up to the limit, but only their texts to links without one; `same`: URLs of the page itself."""
+    """Return the links with the hidden ones added, up to `MAX_LINKS`, without those to the page itself (`same`).
+
+    If a hidden link has the same target as a visible one, only its text is used, if the visible link has none.
+    """
     found = {link.url: link for link in links.kept}
     left_out = set()
     for raw_url, text in hidden:

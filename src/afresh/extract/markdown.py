@@ -94,7 +94,7 @@ def _plain(text: str) -> str:
 
 
 def _links_in(prose: str, base: str) -> tuple[Link, ...]:
-    """Return the links of a text without fenced code, one per target, at most `MAX_LINKS`."""
+    """Return the links of a text from which fenced code was removed: one per target, at most `MAX_LINKS`."""
     found: dict[str, Link] = {}
     for raw_url, text in _raw_links(_CODE_SPAN.sub(" ", prose)):
         target = raw_url.partition("#")[0]

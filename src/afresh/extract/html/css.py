@@ -109,7 +109,10 @@ def split_outside(text: str, mark: str) -> list[str]:
 
 
 def _selectors_of(outer: str | None, prelude: str) -> str | None:
-    """Return the selectors of a block, or `outer` if it only groups rules; None if it does not apply on a screen."""
+    """Return the selectors of a block that begins with `prelude` in a block with the selectors `outer`.
+
+    Return `outer` for a block that only groups rules (`@media`), None for a block that does not apply on screens.
+    """
     if outer is None:
         return None
     if not prelude.startswith("@"):
@@ -220,7 +223,7 @@ class Compound(NamedTuple):
 
 
 class Selector(NamedTuple):
-    """A selector: its compounds from the outermost to that of the element itself, and its specificity."""
+    """A selector such as `nav > a.button`: its compounds (`nav` and `a.button`) in order, and its specificity."""
 
     compounds: tuple[Compound, ...]
     specificity: tuple[int, int, int]

@@ -128,7 +128,7 @@ class DataLink(NamedTuple):
     field: str = ""  # normalized by `_plain_name`
     text: str = ""
     kind: str = ""  # `@type` of the object that contains the field
-    depth: int = 0
+    depth: int = 0  # number of objects and lists around the value
 
 
 def _parse_scripts(scripts: Iterable[Script]) -> Iterator[Any]:
@@ -172,10 +172,10 @@ def _plain_name(field: str) -> str:
 
 
 def _inside(held: dict[str, Any] | list[Any], place: DataLink, most: int) -> Iterator[DataLink]:
-    """Yield the fields of an object or the items of a list, each with a descriptive text.
+    """Yield the first `most` fields or items of `held`, the value of `place`, each with a descriptive text.
 
-    If the object has no such text itself, as in `link: {url}`, its fields get the text of the object that
-    contains it. The items of a list get the text of the object that contains the list.
+    A string gets the text of the object that contains it. If that object has no text, as in `link: {url}`, or if the
+    string is in a list, it gets the text of the object around that object or list.
     """
     fields: Iterable[tuple[str, Any]]
     if isinstance(held, dict):
@@ -371,7 +371,7 @@ DATA_FINDERS: _Finders = (in_head, in_drupal_settings, in_hydration_data, in_jso
 
 
 def hidden_links(page: LinkPage, *, of_elements: bool) -> Iterator[HiddenLink]:
-    """Yield links to pages in elements (`of_elements`) or in data, unless a visible link with text has the same URL."""
+    """Yield hidden links, either of elements or of data, unless a visible link with text has the same URL."""
     for find in ELEMENT_FINDERS if of_elements else DATA_FINDERS:
         for found in find(page):
             if not page.visible.get(found.raw_url, ("", True))[0] and leads_to_page(found.raw_url):

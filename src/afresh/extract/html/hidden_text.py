@@ -183,7 +183,7 @@ def _that_matter(declarations: Iterable[Declaration]) -> tuple[Declaration, ...]
 
 @lru_cache(maxsize=4_096)
 def _may_hide(declaration: Declaration, *, by_colour: bool) -> bool:
-    """Return whether a declaration can hide an element, alone or together with others."""
+    """Return whether a declaration can hide an element, alone or with others; `by_colour`: count text colours, too."""
     style = {declaration.name: declaration.value}
     if "var(" in declaration.value or (by_colour and text_colour(style) is not None):
         return True
@@ -218,7 +218,10 @@ class RemovedText(NamedTuple):
 
 
 def drop_hidden(tree: LexborHTMLParser, names: bytes, rare: Collection[str], *, rendered: bool) -> RemovedText:
-    """Remove elements that no reader sees; `names` and `rare` show what the page may contain (see `html.py`)."""
+    """Remove elements that no reader sees; return what was removed.
+
+    The bytes of the page (`names`) and its rare tags (`rare`) show which searches of the tree can be skipped.
+    """
     never_visible = tree.css(NEVER_VISIBLE) if rare else []
     for node in never_visible:
         detach(node)
@@ -333,7 +336,7 @@ class _Pruning:
         return found
 
     def _drop_around(self, node: LexborNode, hidden: HiddenBy) -> bool:
-        """Remove the content of a hidden element except its visible parts; return False if it has no visible parts."""
+        """Remove a hidden element except its visible parts; if it has none, remove nothing and return False."""
         inside = list(islice(node.traverse(), min(MAX_INSIDE, max(0, MAX_ASKED - self._asked))))
         self._asked += len(inside)
         undoing = [each for each in inside if each.mem_id != node.mem_id and self._undoes(each, hidden)]

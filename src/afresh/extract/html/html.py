@@ -1,4 +1,4 @@
-"""Convert HTML to a document: parse it once, collect the links of the whole page, render its content."""
+"""Convert HTML to a document: parse it once, collect all links, and convert the main content to Markdown."""
 
 import re
 from collections import Counter
@@ -120,7 +120,7 @@ def extract_html(body: Body, *, with_hidden_links: bool = True) -> Document:
 
 
 def _with_seen_words(hidden: tuple[HiddenLink, ...], page: LinkPage) -> tuple[HiddenLink, ...]:
-    """Return hidden links with the texts that their elements still have after hidden text was removed."""
+    """Return hidden links, each with the text that its element has in `page`, from which invisible text was removed."""
     words: dict[str, str] = {}
     for found in hidden_links(page, of_elements=True) if hidden else ():
         words[found.raw_url] = words.get(found.raw_url) or found.text

@@ -44,7 +44,7 @@ class LoginForm(NamedTuple):
 
 
 def find_login(html: str, names: bytes, text_chars: int) -> LoginForm:
-    """Return the login form of a page with `text_chars` characters of text; a page with much text is not checked."""
+    """Return what kind of login form a page has; a page with much text (`text_chars`) is not searched for one."""
     if text_chars > MAX_LOGIN_TEXT_CHARS or not _has_hint(names):
         return LoginForm()
     tree = LexborHTMLParser(html[:MAX_LOGIN_HTML_CHARS])

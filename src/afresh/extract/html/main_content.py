@@ -184,7 +184,7 @@ def drop_tools(main: LexborNode, generator: str, url: str) -> None:
 
 
 def _is_kept(node: LexborNode) -> bool:
-    """Return whether an element that looks like a tool is content: a tab panel, a large form, links not for editing."""
+    """Return whether to keep an element that looks like a tool: a tab panel, a long form, a link not for editing."""
     attributes = node.attributes
     if node.tag == "form":
         return len(node.text()) > _LONG_FORM

@@ -191,7 +191,7 @@ def tidy(tree: LexborHTMLParser, main: LexborNode, names: bytes, generator: str)
 
 
 def code_language(names: str) -> str | None:
-    """Return the code language in class names as fences spell it; "" for plain text, None if none is named."""
+    """Return the code language that class names contain, as Markdown spells it; "" for plain text, None without one."""
     found = _LANGUAGE.search(names)
     if found is None:
         return None
@@ -266,7 +266,10 @@ def _quote(tree: LexborHTMLParser, node: LexborNode) -> None:
 def _refill(
     tree: LexborHTMLParser, node: LexborNode, outer: str, inner: str, parts: Iterable[LexborNode], terms: bool = False
 ) -> None:
-    """Replace a node by an `outer` element with each part in an `inner` one; with `terms`, one `inner` per `dt`."""
+    """Replace a node by an element `outer` that has the content of each part in an element `inner`.
+
+    With `terms`, the parts are those of a `dl`, and each `inner` has a `dt` and the parts up to the next `dt`.
+    """
     node.insert_before(tree.create_node(outer))
     placed = node.prev
     if placed is None:

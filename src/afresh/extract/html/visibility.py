@@ -394,7 +394,7 @@ def _is_transformed_away(style: Style) -> bool:
     match style.get("rotate", "").split():
         case ("x" | "y", angle) if _turns_edge(angle):
             return True
-        case _, _, within, angle if _turns_edge(angle, within):
+        case _, _, z, angle if _turns_edge(angle, z):
             return True
     transform = style.get("transform", "") or style.get("-webkit-transform", "")
     for _ in range(3):  # resolve nested sums
@@ -419,11 +419,11 @@ def _flattens(name: str, parts: list[str]) -> bool:
     return name == "rotate3d" and len(parts) == 4 and _turns_edge(parts[3], parts[2])
 
 
-def _turns_edge(angle: str, within: str = "0") -> bool:
-    """Return whether a rotation makes an element invisible because it is seen from the side."""
+def _turns_edge(angle: str, z: str = "0") -> bool:
+    """Return whether a rotation turns an element edge-on, so that it is invisible; `z`: that part of its axis."""
     degrees = px_of(angle, _DEGREES)
     is_upright = degrees is not None and abs(math.cos(math.radians(degrees))) < 0.02
-    return is_upright and abs(share_of(within)) < 0.01
+    return is_upright and abs(share_of(z)) < 0.01
 
 
 def _number(found: re.Match[str]) -> str:

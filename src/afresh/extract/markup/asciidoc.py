@@ -346,14 +346,14 @@ def _indented(first: str, more: list[str], mark: str, indent: int) -> list[str]:
     return [*lines, ""] if more else lines
 
 
-def _code(lines: list[str], options: str, beside: str, attributes: dict[str, str]) -> str:
-    """Return code as a fenced block without callout marks, in the language that options or attributes name."""
+def _code(lines: list[str], options: str, fence_language: str, attributes: dict[str, str]) -> str:
+    """Return code as a fenced block without callout marks, in the language that options, fence or attributes name."""
     parts = [part.strip().strip("\"'") for part in options.split(",")]
     style = parts[0].split("%")[0].split("#")[0]
     language = next((part.removeprefix("language=") for part in parts if part.startswith("language=")), "")
     if style in ("source", "", ",") and len(parts) > 1 and "=" not in parts[1]:
         language = language or parts[1].split("%")[0]
-    language = language or beside or (attributes.get("source-language", "") if style == "source" else "")
+    language = language or fence_language or (attributes.get("source-language", "") if style == "source" else "")
     converted = [_CALLOUT.sub("", line) if line.rstrip().endswith(">") or "-->" in line else line for line in lines]
     return code_block(converted, re.sub(r"[^\w+#.-]", "", language).lower())
 

@@ -403,7 +403,7 @@ def _table(rst: RstConverter, directive: Directive, depth: int) -> list[str]:
 
 
 def _object(rst: RstConverter, directive: Directive, depth: int) -> list[str]:
-    """Return the symbols that a directive describes, as a heading (in bold inside a list), and their description."""
+    """Return the symbols that a directive describes, as a heading or (in a list) in bold, then their description."""
     names = [line.rstrip("\\").strip() for line in directive.argument.split("\n") if line.strip()]
     converted, level = ", ".join(f"`{name}`" for name in names), rst.level
     if converted and depth <= level:

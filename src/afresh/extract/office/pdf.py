@@ -97,7 +97,7 @@ def _without_margins(lines: Sequence[PdfLine]) -> list[PdfLine]:
 
 
 def _shifts(line: PdfLine) -> Iterator[int]:
-    """Yield, for each number at an end of a line, the number minus the page index: the same for all page numbers."""
+    """Yield each number at the beginning or end of a line, minus the page index: page numbers give the same result."""
     for number in _END_NUMBERS.findall(line.text):
         yield int(number) - line.page
 

@@ -55,7 +55,7 @@ class ParserProcess:
         return cls(process)
 
     async def call(self, call: object) -> Buffer:
-        """Send a call and return its answer; it is pickled only when sent, so that waiting calls take little memory."""
+        """Send a call and return its answer. The call is pickled here, so that waiting calls take little memory."""
         stdin = self.process.stdin
         if stdin is None or self.broken:
             raise CallDropped
@@ -158,7 +158,7 @@ class ParserProcess:
                 transport.close()
 
     async def _leave(self) -> None:
-        """Wait for a process that has closed its output to end; killing it would hide its exit code."""
+        """Wait until the process ends, which has closed its output; killing it would hide its exit code."""
         self._clock.cancel()
         try:
             async with asyncio.timeout(LEAVING_SECONDS):
