@@ -42,7 +42,7 @@ _LONG_PART_LETTERS = 6  # a part of a compound with so many letters needs no che
 
 
 class KeywordMatch(NamedTuple):
-    """The score of a keyword for a link; `word` has the words of the link that match it."""
+    """The score of a keyword for a link, and the words of the link that match the keyword (`word`)."""
 
     score: float
     word: str
@@ -95,7 +95,7 @@ class KeywordFinder:
                 yield entry.keyword, match
 
     def _hits(self, word: str) -> list[_Hit]:
-        """Return the keyword words that a word matches, also as part of a compound, and the synonyms that it equals."""
+        """Return the words of keywords that match `word` or a part of it, and the words of synonyms that equal it."""
         if word not in self._known:
             hits = self._known[word] = []
             related = (place for form in spellings(word) for place in self._related.get(form, ()))

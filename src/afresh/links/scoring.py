@@ -110,7 +110,7 @@ class LinkScoring:
                 self._new = self._new if self._guesser else []
 
     async def guesses(self, run: Run) -> Mapping[str, float]:
-        """Return the scores by URL that the free scorer estimates for links without a score."""
+        """Return guessed scores, by URL, of links without a score; a scorer that costs nothing guesses them."""
         if self._guesser is None:
             return {}
         async with self._asking:
@@ -221,7 +221,7 @@ class LinkScoring:
 
 
 async def count_scores(scoring: LinkScoring | None, run: Run, counts: dict[str, int], notes: list[str]) -> None:
-    """Add unscored links and saved calls to `counts`, and a note about unscored links to `notes`."""
+    """Add the numbers of unscored links and of avoided calls to `counts`, and a note on unscored links to `notes`."""
     if scoring is None or run.mode is RunMode.CHECK:
         return
     counts["links_unscored"] = scoring.unscored
@@ -296,7 +296,7 @@ class BestFirst:
 
 
 def applies(context: "RunContext") -> bool:
-    """Return whether the run can choose the order of pages, because it finds them by links."""
+    """Return whether the run reads the best pages first: only a run that finds its pages by links can do so."""
     tools = context.tools
     asked = tools.best_first and tools.scoring is not None
     return asked and context.starts_at_root and context.run.mode in (RunMode.CRAWL, RunMode.REFRESH)

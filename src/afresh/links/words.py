@@ -86,12 +86,12 @@ class WordMatch(Enum):
 
 @dataclass(frozen=True, slots=True)
 class KeywordForms:
-    """One word of a keyword, with the forms that match it."""
+    """One word of a keyword, with what is needed to find matching words."""
 
     word: str
-    forms: frozenset[str]
+    forms: frozenset[str]  # singular, plural and spellings
     unsure: frozenset[str]  # forms that may also be other words
-    stems: frozenset[str]
+    stems: frozenset[str]  # in several languages
     beginnings: tuple[str, ...]  # every matching word contains one of these
 
 
@@ -124,7 +124,7 @@ def match_word(sought: KeywordForms, word: str) -> WordMatch | None:
 
 @lru_cache(maxsize=65_536)
 def stems_of(word: str) -> frozenset[str]:
-    """Return the stems of a word in several languages; other than English, only long ones, to avoid chance matches."""
+    """Return the stems of a word in several languages; short stems only in English, to avoid chance matches."""
     found = {f"{ENGLISH} {stem}" for stem in snowball(ENGLISH)([word]) if len(stem) > 2}
     forms = list(spellings(word))
     for language in _STEMMERS.split():
