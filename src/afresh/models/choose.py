@@ -106,7 +106,11 @@ class StoreEmbedders(NamedTuple):
 
 
 def choose_embedders(settings: EmbeddingSettings, serving: str | None, caller: JsonApi | None) -> StoreEmbedders:
-    """Return the embedders of a store: the model of the index (`serving`) if it is available."""
+    """Return the embedders of a store, with notes on what does not fit.
+
+    Searches use the model that made the index (`serving`), or none if it is not available; new text gets vectors of
+    the same model, or else of the configured one.
+    """
     try:
         wanted = embedder_for(settings, caller)
         if wanted is not None:

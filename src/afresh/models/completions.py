@@ -74,7 +74,11 @@ class CompletionClient:
         passes: frozenset[int] = frozenset({200}),
         again: bool = False,
     ) -> JsonReply:
-        """Send a paid call; raise an error for a status not in `passes`. `again`: unpaid, to repeat a refused one."""
+        """Send one call with a prompt and a text; raise an error for a status that is not in `passes`.
+
+        `form` holds further fields of the request. With `again`, the call repeats a rejected one with another `form`,
+        and does not count in the budget.
+        """
         down = self.endpoint.service.down
         if self._down is not None:
             raise down(str(self._down))
@@ -103,13 +107,13 @@ class CompletionClient:
 
 
 def chat_recipe(ai: AiSettings, prompt: str, frame: str) -> str:
-    """Return a text that changes with the model, the prompt or the `frame`, which makes stored answers outdated."""
+    """Return a text that identifies model, prompt and `frame`; if it changes, stored answers are outdated."""
     digest = hashlib.sha256(f"{prompt}\n{frame}".encode()).hexdigest()
     return f"openai/{ai.model or ''}+{digest[:12]}"
 
 
 def mark_of(text: str) -> str:
-    """Return a delimiter for a text in a prompt: a hash of it, which it cannot contain."""
+    """Return a delimiter for a text in a prompt: the hash of the text, because no text can contain its own hash."""
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
 
 

@@ -24,8 +24,8 @@ class ApiService:
     gives: str  # what a good answer contains
     error: type[AfreshError]  # this request failed
     down: type[AfreshError]  # any other request would fail, too
-    less: str = "ai.budget_per_run limits the calls"  # advice on how to send fewer requests
-    odd: str  # settings to check if the API rejects a request
+    advice: str = "ai.budget_per_run limits the calls"  # how to send fewer requests
+    suspects: str  # settings to check if the API rejects a request
     max_failures: int = 3  # timeouts and server errors in a row after which it counts as down
 
 
@@ -39,7 +39,7 @@ _FIXES = {  # for statuses that affect all requests
     403: "check {section}.api_key and its permissions",
     404: "check {section}.model and {section}.base_url",
     405: "check {section}.base_url",
-    429: "the next run tries again; {less}",
+    429: "the next run tries again; {advice}",
 }
 Sleep = Callable[[float], Awaitable[None]]
 utc_now: Clock = partial(datetime.now, UTC)
@@ -102,12 +102,12 @@ class Endpoint:
         answer = f"{self.host} answered {status_words(status)}"
         if 300 <= status < 400:
             return service.down(f"{answer}: set {service.section}.base_url to the URL it moved to")
-        fix = _FIXES.get(status, "").format(section=service.section, less=service.less)
+        fix = _FIXES.get(status, "").format(section=service.section, advice=service.advice)
         if status in (401, 403):  # some services repeat the key in their answer
             return service.down(f"{answer}: {fix}")
         if fix or status >= 500:
             return service.down(f"{answer}{message}: {fix or 'the next run tries again'}")
-        return service.error(f"{answer}{message}: check {service.odd}")
+        return service.error(f"{answer}{message}: check {service.suspects}")
 
     def error_message(self, reply: JsonReply) -> str:
         """Return the error message in an answer as ` ("model not found")`, or ""."""

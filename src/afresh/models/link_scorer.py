@@ -30,7 +30,7 @@ _DECODER = json.JSONDecoder()
 _MAX_TEXT_CHARS = 200
 _CHARS_PER_TOKEN = 4  # estimate, if the service does not report usage
 _OTHER_FORM = frozenset({400, 415, 422})  # answers of servers that do not support a form
-SCORES = ApiService(gives="scores", error=ScoreError, down=ScorerUnavailable, odd="ai.model and links.prompt_file")
+SCORES = ApiService(gives="scores", error=ScoreError, down=ScorerUnavailable, suspects="ai.model and links.prompt_file")
 # Part of every prompt. The mark is a hash of the list itself, so no text in the list can contain it.
 _FRAME = """\
 Keywords: {keywords}
@@ -212,7 +212,7 @@ def _parse_entries(content: str) -> tuple[list[Any], bool]:
 
 
 def _repair_entries(content: str) -> tuple[list[Any], bool]:
-    """Return the readable entries of a truncated or surrounded list, and whether it is complete."""
+    """Return the readable entries of a list that is cut off or in the middle of a text, and whether it is complete."""
     begin = _LIST.search(content)
     if begin is None:
         raise UnusableAnswer("no JSON" if content.strip() else "an empty text")

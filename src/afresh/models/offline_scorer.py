@@ -31,7 +31,7 @@ class WordSimilarity:
     def nearest(self, links: Sequence[Sequence[str]], keywords: Sequence[str]) -> list[tuple[str, KeywordMatch] | None]:
         """Return the nearest keyword of each link, with the similarity and the most similar word of the link.
 
-        The similarity is the mean of two: of the keyword to the nearest word of the link, and to all its words.
+        The similarity is the mean of two values: keyword to nearest word of the link, and keyword to all its words.
         """
         import numpy as np
 

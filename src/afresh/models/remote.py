@@ -18,8 +18,8 @@ VECTORS = ApiService(
     gives="vectors",
     error=EmbedError,
     down=EmbedderUnavailable,
-    less="embedding.batch_size and embedding.budget_per_run limit the calls",
-    odd="embedding.model, embedding.dimensions and the prefixes",
+    advice="embedding.batch_size and embedding.budget_per_run limit the calls",
+    suspects="embedding.model, embedding.dimensions and the prefixes",
     max_failures=1,
 )
 
@@ -106,7 +106,7 @@ class RemoteEmbedder:
 
 
 def _sendable(prefix: str, text: str) -> str:
-    """Return prefix and text as every API accepts them: valid Unicode, limited, not blank."""
+    """Return prefix and text in a form that every API accepts: valid Unicode, not too long, not blank."""
     whole = text[:MAX_TEXT_CHARS].encode("utf-8", "replace").decode("utf-8")
     return prefix + (whole if whole.strip() else "-")
 

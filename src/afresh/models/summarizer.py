@@ -23,7 +23,7 @@ _REFUSAL = re.compile(
     re.IGNORECASE,
 )
 SUMMARIES = ApiService(
-    gives="a summary", error=SummaryError, down=SummarizerUnavailable, odd="ai.model and ai.max_input_chars"
+    gives="a summary", error=SummaryError, down=SummarizerUnavailable, suspects="ai.model and ai.max_input_chars"
 )
 # Part of every prompt. The mark is a hash of the text itself, so that no text can contain it.
 _FRAME = """\
@@ -75,7 +75,7 @@ class OfflineSummarizer:
 
 
 def summarizer_for(settings: AiSettings, caller: JsonApi | None, budget: CallBudget | None = None) -> Summarizer:
-    """Return the summariser of one run; without `caller` (of an AI model), the offline one."""
+    """Return the summariser of one run: a chat model that `caller` reaches, or the offline one if that is None."""
     if caller is None:
         return OfflineSummarizer(settings.max_summary_chars)
     prompt = completions.read_prompt("summary.md", settings.prompt_file, "ai.prompt_file")
