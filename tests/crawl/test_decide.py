@@ -294,7 +294,7 @@ flagged_pages = st.builds(
 )
 
 
-unchanged = st.builds(NotModified) | not_modified | st.just(NotModified(status_code=None, unasked="not requested"))
+unchanged = st.builds(NotModified) | not_modified | st.just(NotModified(status_code=None, skip_reason="not requested"))
 
 
 @law

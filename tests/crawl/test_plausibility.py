@@ -33,7 +33,7 @@ signs = st.builds(
     likeness=st.none() | st.floats(0, 1),
     length=st.none() | st.integers(0, 100_000),
     lookalikes=st.integers(0, 5),
-    last=st.booleans(),
+    others_checked=st.booleans(),
     like_missing=st.booleans(),
 )
 
@@ -128,8 +128,8 @@ def test_F40_one_page_at_many_addresses_is_held_and_a_rewritten_one_is_believed_
     first = reported(likeness=0.05, length=len(TEXT))
     assert first is not None
     assert first.action is SuspicionAction.WAIT
-    assert reported(likeness=0.05, length=len(TEXT), last=True) is None
-    wall = reported(likeness=0.05, lookalikes=MIN_LOOKALIKES, last=True)
+    assert reported(likeness=0.05, length=len(TEXT), others_checked=True) is None
+    wall = reported(likeness=0.05, lookalikes=MIN_LOOKALIKES, others_checked=True)
     assert wall is not None
     assert wall.action is SuspicionAction.HOLD
 
@@ -144,7 +144,10 @@ def test_F42_an_emptied_page_is_believed_only_when_another_run_sees_the_same() -
     assert again is not None
     assert again.action is SuspicionAction.HOLD
     later = {"likeness": 0.0, "length": 500, "run": RUN + 1}
-    second = [reported(held, blank, **later, **more) for more in ({}, {"last": True}, {"last": True, "lookalikes": 2})]
+    second = [
+        reported(held, blank, **later, **more)
+        for more in ({}, {"others_checked": True}, {"others_checked": True, "lookalikes": 2})
+    ]
     assert [doubt and doubt.action for doubt in second] == [
         SuspicionAction.WAIT,
         SuspicionAction.FLAG,
@@ -170,7 +173,7 @@ def test_U1_F122_a_login_form_is_a_wall_however_often_it_is_seen(text: str, like
     wall = replace(document(text, "Docs", "wall"), login=True)
     page = KNOWN
     for run in range(7, 12):
-        read = _read(wall, likeness=likeness, length=len(TEXT), run=run, last=True)
+        read = _read(wall, likeness=likeness, length=len(TEXT), run=run, others_checked=True)
         decision = decide(page, read, Policy(), NOON)
         assert (decision.content, decision.doubtful) == (ContentAction.KEEP, True)
         assert "login" in (decision.page.doubt or "")
@@ -180,15 +183,15 @@ def test_U1_F122_a_login_form_is_a_wall_however_often_it_is_seen(text: str, like
 
 def test_F183_a_login_is_held_whatever_it_says_and_a_page_with_a_login_beside_its_text_is_flagged() -> None:
     wall = replace(document("ログインしてください。" * 80), login=True, asks_password=True)
-    doubt = reported(KNOWN, wall, likeness=0.05, length=300, last=True)
+    doubt = reported(KNOWN, wall, likeness=0.05, length=300, others_checked=True)
     assert doubt is not None
     assert doubt.action is SuspicionAction.HOLD
     guide = replace(document("How ferries are run, in a hundred words. " * 5), asks_password=True)
-    doubt = reported(KNOWN, guide, likeness=0.05, length=300, last=True)
+    doubt = reported(KNOWN, guide, likeness=0.05, length=300, others_checked=True)
     assert doubt is not None
     assert doubt.action is SuspicionAction.FLAG
     for page in (wall, guide):
-        assert reported(KNOWN, page, likeness=0.5, length=300, last=True) is None
+        assert reported(KNOWN, page, likeness=0.5, length=300, others_checked=True) is None
         assert reported(NEW, page) is None
 
 
@@ -205,7 +208,7 @@ def test_F184_trust_takes_another_page_and_keeps_the_former_text(likeness: float
 def test_U1_F123_an_emptied_page_that_was_believed_stays_flagged() -> None:
     empty = document("", "", content_hash=EMPTY_HASH)
     first = decide(KNOWN, _read(empty, likeness=0.0, length=500), Policy(), NOON)
-    second = decide(first.page, _read(empty, likeness=0.0, length=500, run=8, last=True), Policy(), NOON)
+    second = decide(first.page, _read(empty, likeness=0.0, length=500, run=8, others_checked=True), Policy(), NOON)
     assert (second.content, second.page.content_hash) == (ContentAction.REPLACE, EMPTY_HASH)
     flagged = second.page
     assert flagged.doubt == "it lost all its text: 500 characters"
@@ -232,7 +235,7 @@ def test_F27_three_crashes_quarantine_a_body_and_another_body_is_tried_again() -
     page = KNOWN
     for number in range(1, CRASHES + 1):
         assert not is_poison(page, "body")
-        crash = Failed(outcome=Outcome.FAILED, reason="the parser crashed", poison="body")
+        crash = Failed(outcome=Outcome.FAILED, reason="the parser crashed", crash_hash="body")
         decision = decide(page, crash, Policy(retries=10), NOON)
         page = decision.page
         assert (page.crashes, decision.content) == (number, ContentAction.KEEP)
@@ -271,8 +274,8 @@ def _read(doc: Document, **seen: object) -> ReadDocument:
 @pytest.mark.parametrize("left", ["", "Menu"])
 def test_F42_what_a_browser_showed_is_never_believed_to_be_empty(left: str) -> None:
     displayed = replace(KNOWN, content_type=RENDERED, doubt_hash="new", doubt_run=RunId(6))
-    doubt = reported(displayed, document(left), length=len(TEXT), last=True)
+    doubt = reported(displayed, document(left), length=len(TEXT), others_checked=True)
     assert doubt is not None
     assert doubt.action is SuspicionAction.HOLD
     assert "browser" in doubt.text
-    assert reported(displayed, document("The hall is closed until May."), length=100, last=True) is None
+    assert reported(displayed, document("The hall is closed until May."), length=100, others_checked=True) is None

@@ -63,7 +63,7 @@ async def test_a_page_that_was_not_asked_stays_as_checked_when_it_was(crawler: M
     await crawler.crawl(SITE)
     before = await crawler.page("a")
     crawler.clock.advance(60)
-    unasked = NotModified(status_code=None, unasked="not asked")
+    unasked = NotModified(status_code=None, skip_reason="not asked")
     await crawler.crawl(dict.fromkeys(SITE, unasked), RunMode.REFRESH)
     page = await crawler.page("a")
     assert (page.checked_at, page.last_seen) == (before.checked_at, crawler.run.started_at)
@@ -74,7 +74,7 @@ async def test_a_page_that_was_not_asked_stays_as_checked_when_it_was(crawler: M
 async def test_A4_a_304_leaves_every_page_as_decided(crawler: ManualCrawler) -> None:
     """Whatever happened to a page before, the row holds what `decide` returned, and the times of the run."""
     failed, refused = Failed(outcome=Outcome.TIMEOUT, reason="late"), Refused(reason="403 Forbidden", status_code=403)
-    crashed = Failed(reason="the parser crashed", poison="b" * 64)
+    crashed = Failed(reason="the parser crashed", crash_hash="b" * 64)
     pasts: dict[str, Seen] = {
         "ok": NotModified(),
         "failed": failed,

@@ -220,7 +220,7 @@ def _not_modified(page: Page, seen: NotModified, policy: Policy, now: datetime) 
         )
         return _failed(replace(page, validators=Validators()), broken, policy, now)
     asked, checked = page.validators, dict[str, Any]()
-    if not seen.unasked:
+    if not seen.skip_reason:
         flag = flag_that_stays(page, policy)
         checked = {"checked_at": now, "observed_at": now, "rhythm": _rhythm(page, now, changed=False), **ANSWERED}
         checked |= {"doubt": flag, "doubt_run": page.doubt_run if flag is not None else None}
@@ -233,7 +233,7 @@ def _not_modified(page: Page, seen: NotModified, policy: Policy, now: datetime) 
         outcome=Outcome.NOT_MODIFIED,
         follow=LinkAction.STORED,
         next_at=next_check_after_answer(now, after, policy),
-        reason=seen.unasked or reason,
+        reason=seen.skip_reason or reason,
     )
 
 
@@ -309,10 +309,10 @@ def _refused(page: Page, seen: Refused, policy: Policy, now: datetime) -> Decisi
 def _failed(page: Page, seen: Failed, policy: Policy, now: datetime) -> Decision:
     after = _without_answer(page, now, strikes=int(seen.retry_after is None))  # a request to wait is not a failure
     crashes = page.crashes + 1
-    quarantined = seen.poison is not None and crashes >= CRASHES  # do not give this body to the parser again
-    if seen.poison is not None:
+    quarantined = seen.crash_hash is not None and crashes >= CRASHES  # do not give this body to the parser again
+    if seen.crash_hash is not None:
         doubt = f"parsing it crashed {crashes} times" if quarantined else page.doubt
-        after = replace(after, crashes=crashes, doubt=doubt, doubt_hash=seen.poison)
+        after = replace(after, crashes=crashes, doubt=doubt, doubt_hash=seen.crash_hash)
     pauses = after.failures if timedelta(seconds=seen.retry_after or 0) else max(1, after.failures)
     return Decision(
         page=after,

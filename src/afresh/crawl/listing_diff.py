@@ -69,4 +69,4 @@ def is_dated_unchanged(page: Page, modified: datetime | None, policy: Policy, no
 def not_requested(modified: datetime) -> NotModified:
     """Return the result for a page that is not requested because its last change is dated before its last check."""
     reason = f"not requested: last changed {modified.astimezone(UTC):%Y-%m-%d %H:%M} UTC (crawl.trust_lastmod)"
-    return NotModified(status_code=None, unasked=reason)
+    return NotModified(status_code=None, skip_reason=reason)

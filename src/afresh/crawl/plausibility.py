@@ -132,13 +132,14 @@ def _no_content(page: Page, document: Document, signs: ContentSignals) -> Suspic
 def _emptied(page: Page, document: Document, signs: ContentSignals) -> Suspicion | None:
     """Return what to do about a page that is empty now.
 
-    Hold it in the first run that finds it empty. In a later run, flag it, or hold it if two other pages became empty.
+    Hold it in the first run that finds it empty. In a later run, decide after the other pages: flag it, or hold it
+    again if two of them became empty, too.
     """
     if page.doubt_hash != document.content_hash or page.doubt_run == signs.run:
         return _hold("the page is empty now; it is accepted if a later run finds it empty again")
     if signs.lookalikes >= MIN_LOOKALIKES:
         return _hold(f"the page is empty now, and so are {signs.lookalikes} others")
-    if not signs.last:
+    if not signs.others_checked:
         return WAIT
     return _lost_all(signs)
 
@@ -154,7 +155,7 @@ def _not_its_own(document: Document, signs: ContentSignals) -> Suspicion | None:
         return None
     if signs.lookalikes >= MIN_LOOKALIKES:
         return _hold(f"{signs.lookalikes} other URLs show the same content now: probably a login or error page")
-    if not signs.last:
+    if not signs.others_checked:
         return WAIT
     return _flag(ANOTHER_WITH_LOGIN) if document.asks_password else None
 

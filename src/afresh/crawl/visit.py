@@ -139,7 +139,7 @@ async def process_page(claim: Claim, fetched: Fetched, tools: RunTools) -> Visit
 
 async def process_pending(waiting: PendingVisit, tools: RunTools) -> Visit:
     signs = await content_signals(waiting.arrived.claim, waiting.seen.document, tools)
-    seen = replace(waiting.seen, signs=replace(signs, last=True))
+    seen = replace(waiting.seen, signs=replace(signs, others_checked=True))
     return await _decide_and_prepare(waiting.arrived, seen, tools)
 
 
@@ -165,7 +165,7 @@ async def _extract(arrived: FetchSummary, fetched: Body, tools: RunTools) -> See
             outcome=Outcome.FAILED,
             reason=f"{came}, but {error}",
             status_code=code,
-            poison=arrived.body_hash,
+            crash_hash=arrived.body_hash,
             hopeless=isinstance(error, ParserTimeout),
         )
     except ParserUnavailable as error:
@@ -200,7 +200,7 @@ async def _decide_and_prepare(arrived: FetchSummary, seen: Seen, tools: RunTools
         failed = Failed(
             outcome=Outcome.FAILED,
             reason=f"{UNEMBEDDED}: {error}" if isinstance(error, EmbedError) else str(error),
-            poison=arrived.body_hash if isinstance(error, ParserCrashed) else None,
+            crash_hash=arrived.body_hash if isinstance(error, ParserCrashed) else None,
             hopeless=isinstance(error, EmbedderUnavailable | ParserTimeout | SummarizerUnavailable),
         )
         decision = decide(claim.page, failed, tools.policy, tools.clock())

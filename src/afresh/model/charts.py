@@ -75,7 +75,7 @@ class HostState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostView(HostQueue):
-    """The numbers of pages that wait for requests to a host, and whether the host may be requested now."""
+    """A queue of pages for a host, and whether the host is requested now or has to rest."""
 
     worked_on: bool  # whether a worker requests it now
     resting: bool  # whether it must not be requested before `next_allowed_at`
@@ -103,7 +103,7 @@ class UpcomingChecks:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSavings:
-    """What the last finished run cost and saved."""
+    """How many pages of a source are fresh, and what its last ended run cost and saved."""
 
     pages: int  # with content
     fresh: int  # of those, not due
@@ -143,7 +143,10 @@ def by_source(
 
 
 def map_of(pages: Sequence[MapNode], links: Sequence[tuple[PageId, PageId]], there: int, room: int) -> SiteMap:
-    """Return the map of `pages` (nearest to the root first, of `there` in all) with at most `room` further links."""
+    """Return the map of `pages`, which are sorted by their distance from the root; the source has `there` pages.
+
+    The map has at most `room` links, not counting those from a parent to its child.
+    """
     places = {page.id: place for place, page in enumerate(pages)}
     nearest: dict[PageId, PageId] = {}
     for start, end in links:

@@ -85,11 +85,11 @@ class Body:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotModified:
-    """The content is unchanged; `validators` holds those that the response renewed."""
+    """The content is unchanged; `validators` holds the values that the response renewed."""
 
     validators: Validators = Validators()
     status_code: int | None = 304
-    unasked: str | None = None  # why no request was made; without one, this does not count as a check
+    skip_reason: str | None = None  # why no request was made; then it does not count as a check
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +111,7 @@ class Moved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refused:
-    """The page may not be read: robots.txt, 401/403 and other 4xx, a blocked address, a media type."""
+    """The page is not read: forbidden by robots.txt, a 4xx such as 403, a blocked address, or an unreadable format."""
 
     outcome: Outcome = Outcome.FAILED  # or BLOCKED_ROBOTS, BLOCKED_4XX
     reason: str  # "robots.txt line 12", "403 Forbidden", "address not allowed"
@@ -122,13 +122,13 @@ class Refused:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failed:
-    """A temporary failure: timeout, 5xx, 429, a broken body."""
+    """A failure after which the page is tried again, now or in a later run: timeout, 5xx, 429, a broken body."""
 
     outcome: Outcome = Outcome.FAILED  # or TIMEOUT, BLOCKED_4XX (429), BLOCKED_5XX
     reason: str
     status_code: int | None = None
     retry_after: float | None = None  # seconds that the server asked to wait, already capped
-    poison: str | None = None  # the hash of a body on which the parser crashed
+    crash_hash: str | None = None  # the hash of a body on which the parser crashed
     hopeless: bool = False  # a retry in the same run would fail, too
     challenge: bool = False  # it came with a challenge page for browsers
 
@@ -146,7 +146,7 @@ class Link(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """The content of a page, as it is indexed, hashed and shown."""
+    """The content of a page in the form that is indexed, hashed and shown."""
 
     title: str
     markdown: str
@@ -170,17 +170,17 @@ class Document:
 class ContentSignals:
     """Observations about a fetched document that help to decide whether to trust it."""
 
-    run: int = 0
+    run: int = 0  # the current run
     likeness: float | None = None  # to the stored content, None if unknown
     length: int | None = None  # of the stored content, in characters
-    last: bool = False  # the run has checked all other pages
+    others_checked: bool = False  # the run has checked all other pages
     lookalikes: int = 0  # other URLs that show the same page
     like_missing: bool = False  # the site answers the same for a URL that cannot exist
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadDocument:
-    """A parsed body: the result of a response with status 200."""
+    """A page that was read and parsed: its document, and values of its `Body`."""
 
     document: Document
     validators: Validators
@@ -189,7 +189,7 @@ class ReadDocument:
     proven: bool = False
     rendered: str | None = None
     chunks: "tuple[Chunk, ...] | None" = None  # of new text
-    signs: ContentSignals = ContentSignals()
+    signs: ContentSignals = ContentSignals()  # observed after parsing
 
 
 Seen = ReadDocument | NotModified | Gone | Moved | Refused | Failed
@@ -209,7 +209,7 @@ def embedded_text(path: tuple[str, ...], content: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chunk:
-    """A searchable piece of a document; `path` holds its headings, outermost first."""
+    """A searchable piece of a document; `path` holds the headings above it, outermost first."""
 
     content: str
     path: tuple[str, ...] = ()

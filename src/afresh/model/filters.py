@@ -1,4 +1,4 @@
-"""Filters and cursors for lists of pages, links and attempts, and the records of link lists."""
+"""Filters and cursors for lists of pages, links and attempts, and the entries of lists of links."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -12,7 +12,7 @@ from afresh.model.reports import PageView
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageFilter:
-    """The conditions for the pages of a list; a page must match all of them."""
+    """The conditions for the pages of a list; a page must match each one that is set."""
 
     status: PageStatus | None = None
     everything: bool = False  # also deleted pages and redirects; ignored if a status is set
@@ -37,7 +37,7 @@ class PageFilter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkFilter:
-    """The conditions for the links of a list; a link must match all of them."""
+    """The conditions for the links of a list; a link must match each one that is set."""
 
     page: PageId | None = None  # the page that contains the links
     url: str | None = None
@@ -86,7 +86,10 @@ class AttemptCursor(NamedTuple):
 
 
 def parts_of_run(outcome: Outcome | None, after: AttemptCursor | None) -> list[AttemptCursor]:
-    """Return where to continue a list of the attempts of a run: one cursor for each outcome that is left."""
+    """Return where to continue a list of the attempts of a run: a cursor for each outcome, worst first.
+
+    `outcome` limits the list to one outcome; outcomes before the last returned attempt (`after`) are left out.
+    """
     left = WORST_FIRST[WORST_FIRST.index(after.outcome) :] if after else WORST_FIRST
     return [
         after if after and after.outcome is each else AttemptCursor(each, 0) for each in left if outcome in (None, each)

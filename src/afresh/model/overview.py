@@ -41,7 +41,7 @@ class ChangedSourceView(SourceView):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preview:
-    """The pages that the first crawl of a new source would read."""
+    """A new source before its first crawl: its start page, and the pages that the crawl would read."""
 
     kind: str
     url: str
@@ -62,7 +62,7 @@ class Preview:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceListing:
-    """The URLs that a source lists now, with the number of excluded URLs, errors and notes."""
+    """The URLs that a source lists now, with the numbers of excluded URLs, and with errors and notes."""
 
     urls: tuple[str, ...]
     dropped: Mapping[str, int]  # excluded URLs: their number by reason

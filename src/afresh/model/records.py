@@ -93,12 +93,12 @@ class Source:
 
     @property
     def is_of_digest(self) -> bool:
-        """Return whether the source holds the files or links of the digest, which only `afresh init-kb` reads."""
+        """Return whether the source has the files or links of the knowledge base (see `afresh init-kb`)."""
         return self.name in KINDS
 
     @property
     def is_operators(self) -> bool:
-        """Return whether the operator set the root; only then may the operator's credentials be used."""
+        """Return whether the operator of afresh set the URL; only then may the operator's credentials be used."""
         return bool(self.operator_url) and self.operator_url == self.url
 
     @property
@@ -168,7 +168,7 @@ class Page:
 
 
 def last_answered(checked_at: datetime | None, *answers: datetime | None) -> datetime | None:
-    """Return when a page with content was last checked and answered, so that a failed check does not count."""
+    """Return the time of the last check that did not fail: the latest of `answers`, but at most `checked_at`."""
     latest = max((time for time in answers if time is not None), default=None)
     return checked_at if checked_at is None or latest is None else min(checked_at, latest)
 
@@ -266,7 +266,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VisitContent:
-    """The content and links that a visit produced; empty if nothing is to be stored."""
+    """The content and links that the check of a page produced; empty if nothing is to be stored."""
 
     document: Document | None = None  # set when content is replaced
     chunks: tuple[Chunk, ...] = ()
@@ -277,13 +277,13 @@ class VisitContent:
     body_bytes: int = 0
     rendered: bool = False  # by a browser
     trapped: int = 0  # links left out as part of an infinite URL space
-    long_links: int = 0
-    digest: DigestUpdate | None = None  # for the cache of the digest
+    long_links: int = 0  # links left out because their URLs are too long
+    digest: DigestUpdate | None = None  # for the cache of the knowledge base
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Visit:
-    """A finished visit, ready to be committed."""
+    """The finished check of a page, ready to be committed."""
 
     claim: Claim
     decision: Decision
@@ -325,7 +325,7 @@ class RunLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backlog:
-    """The number of open attempts of a run, and when the next one can start."""
+    """How many attempts of a run are open, how many of those are claimed, and when the next one can start."""
 
     open: int
     held: int  # of those, claimed by workers

@@ -37,7 +37,7 @@ class RunReport:
     bytes: int = 0
     chunks_embedded: int = 0
     chunks_reused: int = 0
-    summaries: int = 0  # made for the digest
+    summaries: int = 0  # made for the knowledge base
     links_scored: int = 0  # by keywords, in this run
     links_unscored: int = 0  # left for the next run
     links_saved: int = 0  # with known scores
@@ -68,7 +68,7 @@ class RunReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KbReport:
-    """What an update of the digest did."""
+    """What an update of the knowledge base did."""
 
     index: str  # path of the file
     cache: str
@@ -118,7 +118,7 @@ class ReindexReport:
 
     source: str | None  # None: all sources
     state: str  # completed, partial or failed
-    pages_cut: int
+    pages_cut: int  # pages that were split into chunks again
     chunks_embedded: int
     chunks_reused: int
     left: int  # pages and chunks that still have another recipe
@@ -217,10 +217,10 @@ class ScheduleView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NextCheck:
-    """A page that waits for its next check, and the time of that check."""
+    """A page that waits for its next check."""
 
     url: str
-    next_look: datetime
+    next_look: datetime  # the time of the check
     due: bool  # now
     planned: datetime  # decides the order; a maximum age makes a page due earlier
 
@@ -366,8 +366,8 @@ class HostQueue:
 
     domain: str
     waiting: int
-    held: int
-    oldest: datetime | None  # when the first one became due
+    held: int  # pages that workers have claimed, not counted in `waiting`
+    oldest: datetime | None  # when the first waiting one became due
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -402,7 +402,7 @@ class HistoryEntry(Attempt):
 
 
 def listing_reason(unchanged: int) -> str:
-    """Return the reason to show for an attempt that listed a source: the number of unchanged pages."""
+    """Return the reason to show for the attempt that read a listing: how many pages the listing shows unchanged."""
     return f"the listing shows {unchanged} {'page' if unchanged == 1 else 'pages'} unchanged"
 
 
@@ -461,8 +461,8 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
-    """The number of pages that open runs still have to check."""
+    """The pages that open runs still have to check."""
 
-    waiting: int = 0
-    held: int = 0  # of those, claimed by live workers
+    waiting: int = 0  # not claimed by a live worker
+    held: int = 0  # claimed by a live worker
     oldest: datetime | None = None  # when the first waiting one became due
