@@ -260,7 +260,7 @@ class _YamlReader:
 
 
 def _keep(into: dict[str, Any], key: str, value: Any) -> None:
-    """Set a key of the mapping `into`; for the merge key `<<`, add the keys in `value` that `into` lacks."""
+    """Set a key of `into`; for the merge key `<<`, add those keys of the mappings in `value` that `into` lacks."""
     if key != "<<":
         into[key] = value
         return

@@ -45,9 +45,9 @@ def codec_of(label: str | None) -> str | None:
 
 
 def sniff_encoding(data: bytes, charset: str | None = None, *, html: bool = True) -> str:
-    """Return the codec of a body that its BOM, its HTTP header (`charset`) or its meta element (`html`) names.
+    """Return the codec of a body, as named by its BOM, the HTTP header (`charset`) or, with `html`, a meta element.
 
-    If none does, return UTF-8 if the body is valid UTF-8, else windows-1252.
+    If none of these names a codec, return UTF-8 if the body is valid UTF-8, else windows-1252.
     """
     for mark, codec in _BOMS:
         if data.startswith(mark):

@@ -93,7 +93,7 @@ def _agreeing(hints: Sequence[str], language: str | None) -> str | None:
 
 
 def _settle(sample: str, hints: Sequence[str], guess: str | None) -> str:
-    """Return the first declared tag (`hints`) or, if the text clearly contradicts all tags, its own language."""
+    """Return the first declared tag (`hints`) or, if the text clearly contradicts it, the language of the text."""
     doubtful = guess is not None or (primary(hints[0]) == "en" and contradicts_english(sample))
     if not doubtful or not is_long(sample):
         return hints[0]
@@ -171,7 +171,7 @@ def _script_counts(sample: str) -> dict[str, int]:
 
 
 def _relative(language: str, sample: str) -> str | None:
-    """Return the language of a sample, of those that share the script of `language`; None if unclear."""
+    """Return the language of a sample: one of those that share the script of `language`, or None if unclear."""
     if language not in _DISTINCTIVE:
         return language
     relatives = _DISTINCTIVE[language]

@@ -336,7 +336,7 @@ class _Pruning:
         return found
 
     def _drop_around(self, node: LexborNode, hidden: HiddenBy) -> bool:
-        """Remove a hidden element except its visible parts; if it has none, remove nothing and return False."""
+        """Remove the content of a hidden element except its visible parts; if it has none, only return False."""
         inside = list(islice(node.traverse(), min(MAX_INSIDE, max(0, MAX_ASKED - self._asked))))
         self._asked += len(inside)
         undoing = [each for each in inside if each.mem_id != node.mem_id and self._undoes(each, hidden)]

@@ -191,7 +191,7 @@ def tidy(tree: LexborHTMLParser, main: LexborNode, names: bytes, generator: str)
 
 
 def code_language(names: str) -> str | None:
-    """Return the code language that class names contain, as Markdown spells it; "" for plain text, None without one."""
+    """Return the code language that class names contain, as Markdown spells it; "" for plain text, None if none."""
     found = _LANGUAGE.search(names)
     if found is None:
         return None

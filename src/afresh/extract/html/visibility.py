@@ -420,7 +420,7 @@ def _flattens(name: str, parts: list[str]) -> bool:
 
 
 def _turns_edge(angle: str, z: str = "0") -> bool:
-    """Return whether a rotation turns an element edge-on, so that it is invisible; `z`: that part of its axis."""
+    """Return whether a rotated element is invisible because it is seen edge-on; `z`: z component of the axis."""
     degrees = px_of(angle, _DEGREES)
     is_upright = degrees is not None and abs(math.cos(math.radians(degrees))) < 0.02
     return is_upright and abs(share_of(z)) < 0.01

@@ -97,7 +97,7 @@ class _Text:
         yield "table", table(cells)
 
     def _inline(self, parent: Any, depth: int) -> str:
-        """Return the text of a paragraph, without deleted text and without repetitions for older programs."""
+        """Return the text of a paragraph, without deleted text and the copies that Word adds for older programs."""
         parts: list[str] = []
         for child in parent if depth < DEEPEST else ():
             match name_of(child):

@@ -97,7 +97,7 @@ def _without_margins(lines: Sequence[PdfLine]) -> list[PdfLine]:
 
 
 def _shifts(line: PdfLine) -> Iterator[int]:
-    """Yield each number at the beginning or end of a line, minus the page index: page numbers give the same result."""
+    """Yield the numbers at the ends of a line, minus the page index: page numbers give the same result on all pages."""
     for number in _END_NUMBERS.findall(line.text):
         yield int(number) - line.page
 

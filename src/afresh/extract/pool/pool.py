@@ -55,7 +55,7 @@ class ParserProcess:
         return cls(process)
 
     async def call(self, call: object) -> Buffer:
-        """Send a call and return its answer. The call is pickled here, so that waiting calls take little memory."""
+        """Send a call and return its answer. Calls are pickled only here; while they wait, they take little memory."""
         stdin = self.process.stdin
         if stdin is None or self.broken:
             raise CallDropped
