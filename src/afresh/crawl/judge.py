@@ -177,7 +177,7 @@ def pair_moves(
 
 
 def count_moves(dropped: Iterable[Page], heirs: Mapping[PageId, Page], run: Run) -> dict[str, int]:
-    """Return how many of the dropped pages moved or were deleted, and how many pages are new, without the `heirs`."""
+    """Return the numbers of moved and deleted pages, and of new pages without the `heirs` (see `pair_moves`)."""
     pages = list(dropped)
     moved = sum(1 for page in pages if page.moved_to is not None)
     fresh = sum(1 for heir in heirs.values() if heir.changed_at and heir.changed_at >= run.started_at)

@@ -110,7 +110,7 @@ class LinkScoring:
                 self._new = self._new if self._guesser else []
 
     async def guesses(self, run: Run) -> Mapping[str, float]:
-        """Return guessed scores, by URL, of links without a score; a scorer that costs nothing guesses them."""
+        """Return scores by URL for links without a stored score, guessed by a scorer that costs nothing."""
         if self._guesser is None:
             return {}
         async with self._asking:

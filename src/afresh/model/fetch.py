@@ -111,7 +111,7 @@ class Moved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refused:
-    """The page is not read: forbidden by robots.txt, a 4xx such as 403, a blocked address, or an unreadable format."""
+    """The page is not read because of robots.txt, a status such as 403, a blocked address or an unreadable format."""
 
     outcome: Outcome = Outcome.FAILED  # or BLOCKED_ROBOTS, BLOCKED_4XX
     reason: str  # "robots.txt line 12", "403 Forbidden", "address not allowed"

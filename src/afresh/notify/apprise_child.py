@@ -46,7 +46,7 @@ class ConnectGuard:
 
 
 class LogSummary(logging.Handler):
-    """Summarises log messages of apprise, because they may contain parts of the URL, which is secret."""
+    """Summarises log messages of apprise, because they may contain parts of the secret URL."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)

@@ -56,17 +56,14 @@ class AccessRepository(Repository):
     async def end_login(self, digest: str) -> None:
         await self._run("end_login", digest=digest)
 
-    async def begin_answer(self, caller: str, name: str, asked: str, now: datetime) -> StoredResponse | None:
-        """Claim the idempotency key `name` and return None; if it is in use, return what is stored for it.
-
-        `asked` is a hash of the request, which is stored with the key.
-        """
+    async def begin_answer(self, caller: str, name: str, request_hash: str, now: datetime) -> StoredResponse | None:
+        """Claim the idempotency key `name` and return None; if it is in use, return what is stored for it."""
         async with self.db.write() as tx:
             await tx.run("forget_replies", before=now - KEPT)
             key = {"caller": caller, "name": name}
-            if await tx.one("begin_reply", **key, asked=asked, now=now):
+            if await tx.one("begin_reply", **key, asked=request_hash, now=now):
                 return None
-            if await tx.one("begin_reply_again", **key, asked=asked, now=now, since=now - GIVEN_UP):
+            if await tx.one("begin_reply_again", **key, asked=request_hash, now=now, since=now - GIVEN_UP):
                 return None
             row = await tx.only("kept_reply", **key)
             return StoredResponse(row["asked"], row["status_code"], row["location"], row["body"])
