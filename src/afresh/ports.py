@@ -73,17 +73,17 @@ class Lister(Protocol):
 
 
 class ChangedPaths(NamedTuple):
-    """The pages that may have changed when some paths changed."""
+    """The pages of a source to check after some paths changed: files, other URLs, or everything."""
 
-    there: Sequence[ListedUrl] = ()  # files that belong to the source
-    others: Sequence[str] = ()  # URLs without such a file: stored pages at or below them may be gone
+    files: Sequence[ListedUrl] = ()  # existing files that belong to the source
+    other_urls: Sequence[str] = ()  # URLs without such a file: stored pages at or below them may be gone
     everything: bool = False  # more than single files may have changed
 
 
 class ChangeFeed(Protocol):
     """Reports changed paths below the root of a source, without reading files; its methods may block."""
 
-    place: str
+    place: str  # the path of the root, without links
 
     def open(self, on_change: Callable[[Sequence[str]], None], on_loss: Callable[[str], None]) -> None:
         """Start watching; raise OSError if that is impossible.
@@ -217,7 +217,7 @@ class SinkKind:
 
     open: Callable[..., Sink]  # takes name and settings, and the HTTP client if there is a base_url
     needs: tuple[str, ...] = ()  # required keys of `sinks.NAME`
-    base_url: str | None = None  # default URL of its API
+    base_url: str | None = None  # default URL of its API; None: it gets no HTTP client
 
 
 class Web(Protocol):

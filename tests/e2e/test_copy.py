@@ -208,7 +208,7 @@ async def test_a_row_that_differs_is_found(store: Path, work: type[InProcess], m
 
     monkeypatch.setattr(copy.SqliteEndpoint, "write", spoiled)
     target = f"sqlite:///{store.with_name('two.db')}"
-    with pytest.raises(StoreError, match=r"pages has .* rows"):
+    with pytest.raises(StoreError, match=r"differs in pages: the origin has .* rows"):
         await copy_store(f"sqlite:///{store}", target)
     with pytest.raises(IncompleteCopy):
         await look(store, target)

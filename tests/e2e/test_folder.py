@@ -317,7 +317,7 @@ async def test_R10_G4_history_and_why_name_the_listing_that_shows_a_file_unchang
     root, file = file_url(str(docs)), file_url(str(docs / "guide/install.md"))
     (listing,) = [each for each in await kb.runs.attempts(report.run, limit=9) if each.unchanged]
     assert (listing.outcome, listing.unchanged, listing.url) == ("not_modified", 2, root)
-    message = f"unchanged by the listing of {root}, run {report.run}"
+    message = f"unchanged according to the listing of {root}, run {report.run}"
     proven, first = await kb.pages.history(file)
     assert (proven.run_id, proven.outcome, proven.reason, proven.source) == (
         report.run,

@@ -150,7 +150,7 @@ def test_G2_F80_many_files_that_only_the_cache_knows_do_not_leave_at_once(base: 
     kept = base.notes.rename(base.place / "kept")
     base.note("other.txt", "Another folder.")
     for _ in range(2):
-        assert "14 of 14 sources in the cache" in base.run(code=1)["error"]
+        assert "14 of 14 entries in the cache" in base.run(code=1)["error"]
         assert (base.cache.read_bytes(), base.index.read_bytes()) == before
     shutil.rmtree(base.notes)
     kept.rename(base.notes)

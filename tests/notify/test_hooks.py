@@ -40,7 +40,7 @@ def test_F100_a_message_is_signed_with_its_id_and_time() -> None:
     now = datetime.fromtimestamp(at, UTC)
 
     def accepted(**wrong: object) -> bool:
-        given = {"secret": secret, "message": message, "timestamp": str(at), "body": body, "header": signature}
+        given = {"secret": secret, "message_id": message, "timestamp": str(at), "body": body, "header": signature}
         return signed(**{**given, "now": now, **wrong})  # type: ignore[arg-type]
 
     assert accepted()
@@ -50,8 +50,8 @@ def test_F100_a_message_is_signed_with_its_id_and_time() -> None:
         {"now": now + timedelta(seconds=301)},
         {"now": now - timedelta(seconds=301)},
         {"body": body + b" "},
-        {"message": "msg_other"},
-        {"message": None},
+        {"message_id": "msg_other"},
+        {"message_id": None},
         {"timestamp": str(at + 1)},
         {"timestamp": "soon"},
         {"timestamp": None},

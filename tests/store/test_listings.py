@@ -166,7 +166,7 @@ async def test_R10_G4_one_attempt_of_the_listing_stands_for_the_pages_it_shows_u
     page = await crawler.page("b")
     latest, _, _, number = await crawler.store.history.evidence(page)
     assert latest is not None
-    assert latest.reason == f"unchanged by the listing of {crawler.source.url}, run {again}"
+    assert latest.reason == f"unchanged according to the listing of {crawler.source.url}, run {again}"
     assert (latest.id, number) == (row.id, 2)
     newest = (await crawler.store.history.attempts(page.id, limit=1))[0]
     if newest.outcome is None:  # the next look waits

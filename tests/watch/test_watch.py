@@ -60,9 +60,9 @@ class FakeFeed:
 
     def classify(self, paths: Iterable[str]) -> ChangedPaths:
         found = sorted(paths)
-        there = [ListedUrl(f"file://{path}", 0) for path in found if "gone" not in path and "dust" not in path]
-        others = [f"file://{path}" for path in found if "gone" in path]
-        return ChangedPaths(there, others, self.everything)
+        files = [ListedUrl(f"file://{path}", 0) for path in found if "gone" not in path and "dust" not in path]
+        other_urls = [f"file://{path}" for path in found if "gone" in path]
+        return ChangedPaths(files, other_urls, self.everything)
 
 
 class Scene:
@@ -147,7 +147,7 @@ async def test_a_full_check_comes_first_and_then_only_changed_paths() -> None:
 
 async def test_a_source_with_invalid_settings_is_watched_once_they_are_valid() -> None:
     async with scene(rules={"bogus": 1}) as at:
-        assert await at.notice() == "docs: unknown rule bogus; watching starts when its settings are valid"
+        assert await at.notice() == "docs: unknown rule bogus; the source is watched as soon as its settings are valid"
         await at.store.sources.replace_rules(at.source.id, {}, {}, NOW)
         assert await at.look() == ALL
         assert await at.notice() == "Watching docs again"

@@ -67,7 +67,7 @@ class RequestClaim:
             try:
                 ours = await self.renew()
             except AfreshError as error:
-                log.warning("the claim of a request in progress cannot be renewed: %s", error)
+                log.warning("an idempotency key cannot be kept locked, so a repeated request may run twice: %s", error)
 
     async def _end(self, *, forget: bool) -> None:
         await self._rest()
@@ -80,8 +80,8 @@ class RequestClaim:
             await asyncio.wait({self._renewing})
 
 
-async def begin(store: "Store", clock: Clock, caller: str, name: str, asked: str) -> StoredResponse | RequestClaim:
-    """Return the stored response for an idempotency key (`name`) or, if there is none, a claim to make one."""
+async def begin(store: "Store", clock: Clock, caller: str, key: str, asked: str) -> StoredResponse | RequestClaim:
+    """Return what is stored for an idempotency key; if nothing is, a claim to process the request."""
     now = clock()
-    known = await store.access.begin_answer(caller, name, asked, now)
-    return known if known is not None else RequestClaim(store, clock, caller, name, now)
+    known = await store.access.begin_answer(caller, key, asked, now)
+    return known if known is not None else RequestClaim(store, clock, caller, key, now)

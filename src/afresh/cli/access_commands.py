@@ -45,7 +45,7 @@ def token() -> None:
     required=True,
 )
 @option("--source sources", "LABEL", "Limit the token to this source; may be repeated.", multiple=True)
-@option("--expires", "TIME", "Time until it expires, such as 12h or 90d (default: never).")
+@option("--expires", "TIME", "Time until the token expires, such as 12h or 90d (default: never).")
 @option("--name", "NAME", "Name of the token, shown by `afresh token list`.", default="")
 def create(session: Session, scope: str, sources: tuple[str, ...], expires: str | None, name: str) -> None:
     """Create a token and show it once; only its hash is stored."""
@@ -90,7 +90,7 @@ def revoke(session: Session, number: int) -> None:
 @option(
     "--state",
     "STATE",
-    "Only messages that are waiting, sent or dead.",
+    "Only messages in this state: waiting, sent or dead (not delivered, and no longer retried).",
     type=click.Choice([state.value for state in MessageState]),
 )
 @option("--limit", "N", "Maximum messages.", type=click.IntRange(1, 10_000), default=50)

@@ -187,7 +187,12 @@ def add_link(session: Session, page: str, url: str, within: str | None, text: st
 @within
 @option("--score", "S", "Score, from 0 to 2.", type=click.FloatRange(0, 2))
 @option("--comment", "TEXT", "Reason for the score.")
-@option("--keywords", "WORDS", "Keywords and how well they match, such as budget:0.5,contact; they set the score.")
+@option(
+    "--keywords",
+    "WORDS",
+    "Matching keywords, each with a score from 0 to 1 (default 1), such as budget:0.5,contact; "
+    "without --score, the score of the link is computed from them.",
+)
 def set_link(
     session: Session, link: str, within: str | None, score: float | None, comment: str | None, keywords: str | None
 ) -> None:

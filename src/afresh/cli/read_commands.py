@@ -86,7 +86,7 @@ def links(
 
 @command("Inspect", "afresh attempts 12", "afresh attempts 12 --outcome failed --json")
 @argument("run", "RUN", "Number of the run in `afresh runs`.", type=click.IntRange(min=1))
-@option("--outcome", "OUTCOME", "Only this outcome, such as failed, timeout or (of a sync) stuck.")
+@option("--outcome", "OUTCOME", "Only this outcome, such as failed or timeout, or uploaded (of a sync run).")
 @option("--limit", "N", "Maximum attempts.", type=AT_LEAST_ONE, default=50, show_default=True)
 @as_rows
 def attempts(session: Session, run: int, outcome: str | None, limit: int) -> None:
@@ -123,7 +123,7 @@ def history(session: Session, url: str, within: str | None) -> None:
 @argument("label", "[LABEL]", "The source (default: all).", required=False)
 @option("--run", "N", "Only changes found by this run.", type=int)
 @option("--url", "URL", "Only changes of this page.")
-@option("--kind", "KIND", "Only new, changed, deleted or moved pages.")
+@option("--kind", "KIND", "Only changes of this kind: new, changed, deleted or moved.")
 @option("--limit", "N", "Maximum changes.", type=AT_LEAST_ONE, default=50, show_default=True)
 @click.option("--diff/--no-diff", default=True, help="Show the differences, or only which pages changed.")
 @as_rows

@@ -42,7 +42,7 @@ LEAST_SECONDS = {"changed_within": 1, "checked_within": 1, "max_age": 0}
 @option(
     "--mode", "MODE", "hybrid, text (keywords only) or vector (semantic only).", default="hybrid", show_default=True
 )
-@option("--max-age", "TIME", "First check again those results whose last check was longer ago.")
+@option("--max-age", "TIME", "First check those result pages again whose last check is older than this, such as 1h.")
 @option("--limit", "N", "Maximum results.", type=click.IntRange(min=1, max=2**31 - 1), default=10, show_default=True)
 @switch("--all-passages every_chunk", "Show every matching passage, not only the best of each page.")
 @switch("--context", "Show the text around each passage.")
@@ -99,7 +99,12 @@ def _found(session: Session, words: str, asked: dict[str, Any]) -> SearchAnswer:
     default=10,
     show_default=True,
 )
-@option("--fail-under", "MRR", "Exit with code 1 if the mean reciprocal rank is lower.", type=click.FloatRange(0, 1))
+@option(
+    "--fail-under",
+    "MRR",
+    "Exit with code 1 if the mean reciprocal rank (MRR) is below this value.",
+    type=click.FloatRange(0, 1),
+)
 def evaluate(
     session: Session,
     file: Path,

@@ -99,7 +99,7 @@ class CrawlSettings:
         None, "maximum query parameters of a URL; further ones are removed from it; null: no limit", 0, 1000
     )
     max_path_components: int | None = whole(
-        10, "URLs with more path components are skipped; null: no limit", 0, 1000, optional=True
+        10, "maximum path components of a URL; URLs with more are skipped; null: no limit", 0, 1000, optional=True
     )
     max_per_pattern: int | None = whole(
         200,

@@ -247,7 +247,7 @@ async def _fill_from_listing(context: RunContext, now: datetime) -> None:
     if not there and any(not lister.walks(page.url) for page in stored_pages):
         context.unlisted = (
             f"{context.source.url} is empty now, but was not before (is it mounted?). All its pages are kept; "
-            "if this is intended, put a file there"
+            "if it is empty on purpose, put a file there"
         )
         return
     context.listed = [item for item in listed if not lister.walks(item.url)]

@@ -13,7 +13,7 @@ _STATUS = {each: FetchStatus(each) for each in (Outcome.SUCCESS, Outcome.NOT_MOD
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DigestUpdate:
-    """The changes of a file or link of the digest by one visit; None leaves a field unchanged."""
+    """What one check changes in the record of a file or link of the knowledge base; None: the field is unchanged."""
 
     text_hash: str | None = None
     summary: str | None = None
@@ -25,7 +25,7 @@ class DigestUpdate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DigestPage:
-    """A file or link of the digest as it is stored."""
+    """The stored record of a file or link of the knowledge base."""
 
     url: str
     depth: int = 0

@@ -174,9 +174,10 @@ class DigestUpdater:
         if not exceeds_deletion_limit(len(before.sources), len(gone), self.policy):
             return None
         return KbError(
-            f"{len(gone)} of {count(len(before.sources), 'source')} in the cache {self.paths.cache} are missing, "
-            f"such as {one_line(min(gone))}: cache and index are unchanged. Check "
-            f"{' and '.join(SETTINGS.values())}; if these sources were removed on purpose, delete them from the cache"
+            f"{len(gone)} of {count(len(before.sources), 'entry', 'entries')} in the cache {self.paths.cache} have no "
+            f"file or link any more, such as {one_line(min(gone))}: cache and index are unchanged. Check "
+            f"{' and '.join(SETTINGS.values())}; if you removed these files or links on purpose, delete their entries "
+            "from the cache"
         )
 
     async def _records(self, sources: Mapping[str, Source], before: Cache, now: datetime) -> dict[str, Record]:
@@ -205,16 +206,16 @@ def _due_links(budget: int) -> RunOptions:
 
 def _taken(known: Source, seen: SeenCache) -> KbError:
     return KbError(
-        f"{known.name} in this store is {path_of(known.url)} and belongs to the knowledge base with the cache "
-        f"{seen.path}. A store can have only one knowledge base: set store.url to another store, "
-        f"or, if that knowledge base was deleted or moved here, run `afresh remove {known.name}`"
+        f"the source {known.name} of this store, {path_of(known.url)}, belongs to another knowledge base, whose cache "
+        f"is {seen.path}. A store can have only one knowledge base: set store.url to another store, "
+        f"or, if the other knowledge base was deleted or moved here, run `afresh remove {known.name}`"
     )
 
 
 def _keeps_its_place(known: Source, root: str) -> KbError:
     return KbError(
-        f"{SETTINGS[known.name]}: {path_of(root)} is missing or empty, so it does not "
-        f"replace {path_of(known.url)}; all pages, the cache and the index are unchanged"
+        f"{SETTINGS[known.name]} was changed from {path_of(known.url)} to {path_of(root)}, which is missing or empty: "
+        "all pages, the cache and the index are unchanged. Correct the setting, or add notes or links at the new place"
     )
 
 

@@ -210,7 +210,7 @@ _WORDS = {"true": True, "false": False, "null": None, "~": None, "": None}
 def parse_yaml(text: str) -> Any:
     """Return the value of the first YAML document in a text; aliases refer to one value instead of copies."""
     if len(text) > MOST_CHARS:
-        raise ExtractError(f"YAML of more than {MOST_CHARS:,} characters")
+        raise ExtractError(f"the YAML is too long: more than {MOST_CHARS:,} characters")
     import yaml
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

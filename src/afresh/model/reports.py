@@ -408,7 +408,10 @@ def listing_reason(unchanged: int) -> str:
 
 def newest_first(own: Iterable[Attempt], listings: Iterable[Attempt]) -> list[Attempt]:
     """Return all attempts that concern a page, newest first: its own, and listings that show it unchanged."""
-    covered = [replace(each, reason=f"unchanged by the listing of {each.url}, run {each.run_id}") for each in listings]
+    covered = [
+        replace(each, reason=f"unchanged according to the listing of {each.url}, run {each.run_id}")
+        for each in listings
+    ]
     return sorted([*own, *covered], key=recency, reverse=True)
 
 

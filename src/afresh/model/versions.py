@@ -46,7 +46,7 @@ class ParsedVersion:
 
 
 def read(label: str) -> ParsedVersion | None:
-    """Parse a label as a version; return None for words and for open ranges such as `18.x`."""
+    """Parse a version label such as `v18.2`; return None for words and for open ranges such as `18.x`."""
     if _DATE.fullmatch(label):
         numbers = tuple(int(part) for part in label.split("-"))
         return ParsedVersion(label, (_strip_zeros(numbers), _RELEASE, ()), numbers)

@@ -85,7 +85,7 @@ class Endpoint:
             if wait is None:
                 raise self._count_failure(str(error)) if status >= 500 else error
             await self.sleep(wait)
-        raise AssertionError("a loop that returns or raises")
+        raise AssertionError("unreachable: the loop returns or raises")
 
     async def ask_once(self, body: object, max_seconds: float) -> JsonReply:
         """Send a request that a user waits for, without retries."""

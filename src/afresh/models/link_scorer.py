@@ -165,7 +165,8 @@ def link_scorer_for(links: LinksSettings, ai: AiSettings, caller: JsonApi | None
         return OfflineLinkScorer()
     if caller is None:
         raise ConfigError(
-            "`links.scorer: model` requires an AI model: set `ai.provider` to `openai`, and `ai.model` to its name"
+            "`links.scorer: model` requires an AI model: set `ai.provider` to `openai`, and `ai.model` to the name of "
+            "the model"
         )
     prompt = completions.read_prompt("links.md", links.prompt_file, "links.prompt_file")
     return ChatLinkScorer(prompt, CompletionClient(SCORES, ai, caller, budget))

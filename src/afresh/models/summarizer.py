@@ -59,7 +59,7 @@ class ChatSummarizer:
             except UnusableAnswer as unusable:
                 if not left or self._client.budget.refusal:
                     raise SummaryError(self._client.describe_unusable(str(unusable))) from None
-        raise AssertionError("a loop that returns or raises")
+        raise AssertionError("unreachable: the loop returns or raises")
 
 
 class OfflineSummarizer:

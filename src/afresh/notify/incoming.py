@@ -70,9 +70,9 @@ def github_signed(secret: str, body: bytes, header: str | None) -> bool:
     return same(f"sha256={digest}", header)
 
 
-def sign(secret: str, message: str, timestamp: int, body: bytes) -> str:
+def sign(secret: str, message_id: str, timestamp: int, body: bytes) -> str:
     """Return the signature of a message by the Standard Webhooks specification."""
-    signed_text = f"{message}.{timestamp}.".encode() + body
+    signed_text = f"{message_id}.{timestamp}.".encode() + body
     digest = hmac.new(_key(secret), signed_text, hashlib.sha256).digest()
     return f"v1,{base64.b64encode(digest).decode()}"
 
@@ -84,20 +84,23 @@ def _key(secret: str) -> bytes:
     return secret.encode()
 
 
-def may_be_signed(message: str | None, timestamp: str | None, header: str | None, now: datetime) -> bool:
+def may_be_signed(message_id: str | None, timestamp: str | None, header: str | None, now: datetime) -> bool:
     """Return whether the headers are complete and recent; a cheap check before the body is read."""
-    if not message or not header or not re.fullmatch(r"[0-9]{1,12}", timestamp or ""):
+    if not message_id or not header or not re.fullmatch(r"[0-9]{1,12}", timestamp or ""):
         return False
     return abs(now.timestamp() - int(timestamp or "")) <= TOLERANCE_SECONDS
 
 
 def signed(
-    secret: str, message: str | None, timestamp: str | None, body: bytes, header: str | None, now: datetime
+    secret: str, message_id: str | None, timestamp: str | None, body: bytes, header: str | None, now: datetime
 ) -> bool:
-    """Return whether a message is recent, and one of its signatures is valid."""
-    if not secret or not message or not header or not may_be_signed(message, timestamp, header, now):
+    """Return whether a message is recent, and one of the signatures in `header` is valid.
+
+    None stands for a missing HTTP header; a message without one of the three headers is not valid.
+    """
+    if not secret or not message_id or not header or not may_be_signed(message_id, timestamp, header, now):
         return False
-    wanted = sign(secret, message, int(timestamp or ""), body)
+    wanted = sign(secret, message_id, int(timestamp or ""), body)
     return any([same(wanted, each) for each in header.split(" ")[:10]])  # noqa: C419 - all of them, always
 
 

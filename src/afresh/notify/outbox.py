@@ -63,7 +63,11 @@ class OutboxMessage:
 def messages_to_send(
     targets: Sequence[MessageTarget], label: str, state: RunState, counts: Mapping[str, int], *, confirmed: bool = False
 ) -> list[tuple[str, str]]:
-    """Return the messages about the end of a run, as pairs of target and event."""
+    """Return the messages about the end of a run, as pairs of target and event.
+
+    `confirmed` means that the run ends because its deletions were confirmed: then only deletions and moves are
+    reported, because the other changes were sent before.
+    """
     if state in UNFINISHED:
         return []
     ended = BRAKED if state is RunState.NEEDS_CONFIRMATION else FINISHED

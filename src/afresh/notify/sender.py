@@ -220,7 +220,7 @@ class MessageSender:
         state = MessageState.SENT if reason is None else MessageState.WAITING if again else MessageState.DEAD
         if state is MessageState.DEAD:
             body = {"target": message.target, "event": message.event, "why": reason}
-            log.warning("a message could not be delivered and is not retried", extra={"data": body})
+            log.warning("outgoing message could not be delivered and is not retried", extra={"data": body})
         await self.store.messages.record_attempt(message, state, now, again=again, error=reason)
 
     async def _body_of(self, message: OutboxMessage, target: MessageTarget) -> dict[str, Any] | None:
@@ -260,7 +260,7 @@ def _addresses(host: str, port: int) -> list[str]:
 
 
 def why_not_notified(url: str) -> str | None:
-    """Return why apprise cannot use a URL, without its secrets; None if it can."""
+    """Return why apprise cannot use a URL, in words that show no secret of the URL; None if it can."""
     kind = url.partition("://")[0].lower()
     with _silence_apprise():
         from apprise import Apprise

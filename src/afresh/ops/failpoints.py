@@ -1,7 +1,7 @@
 """Define points at which a test can kill, stop or fail the process; they do nothing without AFRESH_FAILPOINTS.
 
-`AFRESH_FAILPOINTS="commit.pages=kill, fetch.body=raise@3"` sets the action at a point, and at which hit of the
-point it is executed (by default the first).
+`AFRESH_FAILPOINTS="commit.pages=kill, fetch.body=raise@3"` kills the process when it first reaches `commit.pages`, and
+raises an error when it reaches `fetch.body` for the third time.
 """
 
 import os
@@ -35,7 +35,7 @@ class FailpointRaised(AfreshError):
 @dataclass(slots=True)
 class _Armed:
     action: str
-    left: int  # number of hits until the action is executed
+    left: int  # how often the process has yet to reach the point until the action is executed
 
 
 _armed: dict[str, _Armed] = {}

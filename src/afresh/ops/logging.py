@@ -58,7 +58,7 @@ class LineFormatter(logging.Formatter):
         return fields
 
     def _safe(self, text: str) -> str:
-        """Escape control characters, then mask secrets, which may continue after a line break."""
+        """Escape control characters, then mask secrets, so that a secret with a line break in it is masked whole."""
         line = mask_secrets(one_line(text), self._secrets)
         return line if len(line) <= MAX_VALUE_CHARS else f"{line[:MAX_VALUE_CHARS]}…"
 

@@ -29,7 +29,7 @@ def child_environment() -> dict[str, str]:
 
 
 async def wait_for_exit(process: Process) -> int:
-    """Read the rest of the output of a process, as its exit is not reported before; return its exit code."""
+    """Read the output of a process to its end, because its exit is reported only then; return its exit code."""
     await asyncio.gather(_drain(process.stdout), _drain(process.stderr))
     return await process.wait()
 

@@ -41,7 +41,9 @@ def export_spans(config: Config) -> Iterator[None]:
         if endpoint:
             raise ConfigError(f"telemetry.endpoint needs OpenTelemetry: {INSTALL}") from missing
         log.info(
-            "no spans are sent to the collector in %s, because OpenTelemetry is missing: %s", VARIABLES[1], INSTALL
+            "the environment variable %s names a collector, but OpenTelemetry is missing, so no spans are sent: %s",
+            VARIABLES[1],
+            INSTALL,
         )
         yield
         return
@@ -51,7 +53,7 @@ def export_spans(config: Config) -> Iterator[None]:
 
 @contextmanager
 def record_spans(exporter: "SpanExporter", share: float) -> Iterator[None]:
-    """Record spans in this context and send them with `exporter`; of page checks, only this share."""
+    """Record spans in this context and send them with `exporter`; record only the fraction `share` of page checks."""
     from opentelemetry import trace
     from opentelemetry.sdk.resources import Resource
     from opentelemetry.sdk.trace import TracerProvider
@@ -95,7 +97,10 @@ class Spans:
     def span(
         self, name: str, attributes: Mapping[str, Value], caller: Mapping[str, str] | None = None
     ) -> Iterator["OpenSpan"]:
-        """Open a span, as a child of the one in the headers `caller`, if any; of an error, record only the type."""
+        """Open a span; if an error is raised, record only the type of the error.
+
+        The headers `caller` of a request may name the parent span; without them, the current span is the parent.
+        """
         from opentelemetry import propagate
         from opentelemetry.trace import SpanKind, Status, StatusCode
 

@@ -21,9 +21,12 @@ OTHER_QUERY = "cursor: this cursor belongs to another query; repeat the same arg
 
 class AnswerParts:
     def __init__(self, cursor: str | None, *query: object, passages: bool = False) -> None:
-        """Read the cursor; raise UsageError if it belongs to another query."""
+        """Read the cursor; raise UsageError if it belongs to another query.
+
+        With `passages`, a page may appear again with another passage.
+        """
         self._query = _digest(json.dumps(query, default=str), QUERY_BYTES)
-        self._passages = passages  # if true, a page may appear again with another passage
+        self._passages = passages
         self._earlier = self._read(cursor) if cursor else []
 
     @property

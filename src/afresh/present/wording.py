@@ -61,7 +61,7 @@ def percent(part: int, whole: int) -> int:
 
 
 def read_language(field: str, typed: str | None) -> str | None:
-    """Return a typed language tag in normalised form; None if none was typed."""
+    """Normalise a language tag that the user typed; return None if none was typed."""
     if typed is None:
         return None
     from afresh.text.language import normalise_tag
@@ -73,20 +73,20 @@ def read_language(field: str, typed: str | None) -> str | None:
 
 
 def read_path(field: str, typed: str | None) -> str | None:
-    """Return a typed path pattern; None if none was typed."""
+    """Return a path pattern that the user typed, or None if none was typed; raise UsageError if it is blank."""
     if typed is not None and not typed.strip():
         raise UsageError(f"{field}: expected a pattern such as '/guide/*', got nothing")
     return typed
 
 
 def read_length(field: str, typed: str | None, least: int = 0) -> timedelta | None:
-    """Return a typed length of time of at least some seconds; None if none was typed."""
+    """Parse a duration that the user typed (None: none was typed); raise UsageError below `least` seconds."""
     try:
         length = None if typed is None else quantities.read_duration(typed)
     except UsageError as error:
         raise UsageError(f"{field}: {error}") from None
     if length is not None and length.total_seconds() < least:
-        raise UsageError(f"{field}: {typed!r} is too short; expected a time such as 7d")
+        raise UsageError(f"{field}: {typed!r} is too short; expected at least {least} s, such as 7d")
     return length
 
 

@@ -1,13 +1,16 @@
 """Decide how often to check each page: estimate its change rate from few checks, and keep within a budget.
 
-A check is worth most for pages of which it keeps the stored copy up to date for the longest time (Cho and
-Garcia-Molina 2003; Azar et al. 2018). So every check has the same price, in seconds of freshness, and each page
-waits until a check is worth the price. Pages that change all the time are checked rarely, because their copies would
-be outdated again at once.
+The worth of a check is the time for which it keeps the stored copy of a page up to date (Cho and Garcia-Molina 2003;
+Azar et al. 2018). It grows with the time since the last check. A page is checked when its check is worth a certain
+price. The price is the same for all pages, and is chosen so that the checks fit the budget. A page that changes all
+the time is checked rarely, because its copy would be outdated again at once.
 
-The change rate of a page is described by a Gamma distribution, which is at first that of the pages of its host. The
-worth of a check is its expected value. Change signals of a site, such as dates in its sitemap, are not reliable: each
-signal makes a page count as older (Kolobov et al. 2019; Busa-Fekete et al. 2025).
+The change rate of a page is not known exactly, so it is described by a Gamma distribution. Before the first check,
+this is the distribution of all pages of the host. The worth of a check is therefore an expected value.
+
+Change signals of a site, such as dates in its sitemap, are not reliable, so a signal does not make a page due at once.
+Instead, each signal adds some seconds to the age of the page (the time since its last check), and time without a
+signal counts less (Kolobov et al. 2019; Busa-Fekete et al. 2025).
 """
 
 from collections import Counter
@@ -30,7 +33,7 @@ SURE = 0.98  # bounds of the precision of signals: SURE and 1 - SURE
 
 @dataclass(frozen=True, slots=True)
 class ChangeStats:
-    """How often a page had changed between two checks, and the time between them."""
+    """How many checks found a page changed, and the time between its checks: without a change, and with one."""
 
     changes: int = 0
     quiet: float = 0.0  # seconds between checks without a change
@@ -45,7 +48,7 @@ class ChangeStats:
 
     @property
     def rounded(self) -> "ChangeStats":
-        """Round to a few percent, so that similar pages are computed once."""
+        """Return these numbers rounded to a few percent, so that similar pages share one computation."""
         number = self.changes if self.changes < 20 else round(_rounded(self.changes))
         each = _rounded(self.spans / self.changes) if self.changes else 0.0
         return ChangeStats(number, _rounded(self.quiet), each * number)
@@ -103,9 +106,12 @@ def learned(rhythm: ChangeStats, prior: ChangeRate) -> ChangeRate:
     return ChangeRate(shape, shape / rate)
 
 
-def host_rate(rhythms: Mapping[ChangeStats, int], prior: ChangeRate = UNKNOWN) -> ChangeRate:
-    """Estimate the change rate of the pages of a host; if few were checked, it stays close to `prior`."""
-    seen = {each: number for each, number in rhythms.items() if each.changes or each.quiet}
+def host_rate(pages: Mapping[ChangeStats, int], prior: ChangeRate = UNKNOWN) -> ChangeRate:
+    """Estimate the change rate of the pages of a host, given the number of pages with each `ChangeStats`.
+
+    If few pages were checked, the estimate stays close to `prior`.
+    """
+    seen = {each: number for each, number in pages.items() if each.changes or each.quiet}
     if (step := len(seen) // MANY + 1) > 1:  # a sample saves time
         ordered = sorted(seen.items(), key=lambda pair: (pair[0].changes, pair[0].quiet, pair[0].spans))
         seen = dict(ordered[::step])
@@ -147,11 +153,11 @@ class HintAccuracy:
         return cls(min(MOST, max(0.0, recall)), min(SURE, max(1 - SURE, precision)))
 
     def ageing(self, rate: ChangeRate) -> float:
-        """Return the seconds by which one change signal makes a page count as older."""
+        """Return the seconds that one change signal adds to the age of a page."""
         return -log1p(-self.precision) / rate.mean
 
     def looks(self, rate: ChangeRate, age: float) -> float:
-        """Return the expected checks per second of a page that is checked at this age, to which signals add."""
+        """Return the expected checks per second of a page that is checked whenever its age reaches `age` seconds."""
         silent = 1 - self.recall
         signals = self.recall * rate.mean / self.precision  # per second
         if signals <= 0:
@@ -167,7 +173,7 @@ NO_SIGNALS = HintAccuracy()
 
 @dataclass(frozen=True, slots=True)
 class CheckPlan:
-    """Decides by the change rates of pages when each one is checked."""
+    """Decides when to check each page, from the change rate of the page."""
 
     hosts: Mapping[str, ChangeRate]
     price: float  # seconds of freshness that a check has to add
@@ -185,7 +191,7 @@ class CheckPlan:
         return min(self.max_seconds, age / (1 - self.signals.recall))
 
     def is_due(self, host: str, rhythm: ChangeStats, seconds: float, hinted: int = 0) -> bool:
-        """Return whether a page is due, `seconds` and `hinted` change signals after its last check."""
+        """Return whether a page is due if its last check was `seconds` ago, with `hinted` change signals since."""
         rate = self.rate(host, rhythm)
         age = seconds * (1 - self.signals.recall) + hinted * self.signals.ageing(rate)
         return seconds >= self.max_seconds or age >= rate.interval(self.price, self.min_seconds, self.max_seconds)

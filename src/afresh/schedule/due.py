@@ -16,7 +16,10 @@ class WaitingPage:
 
 
 class DueCounts(NamedTuple):
-    """How many pages of a source are due; those of an open run count until they are checked."""
+    """How many pages of a source are due, how many of these are indexed, and when the next other page is due.
+
+    A page that an open run will check counts as due until it is checked.
+    """
 
     due: int = 0  # pages whose time has come
     stale: int = 0  # of these, pages in the index
@@ -35,6 +38,9 @@ def due_at(page: WaitingPage, now: datetime, max_age: float | None = None) -> da
 def due(
     pages: Iterable[WaitingPage], now: datetime, *, max_age: float | None = None, budget: int | None = None
 ) -> list[str]:
-    """Return the due URLs by the time of their next check; by age, a page that keeps failing would always be first."""
+    """Return the due URLs (at most `budget`), ordered by the time of their next check.
+
+    They are not ordered by their last answer, because a page that keeps failing would then always be first.
+    """
     ready = sorted((page.next_at, page.url) for page in pages if due_at(page, now, max_age) <= now)
     return [url for _, url in ready[: None if budget is None else max(0, budget)]]

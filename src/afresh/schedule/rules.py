@@ -42,9 +42,11 @@ class CronError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Cron:
+    """A valid cron expression in a time zone; `fires` is False if its date does not exist, such as 30 February."""
+
     expression: str
     zone: tzinfo = UTC
-    fires: bool = True  # False for dates that do not exist
+    fires: bool = True
 
     def next_after(self, moment: datetime) -> datetime | None:
         if not self.fires:
@@ -135,7 +137,7 @@ class Schedule:
 
     @property
     def key(self) -> str:
-        """Return a text that changes with the schedule; then the next run is planned again."""
+        """Return a text that identifies the schedule; if the stored one is different, the next run is planned again."""
         zone = f" {self.rule.zone}" if isinstance(self.rule, Cron) else ""
         budget = f" {self.budget.looks}/{self.budget.seconds:g}s" if self.budget else ""
         return f"{self.text}{zone}{budget} ~{self.jitter_seconds:g}"
@@ -150,7 +152,10 @@ class Schedule:
         return self.rule.next_after(max(slot, now))
 
     def delayed(self, slot: datetime, name: str) -> datetime:
-        """Add a part of the jitter to a scheduled time, by a hash of `name` and `slot`: the same in every process."""
+        """Add a part of the jitter to a scheduled time.
+
+        The part is computed from a hash of `name` and `slot`, so that it is the same in every process.
+        """
         if not self.jitter_seconds:
             return slot
         digest = hashlib.sha256(f"{name}\n{slot.astimezone(UTC).isoformat()}".encode()).digest()

@@ -27,7 +27,8 @@ EMBED = LazyFunction("afresh.models.fast", "embed_chunks", bytes)
 class Embedding:
     """Creates missing vectors in batches; calls with the same text share one vector.
 
-    With `parsers`, the fast model works in a parser process, so that this process can go on.
+    With `parsers`, a parser process computes the vectors with the built-in fast model, so that this process is not
+    blocked meanwhile; without, `embedder` computes them.
     """
 
     def __init__(

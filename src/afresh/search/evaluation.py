@@ -120,7 +120,7 @@ def score(question: Question, hits: Sequence[SearchHit]) -> ScoredQuestion:
 
 
 def _wanted_page(hit: SearchHit, pages: Mapping[str, int]) -> str | None:
-    """Return the key of `pages` that names a result, the one with the best grade if there are several; else None."""
+    """Return the key of `pages` that names a result; if several do, the one with the best grade; if none does, None."""
     urls = (hit.url, *hit.also_at)
     matching = [page for page in pages if any(_is_page(url, page) for url in urls)]
     return max(matching, key=lambda page: pages[page], default=None)

@@ -59,14 +59,14 @@ class InlineSpan(NamedTuple):
 
 
 class Segment(NamedTuple):
-    """A part of a text that is shown whole or not at all."""
+    """A part of a text, such as a sentence or a table row, that a snippet shows whole or not at all."""
 
     start: int
     end: int
     kind: SegmentKind
     opening: str = ""  # in a code block: the line that opens it
-    ends_line: bool = True
-    ends_sentence: bool = True
+    ends_line: bool = True  # False: the next segment continues its line
+    ends_sentence: bool = True  # False: the next segment continues its sentence, which is too long for one
     inlines: list[InlineSpan] | None = None  # the inline elements of the surrounding prose
 
 
@@ -241,7 +241,7 @@ class QueryWords:
         return sorted([*found, *(spot for run in self.runs for spot in _in_run(text, run))])
 
     def _plain_tokens(self, text: str) -> Iterator[re.Match[str]]:
-        """Yield the lower-case ASCII tokens that start like a word of the query."""
+        """Yield the tokens of a lower-case text that begin with the first three characters of a query word."""
         for token in self._beginning.finditer(text):
             start = token.start()
             if not start or text[start - 1] not in _WORD_CHARS:

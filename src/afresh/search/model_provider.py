@@ -58,7 +58,10 @@ class ModelProvider:
             yield models.for_queries, notes
 
     async def _new_notes(self, notes: Sequence[str]) -> tuple[str, ...]:
-        """Return the notes to show; show why vectors cannot be used only once, and only if a model is set."""
+        """Return the notes to show.
+
+        The note that says why vectors cannot be used is shown only once, and only if a model is set.
+        """
         missing = self._store.vectors.no_vectors
         if missing is None or missing not in notes:
             return tuple(notes)
@@ -75,9 +78,12 @@ class ModelProvider:
     async def for_run(
         self, body: str, store: Store, parsers: ParserPool
     ) -> AsyncIterator[tuple[Embedding | None, Sequence[str]]]:
-        """Yield the embedding for new text, by the model that answers searches, and notes for the user."""
+        """Yield the embedding for new text (None if no model is set), and notes for the user.
+
+        New vectors are made by the model that answers searches. If `body` (the setting `storage.body`) is "none", no
+        text is stored and a reindex is impossible, so the model in the settings is used at once.
+        """
         async with self._chosen(store) as models:
-            # without stored text there is no reindex, so the model in the settings is used at once
             model = models.wanted if body == "none" else models.for_new_text
             async with self._embedding(model, store, parsers) as embedding:
                 yield embedding, await self._new_notes(models.notes)

@@ -2,8 +2,8 @@
 
 User input has no operators, with two exceptions: quotes make a phrase, and a star right after a word matches
 every word with that prefix. A word that the tokenizer splits (`json.dumps`, `a-b`, `snake_case`) becomes a
-phrase. Each word is searched in every form that the languages of the index give it (stemming.py); a run of a
-script without spaces becomes a phrase of its character pairs.
+phrase. Each word is searched in every form that the languages of the index give it (stemming.py). A text in a script
+without spaces, such as Chinese, becomes a phrase of its character pairs.
 """
 
 import re
@@ -38,11 +38,11 @@ class Query:
     compounds: tuple[tuple[str, ...], ...] = ()  # written as one word that the tokenizer splits
     names: tuple[tuple[str, ...], ...] = ()  # compounds that are names in code, such as `to_char`
     prefixes: tuple[str, ...] = ()  # match every word that starts with them
-    runs: tuple[str, ...] = ()  # of scripts without spaces: matched anywhere inside a longer run
+    unspaced: tuple[str, ...] = ()  # texts in scripts without spaces: match anywhere inside a longer text
     stop: frozenset[str] = field(default=frozenset(), compare=False)  # words that carry little meaning
 
     def __bool__(self) -> bool:
-        return bool(self.terms or self.phrases or self.compounds or self.prefixes or self.runs)
+        return bool(self.terms or self.phrases or self.compounds or self.prefixes or self.unspaced)
 
 
 @lru_cache(maxsize=64)  # a query is parsed in several places
@@ -52,7 +52,7 @@ def parse(query: str, spoken: tuple[str, ...] = (ENGLISH,)) -> Query:
     phrases: dict[tuple[str, ...], None] = {}
     compounds: dict[tuple[str, ...], None] = {}
     prefixes: dict[str, None] = {}
-    runs: dict[str, None] = {}
+    unspaced: dict[str, None] = {}
     names = {tuple(words_in(name)) for name in _names(query[:MAX_CHARS])}
     room = MAX_WORDS
     for part in _PART.finditer(query[:MAX_CHARS]):
@@ -61,17 +61,17 @@ def parse(query: str, spoken: tuple[str, ...] = (ENGLISH,)) -> Query:
         room -= len(words)
         if bare is None and words:
             phrases[words] = None
-        for unspaced, group in groupby(words if bare else (), is_run):
+        for has_no_spaces, group in groupby(words if bare else (), is_run):
             together = tuple(group)
-            if unspaced:
-                runs.update(dict.fromkeys(together))
+            if has_no_spaces:
+                unspaced.update(dict.fromkeys(together))
             elif len(together) > 1:
                 compounds[together] = None
             else:
                 (prefixes if bare.endswith("*") and together[0] == words[-1] else terms)[together[0]] = None
     stop = stop_words({*terms, *(word for words in compounds for word in words)}, spoken)
     named = tuple(words for words in compounds if words in names)
-    return Query(tuple(terms), tuple(phrases), tuple(compounds), named, tuple(prefixes), tuple(runs), stop)
+    return Query(tuple(terms), tuple(phrases), tuple(compounds), named, tuple(prefixes), tuple(unspaced), stop)
 
 
 def _names(text: str) -> Iterator[str]:
@@ -83,7 +83,7 @@ def words_of(query: str) -> tuple[str, ...]:
     """Return the significant words of a query, or its stop words if there are no others."""
     parsed = parse(query)
     parts = [word for part in (*parsed.phrases, *parsed.compounds) for word in part]
-    words = tuple(dict.fromkeys((*parsed.terms, *parsed.prefixes, *parsed.runs, *parts)))
+    words = tuple(dict.fromkeys((*parsed.terms, *parsed.prefixes, *parsed.unspaced, *parts)))
     return tuple(word for word in words if word not in parsed.stop) or words
 
 
@@ -102,8 +102,8 @@ def alternatives(query: Query, configs: Sequence[str] = (ENGLISH,)) -> tuple[str
     """
     parts = [word for words in query.compounds for word in words if len(word) > 1]
     terms: Sequence[str] = [word for word in dict.fromkeys((*query.terms, *parts)) if word not in query.stop]
-    of_runs = dict.fromkeys(pair for run in query.runs for pair in (pairs(run)[:-1] or [run]))
-    names = [run for run in query.runs if 2 < len(run) <= MAX_NAME_CHARS]
+    of_runs = dict.fromkeys(pair for run in query.unspaced for pair in (pairs(run)[:-1] or [run]))
+    names = [run for run in query.unspaced if 2 < len(run) <= MAX_NAME_CHARS]
     more: Sequence[tuple[str, ...]] = [(run,) for run in (*list(of_runs)[:MAX_WORDS], *names)]
     if not (terms or query.phrases or query.prefixes or more):
         terms, more = query.terms, query.compounds
@@ -198,10 +198,11 @@ class Scoring(NamedTuple):
 
 
 def scoring(counts: Mapping[str, int], room: int = ROOM, enough: int = ENOUGH, texts: int = 0) -> Scoring:
-    """Return expressions that score about `room` texts at most, found by the rarest words.
+    """Return expressions that score at most about `room` texts: those that contain any of the rarest words.
 
-    `counts` holds the number of texts that contain each word. If fewer than `enough` texts contain a rare word,
-    combinations of frequent words are added (`steps`).
+    `counts` holds the number of texts that contain each word; `texts` is an upper bound of the number of all texts, or
+    0 if it is unknown. If the rarest words occur in fewer than `enough` texts, combinations of frequent words are added
+    (`steps`).
     """
     words = sorted((word for word in counts if counts[word]), key=lambda word: (counts[word], word))
     total = list(accumulate(counts[word] for word in words))

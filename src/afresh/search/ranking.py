@@ -28,7 +28,8 @@ def title_bonus(title: str, words: Collection[str]) -> float:
 def fuse(matches: Iterable[ChunkMatch], nearest: VectorMatches, meaning: float = FAST_MEANING) -> list[ChunkMatch]:
     """Return the chunks of both searches, best first, with combined scores from 0 to 1; ties are ordered by id.
 
-    A chunk that `matches` or `nearest` lacks has score 0 there, so pass both scores of each candidate.
+    A chunk that `matches` or `nearest` lacks has score 0 there, so pass both scores of each candidate. The scores of
+    `nearest` have the weight `meaning`, the others 1 - `meaning`.
     """
     words = _shares(matches, 0.0)
     meanings = _shares(nearest.chunks, nearest.mean)

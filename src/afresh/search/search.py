@@ -113,7 +113,10 @@ async def _rank(
 
 
 async def _fused(store: Store, asked: SearchRequest, embedder: Embedder) -> Sequence[ChunkMatch]:
-    """Rank by words and vectors; move the query vector towards the best chunks of this ranking, and rank again."""
+    """Search by words and by vectors, and return the matches of both, ranked twice.
+
+    Before the second ranking, the query vector is moved towards the best chunks of the first one.
+    """
 
     async def scored_nearest() -> tuple["Matrix", ChunkVectors, Sequence[ChunkMatch]]:
         vector, near = await _nearest(store, asked, embedder)
@@ -154,7 +157,10 @@ def _width(asked: SearchRequest) -> int:
 async def _passages(
     store: Store, asked: SearchRequest, embedder: Embedder | None, held: Sequence[ChunkMatch] | None
 ) -> list[ScoredPassage]:
-    """Return the passages to show; rank again if a page was chunked again between ranking and reading."""
+    """Return the passages to show; rank again if a page was chunked again between ranking and reading.
+
+    `held` are the chunks that contain the quoted phrases; if there are any, only these are ranked.
+    """
     for _ in range(TRIES):
         ranked = await _rank(store, asked, embedder, held)
         found, all_there = await _best_of_each_page(store, ranked, asked)

@@ -56,10 +56,10 @@ ROUTERS: tuple[APIRouter, ...] = (
 def make_app(
     kb: KnowledgeBase, config: Config, *, read_only: bool = False, works: bool = True, schedules: bool = False
 ) -> FastAPI:
-    """Return the web application of a knowledge base.
+    """Return the web application, with web interface, REST and MCP.
 
-    With `works`, the application processes open runs. With `schedules`, it starts scheduled runs, syncs and
-    updates of the digest.
+    With `works`, the application processes open runs. With `schedules`, it starts scheduled runs and syncs, and keeps
+    the `index.txt` of `init-kb` up to date.
     """
     state = ServerState()
     mcp = McpApp(kb, read_only=read_only, allowed=allowed_of)

@@ -67,7 +67,7 @@ def _reader(kind: Any, place: Callable[..., Place]) -> Callable[[str | None], Pl
 
 def _check_place(planned: AwareDatetime, url: str) -> CheckCursor:
     if not 1900 <= planned.year < 9900:
-        raise ValueError("outside the range that every store supports")
+        raise ValueError(f"expected a year from 1900 to 9899, got {planned.year}")  # not every store supports others
     return CheckCursor(planned, url)
 
 

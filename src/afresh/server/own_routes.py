@@ -1,4 +1,4 @@
-"""Routes about the server itself: `/health`, `/ready`, `/metrics`, and `/docs`, which needs no other host."""
+"""Routes about the server: `/health`, `/ready`, `/metrics`, and `/docs`, which loads nothing from other hosts."""
 
 import asyncio
 import gzip

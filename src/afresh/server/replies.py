@@ -106,7 +106,10 @@ def describe_fields(error: RequestValidationError) -> str:
 
 
 def add_error_handlers(app: FastAPI, page: Callable[[Request, int, str], Response]) -> None:
-    """Return errors as JSON problems, HTTP errors of browsers as pages; `AuthMiddleware` handles other exceptions."""
+    """Make an application answer errors with JSON problems (RFC 9457).
+
+    A browser that causes an HTTPException gets the result of `page`. `AuthMiddleware` handles unexpected exceptions.
+    """
 
     @app.exception_handler(AfreshError)
     async def known(request: Request, error: AfreshError) -> Response:

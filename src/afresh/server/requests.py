@@ -1,4 +1,4 @@
-"""Dependencies of routes: the permitted part of the knowledge base, parts of lists, checked values."""
+"""FastAPI dependencies of routes: the permitted part of the knowledge base, cursor and limit of a list, ids."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Annotated, TypeVar

@@ -43,7 +43,10 @@ class PeerConnections:
         self._silent: dict[str, dict[Hashable, Callable[[], object]]] = {}
 
     def enter(self, address: str, connection: Hashable, close: Callable[[], object]) -> bool:
-        """Register a connection, which `close` ends; return False if its peer has too many that sent requests."""
+        """Register a connection, which `close` ends; return False if its peer has too many connections.
+
+        If one of these has not sent a request yet, the oldest such connection is closed instead.
+        """
         peer = caller(address)
         silent = self._silent.setdefault(peer, {})
         if (len(silent) if is_loopback(address) else self._open[peer]) >= self._max_connections:
@@ -110,7 +113,10 @@ class BoundedConnection(h11.Connection):
 
 
 class BoundedProtocol(H11Protocol):
-    """A connection with a header timeout and a limit per peer; a response before the end of its request closes it."""
+    """A connection with a header timeout and a limit per peer.
+
+    The connection is closed if a request is answered before all of it has arrived.
+    """
 
     header_seconds = 10.0
     max_connections = 1_000

@@ -94,7 +94,9 @@ class WebhookReceiver:
 
 def _checked_id(delivery: str | None) -> str:
     if delivery is None or not _ID.fullmatch(delivery):
-        raise RequestRefused(400, "The message needs an id, so that it is processed only once.")
+        raise RequestRefused(
+            400, "The header webhook-id (from GitHub: X-GitHub-Delivery) must be 1 to 200 ASCII characters, no spaces."
+        )
     return delivery
 
 

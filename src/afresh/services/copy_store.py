@@ -25,7 +25,7 @@ async def copy_store(
     listener: Listener = ignore,
     stopping: asyncio.Event | None = None,
 ) -> CopyReport:
-    """Copy a store, or some of its sources, row by row into an empty store; return a report."""
+    """Copy a store, or some of its sources, row by row into an empty store; with `resume`, continue a stopped copy."""
     arm()
     began, names = time.monotonic(), (_display_name(origin), _display_name(target))
     if names[0] == names[1]:
@@ -66,8 +66,8 @@ def _display_name(url: str) -> str:
     """Return the name of a store for display: the absolute path of a file, or a URL without secrets."""
     try:
         file = store_file(url)
-    except ConfigError as wrong:
-        raise UsageError(f"a store is sqlite:///FILE or postgresql://…: {wrong}") from None
+    except ConfigError:
+        raise UsageError(f"{mask_secrets(url)!r} is not a store: expected sqlite:///FILE or postgresql://…") from None
     if file is None:
         return mask_secrets(url)
     try:

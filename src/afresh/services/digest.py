@@ -16,12 +16,12 @@ from afresh.watch.watcher import WatchListener
 
 class DigestService(Service):
     async def update(self, *, listener: Listener = ignore) -> KbReport:
-        """Update the index and its cache: check all files, and the links that are due."""
+        """Update `index.txt` and its cache: check all files of the knowledge base, and its links that are due."""
         update, settings = self._kb_update(listener)
         return await update.whole(settings.url_refresh_budget_per_init)
 
     async def watch(self, *, on_report: WatchListener = ignore, listener: Listener = ignore) -> KbReport:
-        """Update the index and, if the settings say so, keep it up to date until `stop`."""
+        """Update `index.txt`; with `kb.runtime_refresh_enabled`, keep it up to date until the service is stopped."""
         update, settings = self._kb_update(listener)
         async with self._tools.keep_warm():
             report = await update.whole(settings.url_refresh_budget_per_init)

@@ -68,7 +68,7 @@ def without_store(config: Config, problem: StoreError) -> list[Finding]:
 
 
 def _environment(config: Config, sources: Sequence[Source] = ()) -> list[Finding]:
-    always = any(source.policy.get("render") == "always" for source in sources)
+    required = any(source.policy.get("render") == "always" for source in sources)
     return [
         _finding("python", f"{sys.version.split()[0]}, SQLite {sqlite3.sqlite_version}"),
         _finding("settings", str(config.file) if config.file else "defaults, no file"),
@@ -76,7 +76,7 @@ def _environment(config: Config, sources: Sequence[Source] = ()) -> list[Finding
         *_invalid_settings(config, sources),
         _network(config),
         *([_disk_space(file)] if (file := store_file(config.store.url)) is not None else []),
-        check_browser(config, always=always),
+        check_browser(config, required=required),
         check_model(config),
     ]
 
@@ -248,16 +248,16 @@ async def _clock(store: Store, now: datetime) -> Finding:
     return _finding("clock", detail, fix)
 
 
-def check_browser(config: Config, *, always: bool = False) -> Finding:
-    """Check whether a browser is installed, without starting it; `always`: some source requires one."""
-    if config.crawl.render == "never" and not always:
+def check_browser(config: Config, *, required: bool = False) -> Finding:
+    """Check whether a browser is installed, without starting it; with `required`, a missing one is a problem."""
+    if config.crawl.render == "never" and not required:
         return _finding("browser", "no page is rendered in a browser (crawl.render)")
     own = config.browser
     reason = why_no_browser(own.engines, own.executable_path, own.channel)
     if reason is None:
         risk = why_unsandboxed(own.sandbox) if "chromium" in own.engines else None
         return _finding("browser", "pages that need a browser can be rendered" + (f"; {risk}" if risk else ""))
-    if config.crawl.render == "always" or always:
+    if config.crawl.render == "always" or required:
         detail = "crawl.render requires a browser, and none is installed"
         return _finding("browser", detail, reason)
     return _finding("browser", f"none: pages that need JavaScript may lack content; to render them: {reason}")

@@ -40,7 +40,7 @@ class LinkService(Service):
         return link
 
     async def add(self, page: int, url: str, text: str) -> LinkRecord:
-        """Add a link to a page; the link stays until the page is read with other links."""
+        """Add a link to a page; the link stays until a check finds that the links of the page have changed."""
         made = await self._store.links.add(PageId(page), web_address(url), text)
         if made is None:
             raise NotFound(f"there is no page {page}")
@@ -49,7 +49,10 @@ class LinkService(Service):
     async def set_worth(
         self, number: int, score: float | None, comment: str | None, keywords: Mapping[str, float] | None = None
     ) -> LinkRecord:
-        """Set score, comment and keywords of a link until its next scoring; by default, the keywords give the score."""
+        """Set score, comment and keywords of a link until it is scored again.
+
+        If `keywords` is None, the stored keywords stay; if only `score` is None, it is computed from `keywords`.
+        """
         link = await self.get(number)
         if keywords is not None:
             try:

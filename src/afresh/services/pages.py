@@ -111,7 +111,10 @@ class PageService(Service):
     async def of_source(
         self, label: str, which: PageFilter = LIVE_PAGES, *, limit: int | None = None
     ) -> list[PageView]:
-        """Return the pages of a source that match `which`; if it has sinks, `status` is that of the copies."""
+        """Return the pages of a source that match `which`.
+
+        If the source has sinks, the status of a page, also in `which`, is that of its copies.
+        """
         which = normalised(which)
         source = await self._source(label)
         sinks = list(self._tools.sinks_of(source))
@@ -141,7 +144,10 @@ class PageService(Service):
     async def _by_copies(
         self, chosen: Mapping[SourceId, Sequence[str]], which: PageFilter, after: int, limit: int
     ) -> list[PageView]:
-        """Return the pages whose copies have the status in `which`; one query for all sources with the same sinks."""
+        """Return the pages whose copies have the status in `which`; `chosen` holds the sinks of each source by name.
+
+        Sources with the same sinks share one query.
+        """
         groups: dict[tuple[str, ...], list[SourceId]] = {}
         for source, sinks in chosen.items():
             groups.setdefault(tuple(sinks), []).append(source)
@@ -224,7 +230,10 @@ class PageService(Service):
         below: int | None = None,
         limit: int = 50,
     ) -> list[ChangeView]:
-        """Return changes, newest first; with `url` (exactly as stored), only the changes of that page."""
+        """Return changes, newest first; with `url` (exactly as stored), only those of that page.
+
+        With `below`, return only changes with a smaller id.
+        """
         among = [(await self._source(label)).id] if label else sources
         return await self._store.history.changes(among, run=run, url=url, kind=kind, below=below, limit=limit)
 

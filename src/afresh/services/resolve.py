@@ -29,7 +29,10 @@ async def exact_source(store: Store, label: str, *, only: bool = False) -> Sourc
 
 
 async def exact_sources(store: Store, label: str) -> list[Source]:
-    """Return the sources of a library with this name and version; without a version, the newest."""
+    """Return the source that a label names or, for a library, all its sources with the version in the label.
+
+    If the label has no version, return those without a version or, if all have one, those with the newest version.
+    """
     name, version = parse_label(label)
     library = await _library(store, name)
     if version is None and not any(source.version is None for source in library):
@@ -116,7 +119,7 @@ async def _unknown(store: Store, label: str, name: str, version: str | None) -> 
 
 
 def labels_of(sources: Sequence[Source]) -> list[str]:
-    """Return the labels of sources with the same name: first without a version, then newest first."""
+    """Return the labels of sources with the same name: the source without a version first, then the newest first."""
     by_version = {source.version: source.label for source in sources}
     order = newest_first(version for version in by_version if version is not None)
     plain = [by_version[None]] if None in by_version else []

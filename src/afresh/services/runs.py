@@ -229,13 +229,15 @@ class RunService(Service):
         await self.source_of(number)
         if after is not None and outcome not in (None, after.outcome):
             raise UsageError(
-                f"cursor: this cursor belongs to outcome={after.outcome}; repeat that, or start again without a cursor"
+                f"cursor: this cursor belongs to outcome={after.outcome}; pass this outcome, "
+                "or start again without a cursor"
             )
         return await self._store.history.attempts_of_run(RunId(number), outcome=outcome, after=after, limit=limit)
 
     async def documents(
         self, number: int, *, outcome: DocumentOutcome | None = None, after: int = 0, limit: int
     ) -> list[SyncedDocument]:
+        """Return the documents of a sync run, each with its outcome in that run and its state now."""
         await self.source_of(number)
         return await self._store.copies.documents_of_run(RunId(number), outcome=outcome, after=after, limit=limit)
 

@@ -70,7 +70,7 @@ class SearchService(Service):
             return replace(found, notes=(*found.notes, *own_notes))
 
     async def _check(self, old: Mapping[str, Sequence[ListedUrl]], listener: Listener) -> list[str]:
-        """Check pages, given by the label of their source; return notes about problems."""
+        """Check the pages in `old`, which holds them by the label of their source; return notes about problems."""
         from afresh.search.search import notes_on_check
 
         notes = []

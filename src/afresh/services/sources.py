@@ -123,7 +123,11 @@ class SourceService(Service):
         keep: bool = True,
         again: bool = True,
     ) -> tuple[Source, bool]:
-        """Add a source for a remote caller, without reading it; return it and whether it is new (see `add_source`)."""
+        """Add a source for a remote caller, without reading it; return the source and whether it is new.
+
+        Without `keep`, the source is removed again if its first run reads nothing. Without `again`, raise AlreadyExists
+        for a URL that is a source already.
+        """
         found, (rules, policy) = self._tools.recognise(target, remote=True), split_settings(settings)
         known = {source.id for source in await self._store.sources.all()}
         how = {"by_operator": False, "keep": keep, "again": again}
@@ -144,8 +148,9 @@ class SourceService(Service):
     ) -> tuple[Source, list[str]]:
         """Change name, version, root and settings of a source, after all new values were checked.
 
-        Return the source and notes about tokens. Omitted values stay. The root cannot be changed while a run of the
-        source is queued or active.
+        Return the source and notes on tokens that gain or lose access. Omitted values stay. The root cannot be changed
+        while a run of the source is queued or active. `again` allows the root of another source; `by_operator` allows
+        local files, and a new name with which tokens gain access.
         """
         now, own = self._clock(), checked_settings(self._tools, source, settings, reset)
         name, notes = name or source.name, list[str]()
@@ -174,7 +179,10 @@ class SourceService(Service):
         return await resolve.source_of(self._store, source.id), notes
 
     async def remove(self, label: str) -> int:
-        """Delete a source, and return how many of its pages had content; raise UsageError for several versions."""
+        """Delete a source, and return how many of its pages had content.
+
+        Raise UsageError if the label has no version and there are several sources with its name.
+        """
         source = await resolve.exact_source(self._store, label, only=True)
         pages = await self._store.pages.live_count(source.id)
         await self._store.sources.remove(source.id, self._clock())

@@ -45,25 +45,25 @@ class Metrics:
 
 @dataclass(slots=True)
 class RunTotals:
-    """Sums of the counts of all runs; those of ended runs are cached."""
+    """Sums of the counts of all runs; the sums of the runs up to `last_ended` are cached in `ended`."""
 
-    over: Counter[str] = field(default_factory=Counter)
-    through: int = 0  # every run up to this id has ended
-    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    ended: Counter[str] = field(default_factory=Counter)
+    last_ended: int = 0  # every run up to this id has ended
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def now(self, store: Store) -> Counter[str]:
-        async with self.turn:
-            found, after, closed = Counter[str](), self.through, True
+        async with self.lock:
+            found, after, closed = Counter[str](), self.last_ended, True
             while rows := await store.stats.counts_of_runs(after, MOST):
                 for number, state, counts in rows:
                     closed = closed and state not in (*UNFINISHED, RunState.NEEDS_CONFIRMATION)
                     if closed:
-                        self.over.update(counts)
-                        self.through = number
+                        self.ended.update(counts)
+                        self.last_ended = number
                     else:
                         found.update(counts)
                     after = number
-            return self.over + found
+            return self.ended + found
 
 
 class StatusService(Service):

@@ -89,5 +89,9 @@ class TokenService(Service):
         sources = frozenset(token.sources) if token.sources else None
         return Permissions(caller=f"token {token.id}", scope=token.scope, sources=sources)
 
-    async def begin_answer(self, caller: str, name: str, asked: str) -> StoredResponse | RequestClaim:
-        return await begin(self._store, self._clock, caller, name, asked)
+    async def begin_answer(self, caller: str, key: str, asked: str) -> StoredResponse | RequestClaim:
+        """Return what is stored for an idempotency key; if nothing is, a claim to process the request.
+
+        `asked` is a hash of the request, which is stored with the key.
+        """
+        return await begin(self._store, self._clock, caller, key, asked)

@@ -54,7 +54,10 @@ PutOff = dict[SourceId, tuple[datetime, float]]  # by source: when to retry, and
 
 class WebhookService(Service):
     async def receive_push(self, delivery: str, push: Push, concerns: Concerns) -> ReceivedMessage:
-        """Store refresh requests for the sources that a push changed, and return these sources."""
+        """Store refresh requests for the sources that a push changed, and return these sources.
+
+        `concerns` returns whether the webhook may refresh the source with a label. A `delivery` is accepted only once.
+        """
         known = await self._sources_of_hook(concerns)
         root = self._tools.recognise(push.web, remote=True)[1].lower()
         of_github = [  # the whole repository or a part of it
@@ -179,14 +182,14 @@ class WebhookService(Service):
         try:
             report = await self._run_or_queue(source, requests, run, listener)
         except RunBusy as busy:  # the open run may have fetched before the request
-            log.info("the checks of %s that webhooks requested wait: %s", source.label, busy)
+            log.info("checks of %s, requested by webhooks, are postponed: %s", source.label, busy)
             return None
         except StoreError:
             raise
         except AfreshError as error:  # the other sources are unaffected
             pause = next_wait(put_off.get(number, (None, 0.0))[1], FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS)
             put_off[number] = (self._clock() + timedelta(seconds=pause), pause)
-            log.warning("the checks of %s that webhooks requested wait for %.0f s: %s", source.label, pause, error)
+            log.warning("checks of %s, requested by webhooks, are postponed by %.0f s: %s", source.label, pause, error)
             return None
         put_off.pop(number, None)
         if report is not None:
@@ -208,7 +211,7 @@ class WebhookService(Service):
         return await self._refresh(source) if whole and is_new else None
 
     async def _refresh(self, source: Source) -> RunReport | None:
-        """Queue a refresh and return its report; None if it resumes a run that may have fetched pages before."""
+        """Queue a refresh and return its report; None if it continues a run that may have fetched old content."""
         now = self._clock()
         await release_dead_processes(self._store, self._tools.identity()[0], now)
         run, resumed = await self._store.runs.start(source.id, RunMode.REFRESH, full=False, worker=None, now=now)

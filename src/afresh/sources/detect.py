@@ -221,7 +221,7 @@ def recognise_on_the_web(text: str, github_urls: Sequence[str] = (PUBLIC_WEB,)) 
 
 
 def page_address(typed: str) -> str:
-    """Return the canonical URL of a page; refuse anything but a full URL, which may be a local path."""
+    """Return the canonical URL of a page; raise UsageError if it is not a full URL, as it may be a local path then."""
     if not _WHOLE.match(typed.strip()):
         raise UsageError(f"{typed[:200]!r} is not a full URL: write it like https://docs.example.org/")
     return address(typed)

@@ -80,7 +80,7 @@ class SourceKind:
 
 @dataclass(slots=True)
 class SourceContext:
-    """What a source kind needs to open a source; the kind sets the fields after `listed`."""
+    """What a source kind needs to open a source; the kind itself sets `modified` and the fields after it."""
 
     config: "Config"  # includes the source's own settings
     rules: "Rules"
@@ -89,7 +89,7 @@ class SourceContext:
     last_mark: str | None  # the mark of the last listing
     policy: "AddressPolicy"  # decides which IP addresses may be connected to
     anonymous: bool = True  # do not use the operator's keys
-    full: bool = False
+    full: bool = False  # read everything again, without the mark of the last listing
     for_kb: bool = False  # the source belongs to a digest (`init-kb`), which has its own rules for pages
     kind: str = ""
     listed: bool = False  # an earlier listing had pages
@@ -118,7 +118,7 @@ class SourceContext:
         return self.config.plugins.get(self.kind) or (section() if section else None)
 
     def open(self, kind: str, *, listed: bool = False) -> OpenedSource:
-        """Open the source with its kind; `listed`: an earlier listing had pages."""
+        """Open the source as this kind; with `listed`, an earlier listing had pages, so a missing one is an error."""
         self.kind, self.listed = kind, listed
         return load_source_kind(kind).open(self)
 

@@ -57,7 +57,10 @@ class AccessRepository(Repository):
         await self._run("end_login", digest=digest)
 
     async def begin_answer(self, caller: str, name: str, asked: str, now: datetime) -> StoredResponse | None:
-        """Claim the idempotency key `name` and return None; if it is in use, return its request and response."""
+        """Claim the idempotency key `name` and return None; if it is in use, return what is stored for it.
+
+        `asked` is a hash of the request, which is stored with the key.
+        """
         async with self.db.write() as tx:
             await tx.run("forget_replies", before=now - KEPT)
             key = {"caller": caller, "name": name}
@@ -69,7 +72,7 @@ class AccessRepository(Repository):
             return StoredResponse(row["asked"], row["status_code"], row["location"], row["body"])
 
     async def renew_answer(self, caller: str, name: str, began: datetime, now: datetime) -> bool:
-        """Extend the claim on a request in progress; return False if another process has taken it over."""
+        """Renew the `RequestClaim` of the idempotency key `name`; return False if another process has taken it over."""
         async with self.db.write() as tx:
             return bool(await tx.one("renew_reply", caller=caller, name=name, began=began, now=now))
 

@@ -1,13 +1,14 @@
 """Store texts and vectors in compact forms in SQLite.
 
-- `deflated(text)` in SQL: the text compressed if that saves space; `inflated(stored)` returns the text of both forms
-- `packed(halves)` in SQL: a vector of length 1 as one byte per number
-- codes: one bit per dimension, by which a search finds the vectors to compare exactly
+- `deflated(text)` in SQL: the text, compressed if that saves space; `inflated(stored)` returns the text of both forms
+- `packed(halves)` in SQL: a vector of 16-bit floats as one byte per number, without its length
+- codes: one bit per dimension of a vector; a search compares codes to find the vectors to compare exactly
 
 The triggers of the schema use `inflated`, so every connection that changes chunks has to have these functions.
 
 A code has the signs of a vector after a fixed rotation, which spreads the information evenly over all bits.
-The query keeps four bits per dimension, so that its distance to a code is computed by counting different bits.
+The query is rotated, too, and keeps four bits per dimension. For its distance to a code, each of the four bits is
+compared with the bit of the code; the differences are counted, those in higher bits with a higher weight.
 """
 
 import hashlib
@@ -101,7 +102,7 @@ def _shape(dimensions: int) -> tuple[int, int]:
 
 
 def blocks_of(ids: Sequence[int], vectors: "Matrix") -> Iterator[CodeBlock]:
-    """Yield the code blocks of vectors; `vectors` has a row for each of the ascending `ids`."""
+    """Yield blocks with the compact codes of `vectors`, a matrix with a row for each of the ascending `ids`."""
     import numpy as np
 
     begin = 0

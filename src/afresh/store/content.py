@@ -1,4 +1,4 @@
-"""Write the content of pages: the results of visits in batches, rebuilt chunks, and restored text."""
+"""Write the content of pages: the results of visits (checks of claimed pages), rebuilt chunks, and restored text."""
 
 import json
 from collections import defaultdict
@@ -36,8 +36,12 @@ class VisitRepository(Repository):
     async def commit(
         self, run: Run, visits: Sequence[Visit], worker: str, now: datetime, *, limits: RunLimits, keep_body: bool
     ) -> list[Visit]:
-        """Write finished visits in one transaction; return them, without those for which the worker lost its lease."""
-        locks = any(  # the source is locked only if a visit may change more than its own page
+        """Write finished visits (checks of claimed pages) in one transaction, and return them.
+
+        Visits for which the worker lost its lease are left out. Newly found pages are queued within `limits`. The
+        source is locked only if a visit may change more than its own page.
+        """
+        locks = any(
             visit.content.links is not None
             or visit.decision.content is not ContentAction.KEEP
             or visit.claim.page.doomed_by is not None
@@ -304,7 +308,7 @@ def tally(visit: Visit) -> dict[str, int]:
 
 
 def only_checked(visit: Visit) -> bool:
-    """Return whether an unmodified page changed only in times and counts, so that a cheaper statement can store it."""
+    """Return whether a visit of an unmodified page changes only times and counts; a cheaper statement stores these."""
     before, after = visit.claim.page, visit.decision.page
     return (
         after.validators == before.validators

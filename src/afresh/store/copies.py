@@ -45,7 +45,10 @@ class CopyRepository(Repository):
         return await self._records(SinkRecord, "sinks")
 
     async def take_sink(self, sink: str, place: str, worker: str) -> SinkRecord:
-        """Reserve a sink for a worker; raise RunBusy if another live worker has reserved it."""
+        """Reserve a sink for a worker; raise RunBusy if another live worker has reserved it.
+
+        `place` identifies the external store; if it has changed, the sync has to list all documents.
+        """
         async with self.db.write() as tx:
             await tx.run("add_sink", name=sink, place=place)
             row = await tx.only("sink", name=sink)
@@ -66,7 +69,11 @@ class CopyRepository(Repository):
         resume_at: datetime | None = None,
         error: str | None = None,
     ) -> None:
-        """Release a sink; delete its copies whose page and documents no longer exist."""
+        """Release a sink, store how its sync ended, and delete the copies that have neither a page nor a document.
+
+        `audit` tells whether the next sync has to list all documents, `audited_at` is when this sync listed them, and
+        `resume_at` is the end of a pause that the sink asked for.
+        """
         async with self.db.write() as tx:
             state = {"audit": int(audit), "at": audited_at, "until": resume_at, "error": error}
             if await tx.run("leave_sink", name=sink, worker=worker, now=now, **state):
@@ -97,7 +104,11 @@ class CopyRepository(Repository):
         after: int = 0,
         limit: int = 500,
     ) -> list[DesiredCopy]:
-        """Return copies in a sink in order of their ids; `sources` are the sources that the sink should contain."""
+        """Return the copies for a sink, in order of their ids; with `only`, those of these sources.
+
+        `sources` are all sources that the sink should contain: copies of other sources are to be deleted. With `to_do`,
+        return only copies that differ from the state that they should have in the sink.
+        """
         held = {"name": sink, "sources": list(sources)}
         asked = {"everything": int(only is None), "others": list(only or ()), "after": after, "limit": limit}
         return await self._list(wanted_from, "copies_to_do" if to_do else "copies_of_sink", **held, **asked)
@@ -149,7 +160,7 @@ class CopyRepository(Repository):
             return run_from(await insert_run(tx, source, RunMode.SYNC, RunState.RUNNING, worker, now))
 
     async def record_documents(self, notes: Sequence[DocumentNote], now: datetime) -> None:
-        """Store the result of a sync for each document; `verified` and `waiting` do not replace another result."""
+        """Store the outcome of each document in its run; `verified` and `waiting` do not replace an earlier outcome."""
         if notes:
             async with self.db.write() as tx:
                 rows = [

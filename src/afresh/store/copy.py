@@ -101,14 +101,17 @@ def _table(connection: sqlite3.Connection, name: str) -> CopyTable:
 
 
 class UnfinishedCopy(NamedTuple):
-    origin: str
-    sources: str
+    origin: str  # the file or URL of the origin, without secrets
+    sources: str  # labels, separated by commas; empty: all sources
 
 
 class CopyEndpoint(AbstractAsyncContextManager["CopyEndpoint"]):
-    """A store opened for copying: the origin, read as one snapshot, or the target, which is filled."""
+    """A store opened for copying: the origin, read as one snapshot, or the target, which is filled.
 
-    marker_query: str  # has a row if the store is an incomplete copy
+    If `marker_query` returns a row, the store is an incomplete copy.
+    """
+
+    marker_query: str
     has_vectors = True  # whether it can hold vectors
 
     @abstractmethod
@@ -122,8 +125,8 @@ class CopyEndpoint(AbstractAsyncContextManager["CopyEndpoint"]):
     def columns(self, table: CopyTable) -> str:
         return table.listed
 
-    def mark(self, table: CopyTable, column: str) -> str:
-        """Return the SQL expression of a parameter for a column in an insert statement."""
+    def placeholder(self, table: CopyTable, column: str) -> str:
+        """Return the placeholder for the value of a column in an insert statement, with a conversion if needed."""
         return "?"
 
     async def count(self, table: CopyTable, sources: Sequence[int] | None = None) -> int:
@@ -155,8 +158,8 @@ class CopyEndpoint(AbstractAsyncContextManager["CopyEndpoint"]):
         await self.apply([made], f"insert into {MARKER} values (?, ?)", [copy])
 
     async def write(self, table: CopyTable, rows: Sequence[Record]) -> None:
-        marks = ", ".join(self.mark(table, name) for name in table.columns)
-        await self.apply((), f"insert into {table.name} ({table.listed}) values ({marks})", rows)
+        values = ", ".join(self.placeholder(table, name) for name in table.columns)
+        await self.apply((), f"insert into {table.name} ({table.listed}) values ({values})", rows)
 
     async def finish(self) -> None:
         """Remove the marker, so that all commands may open the store."""
@@ -208,7 +211,7 @@ class SqliteEndpoint(CopyEndpoint):
         short = COMPRESSED.get(table.name, ())
         return ", ".join(f'inflated("{name}")' if name in short else f'"{name}"' for name in table.columns)
 
-    def mark(self, table: CopyTable, column: str) -> str:
+    def placeholder(self, table: CopyTable, column: str) -> str:
         return "deflated(?)" if column in COMPRESSED.get(table.name, ()) else "?"
 
     async def fetch(self, sql: str, values: Key = ()) -> Sequence[Record]:
@@ -256,8 +259,8 @@ class StoreCopy:
             raise StoreError("the target is an incomplete copy: add --resume to continue it, or name an empty store")
         elif begun != copy:
             raise StoreError(
-                f"the target is an incomplete copy of {begun.origin} ({begun.sources or 'all sources'}); "
-                "continue that one, or name an empty store"
+                f"the target is an incomplete copy of {begun.origin} ({begun.sources or 'all sources'}): "
+                "to continue it, name this origin and these sources, or name an empty store as the target"
             )
 
     async def run(self) -> list[CopiedTable]:
@@ -288,8 +291,8 @@ class StoreCopy:
         held, found = await self._digest(self.target, table, None)
         if (number, digest) != (held, found):
             raise StoreError(
-                f"the copy differs: {table.name} has {number:,} rows in the origin and {held:,} in the target, or "
-                "different ones; if the origin was written to meanwhile, empty the target and copy again"
+                f"the copy differs in {table.name}: the origin has {number:,} rows and the target {held:,}, or their "
+                "contents differ; if the origin was changed during the copy, empty the target and copy again"
             )
         what = f"rows of {table.name} compared"
         self.listener(MaintenanceProgress(task="copy", what=what, done=held, of=number))

@@ -10,8 +10,8 @@ Every statement is text under a line `-- name` in `queries/`, in a file named af
 - `{for update}`, `{for update skip locked}`: row locks, for dialects with several writers
 - `{of sources}`: whether a page belongs to some sources. The statement exists twice: NAME for any number of
   sources, NAME_of_one for a single one, which uses an index
-- `{open rows}`: queue rows with their pages. The statement exists twice: NAME reads the queue first, NAME_of_few
-  the pages
+- `{open rows}`: the checks in the queue, with their pages. The statement exists twice: NAME_of_few, for sources with
+  few pages, reads the pages first; NAME reads the queue first
 """
 
 import asyncio
@@ -89,7 +89,7 @@ class Transaction(Protocol):
         """Run a statement and return how many rows it changed."""
 
     async def many(self, name: str, /, rows: Sequence[Mapping[str, object]]) -> None:
-        """Run a statement for each row; it may run together with the next statement, which then raises its errors."""
+        """Run a statement for each row, perhaps together with the next statement, which then also raises its errors."""
 
 
 _FORMS = {  # by suffix of the statement name
@@ -174,7 +174,10 @@ def in_any_case(text: str | None) -> dict[str, object]:
 
 
 def _cases(char: str) -> str:
-    """Return the lower case of a letter, then other cases; of ASCII only the lower case, as SQL ignores its case."""
+    """Return a letter in all its cases, lower case first.
+
+    An ASCII letter is returned only in lower case, because SQL converts ASCII letters itself.
+    """
     if char.isascii():
         return char.lower()
     small = char.upper().lower()

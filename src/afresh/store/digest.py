@@ -16,7 +16,7 @@ from afresh.urls.canonical import domain_of
 
 class DigestRepository(Repository):
     async def pages(self, source: SourceId) -> list[DigestPage]:
-        """Return the pages of a source that exist or are listed, each with its record for the index."""
+        """Return pages with their records for `index.txt`; leave out deleted and moved pages that are not listed."""
         rows = await self._all("kb_pages", source=source)
         return [record(DigestPage, row, status=STATUSES.get(row["fetch_status"])) for row in rows]
 
@@ -27,7 +27,7 @@ class DigestRepository(Repository):
         return record(DigestUpdate, row, status=STATUSES.get(row["fetch_status"]), asked_model=False)
 
     async def apply_cache(self, source: SourceId, pages: Sequence[DigestPage], now: datetime) -> None:
-        """Change the stored pages to the values in the cache file; add pages that are not stored yet."""
+        """Change the stored pages to the values in the cache file of `init-kb`; add pages that are not stored yet."""
         base = {"source": source, "now": now, "run": None}
         rows = [{**base, **_columns(page)} for page in pages]
         looks = [
@@ -43,18 +43,18 @@ class DigestRepository(Repository):
             await tx.run("set_mark", source=source, mark=None)
 
     async def recorded_cache(self) -> SeenCache | None:
-        """Return path and hash of the cache file at the time when it last equalled the store, or None."""
+        """Return what `record_cache` stored last, or None if nothing is stored."""
         return await self._find(partial(record, SeenCache), "recorded_cache")
 
     async def record_cache(self, cache: SeenCache) -> None:
-        """Record path and hash of a cache file with the content that the store has now."""
+        """Record path and hash of the cache file of `init-kb`, after its content was imported or written."""
         async with self.db.write() as tx:
             await tx.run("forget_caches")
             await tx.run("record_cache", path=cache.path, digest=cache.digest)
 
 
 async def record_digests(tx: Transaction, visits: Sequence[Visit]) -> None:
-    """Store the index records that visits produced, and delete those of deleted pages."""
+    """Store the records for `index.txt` that checks of pages (`visits`) made; delete those of deleted pages."""
     found = [(visit.claim.page.id, visit.content.digest) for visit in visits if visit.content.digest is not None]
     await tx.many("record_kb", [{"page": page, **_columns(each)} for page, each in found])
     dropped = [visit.claim.page for visit in visits if visit.decision.content is ContentAction.DROP]

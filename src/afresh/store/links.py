@@ -32,7 +32,8 @@ class LinkRepository(Repository):
     async def leading_to(self, url: str, source: SourceId | None = None) -> tuple[Source, str, int, bool, bool] | None:
         """Return the link to a URL on the page that is nearest to a root, or None.
 
-        The result is (source, page, depth of the page, follow, admitted).
+        The result is (source, URL of the page, depth of the page, whether the link lacks `nofollow`, whether it is
+        admitted).
         """
         row = await self._one("links_to", url=url, source=source)
         if row is None:
@@ -140,7 +141,7 @@ class LinkRepository(Repository):
         return [(row["url"], bool(row["listed"])) for row in await self._all("addresses", source=source)]
 
     async def left_out(self, source: SourceId) -> list[str]:
-        """Return the URLs of links that may be followed but are not admitted."""
+        """Return the URLs of links without `nofollow` that are not admitted."""
         return [row["url"] for row in await self._all("left_out", source=source)]
 
     async def close_frontier(self, source: SourceId, rules: str, max_depth: int) -> None:

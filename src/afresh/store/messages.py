@@ -58,5 +58,6 @@ class MessageRepository(Repository):
 
 
 async def post(tx: Transaction, run: Run, messages: Sequence[tuple[str, str]], now: datetime) -> None:
+    """Store messages about a run, each a target and an event, in the outbox."""
     for target, event in messages:
         await tx.run("add_message", name=target, event=event, run=run.id, now=now)

@@ -31,7 +31,7 @@ class PageRepository(Repository):
         return [(page_from(row), page_view(row), row["source_name"], row["source_version"] or None) for row in rows]
 
     async def urls_with(self, part: str, source: SourceId | None = None, *, limit: int = 500) -> list[str]:
-        """Return the URLs that contain a text, ignoring case, of pages with content, nearest to the root first."""
+        """Return the URLs that contain `part`, ignoring case, nearest to the root first; skip pages without content."""
         rows = await self._all("addresses_with", part=part, source=source, limit=limit)
         return [row["url"] for row in rows]
 
@@ -53,7 +53,7 @@ class PageRepository(Repository):
         return record(StoredContent, row, sketch=sketch)
 
     async def count_alike(self, page: Page, document: Document, run: RunId) -> int:
-        """Return how many other pages had nearly this text before the run, or are flagged because of this text."""
+        """Return how many other pages had nearly the text of `document` before the run, or are flagged for it."""
         where = {"source": page.source_id, "page": page.id}
         async with self.db.read() as tx:
             doubted = await tx.number("doubted_alike", content_hash=document.content_hash, **where)
@@ -111,9 +111,10 @@ class PageRepository(Repository):
             return [page_from(row) for row in rows]
 
     async def doomed(self, source: SourceId, missed: Sequence[Page] = ()) -> list[tuple[Page, PageStatus | None]]:
-        """Return the pages that are marked for deletion, in the store or in `missed`.
+        """Return the pages marked for deletion: those in the store, and those in `missed`, which a run did not reach.
 
-        Each page comes with the status of the page to which its redirects lead, or None.
+        Each page comes with the status of the page where its redirects end; None: there is no redirect, or they
+        end outside the source.
         """
         async with self.db.read() as tx:
             pages = [page_from(row) for row in await tx.all("doomed", source=source)]

@@ -1,4 +1,4 @@
-"""Search in PostgreSQL: full text with the results of SQLite, vectors with pgvector."""
+"""Search in PostgreSQL: full-text search with the same results as in SQLite, and vector search with pgvector."""
 
 import json
 import math
@@ -84,7 +84,7 @@ class PostgresVectorRepository(VectorRepository):
         await tx.many("keep_vector", [{**base, "text_hash": key, "vector": each} for key, each in vectors.items()])
 
     async def _encode(self, tx: Transaction, blocks: Collection[int]) -> None:
-        """Do nothing: PostgreSQL needs no codes, because pgvector compares the vectors."""
+        """Do nothing: pgvector compares the vectors themselves, so PostgreSQL stores no compact codes of them."""
 
     async def _index_if_many(self) -> None:
         async with self.db.read() as tx:
@@ -140,7 +140,7 @@ class WordTable(FtsTable):
         self, statement: str, asked: Sequence[Mapping[str, object]], among: Sequence[str]
     ) -> Sequence[Sequence[Row]]:
         """Run a search statement for each set of parameters, and weight the words in `among` by their rarity."""
-        english, texts = self.name == "english", self.known.texts
+        english, texts = self.name == "english", self.known.text_count
         counts = await self._counts(among, 2 * ROOM) if among else ()
         weighed = {
             "matches": [query_of(each, english=english) for each in among],
@@ -154,17 +154,17 @@ class PostgresSearchRepository(SearchRepository):
     table = WordTable
 
     async def _subset(self, tx: Transaction, within: SearchFilter, known: IndexStats) -> IndexSubset:
-        """Return the part that a filter selects; it is not cached, as concurrent writers do not add chunks in order."""
+        """Return the part that a filter selects; it is not cached, as the newest id does not show all new chunks."""
         if not within:
             return IndexSubset()
         pages = [row["id"] for row in await pages_within(tx, within)]
-        return IndexSubset(pages, await tx.number("count_chunks", pages=pages), known.newest)
+        return IndexSubset(pages, await tx.number("count_chunks", pages=pages), known.newest_chunk)
 
     async def _renewed_known(self, tx: Transaction) -> IndexStats:
         before = self.caches.known
         known = await super()._renewed_known(tx)
         if known is not before:
-            known = IndexStats(known.newest, known.configs, texts=await tx.number("texts"))
+            known = IndexStats(known.newest_chunk, known.configs, text_count=await tx.number("texts"))
             self.caches.known = known
         return known
 

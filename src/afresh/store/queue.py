@@ -174,7 +174,7 @@ class QueueRepository(Repository):
     ) -> list[Claim]:
         """Repeat a claim whose result was lost: return its pages if it succeeded, else claim pages.
 
-        Each host counts as used by another worker just before, because the lost result would have said whether it was.
+        The lost result said which hosts another worker had used just before; now this is assumed of every host.
         """
         rows = await self._all("claimed_at", run=run, worker=worker, now=now)
         if rows:
@@ -184,11 +184,12 @@ class QueueRepository(Repository):
     async def claim(
         self, run: RunId, worker: str, now: datetime, *, limit: int, crowded: Collection[str] = ()
     ) -> list[Claim]:
-        """Claim pages on hosts that no other worker uses, except on `crowded` hosts; return the claims.
+        """Claim pages on hosts that no other worker uses; return the claims.
 
-        Hosts that other workers have asked for are handed over to them. If fewer than `limit` pages can be claimed,
-        this worker asks for hosts of others: for half of the hosts of each worker of this run, so that the work is
-        shared, and for all hosts with pages of this run that are locked for other runs.
+        `crowded` are hosts for which this worker has enough claims, so they are skipped. Hosts that other workers
+        have asked for are handed over to them. If fewer than `limit` pages can be claimed, this worker asks other
+        workers for hosts with pages of this run: workers of the same run for half of these hosts, so that the work
+        is shared, and workers of other runs for all of them.
         """
         async with self.db.write() as tx:
             busy = await tx.all("busy_hosts", worker=worker, now=now)

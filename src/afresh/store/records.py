@@ -73,7 +73,7 @@ def source_from(row: Row) -> Source:
 
 
 def unkept_source(row: Row) -> Source:
-    """Return a source that was removed after its trial run, with the values in a row of `unkept_runs`."""
+    """Return the source in a row of `unkept_runs`; it was removed because its first run (`trial`) read nothing."""
     began, version = certain(row["started_at"]), row["version"] or None
     same = {name: row[name] for name in ("name", "kind", "url")}
     whose = {"id": row["source_id"], "version": version, "trial": True, **same}
@@ -125,7 +125,7 @@ def times_of(row: Row) -> tuple[datetime | None, datetime | None, datetime | Non
 
 
 def page_view(row: Row) -> PageView:
-    """Return a page view from a row of `pages` that includes the times of its source."""
+    """Return a page view from a row of `pages` that also has `told_at` and `told_run_at` of the page's source."""
     own = dict(zip(("crawl_time", "last_seen", "checked_at"), times_of(row), strict=True))
     modified, mtime = row["last_modified"] or http_date_of(row["mtime_ns"]), time_of(row["mtime_ns"])
     return record(PageView, row, last_modified=modified, mtime=mtime, copies=(), **own)

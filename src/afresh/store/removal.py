@@ -19,15 +19,16 @@ _OWN = ("observed_at", "change_count", "quiet_seconds", "span_seconds")  # stati
 
 @cache
 def _content_columns() -> tuple[str, ...]:
-    """Return the columns that a visit writes; when a page moves, their values stay with the URL."""
+    """Return the columns with results of checks, which stay with the URL when a page moves to another URL."""
     written = re.findall(r"\{rows ([\w ]+)\}", queries("sqlite")["update_page"])[0].split()
     return tuple(name for name in written if name not in (*_OWN, "now", "page"))
 
 
 async def exchange(tx: Transaction, dropped: Sequence[Page], heirs: Mapping[PageId, Page], now: datetime) -> None:
-    """Move pages to their new URLs with their ids and histories; the pages there become redirects at the old URLs.
+    """Move each dropped page that has an heir to the heir's URL, with its id and history.
 
-    `heirs` holds the page at the new URL by the id of the moved page.
+    `heirs` maps the id of a moved page to the page that was found at the new URL. This heir gets the old URL and
+    becomes the redirect. Dropped pages without an heir are ignored.
     """
     before = {page.id: page for page in dropped if page.id in heirs}
     pairs = [{"page": page, "target": heirs[page].id} for page in before]
@@ -85,7 +86,10 @@ def _content(
 
 
 def _place(page: int, other: Row, before: Mapping[PageId, Page]) -> dict[str, object]:
-    """Return URL, depth and missing count (of a moved page, the sum) of a page that changes places with `other`."""
+    """Return the URL, depth and missing count that a page gets when it changes places with `other`.
+
+    If the page at the new URL was missing, the moved page adds its own missing count.
+    """
     place = {name: other[name] for name in ("url", "depth", "listed")}
     moved, missing = before.get(PageId(page)), other["missing_count"]
     if moved is not None and missing:
@@ -161,7 +165,10 @@ class RetentionRepository(Repository):
             return len(pages)
 
     async def prune_attempts(self, before: datetime, *, after: int, limit: int) -> tuple[int, int | None]:
-        """Delete old attempts among the next `limit` rows; return their number and the last id, None at the end."""
+        """Delete the attempts from before a time among the next `limit` attempts with an id above `after`.
+
+        Return how many were deleted, and the `after` of the next call; None: there are no more old attempts.
+        """
         async with self.db.write() as tx:
             row = await tx.one("next_attempts", after=after, limit=limit)
             if row is None or row["last"] is None or certain(row["oldest"]) > before:

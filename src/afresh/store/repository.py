@@ -106,7 +106,10 @@ GOING_ON = "the store is available again: continuing"
 
 @dataclass(slots=True, kw_only=True)
 class RetryPolicy:
-    """How long calls are retried after temporary errors, and where waiting is reported."""
+    """Retries calls after temporary errors, and reports to `listener` that it waits.
+
+    The time limit is `full_seconds` if the disk is full, and `busy_seconds` if the store is locked or unreachable.
+    """
 
     busy_seconds: float = 30.0
     full_seconds: float = 0.0

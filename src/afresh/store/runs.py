@@ -84,7 +84,7 @@ class RunRepository(Repository):
         return now - run.started_at < RESUME_WITHIN and (run.full or not full) and enough
 
     async def join(self, run: RunId, worker: str) -> Run | None:
-        """Register a worker as assistant in a run; return the run, None if it is gone."""
+        """Register a worker as a helper of a run; return the run, or None if the run is no longer stored."""
         self.caches.links.forget()
         await self._run("help_run", run=run, worker=worker)
         return await self.get(run)
@@ -101,7 +101,7 @@ class RunRepository(Repository):
         return await self._list(run_from, "live_runs")
 
     async def for_workers(self) -> list[Run]:
-        """Return the queued, running and cancelled runs for workers, oldest first; none of mode CHECK or the digest."""
+        """Return queued, running or cancelled runs for workers, oldest first; no runs of mode CHECK or `init-kb`."""
         return await self._list(run_from, "runs_for_workers", kinds=list(KINDS))
 
     async def records(
@@ -112,7 +112,7 @@ class RunRepository(Repository):
         return await self._list(run_from, "run_records", **among_sources(sources), **asked)
 
     async def unkept(self, run: RunId) -> tuple[Run, Source] | None:
-        """Return a trial run and its source, which was removed after the run; None if there is no such run."""
+        """Return a first run that read nothing, and its source, which was removed; None if there is no such run."""
         return await self._find(lambda row: (run_from(row), unkept_source(row)), "unkept_run", run=run)
 
     async def cancel(self, run: Run, now: datetime) -> Run | None:
@@ -197,7 +197,7 @@ async def _resume(tx: Transaction, run: Run, state: RunState, worker: str | None
 
 
 async def _settle_marks(tx: Transaction, run: Run, ending: RunEnding) -> None:
-    """Remove deletion marks: those of this run if it failed, else those of earlier runs."""
+    """Cancel planned deletions: those of this run if it failed, else those of earlier runs, which it replaces."""
     source, state = run.source_id, ending.state
     if state is RunState.FAILED or ending.forgives:
         if await tx.run("forgive_run", source=source, run=run.id):
@@ -217,7 +217,10 @@ def checks_all_again(run: Run, now: datetime) -> bool:
 
 
 def counts_so_far(run: Run, *, again: bool) -> Mapping[str, int]:
-    """Return the counts with which a run is resumed, including the working time of a worker that died."""
+    """Return the counts with which a run is resumed, including the working time of a worker that died.
+
+    With `again`, the run checks all pages again, so only counts of its cost and of written content are included.
+    """
     counts = {name: number for name, number in run.counts.items() if not again or name in KEPT}
     if run.state is RunState.RUNNING and run.taken_at is not None and run.worked_at is not None:
         spent = max(timedelta(0), run.worked_at - run.taken_at)

@@ -25,25 +25,28 @@ MAX_ROOM = 3 * ROOM  # matching texts in the whole index, if only those in a sub
 
 @dataclass(frozen=True, slots=True)
 class IndexSubset:
-    """The part of the index to search; the whole index if `pages` is None."""
+    """The part of the index to search; the whole index if `pages` is None.
+
+    `chunk_mask`, if given, has a byte for each chunk of the index: 1 if the chunk is in the subset.
+    """
 
     pages: Sequence[int] | None = None
-    number: int = 0  # chunks in the subset
-    of: int = 0  # upper bound of the number of chunks in the whole index
-    inside: bytes | None = None  # a byte for each chunk of the index, 1 if it is in the subset; None: too long
+    chunks: int = 0  # number of chunks in the subset
+    all_chunks: int = 0  # upper bound of the number of chunks in the whole index
+    chunk_mask: bytes | None = None
 
     @property
     def room(self) -> int:
-        """Return how many texts a scoring expression may match: more if only those of a small subset are scored."""
+        """Return the maximum number of texts that an expression for scoring may match; higher for a small subset."""
         if self.pages is None:
             return ROOM
-        return min(MAX_ROOM, ROOM * max(1, self.of // max(1, self.number)))
+        return min(MAX_ROOM, ROOM * max(1, self.all_chunks // max(1, self.chunks)))
 
     @property
     def query(self) -> tuple[str, dict[str, object]]:
         """Return the prefix of the name of the search statement for this subset, and its parameters."""
-        if self.inside is not None:
-            return "match_inside", {"inside": self.inside}
+        if self.chunk_mask is not None:
+            return "match_inside", {"inside": self.chunk_mask}
         return ("match", {}) if self.pages is None else ("match_within", {"pages": self.pages})
 
 
@@ -61,11 +64,11 @@ class MatchCount(NamedTuple):
 class IndexStats:
     """Facts about the full-text index, cached until chunks are added."""
 
-    newest: int = 0
-    configs: tuple[str, ...] = ()
-    counted: dict[tuple[str, str], MatchCount] = field(default_factory=dict)  # by table and expression
+    newest_chunk: int = 0  # its id
+    configs: tuple[str, ...] = ()  # language configurations of the indexed texts
+    match_counts: dict[tuple[str, str], MatchCount] = field(default_factory=dict)  # by table and expression
     subsets: dict[SearchFilter, IndexSubset] = field(default_factory=dict)  # of whole sources
-    texts: int = 0  # approximate number of texts, for indexes that do not provide it
+    text_count: int = 0  # approximate number of texts, for indexes that do not provide it
 
     def queries(self, query: str, language: str | None) -> Iterator[tuple[str, list[str], Query, Sequence[str]]]:
         """Yield the tables to search, of a language or all, each with configurations, the query and its expressions."""
@@ -89,11 +92,11 @@ class FtsTable:
     @property
     def bound_by(self) -> int:
         """Return an upper bound of the number of texts, to compute the highest possible score; 0 if there is none."""
-        return self.known.newest
+        return self.known.newest_chunk
 
     async def best(self, alternatives: Sequence[str], limit: int) -> list[ChunkMatch]:
         """Return the highest-scoring chunks that match any of the alternatives."""
-        if self.subset.pages is not None and self.subset.number <= SMALL_SUBSET:  # few enough to score all
+        if self.subset.pages is not None and self.subset.chunks <= SMALL_SUBSET:  # few enough to score all
             return await self._scored([" OR ".join(alternatives)], alternatives, limit)
         room = self.subset.room
         counts = dict(zip(alternatives, await self._counts(alternatives, 2 * room), strict=True))
@@ -127,6 +130,7 @@ class FtsTable:
     ) -> list[ChunkMatch]:
         """Return the best chunks that match any expression, each with its highest score.
 
+        `alternatives` are the parts of all expressions, for databases that do not weight words themselves (`find`).
         `rest` is the highest possible score of a chunk that the first expression does not find. Once `limit` chunks
         have at least this score, the later expressions are skipped.
         """
@@ -146,11 +150,11 @@ class FtsTable:
         unknown = [each for each in expressions if not self._count(each).is_exact_to(most)]
         asked = [{"match": each, "most": most} for each in unknown]
         for each, rows in zip(unknown, await self.find(f"count_{self.name}", asked, ()), strict=True):
-            self.known.counted[self.name, each] = MatchCount(rows[0]["number"], most)
+            self.known.match_counts[self.name, each] = MatchCount(rows[0]["number"], most)
         return [min(self._count(each).number, most) for each in expressions]
 
     def _count(self, expression: str) -> MatchCount:
-        return self.known.counted.get((self.name, expression), MatchCount(0, 0))
+        return self.known.match_counts.get((self.name, expression), MatchCount(0, 0))
 
 
 def _matches(rows: Sequence[Row]) -> list[ChunkMatch]:
@@ -194,12 +198,12 @@ class SearchRepository(Repository):
             return known.subsets[within]
         pages = [row["id"] for row in await pages_within(tx, within)]
         number, inside = await tx.number("count_chunks", pages=pages), None
-        if known.newest <= MAX_MAP_BYTES and (2 * number <= known.newest or not within.by_page):
-            places = bytearray(known.newest)  # index 0 is chunk 1
+        if known.newest_chunk <= MAX_MAP_BYTES and (2 * number <= known.newest_chunk or not within.by_page):
+            places = bytearray(known.newest_chunk)  # index 0 is chunk 1
             for row in await tx.all("chunks_within", pages=pages):
                 places[row["id"] - 1] = 1
             inside = bytes(places)
-        subset = IndexSubset(pages, number, known.newest, inside)
+        subset = IndexSubset(pages, number, known.newest_chunk, inside)
         if not within.by_page:
             known.subsets[within] = subset
         return subset
@@ -208,7 +212,7 @@ class SearchRepository(Repository):
         """Return the cached facts about the index, after reading them again if chunks were added."""
         newest = await tx.number("newest")
         known = self.caches.known
-        if known is None or newest != known.newest or len(known.counted) > MAX_COUNTS:
+        if known is None or newest != known.newest_chunk or len(known.match_counts) > MAX_COUNTS:
             configs = [str(each["config"]) for each in await tx.all("configs")]
             known = self.caches.known = IndexStats(newest, tuple(configs))
         return known

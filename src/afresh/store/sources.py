@@ -33,7 +33,8 @@ class SourceRepository(Repository):
     ) -> Source:
         """Add or update a source and return it; rules and policy are merged into the stored ones.
 
-        `by_operator` says whether the operator set the root; an update stores it only if that was unknown.
+        `by_operator`: the operator of this store chose the root, not a remote caller. If the source exists, this is
+        stored only if it was unknown. `trial`: the source is removed if its first run reads nothing.
         """
         async with self.db.write() as tx:
             key = {"name": name, "version": version or ""}
@@ -95,8 +96,8 @@ class SourceRepository(Repository):
     ) -> Source | None:
         """Change name, version or root of a source; return None if it is gone.
 
-        Raise AlreadyExists if another source has the name. A new root ends unfinished runs, and the next run
-        checks all pages.
+        `operator_url` is the new `Source.operator_url`: who chose the root. Raise AlreadyExists if another source
+        has the name. A new root ends unfinished runs, and the next run checks all pages.
         """
         async with self.db.write(source) as tx:
             before = await tx.one("source_by_id", source=source)
@@ -148,7 +149,7 @@ class ListingRepository(Repository):
         return list(dict.fromkeys(listed_from(row) for rows in found for row in rows))
 
     async def mark_unchanged(self, run: Run, now: datetime, others: Sequence[PageId] = ()) -> int:
-        """Mark all listed pages that the run has not queued as checked and unchanged; return their number."""
+        """Mark pages with content as checked and unchanged, except `others` and queued ones; return their number."""
         async with self.db.write(run.source_id) as tx:
             asked = {"source": run.source_id, "run": run.id, "started": run.started_at}
             number = await tx.run("believe_listing", **asked, now=now, others=list(others))

@@ -39,7 +39,7 @@ EXPLANATIONS: dict[int, tuple[type[StoreError], str]] = {
     sqlite3.SQLITE_READONLY_DBMOVED: (StoreError, MOVED),
     sqlite3.SQLITE_READONLY: (
         StoreError,
-        "cannot be written to; make the file and its folder writable, or name another with --store",
+        "cannot be written to; make the file and its folder writable, or name another file with --store",
     ),
     sqlite3.SQLITE_CANTOPEN: (
         StoreError,
@@ -115,7 +115,8 @@ def _make_folder(path: Path) -> None:
         raise StoreError(f"the folder of the store {path} cannot be created: {error.strerror}") from error
     if not _may_write(path.parent):
         raise StoreError(
-            f"the store {path} cannot be created: its folder cannot be written to; name another with --store"
+            f"the store {path} cannot be created, because its folder cannot be written to: make the folder writable, "
+            "or name another file with --store"
         )
 
 

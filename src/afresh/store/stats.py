@@ -39,7 +39,7 @@ class StatsRepository(Repository):
         return SourceView(**{**same, **last, **times})
 
     async def oldest_checks(self) -> dict[SourceId, datetime]:
-        """Return for each source the time of its oldest check of a page with content."""
+        """Return for each source the earliest time at which one of its active pages was last checked."""
         rows = await self._all("oldest_checks")
         found = ((SourceId(row["source_id"]), at(row["oldest"])) for row in rows)
         return {source: oldest for source, oldest in found if oldest is not None}

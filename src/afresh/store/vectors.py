@@ -1,7 +1,8 @@
 """Vectors of chunks in the store.
 
-A search finds vectors by their compact codes, and then compares these exactly. It uses only vectors of existing chunks
-in the subset to search. So a missing or outdated code never causes a wrong result.
+A search selects candidates by the compact codes of vectors, and then compares the vectors of these candidates exactly.
+It uses only vectors of existing chunks in the subset to search. So a missing or outdated code never causes a wrong
+result.
 """
 
 import asyncio
@@ -73,7 +74,7 @@ class VectorRepository(Repository):
             await self._add(tx, row, vectors, now)
 
     async def _add(self, tx: Transaction, row: Row, vectors: Mapping[str, bytes], now: datetime) -> None:
-        """Add vectors of the model in `row`, and compute the codes of the blocks that they fill."""
+        """Add vectors of the model in `row`; compute the compact codes of each block of vectors that is now full."""
         import numpy as np
 
         packed = pack_rows(np.frombuffer(b"".join(vectors.values()), "<f2").reshape(-1, row["dimensions"]))
@@ -93,12 +94,12 @@ class VectorRepository(Repository):
             return len(gone)
 
     async def encode(self) -> None:
-        """Compute codes for models that have none, as after a migration or a copy."""
+        """Compute the compact codes of all vectors for models without codes, as after a migration or a copy."""
         async with self.db.write() as tx:
             await self._encode(tx, ())
 
     async def _encode(self, tx: Transaction, blocks: Collection[int]) -> None:
-        """Compute the codes of these blocks again, and all codes of models that have none."""
+        """Compute the compact codes of the vectors in these blocks again, and all codes of models without codes."""
         for row in await tx.all("models_and_newest"):
             # codes of the last block are not stored, because each batch adds vectors to it; a search computes them
             full = row["vector"] // BLOCK
@@ -173,8 +174,9 @@ class VectorRepository(Repository):
     ) -> ChunkVectors:
         """Return the chunks of the nearest vectors, nearest first.
 
-        The vectors that are nearest by their codes are compared exactly. If many of these were deleted, or too few of
-        the nearest are used by chunks of the subset, more are compared: those of the subset, or four times as many.
+        The vectors that are nearest by their codes are the candidates, which are compared exactly. If many candidates
+        were deleted, or too few of the nearest belong to chunks of the subset, the search is repeated: once with only
+        the vectors of the subset, if there is one, and then with four times as many candidates each time.
         """
         name = "chunks_of_vectors" if subset.pages is None else "chunks_of_vectors_within"
         where = {} if subset.pages is None else {"pages": subset.pages}
@@ -253,7 +255,7 @@ def decoded(rows: Sequence[Row], dimensions: int) -> "Matrix":
 
 def check_size(vector: "Matrix", dimensions: int) -> None:
     if vector.shape[1] != dimensions:
-        sizes = f"{vector.shape[1]} numbers now, but the stored vectors have {dimensions}"
         raise EmbedError(
-            f"the model gives {sizes}: set embedding.dimensions or another embedding.model, then run `afresh reindex`"
+            f"vectors of the model have {vector.shape[1]} numbers now, but the stored vectors have {dimensions}: "
+            "set embedding.dimensions or another embedding.model, then run `afresh reindex`"
         )

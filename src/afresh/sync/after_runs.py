@@ -40,7 +40,7 @@ class PostRunSync:
                 self._going[name] = asyncio.create_task(self._keep(name))
 
     def leave(self) -> None:
-        """Cancel all syncs, which the next process continues; otherwise the sync of an unreachable sink never ends."""
+        """Cancel all syncs, because one with an unreachable sink never ends; the next process continues them."""
         if not self.stopping.is_set():
             for task in self._going.values():
                 task.cancel()
@@ -88,7 +88,7 @@ class PostRunSync:
         return not any(report.waiting or report.error for report in reports)
 
     def _pass_on(self, report: SyncReport) -> None:
-        """Pass a report on if the sync changed something, or its error is a new one."""
+        """Pass a report to `on_report`, unless the sync did nothing and its problem was reported before."""
         did = report.uploaded or report.replaced or report.deleted or report.verified
         problem = (report.error, report.stuck)
         if did or report.failed or problem != self._problems.get(report.sink, (None, 0)):

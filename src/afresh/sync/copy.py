@@ -23,7 +23,10 @@ class ReplaceOrder(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Copy:
-    """The state of one page in one sink: the documents there, and steps in progress."""
+    """The state of one page in one sink: its documents in the sink, and an upload in progress.
+
+    `remote_id` and `remote_name` are id and display name of the current document.
+    """
 
     id: int
     sink: str
@@ -33,7 +36,7 @@ class Copy:
     url: str
     state: PageStatus = PageStatus.READY_FOR_INDEXING
     wanted_hash: str | None = None  # content hash of the last upload, successful or not
-    held_hash: str | None = None  # content hash of the document `remote_id`
+    held_hash: str | None = None  # content hash of the current document
     remote_id: str | None = None
     remote_name: str | None = None
     putting: bool = False  # an upload was started, so a document with an unknown id may exist
@@ -50,7 +53,7 @@ class Copy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DesiredCopy:
-    """A copy with the content hash that its sink should have; None: the sink should not have the page."""
+    """A copy, and in `hash` the content hash that its sink should have; None: the sink should not have the page."""
 
     copy: Copy
     hash: str | None

@@ -188,7 +188,10 @@ def _processing(copy: Copy, remote: Remote, now: datetime, times: SyncTimes) -> 
 
 
 def _failed(copy: Copy, remote: Remote, now: datetime, times: SyncTimes) -> Copy:
-    """Return the copy after the sink failed to process its document: first check it again, then upload it again."""
+    """Return a copy whose document the sink failed to process.
+
+    The document is to be checked again later; if it still fails at that check, it is uploaded again.
+    """
     reason = f"FAILED: {remote.reason or 'the store gives no reason'}"
     if copy.failed_at is None:
         return replace(copy, failed_at=now, next_try_at=now + times.recheck, error=reason)
@@ -217,7 +220,7 @@ _VIEW_FIELDS = ("remote_id", "remote_name", "held_hash", "error", "next_try_at",
 
 
 def copy_state(wanted: DesiredCopy) -> PageStatus:
-    """Return the state of a copy: READY_FOR_INDEXING if the content of its page has changed since."""
+    """Return the state of a copy; READY_FOR_INDEXING if its page has changed since the last upload."""
     copy = wanted.copy
     if wanted.hash is None:
         return PageStatus.REDIRECT if wanted.moved else PageStatus.DELETED

@@ -80,16 +80,16 @@ class SyncFailure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditView:
-    """How the listed documents of a sink differ from the stored copies, in numbers."""
+    """What a listing of a sink showed: the number of its documents, and their differences from the stored copies."""
 
-    listed: int = 0
+    listed: int = 0  # all documents in the sink
     missing: int = 0  # recorded documents that the sink does not have
     orphaned: int = 0  # our documents whose page is no longer stored
     doubled: int = 0  # our documents that are a second one of a page
     stale: int = 0  # our documents with outdated content
     adopted: int = 0  # our documents that were not recorded
     foreign: int = 0  # documents that afresh did not upload and never changes
-    foreign_names: tuple[str, ...] = ()  # names of the first of those
+    foreign_names: tuple[str, ...] = ()  # names of the first foreign documents
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -216,7 +216,7 @@ class SyncRunner:
     async def preview(
         self, targets: Sequence[ConfiguredSink], only: Sequence[Source] | None = None, *, verify: bool = False
     ) -> list[SyncReport]:
-        """Report what a sync would do; only `verify` lists the sinks."""
+        """Report what a sync would do; the documents in the sinks are listed only with `verify`."""
         return [replace(await self._preview(target, only, verify), dry_run=True) for target in targets]
 
     async def _preview(self, target: ConfiguredSink, only: Sequence[Source] | None, verify: bool) -> SyncReport:

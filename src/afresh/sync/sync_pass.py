@@ -337,7 +337,10 @@ class SyncPass:
         return reconcile.put(copy, remote, self.clock(), self.target.times), None
 
     async def _judge_refusals(self, *, at_end: bool = False) -> None:
-        """Record refused pages as failed; raise SinkRefused if the sink refused many and accepted none."""
+        """Record refused pages as failed; raise SinkRefused if the sink refused MAX_REFUSALS and accepted none.
+
+        Before the end of the uploads (`at_end`), nothing is recorded until the sink has accepted a page.
+        """
         copies, refuses_all = self._refused, not self._taken and len(self._refused) >= MAX_REFUSALS
         if not copies or not (refuses_all or self._taken or at_end):
             return
@@ -365,7 +368,7 @@ class SyncPass:
         return reconcile.seen(copy, remote, self.clock(), self.target.times)
 
     def _leave_stuck(self, before: Sequence[Copy], after: Sequence[Copy]) -> None:
-        """Skip documents that became stuck in this sync until the next one, so that users see this state."""
+        """Take no more steps in this sync for documents that have just become stuck, so that users see this state."""
         known = {copy.id for copy in before if reconcile.is_stuck(copy)}
         self._tried.update(copy.id for copy in after if reconcile.is_stuck(copy) and copy.id not in known)
 

@@ -277,7 +277,7 @@ class SiteScript:
             return self._gates.get(path), self._delays.get(path, 0.0)
 
     def find(self, path: str, root: str) -> Answer:
-        """Return the answer for a path with its query or, if there is none, without."""
+        """Return the answer for a path with its query or, if none is scripted for this query, for the path alone."""
         with self._lock:
             for each in dict.fromkeys((path, path.partition("?")[0])):
                 if scripted := self._scripted_answer(each):

@@ -12,7 +12,7 @@ from afresh.sync.copy import OwnerTag, Remote, RemoteState, Upload
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """An error that a call raises, with `after` only after its work is done."""
+    """An error that a call raises instead of doing its work or, with `after`, when the work is done."""
 
     error: Exception
     after: bool = False
@@ -23,16 +23,20 @@ CUT = Fault(SinkBusy("the connection was cut"), after=True)  # the call had its 
 
 @dataclass(slots=True)
 class ScriptedSink:
-    """Implements `ports.Sink` in memory; each call raises the next scripted fault of its kind, if any."""
+    """Implements `ports.Sink` in memory; each call raises the next scripted fault of its kind, if any.
+
+    A new document gets the next state in `fates`, or the state `arrives` if there is none. If `down` is set, every call
+    raises it.
+    """
 
     name: str = "scripted"
-    at_once: int = 3
-    arrives: RemoteState = RemoteState.ACTIVE  # the state of new documents
+    at_once: int = 3  # concurrent uploads
+    arrives: RemoteState = RemoteState.ACTIVE
     documents: dict[str, Remote] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)  # document id → its Markdown
     faults: dict[str, deque[Fault | None]] = field(default_factory=dict)  # put, drop, look or all → next faults
-    fates: deque[RemoteState] = field(default_factory=deque)  # states of the next documents; then `arrives`
-    down: Exception | None = None  # every call raises this
+    fates: deque[RemoteState] = field(default_factory=deque)
+    down: Exception | None = None
     calls: list[tuple[str, str]] = field(default_factory=list)  # kind of each call, and its URL or id
     most_at_once: int = 0
     closed: bool = False

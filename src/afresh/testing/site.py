@@ -34,7 +34,7 @@ Listen = Callable[[socket.socket], Awaitable[HangUp]]  # starts to serve on a bo
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedRequest:
-    """A request to the site; the status is None if the site disconnected, and for raw answers of HostileSite."""
+    """A request that a site received; `status` is None if the site disconnected or answered with raw bytes."""
 
     method: str
     path: str  # as sent, with its query
@@ -305,7 +305,7 @@ def pages() -> Mapping[str, str]:
 
 
 def _fragments(folder: Traversable, base: str) -> list[tuple[str, str]]:
-    """Return path and HTML of the articles below a folder; that of `guide/retries.html` is `/guide/retries/`."""
+    """Return path and HTML of each article below a folder; `guide/retries.html` gets the path `/guide/retries/`."""
     found = []
     for each in folder.iterdir():
         name = each.name.removesuffix(".html")

@@ -88,7 +88,7 @@ def sketch_of(text: str, url: str = "") -> str:
 
 
 def _words_in(text: str) -> list[bytes]:
-    """Return the words in lower case, faster than `_WORD`; those with digits may be missing, or have `0` for each."""
+    """Return the words of a text in lower case; words with digits are left out or have `0` for each digit."""
     beyond = set(beyond_ascii(text))
     if any(each.casefold() != each for each in beyond):
         text = text.casefold()

@@ -110,7 +110,7 @@ def joined(parts: Iterable[str]) -> str:
 
 
 def cut(text: str, most: int) -> str:
-    """Return a text on one line, cut to `most` characters: after a sentence if at least half of them stay."""
+    """Return a one-line text cut to `most` characters: after a sentence if at least `most / 2` characters remain."""
     if len(text) <= most:
         return text
     end = max((end for end in _ends(text[: most + 1]) if end <= most), default=0)

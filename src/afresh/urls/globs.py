@@ -78,7 +78,10 @@ def _class_end(text: str, at: int) -> int:
 
 
 class GlobSubject:
-    """A text to match: a glob fits it from any of `starts` to the end, or from the last of them to `inner_end`."""
+    """A text: a glob matches it from any position in `starts` to the end, or from the last of them to `inner_end`.
+
+    For a URL, these parts are the whole URL, its path and query, and its path alone.
+    """
 
     def __init__(self, text: str, starts: tuple[int, ...], inner_end: int = -1) -> None:
         self._text = text

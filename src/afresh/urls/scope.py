@@ -50,10 +50,10 @@ class Rules:
     scope: CrawlScope = CrawlScope.SUBPAGES
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
-    max_depth: int = 20
+    max_depth: int = 20  # maximum number of links from the root
     max_pages: int = 10_000
-    max_params: int | None = None
-    max_components: int = 10
+    max_params: int | None = None  # maximum number of query parameters; further ones are removed from a URL
+    max_components: int = 10  # maximum number of path components
     max_per_pattern: int = 200  # maximum number of generated-looking URLs per pattern (traps.py); 0: no limit
     aside: str | None = None  # the target of a temporary redirect of the root that is out of scope
     former: tuple[str, ...] = ()  # earlier roots; known pages below them are requested to find their new URLs
@@ -87,7 +87,10 @@ class Rules:
         return any(replace(self, root=root, aside=None).refusal(url, depth) is None for root in self.former)
 
     def allows_redirect(self, asked: str, to: str) -> bool:
-        """Return whether a redirect may lead to a URL: it is in scope or, from the root, on an allowed site."""
+        """Return whether a redirect is allowed: `to` is in scope, or `asked` is the root and moves within its site.
+
+        With `may_move`, the root may redirect to any site.
+        """
         if self.refusal(to, 0) is None:
             return True
         return asked == self.root and (self.may_move or is_same_site(asked, to))

@@ -30,7 +30,7 @@ class _Activity:
     last: float
 
     def at(self, quiet: float) -> float:
-        """Return when the path is due: after `quiet` seconds without a change, but not long after the first change."""
+        """Return the due time: `quiet` s after the last change, at most MAX_QUIET_PERIODS * `quiet` after the first."""
         return min(self.last + quiet, self.first + MAX_QUIET_PERIODS * quiet)
 
 
@@ -53,7 +53,7 @@ class Debounce:
             self.add_everything(now, since=min(each.first for each in self._paths.values()))
 
     def add_everything(self, now: float, *, since: float | None = None) -> None:
-        """Make the whole source due instead of single paths; it may have changed `since` then."""
+        """Record a change of the whole source instead of single paths: from `since` (default: `now`) to `now`."""
         self._paths.clear()
         if self._everything is None or since is not None:
             self._everything = _Activity(now if since is None else since, now)
@@ -135,7 +135,7 @@ class SourceWatcher:
         try:
             return self.watch.change_feed(self.source)
         except ConfigError as wrong:
-            self._say(f"{wrong}; watching starts when its settings are valid")
+            self._say(f"{wrong}; the source is watched as soon as its settings are valid")
             await self._reload_source()
             return None
 
@@ -152,7 +152,10 @@ class SourceWatcher:
         return not self._removed and not self.watch.stopping.is_set()
 
     async def _start_feed(self, change_feed: ChangeFeed) -> bool:
-        """Open the change feed; if that fails, return False. Without file events, list the source at intervals."""
+        """Open the change feed; return False if the root does not exist, or if there are no file events.
+
+        Without file events, list the source once; after a pause, the caller tries again.
+        """
         self._lost, self._pause = False, self.watch.times.tick
 
         def on_change(paths: Sequence[str]) -> None:
@@ -221,7 +224,7 @@ class SourceWatcher:
         pages: Sequence[ListedUrl] = ()
         if not due.everything:
             changed = await asyncio.to_thread(change_feed.classify, due.paths)
-            pages = [*changed.there, *await self.watch.store.listings.stored_below(source.id, changed.others)]
+            pages = [*changed.files, *await self.watch.store.listings.stored_below(source.id, changed.other_urls)]
             if not pages and not changed.everything:
                 return None
             if not changed.everything and len(pages) <= MAX_SINGLE_PATHS:

@@ -143,7 +143,7 @@ def test_what_editors_leave_for_a_moment_is_no_file_of_the_source(docs: Path, na
     (docs / name).write_text("x")
     assert at(docs).classify([str(docs / name)]) == ChangedPaths([], [file_url(str(docs / name))])
     (docs / "use.md").write_text("x")
-    assert len(at(docs).classify([str(docs / "use.md")]).there) == 1
+    assert len(at(docs).classify([str(docs / "use.md")]).files) == 1
 
 
 def test_a_new_folder_and_an_ignore_file_mean_everything(docs: Path) -> None:
@@ -158,13 +158,13 @@ def test_a_new_folder_and_an_ignore_file_mean_everything(docs: Path) -> None:
 
 def test_a_folder_that_is_gone_is_reported_although_only_some_names_are_wanted(docs: Path) -> None:
     events = FileEvents(str(docs), FileFilter(str(docs), FolderRules(), Globs(("*.md",), ())))
-    assert events.classify([str(docs / "away")]).others == [file_url(str(docs / "away"))]
+    assert events.classify([str(docs / "away")]).other_urls == [file_url(str(docs / "away"))]
 
 
 def test_a_link_in_the_place_of_a_file_is_not_followed(docs: Path) -> None:
     (docs / "link.md").symlink_to(docs / "guide" / "use.md")
     assert at(docs).classify([str(docs / "link.md")]) == ChangedPaths([], [file_url(str(docs / "link.md"))])
-    assert len(at(docs, symlinks=True).classify([str(docs / "link.md")]).there) == 1
+    assert len(at(docs, symlinks=True).classify([str(docs / "link.md")]).files) == 1
 
 
 def test_a_file_in_the_place_of_a_folder_is_no_error(docs: Path) -> None:

@@ -62,7 +62,7 @@ async def list_links(
     source: OfSource = None,
     page: Annotated[int | None, Query(ge=1, le=MAX_ID, description="Only on the page with this id.")] = None,
 ) -> Response:
-    """List links with the pages they are on, best score first; with `url` at most one per source."""
+    """List links with the pages they are on, best score first; with the filter `url`, at most one link per source."""
     if page is not None:
         await ctx.page(page)
         which = replace(which, page=PageId(page))

@@ -61,7 +61,11 @@ def clean_url(url: str) -> str:
 
 
 def frame(text: str, url: str, about: str) -> str:
-    """Enclose a sanitized text in two lines that name its URL, so that agents read it as data; the number is random."""
+    """Enclose a sanitized text in two lines, so that agents read it as data.
+
+    The first line has the URL of the text, and `about`, such as the time of its last check. Both lines have the same
+    random number, so that the text cannot contain a valid last line.
+    """
     mark = secrets.token_hex(4)
     return f"⟦data {mark}: from {clean_url(url)}; {about}⟧\n{text}\n⟦end of data {mark}⟧"
 
@@ -151,15 +155,15 @@ class Libraries(Marked):
 
 
 class Version(Marked):
-    """The best matching version, and all indexed versions."""
+    """The version of a library that matches a request best, and all indexed versions."""
 
     library: str
     wanted: str | None
-    version: str | None = Field(description="The best match; null: the library without a version")
-    match: str
+    version: str | None = Field(description="The best match; null: the source that has no version")
+    match: str = Field(description="exact, range, nearest_lower, latest or unversioned")
     url: str
     versions: list[str] = Field(description="The indexed versions, newest first; only the newest if there are many")
-    unversioned: bool
+    unversioned: bool = Field(description="Whether a source without a version exists, too")
 
 
 class PageText(Marked):

@@ -59,7 +59,7 @@ async def read_library(kb: KbProvider, typed: str) -> str:
 
 
 async def read_page(kb: KbProvider, typed: str) -> str:
-    """Return as much of the stored text of a page as fits, from the character whose number follows `#` in `typed`."""
+    """Return the stored text of the page at the URL `typed`, as much as fits; `#N` after the URL skips N characters."""
     url, _, place = typed.partition("#")
     with tool_errors(ResourceNotFoundError):
         opened = await kb().pages.open(url if "://" in url else unquote(url), remote=True)

@@ -22,7 +22,7 @@ TONES = {state: tone for tone, states in _STATES_BY_TONE.items() for state in st
 
 
 def moment(when: datetime | None, now: datetime, never: str = "never", *, ahead: bool = False) -> Markup:
-    """Return a relative time as HTML, with the exact time as title."""
+    """Return a relative time as HTML, with the exact time as title; with `ahead`, a past time becomes `due now`."""
     if when is None:
         return Markup('<span class="soft">{}</span>').format(never)
     exact = when.astimezone(UTC)

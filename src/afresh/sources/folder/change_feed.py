@@ -73,22 +73,25 @@ class FileEvents:
         """Return what to check after changes of `paths`: accepted files, URLs of other paths, or the whole source."""
         if self._filter is None or self._single:
             return ChangedPaths(everything=self.place in set(paths))
-        there: list[ListedUrl] = []
-        others: list[str] = []
+        files: list[ListedUrl] = []
+        other_urls: list[str] = []
         for path in sorted(paths):
             if path == self.place:
                 continue
             found = self._judge(path, path[len(self._folder.rstrip("/")) + 1 :], self._filter)
             if isinstance(found, ListedUrl):
-                there.append(found)
+                files.append(found)
             elif isinstance(found, str):
-                others.append(found)
+                other_urls.append(found)
             elif found:
                 return ChangedPaths(everything=True)
-        return ChangedPaths(there, others)
+        return ChangedPaths(files, other_urls)
 
     def _judge(self, path: str, relative: str, file_filter: FileFilter) -> ListedUrl | str | bool:
-        """Return the file if it is accepted, its URL if not; for other paths, whether to list the source again."""
+        """Return the file at a path if the filter accepts it, else its URL.
+
+        For a folder or an ignore file, return whether to list the source again; for a hidden or ignored path, False.
+        """
         folder, _, name = relative.rpartition("/")
         try:
             if name == IGNORE_FILE and file_filter.rules.gitignore:

@@ -42,7 +42,7 @@ class FileFetcher(LocalFetcher):
     settings: FilesSettings
     why_not: Callable[[str], str | None]  # returns why the rules exclude a URL; None if they accept it
     single: bool = False  # the root is a file
-    doubts_new: bool = True  # read a file again next time if it was modified just before this reading
+    rereads_recent: bool = True  # a file that was modified just before it is read is read again next time
 
     async def fetch(self, request: Request) -> Fetched:
         return await asyncio.to_thread(self._fetch_file, request)
@@ -112,7 +112,7 @@ class FileFetcher(LocalFetcher):
             os.close(handle)
         if _version(before) != _version(after) or len(data) != before.st_size:
             return None
-        validators = Validators() if racy and self.doubts_new else held
+        validators = Validators() if racy and self.rereads_recent else held
         return local_body(request.url, data, validators)
 
     def _inside(self, path: str) -> str | None:
@@ -311,7 +311,8 @@ class FolderLister(ListerBase):
             change = "was a folder and is now a file"
         if change is not None:
             raise SourceError(
-                f"{root} {change}: all its pages are kept; if this is intended, remove the source and crawl it again"
+                f"{root} {change}. All its pages are kept; if the change is intended, remove the source and crawl it "
+                "again"
             )
 
 
@@ -320,7 +321,7 @@ def open_folder(context: SourceContext) -> OpenedSource:
     folder, name = os.path.split(path) if single else (path, None)
     file_filter = folder_filter(context.config, context.rules, folder)
     lister = FolderLister(file_filter, only=name, mark=context.mark, verify=files.verify)
-    return FileFetcher(path, files, lister.why_not, single=single, doubts_new=not context.for_kb), lister
+    return FileFetcher(path, files, lister.why_not, single=single, rereads_recent=not context.for_kb), lister
 
 
 KIND = SourceKind(open=open_folder)

@@ -74,9 +74,10 @@ def _token(glob: str, place: int, first: int) -> tuple[str | None, int]:
 
 
 def _stars(glob: str, place: int, first: int) -> tuple[str, int]:
-    """Parse the stars at `place`; return their token and the next position. `first` is the first special character.
+    """Parse the stars at `place`; return their token (STAR, DEEP, DEEP_SOME or REST) and the position after them.
 
-    Git compares the text before that character separately. Therefore `**` matches any folders in `a**/b`, too.
+    `first` is the position of the first special character. Git compares the text before it separately, and the rest
+    as a glob of its own. Therefore in `a**/b`, the two stars are the beginning of a glob, and match any folders.
     """
     end = place
     while glob[end : end + 1] == "*":
@@ -110,7 +111,11 @@ def _class(glob: str, place: int) -> tuple[str | None, int]:
 
 
 def _member(glob: str, place: int, before: str) -> tuple[str, str, int] | None:
-    """Parse a member of a character class: its regex, the start of a possible range, its end; None if invalid."""
+    """Parse the member of a character class at `place`; return its regex, the next `before` and the position after it.
+
+    `before` is the character in front of the member if a range may begin with it, else "". Return None if the class is
+    invalid.
+    """
     sign = glob[place]
     if sign == "-" and before and glob[place + 1 : place + 2] not in ("", "]"):
         place += 2 if glob[place + 1] == "\\" else 1

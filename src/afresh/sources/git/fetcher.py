@@ -181,7 +181,7 @@ class GitRepository:
                     parts += [set(listed[: len(listed) // 2]), set(listed[len(listed) // 2 :])]
         else:
             opened.error = GitError(
-                f"{self.address.url}: the server does not have too many of the files that the commit lists"
+                f"{self.address.url}: too many of the files that the commit lists are missing on the server"
             )
         opened.sizes.update(await opened.clone.sizes(missing))
 

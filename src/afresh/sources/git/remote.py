@@ -239,7 +239,7 @@ class GitRemote:
         }
 
     def _settings_file(self) -> str:
-        """Return the path of a settings file for git, empty unless the repository is local."""
+        """Return the path of a settings file for git; the file is empty unless the repository is local."""
         if self.address.scheme != "file":
             return os.devnull
         data = served_settings(self.address)

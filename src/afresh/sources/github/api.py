@@ -1,4 +1,4 @@
-"""Send requests to GitHub's API, check its answers, and store what was listed as text for the next run."""
+"""Send requests to GitHub's API, check its answers, and convert the state of a repository from and to text."""
 
 import asyncio
 import json
@@ -136,7 +136,7 @@ def _id(value: object) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GithubState:
-    """A repository when it was listed; stored as text, which the next run compares."""
+    """The state of a repository when it was listed; stored as text, so that the next run can detect changes."""
 
     etag: str  # the ETag of the listing; "" if the server sent none
     name: str  # the repository's name in the API

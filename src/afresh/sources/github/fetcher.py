@@ -61,6 +61,7 @@ class GithubFetcher:
         return root is not None and odd_wiki_page(url, root) is None
 
     async def find_wiki(self) -> str | None:
+        """Return the URL of the first wiki page; None if there is no wiki, or no page in it (GitHub redirects then)."""
         root = self._repository.wiki
         if root is None:
             return None
@@ -213,7 +214,7 @@ class GithubLister(ListerBase):
         self._listed = True
 
     def refusal(self, url: str, depth: int) -> str | None:
-        """Return why a wiki page exceeds the maximum number of pages; None if it does not, and for files."""
+        """Return a reason if the maximum number of wiki pages is reached, else None; files are never refused here."""
         if url in self._walked or not self.walks(url):
             return None
         if len(self._walked) >= self._most_walked:

@@ -76,7 +76,7 @@ class GithubSnapshot:
 
     @property
     def mark(self) -> str | None:
-        """Return the state as text for the next run; None if it cannot be compared or the listing is incomplete."""
+        """Return the state as text for the next run; None if it has no ETag or the listing is incomplete."""
         return self.state.as_text() if self.state.etag and not self.errors else None
 
 
@@ -173,7 +173,7 @@ class GithubRepository:
         raise _refused(f"{name} does not exist on {self.address.web}, or {why} (github.token, GITHUB_TOKEN)")
 
     async def _read(self, tree: GithubTree, name: str, ref: str, path: str) -> GithubSnapshot:
-        """Request the facts of the repository, and return its state and the files in `tree`."""
+        """Request name, default branch and visibility of the repository; return its state and the files in `tree`."""
         facts = await self._facts(name)
         renamed = facts.name.lower() != self.address.name.lower()
         state = GithubState(

@@ -193,7 +193,10 @@ def _as_listed(seen: Fetched, to: str) -> Fetched:
 
 
 class PerPolicyFetcher:
-    """Fetches each URL with a client for its address policy, because open connections are not checked again."""
+    """Fetches each URL with the client for its address policy.
+
+    Policies do not share a client: the IP address of an open connection is not checked again when it is reused.
+    """
 
     def __init__(self, policies: AddressPolicies, make: Callable[[AddressPolicy], ClosableWeb]) -> None:
         self._policies = policies
@@ -237,7 +240,7 @@ def _one_check(seen: Fetched) -> Fetched:
 
 
 def is_filled(place: Path | None, name: str) -> bool:
-    """Return whether the folder at `place` has content or, for another `name`, whether its list has a URL."""
+    """Return whether the folder (if `name` is FILES) or list of links (if LINKS) at `place` has any content."""
     with suppress(OSError):
         if place is not None:
             return any(place.iterdir()) if name == FILES else bool(typed_links(place))

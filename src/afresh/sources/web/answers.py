@@ -140,12 +140,16 @@ class Redirect:
     wait: float | None = None  # seconds to wait before following it
 
     def refused(self, reason: str) -> Refused:
-        """Return a Refused result for the redirect: a retry within minutes would lead to the same redirect."""
+        """Return Refused for the redirect; Failed would cause a retry within minutes, with the same result."""
         return Refused(reason=reason, status_code=self.status)
 
 
 def end_at(hop: Redirect, chain: Sequence[str], *, page: bool, most: int) -> Moved | Refused | None:
-    """Return the result if the request ends at this redirect; None if the redirect may be followed."""
+    """Return the result if the request ends at this redirect; None if the redirect may be followed.
+
+    With `page`, a permanent redirect of the first URL results in Moved. A redirect that is part of a loop, has no valid
+    target, or comes after `most` others results in Refused. `chain` holds the URLs requested so far.
+    """
     if hop.to is None:
         if not hop.raw:
             return hop.refused(f"{status_words(hop.status)} without a target")

@@ -109,9 +109,9 @@ class AddressPolicy:
     def at(self, host: str, ips: Sequence[str], *, pins: bool = True) -> "AddressPolicy":
         """Return the policy for a source that starts at this host, with only the entries that cover the host.
 
-        A network covers a host name only if `allow` contains every connectable address of the name; a name that also
-        has another public address counts as public. With `pins`, a name that a network covers may not be resolved to an
-        address outside of that network later.
+        `ips` are the addresses of the host. Networks cover the host only if all its addresses that may be connected to
+        are in `allow`. If one of these is public and not in `allow`, no network covers the host. With `pins`, a host
+        that is covered only by networks may not be resolved to an address outside of them later.
         """
         name = _usual(host)
         free = [replace(entry, port=None) for entry in self._allowed]  # ports do not matter here
@@ -192,10 +192,10 @@ def _unwrapped(address: Address) -> Iterator[Address]:
 
 
 def is_own_address(address: Address) -> bool:
-    """Return whether an address belongs to an interface of this machine, which is checked again on each call.
+    """Return whether an address belongs to an interface of this machine now; the result is never cached.
 
-    Connecting a datagram socket sends nothing but chooses a route. A route to one of the machine's own addresses
-    has that address as its source.
+    Connecting a datagram socket only chooses a route, without sending anything. The route to one of the machine's own
+    addresses has that address as its source, too.
     """
     family = socket.AF_INET if address.version == 4 else socket.AF_INET6
     try:

@@ -216,7 +216,10 @@ class HttpFetcher:
         self.pace = HostPacing(options.delay_seconds, sleep=sleep, ticks=ticks)
 
     async def read(self, url: str, *, limit: int, cut: bool = False, validators: Validators | None = None) -> Fetched:
-        """Fetch a file such as robots.txt or a sitemap: accept any media type, and follow redirects to any site."""
+        """Fetch a file such as robots.txt or a sitemap: accept any media type, and follow redirects to any site.
+
+        With `cut`, return the start of a file that is larger than `limit` bytes, instead of Refused.
+        """
         return await self.fetch(Request(url=url, validators=validators), limit, page=False, cut=cut)
 
     async def close(self) -> None:
@@ -227,7 +230,12 @@ class HttpFetcher:
     async def fetch(
         self, request: Request, limit: int | None = None, *, page: bool = True, cut: bool = False
     ) -> Fetched:
-        """Request a URL, conditionally if it has validators, and follow redirects; `_Terms` explains the rest."""
+        """Request a URL and follow redirects until there is a result or a time limit is exceeded.
+
+        The request is conditional if there are validators. With `page`, a permanent redirect is a result, and redirects
+        to other sites and unsupported media types are refused. With `cut`, return the start of a body that exceeds the
+        limit.
+        """
         options = self._options
         deadline = Deadline(options.timeout_seconds, options.idle_seconds)
         limit = options.max_body_bytes if limit is None else limit
@@ -252,7 +260,10 @@ class HttpFetcher:
             return Failed(outcome=Outcome.TIMEOUT, reason=deadline.late)
 
     async def _request(self, url: str, terms: _Terms) -> Fetched | Redirect | None:
-        """Send a request when the pacing of its host permits; None: the server failed because it was conditional."""
+        """Send one request when the pacing of its host permits; the deadline pauses meanwhile.
+
+        Return None if the server failed because the request was conditional; `fetch` then repeats it unconditionally.
+        """
         connections = self._connections or self._open()
         origin = connections.origin(origin_of(url))
         if origin is None:

@@ -5,7 +5,8 @@
 | sitemaps             | in every run: those that robots.txt names, else `/sitemap.xml`                  |
 | llms.txt             | if robots.txt names it or the last run found it; for a site without sitemap,    |
 |                      | also in the first run and with `--full`                                         |
-| feeds the root names | from the second run on, if no other file has the dates of changes               |
+| feeds                | those that the root page names, from the second run on, if no other file has    |
+|                      | the dates at which pages changed                                                |
 
 If the root is itself an llms.txt or llms-full.txt, no other list is read.
 """
@@ -269,7 +270,7 @@ class WebLister:
         return hints.BARE
 
     def _left_out(self, url: str) -> str | None:
-        """Return why a listed URL is out of scope, as one of a few short reasons to count; None if it is in scope."""
+        """Return why a listed URL is out of scope, in one of a few fixed texts; None if it is in scope."""
         reason = self._rules.refusal(url, 1)
         if reason is None:
             return None

@@ -87,7 +87,7 @@ def _shows_plenty(html: str) -> bool:
 
 
 def is_readable(body: Body) -> bool:
-    """Return whether a quick check shows that HTML needs no browser: it has few styles, and no script or much text."""
+    """Return whether a quick check shows that HTML needs no browser: few styles, and either no script or much text."""
     page = body.data
     if body.media_type not in HTML or page.count(b"{") > _MANY_RULES:
         return False

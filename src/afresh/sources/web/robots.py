@@ -36,9 +36,9 @@ class RobotsLine(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class RobotsText:
-    """The rules of a robots.txt for one agent, or for all agents."""
+    """The rules that a robots.txt has for one agent by name, or for all agents (`*`)."""
 
-    named: bool = False
+    named: bool = False  # a User-agent line has the name of the agent
     lines: list[RobotsLine] = field(default_factory=list)
     delay: float | None = None  # seconds between requests, at most 60
 
@@ -153,7 +153,7 @@ class _Rule:
 
 
 class TooManyRules(Exception):
-    """Raised if too many rules may apply to a path to compare all of them with it."""
+    """Raised if so many rules may apply to a path that comparing it with all of them would take too long."""
 
 
 class _Index:
@@ -236,10 +236,10 @@ def _after(path: str, pieces: Iterable[str], at: int) -> int:
 
 
 def _unescaped(text: str, plain: dict[str, str]) -> str:
-    """Resolve the unnecessary escapes that `plain` contains, and write others in upper case (RFC 9309 2.2.2).
+    """Replace the escapes in `plain` by their characters, and write other escapes in upper case (RFC 9309 2.2.2).
 
-    The reference parser keeps escaped letters. Disallow rules are unescaped here too, so that they never forbid
-    less than intended.
+    Google's reference parser does not replace escaped letters. For Disallow rules, `plain` contains letters, too, so
+    that a rule for `/a` also forbids `/%61`.
     """
     return _ESCAPE.sub(lambda found: plain.get(upper := found[0].upper(), upper), text)
 

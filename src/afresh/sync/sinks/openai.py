@@ -99,7 +99,10 @@ class OpenAISink:
         return ids[0]
 
     async def _forget(self, file: str, store: str) -> bool:
-        """Delete a file, then its entry in the store, so that it can be repeated; return whether either existed."""
+        """Delete a file, and then its entry in the store; return whether either existed.
+
+        The entry is deleted last: as a listing shows all entries, an interrupted deletion is found and repeated.
+        """
         gone = [await self._delete(f"/files/{quote(file, safe='')}"), await self._delete(_place(store, file))]
         return any(gone)
 

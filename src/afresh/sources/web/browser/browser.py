@@ -42,7 +42,7 @@ class BrowserSlot:
             session = await context.new_cdp_session(page)
             await session.send("Network.enable")
             await session.send("Network.setBlockedURLs", {"urls": _MEDIA})
-        seen = await show(page, url, settle_seconds=options.settle_seconds, most=options.network.max_body_bytes)
+        seen = await show(page, url, settle_seconds=options.settle_seconds, max_chars=options.network.max_body_bytes)
         self._proxy.hang_up()
         async with asyncio.timeout(_CLOSE_SECONDS):
             await page.close()

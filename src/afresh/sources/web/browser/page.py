@@ -64,10 +64,13 @@ class PageWatch:
             self.asked.clear()  # these requests belong to the previous document
 
 
-async def show(page: Page, url: str, *, settle_seconds: float, most: int) -> RenderedPage | RenderFailure:
-    """Load a URL, wait until the page no longer changes, and return it; the caller limits time and memory."""
+async def show(page: Page, url: str, *, settle_seconds: float, max_chars: int) -> RenderedPage | RenderFailure:
+    """Load a URL, wait until the page no longer changes (at most `settle_seconds`), and return it.
+
+    A page with more than `max_chars` characters of HTML is a failure. The caller limits time and memory.
+    """
     watch = PageWatch(page)
-    rendering = asyncio.ensure_future(_render(page, watch, url, settle_seconds, most))
+    rendering = asyncio.ensure_future(_render(page, watch, url, settle_seconds, max_chars))
     crashing = asyncio.ensure_future(watch.crashed.wait())
     try:
         await asyncio.wait({rendering, crashing}, return_when=asyncio.FIRST_COMPLETED)
@@ -84,7 +87,7 @@ async def show(page: Page, url: str, *, settle_seconds: float, most: int) -> Ren
 
 
 async def _render(
-    page: Page, watch: PageWatch, url: str, settle_seconds: float, most: int
+    page: Page, watch: PageWatch, url: str, settle_seconds: float, max_chars: int
 ) -> RenderedPage | RenderFailure:
     first = await page.goto(url, wait_until="commit", timeout=0)
     watch.answer = watch.answer or first
@@ -97,13 +100,13 @@ async def _render(
     html: object = ""
     for _ in range(3):  # try again if the page navigates meanwhile
         with suppress(Error):
-            html = await page.evaluate(SNAPSHOT, most)
+            html = await page.evaluate(SNAPSHOT, max_chars)
             break
         await page.wait_for_load_state("domcontentloaded", timeout=0)
     answer = watch.answer
     if html is None:
-        return RenderFailure(reason=f"the rendered page is larger than {most // 1024 // 1024} MB", hopeless=True)
-    if not isinstance(html, str) or not html or len(html) > most or answer is None:
+        return RenderFailure(reason=f"the rendered page is larger than {max_chars // 1024 // 1024} MB", hopeless=True)
+    if not isinstance(html, str) or not html or len(html) > max_chars or answer is None:
         return RenderFailure(reason="the rendered page cannot be read", hopeless=True)
     return RenderedPage(url=page.url, html=html, status=answer.status, headers=answer.headers, is_stable=is_stable)
 

@@ -185,7 +185,7 @@ def _length(headers: list[bytes]) -> int:
     """Return the length of a request body, 0 without one; raise ValueError for a chunked body."""
     named = {name.strip().lower(): value for name, _, value in (line.partition(b":") for line in headers)}
     if b"transfer-encoding" in named:
-        raise ValueError("the request body is chunked")
+        raise ValueError("chunked request bodies are not supported")
     return int(named.get(b"content-length", b"0"))
 
 

@@ -1,4 +1,4 @@
-"""Render those pages in a browser whose content HTTP alone does not provide.
+"""Render in a browser those pages whose content HTTP alone does not provide.
 
 | result of HTTP        | `crawl.render: auto`                                          | `always`           |
 |-----------------------|---------------------------------------------------------------|--------------------|
@@ -170,7 +170,10 @@ class PageRenderer:
         self.open_sites: set[str] = set()  # sites that answered a plain HTTP request
 
     async def render_if_needed(self, request: Request, seen: Fetched, began: float) -> Fetched:
-        """Render a page if its HTTP result is not final; `began` is when it was requested, by the clock of the loop."""
+        """Return the rendered page if its HTTP result `seen` shows that a browser is needed, else return `seen`.
+
+        `began` is the time of the HTTP request, by the clock of the event loop.
+        """
         why = self._why(seen, request.url)
         if why is None:
             return seen
