@@ -126,7 +126,7 @@ class Embedding:
                     texts = [embedded_text(chunk.path, chunk.content) for chunk in chunks.values()]
                     vectors = await self._embedder.embed(texts)
                 else:
-                    rows = await self._parsers.call(EMBED, [(each.path, each.content) for each in chunks.values()])
+                    rows = await self._parsers.call_next(EMBED, [(each.path, each.content) for each in chunks.values()])
                     vectors = np.frombuffer(rows, np.float32).reshape(len(chunks), -1)
         except ParserUnavailable as error:
             raise EmbedderUnavailable(f"{self.model}: {error}") from error

@@ -137,6 +137,10 @@ class ParserProcess:
     def broken(self) -> bool:
         return self._distrusted or self._reader.done() or self.process.returncode is not None
 
+    @property
+    def unanswered(self) -> int:
+        return len(self._waiting)
+
     def distrust(self) -> None:
         """Kill the process and ignore its further answers; the pool repeats waiting calls in another process."""
         self._distrusted = True
@@ -193,23 +197,35 @@ class ParserPool:
 
     async def call(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         """Return a result of the type `function.answer`; raise ExtractError, or ParserCrashed on a crash or timeout."""
-        call, kind = (function, args, kwargs), getattr(function, "answer", Any)
         while True:
             slot = await self._slot() if self._free.empty() else self._free.get_nowait()
             try:
-                child = self._children[slot]
-                if child is None or child.broken:
-                    child = await self._start(slot)
-                answer = await child.call(call)
-                try:
-                    return cast("R", decode(answer, kind))
-                except ParserCrashed:
-                    child.distrust()
-                    raise
+                return await self._call_in(slot, function, args, kwargs)
             except CallDropped:  # another call crashed the process: repeat this one
                 continue
             finally:
                 self._free.put_nowait(slot)
+
+    async def call_next(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """Do the same without waiting behind calls that have no process yet; meant for one call at a time."""
+        while True:
+            with suppress(CallDropped):
+                return await self._call_in(self._least_busy(), function, args, kwargs)
+
+    async def _call_in(self, slot: int, function: Callable[..., R], args: object, kwargs: object) -> R:
+        child = self._children[slot]
+        if child is None or child.broken:
+            child = await self._start(slot)
+        answer = await child.call((function, args, kwargs))
+        try:
+            return cast("R", decode(answer, getattr(function, "answer", Any)))
+        except ParserCrashed:
+            child.distrust()
+            raise
+
+    def _least_busy(self) -> int:
+        children = self._children[: self._number]
+        return min(range(len(children)), key=lambda slot: child.unanswered if (child := children[slot]) else 0)
 
     async def everywhere(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> None:
         """Call a function in each process, so that all processes have started and have imported the function."""
