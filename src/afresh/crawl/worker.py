@@ -22,7 +22,7 @@ from afresh.store.store import Store
 
 log = logging.getLogger(__name__)
 
-COMMIT_DELAY_SECONDS = 0.03  # a finished visit waits this long, so that others can share its transaction
+COMMIT_DELAY_SECONDS = 0.08  # a finished visit waits this long, so that others can share its transaction
 MAX_BATCH_VISITS = 256  # in one transaction
 AHEAD_SECONDS = 1.0  # seconds of work to claim in advance
 PROGRESS_SECONDS = 0.1
