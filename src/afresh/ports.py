@@ -83,7 +83,7 @@ class ChangedPaths(NamedTuple):
 class ChangeFeed(Protocol):
     """Reports changed paths below the root of a source, without reading files; its methods may block."""
 
-    place: str  # the path of the root, without links
+    place: str  # the path of the root, with symbolic links resolved
 
     def open(self, on_change: Callable[[Sequence[str]], None], on_loss: Callable[[str], None]) -> None:
         """Start watching; raise OSError if that is impossible.

@@ -87,7 +87,7 @@ class Source:
     mark: str | None = None  # state token of the last complete listing
     trial: bool = False  # removed if its first run reads nothing
     crawl_time: datetime | None = None
-    operator_url: str | None = None  # the root URL if the operator set it; "": a remote caller set it; None: unknown
+    operator_url: str | None = None  # the last root URL that the operator set; "": none; None: unknown
     created_at: datetime
     updated_at: datetime
 

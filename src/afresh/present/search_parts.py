@@ -23,7 +23,7 @@ class AnswerParts:
     def __init__(self, cursor: str | None, *query: object, passages: bool = False) -> None:
         """Read the cursor; raise UsageError if it belongs to another query.
 
-        With `passages`, a page may appear again with another passage.
+        With `passages`, a page of an earlier part may appear again in a later part, with another passage.
         """
         self._query = _digest(json.dumps(query, default=str), QUERY_BYTES)
         self._passages = passages

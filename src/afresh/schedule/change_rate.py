@@ -33,11 +33,11 @@ SURE = 0.98  # bounds of the precision of signals: SURE and 1 - SURE
 
 @dataclass(frozen=True, slots=True)
 class ChangeStats:
-    """How many checks found a page changed, and the time between its checks: without a change, and with one."""
+    """Statistics of a page: how many checks found a change, and the time before checks that found none or found one."""
 
     changes: int = 0
-    quiet: float = 0.0  # seconds between checks without a change
-    spans: float = 0.0  # seconds between checks with a change
+    quiet: float = 0.0  # total seconds before checks that found no change, each since the previous check
+    spans: float = 0.0  # total seconds before checks that found a change
 
     def seen(self, changed: bool, seconds: float) -> "ChangeStats":
         if seconds <= 0:

@@ -40,7 +40,8 @@ def due(
 ) -> list[str]:
     """Return the due URLs (at most `budget`), ordered by the time of their next check.
 
-    They are not ordered by their last answer, because a page that keeps failing would then always be first.
+    A page is also due if its last answer is at least `max_age` seconds old. The order does not depend on the
+    last answer, because a page that keeps failing would always be first.
     """
     ready = sorted((page.next_at, page.url) for page in pages if due_at(page, now, max_age) <= now)
     return [url for _, url in ready[: None if budget is None else max(0, budget)]]

@@ -198,11 +198,11 @@ class Scoring(NamedTuple):
 
 
 def scoring(counts: Mapping[str, int], room: int = ROOM, enough: int = ENOUGH, texts: int = 0) -> Scoring:
-    """Return expressions that score at most about `room` texts: those that contain any of the rarest words.
+    """Return the expressions for scoring: those for the rarest words, which match at most about `room` texts together.
 
     `counts` holds the number of texts that contain each word; `texts` is an upper bound of the number of all texts, or
-    0 if it is unknown. If the rarest words occur in fewer than `enough` texts, combinations of frequent words are added
-    (`steps`).
+    0 if it is unknown. If the rarest words occur in fewer than `enough` texts, the field `steps` of the result has
+    expressions for combinations of frequent words.
     """
     words = sorted((word for word in counts if counts[word]), key=lambda word: (counts[word], word))
     total = list(accumulate(counts[word] for word in words))

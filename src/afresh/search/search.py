@@ -159,7 +159,8 @@ async def _passages(
 ) -> list[ScoredPassage]:
     """Return the passages to show; rank again if a page was chunked again between ranking and reading.
 
-    `held` are the chunks that contain the quoted phrases; if there are any, only these are ranked.
+    `held` are the chunks that contain the quoted phrases. If there is at least one, only the chunks in `held` are
+    ranked; if `held` is empty or None, all chunks are searched.
     """
     for _ in range(TRIES):
         ranked = await _rank(store, asked, embedder, held)

@@ -28,7 +28,7 @@ from afresh.server.telemetry import TracingMiddleware
 from afresh.server.web.frame import show_error
 from afresh.server.webhooks import WebhookReceiver
 
-DESCRIPTION = "A searchable knowledge base of documentation that refreshes itself and processes only what changed."
+DESCRIPTION = "A searchable index of documentation that refreshes itself and processes only what changed."
 # FastAPI would record queries and error messages unredacted; `TracingMiddleware` records what is safe.
 NO_TELEMETRY: TelemetryConfig = {
     "tracing": False,

@@ -1,4 +1,4 @@
-"""FastAPI dependencies of routes: the permitted part of the knowledge base, cursor and limit of a list, ids."""
+"""FastAPI dependencies of routes: services limited by permissions, cursor and limit of a list, ids."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Annotated, TypeVar
@@ -64,7 +64,7 @@ class RequestBody(BaseModel):
 
 
 class RequestContext:
-    """A request with the knowledge base, limited to the permissions of the client."""
+    """A request with the services of the store in `kb`, limited to the permissions of the client."""
 
     def __init__(self, request: Request) -> None:
         self.request = request

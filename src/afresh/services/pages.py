@@ -113,7 +113,8 @@ class PageService(Service):
     ) -> list[PageView]:
         """Return the pages of a source that match `which`.
 
-        If the source has sinks, the status of a page, also in `which`, is that of its copies.
+        If the source has sinks, the result shows the status that results from the copies of a page (`with_copies` in
+        sync/reconcile.py), and a status in `which` selects pages by this status.
         """
         which = normalised(which)
         source = await self._source(label)

@@ -86,7 +86,7 @@ class SourceContext:
     rules: "Rules"
     clock: Clock
     parsers: "ParserPool"
-    last_mark: str | None  # the mark of the last listing
+    last_mark: str | None  # `mark` of the lister after the last listing; None: not known
     policy: "AddressPolicy"  # decides which IP addresses may be connected to
     anonymous: bool = True  # do not use the operator's keys
     full: bool = False  # read everything again, without the mark of the last listing
@@ -97,7 +97,7 @@ class SourceContext:
     has_change_dates: bool = False  # the listing shows which pages changed
     notes: Callable[[], Sequence[str]] = tuple  # returns notes about rendered pages
     engine: Callable[[], str | None] = field(default=lambda: None)  # returns the browser engine for this site
-    trim: Callable[[str], str] = str  # returns the URL under which a link's target is stored; set to that of the rules
+    trim: Callable[[str], str] = str  # returns the URL under which a link's target is stored; at first `rules.trim`
 
     def __post_init__(self) -> None:
         self.trim = self.rules.trim
@@ -118,7 +118,7 @@ class SourceContext:
         return self.config.plugins.get(self.kind) or (section() if section else None)
 
     def open(self, kind: str, *, listed: bool = False) -> OpenedSource:
-        """Open the source as this kind; with `listed`, an earlier listing had pages, so a missing one is an error."""
+        """Open the source as this kind; if `listed`, an earlier listing had pages, so a missing listing is an error."""
         self.kind, self.listed = kind, listed
         return load_source_kind(kind).open(self)
 

@@ -1,7 +1,7 @@
 """Store texts and vectors in compact forms in SQLite.
 
 - `deflated(text)` in SQL: the text, compressed if that saves space; `inflated(stored)` returns the text of both forms
-- `packed(halves)` in SQL: a vector of 16-bit floats as one byte per number, without its length
+- `packed(halves)` in SQL: a vector of 16-bit floats, stored as one byte per number; its norm is not stored
 - codes: one bit per dimension of a vector; a search compares codes to find the vectors to compare exactly
 
 The triggers of the schema use `inflated`, so every connection that changes chunks has to have these functions.
@@ -50,7 +50,7 @@ def inflated(stored: str | bytes | None) -> str | None:
 
 
 def packed(halves: bytes) -> bytes:
-    """Return a vector of 16-bit floats (`halves`) as 8-bit integers, which keep its direction but not its length."""
+    """Return a vector of 16-bit floats (`halves`) as 8-bit integers, which keep its direction but not its norm."""
     import numpy as np
 
     return pack_rows(np.frombuffer(halves, "<f2")[None, :])[0]
@@ -65,7 +65,7 @@ def pack_rows(rows: "Matrix") -> list[bytes]:
 
 
 def unpack_rows(blobs: Sequence[bytes], dimensions: int) -> "Matrix":
-    """Return packed vectors as the rows of a matrix, each scaled to the length 1."""
+    """Return packed vectors as the rows of a matrix, each scaled to the norm 1."""
     import numpy as np
 
     rows = np.frombuffer(b"".join(blobs), np.int8).reshape(len(blobs), dimensions).astype(np.float32)

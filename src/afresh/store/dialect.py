@@ -3,8 +3,10 @@
 Every statement is text under a line `-- name` in `queries/`, in a file named after the module that uses it:
 `pages.sql` for every dialect, `pages.sqlite.sql` for one dialect whose SQL differs.
 
+A statement may contain these placeholders, which each dialect replaces with its own SQL:
+
 - `{list x}`: the members of the list parameter x
-- `{rows a b}`: a table with these columns, passed as one parameter set
+- `{rows a b}`: a table with the columns a and b, whose rows are the argument `rows` of `Transaction.many`
 - `{text x}`: a stored text, which may be compressed
 - `{holds x}`: whether a column contains a text, ignoring case
 - `{for update}`, `{for update skip locked}`: row locks, for dialects with several writers
@@ -89,7 +91,10 @@ class Transaction(Protocol):
         """Run a statement and return how many rows it changed."""
 
     async def many(self, name: str, /, rows: Sequence[Mapping[str, object]]) -> None:
-        """Run a statement for each row, perhaps together with the next statement, which then also raises its errors."""
+        """Run a statement for each row.
+
+        SQLite may delay this until the next statement or the commit; an error is then raised there.
+        """
 
 
 _FORMS = {  # by suffix of the statement name

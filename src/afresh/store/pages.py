@@ -53,7 +53,10 @@ class PageRepository(Repository):
         return record(StoredContent, row, sketch=sketch)
 
     async def count_alike(self, page: Page, document: Document, run: RunId) -> int:
-        """Return how many other pages had nearly the text of `document` before the run, or are flagged for it."""
+        """Return how many other pages of the source have had almost the text of `document` since before the run.
+
+        Pages are also counted if they are flagged because a response had exactly this text.
+        """
         where = {"source": page.source_id, "page": page.id}
         async with self.db.read() as tx:
             doubted = await tx.number("doubted_alike", content_hash=document.content_hash, **where)
@@ -111,10 +114,10 @@ class PageRepository(Repository):
             return [page_from(row) for row in rows]
 
     async def doomed(self, source: SourceId, missed: Sequence[Page] = ()) -> list[tuple[Page, PageStatus | None]]:
-        """Return the pages marked for deletion: those in the store, and those in `missed`, which a run did not reach.
+        """Return the pages marked for deletion: those marked in the store, and those in `missed` with a new mark.
 
-        Each page comes with the status of the page where its redirects end; None: there is no redirect, or they
-        end outside the source.
+        `missed` are pages that a run did not reach; their new marks (`doomed_by`) are not stored yet. Each page comes
+        with the status of the page where its redirects end; None: there is no redirect, or they end outside the source.
         """
         async with self.db.read() as tx:
             pages = [page_from(row) for row in await tx.all("doomed", source=source)]

@@ -154,7 +154,10 @@ class PostgresSearchRepository(SearchRepository):
     table = WordTable
 
     async def _subset(self, tx: Transaction, within: SearchFilter, known: IndexStats) -> IndexSubset:
-        """Return the part that a filter selects; it is not cached, as the newest id does not show all new chunks."""
+        """Return the part of the index that a filter selects, without caching it.
+
+        A cached part could lack chunks: a transaction may commit chunks whose ids are below the newest id.
+        """
         if not within:
             return IndexSubset()
         pages = [row["id"] for row in await pages_within(tx, within)]

@@ -86,9 +86,10 @@ def _content(
 
 
 def _place(page: int, other: Row, before: Mapping[PageId, Page]) -> dict[str, object]:
-    """Return the URL, depth and missing count that a page gets when it changes places with `other`.
+    """Return the URL, depth and missing count of `other`, which `page` gets because both change places.
 
-    If the page at the new URL was missing, the moved page adds its own missing count.
+    `before` has the moved pages as they were before their removal, which resets their missing counts. If `page` is one
+    of them and `other` was missing, the missing counts of both are added.
     """
     place = {name: other[name] for name in ("url", "depth", "listed")}
     moved, missing = before.get(PageId(page)), other["missing_count"]

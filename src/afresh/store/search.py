@@ -130,9 +130,9 @@ class FtsTable:
     ) -> list[ChunkMatch]:
         """Return the best chunks that match any expression, each with its highest score.
 
-        `alternatives` are the parts of all expressions, for databases that do not weight words themselves (`find`).
-        `rest` is the highest possible score of a chunk that the first expression does not find. Once `limit` chunks
-        have at least this score, the later expressions are skipped.
+        `alternatives` are the words and phrases that the expressions combine; if the database does not weight words
+        itself, `find` weights these. `rest` is the highest possible score of a chunk that the first expression does
+        not find. Once `limit` chunks have at least this score, the later expressions are skipped.
         """
         name, where = self.subset.query
         best: dict[int, float] = {}

@@ -96,8 +96,9 @@ class SourceRepository(Repository):
     ) -> Source | None:
         """Change name, version or root of a source; return None if it is gone.
 
-        `operator_url` is the new `Source.operator_url`: who chose the root. Raise AlreadyExists if another source
-        has the name. A new root ends unfinished runs, and the next run checks all pages.
+        `operator_url` is the last root that the operator set: "" if there is none, None if it is unknown; it differs
+        from `url` if a remote caller set the root. Raise AlreadyExists if another source has the name. A new root
+        ends unfinished runs, and the next run checks all pages.
         """
         async with self.db.write(source) as tx:
             before = await tx.one("source_by_id", source=source)

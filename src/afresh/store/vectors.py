@@ -1,8 +1,8 @@
 """Vectors of chunks in the store.
 
 A search selects candidates by the compact codes of vectors, and then compares the vectors of these candidates exactly.
-It uses only vectors of existing chunks in the subset to search. So a missing or outdated code never causes a wrong
-result.
+Results come only from chunks that exist and belong to the searched subset. So a missing or outdated code can hide a
+result, but never adds a wrong one.
 """
 
 import asyncio
@@ -37,6 +37,10 @@ if TYPE_CHECKING:
 CANDIDATES = 1_000  # vectors to compare exactly
 MOST = 0.8  # share of the compared vectors that have to be there and in use
 READ_BLOCKS = 32  # whose vectors are read at a time
+OTHER_LENGTH = (
+    "set embedding.dimensions to the new length (remote providers only), or choose another embedding.model; "
+    "then run `afresh reindex`, which computes all vectors again"
+)
 
 
 class VectorRepository(Repository):
@@ -69,7 +73,7 @@ class VectorRepository(Repository):
             if sizes != {row["dimensions"]}:
                 raise EmbedError(
                     f"{model} gave vectors of {max(sizes)} numbers, but its stored vectors have {row['dimensions']}: "
-                    "set embedding.dimensions or another embedding.model, then run `afresh reindex`"
+                    + OTHER_LENGTH
                 )
             await self._add(tx, row, vectors, now)
 
@@ -257,5 +261,5 @@ def check_size(vector: "Matrix", dimensions: int) -> None:
     if vector.shape[1] != dimensions:
         raise EmbedError(
             f"vectors of the model have {vector.shape[1]} numbers now, but the stored vectors have {dimensions}: "
-            "set embedding.dimensions or another embedding.model, then run `afresh reindex`"
+            + OTHER_LENGTH
         )

@@ -31,7 +31,7 @@ class Copy:
     id: int
     sink: str
     source_id: SourceId
-    source: str  # label of the source, as in the document's tag
+    source: str  # label of the source, as in the marks of its documents
     page_id: PageId | None  # None: the page is no longer stored
     url: str
     state: PageStatus = PageStatus.READY_FOR_INDEXING

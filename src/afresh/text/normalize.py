@@ -88,7 +88,11 @@ def sketch_of(text: str, url: str = "") -> str:
 
 
 def _words_in(text: str) -> list[bytes]:
-    """Return the words of a text in lower case; words with digits are left out or have `0` for each digit."""
+    """Return the words of a text in lower case, for a caller that ignores words with digits.
+
+    Usually each digit of a word is replaced with `0`, by which the caller finds such words. If the text has more than
+    `FEW_OTHERS` different characters beyond ASCII, words with digits are left out.
+    """
     beyond = set(beyond_ascii(text))
     if any(each.casefold() != each for each in beyond):
         text = text.casefold()

@@ -18,7 +18,7 @@ _PERMISSIONS: ContextVar[Permissions] = ContextVar("permissions")
 
 
 class McpApp:
-    """The MCP application of a knowledge base, at any path; `AuthMiddleware` must check hosts and origins first.
+    """The MCP application for the services in `kb`, at any path; `AuthMiddleware` must check hosts and origins first.
 
     `allowed` returns the permissions of a request: without write permission, only reading tools are offered, and only
     permitted sources are visible. It queues runs, which workers process, and answers while `running` is open.

@@ -1,4 +1,4 @@
-"""The MCP server with all tools and resources of a knowledge base."""
+"""The MCP server with all tools and resources."""
 
 import logging
 from collections.abc import AsyncIterator, Iterable, Iterator
@@ -76,9 +76,10 @@ class AfreshServer(MCPServer[None]):
 def make_server(
     kb: KnowledgeBase, *, read_only: bool = False, works: bool = True, reach: KbProvider | None = None
 ) -> AfreshServer:
-    """Return an MCP server of a knowledge base; `reach`, if given, returns the knowledge base for each request.
+    """Return an MCP server for the services in `kb`.
 
-    `read_only` hides tools that write. With `works`, the server processes runs itself.
+    `reach` is called in each request and returns the `KnowledgeBase` to use; None: always use `kb`. `read_only` hides
+    tools that write. With `works`, the server processes runs itself.
     """
     worker = BackgroundWorker(kb) if works and not read_only else None
     open_to = reach or (lambda: kb)

@@ -38,7 +38,7 @@ _STEP = (
 class FileFetcher(LocalFetcher):
     """Reads the files below a root folder, or the root itself if it is a single file."""
 
-    root: str  # a path without links
+    root: str  # a path with symbolic links resolved
     settings: FilesSettings
     why_not: Callable[[str], str | None]  # returns why the rules exclude a URL; None if they accept it
     single: bool = False  # the root is a file
@@ -70,7 +70,7 @@ class FileFetcher(LocalFetcher):
     def _has_root(self) -> bool:
         """Return whether the root is still there: a file, or a folder that is not empty."""
         try:
-            handle = open_without_links(self.root)
+            handle = open_without_symlinks(self.root)
         except OSError:
             return False
         try:
@@ -87,8 +87,8 @@ class FileFetcher(LocalFetcher):
         """Return the current content of a file, or None if it changed while it was being read."""
         inside = self._inside(path)
         if inside is None:
-            return Refused(reason="a link that leads out of the folder")
-        handle = open_without_links(inside)
+            return Refused(reason="a symbolic link that leads out of the folder")
+        handle = open_without_symlinks(inside)
         try:
             before = os.fstat(handle)
             if not stat.S_ISREG(before.st_mode):
@@ -116,14 +116,14 @@ class FileFetcher(LocalFetcher):
         return local_body(request.url, data, validators)
 
     def _inside(self, path: str) -> str | None:
-        """Resolve the links in a path; return None if it then leads out of the root."""
+        """Return a path with its symbolic links resolved; None if the result is outside the root."""
         follows = self.settings.symlinks or not _BY_STEPS
         real = os.path.realpath(path, strict=True) if follows else os.path.normpath(path)
         return real if real == self.root or real.startswith(self.root.rstrip("/") + "/") else None
 
 
-def open_without_links(path: str) -> int:
-    """Open an absolute path folder by folder; raise OSError if any part of it is a link, even one made meanwhile."""
+def open_without_symlinks(path: str) -> int:
+    """Open an absolute path folder by folder; raise OSError if any part is a symbolic link, even a new one."""
     if not _BY_STEPS:
         return os.open(path, READ_FLAGS | getattr(os, "O_NOFOLLOW", 0))
     *folders, name = path.split("/")[1:]

@@ -107,11 +107,11 @@ class AddressPolicy:
         return any(entry.network is not None for entry in self._allowed)
 
     def at(self, host: str, ips: Sequence[str], *, pins: bool = True) -> "AddressPolicy":
-        """Return the policy for a source that starts at this host, with only the entries that cover the host.
+        """Return the policy for a source that starts at this host: only the entries of `allow` that cover the host.
 
-        `ips` are the addresses of the host. Networks cover the host only if all its addresses that may be connected to
-        are in `allow`. If one of these is public and not in `allow`, no network covers the host. With `pins`, a host
-        that is covered only by networks may not be resolved to an address outside of them later.
+        A host name covers the host of that name. A network covers the host if it contains one of the addresses of the
+        host (`ips`); but if any address in `ips` is public and no entry covers it, no network covers the host. With
+        `pins`, a host that is covered only by networks may not be resolved to an address outside of them later.
         """
         name = _usual(host)
         free = [replace(entry, port=None) for entry in self._allowed]  # ports do not matter here
