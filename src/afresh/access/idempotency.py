@@ -80,11 +80,10 @@ class RequestClaim:
             await asyncio.wait({self._renewing})
 
 
-async def begin(store: "Store", clock: Clock, caller: str, key: str, asked: str) -> StoredResponse | RequestClaim:
-    """Return what is stored for an idempotency key; if nothing is, a claim to process the request.
-
-    `asked` is a hash of the request, which is stored with the key.
-    """
+async def begin(
+    store: "Store", clock: Clock, caller: str, key: str, request_hash: str
+) -> StoredResponse | RequestClaim:
+    """Return what is stored for an idempotency key; if nothing is, a claim to process the request."""
     now = clock()
     known = await store.access.begin_answer(caller, key, request_hash, now)
     return known if known is not None else RequestClaim(store, clock, caller, key, now)
