@@ -23,20 +23,10 @@ from afresh.extract.pool.wire import LazyFunction
 from afresh.model.fetch import Body, Failed, Refused
 from afresh.model.records import ListedUrl
 from afresh.sources.registry import OpenedSource, Refusal, SourceContext, SourceKind
-from afresh.sources.web import hints
+from afresh.sources.web import hints, sitemaps
 from afresh.sources.web.fetcher import WebFetcher
 from afresh.sources.web.http import HttpFetcher, http_options
 from afresh.sources.web.robots import RobotsFiles, RobotsReader
-from afresh.sources.web.sitemaps import (
-    MAX_FILE_BYTES,
-    MAX_URLS,
-    CachedSitemap,
-    Parse,
-    SitemapFile,
-    SitemapListing,
-    parse_in_thread,
-    read_sitemaps,
-)
 from afresh.urls.canonical import host_of, origin_of
 from afresh.urls.scope import OTHER_SITE, WHOLE_SITE, Rules
 from afresh.urls.traps import ENDLESS
@@ -58,7 +48,7 @@ class ListerState:
     named: tuple[str, ...] = ()  # feeds that the root page names and that were not requested yet
     form: str | None = None  # how Markdown files are named (sources/web/hints.py); None: unknown
     dated: bool = False  # at least one listed page had the date of its last change
-    files: dict[str, CachedSitemap] = field(default_factory=dict)
+    files: dict[str, sitemaps.CachedSitemap] = field(default_factory=dict)
     engine: str | None = None  # the browser engine that renders pages of the site; None: no browser was needed
 
     @property
@@ -78,7 +68,7 @@ def mark_from(text: str | None) -> ListerState:
 
 
 @dataclass(slots=True)
-class ListedPages(SitemapListing):
+class ListedPages(sitemaps.SitemapListing):
     """The pages in all listed files, each with its newest date of change, and the files that were read."""
 
     llms: list[str] = field(default_factory=list)  # existing llms.txt files
@@ -89,7 +79,7 @@ class ListedPages(SitemapListing):
     def dated(self) -> bool:
         return any(self.urls.values())
 
-    async def take(self, listing: SitemapListing, page: Callable[[str], str | None] = str) -> None:
+    async def take(self, listing: sitemaps.SitemapListing, page: Callable[[str], str | None] = str) -> None:
         """Add the entries of a listing; `page` returns the page URL for an entry, or None if it is out of scope."""
         async for url, modified in yield_in_turns(listing.urls.items(), lambda listed: listed[0]):
             known = page(url)
@@ -117,9 +107,9 @@ class WebLister:
         self,
         rules: Rules,
         reader: RobotsReader,
-        sitemaps: Callable[[str], Awaitable[Sequence[str]]],
+        sitemap_urls: Callable[[str], Awaitable[Sequence[str]]],
         *,
-        parse: Parse = parse_in_thread,
+        parse: sitemaps.Parse = sitemaps.parse_in_thread,
         use_sitemaps: bool = True,
         expects_sitemap: bool = False,
         mark: str | None = None,
@@ -131,7 +121,7 @@ class WebLister:
         self._trims = rules.max_params is not None or rules.aside is not None
         self.refusal = rules.refusal
         self._reader = reader
-        self._sitemaps = sitemaps
+        self._sitemap_urls = sitemap_urls
         self._parse = parse
         self._lists = use_sitemaps and not rules.root.endswith((f"/{hints.LLMS_TXT}", WHOLE_SITE))
         self._expects_sitemap = expects_sitemap  # there was a sitemap before, so a refusal is an error
@@ -170,7 +160,7 @@ class WebLister:
         yield ListedUrl(root, 0)
         found = ListedPages()
         if self._lists:
-            named = await self._sitemaps(origin_of(root))
+            named = await self._sitemap_urls(origin_of(root))
             given = [url for url in named if not hints.is_llms(url)]
             expected = bool(given) or self._expects_sitemap
             maps = await self._read(given or (f"{origin_of(root)}/sitemap.xml",), optional=not expected)
@@ -192,7 +182,7 @@ class WebLister:
             url = self._rules.trim(url)
         return url if self.hints.form is None else self.hints.page(url)
 
-    async def _read_llms(self, found: ListedPages, maps: SitemapListing, named: Sequence[str]) -> None:
+    async def _read_llms(self, found: ListedPages, maps: sitemaps.SitemapListing, named: Sequence[str]) -> None:
         known = named or self._before.llms
         for url in known:
             listing = await self._read_hint(found, url, hints.MAX_LLMS_TXT_BYTES, expected=True)
@@ -220,7 +210,9 @@ class WebLister:
             if listing.maps or (expected and listing.errors):
                 found.feeds.append(url)
 
-    async def _read_hint(self, found: ListedPages, url: str, largest: int, *, expected: bool) -> SitemapListing:
+    async def _read_hint(
+        self, found: ListedPages, url: str, largest: int, *, expected: bool
+    ) -> sitemaps.SitemapListing:
         """Read a file and add its entries to `found`; a missing file is an error only if it is expected."""
         listing = await self._read((url,), optional=not expected, largest=largest)
         if not listing.maps and not expected:
@@ -236,15 +228,17 @@ class WebLister:
         await found.take(listing, page_if_ours)
         return listing
 
-    async def _read(self, urls: Iterable[str], *, optional: bool, largest: int = MAX_FILE_BYTES) -> SitemapListing:
-        return await read_sitemaps(
+    async def _read(
+        self, urls: Iterable[str], *, optional: bool, largest: int = sitemaps.MAX_FILE_BYTES
+    ) -> sitemaps.SitemapListing:
+        return await sitemaps.read_sitemaps(
             self._reader,
             urls,
             parse=self._parse,
             trim=self._rules.trim,
             refusal=self._left_out,
             optional=optional,
-            most_urls=min(MAX_URLS, self._rules.max_pages),
+            most_urls=min(sitemaps.MAX_URLS, self._rules.max_pages),
             largest=largest,
             known=self._before.files,
         )
@@ -300,7 +294,9 @@ def open_site(context: SourceContext) -> OpenedSource:
         rules,
         client.robots,
         client.robots.sitemaps,
-        parse=partial(context.parsers.call, LazyFunction(SitemapFile.__module__, "parse_sitemap", SitemapFile)),
+        parse=partial(
+            context.parsers.call, LazyFunction(sitemaps.SitemapFile.__module__, "parse_sitemap", sitemaps.SitemapFile)
+        ),
         use_sitemaps=context.config.crawl.sitemaps,
         expects_sitemap=context.listed,
         mark=context.last_mark,
