@@ -43,7 +43,8 @@ from afresh.ops.failpoints import failpoint
 from afresh.ops.tracing import NULL_SPAN, sampled_span
 from afresh.search.records import UNEMBEDDED
 from afresh.sources.web.render_check import RENDERED
-from afresh.urls.traps import ENDLESS
+from afresh.urls.scope import ENDLESS
+from afresh.urls.traps import NUMBERED
 
 LINK_BYTES = 500  # memory of a link with its URL and text
 
@@ -267,13 +268,18 @@ def _trimmed_links(document: Document, decision: Decision, tools: RunTools) -> t
 
 async def _with_links(content: VisitContent, links: tuple[Link, ...], claim: Claim, tools: RunTools) -> VisitContent:
     """Return the content with the links; `children` are those that belong to the source, whatever their depth."""
-    belonging, trapped = [], 0
+    plain, numbered, trapped = list[str](), list[Link](), 0
     async for link in yield_in_turns(links, lambda link: link.url):
         refusal = tools.lister.refusal(link.url, 0)
         if refusal is None and tools.lister.walks(link.url):
-            belonging.append(link)
+            if NUMBERED.match(link.url):
+                numbered.append(link)
+            else:
+                plain.append(link.url)
         elif link.follow and refusal is not None and refusal.startswith(ENDLESS):
             trapped += 1
-    children = await tools.patterns.let_in(belonging, claim.page.url)
-    trapped += sum(link.follow and link.url not in children for link in belonging)
+    children = frozenset(plain)
+    if numbered:
+        children |= await tools.patterns.let_in(numbered, claim.page.url)
+        trapped += sum(link.follow and link.url not in children for link in numbered)
     return replace(content, links=links, children=children, trapped=trapped)
